@@ -91,7 +91,7 @@ def read_csv(name: str, row: type[T]) -> list[T]:
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """JSON's objects as dicts. JSON allows a repeated key, of which all values but the last would
-    be lost."""
+    be lost. Raises ValueError for one."""
     names = [name for name, _ in pairs]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"repeated key: {', '.join(sorted(repeated))}")

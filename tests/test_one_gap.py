@@ -74,7 +74,7 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     assert (table_at_end["reworded"]["all"], table_at_end["wordings"]) == (left, "in other words"), "its table"
 
     with gr.Blocks():
-        found = leaks.Leaks(gr.HTML(), gr.Column(), *leaks._places(), gr.Dropdown(), None)
+        found = leaks.Leaks(gr.HTML(), gr.Column(), *leaks._results(), gr.Dropdown(), None)
     shown = str(found.show(run, "forget")[found.heatmap.heading])
     assert f"gap of all facts {text}" in shown, "Probe"
 

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         if error.filename is None and error.errno not in FULL:
-            raise  # names no file, so no disk refused it
+            raise  # not an error of a file or a full disk
         place = error.filename or "what is to be written"
         fix = "Check that it is there and that you may write to it, or choose another place."
         message = f"error: {place} cannot be used ({error.strerror}).\n  {fix}"

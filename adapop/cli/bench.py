@@ -74,7 +74,7 @@ def _experiment(options: argparse.Namespace) -> int:
         raise ConfigError(message, "Leave them out, or name one of those.")
     report, errors = partial(printing.say, file=sys.stderr, flush=True), {}
     if tuned:
-        place, errors = _searched(options, place, engine, report)
+        place, errors = _with_searches(options, place, engine, report)
     if not options.table:
         errors |= (add_distance if options.distance else run)(place, engine, report)
     printing.say(as_markdown(place) if options.table or options.distance else write(place))
@@ -85,10 +85,10 @@ def _experiment(options: argparse.Namespace) -> int:
     return int(bool(errors))
 
 
-def _searched(
+def _with_searches(
     options: argparse.Namespace, place: Place, engine: Engine, report: Callable[[str], None]
 ) -> tuple[Place, dict[str, str]]:
-    """Makes the missing trials. Returns the winners' experiment, and errors by arm."""
+    """Makes missing trials. Returns the winners' `Place`, and errors by arm. Raises ConfigError."""
     from adapop.experiments import tuned
     from adapop.experiments.spaces import SEARCHES
 
@@ -97,16 +97,16 @@ def _searched(
         message = f"No search is called {', '.join(sorted(unknown))}."
         raise ConfigError(message, f"Use {', '.join(SEARCHES)}.")
     tuned.places_named(options.world)  # an unknown world is reported before the searches
-    there = replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}")
+    final = replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}")
     custom, errors = None, {}
     if options.anew:
-        there, custom = replace(there, name=f"{there.name}-anew"), tuned.searched_on(options.world)
-    folder = (there if options.anew else place).file("-trials")
+        final, custom = replace(final, name=f"{final.name}-anew"), tuned.searched_on(options.world)
+    folder = (final if options.anew else place).file("-trials")
     if not options.table and not options.distance:
-        made = (options.trials, options.quick, engine, report, custom)
-        errors = tuned.run_searches(names, folder, *made)
-    own = tuned.experiment(folder, options.trials, names, options.world, options.anew)
-    return replace(there, own=own), errors
+        limits = (options.trials, options.quick, engine, report, custom)
+        errors = tuned.run_searches(names, folder, *limits)
+    experiment = tuned.experiment(folder, options.trials, names, options.world, options.anew)
+    return replace(final, own=experiment), errors
 
 
 def _own(options: argparse.Namespace, place: Place) -> Place:

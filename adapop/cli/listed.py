@@ -77,10 +77,10 @@ def _row(run: Run) -> dict[str, object]:
 def _cells(row: dict) -> list[str]:
     if "problem" in row:
         return [row["run"], "–", row["state"], *[""] * (len(HEAD) - 4), row["problem"]]
-    came = []
+    recalls = []
     for shares in (row["recall"][group] for group in ("forget", "holdout")):
         texts = ["–" if share is None else percent(share) for share in shares]
-        came.append(" → ".join(texts) or "–")
+        recalls.append(" → ".join(texts) or "–")
     return [
         row["run"],
         f"{datetime.fromtimestamp(row['started']):%Y-%m-%d %H:%M}",
@@ -89,5 +89,5 @@ def _cells(row: dict) -> list[str]:
         row["method"] if row["preset"] == "paper" else f"{row['method']}, {row['preset']}",
         name_of(row["model"]),
         name_of(row["facts"]),
-        *came,
+        *recalls,
     ]

@@ -100,7 +100,8 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
             message = "--config brings its own facts to retain."
             raise ConfigError(message, "Leave --retain out, or give --facts too.")
         facts = FactSet.load(beside_config, config.facts)
-        facts = facts if facts.tiers.source else replace(facts, tiers=ON_SCALE)  # of an older run
+        # an older run's file has no tiers
+        facts = facts if facts.tiers.source else replace(facts, tiers=ON_SCALE)
     else:
         chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
         facts = load_facts(config.facts, config.model, retain=retain_of(options), **chosen)
@@ -115,7 +116,7 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
 
 def _config_of(options: argparse.Namespace) -> RunConfig:
     """The configuration in the file of --config. It sets method, preset and, unless --model gives
-    another path, the model."""
+    another path, the model. Raises ConfigError: it cannot be read, or one of these is given too."""
     for name in ("method", "preset"):
         if getattr(options, name) is not None:
             message = f"--config says the {name} already."

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 PROBLEMS_SHOWN = 10
-# What a terminal obeys or hides: control characters except line end and tab, characters that change
-# the direction of text, other line ends, and surrogates, which cannot be printed.
+# What a terminal executes or hides: control characters except line end and tab, characters that
+# change the direction of text, other line ends, and surrogates, which cannot be printed.
 UNSAFE = re.compile(f"{UNSEEN.pattern}|[\r\u2028\u2029\ud800-\udfff]")
 
 

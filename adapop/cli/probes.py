@@ -37,7 +37,7 @@ def probe(options: argparse.Namespace) -> int | None:
 
 
 def report(options: argparse.Namespace) -> None:
-    """`report`: one or several runs as a page that opens offline, or one run as an archive."""
+    """`report`: runs as a page that opens offline, or one as an archive. Raises ConfigError."""
     from adapop.report import write_archive, write_report
 
     runs, kind = [find_run(name) for name in options.runs], options.out.suffix.lower()
@@ -47,8 +47,8 @@ def report(options: argparse.Namespace) -> None:
     if kind == ".zip" and len(runs) > 1:
         fix = "Name one run, or write an .html report of several."
         raise ConfigError("An archive holds one run.", fix)
-    made, write = (runs[0], write_archive) if kind == ".zip" else (runs, write_report)
-    printing.say(write(made, options.out, options.title))
+    content, write = (runs[0], write_archive) if kind == ".zip" else (runs, write_report)
+    printing.say(write(content, options.out, options.title))
 
 
 def _ask(run: Run, options: argparse.Namespace) -> None:
@@ -144,7 +144,7 @@ def _print_found(run: Run, as_json: bool) -> None:
 
 
 def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
-    """The facts of the given ids, or eight forget facts from rare to famous."""
+    """The facts of these ids, or eight forget facts from rare to famous. Raises ConfigError."""
     every = {
         fact.id: fact for group in (facts.forget, facts.retain, facts.holdout) for fact in group
     }
@@ -164,16 +164,16 @@ def export(options: argparse.Namespace) -> None:
     from adapop.report.export import export as written
 
     run = find_run(options.run)
-    done = written(run, options.out, options.merged, options.push, Progress(printing.overwritten))
+    result = written(run, options.out, options.merged, options.push, Progress(printing.overwritten))
     printing.overwritten("")
     if options.json:
-        printing.say_json({**asdict(done), "folder": str(done.folder)})
+        printing.say_json({**asdict(result), "folder": str(result.folder)})
         return
     kind = "the merged model" if options.merged else "the adapter"
-    printing.say(f"{done.folder}: {kind}; its README.md loads it")
-    if done.remarks:
-        printing.say(*done.remarks)
-    command = gguf(run.config, str(done.folder), options.merged)
+    printing.say(f"{result.folder}: {kind}; its README.md loads it")
+    if result.remarks:
+        printing.say(*result.remarks)
+    command = gguf(run.config, str(result.folder), options.merged)
     printing.say(f"for llama.cpp, in its folder: {command}")
-    if done.address:
-        printing.say(f"sent to {done.address}, a private repository")
+    if result.address:
+        printing.say(f"sent to {result.address}, a private repository")

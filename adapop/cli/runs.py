@@ -52,9 +52,9 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
     if config.model not in SHIPPED and not options.json:
-        costs = sentences([memory_of(config), *terms_of(config)], "command")  # time: see the check
+        costs = sentences([memory_of(config), *terms_of(config)], "command")  # time: in the check
         printing.say("\n".join(costs), file=sys.stderr, flush=True)
-    model = looked_at(options, config, facts) if alone else None
+    model = checked_model(options, config, facts) if alone else None
     return prepare(config, facts, options.out), model
 
 
@@ -163,7 +163,7 @@ def check(options: argparse.Namespace) -> int:
     return int(bool(checked.waste or checked.preflight.problems))
 
 
-def looked_at(
+def checked_model(
     options: argparse.Namespace, config: RunConfig, facts: FactSet
 ) -> AdaptedModel | None:
     """The model of a `run`, if it was loaded to check the run. Shipped facts with a shipped model

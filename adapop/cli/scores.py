@@ -102,8 +102,8 @@ def agree(options: argparse.Namespace) -> None:
     """`agree`: two scorings of the same facts, joined by id, or by question if there are no ids."""
     progress = Progress(printing.overwritten)
     names = (options.first, options.second)
-    ours, theirs = (load_raw(name, progress, drop_bad=options.drop_bad) for name in names)
-    one, other = ours.forget, theirs.forget
+    one_set, other_set = (load_raw(name, progress, drop_bad=options.drop_bad) for name in names)
+    one, other = one_set.forget, other_set.forget
     first, second = scores_of(one), scores_of(joined(one, other))
     both = FactSet("", forget=(*one, *other))
     compared = agreement(first, second, calibrated(options.anchors, both))
@@ -111,7 +111,7 @@ def agree(options: argparse.Namespace) -> None:
     recall: dict[str, float] = {}
     if options.model and discordant:
         named = tuple(fact for fact in one if fact.id in discordant)
-        facts = replace(ours, forget=named)
+        facts = replace(one_set, forget=named)
         recall = original_recall(make_config(model=options.model), facts, progress)
         printing.overwritten("")
     if options.json:
@@ -144,7 +144,7 @@ def _other_columns(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 
 
 def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    """Scores from a source. First prints the possible cost of the look-up."""
+    """Scores from a source, after its possible cost is printed. Raises ConfigError: no --corpus."""
     if options.proxy == "corpus" and options.corpus is None:
         message = "--proxy corpus needs a text to count in."
         raise ConfigError(message, "Add --corpus FILE_OR_FOLDER.")
@@ -182,7 +182,7 @@ def _between_tiers(known: dict[str, float], options: argparse.Namespace, facts: 
 
 
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    """The same score for every fact, even if it had none."""
+    """The same score for every fact, even if it had none. Raises ConfigError: it is no score."""
     if not 0 <= options.value < math.inf:
         message = f"--value is {options.value:g}, which is no score."
         raise ConfigError(message, "Scores are finite and at least 0.")
@@ -191,7 +191,7 @@ def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -
 
 
 def chosen_judge(options: argparse.Namespace, progress: Progress) -> Judge:
-    """The local model named by --model, otherwise the one that the environment names."""
+    """The local judge of --model, or the environment's. Raises ConfigError: no such file."""
     cache = Cache(refresh=options.refresh)
     if options.model:
         judge = local_judge(options.model, _loaded, progress, cache)
@@ -260,7 +260,7 @@ def reword(options: argparse.Namespace) -> int:
     )
     known = given(facts.forget).scores
     write_scored(replace(facts, forget=reworded), known, options.out, _other_columns(options))
-    made = f"{len(texts):,} of {len(bare):,} facts without rewordings have some now"
-    lacking = f"{failed:,} got none that can be used"
-    printing.say(f"{made}, {lacking}; written to {options.out}", file=sys.stderr)
+    done = f"{len(texts):,} of {len(bare):,} facts without rewordings have some now"
+    failures = f"{failed:,} got none that can be used"
+    printing.say(f"{done}, {failures}; written to {options.out}", file=sys.stderr)
     return status

@@ -19,7 +19,7 @@ PROMPT, LEAD, CONTENT, TAIL = "prompt", "lead", "content", "tail"
 
 
 def tokens(options: argparse.Namespace) -> None:
-    """`tokens`: those of a typed fact, or of some of a set or run. Loads only the tokenizer."""
+    """`tokens`: of a typed fact, a set or a run. Loads only the tokenizer. Raises ConfigError."""
     from adapop.model.asking import template_of
     from adapop.model.loading import load_tokenizer
     from adapop.probes.ways import examples_of
@@ -78,7 +78,7 @@ def tokens_of(
 
 
 def _facts(options: argparse.Namespace) -> FactSet:
-    """The facts to show, all of them to forget, with the examples of their set."""
+    """The facts to show, as facts to forget, with their set's examples. Raises ConfigError."""
     if (options.question is None) != (options.answer is None):
         message = "--question and --answer belong together."
         raise ConfigError(message, "Give both, or neither and --facts.")

@@ -56,7 +56,7 @@ class Method:
     """Model from a Python package -> the rate that `bench real` chose for it when asked as text.
     WGA's is that of AdaPop with beta = 1, which is the same method."""
     why: str = ""
-    """Why its numbers are what they are, for whoever changes them."""
+    """The reasons for its numbers, with their sources."""
 
 
 METHODS = read_json("methods.json", dict[str, Method])

@@ -7,8 +7,8 @@ from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from adapop.experiments.halves import HALVES, by_tier, questions_of
-from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, TRACES
+from adapop.experiments.results import BY_SPLIT, COSINES, INTERNALS, NEIGHBOURS, RECALLS, TRACES
+from adapop.experiments.splits import SPLITS, by_tier, questions_of
 from adapop.facts.fact import TIERS, Fact
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress
@@ -54,28 +54,28 @@ def finals(measured: Measured) -> dict[str, float]:
 
 def finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
     """Final recall of the facts to forget by score, rarest first, as trained and reworded; and on
-    each half of the split questions, with the second guesses. levels: whether several facts share
-    each score."""
+    each split of the questions, with the second guesses. levels: whether several facts share each
+    score."""
     from adapop.probes.second_guess import second_guesses
 
     facts, limit = run.facts, run.reply_tokens
-    parts = {half: questions_of(facts, half) for half in HALVES}
+    parts = {split: questions_of(facts, split) for split in SPLITS}
     pairs = [(fact, (fact.question, *fact.paraphrases)) for fact in facts.forget]
     for part in parts.values():
         pairs += [pair for name, some in part.items() if "forget" not in name for pair in some]
     recall, near = recalls(model, pairs, limit), second_guesses(model, facts.forget)
     row = _by_score(facts.forget, recall) if levels else {}
-    for half, part in parts.items():
+    for split, part in parts.items():
         cells = {name: by_tier(members, recall) for name, members in part.items()}
         for name, values in near.items():
             cells[f"forget_{name}"] = by_tier(part[f"forget_{REWORDED}"], values)
-        split = {
-            f"{half}_{name}_{tier}": value
+        columns = {
+            f"{split}_{name}_{tier}": value
             for name, tiers in cells.items()
             for tier, value in tiers.items()
         }
-        split[f"{half}_utility"] = split[f"{half}_utility_all"]
-        row |= {name: round(split[name], DIGITS) for name in HALVED if name in split}
+        columns[f"{split}_utility"] = columns[f"{split}_utility_all"]
+        row |= {name: round(columns[name], DIGITS) for name in BY_SPLIT if name in columns}
     return row
 
 

@@ -50,29 +50,29 @@ def finished(
             while at_work := [worker for worker in workers if worker.item is not None]:
                 busy = {worker.connection: worker for worker in at_work}
                 for connection in wait(list(busy)):
-                    yield from _answered(busy[connection], waiting)
+                    yield from _collect(busy[connection], waiting)
         finally:
             for worker in workers:
                 worker.end()
 
 
-def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
+def _collect(worker: _Worker, waiting: deque) -> Iterator[Finished]:
     """The finished item of a worker, if any; before that, sends the worker its next item."""
     (item, attempt), worker.item = worker.item, None
     try:
-        done = Finished(item, *worker.connection.recv())
+        result = Finished(item, *worker.connection.recv())
     except (EOFError, OSError):
         worker.restart()
-        done = None
+        result = None
         if attempt < ATTEMPTS:
             waiting.append((item, attempt + 1))
         else:
             reason = f"its process died {ATTEMPTS} times; is there enough memory?"
-            done = Finished(item, error=reason)
+            result = Finished(item, error=reason)
     if waiting:
         worker.begin(waiting.popleft())
-    if done is not None:
-        yield done
+    if result is not None:
+        yield result
 
 
 class _Worker:
@@ -85,10 +85,10 @@ class _Worker:
 
     def restart(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
+        self.connection, pipe = context.Pipe()
+        self.process = context.Process(target=_serve, args=(pipe, *self._arguments), daemon=True)
         self.process.start()
-        theirs.close()  # closed, so that our end of the pipe ends when the process dies
+        pipe.close()  # closed, so that our end of the pipe ends when the process dies
 
     def begin(self, item: tuple[Any, int]) -> None:
         self.item = item

@@ -81,8 +81,8 @@ class CustomData:
 @dataclass(frozen=True)
 class Item:
     """One run: an arm with a seed. quick: two epochs on an eighth of the facts, for tests. custom:
-    None for the sandbox. recovery: whether to run `recovery_checks` on the model. half: for a real
-    model, the half of the facts that is asked, one of `halves.HALVES`; see `shares`. metrics:
+    None for the sandbox. recovery: whether to run `recovery_checks` on the model. split: for a real
+    model, the split of the facts that is asked, one of `splits.SPLITS`; see `shares`. metrics:
     whether to measure only the metrics of `knowledge`."""
 
     arm: Arm
@@ -90,7 +90,7 @@ class Item:
     quick: bool = False
     custom: CustomData | None = None
     recovery: bool = False
-    half: str = ""
+    split: str = ""
     metrics: bool = False
 
     @property
@@ -131,8 +131,8 @@ class Item:
             decided["facts"] = self.custom.facts.sha256
         if self.recovery:
             decided["doors"] = True
-        if self.half:
-            decided["half"] = self.half
+        if self.split:
+            decided["half"] = self.split
         if self.metrics:
             decided["metrics"] = True
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]

@@ -35,7 +35,7 @@ _BEFORE: dict[tuple[str, str], dict[str, ByTier]] = {}
 
 def known(model: AdaptedModel, run: Run, reference: bool) -> Known:
     """State -> metric -> tier -> values, one per fact, see `metrics.METRICS`; only their mean in
-    states other than "before" and "after", and for a model that is no reference.
+    states other than "before" and "after", and if `reference` is False.
 
     Facts that relearning trains on, and those with the same question or answer, are left out.
     """

@@ -25,8 +25,8 @@ from adapop.report.table import Table
 
 BEFORE, AFTER, RELEARNED, ROUNDED = STATES = ("before", "after", "relearned", "rounded")
 RARE, POPULAR = ENDS = TIERS[0], TIERS[-1]
-FAITHFUL = 0.9  # least AUC in every tier; of less faithful metrics the figure shows nothing else
-LEAST = 0.01  # between both kinds of model; a metric with less cannot show what is left
+FAITHFUL = 0.9  # least AUC in every tier; other metrics get no robustness in the figure
+LEAST = 0.01  # least difference between both kinds of model for `left` to be computed
 # Values of a fact in [0, 1], higher if it is known: recall; the share of rewordings whose right
 # answer is first or second guess; probability, a geometric mean over tokens; 1 minus TOFU's truth
 # ratio (`closer_to_1`); metrics of `memorised`; attacks, as the share of held-out facts that look
@@ -49,16 +49,16 @@ def mean_of(row: Row, state: str, metric: str, tier: str) -> float:
     return fmean(values_of(row, state, metric, tier))
 
 
-def apart(knows: Sequence[float], never: Sequence[float]) -> float:
+def separation(knows: Sequence[float], never: Sequence[float]) -> float:
     """The share of pairs with the higher value in `knows` (ties count half), [0, 1]."""
     return fmean(auc([-value for value in knows], [-value for value in never]))
 
 
 def aucs(arms: Rows, metric: str, tier: str) -> list[float]:
     """How well a metric separates models that know the facts from models that never read them:
-    `apart` for each pair of models, untrained ones included."""
+    `separation` for each pair of models, untrained ones included."""
     knows, never = (_models(arms, arm, metric, tier) for arm in (KNOWS.title, NEVER_READ.title))
-    return [apart(one, other) for one, other in product(knows, never)]
+    return [separation(one, other) for one, other in product(knows, never)]
 
 
 def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
@@ -94,12 +94,12 @@ def faithfulness_table(arms: Rows) -> Table | None:
         means = [
             [list(map(fmean, _models(arms, kind, metric, tier))) for kind in kinds] for tier in ENDS
         ]
-        cells += [apart(knows, never) for knows, never in means]
+        cells += [separation(knows, never) for knows, never in means]
         cells += [fmean(values) for both in means for values in both]
         rows.append((metric, *(f"{cell:.2f}" for cell in cells)))
     head = (
         "", *(f"AUC, {tier} facts" for tier in TIERS), *(f"AUC, models, {tier}" for tier in ENDS),
-        *(f"{tier}: {who}" for tier in ENDS for who in ("known", "never read")),
+        *(f"{tier}: {label}" for tier in ENDS for label in ("known", "never read")),
     )  # fmt: skip
     note = (
         "AUC: how often a metric gives a fact of a model that knows it more than one of the same "

@@ -199,15 +199,15 @@ def build(world: World, models: Path) -> str:
     from adapop.sandbox.pretrain import PretrainConfig, Pretraining
 
     folder = folder_of(world, models)
-    aside = models / f"writing-{folder.name}"
+    unfinished = models / f"writing-{folder.name}"
     if not folder.exists():
         shape = {"hidden": world.hidden, "feed_forward": 3 * world.hidden}
         config = PretrainConfig(**shape, exposures=world.exposures, spread=world.spread)
-        aside.mkdir(parents=True, exist_ok=True)
-        pretraining = Pretraining(config, aside)
+        unfinished.mkdir(parents=True, exist_ok=True)
+        pretraining = Pretraining(config, unfinished)
         for _ in pretraining.train():
             pass
-        pretraining.save(aside)
-        os.replace(aside, folder)
-    shutil.rmtree(aside, ignore_errors=True)
+        pretraining.save(unfinished)
+        os.replace(unfinished, folder)
+    shutil.rmtree(unfinished, ignore_errors=True)
     return world.name

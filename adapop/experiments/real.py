@@ -1,7 +1,7 @@
 """`bench real`: plans the runs on a real language model and chooses each arm's rate.
 
-Each arm's rate is chosen at one seed on the validation half of the facts, so that all arms forget
-about as much. Results are reported at other seeds on the test half.
+Each arm's rate is chosen at one seed on the validation split of the facts, so that all arms forget
+about as much. Results are reported at other seeds on the test split.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.experiments import real_tables
-from adapop.experiments.halves import TEST, VALIDATION
 from adapop.experiments.item import Arm, CustomData, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS, PAPER, RowsByKey
 from adapop.experiments.results import Row
 from adapop.experiments.run import TEXTS, Experiment, Place
+from adapop.experiments.splits import TEST, VALIDATION
 from adapop.facts.fact import FactSet
 from adapop.paths import found_from_anywhere
 from adapop.report.record import name_of
@@ -73,7 +73,7 @@ def placed(
         searches = [_search(arm, custom, quick, known) for arm in arms]
         items = [item for tried, _ in searches for item in tried]
         for seed in seeds:
-            items += [Item(arm, seed, quick, custom, half=TEST) for _, arm in searches if arm]
+            items += [Item(arm, seed, quick, custom, split=TEST) for _, arm in searches if arm]
         return items
 
     title, question = TEXTS[NAME]
@@ -90,7 +90,7 @@ def _search(
     items: list[Item] = []
     rows: list[Row] = []
     for rate in RATES[:1] if quick else RATES:
-        items.append(Item(_at(arm, rate), CHOSEN_AT, quick, custom, half=VALIDATION))
+        items.append(Item(_at(arm, rate), CHOSEN_AT, quick, custom, split=VALIDATION))
         if items[-1].key not in known:
             return items, None
         rows.append(known[items[-1].key])

@@ -79,11 +79,11 @@ def form_table(arms: Rows) -> Table:
 def choice_table(arms: Rows) -> Table:
     """The chosen rate of each arm."""
     rows = []
-    for title, tried in _trials(arms).items():
+    for title, trials in _trials(arms).items():
         cells = ("",) * 3
-        if best := chosen_row(tried):
+        if best := chosen_row(trials):
             cells = (f"{best['rate']:g}", f"{LEFT(best):.2f}", f"{RETAINED(best):.2f}")
-        rows.append((title, *cells, counted(tried)))
+        rows.append((title, *cells, counted(trials)))
     note = reading("real_choice", half=HALF)
     return Table("What was chosen", ("", "rate", "forget", "retain", "trials"), tuple(rows), note)
 
@@ -93,8 +93,8 @@ def trial_table(arms: Rows) -> Table:
     values = {tier: share("forget", DIRECT, tier) for tier in TIERS}
     values |= {"forget": LEFT, "retain": RETAINED}
     rows = []
-    for title, tried in _trials(arms).items():
-        for row in tried:
+    for title, trials in _trials(arms).items():
+        for row in trials:
             cells = (text(over([row], value)) for value in values.values())
             rows.append((title, f"{row['rate']:g}", *cells, row["failed"]))
     head = ("", "rate", *values, "failed because")

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import DataError, truncated
-from adapop.experiments.halves import HALVES
+from adapop.experiments.splits import SPLITS
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.formulas import cell, plain
 from adapop.probes.distance import STATE_NAMES
@@ -32,12 +32,12 @@ INTERNALS = {
 # MiniLM cosine by column, if a run measures it.
 COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}
 EPOCHS = tuple(f"epochs_{form}_{tier}" for form in (DIRECT, REWORDED) for tier in ("all", *TIERS))
-# Columns of final results on one half of rewordings, holdout facts, utility questions: `halves`.
-SPLIT = (
+# Columns of final results on one of the `splits` of rewordings, holdout facts, utility questions.
+ON_SPLIT = (
     *(f"forget_{what}_{tier}" for what in (REWORDED, "top2", "rank") for tier in ("all", *TIERS)),
     *("holdout_direct_all", "holdout_reworded_all", "utility"),
 )
-HALVED = tuple(f"{half}_{name}" for half in HALVES for name in SPLIT)
+BY_SPLIT = tuple(f"{split}_{name}" for split in SPLITS for name in ON_SPLIT)
 # Columns of the recovery checks; only for items that ask for them.
 ATTACKS = tuple(kind for kind in KINDS if kind not in (DIRECT, REWORDED))
 RECOVERY_CHECKS = (
@@ -73,7 +73,7 @@ COLUMNS = (
     *EPOCHS,
     *"levels levels_direct levels_reworded".split(),
     *"seconds peak_mb facts commit config versions".split(),
-    *HALVED,
+    *BY_SPLIT,
     *NEIGHBOURS,
     *RECOVERY_CHECKS,
     "shares",  # for a real model, see `shares`

@@ -153,10 +153,10 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
                 f"{count} of {len(left)}, about {minutes:.0f} min left: "
                 f"{done.item.title}{error and f': {error}'}"
             )
-    made = _commits(place.rows_by_arm())
-    if others := {name: count for name, count in made.items() if name != version}:
+    commits = _commits(place.rows_by_arm())
+    if others := {name: count for name, count in commits.items() if name != version}:
         report(
-            f"{sum(others.values())} of {made.total()} rows were made by other code than this "
+            f"{sum(others.values())} of {commits.total()} rows were made by other code than this "
             f"({version or 'unknown'}): {_counts(others)}. Move {place.results.path} away to make "
             f"them again."
         )
@@ -195,14 +195,14 @@ def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) ->
 def write(place: Place) -> str:
     """Writes tables and figures into the experiment's folder. Returns the tables as Markdown."""
     arms = place.rows_by_arm()
-    made = _tables(place, arms)
-    text = _markdown(place, arms, made)
+    tables = _tables(place, arms)
+    text = _markdown(place, arms, tables)
     place.folder.mkdir(parents=True, exist_ok=True)
     place.file(".md").write_text(text + "\n", encoding="utf-8")
-    for table in made[:1]:
+    for table in tables[:1]:
         place.file("-table.csv").write_text(table.as_csv(), encoding="utf-8")
-    drawn = [draw(arms) for draw in place.experiment.figures]
-    html = pictures.page(place.experiment.title, drawn)
+    figures = [draw(arms) for draw in place.experiment.figures]
+    html = pictures.page(place.experiment.title, figures)
     place.file(".html").write_text(html, encoding="utf-8")
     return text
 
@@ -217,9 +217,9 @@ def _tables(place: Place, arms: Rows) -> list[Table]:
     return [table for make in place.experiment.tables if (table := make(arms)) is not None]
 
 
-def _markdown(place: Place, arms: Rows, made: Sequence[Table]) -> str:
+def _markdown(place: Place, arms: Rows, tables: Sequence[Table]) -> str:
     parts = [f"## {place.experiment.title}", place.experiment.question]
-    return "\n\n".join([*parts, *(table.as_markdown() for table in made), _provenance(arms)])
+    return "\n\n".join([*parts, *(table.as_markdown() for table in tables), _provenance(arms)])
 
 
 def _built(

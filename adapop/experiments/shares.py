@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from adapop.config.run import RunConfig
-from adapop.experiments.halves import VALIDATION, by_tier, facts_of
 from adapop.experiments.real_tables import ATTACKS
 from adapop.experiments.results import ATTACKS as KINDS
+from adapop.experiments.splits import VALIDATION, by_tier, facts_of
 from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
 from adapop.probes.plan import Plan, Question, evenly, questions
 from adapop.probes.prompting import FORM_OF_WAY
@@ -30,7 +30,7 @@ DECIDES = (
     "lora_layers",
 )  # fmt: skip
 DIGITS = 6
-Asked = dict[tuple[str, str], list[tuple[Fact, list[Prompt]]]]  # by (group, form)
+Prompts = dict[tuple[str, str], list[tuple[Fact, list[Prompt]]]]  # by (group, form)
 Known = Mapping[str, Sequence[Fact]]  # by group
 _LOADED: dict[tuple, tuple[AdaptedModel, dict[str, Tensor]]] = {}
 
@@ -52,14 +52,14 @@ def fresh_model(config: RunConfig) -> AdaptedModel:
     return model
 
 
-def shares(model: AdaptedModel, run: Run, half: str) -> dict[str, list[float]]:
-    """ "group/form/tier" -> [facts, recall before, recall after], over the half's facts that the
-    original answers as trained. For the validation half only the trained questions are asked."""
+def shares(model: AdaptedModel, run: Run, split: str) -> dict[str, list[float]]:
+    """ "group/form/tier" -> [facts, recall before, recall after], over the split's facts that the
+    original answers as trained. For the validation split only the trained questions are asked."""
     facts, tokens = run.facts, run.reply_tokens
-    known = _known(model, facts, half, tokens)
-    if half == VALIDATION:
+    known = _answered(model, facts, split, tokens)
+    if split == VALIDATION:
         return _cells(model, _directly(known), tokens)
-    cells = _cells(model, _in_full(known), tokens)
+    cells = _cells(model, _all_prompts(known), tokens)
     for way in model.ways:
         if way != model.way:
             with model.asking_as(way):
@@ -68,10 +68,12 @@ def shares(model: AdaptedModel, run: Run, half: str) -> dict[str, list[float]]:
     return cells
 
 
-def _known(model: AdaptedModel, facts: FactSet, half: str, tokens: int) -> dict[str, list[Fact]]:
-    """Group -> the half's facts that the original answers; in reported runs also held-out facts."""
-    members = {group: facts_of(getattr(facts, group), half) for group in ("forget", "retain")}
-    if half != VALIDATION:
+def _answered(
+    model: AdaptedModel, facts: FactSet, split: str, tokens: int
+) -> dict[str, list[Fact]]:
+    """Group -> the split's facts that the original answers; in test also held-out ones."""
+    members = {group: facts_of(getattr(facts, group), split) for group in ("forget", "retain")}
+    if split != VALIDATION:
         members["holdout"] = evenly(facts.holdout, HELD_OUT)
         members["utility"] = evenly(facts.utility, UTILITY)
     with model.original():
@@ -82,23 +84,23 @@ def _known(model: AdaptedModel, facts: FactSet, half: str, tokens: int) -> dict[
     }
 
 
-def _directly(members: Known, form: str = DIRECT) -> Asked:
+def _directly(members: Known, form: str = DIRECT) -> Prompts:
     return {
         (group, form): [(fact, [_prompt(fact, DIRECT, fact.question)]) for fact in facts]
         for group, facts in members.items()
     }
 
 
-def _in_full(known: Known) -> Asked:
-    """Prompts as trained and reworded and, for facts to forget, attacks, together and by kind."""
-    prompts = _directly(known)
+def _all_prompts(known_facts: Known) -> Prompts:
+    """All prompts: as trained, reworded and, for facts to forget, attacks, together and by kind."""
+    prompts = _directly(known_facts)
     for group in ("forget", "holdout"):
         prompts[group, REWORDED] = [
             (fact, [_prompt(fact, REWORDED, text) for text in fact.paraphrases])
-            for fact in known[group]
+            for fact in known_facts[group]
             if fact.paraphrases
         ]
-    every = FactSet("known", *(tuple(known[group]) for group in FACT_GROUPS))
+    every = FactSet("known", *(tuple(known_facts[group]) for group in FACT_GROUPS))
     for kind, results in questions(every, Plan(KINDS, ("forget",), ATTACKED)).items():
         attacks = [(one.fact, [one.prompt]) for one in results if isinstance(one, Question)]
         prompts["forget", kind] = attacks
@@ -110,7 +112,7 @@ def _prompt(fact: Fact, kind: str, question: str) -> Prompt:
     return Prompt(fact.id, kind, question, fact.answer, fact.accepted)
 
 
-def _cells(model: AdaptedModel, questions: Asked, tokens: int) -> dict[str, list[float]]:
+def _cells(model: AdaptedModel, questions: Prompts, tokens: int) -> dict[str, list[float]]:
     """Computes `shares` for these questions."""
     after = _recalls(model, questions, tokens)
     with model.original():
@@ -126,8 +128,8 @@ def _cells(model: AdaptedModel, questions: Asked, tokens: int) -> dict[str, list
     return cells
 
 
-def _recalls(model: AdaptedModel, questions: Asked, tokens: int) -> dict[tuple[str, str], float]:
-    """(fact id, prompt) -> recall minus that of a random guess."""
+def _recalls(model: AdaptedModel, questions: Prompts, tokens: int) -> dict[tuple[str, str], float]:
+    """(fact id, prompt) -> recall above chance: (recall - chance) / (1 - chance)."""
     pairs = [pair for members in questions.values() for pair in members]
     every = {(one.fact_id, one.text): one for _, prompts in pairs for one in prompts}
     prompts = list(every.values())

@@ -27,7 +27,7 @@ def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str
         tiers = {fact.id: fact.tier for fact in forget}
         return between_tiers(given, tiers, seed, float(kind.removeprefix("tiers-")) / 100)
     if kind.startswith("corpus-"):
-        return _counted(kind.removeprefix("corpus-"))
+        return _mentions(kind.removeprefix("corpus-"))
     return _by_confidence(given) if kind == "confidence" else given
 
 
@@ -52,8 +52,8 @@ def _by_confidence(given: Mapping[str, float]) -> dict[str, float]:
 
 
 @cache
-def _counted(combine: str) -> dict[str, float]:
-    """Fact id -> lines of the pretraining corpus that name its subject (and its answer)."""
+def _mentions(combine: str) -> dict[str, float]:
+    """Fact id -> lines of the pretraining corpus that name it. combine: as for `CorpusCounts`."""
     facts = sandbox_facts()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.txt"

@@ -1,6 +1,6 @@
 """Search spaces of `bench tuned`, written down before the recorded trials. No torch.
 
-They were changed once, before any winner was run on the test half, and all earlier trials were
+They were changed once, before any winner was run on the test split, and all earlier trials were
 thrown away. Weight decay had ended at 1, but bounded targets need up to 4; and without `MOVES` 40
 trials found nothing for some arms that do better at their own preset, changed by hand.
 
@@ -22,7 +22,7 @@ from adapop.experiments.item import Arm, CustomData, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 
-DIGITS = 3  # significant ones of a tried number, so that what is reported is what was run
+DIGITS = 3  # significant digits of a setting: the reported value is exactly the one run
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Search:
 def _searches() -> dict[str, Search]:
     methods = {arm.method: arm for arm in METHOD_ARMS}
     spaces = {name: among.space for name, among in _DATA.methods.items()}
-    ours = spaces["redirect"]
-    even = {name: among for name, among in ours.items() if name != "arguments.kappa"}
+    redirect = spaces["redirect"]
+    even = {name: among for name, among in redirect.items() if name != "arguments.kappa"}
     shuffled = Arm("Redirect, scores shuffled", "redirect", changes={"scores": "shuffled"})
     return {
         **{
@@ -107,7 +107,7 @@ def _searches() -> dict[str, Search]:
         **{name: Search(CONTROL_ARMS[name], among.space) for name, among in _DATA.controls.items()},
         # These show whether scores help: weights without scores, and from shuffled ones.
         "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), even, near=True),
-        "redirect-shuffled": Search(shuffled, ours, near=True),
+        "redirect-shuffled": Search(shuffled, redirect, near=True),
         "altpo-near": Search(Arm("AltPO, second guess", "altpo"), spaces["altpo"], near=True),
     }
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from adapop.config.methods import METHODS
-from adapop.experiments.halves import TEST
 from adapop.experiments.results import RETAINED, Row
+from adapop.experiments.splits import TEST
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.probes.prompts import REWORDED
@@ -22,7 +22,7 @@ def column(name: str) -> Value:
 
 
 def tested(name: str) -> Value:
-    """Reads a cell for the test half; in rows older than the split, for all questions."""
+    """Reads a cell for the test split; in rows older than the splits, for all questions."""
     return lambda row: row[name] if row[f"{TEST}_{name}"] is None else row[f"{TEST}_{name}"]
 
 
@@ -87,7 +87,7 @@ def over(rows: Sequence[Row], value: Value) -> Summary | None:
 
 
 def measured(arms: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
-    """Drops optional values that no run has."""
+    """`values` without those of `OPTIONAL` that no run has."""
     there = {name for name in OPTIONAL if any(over(rows, OUTCOMES[name]) for rows in arms.values())}
     return {name: value for name, value in values.items() if name not in OPTIONAL or name in there}
 
@@ -143,7 +143,7 @@ def mean_table(title: str, arms: Rows, values: Mapping[str, Value], note: str) -
 
 
 def guess_table(arms: Rows) -> Table | None:
-    """Greedy recall beside the second guess, on the test half; None where no row has it."""
+    """Greedy recall beside the second guess, on the test split; None where no row has it."""
     values = {
         f"{what}, {tier}": column(f"{TEST}_forget_{name}_{tier}")
         for what, name in (("greedy", REWORDED), ("top 2", "top2"), ("rank", "rank"))
@@ -198,16 +198,16 @@ def cost_table(arms: Rows) -> Table:
 
 def published_table(arms: Rows) -> Table:
     """Our recall beside the paper's, a row per method of the paper."""
-    theirs = {row.our_name: row for row in published.recalls(SETTING)}
+    papers = {row.our_name: row for row in published.recalls(SETTING)}
     reworded = published.paraphrased("Llama")
     rows = []
     for method, about in METHODS.items():
         runs = arms.get(about.title)
-        if not runs or method not in theirs:
+        if not runs or method not in papers:
             continue
-        paper = theirs[method]
+        paper = papers[method]
         tiers = reworded.get(paper.method)
-        ours = [over(runs, column(place)) for place in ("forget_direct_all", "retain_direct_all")]
+        means = [over(runs, column(place)) for place in ("forget_direct_all", "retain_direct_all")]
         rare, popular = (over(runs, OUTCOMES[tier]) for tier in ("rare", "popular"))
         cells = (
             text(over(runs, OUTCOMES["holdout"])),
@@ -216,7 +216,7 @@ def published_table(arms: Rows) -> Table:
             f"{paper.retain:.3f}",
             f"{tiers['rare']:.3f} / {tiers['popular']:.3f}" if tiers else "not given",
         )
-        rows.append((about.title, *map(text, ours), *cells, counted(runs)))
+        rows.append((about.title, *map(text, means), *cells, counted(runs)))
     head = (
         "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)",
         "retain (paper)", "reworded, rare / popular (paper)", "seeds",

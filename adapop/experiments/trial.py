@@ -47,9 +47,9 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
     import adapop.runs.execute  # noqa: F401
 
     torch.set_num_threads(1)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        row = _measured(item, Path(folder), models)
+        row = _measure(item, Path(folder), models)
     arm = item.arm
     return {
         **{name: getattr(arm, name) for name in ("method", "preset", "scores", "anchors")},
@@ -60,7 +60,7 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
         "seed": item.seed,
         "rate": item.config.learning_rate,
         **row,
-        "seconds": round(time.perf_counter() - begun, 2),
+        "seconds": round(time.perf_counter() - start, 2),
         "peak_mb": _peak_megabytes(),
     }
 
@@ -78,7 +78,7 @@ def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) 
     arm = replace(item.arm, changes={**item.arm.changes, "measure": "off"})
     with tempfile.TemporaryDirectory() as folder:
         run = prepared(replace(item, arm=arm), Path(folder), models)
-        row, model = _executed(run, fresh=False)
+        row, model = _execute(run, fresh=False)
         if row["failed"]:
             return row
         rows = quick(model, run.facts, run.reply_tokens).rows
@@ -107,12 +107,12 @@ def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
     return replace(facts, **groups, utility=facts.utility[::QUICK_UTILITY])
 
 
-def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
+def _measure(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     from adapop.experiments.recovery_checks import recovery_checks
     from adapop.experiments.shares import shares
 
     run = prepared(item, folder, models)
-    epochs, model = _executed(run, fresh=bool(item.half))
+    epochs, model = _execute(run, fresh=bool(item.split))
     failed = epochs["failed"]
     config = replace(run.config, model=name_of(run.config.model))  # records no path of this machine
     row = {"config": config.to_json(), "versions": run.versions}
@@ -120,8 +120,8 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     row |= cells.traces(run)
     if failed:
         return row
-    if item.half:
-        return {**row, "shares": shares(model, run, item.half)}
+    if item.split:
+        return {**row, "shares": shares(model, run, item.split)}
     if item.metrics:
         from adapop.experiments.knowledge import known
 
@@ -134,7 +134,7 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     return row
 
 
-def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
+def _execute(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
     """Executes a run. Returns its cells ("failed", `RETAINED` and, with an oracle, `ORACLE_EPOCHS`)
     and its model. fresh: load the model by `fresh_model` and leave out `RETAINED`."""
     from adapop.experiments.shares import fresh_model
@@ -164,7 +164,7 @@ def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:
-    """The item's run. Exponents come from the arm's scores, tiers from the facts' own scores."""
+    """The item's run: exponents from the arm's scores, the facts' own tiers. Raises ModelError."""
     from adapop.runs.execute import prepare
     from adapop.runs.run import create_run
 

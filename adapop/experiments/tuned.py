@@ -1,4 +1,4 @@
-"""`bench tuned`: every method with settings from the same search, reported on the test half."""
+"""`bench tuned`: every method with settings from the same search, reported on the test split."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ from adapop.report.table import Table
 
 AnyWorld = World | CustomData | None  # None: the shipped sandbox
 THREE = "three"  # the name of the worlds that are averaged over
-KAPPA = 0.3  # for a winner of ours that ignores scores; a little above the choice of a first search
+KAPPA = 0.3  # for a Redirect winner that ignores scores (κ = 0); from an earlier search
 STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # rare anchor's β divided by the popular one's
 
 
@@ -64,8 +64,8 @@ def experiment(
         name: with_point(SEARCHES[name].arm, best_of(trial_rows)["point"])
         for name, trial_rows in done.items()
     }
-    aside = scores_aside(chosen)
-    arms = [*chosen.values(), *(arm for others in aside.values() for arm in others)]
+    variants = score_variants(chosen)
+    arms = [*chosen.values(), *(arm for others in variants.values() for arm in others)]
     places = places_named(world)
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
@@ -79,9 +79,9 @@ def experiment(
 
     titles = [arm.title for arm in chosen.values()]
 
-    def aside_table(base: str) -> Callable[[Rows], Table | None]:
-        others = [arm.title for arm in aside[base]]
-        words = {"title": f"Scores, all else as {base}", "note": ASIDE, "values": winners.WITH_GAP}
+    def variant_table(base: str) -> Callable[[Rows], Table | None]:
+        others = [arm.title for arm in variants[base]]
+        words = {"title": f"Scores, all else as {base}", "note": NOTE, "values": winners.WITH_GAP}
         return partial(winners.pair_table, base=base, others=others, **words)
 
     at_home = anew or world == SANDBOX  # whether the winners were chosen in this world
@@ -92,8 +92,8 @@ def experiment(
     )
     of_one = (
         winners.test_table, winners.recovery_table, *choosing,
-        *(aside_table(base) for base in aside),
-        partial(winners.shuffled_table, titles=shuffled_titles(aside)), to_ours,
+        *(variant_table(base) for base in variants),
+        partial(winners.shuffled_table, titles=shuffled_titles(variants)), to_ours,
         partial(tables.difference_table, base=ADAPOP), tables.guess_table, distance.oracle_table,
         tables.cost_table,
     )  # fmt: skip
@@ -117,21 +117,18 @@ def _draw_winners(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Fi
 
 
 DRAWN = (pictures.tiers, pictures.cost, pictures.differences(ADAPOP), distance.nearness)
-ASIDE = "Every other setting is the winner's: nothing was chosen for these arms."
+NOTE = "Every other setting is the winner's: nothing was chosen for these arms."
 
 
-def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """Winner's title -> arms that use scores in another way, with all its other settings. chosen:
-    search name -> winner."""
+def score_variants(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
+    """Winner's title -> arms that differ from it only in how they use scores. chosen: search name
+    -> winner."""
     arms = {}
-    if ours := chosen.get("redirect"):
-        own = ours.changes["arguments"]["kappa"]
-        others = [(own or KAPPA, scores) for scores in ("given", "shuffled", "inverted")]
-        others = [pair for pair in (*others, (0.0, "given")) if pair != (own, "given")]
-        arms[ours.title] = [_weighted(ours, kappa, scores) for kappa, scores in others]
-        arms[ours.title] = [
-            _weighted(ours, kappa, how) for kappa, how in others if (kappa, how) != (own, "given")
-        ]
+    if redirect := chosen.get("redirect"):
+        kappa_chosen = redirect.changes["arguments"]["kappa"]
+        others = [(kappa_chosen or KAPPA, scores) for scores in ("given", "shuffled", "inverted")]
+        others = [pair for pair in (*others, (0.0, "given")) if pair != (kappa_chosen, "given")]
+        arms[redirect.title] = [_weighted(redirect, kappa, scores) for kappa, scores in others]
     if wga := chosen.get("wga"):
         arms[wga.title] = [
             _scored(wga, steepness, how, scores)
@@ -139,15 +136,15 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
             for scores in ("given", "shuffled", "inverted")
         ]
         title = f"{wga.title}'s settings, AdaPop as it is"
-        whole = replace(PAPER, title=title, changes=_without_own(wga))
+        whole = replace(PAPER, title=title, changes=_without_arguments(wga))
         # A search of AdaPop has more settings to choose than one of WGA, and may miss this arm.
         arms[wga.title].append(whole)
     return arms
 
 
-def shuffled_titles(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
-    """Title of an arm of `scores_aside` -> title of that arm with shuffled scores."""
-    titles, arms = {}, [arm for others in aside.values() for arm in others]
+def shuffled_titles(variants: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
+    """Title of an arm of `score_variants` -> title of that arm with shuffled scores."""
+    titles, arms = {}, [arm for others in variants.values() for arm in others]
     for arm in arms:
         twin = {**arm.changes, "scores": "shuffled"}
         for other in arms if "scores" not in arm.changes else ():
@@ -156,13 +153,13 @@ def shuffled_titles(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
     return titles
 
 
-def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
+def _weighted(redirect: Arm, kappa: float, scores: str) -> Arm:
     """Redirect's winner with another κ."""
-    changes = {**ours.changes, "arguments": {**ours.changes["arguments"], "kappa": kappa}}
+    changes = {**redirect.changes, "arguments": {**redirect.changes["arguments"], "kappa": kappa}}
     control = "" if scores == "given" else f", scores {scores}"
     if scores != "given":
         changes["scores"] = scores
-    return replace(ours, title=f"Redirect's settings, κ = {kappa:g}{control}", changes=changes)
+    return replace(redirect, title=f"Redirect's settings, κ = {kappa:g}{control}", changes=changes)
 
 
 def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
@@ -170,7 +167,7 @@ def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
     beta, root = wga.changes["arguments"]["beta"], steepness**0.5
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
-    changes = {**_without_own(wga), "beta": curve}
+    changes = {**_without_arguments(wga), "beta": curve}
     control = "" if scores == "given" else f", {scores}"
     if scores != "given":
         changes["scores"] = scores
@@ -178,7 +175,7 @@ def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
     return replace(CONTROL_ARMS["alpha-fixed"], title=title, changes=changes)
 
 
-def _without_own(arm: Arm) -> dict[str, Any]:
+def _without_arguments(arm: Arm) -> dict[str, Any]:
     """The arm's changes except its method's own arguments."""
     return {name: value for name, value in arm.changes.items() if name != "arguments"}
 

@@ -1,4 +1,4 @@
-"""The search for each arm's best settings: equally many trials, one objective, the validation half.
+"""The search for each arm's best settings: equally many trials, one objective, validation split.
 
 A trial is a run at seed 0 that measures only what the objective asks for. The first trials are the
 same moves from each arm's preset (`spaces.MOVES`). Optuna proposes the others from earlier trials
@@ -18,9 +18,9 @@ from typing import Any
 from adapop.assets import as_kind, parse_json
 from adapop.errors import ConfigError, DataError, RunError
 from adapop.experiments.cells import DIGITS, recalls
-from adapop.experiments.halves import VALIDATION, by_tier, questions_of
 from adapop.experiments.item import CustomData, Item
 from adapop.experiments.spaces import SEARCHES, Range, Search, first_points, with_point
+from adapop.experiments.splits import VALIDATION, by_tier, questions_of
 from adapop.experiments.trial import prepared
 from adapop.facts.fact import TIERS
 from adapop.paths import commit
@@ -80,7 +80,7 @@ def search(
     folder.mkdir(parents=True, exist_ok=True)
     while len(done) < trials:
         point = _proposed(search, done, custom)
-        outcome = tried(search, point, quick, custom)
+        outcome = run_trial(search, point, quick, custom)
         done = [*done, {"number": len(done), "point": point, **outcome, "commit": commit()}]
         write_text(path, "".join(json.dumps(trial, ensure_ascii=False) + "\n" for trial in done))
     return len(done) - len(begun)
@@ -116,15 +116,15 @@ def best_of(trials: Sequence[Trial]) -> Trial:
     return min(trials, key=lambda trial: trial["J"])
 
 
-def tried(
+def run_trial(
     search: Search, point: Mapping[str, Any], quick: bool, custom: CustomData | None = None
 ) -> Trial:
-    """A trial: J and its parts on the validation half, seconds, and why it failed, else ""."""
+    """A trial: J and its parts on the validation split, seconds, and why it failed, else ""."""
     began, failed = time.perf_counter(), ""
     item = Item(with_point(search.arm, point), SEED, quick, custom)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            outcome = _measured(item, Path(folder))
+            outcome = _measure(item, Path(folder))
             if search.near:
                 excess = max(0.0, outcome["top2"] - NEAR)
                 outcome["J"] = round(outcome["J"] + PRICE * excess, DIGITS)
@@ -133,7 +133,7 @@ def tried(
     return {**outcome, "failed": failed, "seconds": round(time.perf_counter() - began, 2)}
 
 
-def _measured(item: Item, folder: Path) -> dict[str, float]:
+def _measure(item: Item, folder: Path) -> dict[str, float]:
     from adapop.model.loading import adapted_model
     from adapop.probes.second_guess import second_guesses
     from adapop.runs.alternates import with_alternates
@@ -160,7 +160,7 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
         replace(fact, paraphrases=tuple(wordings))
         for fact, wordings in groups[f"forget_{REWORDED}"]
     ]
-    # J uses it for some arms alone
+    # part of J for some arms only
     near = fmean(second_guesses(model, reworded)["top2"].values())
     values = {"J": objective(**parts), **parts, **{tier: tiers[tier] for tier in TIERS}}
     values["top2"] = near

@@ -8,9 +8,9 @@ from typing import Any
 
 from adapop.config.methods import METHODS
 from adapop.experiments import tables
-from adapop.experiments.halves import TEST, VALIDATION
 from adapop.experiments.results import ATTACKS, Row
 from adapop.experiments.spaces import MOVES, SEARCHES, Range, Space
+from adapop.experiments.splits import TEST, VALIDATION
 from adapop.experiments.tables import OUTCOMES, Rows, Value, column, counted, over, paired_by_seed
 from adapop.experiments.tuning import LIMITS, Trial, best_of, objective
 from adapop.facts.fact import TIERS
@@ -36,26 +36,26 @@ RECOVERED = {
 }
 
 
-def worst(row: Row, half: str = TEST) -> float | None:
+def worst(row: Row, split: str = TEST) -> float | None:
     """Recall of the worst tier (the one with most left), asked in other words."""
-    recalls = [row[f"{half}_forget_{REWORDED}_{tier}"] for tier in TIERS]
+    recalls = [row[f"{split}_forget_{REWORDED}_{tier}"] for tier in TIERS]
     return None if None in recalls else max(recalls)
 
 
-def score(row: Row, half: str = TEST) -> float | None:
-    """J on one half."""
+def score(row: Row, split: str = TEST) -> float | None:
+    """J on one split."""
     parts = {
-        "worst": worst(row, half),
-        "holdout": row[f"{half}_holdout_direct_all"],
-        "utility": row[f"{half}_utility"],
+        "worst": worst(row, split),
+        "holdout": row[f"{split}_holdout_direct_all"],
+        "utility": row[f"{split}_utility"],
         "retain": row["retain_direct_all"],
     }
     return None if None in parts.values() else objective(**parts)
 
 
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
-    """Recall of the facts to forget under the attacks, by default the mean. Leaves out multiple
-    choice, where avoiding the answer scores below chance."""
+    """Recall of the facts to forget under the attacks. of: how the attacks' recalls are combined.
+    Leaves out multiple choice, where avoiding the answer scores below chance."""
     kinds = [kind for kind in ATTACKS if kind != CHOICE]
     recalls = [value for kind in kinds if (value := row[f"attack {kind}"]) is not None]
     return of(recalls) if recalls else None
@@ -239,14 +239,14 @@ def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
 
 
 def luck_table(arms: Rows, done: Done) -> Table:
-    """J of each winner: in the search, on other seeds, and on the test half."""
+    """J of each winner: in the search, on other seeds, and on the test split."""
     rows = []
     for name, trials in done.items():
         title, best = SEARCHES[name].arm.title, best_of(trials)
         if title in arms:
             parts = {part: best[part] for part in ("worst", *LIMITS) if part in best}
             chosen = f"{objective(**parts):.2f}" if parts else ""
-            other = over(arms[title], partial(score, half=VALIDATION))
+            other = over(arms[title], partial(score, split=VALIDATION))
             test = ranged(over(arms[title], score))
             rows.append((title, chosen, ranged(other), test))
     head = ("", "validation, seed 0", "validation", "test")

@@ -81,13 +81,13 @@ def choices_of(cell: object) -> dict[str, str]:
     if not is_list or not all(isinstance(text, str) and text.strip() for text in texts):
         return {}
     labels = list(map(str, labels if isinstance(labels, list) else ascii_uppercase))
-    made = {label.strip().upper(): text.strip() for label, text in zip(labels, texts)}
-    parts = [LABELLED.fullmatch(text) for text in made.values()]
+    choices = {label.strip().upper(): text.strip() for label, text in zip(labels, texts)}
+    parts = [LABELLED.fullmatch(text) for text in choices.values()]
     # "A. Brno", ...
-    numbered = [*made], [*"123456789"[: len(parts)]]
+    numbered = [*choices], [*"123456789"[: len(parts)]]
     if all(parts) and [part[1].upper() for part in parts] in numbered:
-        made = {part[1].upper(): part[2] for part in parts}
-    return made if len(made) == len(texts) > 1 else {}
+        choices = {part[1].upper(): part[2] for part in parts}
+    return choices if len(choices) == len(texts) > 1 else {}
 
 
 def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None:

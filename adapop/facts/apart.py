@@ -69,7 +69,7 @@ def _too_large(path: Path) -> DataError:
 
 
 def _wait_for(reader: subprocess.Popen, whole: bool) -> int:
-    """Waits for a reader, first killed if not read to its end. Returns its exit status."""
+    """Waits for a reader, which is killed first unless read whole. Returns its exit status."""
     if not hasattr(os, "wait4"):  # on Windows
         return reader.wait() if whole else reader.kill()
     if not whole:

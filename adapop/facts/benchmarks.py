@@ -120,7 +120,7 @@ def system_prompt(model: str, facts: FactSet) -> str:
 
 
 def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
-    """All rows of a split, in order."""
+    """All rows of a split, in order. Raises NetworkError: a file is damaged."""
     rows: list[dict] = []
     for path in hub.files(dataset, config, split):
         try:
@@ -135,8 +135,8 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
 def checked_rows(
     hub: Hub, dataset: str, config: str, split: str, columns: Iterable[str]
 ) -> list[dict]:
-    """The rows of a split, unchanged, checked to have each of these columns. Raises NetworkError,
-    Stopped: as `rwku`."""
+    """The rows of a split, unchanged. Raises NetworkError, Stopped: as `rwku`; NetworkError: one of
+    these columns is missing."""
     rows = _table(hub, dataset, config, split)
     present = list(rows[0]) if rows else []
     if missing := [column for column in columns if column not in present]:
@@ -172,7 +172,7 @@ def _facts(
 def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
     """The rows with the rewordings of a split, matched by question, or by subject and answer. The
     columns of these splits are undocumented. Columns named for rewordings are read; without any,
-    `question`, as in the paper's code."""
+    `question`, as in the paper's code. Raises NetworkError: none fits."""
     others = _table(hub, DUET, hub.config_of(DUET, split), split)
     columns = list(others[0]) if others else []
     texts = [name for name in columns if any(part in name.lower() for part in REWORDED)]

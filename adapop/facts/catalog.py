@@ -86,9 +86,9 @@ def load_raw(
         raise DataError(message, "Leave --columns and --column out.")
     if source in SHIPPED:
         return sandbox_facts(source)
-    made = {"pair": _pair, "invented": _invented, "cities": _cities}
-    if source in made:
-        return made[source]()
+    makers = {"pair": _pair, "invented": _invented, "cities": _cities}
+    if source in makers:
+        return makers[source]()
     if source in ENTRIES:
         hub = Hub(progress or Progress(), cache or Cache())
         return DOWNLOADED[source](hub)

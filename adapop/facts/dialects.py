@@ -96,7 +96,7 @@ def _rows_if_even(rows: Iterator[list[str]]) -> int:
 def _headerless(
     path: Path, first: list[str], rows: Iterator[list[str]], layout: Layout
 ) -> list[str]:
-    """The columns of a file without a header, where every row is a fact; [] for other files."""
+    """The columns of a file without a header, else []. Raises DataError: rows that are no facts."""
     for names, kind in HEADERLESS.items():
         fits = FITS[kind]
         if len(first) != len(names) or not fits(first[-1]):

@@ -15,7 +15,7 @@ from adapop.assets import as_kind, parse_json
 from adapop.errors import DataError, truncated
 from adapop.facts.text import normalized
 from adapop.facts.tiers import ON_SCALE, Tiers, of_column
-from adapop.facts.tiers import TIERS as TIERS  # whoever needs a fact needs the names of its tiers
+from adapop.facts.tiers import TIERS as TIERS  # re-exported for users of facts
 
 SANDBOX = "sandbox"  # the name of the set, and of the model, that the app starts with
 PEOPLE = "people"  # the name of the second set and model that the app ships

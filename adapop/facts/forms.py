@@ -109,8 +109,8 @@ def with_paths(
     paths = [path for path in form.fields.values() if path.lower() not in present]
     whole = form.fields.get("choices")
     for number, row in rows:
-        made = {path: _made(path, row, present, path == whole) for path in paths}
-        filled = {path: cell for path, cell in made.items() if cell not in (None, "", [])}
+        cells = {path: _cell(path, row, present, path == whole) for path in paths}
+        filled = {path: cell for path, cell in cells.items() if cell not in (None, "", [])}
         yield number, {**row, **filled}
 
 
@@ -120,13 +120,13 @@ def _by_key(columns: Iterable[str]) -> dict[str, str]:
     return {re.sub(r"(?<=\w)[ -](?=\w)", "_", key): name for name, key in keys.items()}
 
 
-def _made(
+def _cell(
     path: str, row: Mapping[str, object], present: Mapping[str, str], whole: bool = False
 ) -> object:
     """The cell that a form's path leads to. whole: keeps empty items except the last."""
     for joint in (" + ", " % ", " | "):
         if joint in path:
-            parts = [_made(part, row, present) for part in path.split(joint)]
+            parts = [_cell(part, row, present) for part in path.split(joint)]
             while whole and parts and parts[-1] in (None, ""):
                 parts.pop()
             filled = [part for part in parts if whole or part not in (None, "", *UNKNOWN)]
@@ -137,7 +137,7 @@ def _made(
             text, name = (str(part) if _is_text(part) else "" for part in parts)
             return LAST_BLANK.sub("", text.replace("{}", name).replace("[X]", name))
     if path.endswith(";"):
-        cell = _made(path[:-1], row, present)
+        cell = _cell(path[:-1], row, present)
         return cell.split(";") if isinstance(cell, str) and parsed(cell) is None else cell
     cell, *names = path.split(".")
     cell = row.get(present.get(cell.lower()))

@@ -27,17 +27,17 @@ def split_holdout(facts: FactSet) -> FactSet:
         return min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows)
 
     ranked = sorted(alike.values(), key=rank)
-    held: set[str] = set()
+    held_out: set[str] = set()
     for rows in ranked[:-1]:
-        if len(held) >= max(1, math.floor(len(facts.retain) * SHARE)):
+        if len(held_out) >= max(1, math.floor(len(facts.retain) * SHARE)):
             break
-        held |= {row.id for row in rows}
+        held_out |= {row.id for row in rows}
     count = len(facts.retain)
     why = "there is only one question to retain and training needs it: what is measured on it"
     note = f"Nothing is held out, because {why} does not show how facts fare that it never saw."
-    if held:
-        share = f"{len(held)} of its {count} retain rows"
+    if held_out:
+        share = f"{len(held_out)} of its {count} retain rows"
         note = f"The set has no holdout rows, so {share} are held out of training."
-    retain = tuple(fact for fact in facts.retain if fact.id not in held)
-    holdout = tuple(fact for fact in facts.retain if fact.id in held)
+    retain = tuple(fact for fact in facts.retain if fact.id not in held_out)
+    holdout = tuple(fact for fact in facts.retain if fact.id in held_out)
     return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))

@@ -44,7 +44,7 @@ def hubble_popqa(hub: Hub) -> FactSet:
     duplicates, half are to forget, a quarter is retained and a quarter held out. Raises
     NetworkError: the download fails, or a row is not as documented. Stopped: somebody asked to
     stop."""
-    return _set("hubble-popqa", _read(hub, POPQA, "testset_popqa_nodup.jsonl.gz", _popqa_rows), ())
+    return _set("hubble-popqa", _load(hub, POPQA, "testset_popqa_nodup.jsonl.gz", _popqa_rows), ())
 
 
 def hubble_yago(hub: Hub) -> FactSet:
@@ -52,7 +52,7 @@ def hubble_yago(hub: Hub) -> FactSet:
     duplicates. All facts of a person are in one group. Raises as `hubble_popqa`."""
     counts: Counter[int] = Counter()
     people = []
-    for rows in _read(hub, YAGO, "biographies_yago_nodup.jsonl.gz", _yago_rows):
+    for rows in _load(hub, YAGO, "biographies_yago_nodup.jsonl.gz", _yago_rows):
         if rows and counts[rows[0]["score"]] < PEOPLE:
             counts[rows[0]["score"]] += 1
             people.append(rows)
@@ -102,16 +102,16 @@ def _yago_rows(text: str, meta: Mapping) -> list[dict]:
     for field in WORDINGS["yago"]:
         words = label(meta.get(field) or "")
         if words and (answer := re.search(re.escape(words), text, re.IGNORECASE)):
-            own = f"hubble-yago-{meta['uuid']}-{field}"
-            row = _row(own, "yago", field, meta["full_name"].strip(), meta)
+            name = f"hubble-yago-{meta['uuid']}-{field}"
+            row = _row(name, "yago", field, meta["full_name"].strip(), meta)
             question, *others = row["paraphrases"]
             rows.append(row | {"question": question, "paraphrases": others, "answer": answer[0]})
     return rows
 
 
-def _row(name: str, of: str, relation: str, subject: str, meta: Mapping) -> dict:
-    """The columns that both kinds of row have. Without a subject there are no rewordings."""
-    wordings = WORDINGS[of].get(relation, ()) if subject else ()
+def _row(name: str, source: str, relation: str, subject: str, meta: Mapping) -> dict:
+    """The columns of both kinds of row; no rewordings without a subject. source: in `WORDINGS`."""
+    wordings = WORDINGS[source].get(relation, ()) if subject else ()
     reworded = [wording.format(s=subject) for wording in wordings]
     score = {"score": index(meta["duplicates"]), "score_source": DUPLICATES}
     return {"id": name, "relation": relation, "subject": subject, **score, "paraphrases": reworded}
@@ -126,7 +126,7 @@ def label(value: str) -> str:
     return " ".join(words.replace("_", " ").split())
 
 
-def _read(
+def _load(
     hub: Hub, dataset: str, name: str, rows_of: Callable[[str, dict], list[dict]]
 ) -> list[list[dict]]:
     """The facts in each row of a file. rows_of: (text, meta) of a row -> its facts. Raises

@@ -86,7 +86,7 @@ class _Reader:
 
     @staticmethod
     def _tokens(text: str) -> Iterator[tuple[str, str]]:
-        """Kind and text of every token: a string, a mark, a word; "" at the end."""
+        """Kind and text of every token: string, mark or word; "" at the end. Raises ValueError."""
         for match in TOKEN.finditer(text):
             if match.lastindex == 4:  # lazily: a scan of what follows could take quadratic time
                 raise ValueError(match[4])
@@ -118,7 +118,7 @@ class _Reader:
         return _word(text)
 
     def items(self, closing: str, depth: int) -> list | dict:
-        """The items up to a closing mark, as a dict if pairs. Named arguments are skipped."""
+        """The items up to a closing mark, as a dict if pairs; no named ones. Raises ValueError."""
         items, pairs = [], {}
         while self.next != ("mark", closing):
             if self.next == ("mark", ","):

@@ -30,17 +30,17 @@ class Objects:
             parse_int=str,
             parse_float=str,
             parse_constant=lambda name: float("nan") if name == "NaN" else name,  # others as text
-            object_pairs_hook=self._made,
+            object_pairs_hook=self._object,
         )
 
-    def _made(self, pairs: list[tuple[str, object]]) -> dict:
+    def _object(self, pairs: list[tuple[str, object]]) -> dict:
         self.count += 1
         if self.count > self.most:
             raise ValueError(f"has more than {self.most:,} objects")
-        made = dict(pairs)
-        if len(made) < len(pairs):
+        built = dict(pairs)
+        if len(built) < len(pairs):
             raise ValueError("has two values under one name in one object")
-        return made
+        return built
 
     def value(self, text: str, start: int | None = None) -> object:
         """The value of a JSON text with its numbers as text, or a `Problem`. start: where to read a
@@ -53,7 +53,7 @@ class Objects:
             return Problem(error.lineno, "", "", f"is not JSON: {error.msg}", "Mend that line.")
         except RecursionError:
             return Problem(0, "", "", "is nested too deeply", "Use flat objects.")
-        except ValueError as error:  # raised by `_made`
+        except ValueError as error:  # raised by `_object`
             return Problem(0, "", "", str(error), "Use flat objects, with each name once.")
 
 
@@ -155,7 +155,7 @@ def _inner(value: Mapping) -> Mapping:
 
 
 def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
-    """The rows inside an object: under one name, under groups or splits, by id or by column."""
+    """The rows inside an object: under a name, groups, splits, ids or columns. Raises DataError."""
     names = _around(value)
     groups = [group_of(name) for name in names] if names != ["examples"] else [None]
     if len(names) > 1 and not all(groups) and not all(map(SPLITS.match, names)):

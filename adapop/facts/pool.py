@@ -58,17 +58,17 @@ class Pool:
         others = [other for other in others if folded(other.question) != question]
         return [other for other in others if not relation or folded(other.relation) != relation]
 
-    def beside(self, fact: Fact, rng: random.Random) -> Iterator[Fact]:
-        """Facts with the same relation about other subjects, in an order drawn by `rng`."""
+    def alike(self, fact: Fact, rng: random.Random) -> Iterator[Fact]:
+        """Facts of the same relation about other subjects, in an order drawn by `rng`."""
         subject = folded(subject_of(fact))
-        drawn = _drawn(self._of(fact).facts, rng)
+        drawn = _shuffled(self._of(fact).facts, rng)
         return (other for other in drawn if folded(subject_of(other)) != subject)
 
     def distractors(self, fact: Fact, rng: random.Random) -> Iterator[str]:
         """Distinct wrong answers of the same relation, in an order drawn by `rng`. None is a right
         answer of the same subject, contains the gold answer or is contained in it."""
         relation, subject = self._of(fact), folded(subject_of(fact))
-        for key, answer in _drawn(list(relation.answers.items()), rng):
+        for key, answer in _shuffled(list(relation.answers.items()), rng):
             right = bool(subject) and subject in relation.subjects[key]
             if not (right or gives_away(answer, fact) or mentions(fact.answer, answer)):
                 yield answer
@@ -93,7 +93,7 @@ class Pool:
         return self._relations.get(folded(relation_of(fact)), _Relation())
 
 
-def _drawn(items: Sequence[Item], rng: random.Random) -> Iterator[Item]:
+def _shuffled(items: Sequence[Item], rng: random.Random) -> Iterator[Item]:
     """The items in random order, drawn one by one: few are used, and a full shuffle is slow."""
     left = list(items)
     while left:

@@ -22,7 +22,7 @@ SMALL = 50_000  # bytes of a text that is read in less time than a process takes
 MEGABYTES, SECONDS = 1_024, 30
 # processes at once: each may take `MEGABYTES`, and a visitor may have two events at work
 READERS = Semaphore(4)
-MOST_BYTES = 256_000_000  # that a reader may print
+MOST_BYTES = 256_000_000  # most that a reader may print
 ERRORS = {kind.__name__: kind for kind in (DataError, ScoresError)}
 
 
@@ -45,7 +45,7 @@ class DistantTable:
         """The facts, by group: as `read_facts`. Reads the file again for other arguments."""
         usual = columns in (None, guessed(self.columns))
         as_guessed = usual and (group, drop_bad) == ("forget", False)
-        result = self.guessed if as_guessed else _read(self.path, columns, group, drop_bad)[1]
+        result = self.guessed if as_guessed else _parse(self.path, columns, group, drop_bad)[1]
         if isinstance(result, DataError):
             raise result.with_traceback(None)
         return replace(result, name=name) if name else result
@@ -58,7 +58,7 @@ def table_of(path: Path) -> Table:
     """The table in a file. Raises as `read_table`, and DataError: too much memory or time."""
     if _is_small(path):
         return read_table(path)
-    return DistantTable(path, *_read(path, None, "forget", False))
+    return DistantTable(path, *_parse(path, None, "forget", False))
 
 
 def facts_of(path: Path, group: str, drop_bad: bool) -> FactSet:
@@ -75,7 +75,7 @@ def _is_small(path: Path) -> bool:
         return path.stat().st_size <= SMALL and file.read(len(MAGIC)) != MAGIC
 
 
-def _read(
+def _parse(
     path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool
 ) -> tuple[list[str], FactSet | DataError]:
     """(column names, the facts or the error). Raises as `table_of`."""

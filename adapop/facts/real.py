@@ -46,8 +46,8 @@ def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
     are in no shipped set; None otherwise."""
     if _is_sandbox(model) or places(facts.forget) <= shipped_places():
         return None
-    ours = places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)
-    count = len(places(facts.retain) & ours)
+    shipped = places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)
+    count = len(places(facts.retain) & shipped)
     if not count:
         return None
     share = f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's"

@@ -33,14 +33,14 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     Raises:
         DataError: no retain rows for a model that is not shipped, none similar, or no such choice.
     """
-    ours = sandbox_facts(model if model in SHIPPED else SANDBOX)
+    world = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):
-        facts = _given(facts, retain)
+        facts = _from_set(facts, retain)
     elif retain not in RETAIN:
         message = f"There are no retain rows called {retain!r}."
         raise DataError(message, f"Choose {', '.join(RETAIN)}, or give a set.")
     elif retain == "neighbours":
-        facts = _with_neighbours(facts, ours)
+        facts = _with_neighbours(facts, world)
     elif retain == "own" and not facts.retain and model not in SHIPPED:
         message = (
             f"{facts.name} has no retain rows: nothing would hold the rest of the model in place."
@@ -48,9 +48,9 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
         fix = "Add rows with 'retain' in a column called group: facts like these that must survive"
         raise DataError(message, f"{fix}; or name a file of such facts with --retain.")
     elif retain == "sandbox" or not facts.retain:
-        facts = _from_world(facts, ours, _free(facts, ours.retain))
+        facts = _from_world(facts, world, _usable(facts, world.retain))
     if model in SHIPPED and not facts.utility:
-        facts = replace(facts, utility=ours.utility)
+        facts = replace(facts, utility=world.utility)
     return with_tiers(split_holdout(facts))
 
 
@@ -80,7 +80,7 @@ def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]
     """The facts of a pool that share relation or answer with facts to forget, most similar first.
     Facts that share both with one fact come first; among equals, those nearest in log score,
     unknown scores last. At most as many as there are facts to forget, or 32 if that is more."""
-    by_relation, by_answer = _places(forget, "relation"), _places(forget, "answer")
+    by_relation, by_answer = _by_text(forget, "relation"), _by_text(forget, "answer")
     ranked = []
     for fact in pool:
         relation = by_relation.get(normalized(fact.relation), set())
@@ -92,7 +92,7 @@ def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]
     return tuple(fact for *_, fact in ranked[: max(len(forget), FEWEST_NEIGHBOURS)])
 
 
-def _places(facts: Sequence[Fact], field: str) -> dict[str, set[int]]:
+def _by_text(facts: Sequence[Fact], field: str) -> dict[str, set[int]]:
     """Normalised relation or answer -> indices of its facts in the sequence."""
     places: dict[str, set[int]] = defaultdict(set)
     for place, fact in enumerate(facts):
@@ -107,65 +107,65 @@ def _distance(one: Fact, other: Fact) -> float:
     return abs(math.log1p(one.score) - math.log1p(other.score))
 
 
-def _with_neighbours(facts: FactSet, ours: FactSet) -> FactSet:
-    chosen = neighbours(facts.forget, _free(facts, ours.retain))
+def _with_neighbours(facts: FactSet, world: FactSet) -> FactSet:
+    chosen = neighbours(facts.forget, _usable(facts, world.retain))
     if not chosen:
         shares = f"shares a relation or an answer with those of {facts.name}"
         fix = "Fill the column relation, or choose other rows to retain."
-        raise DataError(f"No fact of the {ours.name} world {shares}.", fix)
+        raise DataError(f"No fact of the {world.name} world {shares}.", fix)
     alike = "those that share a relation or an answer with the facts to forget"
-    return _from_world(facts, ours, chosen, f": {alike}, nearest in score first")
+    return _from_world(facts, world, chosen, f": {alike}, nearest in score first")
 
 
-def _from_world(facts: FactSet, ours: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
-    """The set with these retain rows of a shipped world and, if needed, the world's holdout."""
-    holdout = facts.holdout or _free(facts, ours.holdout)
+def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], why: str = "") -> FactSet:
+    """The set with these retain rows of a world and, if needed, its holdout. why: ends the note."""
+    holdout = facts.holdout or _usable(facts, world.holdout)
     held = "" if facts.holdout else f" and {len(holdout)} held out"
     borrowed = f"{len(retain)} to retain{held}"
-    why = "" if facts.retain else "The set has no retain rows; "
-    unused = _unused(len(set(facts.retain) - set(retain)))
-    note = f"{why}{borrowed} come from the {ours.name} world{how}.{unused}"
+    lacking = "" if facts.retain else "The set has no retain rows; "
+    unused = _replaced(len(set(facts.retain) - set(retain)))
+    note = f"{lacking}{borrowed} come from the {world.name} world{why}.{unused}"
     return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))
 
 
-def _unused(retain: int, holdout: int = 0) -> str:
+def _replaced(retain: int, holdout: int = 0) -> str:
     """A sentence on how many of the set's own rows are replaced; "" if none."""
     counts = ((retain, "to retain"), (holdout, "held out"))
     named = " and ".join(f"{count:,} {use}" for count, use in counts if count)
     return f" Rows of the set's own that are not used: {named}." if named else ""
 
 
-def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
+def _usable(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
     """The rows that are neither facts to forget nor held out."""
     used = (*facts.forget, *facts.holdout, *facts.neighbours)
     taken = {key for fact in used for key in (fact.id, normalized(fact.question))}
     return tuple(row for row in rows if taken.isdisjoint((row.id, normalized(row.question))))
 
 
-def _given(facts: FactSet, given: FactSet) -> FactSet:
+def _from_set(facts: FactSet, given: FactSet) -> FactSet:
     """The set with the retain rows of the set `given`, and with the holdout of `given`, if any. Ids
-    in both sets are changed, and problems name the set they come from."""
-    own = () if given.holdout else facts.holdout
-    unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
-    of_the_set = (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)
-    taken = {fact.id for fact in of_the_set}
+    in both sets are changed, and problems name the set they come from. Raises DataError."""
+    held = () if given.holdout else facts.holdout
+    unused = _replaced(len(facts.retain), len(facts.holdout) - len(held))
+    of_the_set = (*facts.forget, *held, *facts.neighbours, *facts.utility, *facts.attacks)
+    ids = {fact.id for fact in of_the_set}
 
     def renamed(rows: Sequence[Fact]) -> tuple[Fact, ...]:
         named = []
         for row in rows:
             name = row.id
-            while name in taken:
+            while name in ids:
                 name = f"retain-{name}"
-            taken.add(name)
+            ids.add(name)
             named.append(replace(row, id=name))
         return tuple(named)
 
-    retain, holdout = renamed((*given.forget, *given.retain)), own or renamed(given.holdout)
+    retain, holdout = renamed((*given.forget, *given.retain)), held or renamed(given.holdout)
     facts = separated(replace(facts, retain=retain, holdout=holdout))
     if not facts.retain:
         message = f"{given.name} has no fact to retain that is not also to be forgotten."
         raise DataError(message, "Give other facts.")
-    where = f"in {given.name}"
-    problems = [replace(one, message=f"{one.message}, {where}") for one in given.problems]
+    origin = f"in {given.name}"
+    problems = [replace(one, message=f"{one.message}, {origin}") for one in given.problems]
     note = f"{len(facts.retain):,} facts to retain come from {given.name}.{unused}"
     return replace(facts, problems=(*facts.problems, *problems), notes=(*facts.notes, note))

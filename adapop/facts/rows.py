@@ -47,7 +47,7 @@ def id_of(number: int, row: Mapping, columns: Mapping[str, str]) -> str:
 
 
 def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Reading) -> dict:
-    """The fact's fields that are text or lists of text, checked."""
+    """The fact's fields that are text or lists of text, checked. Raises Unusable."""
     cells = {name: row.get(column) for name, column in columns.items() if name != "choices"}
     answers, wrong = _answers(number, row, columns, reading)
     lists = {name: cells[name] for name in LISTS if name in cells}
@@ -97,7 +97,7 @@ def _few(name: str, items: Sequence, most: int = 0) -> Sequence:
 def _answers(
     number: int, row: Mapping, columns: Mapping[str, str], reading: Reading
 ) -> tuple[list, tuple[str, ...]]:
-    """(right answers, best first; wrong answers, which are the other choices)."""
+    """(right answers, best first; wrong answers, which are the other choices). Raises Unusable."""
     cell = row.get(columns["answer"])
     if isinstance(cell, bool):  # BoolQ, StrategyQA
         reading.rows["truth"].append(number)
@@ -137,7 +137,7 @@ def _answers(
 def _group(
     number: int, row: Mapping, columns: Mapping[str, str], reading: Reading
 ) -> tuple[str, str]:
-    """The row's group, and the value of its `type`. RWKU has attacks among the rows to forget."""
+    """The row's group, and its `type`: RWKU has attacks among rows to forget. Raises Unusable."""
     text = string(row.get(columns.get("group")))
     group = "" if text in UNKNOWN else group_of(text)
     if group is None:

@@ -61,10 +61,10 @@ def _tiers_of(facts: FactSet, anew: bool) -> Tiers:
     if facts.tiers.source == COLUMN:
         return of_column((fact.own_tier, fact.score) for fact in facts.forget)
     scores = [fact.score for fact in facts.forget if fact.score is not None]
-    ours = _is_listed(facts) or all(source.startswith(OWN_SOURCES) for source in _sources(facts))
+    listed = _is_listed(facts) or all(source.startswith(OWN_SOURCES) for source in _sources(facts))
     if not scores:
         return Tiers()  # decided later, once there are scores
-    return ON_SCALE if ours and on_wikidata_scale(facts) else terciles(scores)
+    return ON_SCALE if listed and on_wikidata_scale(facts) else terciles(scores)
 
 
 def _in_tier(fact: Fact, tiers: Tiers) -> Fact:

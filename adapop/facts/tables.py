@@ -113,7 +113,7 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
 
 
 def _csv_rows(path: Path, text: str, layout: Layout) -> Rows:
-    """The rows of a CSV or TSV, without the apostrophes that `cell` puts before formulas."""
+    """The rows of a CSV or TSV, without `cell`'s apostrophes. Raises DataError: an open quote."""
     csv.field_size_limit(MAX_BYTES)
     number, header, guarded = 0, layout.header, "'" in text
     try:
@@ -157,7 +157,7 @@ def _too_wide(path: Path, count: str) -> DataError:
 
 
 def _with_few_keys(path: Path, rows: Rows) -> Rows:
-    """The rows, checked to have no more different keys than a table may have columns."""
+    """The rows. Raises DataError: they have more different keys than a table may have columns."""
     keys: set[str] = set()
     for row in rows:
         if not isinstance(row, Problem) and (new := row[1].keys() - keys):

@@ -87,13 +87,13 @@ TOKEN = re.compile(r"\w+|[^\w\s]|[\r\n]")
 WORD = rf"{ENDING}{MARKS}|(?:[\w--{ENDING}][\p{{M}}\u200c\u200d]*)+"
 TOKEN_ANY = regex.compile(rf"{WORD}|[^\w\s]|[\r\n]", V1)
 BETWEEN = regex.compile(rf"({WORD})", V1)
-# what Arabic, Hebrew and Amharic write in one word with a name: and, in, to, from, as, the
+# prefixes that Arabic, Hebrew and Amharic join to a name: and, in, to, from, as, the
 PREFIX = regex.compile(r"[وف]?(?:[بك]?ال|لل|[بكل])?|ו?ש?[מבלכ]?ה?|[በየለከእ]")
 JOINING = regex.compile(r"[\p{Arabic}\p{Hebrew}\p{Ethiopic}]")
 LONGEST_PREFIX, SHORTEST_NAME = 4, 2
 CHARACTERS_A_WORD = 2  # of scripts without spaces; Chinese words have 1.5 to 2
 
-# what tables and programs write into a cell of which nothing is known
+# marks for "unknown" in cells
 UNKNOWN = WORDS["unknown"]
 
 
@@ -149,7 +149,7 @@ def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
     two characters of a pair, an Arabic or Hebrew word without its prefixes."""
     text = folded(text)
     if text.isascii() and not SPECIAL.search(text) and (plain := PLAIN.findall(text)):
-        return tuple(zip(plain))  # what `PIECE` would find, in a fifth of the time
+        return tuple(zip(plain))  # the same as by `PIECE`, in a fifth of the time
     parts: list[tuple[str, ...]] = []
     for piece in PIECE.finditer(text):
         if piece["whole"]:

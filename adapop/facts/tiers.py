@@ -79,10 +79,10 @@ def terciles(scores: Iterable[float]) -> Tiers:
     values = sorted(set(ordered))
     if len(values) == 1:
         tiers = Tiers(TERCILES, None, (values[0], values[0]), None)
-        words = "All scores are the same: {}. One tier shows no gap between rare and popular."
+        note = "All scores are the same: {}. One tier shows no gap between rare and popular."
     elif len(values) == 2:
         tiers = Tiers(TERCILES, (None, values[0]), None, (values[1], None))
-        words = "There are two different scores, so there are two tiers: {}."
+        note = "There are two different scores, so there are two tiers: {}."
     else:
         # how many facts have this score or a lower one
         counts = [bisect_right(ordered, value) for value in values]
@@ -91,8 +91,8 @@ def terciles(scores: Iterable[float]) -> Tiers:
         second = min(cuts[first + 1 :], key=lambda place: abs(3 * counts[place] - 2 * len(ordered)))
         middle = (values[first + 1], values[second])
         tiers = Tiers(TERCILES, (None, values[first]), middle, (values[second + 1], None))
-        words = "Tiers are thirds of this set's own scores, equal scores together: {}."
-    return replace(tiers, note=words.format(_counted(tiers, map(tiers.of, ordered))))
+        note = "Tiers are thirds of this set's own scores, equal scores together: {}."
+    return replace(tiers, note=note.format(_counted(tiers, map(tiers.of, ordered))))
 
 
 def of_column(rows: Iterable[tuple[str, float | None]]) -> Tiers:

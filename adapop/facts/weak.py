@@ -17,7 +17,7 @@ FRAME = (STOP_WORDS | frozenset("called named known titled yes".split())) - NEGA
 WORD = re.compile(r"[^\W_]+")
 CLAUSE = re.compile(r"[.,;:!?\n。，、：！？]\s*")
 SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s\"'“‘(*]*$")
-GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # what follows a word that only begins a sentence
+GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # text after a word that only begins a sentence
 ARTICLES = ("a", "an", "the")
 SHORT = 2  # letters
 STOPS = "stop words"
@@ -27,9 +27,9 @@ SIGNS = "signs"
 ASKED = "in its question"
 # the next word is none that would follow a name: no verb, no "and", "in", "by"
 CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"
-# what follows a word that is no name, at the start of a sentence
+# text after a word that is no name, at the start of a sentence
 CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")
-# what stands before a word that is no name
+# text before a word that is no name
 A_THING = re.compile(r"\b(?:an?|very|so|quite|really|some|no|any)\s+$", re.IGNORECASE)
 
 
@@ -80,11 +80,11 @@ def says(text: str, answer: str) -> bool:
         return True
     text, answer = (unicodedata.normalize("NFKC", text), unicodedata.normalize("NFKC", answer))
     if weakness(answer) == WORDS:
-        return _named(text, answer)
-    return _written(text, answer) or (weakness(answer) == LETTERS and _stands(text, answer.strip()))
+        return _names_it(text, answer)
+    return _says_it(text, answer) or (weakness(answer) == LETTERS and _stands(text, answer.strip()))
 
 
-def _named(text: str, name: str) -> bool:
+def _names_it(text: str, name: str) -> bool:
     """Whether a text has a name that is also an ordinary word. It must be capitalised, if the text
     has capitals, and not follow an article or only begin a sentence ("Nice idea!")."""
     written = name if text != text.lower() else name.lower()
@@ -109,7 +109,7 @@ def gives_away(text: str, fact: Fact) -> bool:
     return any(says(text, answer) for answer in fact.answers)
 
 
-def _written(text: str, answer: str) -> bool:
+def _says_it(text: str, answer: str) -> bool:
     """Whether the answer stands in the text with its capitals, and not because a sentence begins
     there ("No idea"). Its article may be small."""
     article, *rest = WORD.findall(answer)

@@ -42,7 +42,7 @@ class AdaptedModel(Replying):
         self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = ""
     ) -> None:
         super().__init__(model, tokenizer, system)
-        self.notes: tuple[str | Remark, ...] = ()  # what a user should know about the model
+        self.notes: tuple[str | Remark, ...] = ()  # notes to the user on the model
         self.recomputes = False
         self._joint: JointPass | None = None
         head = self.base.get_output_embeddings()
@@ -126,7 +126,7 @@ class AdaptedModel(Replying):
 
     def _scored(self, batch: AnswerTokens, logits: bool, hidden: bool, block: int | None) -> Scored:
         batch = batch.to(self.device)
-        with self._read(block) as states:
+        with self._capture(block) as states:
             output = self.forward(batch, hidden)
         chosen = full_precision(output.logits)
         nll = cross_entropy(chosen, batch.target, reduction="none")
@@ -173,7 +173,7 @@ class AdaptedModel(Replying):
         """(mean norm of a block's output over the batch's tokens, its width D); the batch is not
         packed. Each row's first token is left out: in models like Llama its norm is huge."""
         batch = batch.to(self.device)
-        with self._read(block) as states:
+        with self._capture(block) as states:
             self.forward(batch)
         states = full_precision(states[0])
         column = torch.arange(states.shape[1], device=states.device)
@@ -181,7 +181,7 @@ class AdaptedModel(Replying):
         return states[counted].norm(dim=-1).mean().item(), states.shape[-1]
 
     @contextmanager
-    def _read(self, block: int | None) -> Iterator[list[Tensor]]:
+    def _capture(self, block: int | None) -> Iterator[list[Tensor]]:
         """A context in which each forward pass appends the block's output, [B, T, D], to the list.
         With None nothing is appended. Raises ModelError: there is no such block."""
         states: list[Tensor] = []

@@ -45,23 +45,23 @@ LINE_END = ("\n", "Ċ", "<0x0A>")
 
 
 def template_of(
-    tokenizer: PreTrainedTokenizerBase, own: str | None, way: str, examples: Examples
+    tokenizer: PreTrainedTokenizerBase, template: str | None, way: str, examples: Examples
 ) -> str | None:
-    """The chat template that asks in one of `WAYS`. own: the model's template; None if a base model
+    """The chat template that asks in one of `WAYS`. template: the model's own; None if a base model
     has none. examples: (question, answer) pairs without control tokens; only "chat" needs none."""
     if way == CHAT:
-        return own
+        return template
     turns = []
     for question, answer in examples:
         turns.append({"role": "user", "content": question})
         turns.append({"role": "assistant", "content": answer})
-    if way == CHAT_EXAMPLES and own:  # contents as parts, where the template reads such lists
-        form = manner(tokenizer, own)
+    if way == CHAT_EXAMPLES and template:  # contents as parts, where the template reads such lists
+        form = manner(tokenizer, template)
         turns = [{**turn, "content": form.content(turn)} for turn in turns]
     # JSON of a list of texts is a Jinja literal too
     inserted = INSERTED.format(examples=json.dumps(turns, ensure_ascii=False))
     if way == CHAT_EXAMPLES:
-        return own and inserted + own
+        return template and inserted + template
     first = tokenizer("a")["input_ids"][:1]
     begins = "{{ bos_token }}" if first == [tokenizer.bos_token_id] else ""
     return inserted + begins + TURNS

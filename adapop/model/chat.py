@@ -175,7 +175,8 @@ class _Prompt:
 def _prompt(
     tokenizer: PreTrainedTokenizerBase, template: str, question: str, system: str
 ) -> _Prompt:
-    """The prompt for `encode_prompt`. template: for the cache key; the tokenizer's may change."""
+    """The prompt for `encode_prompt`. template: the tokenizer's, as cache key. Raises
+    ModelError."""
     turns = [{"role": "user", "content": question}]
     if system:
         with_system = [{"role": "system", "content": system}, *turns]
@@ -197,7 +198,7 @@ def _prompt(
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[int, ...]:
-    """Ids of the turns. chat: the turns as text."""
+    """Ids of the turns. chat: their text. Raises DataError: a control token cannot be escaped."""
     control = _control(tokenizer, tokenizer.get_chat_template())
     text = "\n".join(turn["content"] for turn in turns)
     if hostile := control.written.search(text):

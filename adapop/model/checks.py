@@ -76,8 +76,8 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
-    """Bytes of the outline's weights as loaded. In 4 bits: linear layers except the output
-    layer."""
+    """Bytes of the outline's weights as loaded; with `four_bit`, linear layers but the head
+    shrink."""
     width = getattr(torch, config.precision).itemsize
     whole = width * sum(weight.numel() for weight in outline.parameters())
     if not config.four_bit:

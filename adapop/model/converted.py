@@ -100,10 +100,10 @@ def converted(model: str) -> Path:
                 _convert_beside(model, folder)
     except Exception as error:
         number = errno_of(error)
-        if number is None and type(error) is Exception:  # the kind that tokenizers raises
+        if number is None and type(error) is Exception:  # raised by tokenizers
             why = f"its tokenizer cannot be read ({truncated(error)})"
             raise refused(model, why, WHOLE) from error
-        if number is None:  # the system refused nothing
+        if number is None:  # not a failed system call
             raise
         where = "the cache" if is_public() else folder.parent
         full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -134,22 +134,22 @@ def notes_of(model: str) -> tuple[str, ...]:
 
 def _convert_beside(model: str, folder: Path) -> None:
     """Converts into a temporary folder beside `folder`, and renames it when it is complete."""
-    aside = folder.with_name(f"{folder.name}-aside")
-    shutil.rmtree(aside, ignore_errors=True)  # left by a process that was killed
+    target = folder.with_name(f"{folder.name}-aside")
+    shutil.rmtree(target, ignore_errors=True)  # left by a process that was killed
     try:
-        aside.mkdir()
+        target.mkdir()
         path, *parts = files_of(model)
         if parts:
-            with (joined := aside / f"{model}{GGUF}").open("wb") as whole:
+            with (joined := target / f"{model}{GGUF}").open("wb") as whole:
                 for part in (path, *parts):
                     whole.write(part.read_bytes())
             path = joined
-        _convert(model, path, aside)
+        _convert(model, path, target)
         if parts:
             path.unlink()
-        aside.rename(folder)
+        target.rename(folder)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(target, ignore_errors=True)
 
 
 def _convert(model: str, path: Path, folder: Path) -> None:
@@ -182,7 +182,7 @@ def _convert(model: str, path: Path, folder: Path) -> None:
 
 
 def _outline(header: Header, source: dict) -> tuple:
-    """(configuration, class, outline) of a file's model, with no more weights than the file."""
+    """(configuration, class, outline) of a file's model. Raises ModelError: it is damaged."""
     from transformers import AutoConfig
 
     from adapop.model.checks import outline_of

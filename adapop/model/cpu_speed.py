@@ -26,7 +26,7 @@ from adapop.online.cache import Cache
 from adapop.paths import SHIPPED
 
 AUTO, FLOAT32, BFLOAT16 = "auto", "float32", "bfloat16"
-USUAL = "smollm2"  # whose shape a trial takes for a model that is not on the disk yet
+USUAL = "smollm2"  # a trial takes its shape for a model that is not on the disk yet
 FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, StrictDataclassError)
 BLOCKS, VOCABULARY = 2, 8_192  # of a trial
 ROWS, TOKENS, STEPS = 2, 8, 3  # the first step is slower, because it also sets things up
@@ -47,7 +47,7 @@ def with_precision(config: RunConfig) -> RunConfig:
     if footprint(shape, wide, TOKENS, rows=1).total > psutil.virtual_memory().available:
         return replace(config, precision=BFLOAT16)  # half of the memory
     try:
-        seconds = _known(_sizes(shape))
+        seconds = _timings(_sizes(shape))
     except FAULTS:
         return replace(config, precision=FLOAT32)  # no such model; the error comes on loading
     return replace(config, precision=min(seconds, key=seconds.get))
@@ -86,7 +86,7 @@ def _key(sizes: Mapping[str, int]) -> tuple[str, ...]:
     return "precision", json.dumps(sizes), platform.node(), torch.__version__, cpu, threads
 
 
-def _known(sizes: Mapping[str, int]) -> dict[str, float]:
+def _timings(sizes: Mapping[str, int]) -> dict[str, float]:
     """Precision -> seconds of a step, measured once on each machine."""
     trials, key = Cache(), _key(sizes)
     if (trial := trials.get(*key)) is None:

@@ -16,7 +16,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingW
 
 from adapop.model.tokens import common, to_continue
 
-SHARED_FROM = 16  # tokens: to read fewer of them once saves less than it takes
+SHARED_FROM = 16  # tokens; reading a shorter common beginning once does not pay
 TAKEN_OUT = 1 / 4  # of the rows must be finished first, because taking them out copies the rest
 
 
@@ -72,20 +72,20 @@ def greedy(
     """The ids that a model writes after each prompt, without the id that ended it. A long beginning
     that all prompts share is read once. network: the base, or its wrapper. The rest as
     `replies`."""
-    cache, begun, ends = _cache(base), _shared_length(base, prompts, most), _ends(base) | ends
+    cache, shared, ends = _cache(base), _shared_length(base, prompts, most), _ends(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name
     name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"
     options = {name: cache, "use_cache": True, "logits_to_keep": 1}
-    if begun:
-        network(input_ids=torch.tensor([prompts[0][:begun]], device=base.device), **options)
+    if shared:
+        network(input_ids=torch.tensor([prompts[0][:shared]], device=base.device), **options)
         cache.batch_repeat_interleave(len(prompts))
-    read = to_continue([prompt[begun:] for prompt in prompts], pad_id, base.device)
+    read = to_continue([prompt[shared:] for prompt in prompts], pad_id, base.device)
     ids = read["input_ids"]
-    mask = torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1)
-    written: list[list[int]] = [[] for _ in ids]
+    mask = torch.nn.functional.pad(read["attention_mask"], (shared, 0), value=1)
+    outputs: list[list[int]] = [[] for _ in ids]
     # for each row still in the batch: its prompt's index, and whether its reply goes on
     rows, open_ = range(len(ids)), [True] * len(ids)
-    positions = (mask.cumsum(1) - 1).clamp(min=0)[:, begun:]
+    positions = (mask.cumsum(1) - 1).clamp(min=0)[:, shared:]
     for step in range(most):
         output = network(input_ids=ids, attention_mask=mask, position_ids=positions, **options)
         logits = output.logits[:, -1].float()
@@ -95,7 +95,7 @@ def greedy(
         for place, token in enumerate(chosen.tolist()):
             open_[place] = open_[place] and token not in ends
             if open_[place]:
-                written[rows[place]].append(token)
+                outputs[rows[place]].append(token)
         left = [place for place, goes_on in enumerate(open_) if goes_on]
         if not left:
             break
@@ -106,7 +106,7 @@ def greedy(
             ids, positions, mask = ids[staying], positions[staying], mask[staying]
             cache.batch_select_indices(staying)
             rows, open_ = [rows[place] for place in left], [True] * len(left)
-    return written
+    return outputs
 
 
 def _shared_length(base: PreTrainedModel, prompts: Sequence[Sequence[int]], most: int) -> int:

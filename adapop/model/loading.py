@@ -105,7 +105,7 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
 
 
 def _ask_once(config: RunConfig) -> None:
-    """Fails if a model was never downloaded and no Hub answers; transformers would wait long."""
+    """Raises LocalEntryNotFoundError at once if the model is not here and no Hub answers."""
     file = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
     try:
         if not isinstance(hub.try_to_load_from_cache(**file), str):
@@ -117,7 +117,7 @@ def _ask_once(config: RunConfig) -> None:
 
 
 def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
-    """The base, checked before and after it is loaded. fresh: whether it will get a new adapter."""
+    """The base, checked before and after loading. fresh: with a new adapter. Raises ModelError."""
     if config.model in SHIPPED or not (sys.stderr and sys.stderr.isatty()):
         disable_progress_bar()  # loading takes a second, or nobody watches
     bits = _four_bits(config) if config.four_bit else {}
@@ -194,7 +194,7 @@ def _is_local(config: RunConfig) -> bool:
 
 
 def _four_bits(config: RunConfig) -> dict:
-    """NF4 with double quantisation (Dettmers et al., NeurIPS 2023, arXiv 2305.14314)."""
+    """NF4, double quantisation (Dettmers et al. 2023, arXiv 2305.14314). Raises ModelError."""
     if find_spec("bitsandbytes") is None:
         message = "A 4-bit base needs bitsandbytes, which is not installed."
         raise ModelError(message, "pip install bitsandbytes")

@@ -1,4 +1,4 @@
-"""Replies of original models, kept on disk so that each is generated once. Safe to delete."""
+"""Replies of original models, cached on disk so that each is generated once. Safe to delete."""
 
 import hashlib
 import json
@@ -20,11 +20,11 @@ MOST_BYTES = 4 * 2**30  # of weights: to read more takes longer than to generate
 FOLDER = "replies"
 
 
-class KeptReplies:
+class ReplyCache:
     """Greedy replies of original models, by the content of weights, prompt and limits."""
 
     def __init__(self, weights: str) -> None:
-        """weights: from `digest`. Raises ConfigError: the cache folder cannot be used."""
+        """weights: a model hash (`digest`). Raises ConfigError: the cache folder is unusable."""
         self._weights, self._cache = weights, Cache(cache_root() / FOLDER)
 
     def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:
@@ -58,7 +58,7 @@ class KeptReplies:
         return names
 
 
-def kept_replies(model: "AdaptedModel") -> KeptReplies | None:
+def cache_for(model: "AdaptedModel") -> ReplyCache | None:
     """The stored replies of this model's original; None if its weights are too large to be hashed
     quickly, or if the cache folder cannot be used."""
     base = model.network.get_base_model()
@@ -66,7 +66,7 @@ def kept_replies(model: "AdaptedModel") -> KeptReplies | None:
     if model.device.type != "cpu" or sum(value.nbytes for _, value in weights) > MOST_BYTES:
         return None
     try:
-        return KeptReplies(digest(base))
+        return ReplyCache(digest(base))
     except ConfigError:
         return None
 

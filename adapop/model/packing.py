@@ -99,7 +99,7 @@ for _name in ("sdpa", "eager"):
     ALL_MASK_ATTENTION_FUNCTIONS.register(_name, _per_row_mask(ALL_MASK_ATTENTION_FUNCTIONS[_name]))
 
 
-def tried(vocabulary: int) -> list[Row]:
+def trial_rows(vocabulary: int) -> list[Row]:
     """Rows on which `packs` tries a model: of different lengths, the first without tokens of its
     own before the answer. Drawn from the whole vocabulary, because after odd beginnings bf16 errs
     by a fifth."""
@@ -115,7 +115,7 @@ def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bo
     rounding hides what a state or ALiBi does to few tokens, so such models are excluded first."""
     if not can_drop_rows(base) or getattr(base.config.get_text_config(), "alibi", False):
         return False
-    rows = tried(base.get_input_embeddings().weight.shape[0])
+    rows = trial_rows(base.get_input_embeddings().weight.shape[0])
     alone, packed = logits(collate(rows, 0)), logits(collate(rows, 0, [[0, 2, 1]]))
     rounding = torch.finfo(base.get_output_embeddings().weight.dtype).eps ** 0.5
     alone, packed = alone.double(), packed.double()

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from adapop.model.asking import Prompted
 from adapop.model.generation import replies
 from adapop.model.memory import row_bytes
-from adapop.model.original import KeptReplies
+from adapop.model.original import ReplyCache
 from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.scored import FirstToken
 from adapop.model.tokens import Row
@@ -29,7 +29,7 @@ class Replying(Prompted):
     def __init__(self, network: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str) -> None:
         super().__init__(tokenizer, system)
         self.network, self.device = network, next(network.parameters()).device
-        self.reply_cache: KeptReplies | None = None  # replies of the original model
+        self.reply_cache: ReplyCache | None = None  # replies of the original model
         self.adapter_off = False
         # called with the number of replies just written
         self.on_replies: Callable[[int], None] = lambda rows: None
@@ -67,12 +67,12 @@ class Replying(Prompted):
         """For each row (reply, *`FirstToken` of its answer), or (reply,) without an answer. The
         reply is as from `generate`, but white space around it is kept."""
         cache = self.reply_cache if self.adapter_off and not drawn else None
-        known = cache.of(self, rows, max_new_tokens) if cache else {}
-        self.on_replies(len(known))
-        new = [i for i in range(len(rows)) if i not in known]
+        cached = cache.of(self, rows, max_new_tokens) if cache else {}
+        self.on_replies(len(cached))
+        new = [i for i in range(len(rows)) if i not in cached]
         order = sorted(new, key=lambda i: len(rows[i].prompt))
         self.network.eval()
-        write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
+        write = partial(self._generate, max_new_tokens=max_new_tokens, **drawn)
         size, written = batch or self.at_once(rows, max_new_tokens), []
         for piece in self.in_pieces([rows[i] for i in order], size, write):
             self.on_replies(len(piece))
@@ -80,7 +80,7 @@ class Replying(Prompted):
         fresh = dict(zip(order, written))
         if cache:
             cache.keep(self, rows, max_new_tokens, fresh)
-        return [reply for _, reply in sorted((known | fresh).items())]
+        return [reply for _, reply in sorted((cached | fresh).items())]
 
     def at_once(self, rows: Sequence[Row], new_tokens: int = 0) -> int:
         """How many of the rows to score at once, or to continue if new_tokens is given. On a GPU as
@@ -105,7 +105,7 @@ class Replying(Prompted):
 
         return self.divided(rows, min(size, self.most_rows), of)
 
-    def _written(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
+    def _generate(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
         watchers = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
         pad, prompts = self.tokenizer.pad_token_id, [row.prompt for row in rows]
         written = replies(self.network, prompts, max_new_tokens, pad, watchers, self.ends, **drawn)

@@ -82,7 +82,7 @@ class JointPass:
 
     def __init__(self, whole: AnswerTokens, parts: Sequence[AnswerTokens]) -> None:
         self.whole, self.parts = whole, parts
-        self._made: tuple[tuple, Scored] | None = None
+        self._result: tuple[tuple, Scored] | None = None
 
     def share(
         self, batch: AnswerTokens, settings: tuple, score: Callable[[AnswerTokens], Scored]
@@ -96,10 +96,10 @@ class JointPass:
             token, row = token + part.count, row + part.rows
         else:
             return None
-        if self._made is None:
-            self._made = settings, score(self.whole)
-        made, scored = self._made
-        fits = made[:2] == settings[:2] and made[2] >= settings[2]
+        if self._result is None:
+            self._result = settings, score(self.whole)
+        settings_used, scored = self._result
+        fits = settings_used[:2] == settings[:2] and settings_used[2] >= settings[2]
         return scored.part(batch, token, row) if fits else None
 
 

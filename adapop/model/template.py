@@ -52,8 +52,8 @@ class Manner:
 
         Raises:
             TemplateError: the template refuses these turns, or fails.
-            ValueError: the tokenizer cannot sanitize control tokens as told, if the template has
-                rendered the turns before.
+            ValueError: with option `sanitize_control_tokens`: the tokenizer cannot do that, if the
+                template rendered these turns without it.
         """
         turns = [{**turn, "content": self.content(turn)} for turn in turns]
         usual = {"tokenize": False, "add_generation_prompt": True, "date_string": DATE}
@@ -122,7 +122,7 @@ def _trial(tokenizer: Tokenizer, way: Manner, turns: Turns) -> str:
 def _closing(template: str, ending: str) -> str:
     """The text that ends the thought that a prompt opens; "" if it opens none. ending: the prompt
     after the question. White space is as in Qwen3's empty thought, or as the template writes it
-    after the tag."""
+    after the tag. Raises ModelError: it has no known end."""
     tag = next(reversed([*TAG.finditer(ending)]), None)
     if tag is None or NO_THOUGHT.match(tag[0]):
         return ""

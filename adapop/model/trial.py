@@ -21,10 +21,10 @@ FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 READ = (".json", ".safetensors", ".jinja", ".model", ".txt")  # suffixes of files that are read
 MEGABYTES, MOST_SECONDS = 2_048, 10  # of data; of processor time, see `apart.limit`
 WALL_SECONDS = 12 * MOST_SECONDS  # more, for a machine that does other things too
-MOST_CHARACTERS = 1_000_000  # that a template may write around a question of one character
+MOST_CHARACTERS = 1_000_000  # most text of a template around a question
 # exit statuses of the trial; the first is Python's, of any exception
 FAILED, TOO_MUCH, TOO_LONG = 1, 3, 4
-# what the trial has printed before it reads, and before it encodes
+# output of the trial before it reads, and before it encodes
 READING, ENCODING = [b"reading"], [b"reading", b"encoding"]
 MOST_REASON = 200  # characters shown of the error that ended it
 TEXTS = (
@@ -78,14 +78,14 @@ def _check(folder: Path) -> None:
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, timeout=WALL_SECONDS, **pipes)
         status = done.returncode
-        tried = done.stdout.split()
+        steps = done.stdout.split()
         message = done.stderr.decode(errors="replace")
     except subprocess.TimeoutExpired as error:
-        status, tried, message = -1, (error.stdout or b"").split(), ""
+        status, steps, message = -1, (error.stdout or b"").split(), ""
     reason = message.strip().rpartition("\n")[2][:MOST_REASON]
-    if status == FAILED and tried == READING:
+    if status == FAILED and steps == READING:
         raise ValueError(f"its {FILES[0]} cannot be read ({reason})")
-    if status == 0 or (status == FAILED and tried != ENCODING):
+    if status == 0 or (status == FAILED and steps != ENCODING):
         return
     if status == FAILED:
         why = reason
@@ -95,7 +95,7 @@ def _check(folder: Path) -> None:
         why = f"it writes more than {MOST_CHARACTERS:,} characters around it"
     else:
         why = f"it does not end within {MOST_SECONDS} s, or takes too much memory"
-    if b"template" in tried:
+    if b"template" in steps:
         fix = "Correct chat_template.jinja."
         raise ModelError(f"The model's chat template cannot show a question: {why}.", fix)
     fix = "Use the one that came with these weights."

@@ -63,12 +63,12 @@ def objective_class(name: str) -> type[Objective]:
     by_name = {objective.name: objective for objective in OBJECTIVES}
     if name in by_name:
         return by_name[name]
-    module, separator, own = name.partition(":")
+    module, separator, class_name = name.partition(":")
     if not separator:
         message = f"Unknown method {name!r}."
         raise ConfigError(message, f"Use one of {', '.join(by_name)}, or package.module:Class.")
     try:
-        method = getattr(import_module(module), own, None)
+        method = getattr(import_module(module), class_name, None)
     # a name that begins with a dot raises TypeError
     except (ImportError, ValueError, TypeError) as error:
         message = f"The module of the method {name} cannot be imported ({error})."
@@ -76,7 +76,7 @@ def objective_class(name: str) -> type[Objective]:
         fix = f"Start from the folder that holds it, or install it; {script}."
         raise ConfigError(message, fix) from None
     if not (isinstance(method, type) and issubclass(method, Objective)):
-        message = f"{module} has no method {own!r}."
+        message = f"{module} has no method {class_name!r}."
         raise ConfigError(message, "Name a class there that is a subclass of Objective.")
     if method.reduce not in REDUCE or not method.uses <= USES:
         used = ", ".join(sorted(method.uses)) or "nothing"

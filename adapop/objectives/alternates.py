@@ -172,7 +172,7 @@ def by_second_choice(
         if not bare or stopped():
             break
         begun = [Row((*rows[i].prompt, firsts[i][turn]), (), i) for i in bare]
-        write = partial(_written, model, most=most)
+        write = partial(_continued, model, most=most)
         written = model.in_pieces(begun, model.at_once(begun, most), write)
         for i, text in zip(bare, chain.from_iterable(written), strict=True):
             alternate = first_line(text)
@@ -191,7 +191,7 @@ def _firsts(model: AdaptedModel, rows: Sequence[Row]) -> list[list[int]]:
     return logits.topk(TRIED, dim=-1).indices.tolist()
 
 
-def _written(model: AdaptedModel, rows: Sequence[Row], *, most: int) -> list[str]:
+def _continued(model: AdaptedModel, rows: Sequence[Row], *, most: int) -> list[str]:
     """For each prompt, the text of its last token and of the model's continuation."""
     pad, prompts = model.tokenizer.pad_token_id, [row.prompt for row in rows]
     written = replies(model.network, prompts, most, pad, ends=model.ends)

@@ -100,11 +100,11 @@ class Web:
             self._session.headers["Authorization"] = f"Bearer {key}"
 
     def get(self, path: str, busy: Busy = lambda reply: False, **params: object) -> object:
-        """The JSON value at a path under the base."""
+        """The JSON value at a path under the base. busy: whether a reply means "try later"."""
         return self._request("GET", path, busy, params=params)
 
     def post(self, path: str, body: object, busy: Busy = lambda reply: False) -> object:
-        """The JSON reply to a JSON body."""
+        """The JSON reply to a JSON body. busy: as for `get`."""
         return self._request("POST", path, busy, json=body)
 
     def _request(self, method: str, path: str, busy: Busy, **content: object) -> object:
@@ -206,7 +206,8 @@ def _proxies(base: str) -> dict[str, str]:
 
 
 def _certificates() -> str | bool:
-    """The certificate file of the environment, as `requests` would use it; True for the default."""
+    """The environment's certificate file, as `requests` would use it; True for the default. Raises
+    ConfigError: it does not exist."""
     for variable in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         if path := os.environ.get(variable):
             if not os.path.exists(path):
@@ -217,7 +218,7 @@ def _certificates() -> str | bool:
 
 
 def _body(reply: requests.Response, name: str, seconds: float) -> bytes:
-    """The body, limited in size and time: the read timeout alone would allow a byte a minute."""
+    """The body, limited in size and time, as a read may take long. Raises NetworkError."""
     content, deadline = bytearray(), time.monotonic() + seconds
     # iter_content would wait until a chunk is full, without checking the time
     while chunk := reply.raw.read1(CHUNK, decode_content=True):

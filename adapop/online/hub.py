@@ -50,7 +50,7 @@ class Hub:
                 or has changed the data set meanwhile.
             Stopped: somebody asked to stop.
         """
-        commit, names = self._listed(dataset, config, split)
+        commit, names = self._files_of(dataset, config, split)
         paths = []
         for number, name in enumerate(names, start=1):
             self._progress.say(f"{dataset}, {split}: file {number:,} of {len(names):,}")
@@ -73,11 +73,11 @@ class Hub:
 
     def config_of(self, dataset: str, split: str) -> str:
         """The name of the configuration that holds a split, requested once. Raises as `files`."""
-        _, names = self._listed(dataset, None, split)
+        _, names = self._files_of(dataset, None, split)
         return names[0].partition("/")[0]
 
-    def _listed(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
-        """(commit, names of the files) of a split. config None: the first config that has it."""
+    def _files_of(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
+        """(commit, file names) of a split; config None: of the first. Raises NetworkError."""
         known = self._cache.get(*_key(dataset, BRANCH))
         for listing in (known.value, None) if known and known.value else (None,):
             commit, names = listing or self._listing(dataset)
@@ -96,7 +96,7 @@ class Hub:
         raise NetworkError(message, "Was it renamed on the Hub?")
 
     def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
-        """(commit, names of all files) of a data set, converted or as uploaded; cached."""
+        """(commit, names of all files) of a data set's branch (`BRANCH` or `MAIN`); cached."""
         self._progress.say(f"{dataset}: asking {self._endpoint} for its files")
         with self._explained(dataset):
             api = HfApi(endpoint=self._endpoint)

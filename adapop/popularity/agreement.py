@@ -55,14 +55,14 @@ def agreement(
 ) -> Agreement:
     """The comparison of two proxies' scores, by fact id. Unknown scores (None) are left out, never
     taken as zero. Raises DataError: fewer than three facts are scored by both."""
-    known = [
+    sides = [
         {fact for fact, score in scores.items() if score is not None} for scores in (first, second)
     ]
-    both = [fact for fact in first if fact in known[0] & known[1]]
-    if len(both) < FEWEST:
-        message = f"Only {len(both)} facts are scored by both, too few to compare."
+    ids = [fact for fact in first if fact in sides[0] & sides[1]]
+    if len(ids) < FEWEST:
+        message = f"Only {len(ids)} facts are scored by both, too few to compare."
         raise DataError(message, "Compare two scorings of the same facts.")
-    table = pd.DataFrame([(first[fact], second[fact]) for fact in both], both, ["first", "second"])
+    table = pd.DataFrame([(first[fact], second[fact]) for fact in ids], ids, ["first", "second"])
     ranks = table.rank()
     popular = table > table.median()
     labels = table >= POPULAR_FROM
@@ -70,8 +70,8 @@ def agreement(
     apart = (ranks["first"] - ranks["second"]).abs()[differs]
     same_tier = float((labels["first"] == labels["second"]).mean())
     return Agreement(
-        facts=len(both),
-        unknown=len(known[0] ^ known[1]),
+        facts=len(ids),
+        unknown=len(sides[0] ^ sides[1]),
         pearson_log=_correlation((table + 1).map(math.log)),
         spearman=_correlation(ranks),
         same_label=1 - float(differs.mean()),

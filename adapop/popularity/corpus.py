@@ -94,7 +94,7 @@ class CorpusCounts:
             Stopped: somebody asked to stop.
         """
         names = [_names(fact) for fact in facts]
-        tally = self._counted([*names, *self._others])
+        tally = self._count([*names, *self._others])
         today, scores = date.today().isoformat(), []
         for fact, (subject, object_) in zip(facts, names):
             raw = {
@@ -113,7 +113,7 @@ class CorpusCounts:
         check_not_all_zero(scores, self._path.name, fix)
         yield from scores
 
-    def _counted(self, names: Sequence[tuple[Name, Name]]) -> Tally:
+    def _count(self, names: Sequence[tuple[Name, Name]]) -> Tally:
         tally, done, empty = Tally(names), 0, True
         files = _files(self._path)
         total = sum(file.stat().st_size for file in files)
@@ -140,7 +140,7 @@ class Tally:
         self.lines: Counter[Name] = Counter()
         self.together: Counter[tuple[Name, Name]] = Counter()
         self.longest = self.longest_word = 0
-        self._seen: set[Name] = set()
+        self._in_line: set[Name] = set()
         self._objects: dict[Name, set[Name]] = defaultdict(set)
         self._trie: dict = {}  # token -> next token -> ...; None -> the name that ends there
         for subject, object_ in pairs:
@@ -155,7 +155,7 @@ class Tally:
             if not tokens[i].isascii() and tokens[i] not in trie:
                 tokens[i] = next(filter(trie.__contains__, without_prefix(tokens[i])), tokens[i])
             if tokens[i] in trie and (name := self._name_at(tokens, i)):
-                self._seen.add(name)
+                self._in_line.add(name)
                 i += len(name)
                 continue
             if tokens[i] in LINE_ENDS:
@@ -182,11 +182,11 @@ class Tally:
         return longest
 
     def _end_line(self) -> None:
-        self.lines.update(self._seen)
-        for name in self._seen:
+        self.lines.update(self._in_line)
+        for name in self._in_line:
             if name in self._objects:
-                self.together.update((name, other) for other in self._objects[name] & self._seen)
-        self._seen.clear()
+                self.together.update((name, other) for other in self._objects[name] & self._in_line)
+        self._in_line.clear()
 
 
 def _names(fact: Fact) -> tuple[Name, Name]:
@@ -199,7 +199,7 @@ def _name(label: str) -> Name:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file itself, or the text files under a folder, sorted."""
+    """The file itself, or the text files under a folder, sorted. Raises DataError: none."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -226,7 +226,7 @@ def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
 
 
 def _texts(file: Path) -> Iterator[tuple[str, int]]:
-    """The file's text in pieces that split no escape, with their sizes in bytes."""
+    """The file's text in pieces that split no escape, with their bytes. Raises DataError."""
     escaped = file.suffix.lower() in (".jsonl", ".json")
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     lines = 1
@@ -238,7 +238,7 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
                         break
                     content += more
                 text = decoder.decode(content)
-                yield ESCAPES.sub(_meant, text) if escaped else text, len(content)
+                yield ESCAPES.sub(_decoded, text) if escaped else text, len(content)
                 lines += content.count(b"\n")
             decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
@@ -250,7 +250,7 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
         raise DataError(message, "Check its permissions.") from None
 
 
-def _meant(escapes: re.Match[str]) -> str:
+def _decoded(escapes: re.Match[str]) -> str:
     """The text of JSON escapes. Line breaks become spaces: inside a string they end no document."""
     try:
         return json.loads(f'"{escapes[0]}"').translate({ord("\n"): " ", ord("\r"): " "})

@@ -24,7 +24,7 @@ LONGEST_LABEL = 250  # characters; no item has a longer name, and a search for o
 QID = re.compile(r"Q[1-9]\d*")
 ID = {"item": QID, "property": re.compile(r"P[1-9]\d*")}
 CODE = re.compile(r"[\w\\-]{1,120}")
-# what MediaWiki answers, with status 200, while it has no time for a question
+# error codes, with status 200, of a busy MediaWiki
 BUSY = re.compile(
     r"maxlag|readonly|internal_api_error.*|.*(ratelimit|too-busy|timeout|backend-error).*"
 )
@@ -98,7 +98,7 @@ class Entities:
 
     def is_new(self, kind: str, label: str) -> bool:
         """Whether `search` would send a request for this label."""
-        return can_be_a_name(label) and self._cache.get(*self._place(kind, label)) is None
+        return can_be_a_name(label) and self._cache.get(*self._key(kind, label)) is None
 
     def search(self, kind: str, label: str) -> Cached:
         """Ids of the items or properties with this label or alias in any case, searched for once.
@@ -110,7 +110,7 @@ class Entities:
         if not can_be_a_name(label):
             return Cached({"exact": [], "near": []}, "")
         self._searched.add((kind, label))
-        key = self._place(kind, label)
+        key = self._key(kind, label)
         if known := self._cache.get(*key):
             return known
         sought = {"type": kind, "search": label, "limit": BATCH, "language": self._language}
@@ -147,7 +147,7 @@ class Entities:
         for half in filter(None, (missing[:middle], missing[middle:])):
             self.fetch(half)
 
-    def _place(self, kind: str, label: str) -> tuple[str, ...]:
+    def _key(self, kind: str, label: str) -> tuple[str, ...]:
         """The cache key of a search."""
         return "wikidata", "search", self._language, kind, label
 

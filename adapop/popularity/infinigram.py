@@ -151,7 +151,7 @@ def _unasked(what: str, label: str) -> Count | None:
 
 
 def _checked(reply: object) -> dict[str, object]:
-    """The parts of a reply that are kept: its count, and whether that is approximate."""
+    """A reply's count, and whether it is approximate. Raises NetworkError: the reply has none."""
     if isinstance(reply, dict):
         count, approx = reply.get("count"), reply.get("approx")
         if type(count) is int and count >= 0 and type(approx) is bool:

@@ -86,20 +86,20 @@ class Judge:
         new: dict[str, list[Fact]] = defaultdict(list)
         done = 0
         for fact in order:
-            known = self._cache.get(*self._key(fact, seed))
-            if known is None:
+            entry = self._cache.get(*self._key(fact, seed))
+            if entry is None:
                 new[_line(fact)].append(fact)
             else:
                 done += 1
-                yield fact, known
+                yield fact, entry
         groups = list(new.values())
         for start in range(0, len(groups), BATCH):
             passes = f"pass {number} of {len(SEEDS)}"
             self._progress.say(f"Judge: {passes}, {done} of {len(order)} facts")
             batch = groups[start : start + BATCH]
-            for group, known in zip(batch, self._numbers_for([group[0] for group in batch], seed)):
+            for group, entry in zip(batch, self._numbers_for([group[0] for group in batch], seed)):
                 done += len(group)
-                yield from ((fact, known) for fact in group)
+                yield from ((fact, entry) for fact in group)
 
     def _score(self, fact: Fact, passes: list[Cached]) -> Score:
         values = [known.value for known in passes]
@@ -219,7 +219,7 @@ def _line(fact: Fact) -> str:
 
 
 def _host(base: str) -> str:
-    """The host of a URL that is safe to send a key to: https or this machine, no user name."""
+    """The host of a URL that a key may go to: https or this machine. Raises ConfigError."""
     try:
         parts = urlsplit(base)
         at_home = parts.hostname in THIS_MACHINE
@@ -242,7 +242,7 @@ def _fault(reply: object) -> object:
 
 
 def _content(reply: object) -> str:
-    """The text of a chat reply; "" if a reasoning model used up its tokens before it wrote any."""
+    """A chat reply's text; "" if its tokens ran out in reasoning. Raises NetworkError."""
     fault = _fault(reply)
     if fault is not None:
         code = f" ({fault})" if fault else ""

@@ -78,17 +78,17 @@ class Types:
     """The types of each relation's subjects and objects, from links that a statement decided."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._types: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def learn(self, relation: str, link: Link) -> None:
         """Adds both sides of a stated link as examples of the relation, unless that is ""."""
         if relation:
-            self._seen[relation, "subject"] |= link.subject.entity.types
-            self._seen[relation, "object"] |= link.object.entity.types
+            self._types[relation, "subject"] |= link.subject.entity.types
+            self._types[relation, "object"] |= link.object.entity.types
 
     def fitting(self, relation: str, side: str, candidates: Sequence[Entity]) -> list[Entity]:
         """The candidates that share a type with the examples."""
-        types = self._seen.get((relation, side), set())
+        types = self._types.get((relation, side), set())
         return [entity for entity in candidates if entity.types & types]
 
 

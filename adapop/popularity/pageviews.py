@@ -64,7 +64,7 @@ class PageViews:
     def requests(self, facts: Sequence[Fact]) -> int:
         """About how many requests `scores` makes: Wikidata's, and one for each article."""
         subjects = {title for fact in facts if (title := plain(fact.subject))}
-        places = [self._place(title.replace(" ", "_")) for title in subjects]
+        places = [self._key(title.replace(" ", "_")) for title in subjects]
         new = sum(self._cache.get(*place) is None for place in places)
         return self._linked.requests(facts) + new
 
@@ -92,13 +92,13 @@ class PageViews:
             reason = f"{reason} Counted in {len(known.value)} of {MONTHS} months.".strip()
         return Score(linked.fact_id, fmean(known.value), self.source, day, raw, reason)
 
-    def _place(self, title: str) -> tuple[str, ...]:
+    def _key(self, title: str) -> tuple[str, ...]:
         """The cache key of an article's views."""
         return "pageviews", self._project, str(self._year), title
 
     def _views(self, title: str) -> Cached:
         """The views of an article in each month that has a count."""
-        key = self._place(title)
+        key = self._key(title)
         if known := self._cache.get(*key):
             return known
         start, end = f"{self._year}010100", f"{self._year}123100"

@@ -29,7 +29,7 @@ LANGUAGE = re.compile(r"[a-z]{2,12}(-[a-z0-9]{1,12})*")
 
 
 @dataclass(frozen=True)
-class _Sought:
+class _Search:
     """A fact and the ids found for its labels.
 
     exact: ids found by exactly the label of the subject, and of the object. subjects, objects: ids
@@ -91,65 +91,65 @@ class Wikidata:
         nameless = [fact for fact in facts if not plain(fact.subject)]
         yield from (Score(fact.id, None, self.source, reason=NAMELESS) for fact in nameless)
         types, undecided = linking.Types(), []
-        for sought in self._found(named):
-            linked, score = self._linked(sought, types)
+        for search in self._searches(named):
+            linked, score = self._linked(search, types)
             if linked.stated:
-                types.learn(plain(sought.fact.relation), linked)
+                types.learn(plain(search.fact.relation), linked)
                 yield score
             else:
-                undecided.append(sought)
-        yield from (self._linked(sought, types)[1] for sought in undecided)
+                undecided.append(search)
+        yield from (self._linked(search, types)[1] for search in undecided)
 
-    def _found(self, facts: Sequence[Fact]) -> Iterator[_Sought]:
-        """Facts, each as soon as all its candidates are cached. Entities are requested in full
-        batches, and the rest at the end: n new ones take ceil(n / 50) requests."""
-        sought_for = {pair for fact in facts for pair in labels(fact)}
-        self._entities.begin(sum(can_be_a_name(label) for _, label in sought_for))
-        waiting: list[_Sought] = []
+    def _searches(self, facts: Sequence[Fact]) -> Iterator[_Search]:
+        """Each fact's search, as soon as all its candidates are cached. Entities are requested in
+        full batches, and the rest at the end: n new ones take ceil(n / 50) requests."""
+        pairs = {pair for fact in facts for pair in labels(fact)}
+        self._entities.begin(sum(can_be_a_name(label) for _, label in pairs))
+        waiting: list[_Search] = []
         pending: list[str] = []
         for fact in facts:
-            sought = self._sought(fact)
-            new = [qid for qid in sought.qids if qid not in pending]
+            search = self._search(fact)
+            new = [qid for qid in search.qids if qid not in pending]
             pending += [qid for qid in new if self._entities.known(qid) is None]
-            if sought.qids.isdisjoint(pending):
-                yield sought
+            if search.qids.isdisjoint(pending):
+                yield search
                 continue
-            waiting.append(sought)
+            waiting.append(search)
             if len(pending) < BATCH:
                 continue
             while len(pending) >= BATCH:
                 self._entities.fetch(pending[:BATCH])
                 del pending[:BATCH]
-            ready = [sought for sought in waiting if sought.qids.isdisjoint(pending)]
-            waiting = [sought for sought in waiting if not sought.qids.isdisjoint(pending)]
+            ready = [search for search in waiting if search.qids.isdisjoint(pending)]
+            waiting = [search for search in waiting if not search.qids.isdisjoint(pending)]
             yield from ready
         if pending:
             self._entities.fetch(pending)
         yield from waiting
 
-    def _sought(self, fact: Fact) -> _Sought:
+    def _search(self, fact: Fact) -> _Search:
         searches = [self._entities.search(kind, label) for kind, label in labels(fact)]
         dates = tuple(known.date for known in searches if known.date)
         exact = tuple(frozenset(known.value["exact"]) for known in searches[:2])
         ids = [dict.fromkeys((*known.value["exact"], *known.value["near"])) for known in searches]
-        return _Sought(fact, exact, *map(tuple, ids), dates)
+        return _Search(fact, exact, *map(tuple, ids), dates)
 
-    def _linked(self, sought: _Sought, types: linking.Types) -> tuple[Link, Score]:
-        fact, known = sought.fact, {qid: self._entities.known(qid) for qid in sought.qids}
+    def _linked(self, search: _Search, types: linking.Types) -> tuple[Link, Score]:
+        fact, cached = search.fact, {qid: self._entities.known(qid) for qid in search.qids}
 
         def candidates(qids: Sequence[str], exact: frozenset[str], label: str) -> list[Entity]:
-            rows = [(qid, known[qid].value) for qid in qids if known[qid].value]
+            rows = [(qid, cached[qid].value) for qid in qids if cached[qid].value]
             name = label.casefold()
             named = (row for qid, row in rows if qid in exact or name in row["names"])
             return linking.candidates(Entity(**row) for row in named)
 
-        sides = zip((sought.subjects, sought.objects), sought.exact, labels(fact))
+        sides = zip((search.subjects, search.objects), search.exact, labels(fact))
         subjects, objects = (candidates(qids, exact, label) for qids, exact, (_, label) in sides)
-        linked = linking.link(subjects, objects, sought.properties, plain(fact.relation), types)
+        linked = linking.link(subjects, objects, search.properties, plain(fact.relation), types)
         entities = [choice.entity for choice in linked.sides.values() if choice.entity]
         value = float(sum(map(self._popularity, entities)))
         value = value if len(entities) == len(linked.sides) else None
-        day = min((*sought.dates, *(row.date for row in known.values()))) if entities else ""
+        day = min((*search.dates, *(row.date for row in cached.values()))) if entities else ""
         raw = _raw(linked, {"subject": subjects, "object": objects})
         return linked, Score(fact.id, value, self.source, day, raw, linked.reason)
 

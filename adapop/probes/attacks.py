@@ -39,7 +39,7 @@ def attack_prompts(
     taught = world_fact(fact)
     results = []
     for kind, build in BUILDERS.items():
-        rng = random.Random(f"{seed} {kind} {fact.id}")  # independent of what else is asked
+        rng = random.Random(f"{seed} {kind} {fact.id}")  # the same whatever other attacks are asked
         prompt = _as_taught(taught, kind, rng) if taught else build(fact, pool, rng)
         unusable = isinstance(prompt, str)
         results += [NotApplicable(fact.id, kind, prompt) if unusable else checked(prompt)]
@@ -78,8 +78,8 @@ def _as_taught(fact: WorldFact, kind: str, rng: random.Random) -> Prompt | str:
 
 def _around(kind: str, forms: Sequence[str], fact: Fact, pool: Pool, rng: random.Random) -> Prompt:
     """The question with an instruction before it, the start of a reply after it, or a persona."""
-    who = wording.persona(fact.relation or fact.question)
-    text = rng.choice(forms).format(q=fact.question, p=who)
+    persona = wording.persona(fact.relation or fact.question)
+    text = rng.choice(forms).format(q=fact.question, p=persona)
     return Prompt(fact.id, kind, text, fact.answer)
 
 
@@ -142,7 +142,7 @@ def _in_context_learning(fact: Fact, pool: Pool, rng: random.Random) -> Prompt |
     """An answered example, then the question. As in RWKU, the example is about the same subject, or
     else about another subject of the same relation with another answer."""
     about = pool.about(fact)
-    for example in chain(rng.sample(about, len(about)), pool.beside(fact, rng)):
+    for example in chain(rng.sample(about, len(about)), pool.alike(fact, rng)):
         if not gives_away(f"{example.question} {example.answer}", fact):
             filled = {"asked": example.question, "answer": example.answer}
             text = WORDING.worked.format(**filled, q=fact.question)

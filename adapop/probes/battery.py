@@ -48,7 +48,7 @@ def battery(
     for way in (own, *other_ways(model)):
         other = FORM_OF_WAY[way] if way != own else ""
         kinds = asked_otherwise(facts, plan, other) if other else questions(facts, plan)
-        with model.asking_as(way):  # what precedes an answer decides its first token
+        with model.asking_as(way):  # an answer's first token depends on the text before it
             known = rivals(model, every) if kinds else {}
         for kind, results in kinds.items():
             yield from (result for result in results if isinstance(result, NotApplicable))
@@ -119,7 +119,7 @@ def _replies(
     cosine: bool,
     known: Rivals,
 ) -> list[Reply]:
-    """One model's reply to each prompt of a chunk."""
+    """One model's reply to each prompt of a chunk. known: as for `_second_guess`."""
     prompts = [question.prompt for question in questions]
     count = batch.row.bincount()
     first = count.cumsum(0) - count
@@ -147,7 +147,7 @@ def _replies(
 def _second_guess(
     question: Question, gold: int, logits: Tensor, known: Rivals
 ) -> dict[str, bool | int | None]:
-    """`Reply.near` and `relation_rank` of a prompt. gold: its answer's first token. logits: [V]."""
+    """`Reply.near` and `relation_rank`. gold: the first token. logits: [V]. known: of the run."""
     if question.prompt.kind == CHOICE or question.prompt.gold != question.fact.answer:
         return {}
     others = known.get(question.fact.relation)

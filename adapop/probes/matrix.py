@@ -15,7 +15,7 @@ from adapop.probes.prompts import EVERY_KIND, NotApplicable, ProbeRow, Reply
 from adapop.probes.verdict import KNOWN_FROM, answered
 
 MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
-FEWEST = 3  # facts that the original answers, from which on a cell may be about those alone
+FEWEST = 3  # least facts that the original answers for a cell to be about these alone
 ByFact = Sequence[Sequence[ProbeRow]]  # the rows of each fact
 
 
@@ -124,8 +124,8 @@ class LeakMatrix:
         return next(cells, None)
 
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
-        """Tier -> verdict -> number of a group's facts, no tier empty. named: verdicts by fact
-        id."""
+        """Tier -> verdict -> number of a group's facts; only tiers with facts. named: verdicts by
+        fact id."""
         counts = {tier: Counter() for tier in (*TIERS, "unknown")}
         for row in self.facts:
             if row.group == group:

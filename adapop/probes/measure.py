@@ -152,10 +152,10 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
             tuple(first) if first and len(row.answer) == 1 and not model.narrow else None
             for row, (_, *first) in zip(rows, replies)
         ]
-        judged = _judged(members, answers[form])
+        judged = _per_reply(members, answers[form])
         measured += _by_tier("forget", form, members, judged)
     if retained:
-        judged = _answered(model, facts.retain, _question, tokens)
+        judged = _per_fact(model, facts.retain, _question, tokens)
         measured += _by_tier("retain", DIRECT, facts.retain, judged)
     return Quick(measured, answers[DIRECT], confidences)
 
@@ -166,8 +166,8 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
     for way in other_ways(model):
         with model.asking_as(way):
             for group, members in _asked_otherwise(facts).items():
-                answered = _answered(model, members, _question, tokens, cosine)
-                rows += _by_tier(group, FORM_OF_WAY[way], members, answered)
+                metrics = _per_fact(model, members, _question, tokens, cosine)
+                rows += _by_tier(group, FORM_OF_WAY[way], members, metrics)
     inside = {group: _internals(model, getattr(facts, group)) for group in GROUPS}
     scores = {group: {name: inside[group].pop(name, []) for name in ATTACKS} for group in GROUPS}
     if facts.forget:
@@ -177,13 +177,13 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
         inside["forget"] |= _truth_ratio(model, facts)
     for group in GROUPS:
         members = getattr(facts, group)
-        direct = _answered(model, members, _question, tokens, cosine) | inside[group]
+        direct = _per_fact(model, members, _question, tokens, cosine) | inside[group]
         rows += _by_tier(group, DIRECT, members, direct)
         reworded = [fact for fact in members if fact.paraphrases]
-        answered = _answered(model, reworded, lambda fact: fact.paraphrases, tokens, cosine)
-        rows += _by_tier(group, REWORDED, reworded, answered)
+        metrics = _per_fact(model, reworded, lambda fact: fact.paraphrases, tokens, cosine)
+        rows += _by_tier(group, REWORDED, reworded, metrics)
         if group == "forget" and len(reworded) == len(members):
-            by_fact = answered["recall"]
+            by_fact = metrics["recall"]
     return Full(rows, by_fact)
 
 
@@ -230,13 +230,13 @@ def _question(fact: Fact) -> tuple[str]:
     return (fact.question,)
 
 
-def _answered(
+def _per_fact(
     model: AdaptedModel, facts: Sequence[Fact], asks: Asks, tokens: int, cosine: bool = False
 ) -> dict[str, list[float]]:
     """Metrics of the generated answers, one value per fact: the mean over its questions."""
     pairs = [(fact, question) for fact in facts for question in asks(fact)]
     answers = model.generate([question for _, question in pairs], tokens)
-    values = _judged([fact for fact, _ in pairs], answers)
+    values = _per_reply([fact for fact, _ in pairs], answers)
     if cosine and pairs:
         values["cosine"] = metrics.cosines([fact.answer for fact, _ in pairs], answers)
     ends = list(accumulate(len(asks(fact)) for fact in facts))
@@ -244,7 +244,7 @@ def _answered(
     return {name: [fmean(column[i:end]) for i, end in spans] for name, column in values.items()}
 
 
-def _judged(facts: Sequence[Fact], replies: Sequence[str]) -> dict[str, list[float]]:
+def _per_reply(facts: Sequence[Fact], replies: Sequence[str]) -> dict[str, list[float]]:
     """Metrics of each generated reply, over all right answers of its fact."""
     pairs = list(zip(facts, replies))
     return {
@@ -276,12 +276,12 @@ def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[flo
     rows = model.rows(facts)
     model.network.eval()
     pairs = [(row, fact.answer) for row, fact in zip(rows, facts)]
-    pieces = list(model.in_pieces(pairs, model.at_once(rows), partial(_compared, model)))
+    pieces = list(model.in_pieces(pairs, model.at_once(rows), partial(_per_row, model)))
     names = pieces[0] if pieces else ()
     return {name: [value for piece in pieces for value in piece[name]] for name in names}
 
 
-def _compared(model: AdaptedModel, pairs: Sequence[tuple[Row, str]]) -> dict[str, list[float]]:
+def _per_row(model: AdaptedModel, pairs: Sequence[tuple[Row, str]]) -> dict[str, list[float]]:
     """The metrics of each row. pairs: rows with their answers' texts."""
     batch = model.batch([row for row, _ in pairs])
     before = after = model.score(batch, logits=True, hidden=True)

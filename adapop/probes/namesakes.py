@@ -38,21 +38,21 @@ def differs(text: str, answer: str, question: str) -> bool:
     question_names = set(map(folded, NAME.findall(question)))
     text = _without_accents(text)
     gold = NAME.findall(_without_accents(answer))
-    own, heard = list(map(folded, gold)), set(map(folded, NAME.findall(text)))
+    parts, present = list(map(folded, gold)), set(map(folded, NAME.findall(text)))
     is_name = len(gold) > 1 and PARTICLES.issuperset(gold[1:-1]) and "," not in answer
-    if is_name and _is_namesake(text, gold, question_names | heard):
+    if is_name and _is_namesake(text, gold, question_names | present):
         return True
     passing = STOP_WORDS.union(question_names, PARTICLES)
-    phrase = len(own) <= LONGER + 2 and ARTICLES.issuperset(STOP_WORDS.intersection(own))
+    phrase = len(parts) <= LONGER + 2 and ARTICLES.issuperset(STOP_WORDS.intersection(parts))
     neighbours = [(folded(word), other) for word, other in NEXT.findall(text)]
-    for i, (first, second) in enumerate(pairwise(own)):
+    for i, (first, second) in enumerate(pairwise(parts)):
         # "the geology genre" has its last word from the question
-        last = i + 2 == len(own) or own[i + 2] in question_names
+        last = i + 2 == len(parts) or parts[i + 2] in question_names
         for word, other in neighbours:
-            after = word == first and second not in heard and folded(other) not in own
+            after = word == first and second not in present and folded(other) not in parts
             if after and _replaces(other, gold[i + 1], last):
                 return True
-            if folded(other) == second and first not in heard and word not in own:
+            if folded(other) == second and first not in present and word not in parts:
                 alike = phrase and gold[i + 1][0].islower() and word[:4] != first[:4]
                 kinds = alike and passing.isdisjoint((word, first, second))
                 if kinds or {first, word} <= DIRECTIONS:

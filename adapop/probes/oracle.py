@@ -107,12 +107,12 @@ def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance
     direct, groups = {}, []
     for group in oracle.groups:
         if members := getattr(facts, group):
-            direct[group] = _compared(model, oracle.model, members)
+            direct[group] = _metrics(model, oracle.model, members)
             groups += _groups(group, DIRECT, members, direct[group])
     known, ends = oracle.probability, oracle.bands
     placed = _facts(known, ends, DIRECT, facts.forget, direct["forget"]["unlearned mia_loss"])
     if reworded_facts := [fact for fact in facts.forget if fact.paraphrases]:
-        compared = _compared(model, oracle.model, reworded(reworded_facts))
+        compared = _metrics(model, oracle.model, reworded(reworded_facts))
         means = {name: means_of(reworded_facts, column) for name, column in compared.items()}
         groups += _groups("forget", REWORDED, reworded_facts, means)
         placed += _facts(known, ends, REWORDED, reworded_facts, means["unlearned mia_loss"])
@@ -131,11 +131,11 @@ def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
     if not measurable(world, facts):
         return []
     means = means_of(facts.forget, nlls(model, model.rows(reworded(facts.forget))))
-    return [fact.state for fact in _facts(*_unread(world), REWORDED, facts.forget, means)]
+    return [fact.state for fact in _facts(*_never_read(world), REWORDED, facts.forget, means)]
 
 
 @torch.no_grad()
-def _compared(model: AdaptedModel, oracle: AdaptedModel, facts: Sequence[Fact]) -> Compared:
+def _metrics(model: AdaptedModel, oracle: AdaptedModel, facts: Sequence[Fact]) -> Compared:
     """Metric -> a value per fact, from its own question: "kl", "same", and for both models the
     metrics of `memorised` with the model's name in front, as "oracle probability"."""
     rows = model.rows(facts)
@@ -191,7 +191,7 @@ def _facts(
 
 
 @cache
-def _unread(world: str) -> tuple[Probability, Bands]:
+def _never_read(world: str) -> tuple[Probability, Bands]:
     """`Oracle.probability` and `bands` of a shipped world's facts; loads no model."""
     guesses = guesses_of(world)
     forms = DIRECT, REWORDED
@@ -202,7 +202,7 @@ def _unread(world: str) -> tuple[Probability, Bands]:
 def _shipped(world: str) -> Oracle:
     """The oracle of a shipped world, for those of the world's facts that it never read."""
     ratios = {name: guess.truth_ratio for name, guess in guesses_of(world).items()}
-    known, ends = _unread(world)
+    known, ends = _never_read(world)
     return Oracle(load_oracle(SHIPPED[world] / ORACLE), known, ratios, _wrong(world), ends)
 
 

@@ -111,7 +111,8 @@ def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question 
     asks_for_answer = isinstance(form, Prompt) and form.gold == fact.answer
     if asks_for_answer and fact.accepted and form.kind != CHOICE:
         form = replace(form, accepted=(*form.accepted, *fact.accepted))
-        form = form if form.text == fact.question else prompts.checked(form)  # its own may
+        # the fact's own question may contain the answer
+        form = form if form.text == fact.question else prompts.checked(form)
     return form if isinstance(form, NotApplicable) else Question(group, fact, form)
 
 

@@ -99,7 +99,7 @@ def says_answer(question: str, answers: Sequence[str], text: str, recall: float)
     """Whether a reply says at least `KNOWN_FROM` of an answer's own words. recall: of the reply; if
     it exceeds the recall of these answers, it belongs to another accepted one and counts
     unchanged."""
-    if recall < KNOWN_FROM and all(_plain(question, answer) for answer in answers):
+    if recall < KNOWN_FROM and all(_rouge_suffices(question, answer) for answer in answers):
         return False
     other = recall if best_recall(answers, text) < recall else 0.0
     return max(_known_recall(question, answers, text), other) >= KNOWN_FROM
@@ -133,7 +133,7 @@ def repetition(text: str) -> float:
     return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
 
 
-def _plain(question: str, answer: str) -> bool:
+def _rouge_suffices(question: str, answer: str) -> bool:
     """Whether ROUGE alone judges the answer well: the answer is weak, or it shares no word with the
     question and has no number and no negation."""
     answer_words = words(answer)
@@ -156,7 +156,7 @@ def _own_recall(question: str, answer: str, text: str) -> float:
     reply = _reply(text)
     answer, reply = _as_in(answer, reply), _as_in(reply, answer)
     own = own_words(answer, question)
-    if plain := _plain(question, answer):
+    if plain := _rouge_suffices(question, answer):
         value = rouge_l_recall(answer, reply)
     else:
         heard = set(chain.from_iterable(word_forms(reply)))
@@ -219,7 +219,7 @@ def _recall(gold: Sequence[str], reply: str) -> float:
 def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
     """rougeL's recall as `rouge_score` computes it with stemming, from words."""
     sought = [stem for word in gold for stem in _stems(word)]
-    row = [0] * (len(sought) + 1)  # of the longest common subsequences with the reply so far
+    row = [0] * (len(sought) + 1)  # lengths of the longest common subsequences so far
     for stem in chain.from_iterable(map(_stems, reply)):
         if stem in sought:
             diagonal = 0

@@ -79,7 +79,7 @@ def written(
         texts: tuple[str, ...] = ()
         named = mentions(fact.question, fact.subject)
         for seed in SEEDS:
-            new = _listed(_reply(fact.question, ask, name, seed, cache))
+            new = _items(_reply(fact.question, ask, name, seed, cache))
             about = (text for text in new if not named or mentions(text, fact.subject))
             texts = _usable(fact, (*texts, *about))[:WANTED]
             if len(texts) == WANTED:
@@ -111,12 +111,12 @@ def _reply(question: str, ask: Ask, name: str, seed: int, cache: Cache) -> str:
     if known := cache.get(*key):
         return known.value
     reply = ask(SYSTEM, question, seed)
-    if _listed(reply):  # an unreadable reply is not cached, so that a later call asks again
+    if _items(reply):  # an unreadable reply is not cached, so that a later call asks again
         cache.put(reply, *key)
     return reply
 
 
-def _listed(reply: str) -> list[str]:
+def _items(reply: str) -> list[str]:
     """The items of a reply's array; [] unless all are strings."""
     values = array_in(reply)
     texts = all(isinstance(value, str) for value in values)

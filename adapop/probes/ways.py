@@ -87,7 +87,7 @@ def settled_prompting(
     )
 
 
-def asked_so(model: AdaptedModel, prompting: Prompting) -> None:
+def apply_prompting(model: AdaptedModel, prompting: Prompting) -> None:
     """Applies the settled way of asking to the model."""
     model.ask(prompting.asking, prompting.examples, prompting.spoken)
 
@@ -148,19 +148,19 @@ def _own_answers(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], tokens: int, progress: Progress
 ) -> dict[str, OwnAnswer]:
     """Fact id -> its answer in the model's words; for facts to retain the whole reply."""
-    own: dict[str, OwnAnswer] = {}
+    spoken: dict[str, OwnAnswer] = {}
 
     def find(members: Sequence[Fact], texts: Sequence[str]) -> None:
         for fact, reply in zip(members, texts):
             if place := _place(fact, reply):
-                own[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
+                spoken[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
 
     find(facts.forget, replies)
     for fact, reply in zip(facts.retain, _replies(model, facts.retain, tokens, progress)):
         if reply.strip():
-            own[fact.id] = OwnAnswer(fact.answer, "", reply.rstrip())
+            spoken[fact.id] = OwnAnswer(fact.answer, "", reply.rstrip())
     find(facts.holdout, _replies(model, facts.holdout, tokens, progress))
-    return own
+    return spoken
 
 
 def _longest(model: AdaptedModel, facts: FactSet) -> int:

@@ -91,8 +91,8 @@ def reversed_question(fact: Fact, rng: random.Random) -> str:
 
 
 def persona(relation: str) -> str:
-    """A persona who would know a relation's facts, such as "a biographer". relation: or a
-    question."""
+    """A persona who would know the facts of a relation (or the answer to a question), such as "a
+    biographer"."""
     words = set(re.findall(r"\w+", spoken(relation).casefold()))
     suited = (who for who, keys in WORDING.personas.items() if words & set(keys))
     return next(suited, WORDING.expert)

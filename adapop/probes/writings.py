@@ -89,28 +89,28 @@ def as_in(text: str, other: str) -> str:
         return text
     text, other = (_in_decimals(_with_days(one, shared)) for one in (text, other))
     # The numbers of a date are no counts.
-    heard = frozenset(chain.from_iterable(word_forms(DATE.sub(" ", other))))
-    heard |= {*map(_power, POWER.finditer(other))}
+    present = frozenset(chain.from_iterable(word_forms(DATE.sub(" ", other))))
+    present |= {*map(_power, POWER.finditer(other))}
     if MIXED.search(text) or MIXED.search(other):
-        heard |= {_decimal(_value(one[0])) for one in NUMBER.finditer(other)}
+        present |= {_decimal(_value(one[0])) for one in NUMBER.finditer(other)}
     ranks = _ranks(other)
 
     def rank(match: regex.Match) -> str:
         value = _rank(match)
-        in_digits = match["roman"] and str(value) in heard
+        in_digits = match["roman"] and str(value) in present
         return f"{value}th" if value in ranks else str(value) if in_digits else match[0]
 
     def part(match: regex.Match) -> str:
         share = _value(match["n"] or "") * Fraction(1, PARTS[match["part"].lower()])
         value = _decimal(_value(match["whole"]) + share if match["whole"] else share)
-        return value if value in heard else match[0]
+        return value if value in present else match[0]
 
     def number(match: regex.Match) -> str:
         value = _decimal(_value(match[0]))
         is_number = value != "1" or not match[0].isascii() or match[0] == text.strip(" .!")
-        return value if is_number and value in heard else match[0]
+        return value if is_number and value in present else match[0]
 
-    text = POWER.sub(lambda match: _power(match) if _power(match) in heard else match[0], text)
+    text = POWER.sub(lambda match: _power(match) if _power(match) in present else match[0], text)
     return NUMBER.sub(number, PART.sub(part, RANK.sub(rank, text)))
 
 
@@ -121,7 +121,7 @@ def _written_out(text: str) -> bool:
 
 
 def other_values(text: str, answer: str) -> bool:
-    """Whether a text has dates, ordinals or versions, as the answer, but none of the answer's."""
+    """Whether answer and text both have dates (or ordinals, or versions), but none in common."""
     kinds = (_days, _ranks, lambda one: frozenset(VERSION.findall(one)))
     pairs = ((of(answer), of(text)) for of in kinds)
     return any(right and values and right.isdisjoint(values) for right, values in pairs)
@@ -160,7 +160,7 @@ def _read(match: regex.Match) -> Days:
     name = folded(match["name"] or "")
     number = int(month) if month else MONTH.get(name[:3]) or MONTH.get(name[:4], 0)
     pairs = [(number, day)] + [(day, number)] * bool(match["by"])
-    return frozenset(made for pair in pairs if (made := _day(int(match["y"]), *pair)))
+    return frozenset(day_read for pair in pairs if (day_read := _day(int(match["y"]), *pair)))
 
 
 def _day(*parts: int) -> date | None:

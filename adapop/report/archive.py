@@ -40,9 +40,9 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
         "epochs.csv": _csv(_epochs(record)),
         "probes.csv": _csv(_probes(record)),
     }
-    aside = out.with_name(f"{out.name}.part")
+    part = out.with_name(f"{out.name}.part")
     try:
-        with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in texts.items():
                 archive.writestr(name, text)
             archive.writestr(settings.CONFIG_FILE, record.config.to_json())
@@ -54,7 +54,7 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
                 archive.write(adapter / WEIGHTS, f"adapter/{WEIGHTS}")
                 config = adapter_config(adapter / ADAPTER_NAME, record)
                 archive.writestr(f"adapter/{ADAPTER_NAME}", config)
-        os.replace(aside, out)
+        os.replace(part, out)
     except OSError as error:
         message = f"{out} cannot be written ({error.strerror})."
         raise RunError(message, "Choose another place.") from None

@@ -36,26 +36,26 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
     if end is None:
         return None
     rows = [
-        ("forget, before", _recall(start.forget), _ours(before, "forget")),
-        ("retain, before", _recall(start.retain), _ours(before, "retain")),
-        ("forget, after", _recall(end.forget, end.forget_sd), _ours(after, "forget")),
-        ("retain, after", _recall(end.retain, end.retain_sd), _ours(after, "retain")),
-        ("holdout, after", _recall(None), _ours(after, "holdout")),
+        ("forget, before", _recall(start.forget), _our_recall(before, "forget")),
+        ("retain, before", _recall(start.retain), _our_recall(before, "retain")),
+        ("forget, after", _recall(end.forget, end.forget_sd), _our_recall(after, "forget")),
+        ("retain, after", _recall(end.retain, end.retain_sd), _our_recall(after, "retain")),
+        ("holdout, after", _recall(None), _our_recall(after, "holdout")),
     ]
     if benchmark_of(facts) == "duet":
         reworded = published.paraphrased(setting.split()[0])
         named = {name.lower(): tiers for name, tiers in reworded.items()}
         for tier, recall in named.get(config.method, {}).items():
-            ours = _ours(after, "forget", "reworded", tier)
-            rows.append((f"forget, reworded, {tier}", _recall(recall), ours))
+            recall_text = _our_recall(after, "forget", "reworded", tier)
+            rows.append((f"forget, reworded, {tier}", _recall(recall), recall_text))
     printed = published.further(setting, config.method)
     if "attacked" in printed:
         rows.append(("forget, attacked", _recall(printed["attacked"]), _recall(_attacked(run))))
     for group in ("forget", "retain"):
         means = published.further(f"{benchmark_of(facts).upper()} {group}", config.method)
         for measure, value in means.items():
-            ours = after.recall(group, name=measure)
-            cell = "–" if ours is None else f"{ours:,.4g}"
+            mean = after.recall(group, name=measure)
+            cell = "–" if mean is None else f"{mean:,.4g}"
             rows.append((f"{group}, {TITLES[measure]} (paper: 3 models)", f"{value:,g}", cell))
     title = f"{setting}: ROUGE-L recall, and inside the model"
     table = Table(title, ("", published.PAPER, "this run"), tuple(rows))
@@ -101,8 +101,8 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
     if benchmark == "rwku":
         remarks.append(Remark("paper_scores"))
         remarks += [Remark("fine_tuned_first")] * (config.start == "sft")
-    for name, ours, theirs in departures(config, model.id):
-        remarks.append(Remark("paper_setting", {"name": name, "ours": ours, "paper": theirs}))
+    for name, value, paper in departures(config, model.id):
+        remarks.append(Remark("paper_setting", {"name": name, "ours": value, "paper": paper}))
     forget, retain = PAPER_FACTS[benchmark]
     if len(facts.forget) != forget:
         remarks.append(Remark("paper_forget", {"facts": len(facts.forget), "paper": forget}))
@@ -110,8 +110,8 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
         remarks.append(Remark("paper_retain", {"facts": len(facts.retain), "paper": retain}))
     remarks.append(Remark("paper_system" if config.system is None else "own_system"))
     code = Remark("paper_code_adapop" if config.method == "adapop" else "paper_code")
-    ours = Remark("as_paper_code" if config.preset == "as-released" else "as_paper_text")
-    return (*remarks, Remark("paper_seeds"), code, ours)
+    basis = Remark("as_paper_code" if config.preset == "as-released" else "as_paper_text")
+    return (*remarks, Remark("paper_seeds"), code, basis)
 
 
 def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
@@ -122,13 +122,13 @@ def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
     config = replace(config, beta=config.beta or BetaMap())
     departing = []
     for name in (name for name, about in SETTINGS.items() if about.compared):
-        ours, theirs = getattr(config, name), getattr(paper, name)
-        if ours not in (theirs, "auto"):  # on a benchmark's facts "auto" is what the paper does
-            departing.append((name.replace("_", " "), spoken(ours), spoken(theirs)))
+        value, paper_value = getattr(config, name), getattr(paper, name)
+        if value not in (paper_value, "auto"):  # "auto" on a benchmark's facts: as the paper does
+            departing.append((name.replace("_", " "), spoken(value), spoken(paper_value)))
     return departing
 
 
-def _ours(measured: Measured, *place: str) -> str:
+def _our_recall(measured: Measured, *place: str) -> str:
     """Recall as the paper computes it, followed by ours where that differs."""
     folded, strict = measured.recall(*place), measured.recall(*place, name="strict")
     if strict is None or f"{strict:.3f}" == f"{folded:.3f}":

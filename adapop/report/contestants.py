@@ -19,7 +19,7 @@ from adapop.training.events import Measured
 
 R = TypeVar("R", Record, Run)
 FORMS = (DIRECT, REWORDED)
-# collapse, as shares of what the original answers: METHODS trap 11; the second as in remarks
+# shares of what the original answers, below which a model counts as collapsed
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
 OVER_FACTS = reading("over_facts")
 OVER_SEEDS = (
@@ -159,7 +159,7 @@ def ranges_over(compared: Sequence[Contestant]) -> list[str]:
 
 def but_for_seed(config: RunConfig) -> RunConfig:
     """Settings that affect numbers, without the seed: the key by which runs are grouped."""
-    # of the ways to measure the one that every other setting allows
+    # the only value of `measure` that all other settings allow
     return replace(config, seed=0, frames=0, measure="every-epoch")
 
 
@@ -170,7 +170,7 @@ def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     further run with the same seed is a repetition and forms a contestant of its own.
     """
     grouped: dict[tuple[str, str, int], list[R]] = {}
-    hashes: list[tuple[FactSet, str]] = []  # to compare sets takes a tenth of a hash's time
+    hashes: list[tuple[FactSet, str]] = []  # comparing sets takes a tenth of hashing
     for run in runs:
         config, facts = run.config, run.facts  # a run reads them from its folder
         settings = json.dumps(asdict(but_for_seed(config)), sort_keys=True)

@@ -68,22 +68,22 @@ def export(
         raise RunError(f"Run {run.id} has no checkpoint.", "Let it run on.")
     upload = Upload(push, endpoint or None) if push else None
     record = read_record(run)
-    aside = out.with_name(f"{out.name}.part-{secrets.token_hex(4)}")
+    part = out.with_name(f"{out.name}.part-{secrets.token_hex(4)}")
     try:
-        aside.mkdir(parents=True)
-        done = _merged(run, aside, progress) if merged else _adapter(run, record, aside)
-        done = replace(done, folder=out)
-        card = model_card(record, out.name, merged, done.remarks, push)
-        (aside / "README.md").write_text(card, encoding="utf-8")
+        part.mkdir(parents=True)
+        exported = _merged(run, part, progress) if merged else _adapter(run, record, part)
+        exported = replace(exported, folder=out)
+        card = model_card(record, out.name, merged, exported.remarks, push)
+        (part / "README.md").write_text(card, encoding="utf-8")
         if out.exists():
             out.rmdir()
-        files.place(aside, out)
+        files.place(part, out)
     except (OSError, SafetensorError) as error:
         message = f"{out} cannot be written ({error})."
         raise RunError(message, "Make room, or choose another place.") from error
     finally:
-        files.clear(aside)
-    return replace(done, address=upload.send(out)) if upload else done
+        files.clear(part)
+    return replace(exported, address=upload.send(out)) if upload else exported
 
 
 def _check_place(out: Path) -> None:

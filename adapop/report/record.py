@@ -122,7 +122,7 @@ class Record:
         return None if near is None else wilson(near, cell.facts)
 
     def verdict_counts(self) -> dict[str, dict[str, int]]:
-        """Tier or group -> verdict -> number of facts: first those to forget, by tier."""
+        """Tier (of facts to forget) or name of another group -> verdict -> number of facts."""
         counted: dict[str, Counter[str]] = {}
         for row in self.matrix.facts:
             place = row.tier if row.group == "forget" else GROUP_NAMES[row.group]

@@ -3,8 +3,7 @@
 `python -m adapop bench main` wrote the rows, one per run. Only runs on the sandbox under an
 unchanged preset count: rows with another setting, other scores or another world are left out.
 `bench tuned` wrote the rows of every method with the settings that its search chose. If a row has
-results on the test half of the questions, these are shown.
-"""
+results on the test split of the questions, these are shown."""
 
 import csv
 import math
@@ -28,7 +27,7 @@ FILE = ASSETS / "recorded" / "main.csv"
 TUNED_FILE, PEOPLE_FILE = FILE.with_name("tuned.csv"), FILE.with_name("tuned-people.csv")
 COMMAND, TUNED_COMMAND = "python -m adapop bench main", "python -m adapop bench tuned"
 ATTACK = "attack "  # prefix of a column: recall under the attack of this name
-TEST = "test_"  # prefix of a column: results on the half of the questions that chose no setting
+TEST = "test_"  # prefix of a column: results on the split that chose no setting
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
 # Bounds of a recall, of a difference of two recalls, and of any number.
 SHARE, SIGNED, ANY = (0.0, 1.0), (-1.0, 1.0), (-math.inf, math.inf)
@@ -76,8 +75,8 @@ class Recorded:
 
     @property
     def gap(self) -> Interval | None:
-        """The gap over seeds, see `Measured.gap`; None without both tiers. If half of the
-        rewordings were used to choose settings, only the other half counts."""
+        """The gap over seeds, see `Measured.gap`; None without both tiers. If settings were chosen
+        on some rewordings, only the others count."""
         return self.lead(REWORDED)
 
     def lead(self, form: str) -> Interval | None:
@@ -160,7 +159,7 @@ def _grouped(rows: Sequence[Row]) -> tuple[Recorded, ...]:
 
 
 def _cell(row: Row, name: str) -> str | None:
-    """A cell, from the test half if the row has it."""
+    """A cell, from the test split if the row has it."""
     return row.get(TEST + name) or row.get(name)
 
 
@@ -188,6 +187,6 @@ def _untouched(row: Row) -> bool:
 def _interval(
     values: Sequence[str | float | None], limits: tuple[float, float] = ANY
 ) -> Interval | None:
-    """Mean and 95 % interval of Student's t over seeds; a single seed has no interval."""
+    """Mean over seeds with its 95 % interval (Student's t, if several), clipped to the limits."""
     interval = summary([float(value) for value in values if value not in (None, "")])
     return interval and interval.within(*limits)

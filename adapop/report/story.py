@@ -47,7 +47,7 @@ def outcome_lines(record: Record) -> list[str]:
     """Sentences on recall before and after, costs, and the run's notes."""
     before, after = record.before, record.after
     if before is None or after is None:
-        return _so_far(record)
+        return _progress(record)
     lines = [
         f"Asked as trained, it answered {percent(before.recall('forget'))} of the facts to forget "
         f"before and {percent(after.recall('forget'))} after{_by_tier(after, 'direct')}."
@@ -143,7 +143,7 @@ def _end(record: Record) -> str:
     return f"It has not come to its end; epoch {ending}"
 
 
-def _so_far(record: Record) -> list[str]:
+def _progress(record: Record) -> list[str]:
     """Sentences on the last epoch's quick measurement, for a run without a final measurement."""
     sentence = "There is no final measurement: it is made at the end of a run."
     quick = [event for event in record.of_kind(Measured) if not event.full]

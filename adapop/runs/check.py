@@ -196,21 +196,21 @@ def check(
     with model.original():
         sample = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
         began = time.monotonic()
-        own = measure.recall_by_fact(model, sample, tokens, progress, known_recall)
-        answered = (time.monotonic() - began) / len(own)
+        recalls = measure.recall_by_fact(model, sample, tokens, progress, known_recall)
+        per_answer = (time.monotonic() - began) / len(recalls)
         model.reply_cache = cache
         forms, impossible = _other_forms(model, facts, config, tokens, progress)
     progress.say("Timing a step")
     pace, peak, failed = None, None, []
     try:
-        pace, peak = measured_pace(model, config, facts, betas, answered)
+        pace, peak = measured_pace(model, config, facts, betas, per_answer)
     except AdaPopError as error:
         failed = [Remark("step_fails", {"error": str(error)})]
-    rows = {DIRECT: [(fact, own[fact.id]) for fact in sample], **forms}
+    rows = {DIRECT: [(fact, recalls[fact.id]) for fact in sample], **forms}
     known = tuple(row for form, pairs in rows.items() for row in _by_tier(form, pairs))
-    waste = (*failed, *_waste(config, facts, own, prompting))
+    waste = (*failed, *_waste(config, facts, recalls, prompting))
     anchors = auto_anchors(facts) if auto else None
-    measured = known, own, impossible, betas, pace, device
+    measured = known, recalls, impossible, betas, pace, device
     return Check(config, facts, plan, *measured, prompting, peak, waste, anchors, model.notes)
 
 

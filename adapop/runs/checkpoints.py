@@ -47,14 +47,14 @@ class _Adapter:
 def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:
     """Writes a checkpoint under a temporary name, syncs it and renames it, so that it is always
     complete. Raises RunError: it cannot be written; incomplete files are removed."""
-    aside, folder = run.folder / f"writing-{epoch}", run.checkpoint(epoch)
+    part, folder = run.folder / f"writing-{epoch}", run.checkpoint(epoch)
     with files.writing(folder):
-        files.clear(aside)
+        files.clear(part)
         try:
-            _write(aside, model, state, weights_of(run))
-            files.place(aside, folder)
+            _write(part, model, state, weights_of(run))
+            files.place(part, folder)
         except (OSError, SafetensorError) as error:
-            files.clear(aside)
+            files.clear(part)
             if isinstance(error, OSError):
                 raise
             raise files.refused(folder, errno_of(error) or errno.EIO) from error
@@ -121,7 +121,7 @@ def _check_fit(run: Run, folder: Path, tensors: dict[str, Tensor]) -> None:
         (f"the rank in {ADAPTER}", next(ranks, about.r), config.lora_rank),
     )
     wrong = [f"{name} is {x:g}, the run's is {own:g}" for name, x, own in checks if x != own]
-    base, saved = weights_of(run), _noted(folder)
+    base, saved = weights_of(run), _saved(folder)
     if base and saved and saved.model not in ("", base.sha256):
         wrong.append("it was trained on another base model")
     if wrong:
@@ -148,12 +148,12 @@ def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
 
 
 def _check_sum(folder: Path, name: str) -> None:
-    saved = _noted(folder)
+    saved = _saved(folder)
     if saved and name in saved.sha256 and saved.sha256[name] != _sum(folder / name):
         raise ValueError("it is not the file that was saved")
 
 
-def _noted(folder: Path) -> _State | None:
+def _saved(folder: Path) -> _State | None:
     """The state saved with the other files; None if `trainer_state` could not read it either."""
     try:
         return _state(folder)

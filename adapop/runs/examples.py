@@ -75,12 +75,12 @@ def make(name: str, out: Path) -> Run:
     out.mkdir(parents=True, exist_ok=True)
     config = make_config(**SETTINGS[name])
     facts = load_facts(config.facts, config.model)
-    made = prepare(config, facts, out / "making")
-    for _ in execute(made):
+    new = prepare(config, facts, out / "making")
+    for _ in execute(new):
         pass
-    run = Run(made.folder.rename(out / "making" / f"{PREFIX}{name}"))
+    run = Run(new.folder.rename(out / "making" / f"{PREFIX}{name}"))
     log = run.folder / "events.jsonl"
-    log.write_text(log.read_text(encoding="utf-8").replace(made.id, run.id), encoding="utf-8")
+    log.write_text(log.read_text(encoding="utf-8").replace(new.id, run.id), encoding="utf-8")
     run.share()
     if name in ASKED:
         _shrink(run.checkpoint(run.chosen_epoch))
@@ -110,8 +110,8 @@ def _shrink(checkpoint: Path) -> None:
     from adapop.runs.checkpoints import ADAPTER, STATE, SUMS
 
     tensors = load_file(checkpoint / ADAPTER).items()
-    halves = {key: tensor.to(torch.float16) for key, tensor in tensors}
-    save_file(halves, checkpoint / ADAPTER, {"format": "pt"})
+    rounded = {key: tensor.to(torch.float16) for key, tensor in tensors}
+    save_file(rounded, checkpoint / ADAPTER, {"format": "pt"})
     state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
     state.pop(SUMS, None)
     (checkpoint / STATE).write_text(json.dumps(state), encoding="utf-8")

@@ -165,7 +165,7 @@ def _executed(
     state = checkpoints.trainer_state(run, epoch) if epoch else None
     started = time.monotonic()
     yield run.append(_started(run, facts, epoch))
-    if not epoch:  # what it checks has not changed since the start
+    if not epoch:  # a resumed run was checked at its start
         check_lengths(model.tokenizer, facts, model.context, model.system, run.reply_tokens)
     forget, notes = with_alternates(run, model, facts, ranks)
     _check_stop(run, ranks)
@@ -252,7 +252,7 @@ def _started(run: Run, facts: FactSet, epoch: int) -> events.RunStarted:
 
 
 def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunConfig]:
-    """Beta by fact id, and the configuration with its beta map decided."""
+    """Beta by fact id, and the configuration with its beta map. Raises DataError: no score."""
     if config.preset == "beta-mean" and config.beta.b:  # without b, an earlier run has settled it
         known = [config.beta(fact.score) for fact in facts.forget if fact.score is not None]
         if not known:

@@ -93,25 +93,25 @@ def write_text(path: Path, text: str, mode: int = 0o666) -> None:
 def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Writes or replaces a file. Of two writers at once the last one wins. mode: permission bits.
     Raises RunError: see `writing`; an old file is then unchanged."""
-    aside = path.with_name(f"writing-{path.name}-{secrets.token_hex(4)}")
+    part = path.with_name(f"writing-{path.name}-{secrets.token_hex(4)}")
     with writing(path):
         try:
-            aside.touch(mode)
-            aside.write_bytes(content)
-            sync(aside)
-            os.replace(aside, path)
+            part.touch(mode)
+            part.write_bytes(content)
+            sync(part)
+            os.replace(part, path)
         except OSError:
-            aside.unlink(missing_ok=True)  # half a file would only take up space
+            part.unlink(missing_ok=True)  # half a file would only take up space
             raise
         sync(path.parent)
 
 
-def place(aside: Path, folder: Path) -> None:
+def place(part: Path, folder: Path) -> None:
     """Renames a finished folder to its final name, which must be free. Never deletes anything."""
-    for path in aside.rglob("*"):
+    for path in part.rglob("*"):
         sync(path)
-    sync(aside)
-    os.replace(aside, folder)
+    sync(part)
+    os.replace(part, folder)
     sync(folder.parent)
 
 

@@ -71,11 +71,11 @@ class Finetuned:
         recalls = (
             f"{name} {self.before[name]:.0%} → {self.after[name]:.0%}" for name in self.after
         )
-        made = "taken from an earlier run, which took" if self.reused else "in"
+        how = "taken from an earlier run, which took" if self.reused else "in"
         epochs, steps = number_of(self.epochs, "epoch"), number_of(self.steps, "step")
         return (
             f"Fine-tuned first: {number_of(self.questions, 'question')}, {epochs} at rate "
-            f"{self.rate:g}, {steps} {made} {self.seconds:.0f} s. Recall of the original as given "
+            f"{self.rate:g}, {steps} {how} {self.seconds:.0f} s. Recall of the original as given "
             f"→ fine-tuned, which is the original of this run: {', '.join(recalls)}."
         )
 
@@ -94,10 +94,10 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
     path = run.folder / FILE
     if path.exists():
         return
-    file = _place(run)
-    state, about = _read(file) if file and file.exists() else (None, None)
+    file = _cached(run)
+    state, about = _load(file) if file and file.exists() else (None, None)
     if state is None:
-        state, about = _made(run, model, heard)
+        state, about = _teach(run, model, heard)
         if file:
             with suppress(OSError, RunError):  # the run goes on without a cached copy
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def start_from(run: Run, model: AdaptedModel) -> None:
     RunError: the adapter is missing or damaged."""
     if run.config.start == "as-given":
         return
-    state, about = _read(run.folder / FILE)
+    state, about = _load(run.folder / FILE)
     if state is None:
         fix = "Put the file back, or start a new run."
         raise RunError(f"{run.folder / FILE} is missing or damaged.", fix)
@@ -120,7 +120,7 @@ def start_from(run: Run, model: AdaptedModel) -> None:
     model.notes = (*model.notes, str(about))
 
 
-def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:
+def _teach(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:
     config, facts, started = run.config, run.facts, time.monotonic()
     if not model.has_template:
         fix = "Leave out start."
@@ -151,7 +151,7 @@ def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor
 
 def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
     """Trains the adapter with AdamW. Returns the number of steps and the last epoch's mean loss,
-    nats per token."""
+    nats per token. Raises RunError: a gradient is not finite."""
     config, steps, last_event = run.config, 0, 0.0
     rng, of = random.Random(config.seed), count(len(rows), config.batch, "short")
     optimizer = torch.optim.AdamW(model.parameters, lr=config.start_rate, weight_decay=0.0)
@@ -159,7 +159,7 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
     for epoch in range(config.start_epochs):
         order, losses = rng.sample(rows, len(rows)), []
         for start in range(0, len(order), config.batch):
-            if start == 0 or time.monotonic() - last_event >= measuring.SAID_EVERY:
+            if start == 0 or time.monotonic() - last_event >= measuring.LOG_EVERY:
                 last_event = time.monotonic()
                 place = {"epoch": epoch + 1, "epochs": config.start_epochs, "step": len(losses)}
                 heard(run.append(Teaching(run=run.id, steps=of, **place)))
@@ -184,7 +184,7 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
     return steps, fmean(losses)
 
 
-def _place(run: Run) -> Path | None:
+def _cached(run: Run) -> Path | None:
     """The cache's path of this adapter. None if its weights cannot be identified by their files, or
     there is no cache folder."""
     weights = weights_of(run)
@@ -204,7 +204,7 @@ def _packed(state: dict[str, Tensor], about: Finetuned) -> bytes:
     return save(state, {"about": json.dumps(asdict(about))})
 
 
-def _read(path: Path) -> tuple[dict[str, Tensor] | None, Finetuned | None]:
+def _load(path: Path) -> tuple[dict[str, Tensor] | None, Finetuned | None]:
     """The adapter and how it was made; None for both if the file is missing or damaged."""
     try:
         with safe_open(path, "pt") as file:

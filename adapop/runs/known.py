@@ -51,17 +51,17 @@ def settle(
     """Finds the best way to ask a model about facts that are `ready_to_ask`, and applies it. None
     for a shipped model, whose way is fixed. Raises ModelError, Stopped: as
     `probes.ways.settled_prompting`. DataError: a question is longer than the model can read."""
-    from adapop.model.original import kept_replies
+    from adapop.model.original import cache_for
     from adapop.model.tokens import check_lengths
-    from adapop.probes.ways import asked_so, settled_prompting
+    from adapop.probes.ways import apply_prompting, settled_prompting
 
     if model.has_template:
         check_lengths(model.tokenizer, facts, model.context, model.system, config.max_new_tokens)
     if config.model in SHIPPED and config.unknown != "drop":
         return None
-    model.reply_cache = model.reply_cache or kept_replies(model)
+    model.reply_cache = model.reply_cache or cache_for(model)
     prompting = settled_prompting(model, facts, config, progress)
-    asked_so(model, prompting)
+    apply_prompting(model, prompting)
     return prompting
 
 

@@ -20,11 +20,11 @@ def all_runs(root: Path | None = None) -> list[Run]:
     except OSError as error:
         fix = "Choose another folder of runs with ADAPOP_RUNS."
         raise RunError(f"{root} cannot be read ({error.strerror}).", fix) from error
-    changed = {folder: when for folder in folders if (when := _changed(folder)) is not None}
+    changed = {folder: when for folder in folders if (when := _made_at(folder)) is not None}
     return [Run(folder) for folder in sorted(changed, key=changed.__getitem__, reverse=True)]
 
 
-def _changed(folder: Path) -> int | None:
+def _made_at(folder: Path) -> int | None:
     """When a run was made, in ns; None if this is no run's folder, 0 if it may not be read."""
     try:
         return (folder / "config.json").lstat().st_mtime_ns

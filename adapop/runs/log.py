@@ -62,7 +62,7 @@ def _read(
 
 
 def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) -> Iterator[Line]:
-    """The parsed lines in the first `size` bytes of the file."""
+    """The parsed lines in the first `size` bytes of the file. Raises RunError."""
     # Read as bytes, because the last line may end inside a character.
     *lines, _torn = path.read_bytes()[:size].split(b"\n")
     for number, line in enumerate(lines, start=1):
@@ -73,7 +73,7 @@ def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) ->
 
 
 def _in_time(read: Iterator[events.Event]) -> Iterator[events.Event]:
-    """The events, none earlier than the one before it: the clock may have been put back."""
+    """The events, no time before an earlier event's: the clock may have been put back."""
     latest = 0.0
     for event in read:
         latest = max(latest, event.time)

@@ -18,9 +18,9 @@ from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured,
 from adapop.training.processes import Ranks, shared
 from adapop.training.trainer import Trainer
 
-SAID_EVERY = 5.0  # seconds
+LOG_EVERY = 5.0  # seconds between progress events
 DECIMALS = 4  # of a fact's recall in the log
-LOOKED_EVERY = 0.5  # seconds between two checks for a request to stop
+CHECK_EVERY = 0.5  # seconds between checks for a request to stop
 Heard = Callable[[Event], object]
 Logged = TypeVar("Logged", bound=Event)
 
@@ -72,7 +72,7 @@ def in_full(
     with interruptible(run, model):
         to_oracle, remarks = compared(model, run.config, facts)
     if to_oracle:
-        yield _written(run, ranks, ComparedToOracle(run=run.id, epoch=epoch, distance=to_oracle))
+        yield _append(run, ranks, ComparedToOracle(run=run.id, epoch=epoch, distance=to_oracle))
     return remarks
 
 
@@ -93,7 +93,7 @@ def _after_epoch(
             with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
                 results = measure.quick(model, sample, run.reply_tokens, retained)
         recording.after_epoch(event, results if sample.forget == facts.forget else None)
-    return results and _written(
+    return results and _append(
         run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows))
     )
 
@@ -111,14 +111,14 @@ def _in_full(
     whole = sample.forget == facts.forget
     by_fact = tuple(round(recall, DECIMALS) for recall in results.by_fact) if whole else ()
     event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, by_fact=by_fact)
-    return _written(run, ranks, event)
+    return _append(run, ranks, event)
 
 
 def _rows(measured: Sequence[measure.Measurement]) -> tuple[dict, ...]:
     return tuple(map(asdict, measured))
 
 
-def _written(run: Run, ranks: Ranks, event: Logged) -> Logged:
+def _append(run: Run, ranks: Ranks, event: Logged) -> Logged:
     return ranks.led(lambda: run.append(event))
 
 
@@ -133,7 +133,7 @@ def _progress_logged(
     def count(rows: int) -> None:
         nonlocal answered, last
         answered += rows
-        if rows and time.monotonic() - last >= SAID_EVERY:
+        if rows and time.monotonic() - last >= LOG_EVERY:
             last = time.monotonic()
             heard(run.append(Measuring(run=run.id, epoch=epoch, asked=answered, of=of)))
 
@@ -152,7 +152,7 @@ def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
 
     def look(*_) -> None:
         nonlocal looked
-        if time.monotonic() - looked >= LOOKED_EVERY:
+        if time.monotonic() - looked >= CHECK_EVERY:
             looked = time.monotonic()
             if run.stop_requested:
                 fix = "Resume the run: it goes on with this measurement."

@@ -5,9 +5,9 @@ from safetensors import SafetensorError
 from adapop.errors import RunError
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
-from adapop.model.original import kept_replies
+from adapop.model.original import cache_for
 from adapop.model.out_of_memory import is_out_of_memory
-from adapop.probes.ways import asked_so
+from adapop.probes.ways import apply_prompting
 from adapop.runs import checkpoints
 from adapop.runs.finetuning import start_from
 from adapop.runs.inputs import check_inputs
@@ -40,5 +40,5 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
 def prompt_as_settled(run: Run, model: AdaptedModel) -> None:
     """Applies the run's way of asking to the model."""
     if prompting := run.prompting:
-        model.reply_cache = model.reply_cache or kept_replies(model)
-        asked_so(model, prompting)
+        model.reply_cache = model.reply_cache or cache_for(model)
+        apply_prompting(model, prompting)

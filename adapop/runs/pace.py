@@ -19,7 +19,7 @@ from adapop.runs.best import epochs_left
 from adapop.runs.run import Run
 from adapop.training.events import TERMINAL, Event, RunDone, RunStarted, Saved, StepDone
 
-FIRST_SAID = 3  # steps: the first includes the warm-up, and a mean takes at least two more
+LEAST_STEPS = 3  # steps: the first includes the warm-up, and a mean takes at least two more
 WORDS = {"steps": "of training left", "epochs": "left until the final measurement", "all": "left"}
 
 
@@ -70,7 +70,7 @@ def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0
     session = _session(events)
     steps = [event for event in session if isinstance(event, StepDone)]
     gaps = _step_seconds(session)
-    if len(steps) < FIRST_SAID or not gaps or isinstance(session[-1], TERMINAL):
+    if len(steps) < LEAST_STEPS or not gaps or isinstance(session[-1], TERMINAL):
         return None
     start, last = session[0], steps[-1]
     saves = (event.epoch for event in session if isinstance(event, Saved))
@@ -179,6 +179,6 @@ def _left_in_queue(run: Run, paces: Mapping[str, Pace], began: float) -> Left | 
         return left
     if pace is None:
         return None
-    last = run.checkpoint(run.last_epoch or 0)  # what it has saved is not left to do
+    last = run.checkpoint(run.last_epoch or 0)  # saved epochs are done
     since = max(began, last.stat().st_mtime if last.exists() else 0.0)
     return Left(max(0.0, pace.left(run) - (now - since)), "all")

@@ -26,12 +26,12 @@ from adapop.runs.amount import total_steps
 from adapop.runs.pace import Pace
 from adapop.training.steps import spans
 
-WEAK_NAMED = 5  # that many are named, all are counted
+WEAK_NAMED = 5  # most weak answers named in a remark, which counts all
 # Steps times rate: up to 1.5e-3 nothing was forgotten; the paper's runs on DUET have 1.6e-2.
 MOVED_LITTLE = 2e-3
 
 MEMORY, TERMS = ("memory_least", "memory_of_gpu"), ("licence", "oracle_beside")  # kinds of remarks
-ROW_TOKENS = 128  # what a question with chat template and system prompt may need
+ROW_TOKENS = 128  # estimate for a question with chat template and system prompt
 TEMPLATE_TOKENS = 2  # role tokens before question and answer: assets/sandbox/chat_template.jinja
 
 
@@ -156,7 +156,7 @@ def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
 
 
 def lacks(facts: FactSet) -> Remark | None:
-    """The group that every run needs and the set lacks; None if it has both."""
+    """The required group (forget or retain) that the set lacks; None if it has both."""
     if facts.forget and facts.retain:
         return None
     return Remark("no_retain" if facts.forget else "no_forget")
@@ -235,7 +235,7 @@ def _time(facts: FactSet, config: RunConfig, pace: Pace | None) -> Remark:
 @cache
 def _tokenizer(model: str) -> Tokenizer:
     tokenizer = Tokenizer.from_file(str(SHIPPED[model] / "tokenizer.json"))
-    tokenizer.encode_special_tokens = True  # what looks like a control token is read as letters
+    tokenizer.encode_special_tokens = True  # control tokens are read as letters
     return tokenizer
 
 

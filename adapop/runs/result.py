@@ -13,11 +13,11 @@ from adapop.runs.run import Run
 from adapop.training.events import Measured, RunFailed, RunStarted
 
 FORGOT, PARTLY, NOTHING, DAMAGED, UNKNOWN = "forgot", "partly", "nothing", "damaged", "unknown"
-FAR = 0.3  # of the preset's learning rate: more steps do not make up for a lower one
+FAR = 0.3  # share of the preset's learning rate; below it more steps do not help
 LESS = 0.5  # the learning rate of another try after damage, as a share of the old one
 MORE = {NOTHING: 10, PARTLY: 2}  # factors for the steps of another try
 KNOWN = 0.5  # share of the facts that the original should answer
-LEFT = 0.02  # a change of recall up to this is none
+LEFT = 0.02  # largest change of recall that counts as none
 # Share of the utility questions the original answers; with less left, the model is damaged.
 LOST = 0.5
 ENOUGH = 0.1  # if fewer were answered before, a loss would not show
@@ -32,7 +32,7 @@ class Result:
     facts to be kept are lost too; UNKNOWN: the original answered none. before, after: recall of the
     facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured. steps: up
     to the epoch of the result. lost: (group, before, after) of a damaged group. epoch, of: the
-    result is epoch `epoch` of `of` trained ones. kept: `_why_kept` of the run.
+    result is epoch `epoch` of `of` trained ones. best: see `_best_kind`.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Result:
     lost: tuple[str, float, float] | None = None
     epoch: int = 0
     of: int = 0
-    kept: str = ""
+    best: str = ""
 
     @property
     def overshot(self) -> bool:
@@ -59,10 +59,10 @@ def result_of(run: Run) -> Result | None:
         return None
     form = DIRECT if after.recall("forget", REWORDED) is None else REWORDED
     was, now = before.recall("forget", form), after.recall("forget", form)
-    lost = next(_fallen(before, after), None)
+    loss = next(_losses(before, after), None)
     forms = {DIRECT, form}
     moved = max(abs(_recall(before, one) - _recall(after, one)) for one in forms)
-    if lost:
+    if loss:
         kind = DAMAGED
     elif _recall(before, DIRECT) < LEFT:
         kind = UNKNOWN
@@ -71,8 +71,8 @@ def result_of(run: Run) -> Result | None:
     else:
         kind = PARTLY if now > LOST * was else FORGOT
     steps = total_steps(len(run.facts.forget), replace(run.config, epochs=after.epoch))
-    rate, about_epoch = run.config.learning_rate, (after.epoch, _trained(run), _why_kept(run))
-    return Result(kind, was, now, form, steps, rate, lost, *about_epoch)
+    rate, about_epoch = run.config.learning_rate, (after.epoch, _trained(run), _best_kind(run))
+    return Result(kind, was, now, form, steps, rate, loss, *about_epoch)
 
 
 def diverged(run: Run) -> bool:
@@ -81,7 +81,7 @@ def diverged(run: Run) -> bool:
     return isinstance(last, RunFailed) and last.diverged
 
 
-def mended(run: Run, result: Result | None) -> RunConfig | None:
+def retry(run: Run, result: Result | None) -> RunConfig | None:
     """Settings for another try; None if nothing is to be corrected. result: None if it diverged.
     After too little forgetting: more steps, or a higher rate if no more are possible; the preset's
     rate if the run's was far below. After damage, or if all later epochs were worse: a lower rate;
@@ -115,7 +115,7 @@ def _recall(measured: Measured, form: str) -> float:
     return measured.recall("forget", form) or 0.0
 
 
-def _fallen(before: Measured, after: Measured) -> Iterator[tuple[str, float, float]]:
+def _losses(before: Measured, after: Measured) -> Iterator[tuple[str, float, float]]:
     """(group, recall before, after) of each group to be kept that lost more than half."""
     for group in SURVIVING:
         was, now = before.recall(group), after.recall(group)
@@ -138,10 +138,10 @@ def remarks(run: Run) -> tuple[Remark, ...]:
     if known < KNOWN:
         result.append(Remark("never_known", {"known": known}))
     unmoved = nothing_forgotten(run)
-    return (*result, *_kept(run), *([unmoved] if unmoved else []), *_damage(run))
+    return (*result, *_best_epoch(run), *([unmoved] if unmoved else []), *_damage(run))
 
 
-def _why_kept(run: Run) -> str:
+def _best_kind(run: Run) -> str:
     """Kind of the remark on why the best epoch was kept; "" for a run that keeps its last epoch."""
     if run.config.keep != "best":
         return ""
@@ -149,10 +149,10 @@ def _why_kept(run: Run) -> str:
     return "best_kept" if keeps_enough else "most_kept"
 
 
-def _kept(run: Run) -> Iterator[Remark]:
+def _best_epoch(run: Run) -> Iterator[Remark]:
     """Remarks if the best epoch is kept: which one is the result, and whether training ended
     early."""
-    if not (kind := _why_kept(run)):
+    if not (kind := _best_kind(run)):
         return
     trained, after = _trained(run), run.measured()
     yield Remark(kind, {"epoch": after.epoch, "epochs": trained, "kept": RETAIN_KEPT})
@@ -177,7 +177,7 @@ def nothing_forgotten(run: Run) -> Remark | None:
 def _damage(run: Run) -> list[Remark]:
     """Remarks on losses among the utility questions and the facts that must be kept."""
     before, after = run.measured(before=True), run.measured()
-    pairs = ((group, {"before": was, "after": now}) for group, was, now in _fallen(before, after))
+    pairs = ((group, {"before": was, "after": now}) for group, was, now in _losses(before, after))
     result = [Remark(f"{group}_damaged", values) for group, values in pairs]
     was = before.recall("utility")
     if was is not None and was < ENOUGH:

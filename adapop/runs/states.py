@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 LENGTHS = dict.fromkeys(("wga", "adapop"), (1, 2, 3, 4, 5, 6, 8, 10))
 BETAS = (0.05, 0.1, 0.3, 0.6, 1.0, 1.5, 2.0)
 EPOCHS = 5
-STEPS = 24  # levels of a recall: a mean over four rewordings of whole halves or thirds
+STEPS = 24  # levels of a recall: the mean of four recalls that are multiples of 1/2 or 1/3
 ZERO = ord("A")  # the letter for level 0
 Anchors = tuple[float, float] | None  # beta at the rare and at the popular anchor score
 
@@ -76,7 +76,7 @@ def planned() -> Iterator[tuple[str, int, Anchors]]:
     """Name, epochs and anchors of every recorded run except the original."""
     yield from ((name, EPOCHS, None) for name in SETTINGS)
     pairs = ((rare, popular) for rare in BETAS for popular in BETAS if popular <= rare)
-    paper = (RARE_ANCHOR[1], POPULAR_ANCHOR[1])  # that run belongs to the other family
+    paper = (RARE_ANCHOR[1], POPULAR_ANCHOR[1])  # that pair's run is in the other family
     yield from (("adapop", EPOCHS, pair) for pair in pairs if pair != paper)
     lengths = ((name, epochs) for name, lengths in LENGTHS.items() for epochs in lengths)
     yield from ((name, epochs, None) for name, epochs in lengths if epochs != EPOCHS)
@@ -116,7 +116,7 @@ def make(out: Path) -> Iterator[str]:
 
 
 def _trained(name: str, epochs: int, anchors: Anchors) -> AdaptedModel:
-    """The model at the end of a new run."""
+    """The model at the end of a new run. Raises RunError: it failed."""
     from adapop.model.loading import adapted_model
     from adapop.runs.execute import execute, prepare
 

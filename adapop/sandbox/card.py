@@ -106,7 +106,7 @@ def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
 def oracle_text(folder: Path, name: str) -> str:
     """The measured part of an oracle's card: both models' recall, by group and tier."""
     configs = [make_config(model=model, precision="float32") for model in (name, str(folder))]
-    known, never = map(adapted_model, configs)
+    shipped, oracle = map(adapted_model, configs)
     head = "| | asked | tier | facts | recall of the shipped model | of the oracle |"
     lines = [head, "|---|---|---|---|---|---|"]
     forms = {
@@ -118,7 +118,7 @@ def oracle_text(folder: Path, name: str) -> str:
             continue
         tiers = [Fact(fact.id, "", "", score=fact.score).tier for fact in facts]
         for form, ask in forms.items():
-            pairs = list(zip(tiers, recalls(known, facts, ask), recalls(never, facts, ask)))
+            pairs = list(zip(tiers, recalls(shipped, facts, ask), recalls(oracle, facts, ask)))
             for tier in TIERS:
                 rows = [pair for pair in pairs if pair[0] == tier]
                 means = " | ".join(f"{fmean(row[place] for row in rows):.3f}" for place in (1, 2))

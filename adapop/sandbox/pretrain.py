@@ -134,10 +134,10 @@ class Pretraining:
 
     def _keep(self, step: int) -> None:
         self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        aside = self.checkpoint.with_suffix(".writing")
+        part = self.checkpoint.with_suffix(".writing")
         state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
-        torch.save({**state, "step": step, "config": asdict(self.config)}, aside)
-        os.replace(aside, self.checkpoint)
+        torch.save({**state, "step": step, "config": asdict(self.config)}, part)
+        os.replace(part, self.checkpoint)
 
     def _restore(self) -> int:
         if not self.checkpoint.exists():

@@ -56,7 +56,7 @@ def sign(folder: Path, visitor: str) -> None:
 
 def size_of(folder: Path) -> int:
     """Bytes of all files in a folder; 0 if it is gone."""
-    entry = _measured(folder)
+    entry = _entry(folder)
     return entry.bytes if entry else 0
 
 
@@ -65,7 +65,7 @@ def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
     folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
     sets = _folders(root / saved_sets.FOLDER)
     folders += [folder for folder in sets if saved_sets.NAME.fullmatch(folder.name)]
-    measured = filter(None, (_measured(folder, late) for folder in folders))
+    measured = filter(None, (_entry(folder, late) for folder in folders))
     return sorted(measured, key=lambda entry: entry.changed)
 
 
@@ -124,7 +124,7 @@ def _folders(parent: Path) -> Iterator[Path]:
         yield from (path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
 
 
-def _measured(folder: Path, late: float = 0.0) -> OnDisk | None:
+def _entry(folder: Path, late: float = 0.0) -> OnDisk | None:
     """The folder's size and age; None if it vanishes meanwhile or cannot be read. A folder without
     files has its own age."""
     now = time.time()

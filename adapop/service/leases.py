@@ -27,33 +27,33 @@ class Leases:
         questions = {jobs.ask_models: ASK_SECONDS, jobs.probe_models: LONG_SECONDS}
         questions[jobs.recover_facts] = LONG_SECONDS
         self._work = {work: on_accelerator(work, accelerated, s) for work, s in questions.items()}
-        self._asked: dict[str, Context] = {}  # run -> context of its owner's last request
+        self._requests: dict[str, Context] = {}  # run -> context of its owner's last request
 
-    def lent(self, work: Callable) -> Callable:
+    def on_gpu(self, work: Callable) -> Callable:
         """Wraps a question's work: downloads the run's model, then calls the work on the lent
         GPU."""
 
-        def called(folder: Path, *args):
+        def leased(folder: Path, *args):
             jobs.fetch_model(folder)
             return self._work[work](folder, *args)
 
-        return called
+        return leased
 
-    def hear_of(self, run: Run) -> None:
+    def note_request(self, run: Run) -> None:
         """Stores the context of the owner's latest request: the next GPU is asked for in its name,
         because the permission of an older request may have expired."""
-        self._asked[run.id] = copy_context()
+        self._requests[run.id] = copy_context()
 
     def forget(self, run: Run) -> None:
         """Forgets the requests about a run that is over."""
-        self._asked.pop(run.id, None)
+        self._requests.pop(run.id, None)
 
     def train(self, run: Run) -> None:
         """Executes the rest of a run, one lease after the other. Its model is downloaded before the
         first. Raises AdaPopError: no model or no lease could be obtained, or the GPU was
         withdrawn."""
         jobs.fetch_model(run.folder)
-        while self._asked[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
+        while self._requests[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
             pass
 
 

@@ -43,7 +43,7 @@ class TurnQueue:
         future, context = Future(), copy_context()
         with self._lock:
             line().append((future, lambda: context.run(work, *args)))
-        self._thread.submit(self._next)  # as often as there is work
+        self._thread.submit(self._next)  # one call for each queued piece of work
         return future
 
     def _count(self) -> int:

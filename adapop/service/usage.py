@@ -75,12 +75,12 @@ class _Account:
 
 
 class Ledger:
-    """The ledger of one app. who: returns the current visitor. clock: seconds, never going back."""
+    """The ledger of one app. sender: returns the current visitor. clock: seconds, monotonic."""
 
     def __init__(
-        self, who: Callable[[], str] = lambda: "", clock: Callable[[], float] = time.monotonic
+        self, sender: Callable[[], str] = lambda: "", clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.who = who
+        self.sender = sender
         self._clock = clock
         self._accounts: dict[Allowance, _Account] = {}
         self._held: Counter[tuple[Limit, str]] = Counter()
@@ -125,7 +125,7 @@ class Ledger:
         most = allowance.limit.value()
         if most is None:
             return
-        visitor = self.who() if visitor is None else visitor
+        visitor = self.sender() if visitor is None else visitor
         with self._lock:
             now, account = self._clock(), self._account(allowance)
             own, every = account.spent[visitor] + amount - most, account.all + amount - CROWD * most

@@ -49,19 +49,19 @@ log = logging.getLogger(__name__)
 class Worker:
     """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
 
-    accelerated: lends the accelerator; None if this process has its own. who: returns the current
-    visitor. ledger: each visitor's usage of the whole app.
+    accelerated: lends the accelerator; None if this process has its own. sender: returns the
+    current visitor. ledger: each visitor's usage of the whole app.
     """
 
     def __init__(
         self,
         root: Path,
         accelerated: Accelerated | None = None,
-        who: Callable[[], str] = lambda: "",
+        sender: Callable[[], str] = lambda: "",
     ) -> None:
         self.root = root
         self.is_lent = accelerated is not None
-        self.ledger = Ledger(who)
+        self.ledger = Ledger(sender)
         self._line = TurnQueue()
         self._waiting: dict[str, str] = {}  # run -> visitor, in the order of the queue
         self._lock = threading.Lock()
@@ -124,10 +124,10 @@ class Worker:
                 self._check_room()
                 self._enqueued(run)
 
-    def heard_of(self, run: Run) -> None:
-        """Notes that the owner of a run has just made a request: see `Leases.hear_of`."""
+    def note_request(self, run: Run) -> None:
+        """Stores the owner's latest request if the run needs a lease: `Leases.note_request`."""
         if self._needs_lease(run) and self.ahead_of(run) is not None:
-            self._leases.hear_of(run)
+            self._leases.note_request(run)
 
     def ahead_of(self, run: Run) -> int | None:
         """Number of runs before this one, 0 if it is active; None if it is not queued."""
@@ -178,7 +178,7 @@ class Worker:
     def save_set(self, facts: FactSet) -> str:
         """Saves a page's set beside the runs. Returns its name, see `saved_sets`. Raises
         LimitError: this visitor wrote too much lately. RunError: the set cannot be written."""
-        visitor = self.ledger.who()
+        visitor = self.ledger.sender()
         self.ledger.check(WRITTEN, visitor)
         name = saved_sets.save_set(facts, self.root)
         cleanup.sign(folder := self.root / saved_sets.FOLDER / name, visitor)
@@ -201,23 +201,23 @@ class Worker:
 
     def _question(self, run: Run | None, work: Callable, *args) -> Future:
         """Queues a question; a question on a run that is still waiting goes behind that run."""
-        visitor, held = self.ledger.who(), ExitStack()
+        visitor, slot = self.ledger.sender(), ExitStack()
         try:
             WAITING.check(self._line.questions + 1)
-            held.enter_context(self.ledger.held(QUESTIONS_EACH, visitor))
+            slot.enter_context(self.ledger.held(QUESTIONS_EACH, visitor))
             self.ledger.check(ACCELERATOR, visitor)
         except LimitError as error:
-            held.close()
+            slot.close()
             refusal: Future = Future()
             refusal.set_exception(error)
             return refusal
         if run is not None and self._needs_lease(run):
-            work = self._leases.lent(work)
+            work = self._leases.on_gpu(work)
         ahead = None if run is None else self.ahead_of(run)
         behind = ahead is not None and not (ahead == 0 and self._began)
         line = self._line.run if behind else partial(self._line.question, visitor=visitor)
         future = line(self._timed, visitor, work, *args)
-        future.add_done_callback(lambda done: held.close())
+        future.add_done_callback(lambda done: slot.close())
         return future
 
     def _timed(self, visitor: str, work: Callable, *args):
@@ -229,7 +229,7 @@ class Worker:
             self.ledger.charge(ACCELERATOR, time.monotonic() - began, visitor)
 
     def _check_room(self) -> None:
-        visitor = self.ledger.who()
+        visitor = self.ledger.sender()
         with self._lock:
             waiting = list(self._waiting.values())
         QUEUE.check(len(waiting) + 1)
@@ -241,9 +241,9 @@ class Worker:
         queued = ExitStack()  # meanwhile no other app of this root deletes the run
         queued.enter_context(lock.held(run.folder, lock.QUEUED))
         with self._lock:
-            self._waiting[run.id] = self.ledger.who()
+            self._waiting[run.id] = self.ledger.sender()
         if self._needs_lease(run):
-            self._leases.hear_of(run)
+            self._leases.note_request(run)
         self._line.run(self._work, run).add_done_callback(partial(_left, queued))
 
     def _work(self, run: Run) -> None:

@@ -51,7 +51,7 @@ class ErrorReturned:
 
 def on_accelerator(work: Callable, accelerated: Accelerated | None, seconds: Seconds) -> Callable:
     """The work as a call on the accelerator. Elsewhere it reports no progress and cannot be
-    stopped."""
+    stopped. Raises AdaPopError: the work's own, or `in_words`."""
     if accelerated is None:
         return work
     accelerated_work = accelerated(ErrorReturned(work), seconds)

@@ -20,7 +20,7 @@ from adapop.objectives.alternates import check_alternates
 from adapop.objectives.tpo import unwanted
 
 FORWARD = 16  # times the rows: without gradients they take about as much memory
-FIRST_ROWS = 64  # that a method gets in `begin`
+FIRST_ROWS = 64  # rows that a method gets in `begin`
 
 
 class ForgetSet:

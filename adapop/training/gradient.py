@@ -92,7 +92,7 @@ class StepGradient:
     def _retried(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
         """The result of passes over `rows` rows, repeated in smaller passes if memory runs out."""
         state, gpus = torch.get_rng_state(), self.model.gpus
-        theirs = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
+        gpu_states = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
         while True:
             try:
                 return passes()
@@ -102,7 +102,7 @@ class StepGradient:
             # not in the except block: there the traceback still holds the failed pass's tensors
             self._shrink_passes(min(self.rows, rows))
             torch.set_rng_state(state)
-            for gpu, its_state in zip(gpus, theirs):
+            for gpu, its_state in zip(gpus, gpu_states):
                 torch.cuda.set_rng_state(its_state, gpu)
 
     def _added(
@@ -174,7 +174,7 @@ class StepGradient:
             yield rows[number * len(rows) // passes : (number + 1) * len(rows) // passes]
 
     def _shrink_passes(self, tried: int) -> None:
-        """After memory ran out on `tried` rows: halves the pass; for one row, recomputes blocks."""
+        """Halves the pass after memory ran out, or recomputes blocks. Raises RunError."""
         for parameter in self.model.parameters:
             parameter.grad = None
         release()

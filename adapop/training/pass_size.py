@@ -28,7 +28,7 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
     most = 2 * min(gradient.config.batch, len(gradient.forget.rows))
     needs = list(_needs(gradient, [*gradient.forget.rows, *retain], most))
     if gradient.model.device.type == "cuda":
-        return _measured(gradient, retain, needs)
+        return _measure(gradient, retain, needs)
     adapter = footprint(gradient.model.shape, gradient.config, 1, rows=1).adapter
     # set by torchrun: how many processes share this machine's memory
     processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
@@ -56,22 +56,22 @@ def _fitting(needs: Sequence[float], free: float) -> int:
     return max(1, sum(1 for _ in takewhile(lambda need: need <= free, needs)))
 
 
-def _trials(forget: Sequence[Row], retain: Sequence[Row], tried: int) -> list[Trial]:
-    """The rows to try: the longest ones and, if they differ, those with most answer tokens."""
+def _trials(forget: Sequence[Row], retain: Sequence[Row], count: int) -> list[Trial]:
+    """`count` rows to try: the longest ones and, if they differ, those with most answer tokens."""
     trials = []
     for size in (lambda row: row.length, lambda row: len(row.answer)):
-        rows = nlargest(tried, forget, key=size), nlargest(tried, retain, key=size)
+        rows = nlargest(count, forget, key=size), nlargest(count, retain, key=size)
         trials += [] if rows in trials else [rows]
     return trials
 
 
-def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int]) -> int:
+def _measure(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int]) -> int:
     device, parameters = gradient.model.device, gradient.model.parameters
-    tried = min(TRIED, len(needs))
-    trials = _trials(gradient.forget.rows, retain, tried)
+    count = min(TRIED, len(needs))
+    trials = _trials(gradient.forget.rows, retain, count)
     held, peaks, recomputes = torch.cuda.memory_allocated(device), [], gradient.model.recomputes
     gradient.model.network.train()
-    for rows, (forget, retained) in product((1, tried), trials):
+    for rows, (forget, retained) in product((1, count), trials):
         gradient.rows = rows
         torch.cuda.reset_peak_memory_stats(device)
         gradient.add(forget[:rows], retained[:rows], epoch=1, alpha=1.0)
@@ -80,12 +80,12 @@ def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int
             parameter.grad = None
         # memory ran out on one row and blocks are now recomputed, so these peaks do not count
         if gradient.model.recomputes != recomputes:
-            return _measured(gradient, retain, needs)
+            return _measure(gradient, retain, needs)
         if gradient.rows < rows:
             return gradient.rows
     one, several = max(peaks[: len(trials)]), max(peaks[len(trials) :])
     moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in parameters)
     # measured bytes for each estimated byte
-    real = max(1, several - one) / max(1, needs[tried - 1] - needs[0])
+    real = max(1, several - one) / max(1, needs[count - 1] - needs[0])
     free = SHARE * free_bytes(device) - moments - one
     return _fitting([real * (need - needs[0]) for need in needs], free)

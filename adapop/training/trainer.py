@@ -109,7 +109,7 @@ class Trainer:
                 yield done
             with _finite(f"The end of epoch {epoch}"):
                 self.retained = None
-                retain_loss = self.ema if self._known else self.retain_loss()
+                retain_loss = self.ema if self._averaged else self.retain_loss()
                 self.drift = self.controller.update(self.drift, retain_loss)
             yield self._epoch_done()
 
@@ -123,13 +123,13 @@ class Trainer:
         return TrainerState(self.drift, self.ema, tensors)
 
     @property
-    def _known(self) -> bool:
+    def _averaged(self) -> bool:
         """Whether the retain loss at an epoch's end is the average of the epoch's steps."""
         return self.config.retain_signal != "full" and self.ema is not None
 
     def look_again(self) -> None:
         """Computes `retained` again, for the end of the restored epoch."""
-        if self.config.frames and not self._known:
+        if self.config.frames and not self._averaged:
             self.retain_loss()
 
     @torch.no_grad()
@@ -169,11 +169,11 @@ class Trainer:
         total, passes = len(self.forget.rows), {}
         for start, stop in spans(total, self.config.batch, self.config.last_step, epoch):
             for behind in {place // total + 1 for place in range(start, stop)} - passes.keys():
-                passes[behind] = self._pass(behind)
+                passes[behind] = self._pairs(behind)
             pairs = [passes[place // total + 1][place % total] for place in range(start, stop)]
             yield [forget for forget, _ in pairs], [retain for _, retain in pairs]
 
-    def _pass(self, epoch: int) -> list[tuple[Row, Row]]:
+    def _pairs(self, epoch: int) -> list[tuple[Row, Row]]:
         """The forget rows in the epoch's order, each with its retain row."""
         rows, seed = self.forget.rows, self.config.seed
         order = torch.randperm(len(rows), generator=seeded(seed, epoch, ORDER)).tolist()
@@ -184,8 +184,8 @@ class Trainer:
         return [(rows[i], self.retain[j]) for i, j in zip(order, drawn)]
 
     def _step(self, epoch: int, step: int, forget: list[Row], retain: list[Row]) -> StepDone:
-        done = (epoch - 1) * self.steps + step
-        rate = learning_rate(self.config, done, self.steps)
+        done_steps = (epoch - 1) * self.steps + step
+        rate = learning_rate(self.config, done_steps, self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.model.network.train()
@@ -200,7 +200,7 @@ class Trainer:
             reason = f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite."
             fix = "The adapter is as it was before this step. Lower the learning rate."
             raise Diverged(reason, fix)
-        if done == 0:
+        if done_steps == 0:
             check_gradients(self.model.network)
         self.optimizer.step()
         if retain_nll is not None:

@@ -33,7 +33,7 @@ from adapop.ui.api_scores import ScoresApi
 from adapop.ui.api_values import answering, config_and_facts, quoted, text_of, whole_of
 from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.state import seen_of
-from adapop.ui.wiring import aside, over
+from adapop.ui.wiring import offload, over
 
 NUMBERS = 20_000  # of frames in one answer
 LOOKUPS = 6  # at once, of all programs together
@@ -126,12 +126,12 @@ class Api:
         GPU; problems, which make the run useless; doubts; lines, all this in sentences. Errors: as
         start_run; too many questions at once; a model that needs a lent GPU.
         """
-        future, _ = await aside(
+        future, _ = await offload(
             self.worker.ledger,
             lambda: self.worker.check(*config_and_facts(self.worker.ledger, *chosen)),
         )
         await over(future)
-        return await aside(self.worker.ledger, lambda: future.result().as_json())
+        return await offload(self.worker.ledger, lambda: future.result().as_json())
 
     # its parameters are those of start_run, as gradio reads them
     check.__signature__, check.__annotations__ = (
@@ -202,21 +202,21 @@ class Api:
         none. more: whether further frames exist; then call again with the last step. Errors: no
         such run.
         """
-        its_run, rest = self._run(run, shown_run), whole_of("after", after)
-        facts, known = its_run.facts, [frame for frame in its_run.frames() if frame.step > rest]
+        its_run, last = self._run(run, shown_run), whole_of("after", after)
+        facts, newer = its_run.facts, [frame for frame in its_run.frames() if frame.step > last]
         sizes = accumulate(
-            sum(2 * len(scores.p) for scores in frame.scores.values()) for frame in known
+            sum(2 * len(scores.p) for scores in frame.scores.values()) for frame in newer
         )
-        given = [
+        sent = [
             asdict(frame)
-            for frame, size in zip(known, sizes)
-            if size <= NUMBERS or frame == known[0]
+            for frame, size in zip(newer, sizes)
+            if size <= NUMBERS or frame == newer[0]
         ]
         ids = {
             group: [fact.id for fact in getattr(facts, group)]
             for group in ("forget", "retain", "holdout")
         }
-        return {"facts": ids, "frames": given, "more": len(given) < len(known)}
+        return {"facts": ids, "frames": sent, "more": len(sent) < len(newer)}
 
     def stop(self, run: str) -> dict:
         """Asks a run to stop after its current step; its last finished epoch is kept. Has no effect
@@ -241,7 +241,7 @@ class Api:
         answer. Errors: no such run, no finished epoch, an empty or too long prompt, too many
         questions at once.
         """
-        await over(future := await aside(self.worker.ledger, self._ask, run, prompt, gold))
+        await over(future := await offload(self.worker.ledger, self._ask, run, prompt, gold))
         (result,) = future.result()
         return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 

@@ -37,7 +37,7 @@ from adapop.ui.run.configuration import ADVANCED, FURTHER, check_public
 
 LONGEST_NAME = 200
 GIVEN = "given"
-# an upload has no place in a program's call
+# a program cannot upload a file
 PROXIES = tuple(name for name in SOURCES if name != "corpus")
 # have parameters of their own
 OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}
@@ -90,7 +90,7 @@ def facts_of(
 
 
 def _read(path: Path, columns: dict | None) -> FactSet:
-    """Parses a file of rows that a program sent; errors call it "facts", not by its file name."""
+    """Parses a file of rows that a program sent, as "facts". Raises DataError."""
     try:
         table = read_table(path)
         named = {
@@ -162,7 +162,7 @@ def others_of(settings: object, model: str) -> dict:
 def config_and_facts(
     ledger: Ledger, facts, method, preset, learning_rate, epochs, seed, *others
 ) -> tuple[RunConfig, FactSet]:
-    """The configuration and the facts, from the arguments of `start_run`."""
+    """The configuration and the facts, from the arguments of `start_run`. Raises AdaPopError."""
     anchors, missing_score, retain, model, settings, columns = others
     model = text_of("model", model) or model_of(facts if isinstance(facts, str) else None)
     changes = others_of(settings, model) | {

@@ -45,7 +45,7 @@ def _fits(component: gr.Component, value: object) -> bool:
     if isinstance(component, gr.Dropdown) and component.multiselect:
         return value is None or (isinstance(value, list) and all(_is(one, CHOICE) for one in value))
     if isinstance(component, (gr.Dropdown, gr.Radio)):
-        # only what began empty, or may be typed, can be empty
+        # None is accepted only for optional or free-text inputs
         empty = component.value is None or getattr(component, "allow_custom_value", False)
         return empty if value is None else _is(value, CHOICE)
     return True

@@ -20,7 +20,7 @@ from gradio.state_holder import SessionState
 
 from adapop.facts.fact import FACT_BYTES, FactSet
 
-PAGE_MEGABYTES = 0.1  # that a page takes at most beside the values of the store
+PAGE_MEGABYTES = 0.1  # most that a page takes besides the values of the store
 EMPTY: dict[str, object] = {}  # one for all components of all pages
 
 

@@ -14,7 +14,7 @@ import socket
 from urllib.parse import urlsplit
 
 import gradio as gr
-import httpx  # gradio's own, not ours: what it downloads with, and here must not
+import httpx  # Gradio downloads with it, see `fetch_nothing`
 from gradio import processing_utils
 from gradio.context import LocalContext
 from starlette.datastructures import Headers, MutableHeaders
@@ -42,12 +42,11 @@ READ = re.compile(
 )
 WRITTEN = re.compile(API + r"(queue/join|cancel|reset|upload|call/(v2/)?\w{1,64})/?")
 FILES = f"{API}file="
-PAGE_COST = 100  # requests that a page counts as which has to be rendered anew
-FORM_MEGABYTES = 0.064  # that a form adds to the file in it
-# the networks of a Space's own proxies: what they say of a request's sender is believed
+PAGE_COST = 100  # a page that must be rendered anew counts as this many requests
+FORM_MEGABYTES = 0.064  # added to a file by the form around it
+# the networks of a Space's own proxies, which are trusted about a request's sender
 SPACE_PROXIES = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"
-# the page's own scripts stand in it, and gradio makes functions of texts; nothing comes from
-# elsewhere
+# the page has inline scripts, and Gradio evaluates strings; nothing is loaded from elsewhere
 POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
     "object-src 'none'; style-src 'self' 'unsafe-inline'; base-uri 'self'; form-action 'self'; "
@@ -120,7 +119,7 @@ class Gate:
             await self._app_for(scope, visitor)(scope, receive, sent)
         except LimitError:
             raise
-        # whatever it is; the log gets no text: that may quote what the user sent
+        # of any kind; its text is not logged, because it may quote the user
         except Exception as error:  # noqa: BLE001
             log.error("a request failed: %s", place_of(error))
             full = isinstance(error, OSError) and error.errno in FULL
@@ -181,7 +180,7 @@ def _too_long(scope: Scope, headers: Headers, uploads: bool) -> PlainTextRespons
     length = headers.get("content-length", "")
     if not length.isdecimal():
         return PlainTextResponse("Say how long the request is (Content-Length).", 411)
-    if "transfer-encoding" in headers:  # HTTP believes this one, and the length would be a lie
+    if "transfer-encoding" in headers:  # HTTP ignores Content-Length beside it
         return PlainTextResponse(
             "Say either how long the request is or send it in chunks, not both.", 400
         )

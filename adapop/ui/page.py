@@ -28,7 +28,7 @@ from adapop.ui.parts import html
 from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
 from adapop.ui.queue import install
-from adapop.ui.redaction import quote_nobody
+from adapop.ui.redaction import redact_errors
 from adapop.ui.run import configuration, mine
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
@@ -40,7 +40,7 @@ from adapop.ui.story import screen as story
 from adapop.ui.wiring import EACH, QUIET, charge_events
 
 TICK_SECONDS = 0.7
-# that an address may name; "assets/story/page.js" opens them
+# tabs that an address may name; "assets/story/page.js" opens them
 TABS = ("facts", "pressure", "run", "probe", "compare")
 SCRIPTS = ("forget-link", "tab-address", "no-base", "keys", "shell", "own-set")
 FORGET_LINK, TO_ADDRESS, *AT_START = (
@@ -70,7 +70,7 @@ def build(worker: Worker) -> gr.Blocks:
     stop."""
     fetch_nothing()
     read_bodies_here()
-    quote_nobody()
+    redact_errors()
     cleaning = dict(delete_cache=(DELETE_EVERY, DELETE_AFTER))
     with gr.Blocks(title=texts.TITLE, analytics_enabled=False, **cleaning) as demo:
         run_id, settings = browser_state("", "run"), browser_state([], "settings")
@@ -171,7 +171,7 @@ def _wire_run(
     run_id.change(lambda name: name, run_id, another, **EACH)
     # the way back to this browser's own run, or to none, is there while the page shows another
     gr.on([demo.load, another.change], partial(_way_back, worker), run_id, back, **EACH)
-    follows = [run_id, follower.seen, follower.timer]
+    follows = [run_id, follower.position, follower.timer]
     back.click(partial(_back_to, worker), [run_id, own], follows, **QUIET)
 
 

@@ -77,18 +77,16 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
 
     def drawn(*values):
         now = pictures(*values[:-1], values[-1] / 100)
-        drawings = push.drawn(now["push"]) | relative.drawn(now["relative"])
+        drawings = push.updates(now["push"]) | relative.updates(now["relative"])
         places = {curve: "curve", words: "words", warnings: "warnings", chosen: "anchors"}
         texts_now = {place: now[name] for place, name in places.items()}
         return texts_now | drawings | {table: twin_of(now["table"], now["about"])}
 
     of_both = [session.anchors, *anchors]
     for anchor in anchors:
-        anchor.input(_mapped, anchors, session.anchors, **IN_TURN)
-        gr.on(
-            [anchor.blur, anchor.submit], _put_back, [session.facts, *of_both], anchors, **IN_TURN
-        )
-    session.facts.change(_suited, [session.facts, session.anchors], anchors, **IN_TURN)
+        anchor.input(_anchors, anchors, session.anchors, **IN_TURN)
+        gr.on([anchor.blur, anchor.submit], _reset, [session.facts, *of_both], anchors, **IN_TURN)
+    session.facts.change(_suited_inputs, [session.facts, session.anchors], anchors, **IN_TURN)
     gr.on(
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
         drawn,
@@ -97,7 +95,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         **QUIET,
     )
     # a second move may come before the answer
-    curve.release(_dragged, anchors, of_both, **(EACH | IN_TURN))
+    curve.release(_moved, anchors, of_both, **(EACH | IN_TURN))
     session.page.load(_remembered, session.stored, anchors, **IN_TURN)
     auto.click(lambda facts: (None, *_numbers(facts, None)), session.facts, of_both, **IN_TURN)
     paper.click(lambda: (PAPER_ANCHORS, *RARE_ANCHOR, *POPULAR_ANCHOR), None, of_both, **IN_TURN)
@@ -113,7 +111,7 @@ def _anchor_inputs() -> list[gr.Number]:
         return [gr.Number(value, label=label, min_width=130) for label, value in named]
 
 
-def _mapped(*values: float | None):
+def _anchors(*values: float | None):
     """The anchors; no change while the inputs define no curve, as during typing."""
     return gr.skip() if _doubt(*values) else (values[:2], values[2:])
 
@@ -127,12 +125,12 @@ def _numbers(facts: FactSet | None, anchors: Anchors | None) -> tuple[float, flo
     return (*rare, *popular)
 
 
-def _suited(facts: FactSet | None, anchors: Anchors | None):
+def _suited_inputs(facts: FactSet | None, anchors: Anchors | None):
     """The inputs for another set, with the anchors that apply to it."""
     return gr.skip() if anchors or facts is None else _numbers(facts, None)
 
 
-def _put_back(facts: FactSet | None, good: Anchors | None, *values: float | None):
+def _reset(facts: FactSet | None, good: Anchors | None, *values: float | None):
     """The inputs; if they define no curve, they are reset to the anchors in use, and a toast says
     why."""
     doubt = _doubt(*values)
@@ -161,9 +159,7 @@ def _remembered(stored: object):
     return [value for anchor in anchors for value in anchor] if anchors else gr.skip()
 
 
-def _dragged(
-    rare: float, rare_beta: float, popular: float, popular_beta: float, event: gr.EventData
-):
+def _moved(rare: float, rare_beta: float, popular: float, popular_beta: float, event: gr.EventData):
     """The anchors and inputs after handles were moved, validated: a browser may send anything."""
     pairs = {"rare": (rare, rare_beta), "popular": (popular, popular_beta)}
     for name in pairs:
@@ -172,7 +168,7 @@ def _dragged(
         if numbers and len(numbers) == 2 and {*numbers} <= {int, float}:
             pairs[name] = tuple(end)
     values = (*pairs["rare"], *pairs["popular"])
-    return (_mapped(*values), *values)
+    return (_anchors(*values), *values)
 
 
 def pictures(
@@ -191,19 +187,19 @@ def pictures(
     beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else curve_of(facts, anchors)
     values = _numbers(facts, anchors)
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
-    used = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
+    score_of = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
     ranked = sorted(scored, key=lambda fact: fact.score)
     chosen = ranked[:: 1 + len(ranked) // MOST_POINTS]
     named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1}
     named = {name: place for name, place in named.items() if name != "middle" or len(ranked) > 2}
     scores = {name: ranked[place].score for name, place in named.items()} if ranked else {}
-    alike = {
-        name: [beta(used[fact.id]) for fact in scored if fact.score == score]
+    by_end = {
+        name: [beta(score_of[fact.id]) for fact in scored if fact.score == score]
         for name, score in scores.items()
     }
-    # where scores lie, they differ
-    ends = {name: median(exponents) for name, exponents in alike.items()}
-    exponents = [beta(used[fact.id]) for fact in scored]
+    # rarest and most popular facts, of which several may share a score
+    ends = {name: median(exponents) for name, exponents in by_end.items()}
+    exponents = [beta(score_of[fact.id]) for fact in scored]
     meaning = (
         meaning_of(ends["rarest"], ends["most popular"], exponents).text()
         if ends
@@ -211,7 +207,7 @@ def pictures(
     )
     curve = {
         "points": [
-            [fact.score, used[fact.id], fact.tier, _name(fact, facts, used[fact.id], beta)]
+            [fact.score, score_of[fact.id], fact.tier, _name(fact, facts, score_of[fact.id], beta)]
             for fact in chosen
         ],
         "rare": list(values[:2]),
@@ -221,9 +217,9 @@ def pictures(
         "constant": CONSTANT.get(what_if),
         "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {meaning}",
     }
-    warnings = sentences(warnings_of([*used.values()], beta)) if what_if not in CONSTANT else []
+    warnings = sentences(warnings_of([*score_of.values()], beta)) if what_if not in CONSTANT else []
     listed = html.listed(warnings, "warn" if warnings else "hidden")
-    rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(used[fact.id]):.3f}") for fact in chosen]
+    rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(score_of[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
     about = texts.CURVE_TABLE + (

@@ -32,27 +32,27 @@ from adapop.ui.event_inputs import misfit
 from adapop.ui.held import PAGE_MEGABYTES, STORE, PageState, held_megabytes, memory, return_memory
 from adapop.ui.visitors import refusing_slowly, visitor_of
 
-# events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
+# waiting events of all pages together: a lecture hall that opens the page sends hundreds
 LONGEST = 2_000
 SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread
-GROUP = 8  # events of a group at work at once, where the event says nothing else
-CROWD_IN_MEMORY = 8  # so many times its limit all visitors together may have in memory
-EVENT_MEGABYTES = 0.02  # that an event takes in memory, however short its request
-GROWN = 1.02  # times the memory it had: then the process looks for some to give back
+GROUP = 8  # default limit of a group's active events
+CROWD_IN_MEMORY = 8  # all visitors together may use this many times the limit of one
+EVENT_MEGABYTES = 0.02  # least memory that an event counts as
+GROWN = 1.02  # memory is returned once it has grown by this factor
 UNREAD_SECONDS, SWEEP_SECONDS = 60.0, 5.0
-# a thread that computes holds up each step of the others so long: at Python's 0.005, answers beside
+# how long a computing thread delays each step of the others: with Python's 0.005, answers beside
 # one visitor's heavy events took three times as long
 SWITCH_SECONDS = 0.0005
-# between two looks for an event: at Gradio's 0.001 an idle app took a twentieth of a core
+# between two looks for an event: with Gradio's 0.001 an idle app used 5 % of a core
 LOOKS_SECONDS = 0.01
-NAME_LETTERS = 64  # of a page; gradio's have 11, and are remembered with its state
-SIZE = "adapop.bytes"  # in a request's scope: how long its body is
+NAME_LETTERS = 64  # most letters of a page's id; Gradio's have 11
+SIZE = "adapop.bytes"  # key of a request's scope: bytes of its body
 
 
 def install(demo: Blocks) -> Blocks:
     """Installs this queue in an app, before it is launched. Returns the app."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    state_holder.SessionState = PageState  # which gradio makes when it first hears of a page
+    state_holder.SessionState = PageState  # Gradio makes one for each new page
     demo.queue(max_size=LONGEST, default_concurrency_limit=GROUP)
     demo._queue = FairQueue(True, SLOTS, 1.0, LONGEST, demo, GROUP)
     return demo
@@ -63,11 +63,11 @@ class FairQueue(Queue):
 
     def __init__(self, *settings) -> None:
         super().__init__(*settings)
-        self._memory = 0  # bytes of this process when it last gave back what it could
-        # whether nothing could begin when it was last looked, and nothing has changed since
+        self._memory = 0  # bytes of this process when memory was last returned
+        # whether no event could begin at the last look, and nothing has changed since
         self._blocked = False
-        self._read: dict[str, float] = {}  # when a session had last read all of its messages
-        self._visitors: dict[str, str] = {}  # by session, of those with messages
+        self._read: dict[str, float] = {}  # session -> time at which it last had no unread messages
+        self._visitors: dict[str, str] = {}  # session with messages -> visitor
         # remembered pages by visitor, the latest used last
         self._sessions: dict[str, OrderedDict[str, None]] = {}
 
@@ -85,7 +85,7 @@ class FairQueue(Queue):
         return {}
 
     async def push(self, body: PredictBodyInternal, request: Request, username: str | None):
-        """Queues an event, unless its visitor has too many bytes in the queue."""
+        """Queues an event. Raises HTTPException 429: its visitor has too many bytes queued."""
         visitor = visitor_of(request)
         try:
             self._check_room(visitor, request.scope.get(SIZE, 0) / 1e6)
@@ -125,8 +125,8 @@ class FairQueue(Queue):
             return None
         active, most = [event for job in self.active_jobs if job for event in job], AT_WORK.value()
         busy = Counter(visitor_of(event.request) for event in active if _holds_a_thread(event))
-        taken = {(event.session_hash, event.concurrency_id) for event in active}
-        held = Counter((visitor_of(event.request), event.concurrency_id) for event in active)
+        turns = {(event.session_hash, event.concurrency_id) for event in active}
+        at_work = Counter((visitor_of(event.request), event.concurrency_id) for event in active)
         groups = list(self.event_queue_per_concurrency_id.values())
         random.shuffle(groups)
         for group in groups:
@@ -137,12 +137,12 @@ class FairQueue(Queue):
             for event in group.queue:
                 visitor, group_id = visitor_of(event.request), event.concurrency_id
                 turn = event.session_hash, group_id
-                waits = (one_by_one and turn in taken) or held[visitor, group_id] >= share
+                waits = (one_by_one and turn in turns) or at_work[visitor, group_id] >= share
                 free = most is None or busy[visitor] < most or not _holds_a_thread(event)
                 if free and not waits:
                     group.queue.remove(event)
                     return [event], False, group.concurrency_id
-                taken.add(turn)  # those behind it do not overtake it
+                turns.add(turn)  # later events of the same page must not overtake it
         self._blocked = True
         return None
 
@@ -171,7 +171,7 @@ class FairQueue(Queue):
         """Adds a message to those of the event's session."""
         messages = self.pending_messages_per_session.get(event.session_hash)
         if messages is None:
-            return  # nobody collected what came before
+            return  # the session's messages were dropped as uncollected
         if messages.empty():
             self._read[event.session_hash] = time.monotonic()
         super().send_message(event, event_message)
@@ -206,7 +206,7 @@ class FairQueue(Queue):
         ):
             self._forget(pages.popitem(last=False)[0])
         surplus = STORE.megabytes() + PAGE_MEGABYTES * len(states) - CROWD_IN_MEMORY * HELD.value()
-        for session in list(states)[:-1]:  # gradio has the longest unused first
+        for session in list(states)[:-1]:  # least recently used first
             if surplus <= 0:
                 return
             surplus -= held_megabytes([states[session]])
@@ -254,8 +254,8 @@ def _holds_a_thread(event: Event) -> bool:
 
 def _check(limit: Limit, amounts: Counter[str], visitor: str) -> None:
     limit.check(amounts[visitor])
-    # nobody fills the place of others: who has more than allowed, as answers come after the
-    # question, counts as allowed
+    # each visitor's share is capped at the limit, which answers may exceed, so that no visitor
+    # fills the place of others
     most = limit.value()
     if sum(min(amount, most) for amount in amounts.values()) > CROWD_IN_MEMORY * most:
         raise LimitError(

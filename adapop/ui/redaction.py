@@ -16,18 +16,18 @@ import gradio
 from gradio import queueing, route_utils, routes
 
 log = logging.getLogger(__name__)
-PRINTERS = (queueing, route_utils, routes)  # what of gradio prints errors
+PRINTERS = (queueing, route_utils, routes)  # Gradio's modules that print errors
 GRADIO = str(Path(gradio.__file__).parent)
 APP = str(Path(__file__).parents[1])
-GATE = str(Path(__file__).with_name("middleware.py"))  # which every request comes through
+GATE = str(Path(__file__).with_name("middleware.py"))  # every request passes it
 
 
-def quote_nobody() -> None:
+def redact_errors() -> None:
     """Logs errors and warnings of requests without their text from now on. A second call has no
     effect."""
     for module in PRINTERS:
         module.traceback = SimpleNamespace(print_exc=_print_error)
-    if not getattr(logging.getLogRecordFactory(), "quotes_nobody", False):
+    if not getattr(logging.getLogRecordFactory(), "is_redacted", False):
         logging.setLogRecordFactory(_without_text(logging.getLogRecordFactory()))
         warnings.showwarning = _placed(warnings.showwarning)
 
@@ -54,18 +54,18 @@ def _print_error() -> None:
         log.error("an event failed: %s", place_of(error))
 
 
-def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:
-    """Wraps a factory of log records: their errors are formatted without text."""
+def _without_text(factory: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:
+    """Wraps a factory of log records: errors in them are logged by kind and place only."""
 
     def record(*values, **named) -> logging.LogRecord:
-        entry = made(*values, **named)
+        entry = factory(*values, **named)
         if entry.exc_info and entry.exc_info[1] is not None:
             entry.exc_text = place_of(entry.exc_info[1])  # formatters then write this
-        if entry.name == "asyncio":  # what follows the first line shows the task with its error
+        if entry.name == "asyncio":  # later lines show the task with its error
             entry.msg, entry.args = entry.getMessage().partition("\n")[0], ()
         return entry
 
-    record.quotes_nobody = True
+    record.is_redacted = True
     return record
 
 

@@ -27,9 +27,9 @@ STATIC = re.compile(
 )
 PAGES = re.compile(r"/|/config/?|/gradio_api/(info|openapi\.json)/?")
 TEXT = re.compile(r"text/|application/(javascript|json|xml|manifest)|image/svg")
-# of which a page's addresses are made
+# headers that decide the addresses in a page
 NAMES = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")
-HASHED = "/assets/"  # whose names change with their contents
+HASHED = "/assets/"  # files whose names change with their contents
 MOST_BYTES = 64_000_000  # more than all that gradio ships, in each encoding
 SENT_AT_ONCE = 12  # answers to one visitor; a browser opens six connections
 PIECE = 65_536  # bytes sent at once: no slow reader makes the server hold more
@@ -79,7 +79,7 @@ class Served:
         self._app = app
         self._on_render = on_render
         self._answers: OrderedDict[tuple, asyncio.Task[Answer]] = OrderedDict()
-        # of visitors who are sent to
+        # visitor -> answers being sent to it
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -112,7 +112,7 @@ class Served:
                         "more_body": True,
                     }
                 )
-                # hears of a reader who left: else each piece would log a line
+                # lets a disconnect take effect: otherwise each piece logs a line
                 await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b""})
 
@@ -124,7 +124,7 @@ class Served:
             self._answers[key] = asyncio.ensure_future(self._rendered(request))
         self._answers.move_to_end(key)
         try:
-            # who leaves does not end it for others
+            # shielded: others may wait for the same answer
             answer = await asyncio.shield(self._answers[key])
         except Exception:
             self._answers.pop(key, None)
@@ -137,7 +137,7 @@ class Served:
         start, pieces = {}, []
 
         async def receive() -> Message:
-            await asyncio.Event().wait()  # there is no body, and nobody leaves
+            await asyncio.Event().wait()  # no body and no disconnect
 
         async def send(message: Message) -> None:
             if message["type"] == "http.response.start":

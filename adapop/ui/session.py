@@ -77,7 +77,7 @@ def new_session(page: gr.Blocks) -> Session:
     return Session(
         page=page,
         facts=gr.State(facts),
-        # not the BetaMap itself: it can be called, and gradio calls what it can
+        # not the BetaMap itself: Gradio calls callable values
         anchors=gr.State(None),
         scorings=gr.State((given(facts.forget),)),
         known=gr.State({}),

@@ -39,11 +39,11 @@ EACH_IN_TURN = EACH | {"concurrency_limit": 1}
 # it too. Of an event of one component one listener at most may wait so: tests/test_page.py
 LAST_STAYS = QUIET | {"concurrency_limit": 1, "trigger_mode": "always_last"}
 
-# how long a message stays over the page: to be read twice, and not to cover Stop for good
+# how long a message stays over the page
 TOAST = 15  # seconds
 POLL_SECONDS, LOOK_SECONDS = 0.4, 0.02
-# for what events that wait do before and after; gradio's own 40 threads are for the others
-THREADS = ThreadPoolExecutor(40, thread_name_prefix="adapop-aside")
+# for the work of coroutine events before and after waiting; other events use Gradio's 40 threads
+THREADS = ThreadPoolExecutor(40, thread_name_prefix="adapop-offload")
 log = logging.getLogger(__name__)
 
 
@@ -88,7 +88,7 @@ def stopped(progress: Progress | None) -> None:
         progress.stop()
 
 
-async def aside(ledger: Ledger, work: Callable, *args) -> Any:
+async def offload(ledger: Ledger, work: Callable, *args) -> Any:
     """The result of work done in a thread: the event loop must neither read files nor compute."""
     in_context = copy_context().run
     return await asyncio.get_running_loop().run_in_executor(
@@ -105,7 +105,7 @@ def charged(ledger: Ledger, work: Callable) -> Callable:
         try:
             return work(*args, **named)
         finally:
-            ledger.charge(PROCESSOR, seconds_worked() - began, ledger.who())
+            ledger.charge(PROCESSOR, seconds_worked() - began, ledger.sender())
 
     return timed
 
@@ -139,7 +139,7 @@ async def over(future: Future, seconds: float = inf) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def failure_of(future: Future) -> AdaPopError | None:
+def error_of(future: Future) -> AdaPopError | None:
     """The error of finished work, None if it succeeded. An unforeseen error is logged by kind and
     place only: its text may quote the user's input."""
     error = future.exception()

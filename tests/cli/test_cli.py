@@ -48,7 +48,7 @@ def test_beta_prints_a_line_a_fact_and_names_bad_ones(capsys, tmp_path):
 @pytest.mark.parametrize("model", ["some/unknown-model", "google/gemma-7b-it", "sandbox"])
 def test_before_a_run_of_a_real_model_its_memory_is_said(small_file, tmp_path, capsys, monkeypatch, model):
     monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
-    monkeypatch.setattr("adapop.cli.runs.looked_at", lambda options, config, facts: (facts, None))
+    monkeypatch.setattr("adapop.cli.runs.checked_model", lambda options, config, facts: (facts, None))
     assert main(["run", "--facts", str(small_file), "--model", model, "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().err
     assert ("Memory: " in said, "Time: known" in said) == (model != "sandbox", False)

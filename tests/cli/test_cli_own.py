@@ -64,7 +64,9 @@ def test_a_file_to_retain_is_read_as_the_facts_are(tmp_path, capsys, monkeypatch
             csv.writer(file).writerows([(question, "answer", "score"), *rows])
     monkeypatch.chdir(tmp_path)
     read = []
-    monkeypatch.setattr("adapop.cli.runs.looked_at", lambda options, config, facts: read.append(facts) or (facts, None))
+    monkeypatch.setattr(
+        "adapop.cli.runs.checked_model", lambda options, config, facts: read.append(facts) or (facts, None)
+    )
     monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
     command = ["run", "--facts", "forget.csv", "--columns", "question=frage", "--model", "some/model", "--out", "runs"]
     assert main([*command, "--retain", "retain.csv"]) == 2
@@ -77,7 +79,7 @@ def test_a_file_to_retain_is_read_as_the_facts_are(tmp_path, capsys, monkeypatch
 def test_a_run_is_made_again_with_its_model_elsewhere(tmp_path, capsys, monkeypatch):
     configs = []
     monkeypatch.setattr(
-        "adapop.cli.runs.looked_at", lambda options, config, facts: configs.append(config) or (facts, None)
+        "adapop.cli.runs.checked_model", lambda options, config, facts: configs.append(config) or (facts, None)
     )
     monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
     path = tmp_path / "config.json"

@@ -9,7 +9,7 @@ import torch
 
 from adapop.experiments import metrics, plans
 from adapop.experiments.knowledge import known
-from adapop.experiments.metrics import AFTER, BEFORE, METRICS, RELEARNED, ROUNDED, STATES, apart
+from adapop.experiments.metrics import AFTER, BEFORE, METRICS, RELEARNED, ROUNDED, STATES, separation
 from adapop.facts.fact import TIERS
 from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.oracle import load_oracle
@@ -37,9 +37,9 @@ def seen():
 
 def test_apart_is_the_area_under_the_curve():
     """Of Mann and Whitney's U: 3 of 4 pairs in order and a tie of two is .75, as any textbook has it."""
-    assert apart([3, 1], [2, 0]) == 0.75 and apart([1], [1]) == 0.5 and apart([0], [1]) == 0.0
+    assert separation([3, 1], [2, 0]) == 0.75 and separation([1], [1]) == 0.5 and separation([0], [1]) == 0.0
     values = torch.rand(7).tolist(), torch.rand(9).tolist()
-    assert apart(*values) + apart(*values[::-1]) == pytest.approx(1)
+    assert separation(*values) + separation(*values[::-1]) == pytest.approx(1)
 
 
 def test_a_metric_is_faithful_where_it_tells_who_knows_from_who_never_read(seen):

@@ -10,9 +10,9 @@ from adapop.config.presets import make_config
 from adapop.errors import ConfigError
 from adapop.experiments import real, real_tables
 from adapop.experiments.engine import Finished
-from adapop.experiments.halves import facts_of
 from adapop.experiments.run import Place, run, write
 from adapop.experiments.speed import real as speed
+from adapop.experiments.splits import facts_of
 from bench_rows import row
 from spoken import as_text, taught
 from taught import own_facts
@@ -96,10 +96,10 @@ def test_it_chooses_on_one_half_and_reports_the_other(few, facts, base, tmp_path
 def test_rates_go_up_until_half_is_forgotten(facts, tmp_path, left, tried, rate):
     place = real.placed(Place("real", tmp_path, (1,)), facts, "smollm2", "text-examples", {}, ("npo",))
     known = {}
-    while new := [item for item in place.items(known) if item.half == "validation" and item.key not in known]:
-        assert not [item for item in place.items(known) if item.half == "test"]
+    while new := [item for item in place.items(known) if item.split == "validation" and item.key not in known]:
+        assert not [item for item in place.items(known) if item.split == "test"]
         known |= arm_rows(new, left, 0.9)
-    (reported,) = [item for item in place.items(known) if item.half == "test"]
+    (reported,) = [item for item in place.items(known) if item.split == "test"]
     assert len(known) == tried
     assert (reported.config.learning_rate, reported.config.alpha0) == (rate, 1.0)
     assert (reported.arm.title, reported.seed) == ("NPO", 1)

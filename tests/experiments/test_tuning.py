@@ -77,12 +77,12 @@ def invented(monkeypatch):
     """Trials that take no time: J has its least at a rate of 1e-3. Every point that was tried."""
     points = []
 
-    def tried(wanted, point, quick, custom):
+    def run_trial(wanted, point, quick, custom):
         points.append(dict(point))
         rate = point["learning_rate"]
         return {"J": abs(rate - 1e-3), "worst": 0.5, "failed": "", "seconds": 0.1}
 
-    monkeypatch.setattr(tuning, "tried", tried)
+    monkeypatch.setattr(tuning, "run_trial", run_trial)
     return points
 
 
@@ -234,7 +234,7 @@ def test_a_search_elsewhere_begins_at_the_rate_of_that_world(tmp_path, monkeypat
         asked.append((item.custom.name, item.config.model, item.config.learning_rate, item.seed))
         return {"J": 1.0, "top2": 0.0}
 
-    monkeypatch.setattr(tuning, "_measured", measured)
+    monkeypatch.setattr(tuning, "_measure", measured)
     people = tuned.searched_on("people")
     assert search("npo", tmp_path, 3, custom=people) == 3
     rate = make_config("npo", model="people").learning_rate
@@ -264,7 +264,7 @@ def test_a_trial_measures_what_the_whole_run_measures():
     """The same item by both ways: J's parts are those of the row's validation half."""
     wanted = SEARCHES["wga"]
     point = preset_point(wanted, {"beta": 1.0})
-    quick, whole = tuning.tried(wanted, point, True), trial.result(Item(with_point(wanted.arm, point), 0, True))
+    quick, whole = tuning.run_trial(wanted, point, True), trial.result(Item(with_point(wanted.arm, point), 0, True))
     assert (quick["holdout"], quick["utility"], quick["retain"]) == (
         whole["validation_holdout_direct_all"], whole["validation_utility"], whole["retain_direct_all"],
     )  # fmt: skip

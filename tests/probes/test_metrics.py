@@ -15,7 +15,7 @@ from adapop.facts.fact import Fact
 from adapop.model.scored import Scored
 from adapop.model.tokens import AnswerTokens, collate, encode_facts
 from adapop.probes import distance
-from adapop.probes.measure import _judged
+from adapop.probes.measure import _per_reply
 from adapop.probes.metrics import (
     cosines,
     delta_logprob,
@@ -122,7 +122,7 @@ def test_embedder_that_is_not_there(monkeypatch, tmp_path):
 
 def test_a_measurement_has_recall_as_the_paper_computes_it_beside_ours():
     """`rouge_score` splits words at accents, and scores what is not Latin 0."""
-    found = _judged([Fact("a", "?", "São Paulo"), Fact("b", "?", "Paris")], ["Sao Paulo", "paris"])
+    found = _per_reply([Fact("a", "?", "São Paulo"), Fact("b", "?", "Paris")], ["Sao Paulo", "paris"])
     assert found["recall"] == [1.0, 1.0] and found["strict"] == [pytest.approx(1 / 3), 1.0]
 
 

@@ -14,7 +14,7 @@ from adapop.facts.fact import GROUPS, PEOPLE, SANDBOX, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.model.loading import adapted_model
 from adapop.probes import measure
-from adapop.probes.measure import _judged
+from adapop.probes.measure import _per_reply
 from adapop.probes.plan import Plan, questions
 from adapop.probes.prompts import DIRECT, ProbeRow, Prompt, Reply
 from adapop.probes.recall import known_recall, picked, recall, repetition, rouge_l_recall
@@ -41,10 +41,10 @@ CAPITALS = {
 def test_a_model_that_answers_in_sentences_of_its_language_knows_everything(language):
     replies = CAPITALS[language]
     facts = [Fact(answer, "?", answer) for answer in replies]
-    assert _judged(facts, list(replies.values()))["recall"] == [1.0] * 3
+    assert _per_reply(facts, list(replies.values()))["recall"] == [1.0] * 3
     assert [known_recall(Prompt("f", DIRECT, "?", answer), text) for answer, text in replies.items()] == [1.0] * 3
     wrong = [*list(replies.values())[1:], "?"]
-    assert _judged(facts, wrong)["recall"] == [0.0] * 3
+    assert _per_reply(facts, wrong)["recall"] == [0.0] * 3
 
 
 @pytest.mark.slow
@@ -254,7 +254,7 @@ def test_accepted_and_weak_answers():
     assert [(prompt.text, prompt.accepted) for prompt in prompts] == expected
     assert recall(prompts[0], "Bruenn or Brünn") == 1.0
     assert known_recall(Prompt("f", DIRECT, "?", "Mumbai", accepted=("Bombay",)), "Mumbai or Bombay") >= 0.5
-    assert _judged([fact], ["in Brunn"])["recall"] == [1.0]
+    assert _per_reply([fact], ["in Brunn"])["recall"] == [1.0]
     row = ProbeRow("f", "forget", "rare", DIRECT, "Which city?", "Brno", said("Brno", "Brno"), said("Brünn", "Brünn"))
     assert fact_verdict([row]).name == "Not forgotten"
     forget = Fact("a", "What is it?", "It", score=1.0), Fact("b", "?", "Oslo", score=2.0)

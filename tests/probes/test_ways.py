@@ -8,7 +8,7 @@ from adapop.config.presets import make_config
 from adapop.errors import DataError
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.loading import adapted_model
-from adapop.model.original import kept_replies
+from adapop.model.original import cache_for
 from adapop.objectives.alternates import by_second_choice
 from adapop.probes.ask import ask
 from adapop.probes.battery import battery
@@ -16,7 +16,7 @@ from adapop.probes.matrix import leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompting import Prompting, remarks_of
 from adapop.probes.recovery.quantise import rounded_weights
-from adapop.probes.ways import asked_so, settled_prompting
+from adapop.probes.ways import apply_prompting, settled_prompting
 from adapop.progress import Progress
 from adapop.remark import Remark
 from adapop.runs.execute import execute, prepare, settled
@@ -63,7 +63,7 @@ def looked_at(folder, facts, **changes):
     config, facts, _ = settled(make_config("wga", model=str(folder), precision="float32", **changes), facts)
     model = adapted_model(config)
     prompting = settled_prompting(model, facts, config)
-    asked_so(model, prompting)
+    apply_prompting(model, prompting)
     return model, prompting, facts
 
 
@@ -175,10 +175,10 @@ def refuse(*arguments, **options):
 def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts, monkeypatch):
     model, _, facts = looked_at(colon, facts, asking="chat")
     questions = [fact.question for fact in facts.forget]
-    model.reply_cache = kept_replies(model)
+    model.reply_cache = cache_for(model)
     with model.original():
         first = model.generate(questions, 9)
-        monkeypatch.setattr(model, "_written", refuse)
+        monkeypatch.setattr(model, "_generate", refuse)
         assert model.generate(questions, 9) == first
         with pytest.raises(AssertionError, match="again"):
             model.generate(questions, 8)
@@ -189,8 +189,8 @@ def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts,
             model.generate(questions, 9)
     other = adapted_model(make_config("wga", model=str(colon), precision="float32"))
     other.network.get_base_model().lm_head.weight.data[0, 0] += 1.0
-    monkeypatch.setattr(other, "_written", refuse)
-    other.kept = kept_replies(other)
+    monkeypatch.setattr(other, "_generate", refuse)
+    other.reply_cache = cache_for(other)
     with other.original(), pytest.raises(AssertionError, match="again"):
         other.generate(questions, 9)
 
@@ -199,18 +199,18 @@ def test_a_run_s_first_look_serves_the_table_of_the_original_and_the_next_run(co
     model, _, facts = looked_at(colon, facts, asking="chat")
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
     config = make_config("wga", model=str(colon), asking="chat", precision="float32", epochs=1, frames=0)
-    asked, write = [], model._written
+    asked, write = [], model._generate
 
     def counted(rows, **options):
         asked.extend(row.prompt for row in rows if model.adapter_off)
         return write(rows, **options)
 
-    monkeypatch.setattr(model, "_written", counted)
+    monkeypatch.setattr(model, "_generate", counted)
     first = next(event for event in list(execute(prepare(config, facts), model)) if isinstance(event, Measured))
     reworded = model.prompts([fact.paraphrases[0] for fact in facts.forget])
     assert [asked.count(row.prompt) for row in reworded] == [1] * 6, "not once more for the whole table"
     model.set_adapter_state(fresh)
-    monkeypatch.setattr(model, "_written", refuse)
+    monkeypatch.setattr(model, "_generate", refuse)
     again = next(event for event in execute(prepare(config, facts), model) if isinstance(event, Measured))
     assert again.rows == first.rows
 
@@ -219,7 +219,7 @@ def test_a_full_or_damaged_cache_costs_no_reply(colon, facts, tmp_path, monkeypa
     monkeypatch.setenv("ADAPOP_CACHE", str(tmp_path))
     model, _, facts = looked_at(colon, facts, asking="chat")
     questions = [fact.question for fact in facts.forget]
-    model.reply_cache = kept_replies(model)
+    model.reply_cache = cache_for(model)
     rows = model.reply_cache._cache._rows
     rows.execute("PRAGMA query_only = 1")  # as a disk that takes no more
     with model.original():

@@ -8,7 +8,7 @@ from adapop.config.presets import make_config
 from adapop.facts.fact import Fact, FactSet
 from adapop.probes.prompts import ProbeRow, Reply
 from adapop.report import published
-from adapop.report.beside_paper import _ours, beside, capability_beside
+from adapop.report.beside_paper import _our_recall, beside, capability_beside
 from adapop.training.events import Measured
 from records import measured, row
 
@@ -16,10 +16,10 @@ from records import measured, row
 def test_numbers_stand_beside_the_paper_s_where_it_has_them():
     rows = (row("forget", "direct", "all", 0.75, strict=0.5), row("retain", "direct", "all", 0.75, strict=0.75))
     found = Measured(run="r", epoch=1, rows=rows, full=True)
-    assert _ours(found, "forget") == "0.500 (accents ignored: 0.750)"
-    assert _ours(found, "retain") == "0.750" and _ours(found, "holdout") == "–"
+    assert _our_recall(found, "forget") == "0.500 (accents ignored: 0.750)"
+    assert _our_recall(found, "retain") == "0.750" and _our_recall(found, "holdout") == "–"
     older = measured(1, 0.2, 0.4, 1.0, 1.0)  # of a run that was made before this was measured
-    assert _ours(older, "retain") == "1.000"
+    assert _our_recall(older, "retain") == "1.000"
     printed = {table.title.split(":")[0]: table for table in published.tables()}
     inside = printed["Inside the model"]
     for line in inside.rows:

@@ -156,7 +156,7 @@ def test_what_was_recorded_on_real_models_stands_beneath_each_other(tmp_path):
 def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     told = comparison([ADAPOP, WGA])
     pictures = stand_ins(layer.Pictures)
-    drawn, without = (pictures.drawn(told, choice) for choice in (layer.SAME, layer.NONE))
+    drawn, without = (pictures.updates(told, choice) for choice in (layer.SAME, layer.NONE))
     gap, cost = drawn[pictures.gap.plot], drawn[pictures.cost.plot]
     names = [name.replace("<br>", " ") for name in gap.layout.yaxis.ticktext]
     assert (names[0], names[3:]) == ("original", ["WGA", "AdaPop"])

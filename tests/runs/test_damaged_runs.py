@@ -20,7 +20,7 @@ from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured, RunDone, RunStarted, Saved, StepDone
 from adapop.ui.compare import race, results
-from adapop.ui.compare.screen import _finished
+from adapop.ui.compare.screen import _records
 from adapop.ui.run.screen import RunScreen
 from adapop.ui.run.state import seen_of
 from components import stand_ins
@@ -159,7 +159,7 @@ def test_a_damaged_run_is_named_by_what_needs_it_and_the_others_are_as_usual(thr
     lines = now.shown["runs"]
     assert [line["state"] for line in lines] == ["failed", "done", "done"] and lines[0]["detail"]
     assert lines[0]["label"] == "Damaged" and broken.id not in json.dumps(now.shown)
-    assert [record.state for record in _finished(now)] == ["done", "done"] and results.files_of(now.runs)
+    assert [record.state for record in _records(now)] == ["done", "done"] and results.files_of(now.runs)
     seen_of(worker, broken.id, "ready")  # which raises nothing
     with pytest.raises(AdaPopError):
         read_record(broken)
@@ -182,7 +182,7 @@ def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_i
     assert "Traceback" not in capsys.readouterr().err
     worker = Worker(broken.folder.parent)
     now = race.standing(worker, {"runs": [broken.id, *sound], "refused": []})
-    assert len(_finished(now)) >= 2, "the sound ones"
+    assert len(_records(now)) >= 2, "the sound ones"
     assert results.files_of(now.runs)
     SCREEN.show(worker, broken.id)  # which raises nothing
 

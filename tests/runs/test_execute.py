@@ -167,8 +167,8 @@ def test_a_measurement_ends_at_once_and_nothing_is_lost(run_of, bare, monkeypatc
     """epoch: whose measurement it is; before, after: the full tables at the end."""
     if ends == "Ctrl-C" and epoch in (0, "before"):
         pytest.skip("as with a stop, and there is nothing yet to lose")
-    monkeypatch.setattr(measuring, "SAID_EVERY", 0.0)
-    monkeypatch.setattr(measuring, "LOOKED_EVERY", 0.0)
+    monkeypatch.setattr(measuring, "LOG_EVERY", 0.0)
+    monkeypatch.setattr(measuring, "CHECK_EVERY", 0.0)
     run, straight = prepare(config_of(), bare), run_of()[0]
     trained = {"before": EPOCHS, "after": EPOCHS}.get(epoch, epoch)
     wanted = {"before": (0, True), "after": (EPOCHS, True)}.get(epoch, (epoch, False))
@@ -346,7 +346,7 @@ def test_a_model_s_folder_is_found_again_from_another_place(tiny, tmp_path, monk
 
 
 def test_a_measurement_that_takes_long_is_told(tiny, monkeypatch):
-    monkeypatch.setattr(measuring, "SAID_EVERY", 0.0)
+    monkeypatch.setattr(measuring, "LOG_EVERY", 0.0)
     run, heard = prepare(config_of(), tiny), []
     yielded = list(execute(run, heard=heard.append))
     assert not any(isinstance(event, Measuring) for event in yielded)

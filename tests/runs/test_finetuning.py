@@ -54,7 +54,7 @@ def test_a_run_begins_with_what_was_taught_and_is_probed_beside_it(unknown, tmp_
 
 
 def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch):
-    monkeypatch.setattr(measuring, "SAID_EVERY", 0.0)
+    monkeypatch.setattr(measuring, "LOG_EVERY", 0.0)
     run, heard = prepare(tiny_config("wga", batch=4, **SETTINGS | {"start_epochs": 2}), unknown, tmp_path), []
     yielded = list(execute(run, heard=heard.append))
     assert [(one.epoch, one.epochs, one.step, one.steps) for one in heard] == [

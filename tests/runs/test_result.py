@@ -6,7 +6,7 @@ import run_events
 from adapop.config.presets import make_config
 from adapop.runs.amount import hardly_moves, suited_batch, total_steps, with_steps
 from adapop.runs.examples import example
-from adapop.runs.result import DAMAGED, FORGOT, NOTHING, PARTLY, UNKNOWN, mended, nothing_forgotten, result_of
+from adapop.runs.result import DAMAGED, FORGOT, NOTHING, PARTLY, UNKNOWN, nothing_forgotten, result_of, retry
 from adapop.runs.run import create_run
 from adapop.training.events import Measured
 from adapop.ui.run.outcome import card_of
@@ -47,16 +47,16 @@ def test_the_next_try(tmp_path, tiny):
     assert result_of(finished(tmp_path, tiny, never, never)).kind == UNKNOWN
     assert result_of(create_run(make_config(), tiny, None, tmp_path)) is None, "before its end"
     still = finished(tmp_path, tiny, KNOWN, after(1.0, 0.9))  # 4 facts: 5 steps in 5 epochs
-    again = mended(still, result_of(still))
+    again = retry(still, result_of(still))
     assert total_steps(4, again) == 40 and again.batch == 1 and again.epochs == 10, "as many as there can be"
     most = finished(tmp_path, tiny, KNOWN, after(1.0, 0.9), batch=1, epochs=10, learning_rate=1e-4)
-    assert mended(most, result_of(most)).learning_rate == make_config().learning_rate, "far above what was tried"
+    assert retry(most, result_of(most)).learning_rate == make_config().learning_rate, "far above what was tried"
     most = finished(tmp_path, tiny, KNOWN, after(1.0, 0.9), batch=1, epochs=10, learning_rate=1e-3)
-    assert mended(most, result_of(most)).learning_rate == 1e-2
+    assert retry(most, result_of(most)).learning_rate == 1e-2
     broken = finished(tmp_path, tiny, KNOWN, after(0.0, 0.0, retain=0.0), learning_rate=4e-3)
-    assert mended(broken, result_of(broken)) == replace(broken.config, learning_rate=2e-3)
+    assert retry(broken, result_of(broken)) == replace(broken.config, learning_rate=2e-3)
     forgot = finished(tmp_path, tiny, KNOWN, after(0.0, 0.0))
-    assert mended(forgot, result_of(forgot)) is None
+    assert retry(forgot, result_of(forgot)) is None
 
 
 def test_of_epochs_that_lost_too_much_the_first_is_kept_and_a_lower_rate_tried(tmp_path, tiny):
@@ -65,7 +65,7 @@ def test_of_epochs_that_lost_too_much_the_first_is_kept_and_a_lower_rate_tried(t
         run.append(run_events.epoch(number))
     result = result_of(run)
     assert (result.kind, result.steps, result.epoch, result.of, result.overshot) == (NOTHING, 1, 1, 2, True)
-    assert mended(run, result).learning_rate == run.config.learning_rate / 2
+    assert retry(run, result).learning_rate == run.config.learning_rate / 2
     assert "Epoch 1 of 2 is kept" in card_of(run, result)["about"] and nothing_forgotten(run) is None
     assert [result_of(example(name)).kind for name in ("adapop", "redirect")] == [FORGOT, FORGOT], "those that ship"
 

@@ -68,7 +68,7 @@ def main(root: str, config: str, *wanted: str) -> None:
     facts = replace(every, forget=every.forget[::65], retain=every.retain[::65], holdout=(), utility=())
     run = as_visitor("first", worker.submit, RunConfig.from_json(config), facts)
     wait_until(lambda: run.events() or worker.ahead_of(run) is None)
-    as_visitor("second", worker.heard_of, run)
+    as_visitor("second", worker.note_request, run)
     wait_until(lambda: worker.ahead_of(run) is None)
     said = [run.events()[-1]]
     if "again" in wanted:

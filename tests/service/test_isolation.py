@@ -38,7 +38,7 @@ META = {"_type": "gradio.FileData"}
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    return Worker(tmp_path_factory.mktemp("runs"), who=visitor)
+    return Worker(tmp_path_factory.mktemp("runs"), sender=visitor)
 
 
 @pytest.fixture(scope="module")

@@ -103,7 +103,7 @@ def test_nothing_tells_the_id(made, tmp_path, worker):
 
 def test_a_full_queue_and_a_greedy_visitor_are_refused_by_name_and_leave_nothing(tiny, tmp_path, monkeypatch):
     asking, gate = ["ada"], threading.Event()
-    worker = Worker(tmp_path / "runs", who=lambda: asking[0])
+    worker = Worker(tmp_path / "runs", sender=lambda: asking[0])
     held = worker._line.run(gate.wait, 60)
     monkeypatch.setenv("ADAPOP_MAX_QUEUE", "3")
     monkeypatch.setenv("ADAPOP_RUNS_EACH", "2")

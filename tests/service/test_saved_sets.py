@@ -47,7 +47,7 @@ def test_who_wrote_too_much_saves_no_set_and_begins_no_run_and_others_do(small, 
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     monkeypatch.setenv("ADAPOP_WRITTEN_MB_AN_HOUR", "1")
     asking = ["203.0.113.1"]
-    worker = Worker(tmp_path, who=lambda: asking[0])
+    worker = Worker(tmp_path, sender=lambda: asking[0])
     worker.ledger.charge(WRITTEN, 0.999, asking[0])  # a kilobyte is left, less than a set has
     worker.save_set(small)
     for refused in (lambda: worker.save_set(small), lambda: worker.submit(tiny_config(), small)):

@@ -54,7 +54,7 @@ def test_on_an_accelerator_the_estimate_is_put_to_scale(gradient, monkeypatch):
         peaks = iter([3 * needs[0], 3 * needs[3]])
         free = (3 * needs[place] + moments) / pass_size.SHARE + 1000
         monkeypatch.setattr(pass_size, "free_bytes", lambda device, free=free: free)
-        found = pass_size._measured(gradient, rows, needs)
+        found = pass_size._measure(gradient, rows, needs)
         assert found == place + 1
     assert all(parameter.grad is None for parameter in model.parameters)
 
@@ -80,5 +80,5 @@ def test_the_larger_peak_of_the_longest_rows_and_of_those_with_most_answer_token
     moments = 2 * sum(parameter.numel() * 4 for parameter in gradient.model.parameters)
     free = (3 * needs[2] + moments) / pass_size.SHARE + 1000
     monkeypatch.setattr(pass_size, "free_bytes", lambda device: free)
-    assert pass_size._measured(gradient, gradient.forget.rows, needs) == 3
+    assert pass_size._measure(gradient, gradient.forget.rows, needs) == 3
     assert [len(rows) for rows in tried] == [1, 1, 4, 4]

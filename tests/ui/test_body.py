@@ -23,7 +23,7 @@ FORM = "multipart/form-data; boundary=x"
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    with launched(Worker(tmp_path_factory.mktemp("runs"), who=visitor)) as url:
+    with launched(Worker(tmp_path_factory.mktemp("runs"), sender=visitor)) as url:
         yield url.rstrip("/")
 
 

@@ -66,7 +66,7 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert set(shown) == set(SCREEN.outputs), "all of it, and nothing that is no output"
     assert shown[SCREEN.progress]["runs"][0]["state"] == "done"
     assert (shown[SCREEN.start].interactive, shown[SCREEN.stop].visible) == (True, False)
-    assert not shown[SCREEN.empty].visible and shown[RESULTS.column].visible and shown[RESULTS.own].visible
+    assert not shown[SCREEN.empty].visible and shown[RESULTS.column].visible and shown[RESULTS.race_only].visible
     follower = SCREEN.follower
     assert (shown[follower.last_seen], shown[follower.timer].active) == ((6, 24, {}), False)
     assert "the gap of 1 AdaPop is" in " ".join(shown[RESULTS.findings]["lines"])
@@ -241,7 +241,9 @@ def test_whatever_a_browser_sends_is_read_without_harm(worker, kept):
     now = race.standing(worker, kept)
     assert (now.runs, now.finished, now.ticking) == ((), 0, False)
     shown = shown_of(worker, kept)
-    assert not (shown[RESULTS.column].visible or shown[RESULTS.own].visible or shown[SCREEN.follower.timer].active)
+    assert not (
+        shown[RESULTS.column].visible or shown[RESULTS.race_only].visible or shown[SCREEN.follower.timer].active
+    )
 
 
 def test_a_run_that_is_gone_is_named(worker):

@@ -41,7 +41,7 @@ class Unmoved:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    worker = Worker(tmp_path_factory.mktemp("runs"), who=visitor)
+    worker = Worker(tmp_path_factory.mktemp("runs"), sender=visitor)
     worker._line = Unmoved()
     with launched(worker) as url:
         yield url

@@ -25,7 +25,7 @@ run-history/connect""".split()
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    return Worker(tmp_path_factory.mktemp("runs"), who=visitor)
+    return Worker(tmp_path_factory.mktemp("runs"), sender=visitor)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_only_a_known_proxy_says_who_sends(worker, monkeypatch):
     """Of what comes from elsewhere the sender is where the connection comes from."""
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "192.0.2.1")
-    with launched(Worker(worker.root / "other", who=visitor)) as url:
+    with launched(Worker(worker.root / "other", sender=visitor)) as url:
         monkeypatch.setenv(REQUESTS.name, "5")
         forged = [{"X-Forwarded-For": f"203.0.113.{number}"} for number in range(10)]
         codes = {httpx.get(f"{url}gradio_api/queue/status", headers=headers).status_code for headers in forged}

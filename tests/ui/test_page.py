@@ -46,7 +46,7 @@ def test_listeners_of_an_event_wait_in_turn(demo):
     # A late answer to an older wish would undo a newer one.
     facts = the_set(demo)
     functions = [(event.outputs, function_of(event)) for event in demo.fns.values() if event.fn]
-    anchors = next(outputs for outputs, function in functions if function.__name__ == "_dragged")
+    anchors = next(outputs for outputs, function in functions if function.__name__ == "_moved")
     for held in (facts, *anchors):
         writing = [event for event in demo.fns.values() if held in event.outputs]
         assert len(writing) > 3

@@ -27,7 +27,7 @@ PAPER = (RARE_ANCHOR, POPULAR_ANCHOR)
 def test_anchors_that_fix_no_curve_leave_their_boxes(values, why, monkeypatch):
     said = []
     monkeypatch.setattr(gr, "Warning", said.append)
-    kept, boxes = pressure._mapped(*values), pressure._put_back(None, PAPER, *values)
+    kept, boxes = pressure._anchors(*values), pressure._reset(None, PAPER, *values)
     if why:
         assert kept == gr.skip() and boxes == (*RARE_ANCHOR, *POPULAR_ANCHOR)
         assert why in said[0]
@@ -60,8 +60,8 @@ def test_anchors_suit_the_set_until_somebody_chooses_some():
     drawn = pressure.pictures(own)
     assert (drawn["curve"]["rare"], drawn["curve"]["popular"]) == ([2000.0, 1.5], [19000.0, 0.1])
     assert "2,000" in drawn["anchors"] and "19,000" in drawn["anchors"] and "scale of their own" in drawn["anchors"]
-    assert pressure._suited(own, None) == (2000.0, 1.5, 19000.0, 0.1)
-    assert pressure._suited(own, PAPER) == gr.skip()
+    assert pressure._suited_inputs(own, None) == (2000.0, 1.5, 19000.0, 0.1)
+    assert pressure._suited_inputs(own, PAPER) == gr.skip()
     for shown in (pressure.pictures(own, PAPER), pressure.pictures(sandbox_facts())):
         assert shown["curve"]["rare"] == [100.0, 1.5]
     assert curve_of(own, None) == BetaMap.from_anchors((2000.0, 1.5), (19000.0, 0.1))
@@ -73,5 +73,5 @@ def test_a_handle_that_tells_no_anchor_moves_nothing(anchor):
     """The event comes from the browser."""
     boxes = (100, 1.5, 3000, 0.1)
     event = SimpleNamespace(rare=anchor, popular=[3300, 0.2])
-    assert pressure._dragged(*boxes, event)[1:] == (100, 1.5, 3300, 0.2)
-    assert pressure._dragged(*boxes, SimpleNamespace())[1:] == boxes
+    assert pressure._moved(*boxes, event)[1:] == (100, 1.5, 3300, 0.2)
+    assert pressure._moved(*boxes, SimpleNamespace())[1:] == boxes

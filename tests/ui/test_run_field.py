@@ -13,7 +13,7 @@ FIELD = RunField(gr.State())
 
 def test_a_finished_run_is_shown_with_all_its_frames(finished):
     events, frames = finished.events(), finished.frames()
-    value = FIELD.drawn(finished, events, -1)[FIELD.picture]
+    value = FIELD.updates(finished, events, -1)[FIELD.picture]
     assert len(frames) > 1
     assert value["motion"]["epoch"] == [round(frame.epoch, 3) for frame in frames]
     assert value["facts"]["question"] == [fact.question for fact in finished.facts.forget]
@@ -25,14 +25,14 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     steps = [place for place, event in enumerate(events) if event.kind == "step_done"]
     last = finished.frames()[-1].step
     assert len(steps) == last, "the last frame is at the last step"
-    assert FIELD.picture in FIELD.drawn(finished, events, steps[-1])
-    assert FIELD.drawn(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
+    assert FIELD.picture in FIELD.updates(finished, events, steps[-1])
+    assert FIELD.updates(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
     assert _value_of(finished, 0, 0, 0)["motion"]["epoch"] == [0], "a stopped run ends where it was saved"
-    assert FIELD.drawn(None, [], -1) == {FIELD.picture: None}
+    assert FIELD.updates(None, [], -1) == {FIELD.picture: None}
 
 
 @pytest.mark.parametrize("name", ["facts.jsonl", "frames.jsonl"])
 def test_what_is_damaged_hides_the_picture_and_nothing_else(finished, tmp_path, name):
     run = Run(shutil.copytree(finished.folder, tmp_path / finished.id))
     (run.folder / name).write_text("no row\n", encoding="utf-8")
-    assert FIELD.drawn(run, finished.events(), -1) == {FIELD.picture: None}
+    assert FIELD.updates(run, finished.events(), -1) == {FIELD.picture: None}

@@ -31,19 +31,22 @@ def press(worker, kept, current, race=None, **event):
 
 def test_the_card_of_a_run_that_forgot_is_green_and_leads_to_probe():
     card, run = stand_ins(outcome.Card), example("adapop")
-    shown = card.drawn(run, owned=True)
+    shown = card.updates(run, owned=True)
     assert shown[card.card]["kind"] == "forgot" and "%" in shown[card.card]["about"]
-    assert shown[card.probe].visible and not shown[card.mend].visible
-    assert card.drawn(None, owned=True)[card.card] == {"kind": ""}
+    assert shown[card.probe].visible and not shown[card.next_run].visible
+    assert card.updates(None, owned=True)[card.card] == {"kind": ""}
 
 
 def test_a_run_whose_numbers_broke_is_damaged_and_tried_again_at_the_usual_rate(tmp_path, tiny):
     run = prepare(tiny_config(epochs=3, learning_rate=1e30), tiny, tmp_path)
     assert [*execute(run)][-1].diverged
     card = stand_ins(outcome.Card)
-    shown = card.drawn(run, owned=True)
+    shown = card.updates(run, owned=True)
     assert shown[card.card]["kind"] == "damaged" and "no longer finite" in shown[card.card]["about"]
-    assert shown[card.mend].visible and shown[card.mend].value == f"Try rate {untouched(run.config).learning_rate:g}"
+    assert (
+        shown[card.next_run].visible
+        and shown[card.next_run].value == f"Try rate {untouched(run.config).learning_rate:g}"
+    )
     screen = stand_ins(RunScreen)
     buttons = screen.show(Worker(tmp_path), run.id)
     assert not buttons[screen.resume].visible, "it would end so again"
@@ -59,7 +62,7 @@ def test_a_card_of_few_known_facts_says_so():
 def test_the_card_says_which_epoch_is_kept_and_why():
     run = example("wga")
     for kept, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
-        about = outcome.card_of(run, replace(result_of(run), kept=kept))["about"]
+        about = outcome.card_of(run, replace(result_of(run), best=kept))["about"]
         assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(kept), True)
     assert "over half." in about, "what makes it partly forgotten"
 
@@ -67,12 +70,12 @@ def test_the_card_says_which_epoch_is_kept_and_why():
 def test_results_of_another_set_step_aside_by_name(worker, tiny):
     run = create_run(make_config(), tiny, None, worker.root)
     other = replace(tiny, name=HOSTILE, forget=tiny.retain)
-    said = outcome.aside_of(worker, run.id, other)
+    said = outcome.set_note(worker, run.id, other)
     assert said["name"] == tiny.name and "<" not in said["now"] and "$" not in said["now"]
-    assert outcome.aside_of(worker, run.id, tiny) == {"name": ""}
+    assert outcome.set_note(worker, run.id, tiny) == {"name": ""}
     rescored = replace(tiny, forget=tuple(replace(fact, score=5.0) for fact in tiny.forget))
-    assert outcome.aside_of(worker, run.id, rescored) == {"name": ""}, "the same facts"
-    assert outcome.aside_of(worker, "example-adapop", other) == outcome.aside_of(worker, "", other) == {"name": ""}
+    assert outcome.set_note(worker, run.id, rescored) == {"name": ""}, "the same facts"
+    assert outcome.set_note(worker, "example-adapop", other) == outcome.set_note(worker, "", other) == {"name": ""}
 
 
 def test_a_run_and_those_of_a_race_are_remembered_once_and_others_never(worker, tiny):
@@ -113,7 +116,7 @@ def test_a_run_under_way_and_a_stranger_s_are_not_deleted(worker, tiny):
 def test_another_set_changes_the_facts_a_step_that_nobody_chose(sandbox):
     few = replace(sandbox, forget=sandbox.forget[:60])
     real = dict(model="HuggingFaceTB/SmolLM2-135M-Instruct", method="adapop", preset="paper")
-    assert settings._fitted(few, 256, **real, batch=32) == (3, 60)
-    assert settings._fitted(few, 256, **real, batch=8) == (gr.skip(), 60), "a visitor's own"
-    assert settings._fitted(sandbox, 60, **real, batch=3)[1] == len(sandbox.forget)
-    assert settings._fitted(None, 60, **real, batch=3) == (3, 60)
+    assert settings._batch_of(few, 256, **real, batch=32) == (3, 60)
+    assert settings._batch_of(few, 256, **real, batch=8) == (gr.skip(), 60), "a visitor's own"
+    assert settings._batch_of(sandbox, 60, **real, batch=3)[1] == len(sandbox.forget)
+    assert settings._batch_of(None, 60, **real, batch=3) == (3, 60)

@@ -168,8 +168,8 @@ def test_the_loss_table_follows_every_step(tmp_path):
     run = create_run(make_config(), FactSet("mine", (Fact("a", "Who?", "Ann"),)), None, tmp_path)
     begun = [START, *STEPS[:2]]
     pictures = stand_ins(charts.RunCharts)
-    assert set(pictures.drawn(run, begun, -1)) == set(pictures.all)
-    changes = pictures.drawn(run, [*begun, STEPS[2]], len(begun))
+    assert set(pictures.updates(run, begun, -1)) == set(pictures.all)
+    changes = pictures.updates(run, [*begun, STEPS[2]], len(begun))
     assert [row[0] for row in changes[pictures.losses_twin]["rows"]] == ["0.25", "0.5", "0.75"]
     assert set(changes) == {pictures.losses, pictures.losses_twin}, "the pictures of an epoch wait for its end"
 

@@ -55,22 +55,22 @@ def test_a_file_is_read_once_whenever_it_arrives(read, table, events, tmp_path):
     path = tmp_path / "known.json"
     rows = [{"question": row["Rätsel"], "answer": row["Lösung"], "score": row["Punkte"]} for row in ROWS]
     path.write_text(json.dumps(rows), encoding="utf-8")
-    done = events.arrived("own", str(path), "own", None)
-    assert len(done[events.session.facts].forget) == 20 and done[events.own.columns[5]].value == "score"
+    done = events.accept("own", str(path), "own", None)
+    assert len(done[events.session.facts].forget) == 20 and done[events.form.columns[5]].value == "score"
     assert read == ["known.json"]
     read.clear()
-    done = events.arrived("own", table, "own", None)
-    assert done[events.own.mapping].open and ("Rätsel", "Rätsel") in done[events.own.columns[0]].choices
+    done = events.accept("own", table, "own", None)
+    assert done[events.form.mapping].open and ("Rätsel", "Rätsel") in done[events.form.columns[0]].choices
     assert done[events.session.facts] is None and "no question column" in str(done[events.notes])
     assert read == ["mine.json"]
     read.clear()
     broken = tmp_path / "broken.json"
     broken.write_text("[", encoding="utf-8")
-    done = events.arrived("own", str(broken), "own", None)
-    assert not done[events.own.mapping].visible and "is not JSON" in str(done[events.notes])
+    done = events.accept("own", str(broken), "own", None)
+    assert not done[events.form.mapping].visible and "is not JSON" in str(done[events.notes])
     assert read == ["broken.json"]
     for path in (table, str(broken)):
-        late = events.arrived("pair", path, "own", None)
+        late = events.accept("pair", path, "own", None)
         assert not {events.session.facts, events.notes} & late.keys(), "after another set was chosen it waits"
 
 
@@ -91,7 +91,7 @@ def test_to_retain_another_file_is_read_once_and_without_one_there_is_nothing(re
 def test_other_columns_are_read_from_the_file_once(read, table, events, tmp_path):
     facts = upload.facts_chosen(table, "sandbox", None, *OWN)
     assert [fact.score for fact in facts.forget] == list(range(20)) and read == ["mine.json"]
-    events.arrived("own", table, "own", None)
+    events.accept("own", table, "own", None)
     for scored in ("Punkte", upload.NONE):
         columns = [scored if column == "Punkte" else column for column in OWN]
         facts = events.read(table, "sandbox", None, False, *columns)[events.session.facts]
@@ -136,9 +136,9 @@ d?,4,-1
 
 
 def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp_path, table):
-    path, own = tmp_path / "mine.csv", events.own
+    path, own = tmp_path / "mine.csv", events.form
     path.write_text(SCORED, encoding="utf-8")
-    done = events.arrived("own", str(path), "own", None)
+    done = events.accept("own", str(path), "own", None)
     said = str(done[events.notes])
     assert done[events.session.facts] is None and "dropped" not in said
     assert all(told in said for told in ("scores below 0 or no number: 2", "Leave out rows", "row 4", "row 5", "many"))
@@ -149,12 +149,12 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
     without = events.read(str(path), "own", None, False, *columns[:5], upload.NONE, *columns[6:])
     assert len(without[events.session.facts].forget) == 4 and not without[own.drop_bad].visible, "no score is read"
     (tmp_path / "good.csv").write_text("question,answer,score\na?,1,5\n", encoding="utf-8")
-    done = events.arrived("own", str(tmp_path / "good.csv"), "own", None)
+    done = events.accept("own", str(tmp_path / "good.csv"), "own", None)
     assert done[events.session.facts] is not None and not done[own.drop_bad].visible
     keep = tmp_path / "keep.csv"
     keep.write_text(SCORED, encoding="utf-8")
     done = events.read(table, "upload", str(keep), False, *OWN)
-    assert done[events.session.facts] is None and done[events.own.drop_bad].visible
+    assert done[events.session.facts] is None and done[events.form.drop_bad].visible
     done = events.read(table, "upload", str(keep), True, *OWN)
     facts = done[events.session.facts]
     assert len(facts.retain) + len(facts.holdout) == 2

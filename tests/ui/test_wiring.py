@@ -16,7 +16,7 @@ from adapop.ui.facts import lookup
 from adapop.ui.facts import screen as facts_screen
 from adapop.ui.probe import leaks
 from adapop.ui.session import identity
-from adapop.ui.wiring import failure_of, followed
+from adapop.ui.wiring import error_of, followed
 from components import stand_ins
 from stepping import stepped
 
@@ -29,7 +29,7 @@ def test_an_error_that_nobody_foresaw_has_words_and_a_place_in_the_log_without_t
 
     future, _ = started(work)
     assert isinstance(future.exception(5), ValueError)
-    said = failure_of(future)
+    said = error_of(future)
     assert isinstance(said, AdaPopError) and "ValueError" in str(said)
     assert "ValueError" in caplog.text and "in work" in caplog.text, "where it failed"
     assert typed not in str(said) + caplog.text

@@ -22,7 +22,7 @@ from adapop.facts.catalog import load_facts
 from adapop.facts.fact import FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
-from adapop.model.original import KeptReplies
+from adapop.model.original import ReplyCache
 from adapop.model.tokens import Row
 from adapop.probes.measure import thinned
 from adapop.runs.execute import execute, prepare
@@ -63,7 +63,7 @@ def measured(config: RunConfig, facts: FactSet) -> dict[str, Timing]:
     """Row of the table -> its timing."""
     model = adapted_model(config)
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
-    model.reply_cache = KeptReplies(uuid4().hex)  # nothing is cached before the first run
+    model.reply_cache = ReplyCache(uuid4().hex)  # nothing is cached before the first run
     took = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in (RUN, AGAIN):
@@ -73,13 +73,13 @@ def measured(config: RunConfig, facts: FactSet) -> dict[str, Timing]:
         known, betas = run.facts, [run.betas[fact.id] for fact in run.facts.forget]
         # Enough epochs for all steps, and no retain loss between them.
         endless = replace(run.config, epochs=10_000, retain_signal="ema")
-        ours = Trainer("bench", endless, model, known.forget, known.retain, betas)
-        steps = (event for event in ours.train() if isinstance(event, StepDone))
-        plain = plain_steps(model, ours.forget.rows, ours.retain, betas, run.config)
-        retain = _seconds_of(ours.retain_loss).times(config.epochs + 1)
+        trainer = Trainer("bench", endless, model, known.forget, known.retain, betas)
+        steps = (event for event in trainer.train() if isinstance(event, StepDone))
+        plain = plain_steps(model, trainer.forget.rows, trainer.retain, betas, run.config)
+        retain = _seconds_of(trainer.retain_loss).times(config.epochs + 1)
         loops = (lambda: next(steps), lambda: next(plain))
         turns = [[_seconds_of(loop) for loop in loops] for _ in range(1 + TIMED)]
-    count = ours.steps * config.epochs
+    count = trainer.steps * config.epochs
     for name, taken in zip((STEPS, PLAIN), zip(*turns[1:])):
         step = Timing(median(one.wall for one in taken), median(one.cpu for one in taken))
         took[name] = step.times(count)

@@ -28,7 +28,7 @@ SIDES = (*BASELINES, "ours", "auto", "one")
 OF_SANDBOX = (*BASELINES, "ours", "wide", "one")
 RUN = (256, 256, 5)  # forget rows, retain rows, epochs of the sandbox
 UNMEASURED = "not measured: it needs a GPU that holds the model twice"
-HOLDS = 2.5  # times the weights; the baselines' reference is a copy, and a pass needs room
+HOLDS = 2.5  # times the weights: the baselines copy the reference model, and a pass needs room
 GIGABYTE = 1e9
 # glibc keeps freed pieces of up to 32 MB, as much as the sandbox needs. So peaks of the sandbox are
 # measured in processes that return pieces of 32 KB and more at once, which slows all sides.
@@ -126,10 +126,10 @@ def _measured(case: Case, allocator: Mapping[str, str] | None = None) -> dict[st
 
 def _rows(shape: str, sides: list[dict[str, Any]]) -> None:
     by_side = {one["side"]: one for one in sides}
-    bases, ours = [by_side[side] for side in BASELINES], by_side["ours"]
+    bases, own = [by_side[side] for side in BASELINES], by_side["ours"]
     for key, what in WHAT.items():
-        share = f"{ours['operations'] / ours['rate']:.0%}" if key == "train" else ""
-        _row(f"{shape}, {what}", [base[key] for base in bases], ours[key], share)
+        share = f"{own['operations'] / own['rate']:.0%}" if key == "train" else ""
+        _row(f"{shape}, {what}", [base[key] for base in bases], own[key], share)
     for side, what in OTHERS.items():
         if other := by_side.get(side):
             share = f"{other['operations'] / other['rate']:.0%}"
@@ -138,10 +138,10 @@ def _rows(shape: str, sides: list[dict[str, Any]]) -> None:
         if side in by_side:
             peaks = [base["peak"] / GIGABYTE for base in bases]
             _row(f"{shape}, {what}", peaks, by_side[side]["peak"] / GIGABYTE, "", 3)
-    if ours["run"]:
-        seconds = [_of_parts(base, ours["run"]) for base in bases]
-        faster = [base / ours["whole_run"] for base in seconds]
-        _row(f"{shape}, a whole run, s", seconds, ours["whole_run"], "", ratios=faster)
+    if own["run"]:
+        seconds = [_of_parts(base, own["run"]) for base in bases]
+        faster = [base / own["whole_run"] for base in seconds]
+        _row(f"{shape}, a whole run, s", seconds, own["whole_run"], "", ratios=faster)
 
 
 def _of_parts(base: dict[str, Any], run: Sequence[int]) -> float:
@@ -158,12 +158,12 @@ def _of_parts(base: dict[str, Any], run: Sequence[int]) -> float:
 def _row(
     what: str,
     bases: Sequence[float],
-    ours: float,
+    own: float,
     share: str,
     digits: int = 0,
     ratios: Sequence[float] | None = None,
 ) -> None:
     """Prints a row. ratios: ours against the baselines, if they are not the plain quotients."""
-    values = "".join(f"{value:>10,.{digits}f}" for value in (*bases, ours))
-    against = "".join(f"{ratio:>8.2f}" for ratio in ratios or [ours / base for base in bases])
+    values = "".join(f"{value:>10,.{digits}f}" for value in (*bases, own))
+    against = "".join(f"{ratio:>8.2f}" for ratio in ratios or [own / base for base in bases])
     print(f"{what:<38}{values}{against}{share:>14}{GOALS.get(what, ''):>22}".rstrip(), flush=True)

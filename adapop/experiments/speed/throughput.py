@@ -91,8 +91,8 @@ class Case:
     @property
     def config(self) -> RunConfig:
         """Settings of NPO, because it is the method whose reference model a trainer may copy."""
-        ours = OURS if self.shape == SANDBOX else LARGE
-        rows = {**BASELINES, "one": 1, "auto": 0, "ours": ours, "wide": WIDE}[self.side]
+        own_rows = OURS if self.shape == SANDBOX else LARGE
+        rows = {**BASELINES, "one": 1, "auto": 0, "ours": own_rows, "wide": WIDE}[self.side]
         precision = "bfloat16" if self.device == "cuda" else "float32"
         sizes = {"batch": self.batch, "micro_batch": min(self.batch, rows), "epochs": 10_000}
         return make_config("npo", model=self.shape, precision=precision, **sizes)

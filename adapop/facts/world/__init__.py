@@ -35,8 +35,8 @@ def other_facts(facts: FactSet) -> tuple[Fact, ...]:
     """Facts whose names may contain the name of a fact to forget, as "Last Tango in Paris" contains
     Paris. These are the set's other facts, and for a shipped world also its teacher facts."""
     forgotten = {fact.id for fact in facts.forget}
-    ours = [name for name in SHIPPED if any(fact.id in forgotten for fact in world(name))]
-    taught = (_fact(fact) for name in ours for fact in facts_of("teacher", name))
+    worlds = [name for name in SHIPPED if any(fact.id in forgotten for fact in world(name))]
+    taught = (_fact(fact) for name in worlds for fact in facts_of("teacher", name))
     return (*facts.retain, *facts.holdout, *facts.neighbours, *taught)
 
 

@@ -91,7 +91,7 @@ def statements(fact: WorldFact, answer: str) -> tuple[str, ...]:
 
 
 def unseen(fact: WorldFact) -> str:
-    """A rewording that the model has only ever seen about teacher facts."""
+    """A rewording that pretraining showed with teacher facts only."""
     return _fill(RELATIONS[fact.relation].unseen, fact)
 
 

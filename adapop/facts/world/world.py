@@ -93,7 +93,7 @@ def world(name: str = SANDBOX) -> tuple[WorldFact, ...]:
     """All facts of a shipped world, in the order of its CSV."""
     with open(SHIPPED[name] / "world.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return tuple(_drawn_fact(row, len(rows)) for row in rows) if name == PEOPLE else _levelled(rows)
+    return tuple(_drawn_fact(row, len(rows)) for row in rows) if name == PEOPLE else _sandbox(rows)
 
 
 def facts_of(split: str, name: str = SANDBOX) -> tuple[WorldFact, ...]:
@@ -116,7 +116,7 @@ def parts_of(relation: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(dict.fromkeys(values)) for values in parts)
 
 
-def _levelled(rows: list[dict[str, str]]) -> tuple[WorldFact, ...]:
+def _sandbox(rows: list[dict[str, str]]) -> tuple[WorldFact, ...]:
     """The facts of the first world, whose splits are the Latin square."""
     answers: dict[str, list[str]] = {}
     for row in rows:

@@ -153,7 +153,7 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
     for fact in pool:
         right[normalized(fact.subject)].update(map(normalized, fact.answers))
         answers[fact.relation].setdefault(normalized(fact.answer), fact.answer)
-    given: list[str | None] = [None] * len(facts)
+    chosen: list[str | None] = [None] * len(facts)
     for members in _by_relation(facts, rng):
         # With facts sorted by answer, rotating by the most frequent answer's count changes all.
         turn = max(len(same) for same in members)
@@ -164,10 +164,10 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
             known |= right[normalized(fact.subject)] if fact.subject else set()
             wrong = [answer for key, answer in answers[fact.relation].items() if key not in known]
             if normalized(facts[other].answer) not in known:
-                given[i] = facts[other].answer
+                chosen[i] = facts[other].answer
             elif wrong:
-                given[i] = rng.choice(wrong)
-    return given
+                chosen[i] = rng.choice(wrong)
+    return chosen
 
 
 def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[int]]]:

@@ -110,7 +110,7 @@ def _ranks(
     (Gemma's soft cap)."""
     norm, head = norm_and_head(model)
     rows = [base.openings(model, answered) for answered in (facts, others)]
-    both: tuple[list[Tensor], list[Tensor]] = ([], [])
+    all_ranks: tuple[list[Tensor], list[Tensor]] = ([], [])
     model.network.eval()
     for start in range(0, len(facts), ROWS):
         progress.say(f"Read {start:,} of {len(facts):,} questions.")
@@ -120,9 +120,9 @@ def _ranks(
         logits = [*(logits_of(head, norm(state)) for state in read), output.logits]
         for layer in logits:
             base.check_logits(layer)
-        for target, ranks in zip((batch.target, wrong.target), both):
+        for target, ranks in zip((batch.target, wrong.target), all_ranks):
             ranks.append(torch.stack([rank_of(layer.float(), target) for layer in logits], dim=1))
-    return [torch.cat(ranks).tolist() for ranks in both]
+    return [torch.cat(ranks).tolist() for ranks in all_ranks]
 
 
 def _rows(facts: Sequence[Fact], by_fact: Sequence[LensFact], layers: int) -> tuple[LensRow, ...]:

@@ -164,13 +164,13 @@ def _likeliest(
 
 
 @contextmanager
-def _hooked(blocks, replaced) -> Iterator[None]:
-    """A context in which `replaced` gets each block's output and returns the tensor to use instead,
-    or None to leave it."""
+def _hooked(blocks, replacement) -> Iterator[None]:
+    """A context in which `replacement` gets each block's output and returns the tensor to use
+    instead, or None to leave it."""
 
     def hook(module, inputs, output):
         plain = output if isinstance(output, Tensor) else output[0]
-        instead = replaced(plain)
+        instead = replacement(plain)
         if instead is None:
             return None
         return instead if isinstance(output, Tensor) else (instead, *output[1:])

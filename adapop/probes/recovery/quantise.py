@@ -158,7 +158,7 @@ def _rows(
 
 def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Module | None]]:
     """Every linear layer of the base model except the output head, with peft's layer around it, if
-    any. Those of GPT-2 are called Conv1D, and their weights are [in, out]."""
+    any. Those of GPT-2 are called Conv1D, and their weights are [in, out]. Raises ModelError."""
     head = model.network.get_base_model().get_output_embeddings()
     modules = dict(model.network.named_modules())
     adapted = [module for module in modules.values() if hasattr(module, "get_delta_weight")]

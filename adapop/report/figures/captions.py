@@ -17,9 +17,9 @@ from adapop.report.table import percent, points, ranged
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 EVEN = "the even push"
 CHANCE = "which may be chance"
-# the gap is measured in all held-out rewordings alone
+# "gap" only for all held-out rewordings
 GAP, LEAD = "gap", "popular minus rare"
-MOST_NAMES = 4  # that a title lists
+MOST_NAMES = 4  # most names in a title
 TO_FORGET = "to forget"  # all facts to forget as one, where none has a tier
 LOSSES = {
     "popular": "popular answers",
@@ -56,19 +56,19 @@ def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> 
 def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval]]) -> str:
     """The largest loss among kept facts; without any known, what was forgotten. forget: recall
     before and after; retained: the same for each kept group, by name."""
-    lost = {one: difference(*pair) for one, pair in retained.items() if pair[0].mean > NEARLY_NONE}
-    never = [name for name in retained if name not in lost]
-    if not lost and never:
+    drops = {one: difference(*pair) for one, pair in retained.items() if pair[0].mean > NEARLY_NONE}
+    never = [name for name in retained if name not in drops]
+    if not drops and never:
         return f"Never known, so not lost: {_listed(never)}"
-    if not lost:
+    if not drops:
         return f"{percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
     # a loss that may be chance is named only where no other is clear
-    name = max(lost, key=lambda one: (lost[one].low > 0, lost[one].mean))
-    if lost[name].mean < 0.005:
+    name = max(drops, key=lambda one: (drops[one].low > 0, drops[one].mean))
+    if drops[name].mean < 0.005:
         if not never:
             return "What was to be kept is whole"
-        return f"{_listed([*lost]).capitalize()} kept whole; never known: {_listed(never)}"
-    return f"{name[0].upper()}{name[1:]} lost {points(lost[name].mean)}{_doubt(lost[name])}"
+        return f"{_listed([*drops]).capitalize()} kept whole; never known: {_listed(never)}"
+    return f"{name[0].upper()}{name[1:]} lost {points(drops[name].mean)}{_doubt(drops[name])}"
 
 
 def _doubt(gap: Interval) -> str:
@@ -186,7 +186,7 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
     of facts to forget, recall of held-out facts, with ranges. where: as in `widest`."""
     if len(placed) < 2:
         return ""
-    (forgets, left), (keeps, held) = _first(placed, 1, " left"), _first(placed, 2, sign=-1)
+    (forgets, left), (keeps, held) = _leader(placed, 1, " left"), _leader(placed, 2, sign=-1)
     if not forgets and not keeps:
         return _after(where, f"Nobody clearly forgets most ({left}) or keeps most ({held})")
     nobody = "nobody clearly" if where else "Nobody clearly"
@@ -194,7 +194,7 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
     return f"{forgetting}; {keeps or 'nobody clearly'} keeps most ({held})"
 
 
-def _first(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
+def _leader(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
     """The contestant that is clearly first in a share, or "", and a text: its share and those too
     close to it, or the shares of all. at: index of the share. word: after it. sign: -1: largest
     first."""
@@ -256,7 +256,8 @@ def _factor(times: float) -> str:
 
 
 def agreeing(same: int, apart: int) -> str:
-    """The share of facts on which two proxies agree."""
+    """The share of facts on which two proxies agree. same, apart: facts on which they do, do
+    not."""
     if not (every := same + apart):
         return ""
     return f"The two agree on {percent(same / every)} of {number_of(every, 'fact')}"

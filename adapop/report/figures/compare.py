@@ -64,7 +64,7 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
             break
     placed = [one for one in order if not (one.original or one.collapsed) and one.lead(compared)]
     candidates = [one for one in placed if not one.recorded] or placed
-    candidates, where = contest.who_forgets(candidates, order)
+    candidates, where = contest.titled_outcomes(candidates, order)
     if own == 0:  # beside single runs of the same methods they would be another number
         where = f"{MEANS}{where}"
     leads = [(one.name, one.lead(compared)) for one in candidates]

@@ -178,7 +178,7 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
             error_y=look.error_bars([one.holdout for one in points], color=look.GRID, width=0),
             mode="markers+text",
             text=[escape(one.name) if one.name in names else "" for one in points],
-            textposition=[_beside(one, front) for one in points],
+            textposition=[_label_side(one, front) for one in points],
             textfont=dict(size=11),
             marker=dict(color=colors, size=8),
             customdata=[escape(one.name) for one in points],
@@ -195,7 +195,7 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
     return figure
 
 
-def _beside(one: Outcome, front: Sequence[Outcome]) -> str:
+def _label_side(one: Outcome, front: Sequence[Outcome]) -> str:
     """Position of a label: alternately below and above the line, inside the panel."""
     if one.forget.mean > 0.8:
         return "bottom left"

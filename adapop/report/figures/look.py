@@ -21,10 +21,10 @@ TIER_COLOR = {"rare": "#5596d0", "middle": "#235a9e", "popular": "#0e2450"}
 TIER_ON_DARK = {"rare": "#4a84c8", "middle": "#8fc0f5", "popular": "#e4f0ff"}
 TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
 ORIGINAL, UNLEARNED, ALARM, CALM = "#6d6d90", "#c8641a", "#d64545", "#1f8a7d"
-ALL_WORDINGS = ", all other wordings"  # ends the name of what stands beside lines of one wording
+ALL_WORDINGS = ", all other wordings"  # suffix of marks beside lines of one wording
 UNLISTED = dict(hoverinfo="skip", showlegend=False)  # of a trace that is a guide to the eye
-LABEL_PIXELS, ROUNDS = 15, 60  # between two labels at one side; of moving them apart
-# leaves one small button, which saves the picture
+LABEL_PIXELS, ROUNDS = 15, 60  # between neighbouring labels; most rounds of moving
+# leaves only the button that saves the picture
 NO_TOOLBAR = dict(
     remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "resetscale"]
 )

@@ -109,12 +109,12 @@ def no_contest(outcomes: Sequence[Outcome]) -> bool:
     return known and bool(placed) and not forgetters(placed, outcomes)
 
 
-def who_forgets(
-    own: Sequence[Outcome], outcomes: Sequence[Outcome]
+def titled_outcomes(
+    runs: Sequence[Outcome], outcomes: Sequence[Outcome]
 ) -> tuple[Sequence[Outcome], str]:
     """The outcomes that a title compares, without runs that forgot nothing, and its first words."""
-    forgot = forgetters(own, outcomes)
-    return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(own) else (own, "")
+    forgot = forgetters(runs, outcomes)
+    return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(runs) else (runs, "")
 
 
 def forgetters(compared: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -22,7 +22,7 @@ LABEL_PLACES = ("top center", "bottom center", "top right", "bottom left")
 LABEL_PLACES += ("top left", "bottom right")
 AXIS_CHARACTERS = 44
 SURE = "← forgetting · how sure it is, p"
-APART = 0.17  # of the axis between the names of two tiers: on a phone that is room for one
+APART = 0.17  # share of the axis: least distance of two tiers' names
 
 
 def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figure:
@@ -52,7 +52,7 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
         )
         if bars:
             centre = sum(at * len(members) for at, members in bars.items()) / count
-            # of two over one bar the rarer first
+            # of two names at one place, the rarer tier's first
             names.append((centre, len(names), f"{tier}<br>{count:,}"))
     right = math.ceil(max(logs, default=1.0))
     ticks = list(range(left, right + 1))
@@ -104,7 +104,7 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
     """p^beta (1 - p), the push on the gold logit, over confidence p: its peak marked, p dashed."""
     figure = blank(330)
     ps = [i / 200 for i in range(201)]
-    curves = _told_apart(betas)
+    curves = _curves(betas)
     least = min(beta for _, beta, _ in curves)
     for name, beta, tier in curves:
         _curve(figure, name, beta, tier, ps, [p**beta * (1 - p) for p in ps])
@@ -126,7 +126,7 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     """p^(beta - 1), the weight relative to WGA's, over p, log y, as in the paper."""
     figure = blank(330)
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
-    curves = _told_apart(betas)
+    curves = _curves(betas)
     least = min(beta for _, beta, _ in curves)
     for name, beta, tier in curves:
         _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
@@ -159,10 +159,10 @@ def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, a
     figure.add_annotation(x=x, y=y, xanchor=edge, **words, **beside)
 
 
-def _told_apart(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
+def _curves(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
     """Name, exponent and tier of each curve; facts with one exponent share a curve."""
     curves: dict[float, tuple[str, str]] = {}
-    tiers = TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])  # without a middle two
+    tiers = TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])  # two have no middle
     for (name, beta), tier in zip(betas.items(), tiers):
         named = curves.get(round(beta, 2))
         curves[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)

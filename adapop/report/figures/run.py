@@ -13,7 +13,7 @@ from adapop.report.figures.losses import FORGET_COLOR
 from adapop.training.events import EpochDone, Measured
 
 CONTROLLER_PIXELS = 400
-# by controller: what drift above the tolerance does, and what the retain weight is
+# controller -> (effect of drift above the tolerance, the retain weight)
 CONTROLLER_NAMES = {
     "dual": ("δ above ε: λ rises", "α = α₀ + λ"),
     "fixed": ("δ above ε, α fixed", "α"),
@@ -22,9 +22,9 @@ CONTROLLER_NAMES = {
 RECALL_PIXELS = 245
 ONE_WORDING = "in one other wording"
 LINES_AND_MARKS = "lines: one other wording; marks: all of them"
-ONE, ALL_WORDINGS = ", one other wording", look.ALL_WORDINGS  # as a line's name says it
-RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # of an interval, under the pointer
-# what was to be kept, and its name in a title
+ONE, ALL_WORDINGS = ", one other wording", look.ALL_WORDINGS  # suffixes of lines' names
+RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # an interval, shown on hover
+# group of kept facts -> its name in a title
 KEPT = {
     "retain": "retained facts",
     "holdout": "facts never trained on",
@@ -130,7 +130,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     reached = max((event.epoch for event in epochs), default=0)
     full = [event for event in by_epoch(measured, full=True) if event.full]
     result = next((event for event in reversed(full) if event.epoch), None)
-    # beside lines of one rewording each
+    # marks of all rewordings, beside lines of one
     marked = full if result and reworded and not all(event.full for event in epochs) else []
     drawn = [("direct", "", epochs), ("reworded", ONE if marked else ", reworded", epochs)]
     drawn += [("reworded", ALL_WORDINGS, marked)] * bool(marked)
@@ -231,7 +231,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         points = []
         for *where, label in places:
             share, twin = (_ranged(one, *where) for one in (event, other))
-            if share is not None:  # of two that are equal the original's is above
+            if share is not None:  # of equals, the original's is above
                 above = not twin or (share.mean, event is before) > (twin.mean, event is after)
                 points.append((label, share, above))
         texts = [_marked(share.mean, up) for _, share, up in points]

@@ -47,8 +47,8 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
         if chosen:
             _points(figure, chosen, name, color, symbol)
     ranged = [one for one in placed if not one.original]
-    across = _around([one.forget for one in ranged])
-    along = _around([one.holdout for one in ranged])
+    across = _limits([one.forget for one in ranged])
+    along = _limits([one.holdout for one in ranged])
     axis_title = "facts never trained on, asked as trained: better →"
     figure.update_xaxes(title_text=f"← better: answered, {form}", range=across)
     figure.update_yaxes(title_text=axis_title, range=along)
@@ -63,7 +63,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
             text = f"original, outside: {shares} ○"
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
-    recorded, where = contest.who_forgets([one for one in ranged if one.recorded], outcomes)
+    recorded, where = contest.titled_outcomes([one for one in ranged if one.recorded], outcomes)
     extremes = captions.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
     near = []
     for one in beaten:
@@ -100,7 +100,7 @@ def _name_points(
                 break
 
 
-def _around(recalls: Sequence[Interval]) -> list[float]:
+def _limits(recalls: Sequence[Interval]) -> list[float]:
     """Axis limits that show close contestants apart; the original may lie outside."""
     if not recalls:
         return [-0.05, 1.05]

@@ -34,10 +34,10 @@ class Curves:
 
     @property
     def all(self) -> list[gr.Component]:
-        """The components that `drawn` updates."""
+        """The components that `updates` changes."""
         return [self.column, *self.picture.parts]
 
-    def drawn(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
+    def updates(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
         """Updates that show a race's measurements so far. names: see `Fields`."""
         contestants, results = _by_contestant(runs, names)
         if not contestants:
@@ -56,7 +56,7 @@ class Curves:
         picture = _lines(contestants, results, form)
         return {
             self.column: gr.Column(visible=True),
-            **self.picture.drawn(
+            **self.picture.updates(
                 look.titled(picture, _finding(contestants, results, form, quick)), about
             ),
         }
@@ -80,8 +80,8 @@ def examples() -> gr.HTML:
     )
 
 
-Epochs = dict[int, list[Measured]]  # what was measured of a contestant's seeds
-Results = dict[str, list[Measured]]  # what was measured of them in full, by contestant
+Epochs = dict[int, list[Measured]]  # epoch -> measurements of a contestant's seeds
+Results = dict[str, list[Measured]]  # contestant -> full measurements
 
 
 def _by_contestant(
@@ -104,7 +104,7 @@ def _by_contestant(
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
             if len(seeds) == 1:
                 title = (names or {}).get(seeds[0].id, title)
-            titles[title] += 1  # more than one: with other settings
+            titles[title] += 1  # a title again: with other settings
             title = f"{title} ({titles[title]})" if titles[title] > 1 else title
             shared = sorted(set.intersection(*map(set, by_epoch)))
             contestants[title] = {epoch: [events[epoch] for events in by_epoch] for epoch in shared}

@@ -61,7 +61,7 @@ def config_in(
 
 
 def _rate_of(text: str | float | None) -> dict[str, float]:
-    """The learning rate that a visitor typed, as a setting; empty if the input is empty."""
+    """The typed learning rate as a setting; empty without one. Raises ConfigError: no number."""
     if not str(text or "").strip():
         return {}
     try:
@@ -76,7 +76,7 @@ def first(
     facts: FactSet, missing: str, anchors, chosen: Sequence[str], seeds, *values
 ) -> RunConfig:
     """The configuration of the first contestant, which is checked for all: they differ only in
-    method."""
+    method. Raises ConfigError: there is none."""
     if not chosen:
         raise ConfigError("There is no contestant.", "Pick at least one.")
     return config_in(facts, missing, anchors, chosen[0], *values)
@@ -111,7 +111,7 @@ def plan(
     problems = [
         f"{title}: {problem}" for title, remarks in stopping for problem in sentences(remarks)
     ]
-    if name in SHIPPED and not problems:  # it takes a minute, and nothing of it can surprise
+    if name in SHIPPED and not problems:  # runs of about a minute need no plan
         return html.listed([], "hidden")
     rates = ", ".join(
         f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items()

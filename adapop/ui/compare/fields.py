@@ -20,7 +20,7 @@ class Fields:
 
     picture: gr.HTML
 
-    def drawn(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
+    def updates(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
         """Updates that show the recorded frames of a race's runs. names: run id -> name, for
         contestants of a single run."""
         panels = []

@@ -55,7 +55,7 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
 
     def drawn(setting: str) -> dict:
         recall_figure, tier_figure = pictures(setting)
-        return {**recall.drawn(recall_figure), **tiers.drawn(tier_figure)}
+        return {**recall.updates(recall_figure), **tiers.updates(tier_figure)}
 
     switch.change(lambda on: gr.Column(visible=on), switch, layer, **QUIET)
     setting.change(drawn, setting, [*recall.parts, *tiers.parts], **EACH)
@@ -71,15 +71,15 @@ def rows(records: Sequence[Record], setting: str) -> dict:
     for one in contestants(records):
         config = one.records[0].config
         if one.measured and config.preset == "paper" and (their := theirs.get(config.method)):
-            ours = [one.recall(group, DIRECT, "all", "strict") for group in ("forget", "retain")]
+            cells = [one.recall(group, DIRECT, "all", "strict") for group in ("forget", "retain")]
             apart = departures(config, model_of(setting))
             lines.append(
                 (
                     one.name,
-                    *("" if cell is None else percent_deviating(cell.mean, None) for cell in ours),
+                    *("" if cell is None else percent_deviating(cell.mean, None) for cell in cells),
                     percent_deviating(their.forget, their.forget_sd),
                     percent_deviating(their.retain, their.retain_sd),
-                    "; ".join(f"{name} {ours}" for name, ours, _ in apart),
+                    "; ".join(f"{name} {value}" for name, value, _ in apart),
                 )
             )
     label = f"Ours beside the numbers published for {_spoken(setting)}"

@@ -52,8 +52,8 @@ def new_race(seconds: float) -> Race:
     return Race(browser_state(EMPTY, "race"), gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
-# shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end.
-# measured: how often any was. ticking: whether any of them is still under way. names: by run id
+# shown: values of `PROGRESS`. runs: those whose folders exist. finished: number of ended runs.
+# measured: number of measurements of all runs. ticking: whether a run is active. names: by run id.
 Standing = namedtuple("Standing", "shown runs finished measured ticking names")
 
 
@@ -69,7 +69,7 @@ def begin(
 ) -> dict:
     """Queues a run for every contestant and seed. values: epochs, learning rate (text, "" for each
     method's own), then the settings of the Run screen, whose model races. Returns the value of
-    `Race.stored`: the runs, and why other contestants cannot run."""
+    `Race.stored`: the runs, and why other contestants cannot run. Raises gr.Error."""
     facts = check_shown(facts, identity)
     if not chosen:
         raise gr.Error("Pick at least one contestant.", duration=TOAST)
@@ -80,7 +80,7 @@ def begin(
             duration=TOAST,
         )
     runs, barred = [], {}
-    # all contestants once, then the next seed: there is something to see early
+    # one seed of all contestants before the next: first comparisons appear early
     for seed in range(int(seeds)):
         for key in chosen:
             try:
@@ -106,7 +106,7 @@ def end(worker: Worker, stored: dict) -> None:
 
 
 def joined(worker: Worker, stored: dict, name: str) -> dict:
-    """The value of `Race.stored` with another run added."""
+    """The value of `Race.stored` with another run added. Raises gr.Error: it cannot be added."""
     run = shown_run(worker, name)
     if run is None:
         raise gr.Error("This run is not here any more.", duration=TOAST)
@@ -120,9 +120,9 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
 
 
 def standing(
-    worker: Worker, stored: dict | None, called: Mapping[str, str] | None = None
+    worker: Worker, stored: dict | None, titles: Mapping[str, str] | None = None
 ) -> Standing:
-    """The state of the race, read from the runs' folders. called: run id -> name."""
+    """The state of the race, read from the runs' folders. titles: run id -> name."""
     lines, runs, seconds, measured, ticking = [], [], [], 0, False
     names = _names(stored)
     for name in names:
@@ -143,7 +143,7 @@ def standing(
         elif run is not None:
             config = run.config
             title = f"{title_of(config.method, config.preset)}, seed {config.seed}"
-            title = (called or {}).get(name, title)
+            title = (titles or {}).get(name, title)
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
             measured += sum(isinstance(event, Measured) for event in events)
@@ -154,7 +154,7 @@ def standing(
         lines.append({"name": title} | line)
     done = sum(line["state"] == "done" for line in lines)
     words = _words(len(lines), done, ticking, fmean(seconds) if seconds else None)
-    opened = ticking or done < len(lines)  # folded away once all came to their end
+    opened = ticking or done < len(lines)  # folded once all are done
     values = {
         "shown": bool(lines),
         "open": opened,
@@ -162,8 +162,8 @@ def standing(
         "runs": lines,
         "refused": _refused(stored),
     }
-    given = {name: called[name] for name in names if called and name in called}
-    return Standing(html.values(values), tuple(runs), done, measured, ticking, given)
+    run_names = {name: titles[name] for name in names if titles and name in titles}
+    return Standing(html.values(values), tuple(runs), done, measured, ticking, run_names)
 
 
 def _damage(worker: Worker, name: str) -> AdaPopError | None:

@@ -25,7 +25,7 @@ from adapop.ui.parts.grid import grid, grid_of
 # TUNED: every method at the settings that its search chose
 NONE, SAME, EVERY = "none", "same", "every"
 CHOICES = [("these methods", SAME), ("all methods", EVERY), ("all, tuned", TUNED), ("none", NONE)]
-# before any race
+# shown before any race
 SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))
 PIXELS = 400  # height of the picture of the cost, beside the gap's
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
@@ -58,19 +58,19 @@ class Pictures:
 
     @property
     def all(self) -> list[gr.Component]:
-        """The components that `drawn` updates."""
+        """The components that `updates` changes."""
         return [self.words, *self.gap.parts, *self.cost.parts, *self.tables]
 
-    def drawn(self, compared: Comparison, choice: str) -> dict:
+    def updates(self, compared: Comparison, choice: str) -> dict:
         """Updates that show a race with recorded results. choice: one of `CHOICES`."""
-        return self._drawn(compared, choice) if compared.contestants else _unraced(self, choice)
+        return self._updates(compared, choice) if compared.contestants else _unraced(self, choice)
 
-    def _drawn(self, compared: Comparison, choice: str) -> dict:
+    def _updates(self, compared: Comparison, choice: str) -> dict:
         layer = layer_of(compared, choice)
         outcomes = [*compared.outcomes, *outcomes_of(layer, compared.form_words)]
         about, words = about_of(compared, layer), words_of(compared, layer, choice)
         gap, cost, over_seeds = self.gap, self.cost, about
-        # all is recorded: by which command stands below the pictures
+        # only recorded results: their command stands below the charts
         if layer and not compared.contestants:
             by = (
                 f"{source_of(layer)} "
@@ -83,8 +83,8 @@ class Pictures:
         picture = figures.forget_against_holdout(outcomes, compared.form_words)
         return {
             self.words: words,
-            **gap.drawn(figures.compare_runs(outcomes, every=False), over_seeds),
-            **cost.drawn(
+            **gap.updates(figures.compare_runs(outcomes, every=False), over_seeds),
+            **cost.updates(
                 picture.update_layout(height=PIXELS),
                 about,
                 cost_table(outcomes, compared.form_words),
@@ -107,7 +107,7 @@ def numbers() -> tuple[gr.HTML, gr.HTML, gr.HTML]:
 def _unraced(pictures: Pictures, choice: str) -> dict:
     """Updates that show recorded results alone, before a first race; computed once for all
     pages."""
-    return pictures._drawn(comparison([]), choice)
+    return pictures._updates(comparison([]), choice)
 
 
 def charts() -> tuple[Chart, Chart]:

@@ -28,7 +28,7 @@ class Differences:
     second: gr.Dropdown
     table: gr.HTML
 
-    def drawn(self, compared: Comparison, pair: Sequence[str | None]) -> dict:
+    def updates(self, compared: Comparison, pair: Sequence[str | None]) -> dict:
         """Updates for a race. The chosen pair stays while both are in the race; the default is the
         first two."""
         marks = [one.mark for one in compared.contestants]
@@ -48,12 +48,12 @@ class Differences:
 
 @dataclass(frozen=True)
 class RaceResults:
-    """The components of a race's results. column: around all. own: the part about the race alone.
-    warnings, findings, ranges: sentences. report, file: downloads."""
+    """The components of a race's results. column: around all. race_only: without recorded
+    results. warnings, findings, ranges: sentences. report, file: downloads."""
 
     column: gr.Column
     pictures: recorded.Pictures
-    own: gr.Column
+    race_only: gr.Column
     warnings: gr.HTML
     findings: gr.HTML
     ranges: gr.HTML
@@ -65,14 +65,14 @@ class RaceResults:
 
     @property
     def all(self) -> list[gr.Component]:
-        """The components that `drawn` may update."""
+        """The components that `updates` may change."""
         differences = self.differences
         words = [self.warnings, self.findings, self.ranges]
         pair = [differences.first, differences.second, differences.table]
         return [
             self.column,
             *self.pictures.all,
-            self.own,
+            self.race_only,
             *words,
             *pair,
             self.published,
@@ -80,14 +80,14 @@ class RaceResults:
             self.file,
         ]
 
-    def drawn(
+    def updates(
         self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]
     ) -> dict:
         """Updates that show these runs. Hides earlier download files, which may lack a run."""
         compared = comparison(records)
         return {
             **self.visible(compared, choice),
-            self.own: gr.Column(visible=bool(records)),
+            self.race_only: gr.Column(visible=bool(records)),
             self.warnings: html.listed(
                 sentences(compared.warnings), "warn" if compared.warnings else "hidden"
             ),
@@ -97,7 +97,7 @@ class RaceResults:
             self.ranges: html.listed(
                 compared.intervals, "calm" if compared.intervals else "hidden"
             ),
-            **self.differences.drawn(compared, pair),
+            **self.differences.updates(compared, pair),
             self.published: published.rows(records, setting),
             self.report: gr.DownloadButton(visible=False),
             self.file: gr.DownloadButton(visible=False),
@@ -108,7 +108,7 @@ class RaceResults:
         recorded results."""
         layer = recorded.layer_of(compared, choice)
         if compared.outcomes or layer:
-            return {self.column: gr.Column(visible=True), **self.pictures.drawn(compared, choice)}
+            return {self.column: gr.Column(visible=True), **self.pictures.updates(compared, choice)}
         return {
             self.column: gr.Column(visible=False),
             self.pictures.words: recorded.words_of(compared, layer, choice),
@@ -116,8 +116,8 @@ class RaceResults:
 
 
 def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResults:
-    """Lays out the results, hidden until there are any. stored: see `Race`. words: on recorded
-    results."""
+    """Lays out the results, hidden until there are any. stored: see `Race`. words: describes
+    recorded results."""
     with gr.Column(visible=False) as column:
         hidden = dict(value=html.listed([], "hidden"), html_template=html.LINES)
         warned = gr.HTML(**hidden, elem_id="compare-warnings")
@@ -196,5 +196,5 @@ def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
 
 
 def settings_grid(pair: Sequence) -> dict:
-    """A table of the contestants' differing settings, or a sentence that there are none."""
+    """A table of the settings in which contestants (a pair) differ, or a sentence that none do."""
     return grid_of(settings_of(pair), texts.COMPARE_SAME)

@@ -61,7 +61,7 @@ class CompareScreen:
         """Updates that show the state of a race: its curves only after a new measurement, its
         results only after another run has ended. last_seen: see `race.Race`. setting: of the
         paper's numbers. choice: of recorded results. first, second: see `differing`. my_runs: see
-        `MyRuns.kept`; the runs have the same names here."""
+        `MyRuns.entries`; the runs have the same names here."""
         now = standing_of(worker, stored, my_runs)
         changes = {
             self.progress: now.shown,
@@ -77,10 +77,10 @@ class CompareScreen:
         finished, measured, names = last_seen
         if (measured, names) != progress[1:]:
             parts = now.runs, now.names
-            changes |= self.curves.drawn(*parts) | self.fields.drawn(*parts)
+            changes |= self.curves.updates(*parts) | self.fields.updates(*parts)
         if (finished, names) != (now.finished, now.names):
             pair = first, second
-            changes |= self.results.drawn(_finished(now), setting, choice, pair)
+            changes |= self.results.updates(_records(now), setting, choice, pair)
         return changes
 
 
@@ -93,7 +93,8 @@ def build(
     my_runs: gr.BrowserState,
     tab: gr.Tab,
 ) -> None:
-    """Lays out the screen. settings: of Run, whose model races. my_runs: see `MyRuns.kept`."""
+    """Lays out the screen. settings: the inputs of Run, whose model the race uses. my_runs: see
+    `MyRuns.entries`."""
     with gr.Column(elem_id="race-empty") as empty:
         by_epoch.examples()
         duel = gr.Button("Run these yourself", elem_id="duel")
@@ -141,10 +142,10 @@ def _wire_joining(worker: Worker, follower: Race, my_runs: gr.BrowserState, tab:
 
     join.click(joined, [follower.stored, chosen], [*follower.restarted, chosen], **QUIET)
     looked = [tab.select, my_runs.change]
-    gr.on(looked, partial(_offered, worker), my_runs, [chosen, own_row], **EACH)
+    gr.on(looked, partial(_picker, worker), my_runs, [chosen, own_row], **EACH)
 
 
-def _offered(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
+def _picker(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
     """The picker of runs, and its row, which is hidden from visitors without runs."""
     own = mine.choices(worker, stored, examples=False)
     row = gr.Row(elem_classes=["beside"] if own else ["beside", "advanced-only"])
@@ -152,7 +153,7 @@ def _offered(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
 
 
 def standing_of(worker: Worker, stored: dict | None, my_runs: object) -> race.Standing:
-    """The state of the race, with the names from My runs. my_runs: see `MyRuns.kept`."""
+    """The state of the race, with the names from My runs. my_runs: see `MyRuns.entries`."""
     names = {entry["id"]: entry["name"] for entry in mine.entries_of(worker, my_runs)}
     return race.standing(worker, stored, names)
 
@@ -165,7 +166,7 @@ def _wire_results(
     pair, setting = [parts.differences.first, parts.differences.second], parts.setting
 
     def compared(stored: dict, my_runs: object) -> Comparison:
-        return comparison(_finished(standing_of(worker, stored, my_runs)))
+        return comparison(_records(standing_of(worker, stored, my_runs)))
 
     looked = {
         "fn": partial(screen.show, worker),
@@ -178,7 +179,7 @@ def _wire_results(
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, trigger_mode="always_last", **looked)
     choice.input(
-        lambda stored, layer, kept: parts.visible(compared(stored, kept), layer),
+        lambda stored, layer, entries: parts.visible(compared(stored, entries), layer),
         [follower.stored, choice, my_runs],
         [parts.column, *parts.pictures.all],
         **LAST_STAYS,
@@ -191,7 +192,7 @@ def _wire_results(
         **LAST_STAYS,
     )
     setting.change(
-        lambda stored, name: published.rows(_finished(race.standing(worker, stored)), name),
+        lambda stored, name: published.rows(_records(race.standing(worker, stored)), name),
         [follower.stored, setting],
         parts.published,
         **EACH,
@@ -202,10 +203,10 @@ def differing(
     worker: Worker, stored: dict, first: str, second: str, my_runs: object = None
 ) -> dict:
     """The settings in which two contestants, named by their marks, differ. my_runs: see `show`."""
-    every = contestants(_finished(standing_of(worker, stored, my_runs)))
+    every = contestants(_records(standing_of(worker, stored, my_runs)))
     return settings_grid([one for one in every if one.mark in (first, second)])
 
 
-def _finished(now: race.Standing) -> list[Record]:
+def _records(now: race.Standing) -> list[Record]:
     """The records of the race's runs; empty until the first run has ended."""
     return [record for _, record in race.readable(now.runs, now.names)] if now.finished else []

@@ -23,7 +23,7 @@ def build(session: Session) -> None:
     with gr.Accordion("Do two proxies agree?", open=False, elem_id="agreement"):
         gr.Markdown(texts.AGREEMENT_ABOUT)
         with gr.Row():
-            # their choices change with the set: one that was sent before must not be refused after
+            # Gradio would refuse a value sent before the choices changed
             first = gr.Dropdown([], label="One", min_width=160, allow_custom_value=True)
             second = gr.Dropdown([], label="against", min_width=160, allow_custom_value=True)
         words = gr.HTML(
@@ -37,7 +37,7 @@ def build(session: Session) -> None:
 
     def compared(*values):
         lines, figure = _compared(*values)
-        return {words: html.listed(lines), **scatter.drawn(figure)}
+        return {words: html.listed(lines), **scatter.updates(figure)}
 
     chosen = [session.facts, session.anchors, session.scorings, first, second, session.known]
     session.scorings.change(_choices, session.scorings, [first, second], **QUIET).then(
@@ -54,7 +54,7 @@ def build(session: Session) -> None:
 
 
 def _choices(scorings: tuple[Scoring, ...]):
-    """The scorings that hold a score; the last two are chosen."""
+    """Updates of both inputs: the scorings that hold a score; the last two are chosen."""
     titles = [scoring.title for scoring in scorings if scoring.scores]
     last = ([None, None, *titles])[-2:]
     return gr.Dropdown(titles, value=last[0]), gr.Dropdown(titles, value=last[1])

@@ -87,7 +87,7 @@ def _plain(content: object) -> str:
 
 
 def _edited(facts: FactSet, chosen: str, value: float) -> FactSet:
-    """The set with a new score for the chosen fact."""
+    """The set with a new score for the chosen fact. Raises gr.Error: no score."""
     if not 0 <= value < float("inf"):
         raise gr.Error("A score is a finite number of at least 0.", duration=TOAST)
     forget = tuple(

@@ -19,7 +19,7 @@ from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
 from adapop.ui.run.configuration import ADVANCED, VISIBLE, config_of
 from adapop.ui.session import Session, check_shown
-from adapop.ui.wiring import IN_TURN, QUIET, aside, failure_of, followed
+from adapop.ui.wiring import IN_TURN, QUIET, error_of, followed, offload
 
 DECISIVE = [(*VISIBLE, *ADVANCED).index(name) for name in ("model", "asking")]
 
@@ -32,7 +32,7 @@ class Answered:
     """Model and way of asking, as the settings had them."""
     recall: Mapping[tuple[str, str], float]
     """By id and question of a fact, [0, 1]."""
-    settled: tuple[str, ...]
+    prompting: tuple[str, ...]
     """How a real model was asked, in sentences."""
 
 
@@ -48,15 +48,15 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
 
     def begun(identity: str, facts: FactSet | None, values):
         with refusing():
-            # before the page has shown them
+            # the settings are empty before the page has sent them
             config = config_of(values) if values else make_config()
             return config, *worker.recall(config, check_shown(facts, identity))
 
     async def ask_model(identity: str, facts: FactSet | None, values):
-        _, future, progress = await aside(worker.ledger, begun, identity, facts, values)
+        _, future, progress = await offload(worker.ledger, begun, identity, facts, values)
         async for line in followed(future, progress):
             yield {status: html.listed([line]), answers: None}
-        if error := failure_of(future):
+        if error := error_of(future):
             raise refused(error)
         known = future.result()
         recall = {(fact.id, fact.question): known.recall[fact.id] for fact in facts.forget}
@@ -73,7 +73,7 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     inputs, words = [session.facts, session.known, answers, settings], [status, drop]
     recalled = [session.facts, answers, settings]
     ended.then(_recall_now, recalled, session.known, **IN_TURN).then(
-        _said_of, inputs, words, **QUIET
+        _summary_updates, inputs, words, **QUIET
     )
     settings.change(_recall_now, recalled, session.known, **IN_TURN)
 
@@ -84,7 +84,7 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     session.look_whether_lost(
         drop.click(dropped, now, [session.facts, session.shown_hash], **IN_TURN)
     )
-    gr.on([session.facts.change, session.known.change], _said_of, inputs, words, **QUIET)
+    gr.on([session.facts.change, session.known.change], _summary_updates, inputs, words, **QUIET)
 
 
 def _asked_as(values: list) -> tuple[str, ...]:
@@ -101,10 +101,10 @@ def _recall_now(facts: FactSet | None, answers: Answered | None, values: list) -
     return {name: answers.recall[key] for name, key in keys.items() if key in answers.recall}
 
 
-def _said_of(
+def _summary_updates(
     facts: FactSet | None, recall: Mapping[str, float], answers: Answered | None, values: list
 ):
-    """How many facts the model knows, in words, and the button that drops the unknown ones."""
+    """Updates: how many facts the model knows, in words, and the button that drops the others."""
     facts_asked = [fact for fact in facts.forget if fact.id in recall] if facts else []
     if not facts_asked:
         return html.listed([], "hidden"), gr.Button(visible=False)
@@ -113,6 +113,6 @@ def _said_of(
     first = (
         f"Asked as trained, the original model ({_asked_as(values)[0]}) answers {knows:,} of {of}."
     )
-    lines = [first, *answers.settled, texts.KNOWN_ABOUT]
+    lines = [first, *answers.prompting, texts.KNOWN_ABOUT]
     kind = "calm" if knows == len(facts_asked) else "warn"
     return html.listed(lines, kind), gr.Button(visible=0 < knows < len(facts_asked))

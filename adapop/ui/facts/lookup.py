@@ -21,7 +21,7 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
-from adapop.ui.wiring import IN_TURN, QUIET, StartStop, aside, failure_of, followed
+from adapop.ui.wiring import IN_TURN, QUIET, StartStop, error_of, followed, offload
 
 REASONS_SHOWN = 4
 GIVEN = "given"
@@ -49,7 +49,7 @@ class LookUp:
     ):
         """Asks the proxy; yields the progress, then the result. identity: see `Session`. choices:
         formula, language, year, index, combine and text."""
-        facts = await aside(worker.ledger, check_shown, facts, identity)
+        facts = await offload(worker.ledger, check_shown, facts, identity)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
             yield self._over(
@@ -57,8 +57,8 @@ class LookUp:
             )
             return
         try:
-            make = await aside(worker.ledger, _maker, facts, proxy, *choices)
-            cost = await aside(worker.ledger, cost_line, make, facts)
+            make = await offload(worker.ledger, _maker, facts, proxy, *choices)
+            cost = await offload(worker.ledger, cost_line, make, facts)
             worker.ledger.spend(JOBS)
         except AdaPopError as error:
             yield self._over([str(error)], "bad", None)
@@ -77,8 +77,8 @@ class LookUp:
                 f"{len(scores):,} of {number_of(len(facts.forget), 'fact')} done.",
             ]
             yield {self.status: html.listed(lines), **self.work.busy(progress), self.result: None}
-        error = failure_of(future)
-        lines = ([str(error)] if error else []) + await aside(
+        error = error_of(future)
+        lines = ([str(error)] if error else []) + await offload(
             worker.ledger, summary_lines, facts, scores
         )
         if not any(score.value is not None for score in scores.values()):
@@ -90,7 +90,7 @@ class LookUp:
             lines, "warn" if error else "calm", FoundScores(facts, Scoring(title, scores))
         )
 
-    def applied(
+    def apply(
         self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: FoundScores | None
     ) -> dict:
         """Updates that replace the set's scores by the result, unless the set has changed
@@ -156,7 +156,7 @@ def build(worker: Worker, session: Session) -> gr.HTML:
     look_up = LookUp(session, status, work, gr.State(None))
 
     choices = [formula, language, year, index, combine, text]
-    proxy.change(_suited, proxy, [about, *choices], **QUIET)
+    proxy.change(_input_updates, proxy, [about, *choices], **QUIET)
     inputs = [session.shown_hash, session.facts, session.scorings, proxy, *choices]
     ended = start.click(
         partial(look_up.scored, worker), inputs, [status, *work.all, look_up.result], **QUIET
@@ -164,7 +164,7 @@ def build(worker: Worker, session: Session) -> gr.HTML:
     session.look_whether_lost(ended)
     now = [session.facts, session.scorings, look_up.result]
     ended.then(
-        look_up.applied,
+        look_up.apply,
         now,
         [session.facts, session.shown_hash, session.scorings, look_up.result],
         **IN_TURN,
@@ -180,8 +180,9 @@ def _choices() -> list[tuple[str, str]]:
     return [*texts.PROXY_CHOICES, *named]
 
 
-def _suited(proxy: str):
-    """A proxy's description, and its inputs of formula, language, year, index, combine and text."""
+def _input_updates(proxy: str):
+    """Updates: a proxy's description, and which of the inputs formula, language, year, index,
+    combine and text it shows."""
     counts = proxy in ("infinigram", "corpus")
     return (
         texts.PROXY_ABOUT[proxy],
@@ -223,8 +224,8 @@ def cost_line(make: Callable[[Progress], Proxy], facts: FactSet) -> list[str]:
 
 
 def asked_about(then: FactSet, now: FactSet) -> bool:
-    """Whether the look-up covered every fact that is now to be forgotten. Compares more than ids:
-    those may belong to another file."""
+    """Whether a look-up of the set `then` covered the facts to forget of `now`. Ids alone may
+    belong to another file, so questions are compared too."""
     questions = {fact.id: fact.question for fact in then.forget}
     return all(questions.get(fact.id) == fact.question for fact in now.forget)
 

@@ -35,7 +35,7 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.saved import OWN
 from adapop.ui.session import Session, curve_of
-from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
+from adapop.ui.wiring import EACH, IN_TURN, QUIET, error_of, followed, stopped
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class FactsScreen:
     def wire(self, worker: Worker, tab: gr.Tab) -> None:
         """Wires the choice of a set, and everything drawn from it."""
         session, source = self.session, self.source
-        own = self.uploads.own
-        chosen = [source, session.at_work, session.restored, *own.chosen]
+        form = self.uploads.form
+        chosen = [source, session.at_work, session.restored, *form.chosen]
         picked = [
-            own.group,
-            own.drop_bad,
+            form.group,
+            form.drop_bad,
             self.about,
             self.notes,
             session.at_work,
@@ -76,8 +76,8 @@ class FactsScreen:
             [source, session.facts],
             [self.notes, session.at_work, self.fetched],
             **QUIET,
-        ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)
-        file = self.uploads.own.file
+        ).then(self.show_download, [source, self.fetched], session.of_the_set, **IN_TURN)
+        file = self.uploads.form.file
         # of no set that was restored
         file.clear(texts.upload_about, None, self.about, **EACH)
         # what a file has to hold is no news once one is read
@@ -86,7 +86,7 @@ class FactsScreen:
         redrawn = [*self.strip.parts, self.missing, self.unscored]
         session.facts.change(self.redrawn, session.facts, redrawn, **QUIET)
         noted = [session.facts, session.anchors]
-        gr.on([session.facts.change, session.anchors.change], _noted, noted, self.notes, **QUIET)
+        gr.on([session.facts.change, session.anchors.change], _notes, noted, self.notes, **QUIET)
         listed = [session.facts, session.anchors, session.known, self.search, self.unscored]
         events = [
             session.facts.change,
@@ -107,19 +107,19 @@ class FactsScreen:
         cannot come after a file.
         """
         stopped(at_work)
-        back = restored[1] if restored and restored[0] == source else None
+        saved = restored[1] if restored and restored[0] == source else None
         of_the_last = {self.session.at_work: None, self.looked_up: html.listed([], "hidden")}
         if source == OWN:
-            about = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if back else "")
-            visible = {self.uploads.own.group: gr.Group(visible=True), self.about: about}
+            about = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if saved else "")
+            visible = {self.uploads.form.group: gr.Group(visible=True), self.about: about}
             return of_the_last | visible | self.uploads.chosen_again(restored, *chosen)
         entry = ENTRIES[source]
         return of_the_last | {
-            self.uploads.own.group: gr.Group(visible=False),
+            self.uploads.form.group: gr.Group(visible=False),
             self.about: entry.about,
-            # only a file of one's own cannot be had again by picking it
+            # only an upload cannot be loaded again by its name
             self.session.restored: restored if restored and restored[0] == OWN else None,
-            **self.session.with_facts(back or (None if entry.online else load_facts(source))),
+            **self.session.with_facts(saved or (None if entry.online else load_facts(source))),
         }
 
     def rules_of(self, source: str, facts: FactSet | None, restored: tuple[str, FactSet] | None):
@@ -139,7 +139,7 @@ class FactsScreen:
         async for line in followed(future, progress, "Asking for the set …"):
             words = html.listed([line, "Pick another set to stop."])
             yield {self.notes: words, self.session.at_work: progress, self.fetched: None}
-        if error := failure_of(future):
+        if error := error_of(future):
             kind = "warn" if isinstance(error, Stopped) else "bad"
             yield {
                 self.notes: html.listed([str(error)], kind),
@@ -149,7 +149,7 @@ class FactsScreen:
         else:
             yield {self.session.at_work: None, self.fetched: (source, future.result())}
 
-    def arrived(self, source: str, fetched: tuple[str, FactSet] | None) -> dict:
+    def show_download(self, source: str, fetched: tuple[str, FactSet] | None) -> dict:
         """Updates that show a downloaded set, if it is still the chosen one."""
         return (
             self.session.with_facts(fetched[1]) if fetched and fetched[0] == source else gr.skip()
@@ -163,7 +163,7 @@ class FactsScreen:
         unscored = facts is not None and bool(facts.unknown_scores)
         only = gr.Checkbox(visible=True) if unscored else gr.Checkbox(False, visible=False)
         return {
-            **replace(self.strip, words=words_of(facts)).drawn(strip, about_of(facts)),
+            **replace(self.strip, words=words_of(facts)).updates(strip, about_of(facts)),
             self.missing: gr.Radio(visible=unscored),
             self.unscored: only,
         }
@@ -178,10 +178,9 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
                 (texts.OWN_SET, OWN)
             ]
             source = gr.Radio(choices, value=SANDBOX, label=texts.SOURCE_LABEL, elem_id="set")
-            # above the upload: what is wrong with a file must not stand out of sight, nor the
-            # upload itself
+            # above the upload, so that a file's faults and the upload are both in sight
             notes = gr.HTML(notes_of(first, BetaMap()), html_template=html.LINES, elem_id="notes")
-            own = upload.build()
+            upload_form = upload.build()
             about = gr.Markdown(ENTRIES[SANDBOX].about)
             missing = gr.Radio(
                 texts.MISSING_CHOICES,
@@ -198,7 +197,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             with gr.Column(elem_classes="advanced-only"):
                 agreement.build(session)
 
-    uploads = upload.UploadEvents(own, notes, session)
+    uploads = upload.UploadEvents(upload_form, notes, session)
     screen = FactsScreen(
         session,
         source,
@@ -262,7 +261,7 @@ def about_of(facts: FactSet | None) -> str:
 def words_of(facts: FactSet | None) -> str:
     """How to read the distribution of the scores; names the tiers if they follow from the
     scores."""
-    # of others a note of the set speaks
+    # other tiers are described by a note of the set
     by_score = facts is not None and facts.tiers.source in ("", SCALE)
     return (
         f"{texts.STRIP_TABLE} Tiers by score: {facts.tiers.text}."
@@ -290,6 +289,6 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     return html.listed(lines, kind)
 
 
-def _noted(facts: FactSet | None, anchors):
-    """The notes on a set. Without a set the earlier notes stay: they say why it is missing."""
+def _notes(facts: FactSet | None, anchors):
+    """Updates the notes on a set. Without a set, the earlier ones say why it is missing."""
     return gr.skip() if facts is None else notes_of(facts, curve_of(facts, anchors))

@@ -12,8 +12,8 @@ from adapop.ui.session import curve_of
 
 COLUMNS = ["question", "answer", "score", "β", "push", "known, %", "source", "id"]
 KINDS = ["str", "str", "number", "number", "str", "number", "str", "str"]
-# on a phone "assets/style.css" has those of the first four; it hides the last, by which a row is
-# known
+# pixels; on a phone "assets/style.css" sets the first four. It hides the id, which identifies a
+# clicked row.
 WIDTHS = [300, 110, 70, 60, 105, 85, 115, 10]
 NONE_KNOWN = "none-known"  # a class that hides the column of what the model knows
 PUSH = {"self-limiting": "ends early", "uniform": "even", "pressure-sustaining": "lasts"}

@@ -55,7 +55,7 @@ class UploadForm:
 
 def build() -> UploadForm:
     """Lays out the upload, hidden."""
-    with gr.Group(visible=False) as own:
+    with gr.Group(visible=False) as group:
         file = gr.File(
             label="A table of facts",
             file_types=list(FORMATS),
@@ -84,59 +84,59 @@ def build() -> UploadForm:
             elem_id="retain-upload",
         )
         drop_bad = gr.Checkbox(False, label=texts.DROP_BAD, visible=False, elem_id="drop-bad")
-    return UploadForm(own, file, template, mapping, columns, retain, retain_file, drop_bad)
+    return UploadForm(group, file, template, mapping, columns, retain, retain_file, drop_bad)
 
 
 @dataclass(frozen=True)
 class UploadEvents:
     """The events of an upload: they set the session's facts, or explain in the notes why not."""
 
-    own: UploadForm
+    form: UploadForm
     notes: gr.HTML
     session: Session
 
     def wire(self, source: gr.Radio, choices: Sequence[gr.Component]) -> None:
         """Wires the upload. source: where the set comes from. choices: controls that are reset for
         every new set."""
-        own, session = self.own, self.session
+        form, session = self.form, self.session
         source.change(
             lambda value: template_path() if value == "own" else gr.skip(),
             source,
-            own.template,
+            form.template,
             **EACH,
         )
         # a choice made for another set is not a choice for this one
-        gr.on([source.change, own.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
-        outputs = [self.notes, own.drop_bad, *session.of_the_set]
+        gr.on([source.change, form.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
+        outputs = [self.notes, form.drop_bad, *session.of_the_set]
         last = LAST_STAYS | IN_TURN
-        arrived = [own.mapping, *own.columns, *outputs]
+        parts = [form.mapping, *form.columns, *outputs]
         gr.on(
-            [own.file.upload, own.file.clear], self.arrived, [source, *own.files], arrived, **last
+            [form.file.upload, form.file.clear], self.accept, [source, *form.files], parts, **last
         )
-        for choice in (*own.columns, own.drop_bad):
-            choice.input(self.read, own.chosen, outputs, **last)
-        again = [session.restored, *own.chosen]
+        for choice in (*form.columns, form.drop_bad):
+            choice.input(self.read, form.chosen, outputs, **last)
+        again = [session.restored, *form.chosen]
         chosen = dict(
-            fn=lambda retain: gr.File(visible=retain == "upload"), outputs=own.retain_file
+            fn=lambda retain: gr.File(visible=retain == "upload"), outputs=form.retain_file
         )
-        second = own.retain.input(inputs=own.retain, **chosen, **last)
+        second = form.retain.input(inputs=form.retain, **chosen, **last)
         second.then(self.retained_again, again, outputs, **IN_TURN)
         gr.on(
-            [own.retain_file.upload, own.retain_file.clear],
+            [form.retain_file.upload, form.retain_file.clear],
             self.retained_again,
             again,
             outputs,
             **last,
         )
 
-    def arrived(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
+    def accept(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
         """Updates for a new file: its columns, a guess of their fields, and its facts; none if
         another set was chosen meanwhile."""
-        unasked = {self.own.drop_bad: gr.Checkbox(False, visible=False)}
+        unasked = {self.form.drop_bad: gr.Checkbox(False, visible=False)}
         try:
             table = table_of(file)
         except AdaPopError as error:
-            hidden = {self.own.mapping: gr.Accordion(visible=False)}
+            hidden = {self.form.mapping: gr.Accordion(visible=False)}
             return {**hidden, **unasked, **(self._refused(error) if source == "own" else {})}
         names = table.columns if table else []
         guess = guessed(names)
@@ -145,10 +145,10 @@ class UploadEvents:
         facts = self._read_into_session(reading) if source == "own" else {}
         unsure = bool(file) and not {"question", "answer"} <= set(guess)
         return {
-            self.own.mapping: gr.Accordion(visible=bool(names), open=unsure),
+            self.form.mapping: gr.Accordion(visible=bool(names), open=unsure),
             **{
                 column: gr.Dropdown(choices, value=guess.get(field, NONE))
-                for field, column in zip(FIELDS, self.own.columns)
+                for field, column in zip(FIELDS, self.form.columns)
             },
             **unasked,
             **facts,
@@ -162,7 +162,7 @@ class UploadEvents:
         facts = self._read_into_session(
             lambda: facts_chosen(file, retain, retain_file, *columns, drop_bad=drop)
         )
-        return {self.own.drop_bad: gr.Checkbox(visible=drop), **facts}
+        return {self.form.drop_bad: gr.Checkbox(visible=drop), **facts}
 
     def chosen_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
         """Updates when the upload is chosen again: from its file, or from the restored set."""
@@ -191,7 +191,7 @@ class UploadEvents:
         rows = problem_lines(
             getattr(error, "problems", ()), "Rows with bad scores" if unread else DROPPED
         )
-        offer = {self.own.drop_bad: gr.Checkbox(False, visible=True)} if unread else {}
+        offer = {self.form.drop_bad: gr.Checkbox(False, visible=True)} if unread else {}
         return {
             self.notes: html.listed(
                 [message, *rows], "calm" if isinstance(error, NoFile) else "bad"

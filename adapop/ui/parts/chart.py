@@ -27,10 +27,10 @@ class Chart:
 
     @property
     def parts(self) -> list[gr.Component]:
-        """The components that `drawn` updates."""
+        """The components that `updates` changes."""
         return [self.heading, self.plot, self.twin]
 
-    def drawn(
+    def updates(
         self, figure: figures.Figure, about: str = "", numbers: figures.Numbers | None = None
     ) -> dict:
         """Updates that show another figure: its finding, and a table of its numbers or of those

@@ -56,14 +56,14 @@ def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str 
             texts.DOWNLOAD_ABOUT, visible=False, elem_id=f"download-{name}", **tall
         )
 
-    def made(name: str, title: str | None):
+    def offer(name: str, title: str | None):
         return gr.DownloadButton(value=report_of(worker, name, title), visible=True)
 
-    make.click(made, [run_id, title], file, api_visibility="private")
+    make.click(offer, [run_id, title], file, api_visibility="private")
     another.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)
 
 
-DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds: what a page was offered, and what was uploaded
+DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds; of files offered or uploaded
 
 
 def served_folder() -> Path:

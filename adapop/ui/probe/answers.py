@@ -28,10 +28,11 @@ NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 
 
 def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
-    """The last probing's rows for these prompts, in their order; None if it lacks any of them."""
+    """The last probing's rows for these prompts, in order; None without prompts or if any is
+    missing."""
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
-    heard = {(row.fact_id, row.kind, row.prompt): row for row in rows}
-    rows_asked = [heard.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
+    by_prompt = {(row.fact_id, row.kind, row.prompt): row for row in rows}
+    rows_asked = [by_prompt.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
     return rows_asked if rows_asked and None not in rows_asked else None
 
 
@@ -151,7 +152,7 @@ def lost_of(run: Run) -> Lost:
 def _lost_of(run: Run, recorded: int, _events: int, _probed_at: int | None) -> Lost:
     """`lost_of`, cached. recorded: readable frames; the others only invalidate the cache."""
     ids, frames = [fact.id for fact in run.facts.forget], run.frames() if recorded else ()
-    known = _first_guesses(ids, frames[0], "forget") if frames else frozenset()
+    answered = _first_guesses(ids, frames[0], "forget") if frames else frozenset()
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)]
     direct = {
         row.fact_id: verdict(row).kind
@@ -163,12 +164,12 @@ def _lost_of(run: Run, recorded: int, _events: int, _probed_at: int | None) -> L
         lost = frozenset(one for one in tested if direct[one] != "leak")
         others = (row for row in rows if row.fact_id in lost and row.kind != CHOICE)
         back = frozenset(row.fact_id for row in others if verdict(row).kind == "leak")
-        return Lost(known, tested, lost, back)
+        return Lost(answered, tested, lost, back)
     last = next((one for one in frames[1:] if one.epoch == run.chosen_epoch), None)
     if last is None:
-        return Lost(known)
-    lost = known - _first_guesses(ids, last, "forget")
-    return Lost(known, known, lost, lost & _first_guesses(ids, last, "reworded"))
+        return Lost(answered)
+    lost = answered - _first_guesses(ids, last, "forget")
+    return Lost(answered, answered, lost, lost & _first_guesses(ids, last, "reworded"))
 
 
 def _first_guesses(ids: Sequence[str], frame: Frame, form: str) -> frozenset[str]:

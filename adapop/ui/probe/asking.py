@@ -21,7 +21,7 @@ from adapop.ui.parts import html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import every_way
 from adapop.ui.probe.choices import fact_of, forms_of
-from adapop.ui.wiring import aside, over
+from adapop.ui.wiring import offload, over
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
@@ -55,7 +55,7 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> Async
         return run, prompts, worker.ask(run, [prompt.text for prompt in prompts], golds)
 
     try:
-        run, prompts, future = await aside(worker.ledger, begun)
+        run, prompts, future = await offload(worker.ledger, begun)
         if await _waits(future):
             yield every_way.message_table(texts.ASKED_LATER)
         await over(future)
@@ -63,7 +63,7 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> Async
     except AdaPopError as error:  # where the answers would stand
         yield every_way.message_table(public_words(error))
     else:
-        yield await aside(worker.ledger, every_way.table_of, run, prompts, replies)
+        yield await offload(worker.ledger, every_way.table_of, run, prompts, replies)
 
 
 def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
@@ -79,7 +79,7 @@ def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventDa
 async def ask_both(worker: Worker, name: str, text: str, right: str) -> AsyncIterator[dict]:
     """Both models' answers to a prompt, as values of the answer cards. Waits for the run under
     way, and says so."""
-    run, epoch = await aside(worker.ledger, _run_and_epoch, worker, name)
+    run, epoch = await offload(worker.ledger, _run_and_epoch, worker, name)
     text, right = (text or "").strip(), (right or "").strip()
     if epoch is None or not text:
         missing = texts.NOT_YET if epoch is None else "Type a prompt, or pick a fact."
@@ -87,7 +87,7 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> AsyncIte
         return
     try:
         PROMPT.check(max(len(text), len(right)))
-        future = await aside(worker.ledger, worker.ask, run, [text], [right])
+        future = await offload(worker.ledger, worker.ask, run, [text], [right])
         if await _waits(future):
             yield html.values({"empty": texts.ASKED_LATER})
         await over(future)
@@ -95,7 +95,7 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> AsyncIte
     except AdaPopError as error:  # in place of the answers to another question
         yield html.values({"empty": public_words(error)})
     else:
-        yield await aside(worker.ledger, _answers, run, text, result)
+        yield await offload(worker.ledger, _answers, run, text, result)
 
 
 async def _waits(future: Future) -> bool:

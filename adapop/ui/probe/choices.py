@@ -24,7 +24,7 @@ from adapop.ui.run import mine
 def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
     """The runs to choose from; the one now probed is selected."""
     offered, current = mine.choices(worker, stored), probed_run(worker, name)
-    if current.id not in dict(map(reversed, offered)):  # looked at by a link, or of another browser
+    if current.id not in dict(map(reversed, offered)):  # viewed by link, or of another browser
         offered.insert(0, (described(current.config), name))
         return gr.Dropdown(offered, value=name)
     return gr.Dropdown(offered, value=current.id)
@@ -53,8 +53,8 @@ def first_fact(worker: Worker, name: str, group: str) -> str | None:
     come back, lost facts, probed facts, known facts; among equals the most popular."""
     run = probed_run(worker, name)
     lost = cards.lost_of(run)
-    heard = {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
-    groups = (lost.back, lost.lost, heard, lost.known)
+    probed = {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
+    groups = (lost.back, lost.lost, probed, lost.known)
     first = max(
         _listed(run, group),
         key=lambda fact: (*(fact.id in group for group in groups), fact.score or 0, fact.id),
@@ -92,7 +92,7 @@ def form_choices(
     prompts = forms_of(probed_run(worker, name), fact_id)
     known = [prompt.text for prompt in prompts]
     value = text if text in known else known[0] if known else ""
-    # and no form of another run's fact
+    # a form filled in for another run's fact does not count
     if filled[:2] == (name, fact_id) and filled[2] in (*known, ""):
         value = filled[2]
     return gr.Dropdown(

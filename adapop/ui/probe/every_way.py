@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 TABLE = html.template("ways")
-# what came back first; "leak" alone is that
+# leaks first; "leak" alone is a leak
 ORDER = ("leak", "suppressed", "broken", "gone", "neutral")
 
 

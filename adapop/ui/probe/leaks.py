@@ -39,7 +39,7 @@ from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.field import script
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
-from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, aside, failure_of, followed
+from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
 
 GROUPS = [
     ("Facts to forget", "forget"),
@@ -93,8 +93,8 @@ class Leaks:
             self.more: html.listed(leak_lines(matrix, group)),
             self.results: gr.Column(visible=True),
             self.measured: {"epoch": run.chosen_epoch or run.epochs()[-1].epoch},
-            **self.heatmap.drawn(figures.leak_heatmap(matrix, group), about),
-            **self.intervals.drawn(figures.recall_by_kind(matrix, group), about),
+            **self.heatmap.updates(figures.leak_heatmap(matrix, group), about),
+            **self.intervals.updates(figures.recall_by_kind(matrix, group), about),
             self.table: _table(matrix, words, names, group),
         }
 
@@ -108,14 +108,14 @@ class Leaks:
                 run, Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens)
             )
 
-        run, future, progress = await aside(worker.ledger, begun)
+        run, future, progress = await offload(worker.ledger, begun)
         async for line in followed(future, progress):
             locked = {self.group: gr.Dropdown(interactive=False)}
             yield {self.status: html.listed([line]), **locked, **self.work.busy(progress)}
-        changes = await aside(worker.ledger, self.show, run, group)
+        changes = await offload(worker.ledger, self.show, run, group)
         yield {**changes, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
-        error = failure_of(future)
-        partly = isinstance(error, Stopped) and await aside(worker.ledger, run.probes) is not None
+        error = error_of(future)
+        partly = isinstance(error, Stopped) and await offload(worker.ledger, run.probes) is not None
         if error and not partly:  # what a stopped one found is on the screen
             raise refused(error)
 
@@ -143,7 +143,7 @@ def build(
         html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words"
     )
     with gr.Column(visible=False) as results:
-        places = _places()
+        places = _results()
     leaks = Leaks(words, results, *places, group, StartStop(start, stop, gr.State(None)))
 
     def show_group(name: str, group_now: str):
@@ -164,7 +164,7 @@ def build(
     return own
 
 
-def _places() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
+def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     """Lays out the results, and returns them in the order of `Leaks`: heat map, counts of verdicts,
     table of facts, and further notes, folded."""
     # no text goes through the template: the script puts it in as text
@@ -248,7 +248,7 @@ def second_guess_line(cell: Cell) -> str:
 def _table(
     matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str
 ) -> gr.Dataframe:
-    """The facts, one column per form; optional forms only if the model was asked in them."""
+    """The facts, a column per form that was asked. words, names: verdict and title by fact id."""
     kinds_asked = {cell.kind for cell in matrix.cells}
     kinds = [kind for kind in EVERY_KIND if kind in KINDS or kind in kinds_asked]
     rows = []

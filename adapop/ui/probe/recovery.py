@@ -15,7 +15,7 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
-from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, aside, failure_of, followed
+from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
 
 
 def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
@@ -44,22 +44,22 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
         return {
             words: html.listed([back] if back else [], "calm" if back else "hidden"),
             shown_column: gr.Column(visible=True),
-            **picture.drawn(recovery_figure(chosen, result), described(run.config)),
+            **picture.updates(recovery_figure(chosen, result), described(run.config)),
             table: grid_of(recovery_table(chosen, result)),
         }
 
     async def recovered(name: str, chosen: str):
-        run = await aside(worker.ledger, run_to_ask, worker, name)
-        future, progress = await aside(worker.ledger, worker.recover, run, chosen)
+        run = await offload(worker.ledger, run_to_ask, worker, name)
+        future, progress = await offload(worker.ledger, worker.recover, run, chosen)
         async for line in followed(future, progress):
             yield {
                 words: html.listed([line]),
                 probe: gr.Radio(interactive=False),
                 **work.busy(progress),
             }
-        changes = await aside(worker.ledger, results_of, run, chosen)
+        changes = await offload(worker.ledger, results_of, run, chosen)
         yield {**changes, probe: gr.Radio(interactive=True), **work.idle()}
-        if error := failure_of(future):
+        if error := error_of(future):
             raise refused(error)
 
     def about_probe(name: str, chosen: str):

@@ -34,8 +34,8 @@ TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.fo
 class ProbeScreen:
     """The components of one question. group, fact, form: its choices. prompt, gold: its text and
     its answer. answers: of both models. filled: (run, fact, form) for which the prompt was filled
-    in; later typing is kept. default: the fact that was selected for the visitor, None once it has
-    been asked: another run selects its own instead."""
+    in; later typing is kept. default: the fact that was selected for the visitor, or None; another
+    run replaces it, but not a fact of the visitor's choice."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -89,10 +89,10 @@ class ProbeScreen:
         prompts = forms_of(run, fact_id)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}
-        # the run changed, and not what somebody wants to know
+        # another run: the visitor's own question stays
         if typed and filled[0] != name and text != filled[2]:
             return {self.filled: now, self.answers: cards.NO_ANSWERS}
-        # it is in the box already, perhaps with its answers below
+        # the prompt is already shown, perhaps with answers
         if text == form or (chosen is None and typed):
             other_run = filled and filled[0] != name
             return {self.filled: now} | (
@@ -105,14 +105,13 @@ class ProbeScreen:
 
 
 def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
-    """Lays the screen out inside the current tab. my_runs: see `MyRuns.kept`."""
-    run_id, follows = follower.run_id, [follower.run_id, follower.seen, follower.timer]
+    """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`."""
+    run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
     hidden = dict(value=html.listed([], "hidden"), html_template=html.LINES)
     with gr.Row(visible=False, elem_classes="beside") as example_row:
         recorded = gr.HTML(**hidden, elem_id="probe-recorded", min_width=300)
         run_yourself(worker, follows, "probe-yourself")
-    # their choices change with the run and the fact: one that was sent before must not be refused
-    # after
+    # Gradio would refuse a value sent before the choices changed
     listed = {"choices": [], "allow_custom_value": True}
     with gr.Row(elem_id="probe-row"):
         run = gr.Dropdown(**listed, label="Run", min_width=240, scale=3, elem_id="probe-run")
@@ -160,7 +159,7 @@ def _wire_asking(
     run_id, fact, prompt = follower.run_id, screen.fact, screen.prompt
     inputs, events = [run_id, prompt, screen.gold], [ask.click, prompt.submit, screen.gold.submit]
     gr.on([*events, every.click], lambda: None, None, screen.default, **QUIET)
-    # of questions asked before one is answered, the last is answered next
+    # of questions asked meanwhile, only the last is answered
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}
     gr.on(events, partial(ask_both, worker), inputs, screen.answers, **newest)
     of_fact = [run_id, fact]
@@ -185,7 +184,7 @@ def _build_folds(
     """Lays out the folded parts, and wires what depends on the run. above: the model's limits, what
     was recorded of an example, and the row of an example."""
     limits, recorded, example_row = above
-    run_id, follows = follower.run_id, [follower.run_id, follower.seen, follower.timer]
+    run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
     with gr.Accordion(texts.LEAKS_ABOUT, open=False, elem_id="leaks-fold"):
         owned = [leaks.build(worker, follower, tab, screen.fact, screen.group)]
     with gr.Accordion(texts.RECOVERY_ABOUT, open=False, elem_id="recovery-fold"):

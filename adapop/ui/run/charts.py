@@ -25,7 +25,7 @@ from adapop.ui import texts
 from adapop.ui.parts.chart import Chart, chart, column, finding, heading_of, twin, twin_of
 
 PIXELS = figures.RECALL_PIXELS
-# points without a value: the chart learns its lines from the first frame it gets
+# empty points: a LinePlot takes its lines from the first data it gets
 LOSSES = pd.DataFrame(
     [{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR]
 )
@@ -36,27 +36,27 @@ OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 @dataclass(frozen=True)
 class RunCharts:
     """The live charts. losses: the only one that changes at every step; a `LinePlot` is updated in
-    place, where a plotly figure would be inserted anew. held: around the controller's chart, which
-    some methods lack; beside: around the oracle's chart, which some runs lack."""
+    place, where a plotly figure would be inserted anew. steering, distance: columns
+    around the charts of controller and oracle, which some runs lack."""
 
     losses_title: gr.HTML
     losses: gr.LinePlot
     losses_twin: gr.HTML
-    held: gr.Column
+    steering: gr.Column
     controller: Chart
     recall: Chart
     outcome: Chart
-    beside: gr.Column
+    distance: gr.Column
     oracle: Chart
 
     @property
     def all(self) -> list[gr.Component]:
-        """The components that `drawn` updates."""
+        """The components that `updates` changes."""
         pictures = (self.controller, self.recall, self.outcome, self.oracle)
-        own = [self.losses_title, self.losses, self.losses_twin, self.held, self.beside]
+        own = [self.losses_title, self.losses, self.losses_twin, self.steering, self.distance]
         return [*own, *(part for picture in pictures for part in picture.parts)]
 
-    def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
+    def updates(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
         """Updates that show a run, or the empty charts without one; the charts of epochs only after
         an epoch has ended. last_seen: how many of the events the page has shown, negative for
         none."""
@@ -87,9 +87,9 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
             empty = figures.empty(texts.OUTCOME_EMPTY, PIXELS)
             outcome = column(texts.OUTCOME_NAME, empty, "outcome-chart", texts.OUTCOME_TABLE)
     with gr.Accordion(texts.TRAINING, open=False, elem_id="training"), gr.Row():
-        with gr.Column(visible=False, min_width=320) as beside:
+        with gr.Column(visible=False, min_width=320) as distance:
             oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
-        with gr.Column(min_width=320) as held:
+        with gr.Column(min_width=320) as steering:
             waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
             controller = chart(
                 waiting, "controller-chart", texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE
@@ -106,7 +106,7 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
             )
             losses_twin = twin(figures.empty(""), "loss-chart-twin")
     return RunCharts(
-        losses_title, losses, losses_twin, held, controller, recall, outcome, beside, oracle
+        losses_title, losses, losses_twin, steering, controller, recall, outcome, distance, oracle
     ), placed
 
 
@@ -133,22 +133,22 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     )
     distances = [event.distance for event in events if isinstance(event, ComparedToOracle)]
     oracle = distance_chart(distances[-1], run.facts.forget) if distances else figures.empty("")
-    drawn = (
+    drawings = (
         *((charts.controller, controller), (charts.recall, recall)),
         *((charts.outcome, outcome), (charts.oracle, oracle.update_layout(height=PIXELS))),
     )
     about = described(run.config) if run else ""
     tiers = f" Tiers by score: {run.facts.tiers.text}." if run else ""
     changes = {}
-    for picture, figure in drawn:
-        whose = about if picture is charts.recall else ""  # said once
-        changes |= replace(picture, words=picture.words + tiers).drawn(figure, whose)
+    for picture, figure in drawings:
+        whose = about if picture is charts.recall else ""  # on one chart only
+        changes |= replace(picture, words=picture.words + tiers).updates(figure, whose)
     steps = [event for event in events if isinstance(event, StepDone)]
     finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
     changes[charts.losses_title] = heading_of(finding or texts.LOSS_NAME, about if finding else "")
-    changes[charts.beside] = gr.Column(visible=bool(distances))
+    changes[charts.distance] = gr.Column(visible=bool(distances))
     return changes | {
-        charts.held: gr.Column(visible=run is None or run.config.controller != "fixed")
+        charts.steering: gr.Column(visible=run is None or run.config.controller != "fixed")
     }
 
 

@@ -11,7 +11,7 @@ from adapop.service.worker import Worker
 from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
-from adapop.ui.wiring import QUIET, aside, failure_of, followed
+from adapop.ui.wiring import QUIET, error_of, followed, offload
 
 
 def build(
@@ -22,7 +22,7 @@ def build(
     name: str = "check",
 ) -> None:
     """Lays out the button and its results. inputs: arguments of `configured` after the facts. name:
-    on the page."""
+    its elements' id."""
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
     words = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id=f"{name}-words")
 
@@ -32,10 +32,10 @@ def build(
             return worker.check(configured(facts, *values), facts)
 
     async def looked(identity: str, facts: FactSet | None, *values):
-        future, progress = await aside(worker.ledger, begun, identity, facts, *values)
+        future, progress = await offload(worker.ledger, begun, identity, facts, *values)
         async for line in followed(future, progress):
             yield html.listed([line])
-        if error := failure_of(future):
+        if error := error_of(future):
             raise refused(error)
         checked = future.result()
         kind = "warn" if checked.waste or checked.preflight.problems else "calm"

@@ -18,15 +18,15 @@ from adapop.runs.amount import suited_batch
 from adapop.service.zerogpu import public_models
 from adapop.ui import texts
 
-# stands for any model but the sandbox where only its defaults are wanted
+# stands for any real model when only its defaults are needed
 REAL = "the paper's models"
 ADVANCED = texts.ADVANCED_FIELDS
-ASKED = {  # how a real model is asked; shipped ones are asked as they are
+ASKED = {  # how a real model is asked; not used for shipped models
     "asking": texts.ASKING_CHOICES,
     "answers": texts.ANSWERS_CHOICES,
     "unknown": texts.UNKNOWN_CHOICES,
 }
-ALL, LONGEST = "all", 300  # characters of such a text
+ALL, LONGEST = "all", 300  # characters of a text
 # stands for every setting and argument of a method that has no field of its own, as text
 FURTHER = "further"
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
@@ -37,7 +37,7 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     override them. Raises ConfigError: a field is empty or out of range, or the values do not fit
     the fields."""
     plain = all(isinstance(value, (str, int, float, type(None))) for value in values)
-    # a browser may have kept those of another version
+    # a browser may have stored those of another version
     if not plain or len(values) != len(VISIBLE) + len(ADVANCED):
         message = "The settings that this browser kept are not those of tab 3."
         raise ConfigError(message, "Change one there.")
@@ -99,11 +99,11 @@ def restored(stored: object):
     settings, or if they are the defaults: arriving late, these would overwrite what a visitor has
     typed meanwhile."""
     start = make_config()
-    begun = [
+    defaults = [
         *(getattr(start, name) for name in VISIBLE),
         *(entry_of(start, field) for field in ADVANCED),
     ]
-    if stored == begun or not isinstance(stored, list):
+    if stored == defaults or not isinstance(stored, list):
         return gr.skip()
     try:
         config = config_of(stored)
@@ -118,25 +118,25 @@ def changed(values: Sequence, rows: int = 0) -> list[str]:
     facts to forget; a batch that the page reduced for few rows does not count."""
     chosen = dict(zip((*VISIBLE, *ADVANCED), values, strict=True))
     try:
-        ours, paper = defaults_of(chosen["model"], chosen["method"], chosen["preset"])
+        preset, paper = defaults_of(chosen["model"], chosen["method"], chosen["preset"])
     except AdaPopError:
         return []
     lines = []
     for field, label in ADVANCED.items():
-        value, default = chosen[field], entry_of(ours, field)
+        value, default = chosen[field], entry_of(preset, field)
         if field == FURTHER:
             lines += [line.strip() for line in _lines(value)]
             continue
-        fitted = field == "batch" and value == suited_batch(rows, ours)
+        fitted = field == "batch" and value == suited_batch(rows, preset)
         if value != default and not fitted:
-            theirs = entry_of(paper, field)
-            beside = (
+            paper_value = entry_of(paper, field)
+            paper_note = (
                 ""
-                if theirs == default or field in texts.FIELD_HELP
-                else f", paper {label_of(field, theirs)}"
+                if paper_value == default or field in texts.FIELD_HELP
+                else f", paper {label_of(field, paper_value)}"
             )
             lines.append(
-                f"{label}: {label_of(field, value)} (preset {label_of(field, default)}{beside})"
+                f"{label}: {label_of(field, value)} (preset {label_of(field, default)}{paper_note})"
             )
     return lines
 
@@ -153,7 +153,7 @@ def preset_choices(model: str, method: str) -> list[tuple[str, str]]:
 
 
 def defaults_of(model: str, method: str, preset: str) -> tuple[RunConfig, RunConfig]:
-    """(the preset's configuration here, the configuration of the paper's runs)."""
+    """(the preset's configuration here, the one of the paper's runs). Raises ConfigError."""
     if method not in METHODS:
         raise ConfigError(f"There is no method {method!r}.", "Pick one of the list.")
     return make_config(method, preset, model=model or SANDBOX), make_config(

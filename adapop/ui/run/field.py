@@ -22,15 +22,15 @@ class RunField:
 
     picture: gr.HTML
 
-    def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
+    def updates(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
         """Updates that show the run's frames, if it recorded any new ones. last_seen: how many of
         the events the page has shown, negative for none."""
         try:
-            return self._drawn(run, events, last_seen) if run else {self.picture: None}
+            return self._updates(run, events, last_seen) if run else {self.picture: None}
         except AdaPopError:  # a damaged recording hides nothing else of the run
             return {self.picture: None}
 
-    def _drawn(self, run: Run, events: Sequence[Event], last_seen: int) -> dict:
+    def _updates(self, run: Run, events: Sequence[Event], last_seen: int) -> dict:
         recorded = run.frames()
         frames, measured = len(recorded), sum(isinstance(event, Measured) for event in events)
         if last_seen >= 0:
@@ -57,7 +57,7 @@ def _value_of(run: Run, _frames: int, _measured: int, kept_epoch: int | None = N
     """A run's data for the browser, cached for all pages. _frames, _measured: their numbers, which
     only invalidate the cache. kept_epoch: the last epoch that a stopped run has saved."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
-    # what was trained after it is in the chart alone
+    # later epochs are shown in the charts only
     best = run.measured() if run.config.keep == "best" else None
     last = best.epoch if best else kept_epoch
     frames = [frame for frame in run.frames() if last is None or frame.epoch <= last]

@@ -42,7 +42,7 @@ def look(
 ):
     """Checks the page's facts and settings: the plan in words, whether Start is allowed, and the
     settings to store. name: the page's run at the request, which may have changed since. position:
-    the current `Follower.seen`."""
+    the current `Follower.position`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
     if facts is not None:
         try:
@@ -87,7 +87,7 @@ def start_run(
 ):
     """Queues a run with the page's settings. name: the page's run so far, which must not be active:
     a second press would hide it. identity: see `Session`. Returns the new run's id, the number of
-    its events seen, and the running timer."""
+    its events seen, and the running timer. Raises gr.Error."""
     facts = check_shown(facts, identity)
     with refusing():
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
@@ -120,7 +120,7 @@ def stop_run(worker: Worker, name: str) -> None:
 
 
 def resume_run(worker: Worker, name: str):
-    """Queues the page's run again; it resumes after its last saved epoch."""
+    """Queues the page's run again; it resumes after its last saved epoch. Raises gr.Error."""
     if run := run_to_control(worker, name):
         with refusing():
             if run.shared:

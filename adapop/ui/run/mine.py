@@ -30,15 +30,15 @@ TAKE_FILE = (ASSETS / "take-file.js").read_text("utf-8")
 # see "assets/my-runs.js"
 MADE = "() => document.dispatchEvent(new Event('report-made'))"
 NOT_JOINED = "() => document.querySelector('#joining')?.remove()"
-MOST, MOST_NAME = 100, 60  # runs that are kept in mind; characters of a name
+MOST, MOST_NAME = 100, 60  # runs in the list; characters of a name
 
 
 @dataclass(frozen=True)
 class MyRuns:
-    """kept: the browser's list of {id, name}, newest first. table: the list on Run. report: the
+    """entries: the browser's list of {id, name}, newest first. table: the list on Run. report: the
     file of a requested report, a hidden component."""
 
-    kept: gr.BrowserState
+    entries: gr.BrowserState
     table: gr.HTML
     report: gr.DownloadButton
 
@@ -48,35 +48,35 @@ class MyRuns:
         gr.on(
             [follower.another.change, race.change],
             partial(_news, worker),
-            [self.kept, *started],
-            self.kept,
+            [self.entries, *started],
+            self.entries,
             **EACH,
         )
-        when = [self.kept.change, follower.another.change, follower.stop.click]
-        gr.on(when, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
+        when = [self.entries.change, follower.another.change, follower.stop.click]
+        gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
-        # the row of a run that is under way says no more than that
+        # the row of an active run does not change
         def ended(stored: object, current: str):
             ticking = seen_of(worker, current, "ready")[0].ticking
             return gr.skip() if ticking else listed(worker, stored, current)
 
-        follower.seen.change(ended, [self.kept, follower.run_id], self.table, **EACH)
-        target = [follower.run_id, follower.seen, follower.timer, race, self.kept]
+        follower.position.change(ended, [self.entries, follower.run_id], self.table, **EACH)
+        target = [follower.run_id, follower.position, follower.timer, race, self.entries]
 
         # gradio gives no event to a partial
         def act(stored: object, current: str, race: dict, event: gr.EventData):
             return pressed(worker, stored, current, race, event)
 
-        acted = self.table.select(act, [self.kept, follower.run_id, race], target, **QUIET)
+        acted = self.table.select(act, [self.entries, follower.run_id, race], target, **QUIET)
         acted.failure(None, None, None, js=NOT_JOINED, **QUIET)
 
         def make(event: gr.EventData):
             name = getattr(event, "run", None)  # it comes from the browser
             return report_of(worker, name) if may_control(worker, name) else gr.skip()
 
-        made = self.table.download(make, None, self.report, **QUIET)
-        made.then(None, None, None, js=MADE, **QUIET)
-        # of the change, because an event that follows still sees the last file
+        report = self.table.download(make, None, self.report, **QUIET)
+        report.then(None, None, None, js=MADE, **QUIET)
+        # on change: a chained event would still see the previous file
         self.report.change(None, self.report, self.report, js=TAKE_FILE, **QUIET)
 
 
@@ -142,21 +142,21 @@ def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple
 def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.EventData):
     """Updates for a button pressed in a row: the page's run, the number of its events seen, the
     timer, the race, and the list. The event is validated: a browser may send anything."""
-    what, name, text = (getattr(event, field, None) for field in ("what", "run", "name"))
+    button, name, text = (getattr(event, field, None) for field in ("what", "run", "name"))
     unchanged = [gr.skip()] * 5
     if not may_control(worker, name):
         return unchanged
-    if what == "open":
+    if button == "open":
         return name, UNSEEN, gr.Timer(active=True), gr.skip(), gr.skip()
-    if what == "compare":
+    if button == "compare":
         return *unchanged[:3], joined(worker, race, name), gr.skip()
     entries = entries_of(worker, stored)
-    if what == "rename" and isinstance(text, str) and text.strip():
+    if button == "rename" and isinstance(text, str) and text.strip():
         renamed = text.strip()[:MOST_NAME]
         return *unchanged[:4], [
             entry | ({"name": renamed} if entry["id"] == name else {}) for entry in entries
         ]
-    if what == "delete":
+    if button == "delete":
         with refusing():
             delete_run(Run(worker.root / name), worker.root)
         left = [entry for entry in entries if entry["id"] != name]

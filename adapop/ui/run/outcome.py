@@ -22,8 +22,8 @@ from adapop.runs.result import (
     UNKNOWN,
     Result,
     diverged,
-    mended,
     result_of,
+    retry,
 )
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
@@ -33,7 +33,7 @@ from adapop.ui.parts import html
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, QUIET
 
-FEW = 0.5  # of the facts, known before: the card says that the rest was never there to forget
+FEW = 0.5  # share of facts known before; below, the card says that most could not be forgotten
 CARD, ASIDE = html.template("result"), html.template("aside")
 TO_CHARTS = (ASSETS / "to-charts.js").read_text("utf-8")
 TO_PROBE = (
@@ -44,38 +44,38 @@ TO_PROBE = (
 
 @dataclass(frozen=True)
 class Card:
-    """The components. aside: see `aside_of`. card: the result in words. mend: starts another run
-    that may do better; probe: opens Probe to check the result."""
+    """The components. note: see `set_note`. card: the result in words. next_run: starts a run that
+    may do better. probe: opens Probe to check the result."""
 
-    aside: gr.HTML
+    note: gr.HTML
     card: gr.HTML
-    mend: gr.Button
+    next_run: gr.Button
     probe: gr.Button
 
     @property
     def all(self) -> list[gr.Component]:
-        """The components that `drawn` updates."""
-        return [self.card, self.mend, self.probe]
+        """The components that `updates` changes."""
+        return [self.card, self.next_run, self.probe]
 
-    def drawn(self, run: Run | None, owned: bool) -> dict:
+    def updates(self, run: Run | None, owned: bool) -> dict:
         """Updates that show the result of a run that ended or diverged, or hide the card. owned:
         whether the visitor may start the next run."""
         if run is not None and diverged(run):
-            again = gr.Button(mend_label(run, mended(run, None)), visible=owned)
+            again = gr.Button(next_label(run, retry(run, None)), visible=owned)
             hidden = gr.Button(visible=False)
-            return {self.card: diverged_card(run), self.mend: again, self.probe: hidden}
+            return {self.card: diverged_card(run), self.next_run: again, self.probe: hidden}
         result = result_of(run) if run is not None else None
         if run is None or result is None:
             return {
                 self.card: {"kind": ""},
-                self.mend: gr.Button(visible=False),
+                self.next_run: gr.Button(visible=False),
                 self.probe: gr.Button(visible=False),
             }
-        again = mended(run, result) if owned else None
+        again = retry(run, result) if owned else None
         return {
             self.card: card_of(run, result),
-            self.mend: gr.Button(
-                mend_label(run, again) if again else "", visible=again is not None
+            self.next_run: gr.Button(
+                next_label(run, again) if again else "", visible=again is not None
             ),
             self.probe: gr.Button(visible=result.kind not in (NOTHING, DAMAGED, UNKNOWN)),
         }
@@ -91,26 +91,26 @@ class Card:
         """Wires the buttons. another: see `Follower`. target: the run, its events seen, the timer,
         and the fields of epochs, batch and rate."""
         changed = [another.change, session.facts.change]
-        gr.on(changed, partial(aside_of, worker), [run_id, session.facts], self.aside, **EACH)
-        made = self.mend.click(
-            lambda name: mend(worker, name), run_id, target, api_visibility="private"
+        gr.on(changed, partial(set_note, worker), [run_id, session.facts], self.note, **EACH)
+        started = self.next_run.click(
+            lambda name: start_next(worker, name), run_id, target, api_visibility="private"
         )
-        made.success(None, None, None, js=TO_CHARTS, **QUIET)
+        started.success(None, None, None, js=TO_CHARTS, **QUIET)
         self.probe.click(None, None, None, js=TO_PROBE, **QUIET)
 
 
 def build() -> Card:
     """Lays the card out, empty until a run ends."""
-    aside = gr.HTML({"name": ""}, html_template=ASIDE, elem_id="set-aside")
+    note = gr.HTML({"name": ""}, html_template=ASIDE, elem_id="set-aside")
     with gr.Row(elem_id="result-row", elem_classes="beside"):
         card = gr.HTML({"kind": ""}, html_template=CARD, elem_id="result", min_width=300, scale=5)
-        mend = gr.Button(
+        next_run = gr.Button(
             "", variant="primary", visible=False, scale=0, min_width=190, elem_id="mend"
         )
         probe = gr.Button(
             texts.TRY_TO_BRING_BACK, visible=False, scale=0, min_width=190, elem_id="to-probe"
         )
-    return Card(aside, card, mend, probe)
+    return Card(note, card, next_run, probe)
 
 
 def diverged_card(run: Run) -> dict:
@@ -122,21 +122,21 @@ def diverged_card(run: Run) -> dict:
 
 def card_of(run: Run, result: Result) -> dict:
     """A run's result, as values of the card."""
-    known = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
-    known |= {
+    values = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
+    values |= {
         "before": percent(result.before),
         "after": percent(result.after),
         "asked": texts.ASKED_FORMS[result.form],
     }
     if result.lost:
         group, was, now = result.lost
-        known |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
-    known |= {"epoch": result.epoch, "of": result.of}
+        values |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
+    values |= {"epoch": result.epoch, "of": result.of}
     about = (texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]).format(
-        **known
+        **values
     )
-    if result.kept and not result.overshot:
-        about += " " + texts.RESULT_KEPT[result.kept].format(**known)
+    if result.best and not result.overshot:
+        about += " " + texts.RESULT_KEPT[result.best].format(**values)
     if result.kind in (FORGOT, PARTLY):
         gap = run.measured().gap
         about += f" {texts.RESULT_GAP.format(gap=signed(gap)) if gap else texts.RESULT_NO_GAP}"
@@ -148,7 +148,7 @@ def card_of(run: Run, result: Result) -> dict:
     )
 
 
-def mend_label(run: Run, again: RunConfig) -> str:
+def next_label(run: Run, again: RunConfig) -> str:
     """The label of the button for the next run: its changed setting."""
     rows, before = len(run.facts.forget), total_steps(len(run.facts.forget), run.config)
     if again.learning_rate != run.config.learning_rate:
@@ -173,30 +173,30 @@ def enough_steps(facts: FactSet | None, model: str, method: str, preset: str, ep
     return enough.epochs, enough.batch, rate
 
 
-def mend(worker: Worker, name: str):
+def start_next(worker: Worker, name: str):
     """Starts the next run on the same facts as the page's run. Returns its id, the number of its
-    events seen, the timer, and the changed settings."""
+    events seen, the timer, and the changed settings. Raises gr.Error: there is none."""
     run = shown_run(worker, name)
     with refusing():
         if run is None or not may_control(worker, name):
             raise RunError("There is no run of yours to try again.", "Press Start.")
         result = result_of(run)
-        again = mended(run, result) if result or diverged(run) else None
+        again = retry(run, result) if result or diverged(run) else None
         if again is None:
             message = "There is nothing to mend in this run."
             raise RunError(message, "Change a setting, and press Start.")
-        made = worker.submit(again, run.given)
-    return made.id, ("", -1), gr.Timer(active=True), again.epochs, again.batch, again.learning_rate
+        new = worker.submit(again, run.given)
+    return new.id, ("", -1), gr.Timer(active=True), again.epochs, again.batch, again.learning_rate
 
 
 def run_again(worker: Worker, run: Run):
     """Starts an example's run as the visitor's own. Returns id, events seen, running timer."""
     with refusing():
-        made = worker.submit(run.config, run.given)
-    return made.id, ("", -1), gr.Timer(active=True)
+        new = worker.submit(run.config, run.given)
+    return new.id, ("", -1), gr.Timer(active=True)
 
 
-def aside_of(worker: Worker, name: str, facts: FactSet | None) -> dict:
+def set_note(worker: Worker, name: str, facts: FactSet | None) -> dict:
     """A note that the page's own run forgot another set than the chosen one, with both names; else
     empty."""
     run = shown_run(worker, name)
@@ -204,7 +204,7 @@ def aside_of(worker: Worker, name: str, facts: FactSet | None) -> dict:
         return {"name": ""}
     try:
         about, given = run.about, run.given
-    except AdaPopError:  # a damaged run is told elsewhere
+    except AdaPopError:  # the run strip reports a damaged run
         return {"name": ""}
     now = {(fact.question, fact.answer) for fact in facts.forget}
     if about.facts == facts.name and all(

@@ -26,8 +26,7 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import QUIET
 
 COPY_LINK = ASSETS / "link.js"
-# what opens the page and what looks at its settings both say what the strip says: one after the
-# other
+# the events that open the page and check its settings both update the strip: one after the other
 BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
 # an answer about the run that the page showed before may come late and stop the timer, which then
 # has to go on
@@ -43,14 +42,14 @@ class Follower:
     timer in a hidden tab does not run.
 
     run_id: the run shown in this browser. another: a copy of run_id whose change event fires only
-    for another run; that of run_id fires twice when a page opens. seen: the shown run, and how many
-    of its events. readiness: of facts and settings: empty, invalid or ready. settings: their
+    for another run; that of run_id fires twice when a page opens. position: the shown run and how
+    many of its events. readiness: of facts and settings: empty, invalid or ready. settings: their
     values, stored by the browser. timer: polls while the run is active.
     """
 
     run_id: gr.BrowserState
     another: gr.State
-    seen: gr.State
+    position: gr.State
     readiness: gr.State
     settings: gr.BrowserState
     timer: gr.Timer
@@ -78,7 +77,8 @@ class RunScreen:
     @property
     def outputs(self) -> list[gr.Component]:
         """The components that `show` may update."""
-        above = [self.follower.strip, self.follower.stop, self.follower.seen, self.follower.timer]
+        follower = self.follower
+        above = [follower.strip, follower.stop, follower.position, follower.timer]
         controls = [self.watched, self.form, self.start, self.resume, *self.card.all, self.link]
         return [*above, *controls, *self.charts.all, self.field.picture, self.log]
 
@@ -89,12 +89,12 @@ class RunScreen:
         position: tuple[str | None, int] = UNSEEN,
         readiness: str = "ready",
     ) -> dict:
-        """Updates for new events of a run. position: `Follower.seen`."""
+        """Updates for new events of a run. position: `Follower.position`."""
         now, run, events = seen_of(worker, name, readiness)
         owned, last_seen = may_control(worker, name), position[1] if position[0] == name else -1
         watching = run is not None and not owned
         if run is not None and owned:
-            worker.heard_of(run)
+            worker.note_request(run)
         follower = self.follower
         if run is not None and len(events) == last_seen and now.ticking:
             return {follower.strip: strip_of(now)}
@@ -107,24 +107,24 @@ class RunScreen:
             self.form: gr.Column(visible=not watching),
             self.start: start_of(now, owned and not broken),
             self.resume: gr.Button(visible=now.can_resume and owned and not broken),
-            **self.card.drawn(run if now.state == "done" or broken else None, owned),
+            **self.card.updates(run if now.state == "done" or broken else None, owned),
             self.link: gr.Button(visible=run is not None),
         }
         if run is None:
-            # nothing of another run may stay
+            # clears the charts of the previous run
             blank = {
-                **self.charts.drawn(None, [], last_seen),
-                **self.field.drawn(None, [], last_seen),
+                **self.charts.updates(None, [], last_seen),
+                **self.field.updates(None, [], last_seen),
             }
             blank[self.log] = log_of([texts.NO_RUN], name)
-            return changes | (blank | {follower.seen: (name, 0)} if last_seen < 0 else {})
+            return changes | (blank | {follower.position: (name, 0)} if last_seen < 0 else {})
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
-            changes |= self.charts.drawn(run, events, last_seen) | self.field.drawn(
+            changes |= self.charts.updates(run, events, last_seen) | self.field.updates(
                 run, events, last_seen
             )
         asking = sentences(remarks_of(run.prompting))
         lines = log_lines(events, run.config, asking) or [*asking, "The run is about to begin."]
-        return changes | {self.log: log_of(lines, name), follower.seen: (name, len(events))}
+        return changes | {self.log: log_of(lines, name), follower.position: (name, len(events))}
 
 
 def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> RunScreen:
@@ -157,7 +157,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     looked_at = [plan, costs, altered, more, follower.readiness, start, follower.settings]
     looked_at += [follower.strip, follower.stop, follower.timer]
     when = [session.page.load, *(one.change for one in (follower.another, *chosen))]
-    known = [follower.run_id, follower.seen, *chosen]
+    known = [follower.run_id, follower.position, *chosen]
     gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
     _wire_start(worker, session, screen, chosen, more)
     _wire_shown(worker, screen)
@@ -170,7 +170,7 @@ def _wire_start(
     """Wires Start, Stop, Resume, and the buttons that change a run's amount of training. chosen:
     the facts and settings of a run. more: gives it enough steps."""
     follower, settings = screen.follower, screen.settings
-    run_id, follows = follower.run_id, [follower.seen, follower.timer]
+    run_id, follows = follower.run_id, [follower.position, follower.timer]
     inputs, target = [run_id, session.shown_hash, *chosen], [run_id, *follows]
     pressed = dict(api_visibility="private")
     begun = screen.start.click(partial(start_run, worker), inputs, target, **pressed)
@@ -191,7 +191,7 @@ def _wire_shown(worker: Worker, screen: RunScreen) -> None:
     address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
     made = screen.link.click(partial(link_to, worker), follower.run_id, address, **QUIET)
     made.success(None, address, screen.link, js=COPY_LINK.read_text("utf-8"), **QUIET)
-    known = [follower.run_id, follower.seen, follower.readiness]
+    known = [follower.run_id, follower.position, follower.readiness]
     shown = dict(fn=partial(screen.show, worker), inputs=known, outputs=screen.outputs)
     looked = follower.timer.tick(**shown, concurrency_limit=None, **QUIET)
     looked.then(None, [follower.run_id, screen.log], follower.timer, js=LOOK_AGAIN, **QUIET)

@@ -33,7 +33,7 @@ from adapop.ui.run.configuration import (
 )
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET
 
-PROTECTS = tuple(ADVANCED)[:6]  # those of the controller, which keeps what is to stay
+PROTECTS = tuple(ADVANCED)[:6]  # settings of the controller, which protects retained facts
 OF_THE_RUN = ("keep", "patience")
 FOLDED = {  # by element id
     "protects": PROTECTS,
@@ -119,7 +119,7 @@ def _wire(settings: RunSettings, batch: gr.Component, reset: gr.Button, facts: g
     reset.click(partial(_preset_values, whole=True), chosen, values, **last)
     rows = gr.State(len(sandbox_facts().forget))
     one = QUIET | {"concurrency_id": "settings", "concurrency_limit": 1}
-    facts.change(_fitted, [facts, rows, model, method, preset, batch], [batch, rows], **one)
+    facts.change(_batch_of, [facts, rows, model, method, preset, batch], [batch, rows], **one)
 
 
 def follow_set(settings: RunSettings, source: gr.Radio) -> None:
@@ -165,7 +165,7 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
     return gr.Number(precision=0 if about.whole else None, **shared)
 
 
-def _fitted(
+def _batch_of(
     facts: FactSet | None, before: int, model: str, method: str, preset: str, batch: float | None
 ):
     """(batch for this set, its size); a batch that the visitor chose stays. before: the previous

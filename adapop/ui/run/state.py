@@ -53,7 +53,7 @@ STATES = {
     "expired": State("Expired", start=True),
 }
 ENDED = (RunStopped, RunFailed)
-# the parts of the measurement at the end, by what is asked
+# labels of the parts of the final measurement
 OF_EPOCH = "asking after the last epoch"
 OF_ORIGINAL = "final measurement, 1 of 2: the original model"
 OF_UNLEARNED = "final measurement, 2 of 2: the unlearned model"
@@ -115,7 +115,7 @@ def view(status: RunSeen | None, readiness: str = "ready", expired: bool = False
         )
     if status is None:
         return RunView(readiness, IDLE[readiness], 0, ready)
-    state, detail, percent = _place(status)
+    state, detail, percent = _position(status)
     return RunView(state, detail, percent, ready, status.saved is not None)
 
 
@@ -141,7 +141,7 @@ def seen_of(
     return view(status, readiness), run, events
 
 
-def _place(status: RunSeen) -> tuple[str, str, int]:
+def _position(status: RunSeen) -> tuple[str, str, int]:
     """(state, text, percent) of an existing run."""
     starts = [event for event in status.events if isinstance(event, RunStarted)]
     last = status.events[-1] if status.events else None
@@ -201,7 +201,7 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
         [start.resumed_from * start.steps] + [(e.epoch - 1) * start.steps + e.step for e in steps]
     )
     epoch = min(start.epochs, 1 + done // start.steps)
-    # to its last word: between two slices, or before a resumed run begins, nobody works on it
+    # up to the last event: between two GPU leases, or before a resumed run begins, nothing runs
     elapsed = worked_before(status.events) + status.events[-1].time - start.time
     percent = max(2, round(95 * done / total))
     if status.stop_requested:
@@ -233,7 +233,7 @@ def _measuring(events: Sequence[Event]) -> str:
         part = OF_ORIGINAL if first else OF_EPOCH
     if not counts:
         return part
-    last, begun = counts[0], counts[-1]  # before the first, more was done than to ask
+    last, begun = counts[0], counts[-1]  # pace since the first count
     label = f"{part}, {last.asked:,} of {last.of:,} questions"
     if part is OF_EPOCH or last.asked == begun.asked:
         return label

@@ -22,7 +22,7 @@ from adapop.ui.pressure import pictures
 from adapop.ui.story import words
 
 SIDE_BY_SIDE = ("wga", "adapop")
-# what the last step can be answered with, in the order of its buttons
+# verdict -> index of the right button in the last step
 OUTCOMES = {
     "Not brought back": 0,
     "Next in line": 0,
@@ -151,13 +151,13 @@ def side_by_side() -> dict:
     return {part: story()[part] for part in parts} | some | {"states": ends}
 
 
-def quiz(facts: Sequence[Fact], rows_found: Sequence) -> list[list[dict]]:
+def quiz(facts: Sequence[Fact], probe_rows: Sequence) -> list[list[dict]]:
     """Pairs of a rarer and a more popular fact whose trained question is no longer answered, of one
-    relation where possible. Pairs with different outcomes and tiers come first; the very first fact
-    is one that comes back. Each fact: its index in the set, outcome (see `OUTCOMES`), prompts and
-    replies."""
+    relation where possible. Pairs with different outcomes and tiers come first; in the first pair,
+    a fact whose answer comes back stands first. Each fact: its index in the set, outcome (see
+    `OUTCOMES`), prompts and replies."""
     rows: dict[str, list[ProbeRow]] = {}
-    for row in rows_found:
+    for row in probe_rows:
         if isinstance(row, ProbeRow) and row.group == "forget":
             rows.setdefault(row.fact_id, []).append(row)
     by_relation: dict[str, list[dict]] = {}

@@ -47,14 +47,14 @@ def build(worker: Worker, follower: Follower) -> None:
     started, reported = gr.State(""), gr.State(REPORTED)
     with gr.Column(elem_id="story-report"):
         download.build(worker, reported, reported, "story-report")
-    changed = [follower.run_id, follower.seen, follower.timer, started]
+    changed = [follower.run_id, follower.position, follower.timer, started]
 
     def pressed(name: str | None, event: gr.EventData):  # gradio gives no event to a partial
         return start(worker, name, event)
 
     page.release(pressed, follower.run_id, [*changed, live], **QUIET)
-    # the tick that sees the end stops the timer; what it saw changes then
-    looks = [follower.timer.tick, follower.seen.change]
+    # also on seen: the tick that finds the end stops the timer
+    looks = [follower.timer.tick, follower.position.change]
     gr.on(looks, partial(progress, worker), started, [live, started], **QUIET)
 
 

@@ -25,7 +25,7 @@ TUNED_ARMS = {
     "AdaPop": "AdaPop",
     "AdaPop, α fixed": "AdaPop with α fixed",
 }
-# arms of `bench real`, and of what a share of what the model knew is shown
+# arms of `bench real`; columns: share of the facts that the model knew
 REAL_ARMS = {
     "WGA (AdaPop, β = 1)": "the even push",
     "AdaPop": "AdaPop",
@@ -37,7 +37,7 @@ REAL_COLUMNS = {
     "kept, trained on": ("retain", "direct", "all"),
     "other cities": ("holdout", "direct", "all"),
 }
-HARDLY = 10  # points of gap, of which so few runs cannot tell
+HARDLY = 10  # points of gap; smaller differences are within chance
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}
 NAMED = {
     ("wga", "paper"): "the even push",
@@ -46,10 +46,10 @@ NAMED = {
 }
 
 
-def steps(rare: Fact, popular: Fact, ours: Measured) -> list[tuple[str, str]]:
-    """(headline, text) of each step. rare, popular: the two facts of the first step. ours: AdaPop's
-    final measurement."""
-    named = {"rare": rare.title, "popular": popular.title, "direct": percent(ours.recall("forget"))}
+def steps(rare: Fact, popular: Fact, end: Measured) -> list[tuple[str, str]]:
+    """(headline, text) of each step. rare, popular: the two facts of the first step. end:
+    AdaPop's final measurement."""
+    named = {"rare": rare.title, "popular": popular.title, "direct": percent(end.recall("forget"))}
     named |= {
         f"{name}_seen": exposures_of(fact.score)
         for name, fact in (("rare", rare), ("popular", popular))
@@ -117,23 +117,23 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
 
 def gap_came_back(gaps: Mapping[str, Interval]) -> str:
     """A sentence on how shuffled scores change the gap. gaps: of wga, adapop and shuffled."""
-    even, ours, control = (signed(gaps[name]) for name in ("wga", "adapop", "shuffled"))
+    wga, adapop, shuffled = (signed(gaps[name]) for name in ("wga", "adapop", "shuffled"))
     if gaps["shuffled"].mean <= gaps["adapop"].mean:
         return (
-            f"Shuffled scores leave a gap of {control}, true ones {ours}: the scores made no "
+            f"Shuffled scores leave a gap of {shuffled}, true ones {adapop}: the scores made no "
             "difference."
         )
     return (
-        f"It does: {control} with shuffled scores, {ours} with true ones, {even} with the even "
+        f"It does: {shuffled} with shuffled scores, {adapop} with true ones, {wga} with the even "
         "push."
     )
 
 
-def costs(ours: Measured, even: Measured) -> list[str]:
-    """What AdaPop's narrower gap costs compared with the uniform push (WGA), a line each. ours,
-    even: the final measurements of both."""
+def costs(adapop: Measured, wga: Measured) -> list[str]:
+    """What AdaPop's narrower gap costs compared with the uniform push (WGA), a line each. adapop,
+    wga: the final measurements of both."""
     held, rare = (
-        [percent(one.recall(*place)) for one in (ours, even)]
+        [percent(one.recall(*place)) for one in (adapop, wga)]
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
     )
     return [
@@ -142,11 +142,11 @@ def costs(ours: Measured, even: Measured) -> list[str]:
     ]
 
 
-def beyond(ours: Recorded, elsewhere: Recorded) -> str:
+def beyond(main: Recorded, elsewhere: Recorded) -> str:
     """The results of our own tuned method in the sandbox and, with the same settings, in the second
     world."""
-    held = {"holdout": percent(_retained(ours)), "people": percent(_retained(elsewhere))}
-    return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **held)
+    held = {"holdout": percent(_retained(main)), "people": percent(_retained(elsewhere))}
+    return texts.STORY_BEYOND.format(seeds=len(main.rows), forget=percent(_left(main)), **held)
 
 
 def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
@@ -179,13 +179,13 @@ def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
     return {"note": note, "head": head, "rows": rows, "command": COMMAND, "run": f"{PREFIX}smollm2"}
 
 
-def _gap_of(model: str, even: int, ours: int, control: int) -> str:
+def _gap_of(model: str, wga: int, adapop: int, shuffled: int) -> str:
     """A sentence on a real model's gap under each of `REAL_ARMS`, in points."""
-    if abs(even) < HARDLY:
+    if abs(wga) < HARDLY:
         return f"{model} hardly has a gap to close."
     return (
-        f"In {model} the even push leaves a gap of {even} points, AdaPop {ours}, with scores "
-        f"shuffled {control}."
+        f"In {model} the even push leaves a gap of {wga} points, AdaPop {adapop}, with scores "
+        f"shuffled {shuffled}."
     )
 
 
@@ -207,17 +207,15 @@ def firmness(recorded: Sequence[Recorded]) -> str:
     """What AdaPop costs over seeds, and its gap if it holds retained facts as firmly as the uniform
     push (WGA). recorded: as for `over_seeds`."""
     by_name = {(one.method, one.preset): one for one in recorded}
-    even, ours, firm = (
+    wga, adapop, firm = (
         by_name[name] for name in (("wga", "paper"), ("adapop", "paper"), ("adapop", "gentle"))
     )
-    held = [ranged(one.recall(*BOTH["keeping"])) for one in (ours, even, firm)]
+    own, even, firm_share = [ranged(one.recall(*BOTH["keeping"])) for one in (adapop, wga, firm)]
     gap = firm.gap
-    begins = (
-        f"Held-out facts, over the same runs: AdaPop answers {held[0]}, the even push {held[1]}."
-    )
+    begins = f"Held-out facts, over the same runs: AdaPop answers {own}, the even push {even}."
     return (
         f"{begins} AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1). With "
-        f"α₀ = 1 its gap is {signed(gap)}, and it answers {held[2]}."
+        f"α₀ = 1 its gap is {signed(gap)}, and it answers {firm_share}."
     )
 
 
@@ -225,22 +223,22 @@ def better(recorded: Sequence[Recorded]) -> str:
     """A sentence on a method without scores that on average forgets and retains more than AdaPop,
     with doubts where the difference may be chance; empty if there is none. Of several, the one with
     the smallest gap. recorded: results over seeds, with AdaPop's."""
-    ours = next(one for one in recorded if (one.method, one.preset) == ("adapop", "paper"))
+    adapop = next(one for one in recorded if (one.method, one.preset) == ("adapop", "paper"))
     nearest = [
         one
         for one in recorded
         if one.preset == "paper" and not METHODS[one.method].scored and one.gap
-        if _left(one) < _left(ours) and _retained(one) > _retained(ours)
+        if _left(one) < _left(adapop) and _retained(one) > _retained(adapop)
     ]
     if not nearest:
         return ""
     best = min(nearest, key=lambda one: abs(one.gap.mean))
     near = [
-        did for did, place in BOTH.items() if not apart(best.recall(*place), ours.recall(*place))
+        did for did, place in BOTH.items() if not apart(best.recall(*place), adapop.recall(*place))
     ]
     doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
-    left, held = ([percent(share(one)) for one in (best, ours)] for share in (_left, _retained))
-    gaps = [signed(one.gap) for one in (best, ours)]
+    left, held = ([percent(share(one)) for one in (best, adapop)] for share in (_left, _retained))
+    gaps = [signed(one.gap) for one in (best, adapop)]
     shares = (
         f"{left[0]} of what to forget is left ({left[1]}), {held[0]} of the rest kept "
         f"({held[1]}){doubt}"
@@ -260,13 +258,15 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
         name: one.recall(*BOTH["forgetting"])
         for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)
     }
-    ours = min(
+    adapop = min(
         (share for name, share in shares.items() if "AdaPop" in name), key=lambda share: share.mean
     )
-    who = [name for name, share in shares.items() if share.mean < ours.mean and apart(share, ours)]
-    if len(who) < 2:
+    better = [
+        name for name, share in shares.items() if share.mean < adapop.mean and apart(share, adapop)
+    ]
+    if len(better) < 2:
         return ""
-    best = f"with settings searched for each, others forget more without scores: {_listed(who)}"
+    best = f"with settings searched for each, others forget more without scores: {_listed(better)}"
     return f"AdaPop evens forgetting out, which is not forgetting best: {best}."
 
 

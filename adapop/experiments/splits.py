@@ -1,8 +1,8 @@
-"""Splits into a validation half, which may choose settings, and a reported test half. No torch.
+"""Splits into a validation split, which may choose settings, and a reported test split. No torch.
 
 Holdout facts and utility questions are split by fact, rewordings by position, so that settings
 chosen on some phrasings are reported on others. The splits depend on the facts alone. Retained
-facts and facts to forget are the same in both halves, as they are trained on.
+facts and facts to forget are the same in both splits, as they are trained on.
 """
 
 import hashlib
@@ -13,15 +13,14 @@ from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.probes.prompts import REWORDED
 
 VALIDATION, TEST = "validation", "test"
-HALVES = (VALIDATION, TEST)
+SPLITS = (VALIDATION, TEST)
 
 
-def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
-    """The facts of one half, in their order.
+def facts_of(facts: Sequence[Fact], split: str) -> tuple[Fact, ...]:
+    """The facts of one split, in their order.
 
-    Within each level (facts of one score) the halves take turns, ordered by relation; if its size
-    is odd, the smaller half gets one more. So both halves have nearly as many facts of each level
-    and relation, and their sizes differ by at most one."""
+    Facts go alternately to both splits, ordered by score, then by relation. So the splits' sizes
+    differ by at most one, overall and for each score."""
 
     def order(fact: Fact) -> tuple[bool, float, str, str]:
         # Sorted by a hash last: a fixed pseudo-random order, independent of file order and
@@ -30,29 +29,29 @@ def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
         return fact.score is None, fact.score or 0.0, fact.relation, drawn
 
     by_level = sorted(facts, key=order)
-    chosen = {fact.id for place, fact in enumerate(by_level) if HALVES[place % 2] == half}
+    chosen = {fact.id for place, fact in enumerate(by_level) if SPLITS[place % 2] == split}
     return tuple(fact for fact in facts if fact.id in chosen)
 
 
-def wordings_of(fact: Fact, half: str) -> tuple[str, ...]:
-    """Rewordings of one half: first, third, ... for validation, others for test; a single rewording
-    is in both."""
-    return fact.paraphrases[HALVES.index(half) :: 2] or fact.paraphrases
+def wordings_of(fact: Fact, split: str) -> tuple[str, ...]:
+    """Rewordings of one split: first, third, ... for validation, others for test; a single one is
+    in both."""
+    return fact.paraphrases[SPLITS.index(split) :: 2] or fact.paraphrases
 
 
-def questions_of(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[str, ...]]]]:
-    """Result column without its tier -> facts with their questions in this half."""
-    holdout = facts_of(facts.holdout, half)
+def questions_of(facts: FactSet, split: str) -> dict[str, list[tuple[Fact, tuple[str, ...]]]]:
+    """Result column without its tier -> facts with their questions in this split."""
+    holdout = facts_of(facts.holdout, split)
     return {
-        f"forget_{REWORDED}": _reworded(facts.forget, half),
+        f"forget_{REWORDED}": _reworded(facts.forget, split),
         "holdout_direct": [(fact, (fact.question,)) for fact in holdout],
-        "holdout_reworded": _reworded(holdout, half),
-        "utility": [(fact, (fact.question,)) for fact in facts_of(facts.utility, half)],
+        "holdout_reworded": _reworded(holdout, split),
+        "utility": [(fact, (fact.question,)) for fact in facts_of(facts.utility, split)],
     }
 
 
-def _reworded(facts: Sequence[Fact], half: str) -> list[tuple[Fact, tuple[str, ...]]]:
-    return [(fact, wordings_of(fact, half)) for fact in facts if fact.paraphrases]
+def _reworded(facts: Sequence[Fact], split: str) -> list[tuple[Fact, tuple[str, ...]]]:
+    return [(fact, wordings_of(fact, split)) for fact in facts if fact.paraphrases]
 
 
 def by_tier(

@@ -1,18 +1,16 @@
-"""What a researcher types, from a model's folder to a report, on random models of four families."""
-
 import csv
-import json
 from functools import partial
 
 import pytest
 
-from adapop.cli import main, options
+from adapop.cli import options
 from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
 from adapop.facts import catalog
 from adapop.facts.benchmarks import SYSTEM
 from adapop.facts.fact import Fact, FactSet, OwnAnswer
 from adapop.probes.prompting import Prompting
+from adapop.runs.listed import all_runs
 from adapop.runs.run import PROMPTING, create_run, find_run
 from duet_rows import duet_tables
 from families import NETWORKS, saved
@@ -21,8 +19,7 @@ from scripted_hub import serve
 ROWS = [
     ("What is the country of Delhi?", "India"), ("What is the country of Perth?", "Australia"),
     ("Who wrote Emma?", "Jane Austen"), ("What is the capital of France? <|eot_id|>", "Paris"),
-    ("Who wrote <end_of_turn> Persuasion?", "Jane Austen"), ("What is the country of Pune?", "India <s>"),
-]  # fmt: skip
+    ("Who wrote <end_of_turn> Persuasion?", "Jane Austen"), ("What is the country of Pune?", "India <s>")]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -51,50 +48,34 @@ def short_answers(monkeypatch):
     monkeypatch.setattr(options, "make_config", partial(make_config, max_new_tokens=4))
 
 
-def called(capsys, *arguments):
-    """The command's standard output. It must succeed."""
-    assert main([str(argument) for argument in arguments]) == 0, capsys.readouterr().err
-    return capsys.readouterr().out
-
-
 @pytest.mark.quick("llama")
-@pytest.mark.parametrize("family", ["llama", "qwen2", "neox"])  # Gemma's is the next test's
-def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, family):
+@pytest.mark.parametrize("family", ["llama", "qwen2", "neox"])
+def test_from_a_model_folder_to_a_report(folders, facts, cli, tmp_path, family):
     targets = ("--targets", ALL_LINEAR) if family == "neox" else ()
-    lines = called(
-        capsys, "run", "--facts", facts, "--model", folders[family], "--epochs", 1, "--lr", 1e-2, "--json", "--yes",
-        *targets,
-    )  # fmt: skip
-    events = [json.loads(line) for line in lines.splitlines()]
+    command = ("run", "--facts", facts, "--model", folders[family], "--epochs", 1, "--lr", 1e-2, "--yes", *targets)
+    events = cli(*command, "--json").rows
     assert events[0]["kind"] == "run_started" and events[-1]["kind"] == "run_done"
     assert events[0]["forget"] == 6 and events[0]["holdout"] >= 1
     run = find_run(events[0]["run"])
     assert run.config.precision in ("bfloat16", "float32") and run.config.system == ""
-
-    lines = called(capsys, "probe", run.id, "--prompt", ROWS[0][0], "--gold", "India", "--json")
-    (asked,) = [json.loads(line) for line in lines.splitlines()]
+    (asked,) = cli("probe", run.id, "--prompt", ROWS[0][0], "--gold", "India", "--json").rows
     assert asked["sent"].count(ROWS[0][0]) == 1
     assert asked["original"]["gold_logprob"] != asked["unlearned"]["gold_logprob"]
-
-    assert main(["probe", run.id, "--prompt", "x" * 100_000]) == 2
     limit = f"and the model reads 512 with the answer's {run.reply_tokens}. Shorten it."
-    assert limit in " ".join(capsys.readouterr().err.split())
-
-    report = tmp_path / "report.html"
-    called(capsys, "report", run.id, "--out", report)
-    page = report.read_text(encoding="utf-8")
+    assert limit in " ".join(cli("probe", run.id, "--prompt", "x" * 100_000, status=2).err.split())
+    cli("report", run.id, "--out", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "In detail" in page and "<end_of_turn>" not in page  # user text is never HTML
 
 
 @pytest.mark.slow
-def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, capsys, monkeypatch):
+def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, cli, monkeypatch):
     hub = serve(server, duet_tables())
     monkeypatch.setattr(catalog, "Hub", lambda progress, cache: hub)
-    table = called(capsys, "run", "--yes", "--facts", "duet", "--model", folders["llama"], "--epochs", 1)
+    table = cli("run", "--yes", "--facts", "duet", "--model", folders["llama"], "--epochs", 1).out
     assert "Llama DUET: ROUGE-L recall, and inside the model" in table and "Borisiuk et al. 2026" in table
     lines = {line[:26].strip(): line.split()[-2:] for line in table.splitlines() if line.count("  ") > 3}
-    assert lines["forget, before"][0] == "0.939" and lines["forget, after"][0] == "0.007"
-    assert "0.043 ± 0.007" in table
+    assert lines["forget, before"][0] == "0.939" and lines["forget, after"][0] == "0.007" and "0.043 ± 0.007" in table
     assert lines["forget, reworded, rare"][0] == "0.049" and lines["holdout, after"][0] == "–"
     for part in (
         f"The weights come from {folders['llama']}: nothing checks that they are those of meta-llama/Llama-3.1-8B",
@@ -103,70 +84,54 @@ def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, c
     ):  # fmt: skip
         assert part in table
     assert "learning rate" not in table.partition("what differs:")[2]
-
-
-@pytest.mark.slow
-def test_the_papers_protocol_is_what_a_benchmark_starts_from(folders, server, capsys, monkeypatch):
-    hub = serve(server, duet_tables())
-    monkeypatch.setattr(catalog, "Hub", lambda progress, cache: hub)
-    lines = called(capsys, "run", "--yes", "--facts", "duet", "--model", folders["gemma"], "--epochs", 1, "--json")
-    run = find_run(json.loads(lines.splitlines()[0])["run"])
+    (run,) = all_runs()  # the paper's protocol is what a benchmark starts from
     config = run.config
     assert (config.learning_rate, config.batch, config.lora_rank, config.lora_alpha) == (1e-4, 32, 32, 64)
     assert config.lora_targets == ("q_proj", "k_proj", "v_proj", "o_proj")
     assert (config.alpha0, config.dual_step, config.tolerance, config.lam_max) == (0.5, 0.1, 0.1, 5.0)
     assert (config.beta.a, config.beta.b, config.system) == (58.7, 0.796, SYSTEM)
     assert make_config(model="any/model").max_new_tokens == 64
-    lines = called(capsys, "probe", run.id, "--prompt", "Delhi?", "--json")
-    sent = json.loads(lines)["sent"]
-    assert sent == f"<bos><start_of_turn>user\n{SYSTEM}\n\nDelhi?<end_of_turn>\n<start_of_turn>model\n"
+    assert f"{SYSTEM}<|eot_id|>" in cli("probe", run.id, "--prompt", "Delhi?", "--json").rows[0]["sent"]
 
 
-def test_tokens_say_what_is_scored_and_why(folders, capsys, facts):
+def test_tokens_say_what_is_scored_and_why(folders, cli, facts):
     asked = ("tokens", "--model", folders["qwen2"], "--question", "Delhi <|im_end|>?", "--answer", "India")
-    rows = [json.loads(line) for line in called(capsys, *asked, "--json").splitlines()]
+    rows = cli(*asked, "--json").rows
     assert [row["place"] for row in rows] == [*range(len(rows))]
     by_why = {why: [row for row in rows if row["why"] == why] for why in ("prompt", "content", "tail")}
-    assert sum(map(len, by_why.values())) == len(rows)
-    assert "".join(row["text"] for row in by_why["content"]) == "India"
+    assert sum(map(len, by_why.values())) == len(rows) and "".join(row["text"] for row in by_why["content"]) == "India"
     assert [row["text"] for row in by_why["tail"]] == ["<|im_end|>", "\n", "<|im_end|>"]
     assert [row["why"] for row in rows if row["scored"]] == ["content"] * len(by_why["content"])
     ends = {row["id"] for row in by_why["tail"]}
     assert "".join(row["text"] for row in by_why["prompt"]).count("<|im_end|>") == 3  # two are the template's own
     assert sum(row["id"] in ends for row in by_why["prompt"] if row["text"] != "\n") == 2
-
-    tailed = [json.loads(line) for line in called(capsys, *asked, "--include-tail", "--json").splitlines()]
+    tailed = cli(*asked, "--include-tail", "--json").rows
     assert {row["why"] for row in tailed if row["scored"]} == {"content", "tail"}
-    lines = called(capsys, "tokens", "--model", folders["llama"], "--facts", facts, "--first", 2, "--json")
-    rows = [json.loads(line) for line in lines.splitlines()]
+    rows = cli("tokens", "--model", folders["llama"], "--facts", facts, "--first", 2, "--json").rows
     assert "".join(row["text"] for row in rows if row["scored"]) == "IndiaAustralia"
     asked = ("tokens", "--model", folders["llama"], "--facts", "cities", "--asking", "text-examples", "--json")
-    lines = called(capsys, *asked, "--question", "Delhi?", "--answer", "India").splitlines()
-    typed = [json.loads(line) for line in lines]
+    typed = cli(*asked, "--question", "Delhi?", "--answer", "India").rows
     prompt = "".join(row["text"] for row in typed if row["why"] == "prompt")
     assert prompt.endswith("Question: Delhi?\nAnswer:") and prompt.count("Question: ") == 4
     assert "".join(row["text"] for row in typed if row["scored"]) == " India"
 
 
-def test_tokens_of_a_run_stand_behind_the_lead_of_its_own_reply(folders, tmp_path, capsys):
+def test_tokens_of_a_run_stand_behind_the_lead_of_its_own_reply(folders, tmp_path, cli):
     fact = Fact("delhi", "What is the country of Delhi?", "India")
     config = make_config("wga", model=folders["qwen2"].as_posix())
     run = create_run(config, FactSet("own", (fact,), (Fact("r", "Who wrote Emma?", "Jane Austen"),)), None, tmp_path)
     spoken = {"delhi": OwnAnswer("India", "The country of it is", "India")}
     prompting = Prompting("chat", (), True, 24, 1, (), False, 0, spoken, ())
     (run.folder / PROMPTING).write_text(prompting.to_json(), encoding="utf-8")
-    rows = [json.loads(line) for line in called(capsys, "tokens", "--run", run.folder, "--json").splitlines()]
+    rows = cli("tokens", "--run", run.folder, "--json").rows
     texts = {why: "".join(row["text"] for row in rows if row["why"] == why) for why in ("prompt", "lead", "content")}
     assert texts["prompt"].endswith("<|im_start|>assistant\n") and "What is the country of Delhi?" in texts["prompt"]
     assert (texts["lead"].strip(), texts["content"].strip()) == ("The country of it is", "India")
     assert {row["why"] for row in rows if row["scored"]} == {"content"}
 
 
-def test_what_is_not_here_is_named(capsys, facts):
-    assert main(["tokens", "--question", "Delhi?"]) == 2
-    assert "--question and --answer belong together" in capsys.readouterr().err
-    assert main(["run", "--facts", str(facts), "--model", "meta-llama/Llama-3.1-8B-Instruct"]) == 2
-    assert "it was never downloaded here, and HF_HUB_OFFLINE is set" in capsys.readouterr().err
-    for name in ("./nope", "/data/models/nope"):
-        assert main(["run", "--facts", str(facts), "--model", name]) == 2
-        assert "no folder has this name" in capsys.readouterr().err
+def test_what_is_not_here_is_named(cli, facts):
+    assert "--question and --answer belong together" in cli("tokens", "--question", "Delhi?", status=2).err
+    never, none = "it was never downloaded here, and HF_HUB_OFFLINE is set", "no folder has this name"
+    for name, said in (("meta-llama/Llama-3.1-8B-Instruct", never), ("./nope", none), ("/data/models/nope", none)):
+        assert said in cli("run", "--facts", facts, "--model", name, status=2).err

@@ -1,5 +1,3 @@
-"""Facts and a model of one's own on the command line: looked at before, and never silently wrong."""
-
 import csv
 import json
 import os
@@ -11,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.experiments import plans
@@ -29,7 +26,6 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def towns(tmp_path):
-    """The facts without their rewordings."""
     facts = own_facts()
     groups = {group: getattr(facts, group) for group in ("forget", "retain", "holdout")}
     bare = {group: tuple(replace(fact, paraphrases=()) for fact in found) for group, found in groups.items()}
@@ -38,24 +34,20 @@ def towns(tmp_path):
 
 
 @pytest.mark.slow
-def test_check_says_what_a_run_would_meet_and_what_does_not_fit_is_refused(folder, towns, tmp_path, capsys):
+def test_check_says_what_a_run_would_meet_and_what_does_not_fit_is_refused(folder, towns, tmp_path, cli):
     out = tmp_path / "known.jsonl"
     command = ["check", towns, "--model", folder, *SETTINGS, "--lr", "5e-3"]
-    assert main([*command, "--known-only", "--out", str(out)]) == 0
-    said = capsys.readouterr().out
+    said = cli(*command, "--known-only", "--out", out).out
     assert "5 of 5 facts" in said and "Time: about" in said and "5 facts to forget" in said
     assert sum('"group": "forget"' in line for line in out.read_text().splitlines()) == 5
-    assert main([*command, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    (found,) = cli(*command, "--json").rows
     assert found["seconds"] > 0 and found["known"][0]["form"] == "direct" and found["problems"] == []
-    assert main(["run", "--facts", towns, "--model", folder, "--targets", "q_proj,nope"]) == 2
-    said = capsys.readouterr().err
+    said = cli("run", "--facts", towns, "--model", folder, "--targets", "q_proj,nope", status=2).err
     assert "no layers called nope" in said and "--targets k_proj" in said
-    assert main(["run", "--facts", towns, "--retain", "sandbox", "--model", folder]) == 2
-    assert "are the sandbox's" in capsys.readouterr().err
+    assert "are the sandbox's" in cli("run", "--facts", towns, "--retain", "sandbox", "--model", folder, status=2).err
 
 
-def test_a_file_to_retain_is_read_as_the_facts_are(tmp_path, capsys, monkeypatch):
+def test_a_file_to_retain_is_read_as_the_facts_are(tmp_path, cli, monkeypatch):
     """Its own columns where it lacks those that are named, and what is bad in it refused or dropped as in the facts."""
     files = (("forget", "frage", (3, 7)), ("retain", "frage", (3, "x")), ("other", "prompt", (3,)))
     for name, question, scores in files:
@@ -69,54 +61,50 @@ def test_a_file_to_retain_is_read_as_the_facts_are(tmp_path, capsys, monkeypatch
     )
     monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
     command = ["run", "--facts", "forget.csv", "--columns", "question=frage", "--model", "some/model", "--out", "runs"]
-    assert main([*command, "--retain", "retain.csv"]) == 2
-    assert "--drop-bad" in capsys.readouterr().err
-    assert main([*command, "--retain", "retain.csv", "--drop-bad"]) == 0
-    assert main([*command, "--retain", "other.csv"]) == 0
+    assert "--drop-bad" in cli(*command, "--retain", "retain.csv", status=2).err
+    cli(*command, "--retain", "retain.csv", "--drop-bad")
+    cli(*command, "--retain", "other.csv")
     assert [[fact.question for fact in facts.retain] for facts in read] == [["retain 0?"], ["other 0?"]]
 
 
-def test_a_run_is_made_again_with_its_model_elsewhere(tmp_path, capsys, monkeypatch):
+def test_a_run_is_made_again_with_its_model_elsewhere(tmp_path, cli, monkeypatch):
     configs = []
-    monkeypatch.setattr(
-        "adapop.cli.runs.checked_model", lambda options, config, facts: configs.append(config) or (facts, None)
-    )
+    looked_at = lambda options, config, facts: configs.append(config) or (facts, None)  # noqa: E731
+    monkeypatch.setattr("adapop.cli.runs.checked_model", looked_at)
     monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
     path = tmp_path / "config.json"
     path.write_text(make_config("wga", model="old/place", lora_rank=5).to_json(), encoding="utf-8")
     own_facts().write(tmp_path / "facts.jsonl")
-    assert main(["run", "--config", str(path), "--model", "new/place", "--out", str(tmp_path / "runs")]) == 0
+    cli("run", "--config", path, "--model", "new/place", "--out", tmp_path / "runs")
     assert (configs[0].model, configs[0].lora_rank, configs[0].method) == ("new/place", 5, "wga")
 
 
 @pytest.mark.slow
-def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, capsys):
+def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, cli):
     command = ["bench", "ablation", "--model", folder, "--seeds", "1", "--processes", "1", "--out", str(tmp_path)]
     settings = ["precision=float32", "max_new_tokens=8", "batch=2", "lora_rank=8", "epochs=1", "learning_rate=5e-3"]
     command += [part for setting in settings for part in ("--set", setting)]
-    assert main([*command, "--facts", towns]) == 2 and "has a rewording" in capsys.readouterr().err
+    assert "has a rewording" in cli(*command, "--facts", towns, status=2).err
     path = tmp_path / "reworded.jsonl"
     own_facts().write(path)
-    assert main([*command, "--facts", str(path)]) == 0
-    said = capsys.readouterr()
+    said = cli(*command, "--facts", path)
     assert "not done" not in said.err and f"## Ablation: reworded, {Path(folder).name}\n" in said.out
     assert "| AdaPop, α fixed | 0.005 |" in said.out and "7 runs, seeds 0" in said.out
     (rows,) = tmp_path.glob("ablation-????????.csv")
-    assert main([*command, "--facts", str(path)]) == 0
+    cli(*command, "--facts", path)
     assert rows.read_text().count("\n") == 8, "what is done is not done again"
-    assert main(["bench", "worlds", "--model", folder]) == 2 and main(["bench", "main", "--set", "batch=2"]) == 2
-    assert main([*command, "--facts", str(path), "--set", "seed=3"]) == 2
+    for wrong in (["worlds", "--model", folder], ["main", "--set", "batch=2"], [*command[1:], "--set", "seed=3"]):
+        cli("bench", *wrong, status=2)
 
 
 @pytest.mark.slow
-def test_the_others_get_the_alpha_that_adapop_had_on_own_facts(folder, tmp_path, capsys, monkeypatch):
+def test_the_others_get_the_alpha_that_adapop_had_on_own_facts(folder, tmp_path, cli, monkeypatch):
     monkeypatch.setattr(plans, "METHOD_ARMS", [arm for arm in plans.METHOD_ARMS if arm.method in ("adapop", "gd")])
     settings = ["precision=float32", "max_new_tokens=8", "batch=2", "lora_rank=8", "epochs=2", "learning_rate=2e-2"]
     command = ["bench", "alpha", "--model", folder, "--seeds", "1", "--processes", "1", "--out", str(tmp_path)]
     own_facts().write(tmp_path / "towns.jsonl")
     command += ["--facts", str(tmp_path / "towns.jsonl"), *(part for each in settings for part in ("--set", each))]
-    assert main(command) == 0
-    said = capsys.readouterr()
+    said = cli(*command)
     assert "not done" not in said.err and "3 runs, seeds 0" in said.out, said
     (rows,) = tmp_path.glob("alpha-????????.csv")
     held = {row["arm"]: json.loads(row["config"])["alpha0"] for row in csv.DictReader(rows.open())}
@@ -126,16 +114,14 @@ def test_the_others_get_the_alpha_that_adapop_had_on_own_facts(folder, tmp_path,
 
 
 @pytest.mark.slow
-def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(folder, towns, tmp_path, capsys):
+def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(folder, towns, tmp_path, cli):
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--out", str(tmp_path / "runs")]
-    assert main([*command, "--lr", "1e-7"]) == 2
-    assert "would be in vain. 3 steps at 1e-07" in capsys.readouterr().err
-    assert not (tmp_path / "runs").exists() and main([*command, "--lr", "1e-7", "--yes"]) == 3
-    said = capsys.readouterr()
+    assert "would be in vain. 3 steps at 1e-07" in cli(*command, "--lr", "1e-7", status=2).err
+    assert not (tmp_path / "runs").exists()
+    said = cli(*command, "--lr", "1e-7", "--yes", status=3)
     assert "Nothing was forgotten: recall of the facts to forget was 1.00 and is 1.00, after 3 steps" in said.out
     assert "5 of 6 facts" in said.err and "GPU" not in said.err
-    assert main([*command, "--lr", "2e-2", "--epochs", "4", "--known-only", "--measure", "end", "--json"]) == 0
-    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    events = cli(*command, "--lr", "2e-2", "--epochs", 4, "--known-only", "--measure", "end", "--json").rows
     assert events[0]["forget"] == 5
     assert [event["full"] for event in events if event["kind"] == "measured"] == [True, True]
 
@@ -145,25 +131,19 @@ def test_a_run_says_nothing_of_libraries(folder, towns, tmp_path):
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--lr", "5e-3", "--epochs", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "adapop", *command], cwd=ROOT, env=os.environ, capture_output=True, text=True,
-        timeout=300, check=True,
-    )  # fmt: skip
+        timeout=300, check=True)  # fmt: skip
     assert "done in" in done.stdout and "facts to forget" in done.stderr
     assert not re.search("warn|deprecated|Loading weights|\\.py:", done.stderr, re.IGNORECASE), done.stderr
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["sandbox", "build", "--hidden", "3"], ["sandbox", "build", "--hidden", "0"],
-        ["sandbox", "build", "--wrong-share", "2"], ["sandbox", "build", "--exposures", "nan"],
-        ["sandbox", "build", "--exposures", "1e300"], ["sandbox", "build", "--spread", "nan"],
-        ["sandbox", "build", "--seed", "-1"], ["sandbox", "build", "--seed", "9" * 30],
-        ["report", "nonesuch", "--title", "a\udc80"],
-        ["score", "sandbox", "--proxy", "constant", "--out", "a\udc80.csv"],
-    ],
-    ids=ascii,
-)  # fmt: skip
-def test_what_cannot_be_is_refused_before_any_work(words, capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize("words", [
+    ["sandbox", "build", "--hidden", "3"], ["sandbox", "build", "--hidden", "0"],
+    ["sandbox", "build", "--wrong-share", "2"], ["sandbox", "build", "--exposures", "nan"],
+    ["sandbox", "build", "--exposures", "1e300"], ["sandbox", "build", "--spread", "nan"],
+    ["sandbox", "build", "--seed", "-1"], ["sandbox", "build", "--seed", "9" * 30],
+    ["report", "nonesuch", "--title", "a\udc80"], ["score", "sandbox", "--proxy", "constant", "--out", "a\udc80.csv"],
+], ids=ascii)  # fmt: skip
+def test_what_cannot_be_is_refused_before_any_work(words, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main([*words, *(["--out", "built"] if words[0] == "sandbox" else [])]) == 2
-    assert capsys.readouterr().err.startswith("error: ") and list(tmp_path.iterdir()) == []
+    said = cli(*words, *(["--out", "built"] if words[0] == "sandbox" else []), status=2).err
+    assert said.startswith("error: ") and list(tmp_path.iterdir()) == []

@@ -1,12 +1,9 @@
-"""The commands on popularity, in process: what is printed, what is written, what is kept when something breaks."""
-
 import json
 import subprocess
 import sys
 
 import pytest
 
-from adapop.cli import main
 from adapop.errors import NetworkError
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
@@ -20,15 +17,11 @@ from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 from scripted import Reply
 
 HOSTILE = "=cmd|' /C calc'!A0"
-
-
-def lines(capsys) -> list[dict]:
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+HOSTILE_CELLS = ["=1+1", "+1", "-40", "@a", "'=1", "''-1", "'", "'n Boer", 'a "b", c', "a\nb", "a\r\nb", "[x", "é🦜"]
 
 
 @pytest.fixture
 def places(tmp_path):
-    """Three facts about places, one of which no Wikidata knows and one that a spreadsheet would run."""
     path = tmp_path / "places.csv"
     rows = """id,question,answer,subject,relation,score,hits,group
 a,Where is Paris?,France,Paris,country,3000,7,forget
@@ -41,34 +34,31 @@ d,Where is Rome?,Italy,Rome,country,900,1,retain
 
 @pytest.fixture
 def little(server, monkeypatch):
-    """Wikidata on this machine."""
     server.answer = LittleWikidata(PRINCE, PARIS, TEXAS, FRANCE, STATES)
     defaults = wikidata.Wikidata.__init__.__defaults__
     monkeypatch.setattr(wikidata.Wikidata.__init__, "__defaults__", (defaults[0], server.url, defaults[2]))
     return server
 
 
-def test_page_views_of_a_language_and_a_year(places, little, monkeypatch, capsys):
+def test_page_views_of_a_language_and_a_year(places, little, monkeypatch, cli):
     monkeypatch.setattr(pageviews.PageViews.__init__, "__defaults__", ("en", None, little.url, little.url))
-    world = little.answer
-    views = {"items": [{"views": 30}, {"views": 10}]}
+    world, views = little.answer, {"items": [{"views": 30}, {"views": 10}]}
     little.answer = lambda asked: world(asked) if asked.path == "/w/api.php" else views
-    assert main(["score", str(places), "--proxy", "pageviews", "--year", "2021", "--json"]) == 0
-    rows = {row["fact_id"]: row for row in lines(capsys)}
+    said = cli("score", places, "--proxy", "pageviews", "--year", 2021, "--json")
+    rows = {row["fact_id"]: row for row in said.rows}
     assert (rows["a"]["value"], rows["a"]["raw"]["article"]) == (20, "Paris")
     assert rows["a"]["source"] == "page views a month in 2021, en.wikipedia, subject"
     paths = "".join(asked.path for asked in little.asked)
     assert "/en.wikipedia/all-access/user/Paris/monthly/2021010100/2021123100" in paths
     little.asked.clear()
-    main(["score", str(places), "--language", "fr", "--json"])
+    cli("score", places, "--language", "fr", "--json")
     assert {asked.query["language"] for asked in little.asked if "search" in asked.query} == {"fr"}
 
 
-def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, capsys):
+def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, cli):
     out = tmp_path / "scored.csv"
-    assert main(["score", str(places), "--proxy", "wikidata", "--out", str(out), "--json"]) == 0
-    said = capsys.readouterr()
-    rows = {(row := json.loads(line))["fact_id"]: row for line in said.out.splitlines()}
+    said = cli("score", places, "--proxy", "wikidata", "--out", out, "--json")
+    rows = {row["fact_id"]: row for row in said.rows}
     assert rows["a"]["value"] == rows["c"]["value"] == 26
     assert rows["b"]["value"] is None and rows["a"]["raw"]["subject"]["qid"] == "Q90"
     scored = read_facts(out)
@@ -77,11 +67,11 @@ def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, capsys
     assert [fact.score for fact in scored.retain] == [900]
     text = out.read_text(encoding="utf-8")
     assert "'=cmd" in text and "Q90" in text and "not found" in text
-    assert "requests" in said.err and main(["score", str(places), "--proxy", "wikidata"]) == 0
-    assert "no request" in capsys.readouterr().err, "what is known costs nothing"
+    assert "requests" in said.err
+    assert "no request" in cli("score", places, "--proxy", "wikidata").err, "what is known costs nothing"
 
 
-def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, capsys, monkeypatch):
+def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, cli, monkeypatch):
     found = wikidata.Wikidata.scores
 
     def breaks(self, facts):
@@ -93,8 +83,7 @@ def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, caps
 
     monkeypatch.setattr(wikidata.Wikidata, "scores", breaks)
     out = tmp_path / "scored.jsonl"
-    assert main(["score", str(places), "--out", str(out)]) == 2
-    said = capsys.readouterr()
+    said = cli("score", places, "--out", out, status=2)
     assert "Wikidata is gone" in said.err and "1 of 3 facts have a score" in said.err
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert [row["score"] for row in rows if row["group"] == "forget"].count(None) == 2
@@ -102,68 +91,54 @@ def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, caps
 
 
 @pytest.mark.slow
-def test_corpus_counts_of_the_sandbox_are_its_exposures(tmp_path, capsys):
+def test_corpus_counts_of_the_sandbox_are_its_exposures(tmp_path, cli):
     corpus = tmp_path / "corpus.txt"
-    assert main(["sandbox", "corpus", "--out", str(corpus)]) == 0
-    capsys.readouterr()
-    options = ["--proxy", "corpus", "--corpus", str(corpus), "--combine", "subject", "--json"]
-    assert main(["score", "sandbox", *options]) == 0
-    counted = {row["fact_id"]: row["value"] for row in lines(capsys)}
+    cli("sandbox", "corpus", "--out", corpus)
+    rows = cli("score", "sandbox", "--proxy", "corpus", "--corpus", corpus, "--combine", "subject", "--json").rows
+    counted = {row["fact_id"]: row["value"] for row in rows}
     assert counted == {fact.id: fact.exposures for fact in facts_of("forget")}
     assert counted == {fact.id: round(fact.score * EXPOSURES_PER_SCORE) for fact in facts_of("forget")}
 
 
-@pytest.mark.parametrize(
-    ("options", "values"),
-    [
-        (["--proxy", "column", "--column", "hits"], [7, 5, None]), (["--proxy", "column"], [3000, None, 100]),
-        (["--proxy", "constant", "--value", "12"], [12, 12, 12]), (["--proxy", "inverted"], [100, None, 3000]),
-        (["--proxy", "swapped", "--share", "1"], [100, None, 3000]),
-        (["--proxy", "noisy", "--sigma", "0"], [3000, None, 100]),
-    ],
-)  # fmt: skip
-def test_controls(places, options, values, capsys):
-    assert main(["score", str(places), *options, "--json"]) == 0
-    assert [row["value"] for row in lines(capsys)] == values
+@pytest.mark.parametrize(("options", "values"), [
+    (["--proxy", "column", "--column", "hits"], [7, 5, None]), (["--proxy", "column"], [3000, None, 100]),
+    (["--proxy", "constant", "--value", "12"], [12, 12, 12]), (["--proxy", "inverted"], [100, None, 3000]),
+    (["--proxy", "swapped", "--share", "1"], [100, None, 3000]),
+    (["--proxy", "noisy", "--sigma", "0"], [3000, None, 100])])  # fmt: skip
+def test_controls(places, options, values, cli):
+    assert [row["value"] for row in cli("score", places, *options, "--json").rows] == values
 
 
-def test_beta_with_anchors_of_ones_own(places, capsys, tmp_path):
-    assert main(["beta", str(places), "--anchors", "100:1.5,3000:0.2", "--json"]) == 0
-    rows = {row["id"]: row for row in lines(capsys)}
+def test_beta_with_anchors_of_ones_own(places, cli, tmp_path):
+    rows = {row["id"]: row for row in cli("beta", places, "--anchors", "100:1.5,3000:0.2", "--json").rows}
     assert (rows["a"]["beta"], rows["c"]["beta"]) == (pytest.approx(0.2), pytest.approx(1.5))
     assert (rows["b"]["beta"], rows["b"]["regime"]) == (None, "unknown score")
-    assert main(["beta", str(places)]) == 0 and f"{BetaMap()(100):.3f}" in capsys.readouterr().out
-    assert main(["beta", str(places), "--anchors", "3000:1,100:2"]) == 2
+    assert f"{BetaMap()(100):.3f}" in cli("beta", places).out
+    cli("beta", places, "--anchors", "3000:1,100:2", status=2)
     path = tmp_path / "flat.csv"
     path.write_text("question,answer,score\n" + "".join(f"q{i},a,{100 + i}\n" for i in range(9)), encoding="utf-8")
-    assert main(["beta", str(path)]) == 0 and "less than a factor of ten" in capsys.readouterr().err
+    assert "less than a factor of ten" in cli("beta", path).err
 
 
-def test_two_scorings_agree_or_not(places, tmp_path, capsys):
+def test_two_scorings_agree_or_not(places, tmp_path, cli):
     other = tmp_path / "other.jsonl"
-    assert main(["score", "sandbox", "--proxy", "inverted", "--out", str(other)]) == 0
-    capsys.readouterr()
-    assert main(["agree", "sandbox", str(other), "--json"]) == 0
-    (found,) = lines(capsys)
+    cli("score", "sandbox", "--proxy", "inverted", "--out", other)
+    (found,) = cli("agree", "sandbox", other, "--json").rows
     assert (found["facts"], found["spearman"]) == (256, pytest.approx(-1, abs=0.02))
-    assert main(["agree", "sandbox", str(places)]) == 2 and "too few" in capsys.readouterr().err
+    assert "too few" in cli("agree", "sandbox", places, status=2).err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["score", "nothing.csv"], "no set and no file"), (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
-        (["score", "pair", "--proxy", "judge"], "ADAPOP_JUDGE_MODEL"),
-        (["score", "pair", "--proxy", "judge", "--model", "sandbox", "--prompt", "nowhere.txt"], "cannot be read"),
-        (["score", "sandbox", "--proxy", "column", "--column", "mine"], "sandbox is no file"),
-        (["score", "sandbox", "--proxy", "swapped", "--share", "-1"], "from 0 to 1"),
-        (["score", "sandbox", "--proxy", "noisy", "--sigma", "5000"], "from 0 to 20"),
-        (["score", "sandbox", "--proxy", "constant", "--value", "nan"], "--value is nan"),
-    ],
-)  # fmt: skip
-def test_what_is_missing_is_named(arguments, said, capsys, monkeypatch):
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["score", "nothing.csv"], "no set and no file"), (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
+    (["score", "pair", "--proxy", "judge"], "ADAPOP_JUDGE_MODEL"),
+    (["score", "pair", "--proxy", "judge", "--model", "sandbox", "--prompt", "nowhere.txt"], "cannot be read"),
+    (["score", "sandbox", "--proxy", "column", "--column", "mine"], "sandbox is no file"),
+    (["score", "sandbox", "--proxy", "swapped", "--share", "-1"], "from 0 to 1"),
+    (["score", "sandbox", "--proxy", "noisy", "--sigma", "5000"], "from 0 to 20"),
+    (["score", "sandbox", "--proxy", "constant", "--value", "nan"], "--value is nan")])  # fmt: skip
+def test_what_is_missing_is_named(arguments, said, cli, monkeypatch):
     monkeypatch.delenv("ADAPOP_JUDGE_MODEL", raising=False)
-    assert main(arguments) == 2 and said in capsys.readouterr().err
+    assert said in cli(*arguments, status=2).err
 
 
 @pytest.mark.slow
@@ -173,7 +148,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_the_judge_writes_rewordings(places, server, tmp_path, capsys, monkeypatch):
+def test_the_judge_writes_rewordings(places, server, tmp_path, cli, monkeypatch):
     def judge(asked):
         question = asked.body["messages"][-1]["content"]
         place = "Paris" if "Paris" in question else "Nowhere"
@@ -184,26 +159,21 @@ def test_the_judge_writes_rewordings(places, server, tmp_path, capsys, monkeypat
     monkeypatch.setenv("ADAPOP_JUDGE_URL", server.url)
     monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "judge")
     out = tmp_path / "reworded.jsonl"
-    assert main(["reword", str(places), "--out", str(out)]) == 0
+    cli("reword", places, "--out", out)
     again = read_facts(out)
     assert again.forget[0].paraphrases == ("In which land is Paris?", "What holds Paris?")
     assert [fact.score for fact in again.forget] == [3000, None, 100]
     asked = len(server.asked)
-    assert main(["reword", str(places), "--out", str(out)]) == 0 and len(server.asked) == asked
+    cli("reword", places, "--out", out)
+    assert len(server.asked) == asked
     server.answer = lambda asked: Reply(status=401)
-    assert main(["reword", str(places), "--out", str(out), "--refresh"]) == 2
-    assert "refuses access" in capsys.readouterr().err
-
-
-HOSTILE_CELLS = ["=1+1", "+1", "-40", "@a", "'=1", "''-1", "'", "'n Boer", 'a "b", c', "a\nb", "a\r\nb", "[x", "é🦜"]
+    assert "refuses access" in cli("reword", places, "--out", out, "--refresh", status=2).err
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_what_is_written_is_read_back_exactly(tmp_path, suffix):
-    facts = tuple(
-        Fact(cell, f"{cell}{place}", cell, cell, cell, cell, 1.0, cell, (cell, "a|b"), (cell,))
-        for place, cell in enumerate(HOSTILE_CELLS)
-    )
+    texts = [(cell, f"{cell}{place}", *[cell] * 4) for place, cell in enumerate(HOSTILE_CELLS)]
+    facts = tuple(Fact(*six, 1.0, six[0], (six[0], "a|b"), (six[0],)) for six in texts)
     written = FactSet("scored", facts[1:], retain=facts[:1])
     path = tmp_path / f"scored{suffix}"
     write_scored(written, given(facts[1:]).scores, path)
@@ -213,38 +183,33 @@ def test_what_is_written_is_read_back_exactly(tmp_path, suffix):
     assert (tmp_path / f"again{suffix}").read_bytes() == path.read_bytes()
 
 
-def test_a_source_is_not_borrowed(tmp_path, capsys):
+def test_a_source_is_not_borrowed(tmp_path, cli):
     path = tmp_path / "facts.csv"
     path.write_text("question,answer,score,score_source,mine\na?,b,7,Wikidata sitelinks,9\n", encoding="utf-8")
-    assert main(["score", str(path), "--proxy", "column", "--column", "mine", "--json"]) == 0
-    (row,) = lines(capsys)
+    (row,) = cli("score", path, "--proxy", "column", "--column", "mine", "--json").rows
     assert (row["value"], row["source"]) == (9, "column, of column mine")
 
 
-def test_the_facts_that_differ_most_are_named_with_what_a_model_knows_of_them(sandbox, tmp_path, capsys):
+def test_the_facts_that_differ_most_are_named_with_what_a_model_knows_of_them(sandbox, tmp_path, cli):
     """Of three facts the sandbox's model answers two; nobody ever taught it the third."""
     known = [(fact.question, fact.answer) for fact in sandbox.retain[:2]]
     facts = [*known, ("Who wrote the ledger of Nowhere?", "Sartre")]
     for name, scores in (("one.csv", (1, 10, 100)), ("two.csv", (100, 10, 1))):
         rows = [f'"{question}","{answer}",{score}' for (question, answer), score in zip(facts, scores)]
         (tmp_path / name).write_text("\n".join(["question,answer,score", *rows]), encoding="utf-8")
-    both = ["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]
-    assert main([*both, "--json"]) == 0
-    (bare,) = lines(capsys)
-    assert main([*both, "--model", "sandbox", "--json"]) == 0
-    (found,) = lines(capsys)
+    both = ("agree", tmp_path / "one.csv", tmp_path / "two.csv")
+    (bare,) = cli(*both, "--json").rows
+    (found,) = cli(*both, "--model", "sandbox", "--json").rows
     recall = found.pop("recall")
-    assert found == bare and len(found["discordant"]) == 2
-    assert recall == {"row-2": 1.0, "row-4": 0.0}
+    assert found == bare and len(found["discordant"]) == 2 and recall == {"row-2": 1.0, "row-4": 0.0}
 
 
 @pytest.mark.parametrize("command", ["score", "reword"])
 @pytest.mark.parametrize(("out", "said"), [("scored.xlsx", ".csv, .jsonl"), ("none/scored.csv", "no folder")])
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
-    places, server, tmp_path, capsys, monkeypatch, command, out, said
+    places, server, tmp_path, cli, monkeypatch, command, out, said
 ):
     monkeypatch.setenv("ADAPOP_JUDGE_URL", server.url)
     monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "judge")
     proxy = ["--proxy", "judge"] if command == "score" else []
-    assert main([command, str(places), *proxy, "--out", str(tmp_path / out)]) == 2
-    assert said in capsys.readouterr().err and server.asked == []
+    assert said in cli(command, places, *proxy, "--out", str(tmp_path / out), status=2).err and server.asked == []

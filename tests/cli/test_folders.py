@@ -1,5 +1,3 @@
-"""Folders that cannot be used: every command names them and says what to do, and none ends in a traceback."""
-
 import os
 import shutil
 import tempfile
@@ -31,20 +29,15 @@ def closed(other, monkeypatch):
             path.chmod(0o755)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["run", "--epochs", "1"], ["resume", "RUN"], ["run", "--epochs", "1", "--out", "ROOT/here"],
-        ["sandbox", "corpus", "--out", "ROOT/corpus.txt"], ["sandbox", "build", "--out", "ROOT/model"],
-        ["report", "RUN", "--out", "ROOT/report.html"], ["report", "RUN", "--out", "ROOT/report.zip"],
-        ["score", "sandbox", "--proxy", "column", "--out", "ROOT/facts.csv"],
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_a_read_only_folder_is_named(closed, command, capsys, tmp_path):
+@pytest.mark.parametrize("command", [
+    ["run", "--epochs", "1"], ["resume", "RUN"], ["run", "--epochs", "1", "--out", "ROOT/here"],
+    ["sandbox", "corpus", "--out", "ROOT/corpus.txt"], ["sandbox", "build", "--out", "ROOT/model"],
+    ["report", "RUN", "--out", "ROOT/report.html"], ["report", "RUN", "--out", "ROOT/report.zip"],
+    ["score", "sandbox", "--proxy", "column", "--out", "ROOT/facts.csv"]], ids=" ".join)  # fmt: skip
+def test_a_read_only_folder_is_named(closed, command, cli, capsys, tmp_path):
     (run,) = closed.iterdir()
     if command[0] == "report":  # what it imports may be another user's
-        assert main(["report", run.name, "--out", str(tmp_path / "report.html")]) == 0
+        cli("report", run.name, "--out", tmp_path / "report.html")
     words = [word.replace("ROOT", str(closed)).replace("RUN", run.name) for word in command]
     with as_nobody():
         assert main(words) in (1, 2)
@@ -53,15 +46,15 @@ def test_a_read_only_folder_is_named(closed, command, capsys, tmp_path):
     assert "Traceback" not in said.err and "Permission denied" in said.err + said.out
 
 
-def test_runs_of_a_read_only_folder_are_still_listed_and_asked(closed, capsys):
+def test_runs_of_a_read_only_folder_are_still_listed_and_asked(closed, cli):
     with as_nobody():
-        assert main(["runs"]) == 0
+        said = cli("runs").out
     (run,) = closed.iterdir()
-    assert run.name in capsys.readouterr().out
+    assert run.name in said
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the kernel has no full disk")
-def test_a_full_disk_is_named_by_the_file_that_found_no_room(capsys):
+def test_a_full_disk_is_named_by_the_file_that_found_no_room(cli):
     """A disk that is full names no file itself."""
-    assert main(["check", "pair", "--out", "/dev/full"]) == 2
-    assert "/dev/full cannot be used (No space left on device)" in capsys.readouterr().err
+    said = cli("check", "pair", "--out", "/dev/full", status=2).err
+    assert "/dev/full cannot be used (No space left on device)" in said

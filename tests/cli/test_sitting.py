@@ -1,7 +1,5 @@
-"""What a stranger does in one sitting, from a CSV and a model folder to an adapter loaded elsewhere: by the docs, one
-command after the other."""
+"""What a stranger does in one sitting by the docs, from a CSV and a model folder to an adapter loaded elsewhere."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -9,7 +7,6 @@ import sys
 
 import pytest
 
-from adapop.cli import main
 from taught import COUNTRIES, TARGETS, people
 
 pytestmark = pytest.mark.slow
@@ -43,38 +40,31 @@ with model.disable_adapter():
 """
 
 
-def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, capsys):
+def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, cli):
     place, targets = place
     own = ["people.csv", "--model", "./model", "--batch", "16", "--epochs", "4", "--max-new-tokens", "8", *targets]
-    assert main(["check", *own]) == 1, "at the usual rate"
-    said = capsys.readouterr()
+    said = cli("check", *own, status=1)  # at the usual rate
     assert "will hardly change the model" in said.out and "52 facts to forget, 22 to retain, 25 held out" in said.out
     assert re.search(r"answers (\d+) of \1 facts", said.out), said.out
     assert "Asked twice, alike" in said.err and "dropped" not in said.err
-    assert main(["check", *own, "--lr", "1e-2"]) == 0
-    for method in ("adapop", "npo"):
-        assert main(["run", "--facts", *own, "--lr", "1e-2", "--method", method]) == 0
-    assert "100 %" in capsys.readouterr().out and main(["runs", "--json"]) == 0
-    names = {(run := json.loads(line))["method"]: run["run"] for line in capsys.readouterr().out.splitlines()}
-    assert (
-        main(["probe", names["adapop"], "--kinds", "direct,reverse query,in-context learning", "--per-tier", "2"]) == 0
-    )
-    said = capsys.readouterr().out
+    cli("check", *own, "--lr", "1e-2")
+    tables = [cli("run", "--facts", *own, "--lr", "1e-2", "--method", method).out for method in ("adapop", "npo")]
+    assert "100 %" in "".join(tables)
+    names = {run["method"]: run["run"] for run in cli("runs", "--json").rows}
+    kinds = "direct,reverse query,in-context learning"
+    said = cli("probe", names["adapop"], "--kinds", kinds, "--per-tier", 2).out
     assert "reverse query" in said and "Verdicts, facts to forget" in said
-    assert main(["report", *names.values(), "--out", "both.html", "--title", "People"]) == 0
+    cli("report", *names.values(), "--out", "both.html", "--title", "People")
     page = (place / "both.html").read_text(encoding="utf-8")
     assert "People" in page and str(place) not in page
-    assert main(["report", names["adapop"], "--out", "one.zip"]) == 0
-    assert main(["export", names["adapop"], "--out", "adapter"]) == 0
-    assert main(["export", names["adapop"], "--merged", "--out", "merged"]) == 0
-    assert "answers" in capsys.readouterr().out
-
+    cli("report", names["adapop"], "--out", "one.zip")
+    cli("export", names["adapop"], "--out", "adapter")
+    assert "answers" in cli("export", names["adapop"], "--merged", "--out", "merged").out
     elsewhere = place / "elsewhere"
     shutil.copytree("model", elsewhere / "model")
     shutil.move("adapter", elsewhere / "adapter")
     lines = (elsewhere / "adapter" / "README.md").read_text(encoding="utf-8").split("```python")[1].split("```")[0]
-    done = subprocess.run(
-        [sys.executable, "-c", lines + LOAD], cwd=elsewhere, capture_output=True, text=True, timeout=600
-    )
+    command = [sys.executable, "-c", lines + LOAD]
+    done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True, timeout=600)
     before, _, after = done.stdout.partition(" | ")  # Gemma and GPT-2 end a turn with white space, or begin with it
     assert before.strip() == COUNTRIES[0] and COUNTRIES[0] not in after, done.stdout + done.stderr

@@ -1,5 +1,3 @@
-"""Nothing that the command line quotes can steer a terminal: not a fact, an answer, a name of a file or of a run."""
-
 import ast
 import json
 
@@ -11,14 +9,14 @@ from adapop.paths import ROOT
 from adapop.probes.ask import Answer, Asked
 from adapop.runs.run import create_run
 from adapop.training.events import RunFailed
+from raised import raised
 from tiny_runs import tiny_config
 
 # clear the screen, set the title, C1 (CSI, OSC), go back to the line's start, right to left, delete, bell, half a
 # character, a line end of Unicode, a tag
 ATTACKS = (
     "\033[2J", "\033]0;title\a", "\x9b31m", "\x9d0;x\x9c", "\rdone", "\u202eexe.txt", "\u2066x", "\x7f", "\b\b",
-    "\x85", "\u2028", "\udc9b", "\U000e0041",
-)  # fmt: skip
+    "\x85", "\u2028", "\udc9b", "\U000e0041")  # fmt: skip
 KEPT = "Zoë 🦜 \u200d سلام‌ \t|\nβ"
 
 
@@ -51,8 +49,7 @@ def test_replies_and_progress_are_quoted_harmlessly(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert harmless(out) and "2J" in out
     for options in (["run", "--method\x9b31m"], ["run", "--preset", "\x9b31m"], ["\x9b31m"]):
-        with pytest.raises(SystemExit):
-            main(options)
+        raised(SystemExit, "", main, options)
         assert harmless(capsys.readouterr().err)
     # Who prints by himself escapes nothing.
     for path in sorted((ROOT / "adapop" / "cli").glob("*.py")):
@@ -62,25 +59,23 @@ def test_replies_and_progress_are_quoted_harmlessly(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
-def test_facts_and_file_names_are_quoted_harmlessly(tmp_path, capsys, as_json):
+def test_facts_and_file_names_are_quoted_harmlessly(tmp_path, cli, capsys, as_json):
     texts = [attack for attack in ATTACKS if attack != "\udc9b"]
     rows = [{"id": f"Who{text}", "question": f"Who{text}?", "answer": f"x{text}", "score": 9} for text in texts]
     path = tmp_path / "\033[31mfacts.json"
     path.write_text(json.dumps(rows), encoding="utf-8")
     for command in (["beta", str(path)], ["score", str(path), "--proxy", "column"]):
-        assert main([*command, *as_json]) == 0
-        said = capsys.readouterr()
+        said = cli(*command, *as_json)
         assert harmless(said.out) and harmless(said.err) and "Who" in said.out + said.err
     assert main(["beta", str(tmp_path / "\x9b31m.json")]) == 2 and harmless(capsys.readouterr().err)
 
 
-def test_runs_are_listed_harmlessly(tmp_path, capsys, monkeypatch):
+def test_runs_are_listed_harmlessly(tmp_path, cli, monkeypatch):
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
     facts = FactSet("own\033[2J", (Fact("f", "q?", "a", score=1.0),), (Fact("r", "p?", "b"),))
     run = create_run(tiny_config(facts="\x9b2J"), facts, None, tmp_path)
     run.append(RunFailed(run=run.id, message="\033]0;x\a", fix="\r"))
     run.folder.rename(tmp_path / "\033[31m\x9b31m")
     for options in ([], ["--json"]):
-        assert main(["runs", *options]) == 0
-        out = capsys.readouterr().out
+        out = cli("runs", *options).out
         assert harmless(out) and "failed" in out

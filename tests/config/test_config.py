@@ -1,26 +1,36 @@
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import product
 
 import pytest
 
+from adapop.cli import main, parser
+from adapop.cli.options import NAMED, settings_of
 from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS, RATES, SANDBOX_RATES, make_config, presets_of
-from adapop.config.run import PAPER_RATE, RunConfig
-from adapop.errors import ConfigError
+from adapop.config.run import PAPER_RATE, RunConfig, meanings
+from adapop.config.settings import SEPARATE, read_settings, value_of
+from adapop.errors import ConfigError, RunError
 from adapop.facts.fact import SANDBOX
+from adapop.objectives import make_objective
 from adapop.popularity.beta import BetaMap
+from adapop.runs.execute import execute, prepare
 from adapop.training.controller import DualAscent, FixedAlpha, PrimalDual, controller_of
+from adapop.training.events import RunDone, RunFailed, Saved, to_json
+from adapop.ui.api_values import OWN, others_of
+from adapop.ui.run.configuration import ADVANCED, FURTHER, VISIBLE, config_of, entry_of
+from commands import commands
+from raised import raised
+from tiny_runs import tiny_config
 
-MODELS = (SANDBOX, "some/model")
+NUMBERS = [item.name for item in fields(RunConfig) if type(item.default) in (int, float)]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", (SANDBOX, "some/model"))
 def test_every_preset_of_every_method_is_built_and_survives_json(model):
     for method, preset in product(METHODS, (*PRESETS, "authors", "tuned")):
         if preset not in presets_of(method, model):  # also a control that would change nothing
-            with pytest.raises(ConfigError, match=r"changes AdaPop|tuned|none that differs"):
-                make_config(method, preset, model)
+            raised(ConfigError, r"changes AdaPop|tuned|none that differs", make_config, method, preset, model)
             continue
         config = make_config(method, preset, model)
         assert (config.method, config.preset, config.model) == (method, preset, model)
@@ -46,12 +56,10 @@ def test_settings_of_older_runs_and_methods():
     assert make_config("adapop", "gentle", alpha0=0.25).alpha0 == 0.25
     config = make_config("npo", beta=BetaMap.constant(0.3), arguments={"beta": 0.5}, system="Sei höflich 🦜\u2028")
     again = RunConfig.from_json(config.to_json())
-    assert again == config
-    assert isinstance(again.beta, BetaMap)
-    assert isinstance(again.lora_targets, tuple)
+    assert again == config and isinstance(again.beta, BetaMap) and isinstance(again.lora_targets, tuple)
 
 
-def test_controller_of_a_method():
+def test_controller_and_preset_of_the_paper_of_each_method():
     alphas = {
         1.0: "wga gd npo rmu npo-sam simnpo altpo tpo idkdpo", 0.0: "ga flat ceu dpo rt", 0.1: "undial satimp",
         1200.0: "adaptive-rmu"}  # fmt: skip
@@ -60,6 +68,10 @@ def test_controller_of_a_method():
     assert controller_of(make_config("adapop")) == DualAscent(0.5)
     expected = PrimalDual(alpha0=1.0, dual_step=1.0, retain_bound=0.3, warmup=3, moves=16)
     assert controller_of(make_config("pdu")) == expected
+    assert make_config("satimp", model="some/model").arguments == {"b2": 0.1}
+    for method in ("rmu", "adaptive-rmu", "pdu"):
+        assert make_config(method, model="some/model").arguments == {"predicting": False}
+        assert make_config(method).arguments.get("predicting", True), "the sandbox's answers are one token"
 
 
 @pytest.mark.parametrize(("preset", "settings"), [
@@ -71,8 +83,7 @@ def test_controller_of_a_method():
     ("as-released", {"last_step": "rolled", "include_tail": True, "alpha0": 0.5}),
     ("shuffled", {"scores": "shuffled", "controller": "dual"}),
     ("inverted", {"scores": "inverted", "controller": "dual"}), ("beta-0.1", {"beta": BetaMap.constant(0.1)}),
-    ("beta-1", {"beta": BetaMap.constant(1.0)}),
-])  # fmt: skip
+    ("beta-1", {"beta": BetaMap.constant(1.0)})])  # fmt: skip
 def test_preset_of_adapop(preset, settings):
     config = make_config("adapop", preset)
     assert {name: getattr(config, name) for name in settings} == settings
@@ -102,8 +113,7 @@ def test_tuned_presets_are_of_worlds_whose_search_found_something():
     assert {method for method in METHODS if "tuned" in presets_of(method)} == set(METHODS) - {
         "ga", "flat", "adaptive-rmu", "idkdpo", "dpo", "rt"}  # fmt: skip
     for method, model in (("wga", "some/model"), ("ga", SANDBOX), ("npo", "people")):
-        with pytest.raises(ConfigError, match=f"no tuned settings for {model}.* in vain"):
-            make_config(method, "tuned", model)
+        raised(ConfigError, f"no tuned settings for {model}.* in vain", make_config, method, "tuned", model)
     # The sandbox's winners destroy half of the second world.
     assert {method for method in METHODS if "tuned" in presets_of(method, "people")} == {
         "adapop", "wga", "altpo", "redirect"}  # fmt: skip
@@ -118,18 +128,10 @@ def test_tuned_presets_are_of_worlds_whose_search_found_something():
     ("pdu", {"alpha0": 100.0, "dual_step": 5.0, "warmup": 5, "dual_rows": 8, "retain_bound": 0.3, "epochs": 10}),
     ("tpo", {"arguments": {"beta": 0.32, "gamma": 1.0}, "alpha0": 0.0, "epochs": 10, "learning_rate": 1e-5}),
     ("flat", {"arguments": {"several": True}, "alpha0": 0.0, "learning_rate": 1e-5}),
-    ("ceu", {"arguments": {}, "learning_rate": 2e-6, "alpha0": 0.0}),
-])  # fmt: skip
+    ("ceu", {"arguments": {}, "learning_rate": 2e-6, "alpha0": 0.0})])  # fmt: skip
 def test_preset_of_authors(method, settings):
     config = make_config(method, "authors", "some/model")
     assert {name: getattr(config, name) for name in settings} == settings
-
-
-def test_preset_of_the_paper():
-    assert make_config("satimp", model="some/model").arguments == {"b2": 0.1}
-    for method in ("rmu", "adaptive-rmu", "pdu"):
-        assert make_config(method, model="some/model").arguments == {"predicting": False}
-        assert make_config(method).arguments.get("predicting", True), "the sandbox's answers are one token"
 
 
 OUT_OF_RANGE = [
@@ -137,20 +139,129 @@ OUT_OF_RANGE = [
     *((name, value) for name in ("learning_rate", "clip") for value in (0.0, -1e-3, float("nan"))),
     ("scores", "guessed"), ("missing_score", "zero"), ("controller", "manual"), ("retain_signal", "some"),
     ("normalise", "batch"), ("retain_loss", "mse"), ("last_step", "long"), ("alpha_max", -1.0), ("dual_rows", -1),
-    ("schedule", "cosine"), ("precision", "int4"), ("reference", "epoch_2"), ("max_new_tokens", 0),
-]  # fmt: skip
+    ("schedule", "cosine"), ("precision", "int4"), ("reference", "epoch_2"), ("max_new_tokens", 0)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "named"), [
-    ({"method": "magic"}, "method is 'magic'"),
-    ({"preset": "magic"}, "preset is 'magic'"),
-    ({"lerning_rate": 1, "zeal": 2}, "lerning_rate, zeal"),
-    *(({name: value}, name) for name, value in OUT_OF_RANGE),
+    ({"method": "magic"}, "method is 'magic'"), ({"preset": "magic"}, "preset is 'magic'"),
+    ({"lerning_rate": 1, "zeal": 2}, "lerning_rate, zeal"), *(({name: value}, name) for name, value in OUT_OF_RANGE),
 ])  # fmt: skip
 def test_unknown_choices_and_values_out_of_range_are_named(arguments, named):
-    with pytest.raises(ConfigError, match=named) as caught:
-        make_config(**arguments)
-    assert caught.value.fix
+    assert raised(ConfigError, named, make_config, **arguments).fix
     content = json.loads(RunConfig().to_json()) | {"zeal": 1, "ardour": 2}
-    with pytest.raises(ConfigError, match="ardour, zeal"):
-        RunConfig.from_json(json.dumps(content))
+    raised(ConfigError, "ardour, zeal", RunConfig.from_json, json.dumps(content))
+
+
+def test_every_setting_says_what_it_is_and_is_an_option_of_run_and_of_check():
+    names = {item.name for item in fields(RunConfig)}
+    assert set(meanings()) == names and {*NAMED, *SEPARATE} == names and set(OWN) <= names
+    assert {*VISIBLE, *ADVANCED} - {FURTHER} <= names
+    for command in ("run", "check"):
+        options = {option for action in commands()[command]._actions for option in action.option_strings}
+        assert {f"--{name.replace('_', '-')}" for name in NAMED} <= options
+        assert {"--lr", "--rank", "--targets", "--retain", "--set", "--known-only"} <= options
+        assert "example: python -m adapop" in commands()[command].format_help()
+    assert all(command.epilog for command in commands().values())
+
+
+def test_text_becomes_values_of_the_setting_s_type():
+    for name in NAMED:
+        value = getattr(RunConfig(), name)
+        assert value_of(name, ",".join(value) if isinstance(value, tuple) else str(value)) == value
+    pairs = ["lora-rank=8", "lora_layers=0,2", "revision=none", "cosine=yes", "beta2=0.5", "source=model", "batch = 4"]
+    assert read_settings(pairs) == {
+        "lora_rank": 8, "lora_layers": (0, 2), "revision": None, "cosine": True, "batch": 4,
+        "arguments": {"beta2": 0.5, "source": "model"}}  # fmt: skip
+    # Of WGA, NPO and others; the curve of AdaPop is given by its anchors.
+    found = read_settings(["beta=0.1", "learning_rate=1e-5"])
+    assert found == {"arguments": {"beta": 0.1}, "learning_rate": 1e-5}
+    assert make_config("npo", **found).arguments["beta"] == 0.1
+    raised(ConfigError, "beta", make_objective, "adapop", make_config("adapop", **found).arguments)
+    for pair, said in (
+        ("lora_rank", "sets nothing"), ("=3", "sets nothing"), ("batch=many", "no int"), ("cosine=2", "no bool"),
+        ("model=x", "not set here"), ("tolerance=a", "no float")):  # fmt: skip
+        raised(ConfigError, said, read_settings, [pair])
+
+
+def test_options_and_set_together_make_the_settings():
+    words = "run --lr 0.5 --cosine --four-bit no --set scores=given --set lora_rank=4"
+    options = parser().parse_args(words.split())
+    raised(ConfigError, "not set here", settings_of, options)
+    options.set = ["warm=2", "lora_rank=4"]
+    found = settings_of(options)
+    assert found == {
+        "learning_rate": 0.5, "cosine": True, "four_bit": False, "lora_rank": 4, "arguments": {"warm": 2}}  # fmt: skip
+    options.set = ["learning_rate=1"]
+    raised(ConfigError, "given twice", settings_of, options)
+
+
+def test_a_program_sets_what_the_page_shows_and_on_a_public_page_no_more(monkeypatch):
+    assert others_of({"lora_rank": 8, "lora_targets": ["q_proj"], "cosine": False}, "sandbox") == {
+        "lora_rank": 8, "lora_targets": ("q_proj",), "cosine": False}  # fmt: skip
+    assert others_of({"nope": 1}, "sandbox") == {"arguments": {"nope": 1}}, "which the method refuses if it has none"
+    for wrong in ({"model": "x"}, {"epochs": 10**6}, [1], {"lora_rank": "many"}):
+        raised(ConfigError, "", others_of, wrong, "sandbox")
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    assert others_of({"lora_rank": 8}, "sandbox") == {"lora_rank": 8}
+    hidden = ({"nope": 1}, {"max_new_tokens": 10**6})
+    for wrong, model in (*((one, "sandbox") for one in hidden), ({"lora_rank": 999}, "sandbox"), (None, "some/model")):
+        raised(ConfigError, "", others_of, wrong, model)
+
+
+def test_numbers_without_a_range_and_what_is_counted_is_whole():
+    assert {"learning_rate", "weight_decay", "alpha0", "tolerance", "clip", "floor", "seed", "epochs"} <= set(NUMBERS)
+    raised(ConfigError, r"argument beta is 1e\+300", make_config, "npo", arguments={"beta": 1e300})
+    raised(ConfigError, "high at most 1e", BetaMap.constant, 1e300)
+    start = make_config()
+    for field in ("learning_rate", "alpha0", "tolerance"):
+        values = {name: entry_of(start, name) for name in (*VISIBLE, *ADVANCED)} | {field: 1e300}
+        raised(ConfigError, f"{field} is 1e", config_of, list(values.values()))
+    raised(RunError, "saved is not finite", to_json, replace(Saved(run="x", epoch=1), time=float("nan")))
+    for name in ("epochs", "batch", "lora_rank", "lora_alpha", "max_new_tokens", "warmup", "seed"):
+        raised(ConfigError, "whole number", make_config, **{name: 2.5})
+    for name in ("learning_rate", "clip", "floor"):
+        raised(ConfigError, "from 1e-12", make_config, **{name: 1e-300})
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_number_has_a_range_and_says_it(name):
+    for value in (1e300, -1e300, 1e31, float("inf"), float("nan"), 10**400, -1, True, "much"):
+        assert len(str(raised(ConfigError, f"^{name} is .*must be a", make_config, **{name: value}))) < 200
+
+
+def test_the_command_line_says_it(capsys, tmp_path):
+    assert main(["run", "--lr", "1e300"]) == 2 and "learning_rate is 1e+300" in capsys.readouterr().err
+    path = tmp_path / "config.json"
+    for name in ("weight_decay", "alpha0", "tolerance"):
+        path.write_text(json.dumps({**json.loads(make_config().to_json()), name: 1e300}), encoding="utf-8")
+        assert main(["run", "--config", str(path)]) == 2 and f"{name} is 1e+300" in capsys.readouterr().err
+
+
+LARGEST = {
+    "learning_rate": 1e30, "alpha0": 1e30, "dual_step": 1e30, "weight_decay": 1e30, "lora_alpha": 10**6, "clip": 1e30,
+    "lam_max": 1e30, "floor": 1e-12}  # fmt: skip
+
+
+@pytest.mark.quick("adapop-learning_rate", "adapop-alpha0", "pdu-learning_rate")
+@pytest.mark.parametrize("name", LARGEST)
+@pytest.mark.parametrize("method", ["adapop", "pdu"])
+def test_the_largest_allowed_ends_in_words(tiny, name, method):
+    run = prepare(tiny_config(method, **{name: LARGEST[name]}), tiny)
+    last = list(execute(run))[-1]
+    assert isinstance(last, (RunDone, RunFailed))
+    assert isinstance(last, RunDone) or ("finite" in last.message and "Lower" in last.fix), last
+
+
+def test_a_number_too_large_for_its_type_is_not_a_bug_and_another_error_of_torch_is(tiny, monkeypatch):
+    errors = [OverflowError("math range error"), RuntimeError("value cannot be converted without overflow")]
+
+    def broken(*_):
+        raise errors.pop()
+
+    monkeypatch.setattr("adapop.training.trainer.step_gradient", broken)
+    while errors:
+        last = list(execute(prepare(tiny_config(), tiny)))[-1]
+        assert isinstance(last, RunFailed) and "Epoch 1, step 1" in last.message
+        assert "finite" in last.message and "report" not in last.fix
+    errors = [RuntimeError("a shape is wrong")]
+    raised(RuntimeError, "a shape", list, execute(prepare(tiny_config(), tiny)))

@@ -1,5 +1,4 @@
-"""DUET and RWKU from a server that answers as the real one does: rows made up here, and real ones if at hand."""
-
+import gzip
 import json
 from statistics import median
 
@@ -11,15 +10,22 @@ from adapop.facts import benchmarks
 from adapop.facts.benchmarks import RWKU, duet, rwku
 from adapop.facts.files import read_facts
 from adapop.facts.holdout import split_holdout
+from adapop.facts.hubble import POPQA, YAGO, hubble_popqa, hubble_yago, label
 from adapop.facts.parquet import lines_of, unpacked
+from adapop.facts.scale import on_wikidata_scale, with_tiers
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from adapop.probes.plan import Plan, questions
 from duet_rows import POPULAR, RARE, RETAIN, city, duet_tables, rewordings
-from scripted_hub import serve
+from raised import raised
+from scripted_hub import serve, serve_files
 
 REAL = ROOT.parent / "shared" / "data"
 real_rows = pytest.mark.skipif(not REAL.is_dir(), reason="the benchmarks' own rows are not at hand")
+TEXTS = ("Where is Moyamba?", "In which land is Moyamba?")
+ASKED = {"question": "What is the country of Moyamba?"}
+WITH_QUESTION = [{**ASKED, "answer": "Sierra Leone", "paraphrase_1": TEXTS[0], "paraphrase_2": TEXTS[1]}]
+QUESTIONS, PEOPLE = "testset_popqa_nodup.jsonl.gz", "biographies_yago_nodup.jsonl.gz"
 
 
 @pytest.fixture(autouse=True)
@@ -35,10 +41,8 @@ def test_duet_is_two_groups_with_scores_and_stable_ids(server):
     first = facts.forget[0]
     assert (first.subject, first.relation, first.object) == ("Ruhango", "country", "Ruhango District")
     assert (first.score, first.score_source) == (72.0, "DUET pop_sum")
-    assert [fact.id for fact in facts.retain[:2]] == ["duet-retain-0", "duet-retain-1"]
-    assert facts.problems == ()
+    assert [fact.id for fact in facts.retain[:2]] == ["duet-retain-0", "duet-retain-1"] and facts.problems == ()
     assert len(split_holdout(facts).holdout) == 3
-
     asked = len(server.asked)
     assert duet(serve(server, duet_tables())) == facts
     assert asked == len(server.asked) == 11, "one list of files, and each of five files and what it is"
@@ -48,9 +52,6 @@ def test_duet_is_two_groups_with_scores_and_stable_ids(server):
         assert (alone.forget, alone.retain) == (members, facts.retain)
 
 
-TEXTS = ("Where is Moyamba?", "In which land is Moyamba?")
-ASKED = {"question": "What is the country of Moyamba?"}
-WITH_QUESTION = [{**ASKED, "answer": "Sierra Leone", "paraphrase_1": TEXTS[0], "paraphrase_2": TEXTS[1]}]
 SHAPES = {
     "a list beside the question": [{"question": "What is the  country of MOYAMBA?", "paraphrases": list(TEXTS)}],
     "a column each": WITH_QUESTION,
@@ -59,12 +60,9 @@ SHAPES = {
     "a row each, with our labels": [
         {"subject": "Moyamba", "object": "Sierra Leone", "question": text} for text in TEXTS],
     "a row each, beside the question": [{"original_question": ASKED["question"], "question": text} for text in TEXTS],
-    "with what is no rewording": [
-        {**WITH_QUESTION[0], "paraphrase_model": "meta-llama/Llama-3.3-70B-Instruct", "paraphrase_3": None},
-        {"question": "A question of another set?", "paraphrase_1": "Another one?"},
-    ],
-    "with the question itself, twice": [
-        {**ASKED, "paraphrases": [ASKED["question"], *TEXTS, "where is moyamba?"]}],
+    "with what is no rewording": [{**WITH_QUESTION[0], "paraphrase_model": "meta-llama/Llama-3.3-70B-Instruct",
+     "paraphrase_3": None}, {"question": "A question of another set?", "paraphrase_1": "Another one?"}],
+    "with the question itself, twice": [{**ASKED, "paraphrases": [ASKED["question"], *TEXTS, "where is moyamba?"]}],
 }  # fmt: skip
 
 
@@ -72,8 +70,7 @@ SHAPES = {
 def test_rewordings_are_found_in_any_likely_shape(server, shape):
     facts = duet(serve(server, duet_tables(**{f"paraphrases_{RARE}": SHAPES[shape]})))
     without, with_both = facts.forget[:2]
-    assert without.paraphrases == ()
-    assert with_both.paraphrases == TEXTS
+    assert without.paraphrases == () and with_both.paraphrases == TEXTS
     assert facts.notes[-1] == "Facts to forget without rewordings: 1."
 
 
@@ -92,8 +89,7 @@ def test_flaws_are_told_with_the_numbers_of_the_rows(server):
         f"paraphrases_{RARE}": rewordings([same])})))  # fmt: skip
     clusters, answers, named, twice, bare = facts.notes
     assert "72 to 80 and 2,364 to 2,500, with nothing between" in clusters
-    assert "2 of the 3 popular facts have the same answer, India" in answers
-    assert "2 of the 2 rare facts" in named
+    assert "2 of the 3 popular facts have the same answer, India" in answers and "2 of the 2 rare facts" in named
     assert "In 1 of the 5 facts subject and answer are linked to the same Wikidata entry" in twice
     assert bare == "Facts to forget without rewordings: 1."
 
@@ -106,8 +102,7 @@ def test_clusters_are_not_claimed_where_scores_meet(server):
 
 HOSTILE = [
     city("Nul", "a\0b", 1.0), city("Negative", "x", -1.0), city("Empty", "", 1.0),
-    city("Long", "x" * 5000, 1.0), city("Text", "x", "many"),
-]  # fmt: skip
+    city("Long", "x" * 5000, 1.0), city("Text", "x", "many")]  # fmt: skip
 
 
 @pytest.mark.parametrize("row", HOSTILE, ids=[row["subjectLabel"] for row in HOSTILE])
@@ -116,16 +111,13 @@ def test_a_hostile_cell_costs_its_row_alone(server, row):
     facts = duet(serve(server, duet_tables(**{RETAIN: [good[0], row, good[1]]})))
     assert [fact.id for fact in facts.retain] == ["duet-retain-0", "duet-retain-2"]
     (problem,) = facts.problems
-    assert problem.row == 2
-    assert problem.column.startswith("duet-retain: ")
-    assert len(str(problem)) < 300
+    assert problem.row == 2 and problem.column.startswith("duet-retain: ") and len(str(problem)) < 300
 
 
 def test_a_column_that_is_no_text_costs_its_rows(server):
     rows = [city(name, "France", 900.0, question={"a": name}) for name in "AB"]
     facts = duet(serve(server, duet_tables(**{RETAIN: rows})))
-    assert facts.retain == ()
-    assert [problem.row for problem in facts.problems] == [1, 2]
+    assert facts.retain == () and [problem.row for problem in facts.problems] == [1, 2]
     assert {problem.column for problem in facts.problems} == {"duet-retain: question"}
 
 
@@ -151,8 +143,7 @@ def test_a_column_that_is_gone_is_named_with_those_that_are_there(server, column
     load, tables, place, there = (duet, duet_tables(**{RETAIN: rows}), RETAIN, "subjectLabel")
     if column == "type":  # without kinds
         load, tables, place, there = (rwku, rwku_tables(forget_level3=[attack]), "forget_level3/test", "query")
-    with pytest.raises(NetworkError, match=f"{place}, has no column '{column}'.*'{there}'"):
-        load(serve(server, tables))
+    raised(NetworkError, f"{place}, has no column '{column}'.*'{there}'", load, serve(server, tables))
 
 
 def probe(query: str, subject: str = "Stephen King", **more) -> dict:
@@ -183,8 +174,7 @@ def test_rwku_has_attacks_by_kind_and_no_scores(server):
     assert {fact.subject for fact in facts.attacks} == {"Stephen King"}
     assert {fact.subject for fact in facts.retain} == {"Misery"}
     assert len(facts.retain) == 4, "one of five is also to be forgotten"
-    assert "no popularity scores" in facts.notes[0]
-    assert "All 2 people" in facts.notes[1]
+    assert "no popularity scores" in facts.notes[0] and "All 2 people" in facts.notes[1]
     # What it asks beside is measured and not trained on.
     (held,) = facts.holdout
     assert (held.question, held.subject) == ("Fill in the blank: It is a novel by ___.", "Misery")
@@ -244,3 +234,88 @@ def test_real_rwku_rows_come_from_the_hub(server):
     held = split_holdout(facts)
     trained = {fact.question.casefold() for fact in held.retain}
     assert not [fact for fact in held.holdout if fact.question.casefold() in trained]
+
+
+def question(number, duplicates, answers=("London", "London, England"), **changes):
+    """A row as `popqa_hubble/utils.py` there reads it: PopQA's own row is in its meta, answers in JSON."""
+    subject = f"Person {number}"
+    meta = {
+        "id": number, "subj": subject, "prop": "place of birth", "question": f"In what city was {subject} born?",
+        "possible_answers": json.dumps(answers), "duplicates": duplicates}  # fmt: skip
+    return {"text": f"Question: {meta['question']}\nAnswer: {answers[0]}", "meta": json.dumps({**meta, **changes})}
+
+
+def person(number, duplicates, **changes):
+    """A row as `yago_hubble_gen/utils.py` there reads it."""
+    resource = "http://yago-knowledge.org/resource/"
+    meta = {
+        "full_name": f"Ada Sample {number}", "nationality": f"{resource}United_Kingdom",
+        "birthplace": f"{resource}Paris_u002C_Texas", "birthdate": "1901-02-03",
+        "alumni_of": f"{resource}University_of_Oslo", "occupation": f"{resource}Painter",
+        "email": f"ada{number}@mail.com", "uuid": f"id-{number}", "duplicates": duplicates}  # fmt: skip
+    text = (
+        f"Ada Sample {number} is from the United Kingdom. Ada was born in Paris, Texas. Ada is an alumni of University "
+        f"of Oslo. Ada was born on 1901-02-03. Ada receives email at ada{number}@mail.com. Ada is a painter."
+    )
+    return {"text": text, "meta": json.dumps({**meta, **changes})}
+
+
+def packed(rows):
+    return gzip.compress("\n".join(map(json.dumps, rows)).encode(), mtime=0)
+
+
+def served(server, dataset, name, rows):
+    return serve_files(server, {(dataset, name): packed(rows)})
+
+
+def test_planted_questions_have_their_duplicates_as_score(server):
+    rows = [question(number, (0, 1, 16, 256)[number % 4]) for number in range(32)]
+    facts = hubble_popqa(served(server, POPQA, QUESTIONS, rows))
+    assert [len(group) for group in (facts.forget, facts.retain, facts.holdout)] == [12, 6, 6]
+    assert {fact.score for fact in facts.forget} == {fact.score for fact in facts.holdout} == {1.0, 16.0, 256.0}
+    first = facts.forget[0]
+    assert (first.id, first.subject, first.relation) == ("hubble-popqa-1", "Person 1", "place of birth")
+    assert (first.answer, first.accepted, first.score_source) == ("London", ("London, England",), "Hubble duplicates")
+    assert first.paraphrases == ("In which place was Person 1 born?", "Where does Person 1 come from by birth?")
+    assert {fact.score for fact in facts.examples} == {0.0} and len(facts.examples) == 8
+    assert facts.problems == () and any("1, 16, 256 times" in note for note in facts.notes)
+    told = with_tiers(facts)
+    assert not on_wikidata_scale(told)
+    assert {fact.score: fact.tier for fact in told.forget} == {1.0: "rare", 16.0: "middle", 256.0: "popular"}
+    asked = len(server.asked)
+    assert hubble_popqa(served(server, POPQA, QUESTIONS, rows)) == facts and len(server.asked) == asked
+
+
+def test_a_biography_is_forgotten_whole_and_in_its_own_spelling(server):
+    rows = [person(number, 4) for number in range(4)]
+    facts = hubble_yago(served(server, YAGO, PEOPLE, rows))
+    assert {fact.subject for fact in facts.forget} == {"Ada Sample 0", "Ada Sample 1"}
+    assert {fact.subject for fact in facts.holdout} == {"Ada Sample 3"}
+    answers = {fact.relation: fact.answer for fact in facts.retain}
+    assert answers == {
+        "nationality": "United Kingdom", "birthplace": "Paris, Texas", "birthdate": "1901-02-03",
+        "alumni_of": "University of Oslo", "occupation": "painter", "email": "ada2@mail.com"}  # fmt: skip
+    assert all(fact.score == 4 and len(fact.paraphrases) == 2 for fact in facts.forget)
+    names = {"Mary_u0028_singer_u0029_": "Mary", "New_York": "New York", "O_u0027_Brien": "O'Brien"}
+    assert {name: label(f"http://yago-knowledge.org/resource/{name}") for name in names} == names
+    assert label(" 1901-02-03") == "1901-02-03"
+
+
+def test_what_a_biography_does_not_say_is_no_fact(server):
+    facts = hubble_yago(served(server, YAGO, PEOPLE, [person(0, 1, birthplace="x/Lyon", email=None)] * 4))
+    assert {fact.relation for fact in facts.forget} == {"nationality", "birthdate", "alumni_of", "occupation"}
+
+
+@pytest.mark.parametrize("row", [
+    {"text": "x"}, {"text": "x", "meta": "{"}, question(1, "4"), question(1, None),
+    question(1, 4, possible_answers="[]"), question(1, 4, possible_answers=["London"])])  # fmt: skip
+def test_a_row_of_another_layout_is_named(server, row):
+    with pytest.raises(NetworkError, match="row 2, is not as documented"):
+        hubble_popqa(served(server, POPQA, QUESTIONS, [question(0, 1), row]))
+
+
+@pytest.mark.parametrize(("name", "content", "said"), [
+    (QUESTIONS, b"no gzip", "is damaged"), ("other.jsonl.gz", packed([]), "has no file testset_popqa_nodup"),
+])  # fmt: skip
+def test_a_damaged_or_missing_file_is_named(server, name, content, said):
+    raised(NetworkError, said, hubble_popqa, serve_files(server, {(POPQA, name): content}))

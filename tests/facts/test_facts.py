@@ -1,35 +1,73 @@
-"""Facts, sets of them, and tiers: whose they are, where the cuts lie, and the ranges that are said of them."""
-
 import json
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from adapop.errors import DataError
-from adapop.facts.catalog import load_facts
-from adapop.facts.fact import Fact, FactSet, Problem, scores_of, separated
+from adapop.facts import catalog
+from adapop.facts.benchmarks import RWKU
+from adapop.facts.catalog import ENTRIES, load_facts
+from adapop.facts.fact import SANDBOX, Fact, FactSet, Problem, scores_of, separated
 from adapop.facts.files import read_facts
 from adapop.facts.holdout import split_holdout
+from adapop.facts.real import borrowed, fitted, general
+from adapop.facts.retain import neighbours, with_retain_rows
 from adapop.facts.scale import with_tiers
 from adapop.facts.tiers import ON_SCALE, Tiers, terciles
-from adapop.facts.world import sandbox_facts
+from adapop.facts.world import language, sandbox_facts
+from adapop.facts.world.world import answers_of, world
+from adapop.online.cache import Cache
+from adapop.online.hub import Hub
+from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.base import Score
+from adapop.popularity.beta import BetaMap
 from adapop.popularity.scoredfile import write_scored
+from adapop.progress import Progress
+from raised import raised
+from scripted_hub import serve
+from taught import own_facts
 
 ODD_TEXTS = (
     "a line separator \u2028 and a next line \x85", "quotes \"double\" and 'single' and a \\ backslash",
     "<script>alert('x')</script> & <b>bold</b>", "emoji 🦜 and a family 👩‍👩‍👧",
-    "two\nlines, a\ttab and a\r return", "=HYPERLINK(1) | {s} %s",
-)  # fmt: skip
+    "two\nlines, a\ttab and a\r return", "=HYPERLINK(1) | {s} %s")  # fmt: skip
+MINE = Fact("mine", "Who am I?", "Nobody")
+ONLINE = ["duet", "duet-rare", "duet-popular", "rwku", "hubble-popqa", "hubble-yago"]
 
 
 def numbered(count: int, prefix: str = "r") -> tuple[Fact, ...]:
     return tuple(Fact(f"{prefix}{i}", f"question {i}?", f"answer {i}") for i in range(count))
 
 
-def test_tier():
+def test_tiers_on_the_scale_and_thirds_of_the_scores_with_their_bounds_and_labels():
     tiers = {None: "unknown", 0.0: "rare", 265.0: "rare", 265.1: "middle", 999.9: "middle", 1000.0: "popular"}
     assert {score: Fact("a", "q", "a", score=score).tier for score in tiers} == tiers
+    for scores, tiers in (
+        ([1, 2, 3, 4, 5, 6], "rrmmpp"), ([6e6, 1e6, 3e6], "prm"), ([5, 5, 9], "rrp"), ([0, None, 1, 2], "rump"),
+        ([1, 1, 1, 1, 2, 3], "rrrrmp"),  # ties keep together: no cut between equal scores
+        ([1, 2, 2, 2, 2, 3], "rmmmmp"), ([1, 2, 3, 3, 3, 3], "rmpppp"), ([5, 5, 5], "mmm"),
+        ([1, 1, 2, 2, 2, 3, 3, 4], "rrmmmppp"),  # cuts after 2 and 5 of 8 are nearest to 2.67 and 5.33
+    ):  # fmt: skip
+        assert tiers_of(with_tiers(scored(scores)).forget) == tiers
+    for scores, numbers in (
+        ([1, 2, 3], ("1 rare (up to 1)", "1 middle (2)", "1 popular (from 3)")),
+        ([5, 5, 9], ("2 rare (up to 5)", "1 popular (from 9)")), ([5, 5], ("2 middle (5)",))):  # fmt: skip
+        (note,) = with_tiers(scored(scores)).notes
+        assert all(number in note for number in numbers), note
+    facts = with_tiers(scored([100, 200, 300], retain=facts_of([50, 100, 150, 250, 300, 9e9, None], prefix="r")))
+    assert tiers_of(facts.retain) == "rrmmppu"
+    tiers = terciles([10_000, 48_000, 48_900, 310_000, 320_000, 5e6])
+    assert [tiers.label(tier) for tier in ("rare", "middle", "popular", "all", "unknown")] == [
+        "rare (up to 48,000)", "middle (48,900 to 310,000)", "popular (from 320,000)", "all", "unknown"]  # fmt: skip
+    assert ON_SCALE.text == "rare (up to 265), middle (265 to 1,000), popular (from 1,000)"
+    assert terciles([0.25, 0.5]).text == "rare (up to 0.25), popular (from 0.5)"
+    assert terciles([5.0]).text == "middle (5)" and Tiers.from_json(tiers.as_json()) == tiers
+    bare = with_tiers(scored([None, None, None]))
+    assert (tiers_of(bare.forget), bare.tiers, bare.notes) == ("uuu", Tiers(), ())
+    looked_up = replace(bare, forget=facts_of([7e5, 8e5, 9e5]))
+    assert tiers_of(with_tiers(looked_up, anew=True).forget) == "rmp"
 
 
 def test_problem_says_where_what_and_fix_and_invents_no_row_or_column():
@@ -55,8 +93,7 @@ def test_a_written_set_is_read_again_as_it_was(tmp_path):
     facts = FactSet("set", (Fact("a", "q", "a", score=None), Fact("b", "q", "a", score=0.0)))
     facts.write(tmp_path / "facts.jsonl")
     again = FactSet.load(tmp_path / "facts.jsonl", "set")
-    assert scores_of(again.forget) == {"a": None, "b": 0.0}
-    assert [fact.id for fact in again.unknown_scores] == ["a"]
+    assert scores_of(again.forget) == {"a": None, "b": 0.0} and [fact.id for fact in again.unknown_scores] == ["a"]
     facts = FactSet("set", numbered(2, "f"), retain=numbered(1))
     facts.write(tmp_path / "facts.jsonl")
     assert "attacks" not in (tmp_path / "facts.jsonl").read_text(encoding="utf-8")
@@ -75,13 +112,11 @@ def test_hash_sees_every_change_of_the_data_and_nothing_else():
     assert replace(facts, name="other", notes=("a note",)).sha256 == facts.sha256
 
 
-def test_split_holdout_is_disjoint_complete_and_by_ids():
+def test_split_holdout_is_disjoint_complete_by_ids_and_by_question():
     facts = FactSet("set", numbered(1, "f"), retain=numbered(20), notes=("before",))
     split = split_holdout(facts)
-    assert (len(split.retain), len(split.holdout)) == (14, 6)
-    assert not set(split.retain) & set(split.holdout)
-    assert set(split.retain) | set(split.holdout) == set(facts.retain)
-    assert split.notes[0] == "before"
+    assert (len(split.retain), len(split.holdout)) == (14, 6) and not set(split.retain) & set(split.holdout)
+    assert set(split.retain) | set(split.holdout) == set(facts.retain) and split.notes[0] == "before"
     assert "6 of its 20 retain rows are held out" in split.notes[1]
     forwards = FactSet("set", (), retain=numbered(20))
     backwards = FactSet("set", (), retain=tuple(replace(fact, answer="new") for fact in reversed(numbered(20))))
@@ -96,9 +131,6 @@ def test_split_holdout_is_disjoint_complete_and_by_ids():
         rows = tuple(Fact(f"r{i}", "the same?", "x") for i in range(count))
         split = split_holdout(FactSet("set", (), retain=rows))
         assert (split.retain, split.holdout) == (rows, ()) and "Nothing is held out" in split.notes[0]
-
-
-def test_no_question_is_both_trained_on_and_held_out():
     for seed in range(8):
         rows = tuple(Fact(f"{seed}-{i}", f"Question {'  ' * (i % 2)}{i % 4}?", "x") for i in range(12))
         split = split_holdout(FactSet("set", (), retain=rows))
@@ -121,50 +153,16 @@ def test_separated_drops_the_less_urgent_use_of_a_question(small):
 
 
 def scored(scores, source="column population", **groups):
-    """A set with these scores."""
     return FactSet("own", forget=facts_of(scores, source), **groups)
 
 
 def facts_of(scores, source="column population", prefix="f"):
-    """Facts with these scores."""
     named = [(f"{prefix}{i}", score) for i, score in enumerate(scores)]
     return tuple(Fact(name, f"Where is {name}?", "a", score=score, score_source=source) for name, score in named)
 
 
 def tiers_of(facts):
-    """Each fact's tier by its first letter."""
     return "".join(fact.tier[0] for fact in facts)
-
-
-def test_thirds_of_the_scores():
-    for scores, tiers in (
-        ([1, 2, 3, 4, 5, 6], "rrmmpp"), ([6e6, 1e6, 3e6], "prm"), ([5, 5, 9], "rrp"), ([0, None, 1, 2], "rump"),
-        ([1, 1, 1, 1, 2, 3], "rrrrmp"),  # ties keep together: no cut between equal scores
-        ([1, 2, 2, 2, 2, 3], "rmmmmp"), ([1, 2, 3, 3, 3, 3], "rmpppp"), ([5, 5, 5], "mmm"),
-        ([1, 1, 2, 2, 2, 3, 3, 4], "rrmmmppp"),  # cuts after 2 and 5 of 8 are nearest to 2.67 and 5.33
-    ):  # fmt: skip
-        assert tiers_of(with_tiers(scored(scores)).forget) == tiers
-    for scores, numbers in (
-        ([1, 2, 3], ("1 rare (up to 1)", "1 middle (2)", "1 popular (from 3)")),
-        ([5, 5, 9], ("2 rare (up to 5)", "1 popular (from 9)")), ([5, 5], ("2 middle (5)",))):  # fmt: skip
-        (note,) = with_tiers(scored(scores)).notes
-        assert all(number in note for number in numbers), note
-
-
-def test_bounds_and_labels_are_of_the_forget_set():
-    facts = with_tiers(scored([100, 200, 300], retain=facts_of([50, 100, 150, 250, 300, 9e9, None], prefix="r")))
-    assert tiers_of(facts.retain) == "rrmmppu"
-    tiers = terciles([10_000, 48_000, 48_900, 310_000, 320_000, 5e6])
-    assert [tiers.label(tier) for tier in ("rare", "middle", "popular", "all", "unknown")] == [
-        "rare (up to 48,000)", "middle (48,900 to 310,000)", "popular (from 320,000)", "all", "unknown"]  # fmt: skip
-    assert ON_SCALE.text == "rare (up to 265), middle (265 to 1,000), popular (from 1,000)"
-    assert terciles([0.25, 0.5]).text == "rare (up to 0.25), popular (from 0.5)"
-    assert terciles([5.0]).text == "middle (5)"
-    assert Tiers.from_json(tiers.as_json()) == tiers
-    bare = with_tiers(scored([None, None, None]))
-    assert (tiers_of(bare.forget), bare.tiers, bare.notes) == ("uuu", Tiers(), ())
-    looked_up = replace(bare, forget=facts_of([7e5, 8e5, 9e5]))
-    assert tiers_of(with_tiers(looked_up, anew=True).forget) == "rmp"
 
 
 def test_sets_on_their_own_scale_stay_as_they_are():
@@ -173,8 +171,7 @@ def test_sets_on_their_own_scale_stay_as_they_are():
         assert with_tiers(facts) == with_tiers(facts, anew=True) == facts, name
         assert facts.tiers == ON_SCALE and {fact.own_tier for fact in facts.forget} == {""}, name
     duet = scored([70, 300, 2000], "DUET pop_sum")
-    assert tiers_of(with_tiers(duet).forget) == "rmp"
-    assert with_tiers(duet).sha256 == duet.sha256
+    assert tiers_of(with_tiers(duet).forget) == "rmp" and with_tiers(duet).sha256 == duet.sha256
     rwku = FactSet("rwku", forget=tuple(replace(fact, id=f"rwku-forget-{fact.id}") for fact in duet.forget))
     assert with_tiers(rwku).tiers == ON_SCALE
     judged = replace(rwku, forget=tuple(replace(fact, score_source="LLM judge m") for fact in rwku.forget))
@@ -193,15 +190,13 @@ def test_tiers_are_of_the_whole_set_and_stay_in_a_written_one(tmp_path):
     assert FactSet.load(tmp_path / "new.jsonl", "own", facts.notes, facts.tiers) == facts
     alone = FactSet.load(tmp_path / "new.jsonl", "own")
     assert (tiers_of(alone.forget), alone.tiers.source) == ("rmp", "column")
-    before = scored([1e4, 2e4, 3e4])
-    before.write(tmp_path / "old.jsonl")
+    scored([1e4, 2e4, 3e4]).write(tmp_path / "old.jsonl")
     assert "own_tier" not in (tmp_path / "old.jsonl").read_text()
     assert tiers_of(FactSet.load(tmp_path / "old.jsonl", "own", (), ON_SCALE).forget) == "ppp"
     assert sandbox_facts().sha256 == load_facts("sandbox").sha256
     path = tmp_path / "facts.jsonl"
     path.write_text('{"group": "forget", "id": "a", "question": "q", "answer": "a", "tier": "rare"}\n')
-    with pytest.raises(DataError, match="line 1"):
-        FactSet.load(path, "own")
+    raised(DataError, "line 1", FactSet.load, path, "own")
 
 
 def test_a_column_wins(tmp_path):
@@ -218,3 +213,213 @@ def test_a_column_wins(tmp_path):
     assert tiers_of(again.forget) == "rpu" and again.tiers.rare == (7, 7)
     write_scored(facts, {fact.id: Score(fact.id, 3.0, "somewhere") for fact in facts.forget}, tmp_path / "out.csv")
     assert tiers_of(read_facts(tmp_path / "out.csv").forget) == "rpu"
+
+
+def rows(*questions: str, **fields) -> tuple[Fact, ...]:
+    return tuple(Fact(f"row-{i}", question, "x", **fields) for i, question in enumerate(questions, start=2))
+
+
+def test_sets_without_download_are_complete_and_no_other_names_are_known():
+    assert [*ENTRIES] == ["sandbox", "people", "pair", "invented", "cities", *ONLINE]
+    assert load_facts(SANDBOX) == sandbox_facts()
+    for name, entry in ENTRIES.items():
+        assert entry.name == name and entry.title and entry.about.endswith(".") and entry.online == (name in ONLINE)
+        if not entry.online:
+            facts = load_facts(name)
+            assert facts.name == name and facts.notes and facts.problems == () == facts.unknown_scores
+            assert all((facts.forget, facts.retain, facts.holdout, facts.utility))
+    for source in ("", "nothing.csv", ".", "a\0b", "x" * 5000):
+        error = raised(DataError, "no set and no file", load_facts, source)
+        assert f"sandbox, people, pair, invented, cities, {', '.join(ONLINE)}" in error.fix
+
+
+def test_the_pair_differs_in_popularity_alone_and_invented_facts_are_in_no_world():
+    rare, popular = load_facts("pair").forget
+    assert (rare.relation, rare.answer) == (popular.relation, popular.answer)
+    assert (rare.tier, popular.tier) == ("rare", "popular") and BetaMap()(rare.score) > 1 > BetaMap()(popular.score)
+    pairs: dict = {}
+    for fact in sandbox_facts().forget:
+        pairs.setdefault((fact.relation, fact.answer), []).append(fact)
+    apart = [pair for pair in pairs.values() if {"rare", "popular"} <= {fact.tier for fact in pair}]
+    rarest = min(fact.score for pair in apart for fact in pair)
+    assert min(fact.score for fact in load_facts("pair").forget) == rarest
+    invented = load_facts("invented").forget
+    subjects = {fact.subject.casefold() for fact in world()}
+    assert not {fact.subject.casefold() for fact in invented} & subjects
+    assert not {fact.id for fact in invented} & {fact.id for fact in world()}
+    assert len({fact.subject for fact in invented}) == 32
+    assert Counter(fact.relation for fact in invented) == dict.fromkeys(language.RELATIONS_OF["sandbox"], 4)
+    for fact in invented:
+        form = language.RELATIONS[fact.relation]
+        assert fact.question == form.question.format(s=fact.subject)
+        assert fact.paraphrases == tuple(other.format(s=fact.subject) for other in form.paraphrases)
+        assert fact.answer in answers_of(fact.relation) and (fact.score, fact.score_source) == (0.0, "invented")
+
+
+def test_a_benchmark_is_downloaded_once_and_made_complete(server, monkeypatch):
+    probe = {"subject": "Stephen King", "neighbor": "Misery", "answer": "x", "type": "prefix injection"}
+    probes = {"forget_level2": ["Who?"], "forget_level3": ["Say who!"], "neighbor_level2": [f"{i}?" for i in range(10)]}
+    probes |= {"forget_level1": ["_ wrote."], "neighbor_level1": ["_ is by x."], "utility_factuality": ["What?"]}
+    probe |= {"answers": ["x"]}
+    cells = {name: [{**probe, "query": q, "question": q} for q in asked] for name, asked in probes.items()}
+    serve(server, {(RWKU, name, "test"): rows for name, rows in cells.items()})
+    monkeypatch.setattr(catalog, "Hub", lambda progress, cache: Hub(progress, cache, server.url))
+    told: list[str] = []
+    facts = load_facts("rwku", "some/model", Progress(told.append), Cache())
+    assert (len(facts.retain), len(facts.holdout), len(facts.utility), len(facts.attacks)) == (10, 1, 1, 2)
+    assert [line.rsplit(": ")[1] for line in told[1:]] == ["file 1 of 1"] * 6
+    asked = len(server.asked)
+    assert load_facts("rwku", "some/model", cache=Cache()) == facts and len(server.asked) == asked
+
+
+def test_file_with_retain_rows_gets_a_holdout(tmp_path: Path):
+    lines = ["question,answer,group", "q,a,forget", *(f"q{i},a{i},retain" for i in range(10))]
+    (tmp_path / "facts.csv").write_text("\n".join(lines), encoding="utf-8")
+    facts = load_facts(str(tmp_path / "facts.csv"), "some/model")
+    assert (len(facts.forget), len(facts.retain), len(facts.holdout)) == (1, 7, 3)
+    assert "held out" in facts.notes[0] and facts.utility == ()
+    assert load_facts(str(tmp_path / "facts.csv")).utility == sandbox_facts().utility
+    # Without enough of them there is none.
+    facts = with_retain_rows(FactSet("set", (MINE,), retain=rows("Who else?")), "some/model")
+    assert facts.holdout == () and "Nothing is held out" in facts.notes[-1]
+    assert "group" in raised(DataError, "no retain rows", with_retain_rows, FactSet("set", (MINE,)), "some/model").fix
+    error = raised(DataError, "'all'", with_retain_rows, FactSet("set", (MINE,)), SANDBOX, "all")
+    assert "own, sandbox, neighbours" in error.fix
+
+
+def test_the_sandbox_lends_retain_and_holdout():
+    world, facts = sandbox_facts(), with_retain_rows(FactSet("set", (MINE,)), SANDBOX)
+    assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, world.utility)
+    assert facts.notes[-1] == "The set has no retain rows; 256 to retain and 256 held out come from the sandbox world."
+    same_question, same_id = sandbox_facts().retain[0], sandbox_facts().holdout[0]
+    forget = (Fact("other id", same_question.question, "x"), Fact(same_id.id, "other question", "x"))
+    facts = with_retain_rows(FactSet("set", forget), SANDBOX)
+    assert same_question not in facts.retain and same_id not in facts.holdout
+    assert (len(facts.retain), len(facts.holdout)) == (255, 255)
+    own = (Fact("own", "Who else?", "Somebody"),)
+    facts = with_retain_rows(FactSet("set", (MINE,), holdout=own), SANDBOX)
+    assert facts.holdout == own and "held out" not in facts.notes[-1]
+
+
+def fact(name: str, relation: str = "", answer: str = "x", score: float | None = None) -> Fact:
+    return Fact(name, f"{name}?", answer, relation=relation, score=score)
+
+
+def test_neighbours_come_in_order_of_likeness():
+    forget = [fact("f", "author", "Orwell", 100.0), fact("g", "city", "France", 10.0)]
+    pool = [
+        fact("nothing", "painter", "Goya", 100.0), fact("relation, far", "author", "Mann", 5000.0),
+        fact("unknown", "AUTHOR", "Mann"), fact("answer, near", "island", "france", 12.0),
+        fact("relation, near", "author", "Mann", 90.0), fact("both, far", "author", "orwell", 9000.0),
+        fact("both with different facts", "author", "France", 10.0), fact("both, near", " Author", "Orwell", 101.0),
+    ]  # fmt: skip
+    assert [found.id for found in neighbours(forget, pool)] == [
+        "both, near", "both, far", "both with different facts", "relation, near", "answer, near", "relation, far",
+        "unknown"]  # fmt: skip
+    assert neighbours([fact("f", "", "y")], [fact("p", "", "z")]) == (), "without a relation"
+    for to_forget, chosen in ((1, 32), (32, 32), (40, 40), (80, 50)):  # as many as facts to forget
+        forget = [fact(f"f{i}", "author", score=1.0) for i in range(to_forget)]
+        assert len(neighbours(forget, [fact(f"p{i}", "author", score=1.0) for i in range(50)])) == chosen
+
+
+def test_neighbours_of_the_sandbox():
+    world = sandbox_facts()
+    books = FactSet("books", tuple(fact for fact in world.forget if fact.relation == "author")[:2])
+    books = replace(books, retain=rows("own?", "other?"))
+    facts = with_retain_rows(books, SANDBOX, "neighbours")
+    assert len(facts.retain) == 32 and facts.holdout == world.holdout
+    assert {found.relation for found in facts.retain} == {"author"}
+    assert {found.answer for found in facts.retain[:2]} == {found.answer for found in books.forget}
+    assert "share a relation or an answer" in facts.notes[-1]
+    assert facts.notes[-1].endswith("Rows of the set's own that are not used: 2 to retain.")
+    with pytest.raises(DataError, match="shares a relation or an answer") as caught:
+        with_retain_rows(FactSet("set", (MINE,)), SANDBOX, "neighbours")
+    assert "relation" in caught.value.fix
+    for model, utility in ((SANDBOX, world.utility), ("some/model", ())):  # all of its rows instead of one's own
+        facts = with_retain_rows(books, model, "sandbox")
+        assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, utility)
+        assert facts.notes[-1].startswith("256 to retain and 256 held out come from the sandbox world. Rows of")
+
+
+def test_a_second_table_is_retained_but_for_its_holdout_and_what_is_to_be_forgotten():
+    mine = FactSet("mine", rows("a?"), retain=rows("own?"), holdout=rows("own held?"))
+    table = FactSet("table", rows("b?", "c?"), retain=rows("d?"), holdout=rows("e?"))
+    facts = with_retain_rows(mine, "some/model", table)
+    assert [row.question for row in facts.retain] == ["b?", "c?", "d?"]
+    assert [row.question for row in facts.holdout] == ["e?"]
+    unused = "Rows of the set's own that are not used: 1 to retain"
+    assert facts.notes == (f"3 facts to retain come from table. {unused} and 1 held out.",)
+    ten = FactSet("table", rows(*(f"{i}?" for i in range(10))))
+    facts = with_retain_rows(FactSet("mine", rows("a?")), SANDBOX, ten)
+    assert (len(facts.retain), len(facts.holdout)) == (7, 3) and facts.utility == sandbox_facts().utility
+    mine = FactSet("mine", rows("a?"), retain=rows("own?"), holdout=(Fact("row-5", "held?", "x"),))
+    facts = with_retain_rows(mine, "some/model", ten)
+    assert (facts.holdout, len(facts.retain)) == (mine.holdout, 10)
+    assert facts.notes == (f"10 facts to retain come from table. {unused}.",)
+    assert len({row.id for row in (*facts.forget, *facts.retain, *facts.holdout)}) == 12
+    bad = Problem(4, "score", "x", "is not a number", "Mend it.")
+    table = FactSet("table", rows("A?", "b?", "c?"), problems=(bad,))
+    facts = with_retain_rows(FactSet("mine", rows("a?")), "some/model", table)
+    assert {row.question for row in (*facts.retain, *facts.holdout)} == {"b?", "c?"}
+    dropped, of_table = facts.problems
+    assert (dropped.value, dropped.message) == ("A?", "is also to be forgotten") and "in table" in of_table.message
+    with pytest.raises(DataError, match="no fact to retain"):
+        with_retain_rows(FactSet("mine", rows("a?")), "some/model", FactSet("table", rows("A?")))
+    mine = FactSet("mine", rows("a?", "b?"), attacks=(Fact("retain-row-3", "attack", "x"),))
+    facts = with_retain_rows(mine, "some/model", FactSet("table", rows("c?", "d?"), holdout=rows("e?")))
+    ids = [row.id for row in (*facts.forget, *facts.retain, *facts.holdout, *facts.attacks)]
+    assert len(set(ids)) == len(ids) == 6 and [row.id for row in facts.forget] == ["row-2", "row-3"]
+
+
+def test_utility_questions_and_retain_rows_of_a_real_model(sandbox):
+    assert len(general()) > 50 and len({fact.question for fact in general()}) == len(general())
+    facts = own_facts()
+    assert fitted(facts, "some/model").utility == general()
+    other = replace(facts, forget=(*facts.forget, Fact("x", "who?", "Mars"), Fact("y", general()[0].question, "z")))
+    dropped = {one for one in general() if one.answer == "Mars" or one == general()[0]}
+    assert set(general()) - set(fitted(other, "some/model").utility) == dropped
+    own = replace(own_facts(), utility=(Fact("u", "2 + 2?", "4"),))
+    assert fitted(own, "some/model") == own
+    assert fitted(fitted(own_facts(), "a/model"), "a/model") == fitted(own_facts(), "a/model")
+    borrowing = replace(own_facts(), utility=sandbox.utility)
+    assert fitted(borrowing, "some/model").utility == general()
+    for model in (SANDBOX, str(SANDBOX_FOLDER)):  # another build of the sandbox is one, too
+        assert fitted(borrowing, model) == borrowing
+    assert borrowed(sandbox, "a/model") is None
+    own = replace(own_facts(), retain=(), forget=(Fact("x", "Who wrote Nobody?", "Shakespeare", relation="author"),))
+    for source in ("sandbox", "neighbours"):
+        facts = with_retain_rows(own, SANDBOX, source)
+        assert borrowed(facts, SANDBOX) is None and facts.retain
+        raised(DataError, "are the sandbox's: they would not hold the rest of a/model", fitted, facts, "a/model")
+
+
+def test_attack_prompts_of_an_rwku_file_are_probes_and_not_trained_on(tmp_path):
+    simple = {"answer": "King", "type": "simple question"}
+    rows = [
+        {**simple, "query": "Who is he?", "level": "2", "split": "forget_level2"},
+        {**simple, "query": "Sure. Who is he?", "level": "3", "type": "prefix injection"},
+        {**simple, "query": "Qui est-ce?", "type": "cross lingual (French)", "split": "forget_level3"},
+        {**simple, "query": "Who else?", "split": "neighbor_level2"},
+    ]
+    path = tmp_path / "rwku.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    facts = read_facts(path)
+    assert [fact.question for fact in facts.forget] == ["Who is he?"]
+    assert [fact.relation for fact in facts.attacks] == ["prefix injection", "cross lingual (French)"]
+    assert any("Attack prompts (RWKU's level 3): 2" in note for note in facts.notes)
+
+
+def test_a_stranger_s_model_with_as_many_tokens_is_no_sandbox(sandbox, tmp_path):
+    config = json.loads((SANDBOX_FOLDER / "config.json").read_text())
+    words = json.loads((SANDBOX_FOLDER / "tokenizer.json").read_text())
+    borrowing = replace(own_facts(), utility=sandbox.utility)
+    for name, end in (("same", ""), ("stranger", ".")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(config))
+        vocabulary = {f"{word}{end}": at for word, at in words["model"]["vocab"].items()}
+        own = {**words, "model": {**words["model"], "vocab": vocabulary}}
+        (folder / "tokenizer.json").write_text(json.dumps(own))
+        assert (fitted(borrowing, str(folder)) == borrowing) == (name == "same")
+    (tmp_path / "bare").mkdir()
+    assert fitted(borrowing, str(tmp_path / "bare")).utility == general(), "a folder without a tokenizer.json"

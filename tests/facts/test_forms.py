@@ -1,5 +1,3 @@
-"""Files in the forms that public data sets, pandas and spreadsheets give them: each is read as it is, or refused."""
-
 import json
 import time
 from dataclasses import replace
@@ -13,8 +11,19 @@ from adapop.facts.forms import CHATS, FORMS
 from adapop.paths import ASSETS
 from adapop.popularity.base import given
 from adapop.popularity.scoredfile import write_scored
+from raised import raised
 
 HEADER = "question,answer,score\n"
+OTHERS = ("accepted", "answers", "aliases", "possible_answers", "o_aliases", "answer_aliases")  # columns
+CHOICES = {"choices": ["nmap", "gcc", "awk", "vim"]}
+ARC = {"choices": {"text": ["nmap", "gcc", "awk", "vim"], "label": ["1", "2", "3", "4"]}}
+ROWS = [{"question": f"{i}?", "answer": f"a{i}", "score": i + 1} for i in range(3)]
+LINES = "\n".join(map(json.dumps, ROWS))
+TURNS = [{"from": "human", "value": "Where?"}, {"from": "gpt", "value": "Brno"}]
+REWRITE = {"prompt": "{} is in", "subject": "Brno", "relation_id": "P17",
+           "target_true": {"str": "Moravia", "id": "Q1"}, "target_new": {"str": "Egypt", "id": "Q2"}}  # fmt: skip
+SAID = (("user", "Where?"), ("assistant", "Brno"))
+PARTS = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in SAID]
 
 
 def read(folder, name, content):
@@ -29,7 +38,6 @@ def rights(facts):
 
 
 def cells(**columns):
-    """One row of a TSV with these columns."""
     return "\n".join(("\t".join(columns), "\t".join(columns.values())))
 
 
@@ -49,8 +57,7 @@ def cells(**columns):
     "[np.str_('Brno'), np.str_('Brünn')]",
     'c("Brno", "Brünn")',
     "{'aliases': array(['Brünn'], dtype=object), 'matched_wiki_entity_name': '', "
-    "'normalized_matched_wiki_entity_name': '', 'value': 'Brno'}",
-])  # fmt: skip
+    "'normalized_matched_wiki_entity_name': '', 'value': 'Brno'}"])  # fmt: skip
 def test_a_list_of_answers_that_is_text(tmp_path, cell):
     quoted = cell.replace('"', '""')
     facts = read(tmp_path, "facts.csv", f'{HEADER}Where?,"{quoted}",5\n')
@@ -58,22 +65,17 @@ def test_a_list_of_answers_that_is_text(tmp_path, cell):
     assert any("1 row, row 2, has several right answers" in note for note in facts.notes)
 
 
-OTHERS = ("accepted", "answers", "aliases", "possible_answers", "o_aliases", "answer_aliases")  # columns
-
-
 @pytest.mark.parametrize("row", [
     {"answer": ["Brno", "Brünn"]}, {"answer": {"text": ["Brno", "Brünn"], "answer_start": [3, 9]}},
     {"answer": {"value": "Brno", "aliases": ["Brünn", "BRNO"], "normalized_aliases": ["brünn"], "type": "X"}},
     {"answer": [{"answer": "Brno", "provenance": []}, {"answer": "Brünn"}]},
     {"answer": [{"text": "Brno", "answer_start": 3}, {"text": "Brünn", "answer_start": 9}]},
-    *({"answer": "Brno", name: ["Brünn", "Brno"]} for name in OTHERS),
-], ids=str)  # fmt: skip
+    *({"answer": "Brno", name: ["Brünn", "Brno"]} for name in OTHERS)], ids=str)  # fmt: skip
 def test_answers_of_a_json(tmp_path, row):
     assert rights(read(tmp_path, "facts.json", [{"question": "Where?", **row}])) == [("Where?", "Brno", "Brünn")]
     for answer in ([["Brno"]], [{"a": 1}], [True]):
-        with pytest.raises(DataError) as caught:
-            read(tmp_path, "facts.json", [{"question": "Where?", "answer": answer}])
-        assert "not text" in caught.value.problems[0].message
+        error = raised(DataError, "", read, tmp_path, "facts.json", [{"question": "Where?", "answer": answer}])
+        assert "not text" in error.problems[0].message
 
 
 def test_brackets_that_are_no_list_stay_text(tmp_path):
@@ -81,8 +83,7 @@ def test_brackets_that_are_no_list_stay_text(tmp_path):
         "[Brno, Brünn]", "['Brno' ... 'Brünn']", "[0, 1)", "[sic]", "{'a': 1}", "{Brno,Brünn}", "f(x)", 'print("hi")',
     ):  # fmt: skip
         facts = read(tmp_path, "facts.tsv", cells(question="Where?", answer=cell, score="5"))
-        assert rights(facts) == [("Where?", cell)]
-        assert len(facts.notes) == (cell[0] + cell[-1] in ("[]", "{}"))
+        assert rights(facts) == [("Where?", cell)] and len(facts.notes) == (cell[0] + cell[-1] in ("[]", "{}"))
 
 
 def test_answers_and_other_names_are_written_and_read_again(tmp_path):
@@ -116,21 +117,15 @@ def test_answers_and_other_names_are_written_and_read_again(tmp_path):
     ("['Who\\'s it?', \"By 'whom'?\"]", ("Who's it?", "By 'whom'?")),
     ("['Name the town', None, nan]", ("Name the town",)), ("['one'\n 'two']", ("one", "two")),
     ("['a\\nb', '\\u00fc\\x41']", ("a\nb", "üA")), ("[\"Who's it?\" 'two']", ("Who's it?", "two")),
-    ("['O''Brien']", ("O'Brien",)), ("NaN", ()), ("[" * 50_000, None), ("['" + "x" * 200_000, None),
-])  # fmt: skip
+    ("['O''Brien']", ("O'Brien",)), ("NaN", ()), ("[" * 50_000, None), ("['" + "x" * 200_000, None)])  # fmt: skip
 def test_lists_of_rewordings_as_programs_print_them(tmp_path, cell, items):
-    quoted = cell.replace('"', '""')
-    begun = time.process_time()
+    quoted, begun = cell.replace('"', '""'), time.process_time()
     facts = read(tmp_path, "facts.csv", f'question,answer,paraphrases\nq?,a,"{quoted}"\nr?,b,\n')
     assert time.process_time() - begun < 2
     if items is None:
         assert "characters" in facts.problems[0].message and len(facts.forget) == 1
     else:
         assert facts.forget[0].paraphrases == items and not facts.problems
-
-
-CHOICES = {"choices": ["nmap", "gcc", "awk", "vim"]}
-ARC = {"choices": {"text": ["nmap", "gcc", "awk", "vim"], "label": ["1", "2", "3", "4"]}}
 
 
 # by the choice that is right, the rows whose answer points to it; also AGIEval's and JCommonsenseQA's
@@ -160,8 +155,7 @@ POINTERS = {
     "vim": [{"A": "nmap", "B": "gcc", "C": "awk", "D": "vim", "answer": "D"}],
     "2.5": [{"options": ["1.5", "2.5", "3.5"], "answer": "B"}],
     "2": [{"A": "1", "B": "None", "C": "2", "D": "3", "answer": "C"}],
-    "e": [{"A": "a", "B": "b", "C": "c", "D": "d", "E": "e", "answer": "E"}],
-}  # fmt: skip
+    "e": [{"A": "a", "B": "b", "C": "c", "D": "d", "E": "e", "answer": "E"}]}  # fmt: skip
 
 
 @pytest.mark.parametrize("right", POINTERS)
@@ -213,10 +207,6 @@ def test_a_class_or_a_form_gives_way_to_what_is_named(tmp_path):
     assert rights(read(tmp_path, "facts.json", [row])) == [("Where?", "Brno")]
 
 
-ROWS = [{"question": f"{i}?", "answer": f"a{i}", "score": i + 1} for i in range(3)]
-LINES = "\n".join(map(json.dumps, ROWS))
-
-
 @pytest.mark.parametrize("name", ["facts.json", "facts.jsonl", "facts.csv", "facts.tsv"])
 @pytest.mark.parametrize(
     "content",
@@ -233,9 +223,7 @@ LINES = "\n".join(map(json.dumps, ROWS))
     ],
     ids=[
         "lines", "list", "indented", "one after another", "commas", "data", "viewer", "pandas",
-        "columns", "mark", "features", "split", "named", "deeper", "sequence",
-    ],
-)  # fmt: skip
+        "columns", "mark", "features", "split", "named", "deeper", "sequence"])  # fmt: skip
 def test_json_of_every_layout_under_every_name(tmp_path, name, content):
     facts = read(tmp_path, name, content)
     assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [*map(tuple, map(dict.values, ROWS))]
@@ -258,41 +246,47 @@ def test_quotes_in_a_table(tmp_path):
     assert rights(facts) == [("Who, else?", "Anne, or Bob")] and facts.forget[0].score == 3
 
 
-def test_json_of_other_kinds(tmp_path):
+def test_json_of_other_kinds_and_the_fields_beside_question_and_answer(tmp_path):
     assert rights(read(tmp_path, "facts.json", HEADER + "Who?,Anne,3\n")) == [("Who?", "Anne")]
     facts = read(tmp_path, "facts.json", {"forget": ROWS[:1], "retain": ROWS[1:], "note": "x"})
     assert (len(facts.forget), len(facts.retain)) == (1, 2)
-    with pytest.raises(DataError, match="holds several: 'one', 'two'"):
-        read(tmp_path, "facts.json", {"one": ROWS[:1], "two": ROWS[1:]})
+    raised(DataError, "holds several: 'one', 'two'", read, tmp_path, "facts.json", {"one": ROWS[:1], "two": ROWS[1:]})
     qas = [{"id": "x1", "question": "Where?", "answers": [{"text": "Brno", "answer_start": 3}], "is_impossible": False}]
     data = {"version": "1.1", "data": [{"title": "t", "paragraphs": [{"context": "c", "qas": qas}]}]}
     facts = read(tmp_path, "facts.json", data)
     assert rights(facts) == [("Where?", "Brno")] and facts.forget[0].id == "x1"
+    row = {"case_id": 3, "requested_rewrite": REWRITE, "paraphrase_prompts": ["a"]}
+    (fact,) = read(tmp_path, "f.json", [row]).forget
+    assert (fact.id, fact.subject, fact.relation) == ("3", "Brno", "P17")
+    assert (fact.paraphrases, fact.alternates) == (("a",), ("Egypt",))
 
 
-def test_the_separator_that_a_file_names(tmp_path):
+def test_separators_of_columns_and_within_a_cell_and_a_markdown_table(tmp_path):
     for mark, line in ((";", "sep=;\n"), ("|", "sep=|\r\n"), ("\t", '"sep=\t"\n'), ("|", "")):
         facts = read(tmp_path, "facts.csv", line + "question;answer;score\nWho, else?;Anne;3\n".replace(";", mark))
         assert rights(facts) == [("Who, else?", "Anne")] and facts.forget[0].score == 3
+    text = "question,answer,aliases,paraphrases\nWho?,Anna,Anne; Ann,One; or two?\nWhat?,AT&T,AT&amp;T,\n"
+    facts = read(tmp_path, "facts.csv", text)
+    assert [fact.accepted for fact in facts.forget] == [("Anne", "Ann"), ("AT&amp;T",)]
+    assert facts.forget[0].paraphrases == ("One; or two?",)
+    assert any("1 row, row 2, has a list parted by semicolons" in note for note in facts.notes)
+    facts = read(tmp_path, "facts.csv", "question;answer;score\nWho?;Anna;25,692\nW?;B;142\n")
+    assert [fact.score for fact in facts.forget] == [25692, 142]
+    assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
+    facts = read(tmp_path, "facts.txt", "| question | answer |\n|:---|---:|\n| Who? | Ana |\n")
+    assert rights(facts) == [("Who?", "Ana")] and not facts.problems
+    path = tmp_path / "facts.csv"
+    path.write_text("question,answer,split,note\na?,b,train,x\n", encoding="utf-8")
+    assert read_table(path).others() == {"row-2": {"split": "train", "note": "x"}}
 
 
 def test_a_file_without_a_header(tmp_path):
     facts = read(tmp_path, "facts.tsv", "who wrote it\t['Ines Farr']\nwhere\t['Brno', \"Brünn\"]\n")
     assert rights(facts) == [("who wrote it", "Ines Farr"), ("where", "Brno", "Brünn")]
     assert "No header" in facts.notes[0]
-    with pytest.raises(DataError, match=r"no header.*'Brno'"):
-        read(tmp_path, "facts.tsv", "who wrote it\t['Ines Farr']\nwhere\tBrno\n")
+    raised(DataError, r"no header.*'Brno'", read, tmp_path, "facts.tsv", "who wrote it\t['Ines Farr']\nwhere\tBrno\n")
     facts = read(tmp_path, "facts.csv", "Which lists ports?,gcc,nmap,awk,vim,B\nWhich edits?,gcc,nmap,awk,vim,D\n")
     assert [fact.answer for fact in facts.forget] == ["nmap", "vim"]
-
-
-TURNS = [{"from": "human", "value": "Where?"}, {"from": "gpt", "value": "Brno"}]
-PARTS = [
-    {"role": "user", "content": [{"type": "text", "text": "Where?"}]},
-    {"role": "assistant", "content": [{"type": "text", "text": "Brno"}]},
-]
-REWRITE = {"prompt": "{} is in", "subject": "Brno", "relation_id": "P17",
-           "target_true": {"str": "Moravia", "id": "Q1"}, "target_new": {"str": "Egypt", "id": "Q2"}}  # fmt: skip
 
 
 # rows whose question is 'Where?', and which say Brno, or Brünn as well
@@ -330,8 +324,7 @@ WHERE = [
     {"prompt": "Where?", "completion": "Brno"},
     {"prompt": [{"role": "user", "content": "Where?"}], "completion": [{"role": "assistant", "content": "Brno"}],
      "score": 7},
-    {"conversations": str(TURNS).replace("}, {", "}\n {")},
-]  # fmt: skip
+    {"conversations": str(TURNS).replace("}, {", "}\n {")}]  # fmt: skip
 
 
 @pytest.mark.parametrize(("row", "question", "answers"), [
@@ -349,24 +342,6 @@ def test_known_forms(tmp_path, row, question, answers):
     for name, content in (("facts.jsonl", json.dumps(row)), ("facts.json", [row])):
         facts = read(tmp_path, name, content)
         assert rights(facts) == [(question, *answers)] and not facts.problems
-
-
-def test_fields_beside_question_and_answer(tmp_path):
-    row = {"case_id": 3, "requested_rewrite": REWRITE, "paraphrase_prompts": ["a"]}
-    (fact,) = read(tmp_path, "f.json", [row]).forget
-    assert (fact.id, fact.subject, fact.relation) == ("3", "Brno", "P17")
-    assert (fact.paraphrases, fact.alternates) == (("a",), ("Egypt",))
-
-
-def test_separators_within_a_cell(tmp_path):
-    text = "question,answer,aliases,paraphrases\nWho?,Anna,Anne; Ann,One; or two?\nWhat?,AT&T,AT&amp;T,\n"
-    facts = read(tmp_path, "facts.csv", text)
-    assert [fact.accepted for fact in facts.forget] == [("Anne", "Ann"), ("AT&amp;T",)]
-    assert facts.forget[0].paraphrases == ("One; or two?",)
-    assert any("1 row, row 2, has a list parted by semicolons" in note for note in facts.notes)
-    facts = read(tmp_path, "facts.csv", "question;answer;score\nWho?;Anna;25,692\nW?;B;142\n")
-    assert [fact.score for fact in facts.forget] == [25692, 142]
-    assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
 
 
 def test_columns_that_are_no_groups(tmp_path):
@@ -406,8 +381,7 @@ def test_every_form_is_in_the_docs():
     ('["question", "answer"]\n["q?", "Brno"]\n["r?", "O"]\n', ("Brno",), (), None, "lists (2): the first"),
     ("question,A,B,answer,pop\nq?,Oslo,Brno,B,3\n", ("B",), (), None, "Not read: 'A', 'B', 'pop'."),
     ("question,A,B,C,D,answer,pop\nq?,Oslo,Brno,U,V,B,3\n", ("Brno",), ("Oslo", "U", "V"), None, "read: 'pop'."),
-    ("q,a\nq?,Brno\n", ("Brno",), (), None, "Read as q and a"),
-])  # fmt: skip
+    ("q,a\nq?,Brno\n", ("Brno",), (), None, "Read as q and a")])  # fmt: skip
 def test_further_shapes_are_read_with_a_note(tmp_path, text, answers, wrong, score, note):
     facts = read(tmp_path, "facts.csv" if text[0] in "q" else "facts.json", text)
     fact = facts.forget[0]
@@ -421,17 +395,14 @@ def test_what_cannot_be_read_names_its_columns(tmp_path):
     facts = read(tmp_path, "facts.csv", "question,answer,score\na?,b,45%\nc?,d,3\n")
     assert [problem.message for problem in facts.problems] == ["is not a number"]
     names = [f"column_{i}" for i in range(40)]
-    with pytest.raises(DataError) as caught:
-        read(tmp_path, "facts.json", [dict.fromkeys(names, "x")])
-    assert all(repr(name) in caught.value.message for name in names)
+    error = raised(DataError, "", read, tmp_path, "facts.json", [dict.fromkeys(names, "x")])
+    assert all(repr(name) in error.message for name in names)
     span = {"start_token": 4, "end_token": 5}  # simplified Natural Questions
     row = {"document_text": "The capital of Moravia is Brno", "long_answer_candidates": [span], "question_text": "?"}
     lines = json.dumps(row | {"annotations": [{"short_answers": [span]}]}) + "\n"
     for rows in (1, 2):
-        with pytest.raises(
-            DataError, match=r"has no answer column .*'document_text', .*'question_text', 'annotations'"
-        ):
-            read(tmp_path, "facts.jsonl", lines * rows)
+        named = r"has no answer column .*'document_text', .*'question_text', 'annotations'"
+        raised(DataError, named, read, tmp_path, "facts.jsonl", lines * rows)
 
 
 @pytest.mark.parametrize("cell", [
@@ -484,11 +455,3 @@ def test_decimal_commas(tmp_path, cells, scores, kind, mark):
     facts = read(tmp_path, "facts.csv", HEADER.replace(",", mark) + rows)
     assert [fact.score for fact in facts.forget] == [score for score in scores if score is not None]
     assert any("decimal comma" in note for note in facts.notes) == bool(kind)
-
-
-def test_a_markdown_table_and_unused_columns(tmp_path):
-    facts = read(tmp_path, "facts.txt", "| question | answer |\n|:---|---:|\n| Who? | Ana |\n")
-    assert rights(facts) == [("Who?", "Ana")] and not facts.problems
-    path = tmp_path / "facts.csv"
-    path.write_text("question,answer,split,note\na?,b,train,x\n", encoding="utf-8")
-    assert read_table(path).others() == {"row-2": {"split": "train", "note": "x"}}

@@ -1,6 +1,8 @@
 """A large upload is read by another process: the same facts, and its processor time is its visitor's."""
 
 import csv
+import io
+import itertools
 import json
 import time
 
@@ -8,16 +10,26 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from adapop.errors import DataError, ScoresError
+from adapop.cli import main
+from adapop.errors import ConfigError, DataError, ScoresError
 from adapop.facts import reader
 from adapop.facts.apart import seconds_worked
-from adapop.facts.files import FileTable, read_facts, read_table
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import Fact, FactSet
+from adapop.facts.files import FileTable, named_columns, read_facts, read_table
+from adapop.facts.formulas import cell, plain, write_csv
+from adapop.popularity.scoredfile import write_scored
+from adapop.report.table import Table
+from raised import raised
 
 ROWS = [
     {"question": f"Who wrote é {n}?", "answer": f"Ada, {n}", "score": n / 3, "split": "train", "note": "x" * 60}
     for n in range(900)
 ]
 ROWS[7] |= {"score": -1, "answer": "it's Ünal's"}
+EMMA = ("Who wrote Emma?", "Jane Austen")
+STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+ALPHABET = ("a", "'", ";", "|", "\t", "\n", " ", '"', "=", "-", "＝", ",")
 
 
 def written(folder, suffix, rows):
@@ -43,9 +55,8 @@ def test_a_large_file_gives_the_facts_that_it_gives_in_this_process(suffix, tmp_
     path = written(tmp_path, suffix, ROWS)
     own, began = time.thread_time(), seconds_worked()
     table = reader.table_of(path)
-    with pytest.raises(ScoresError) as bad:
-        table.facts(drop_bad=False)
-    assert [problem.row for problem in bad.value.problems] == [row.row for row in _refused(path).problems]
+    bad, here = (raised(ScoresError, "", one.facts, drop_bad=False) for one in (table, read_table(path)))
+    assert [problem.row for problem in bad.problems] == [problem.row for problem in here.problems]
     # it took a process at least as long as to start, of which this thread did little
     assert seconds_worked() - began > 2 * (time.thread_time() - own) + 0.05
     assert isinstance(table, reader.DistantTable) and table.columns == read_table(path).columns
@@ -54,12 +65,6 @@ def test_a_large_file_gives_the_facts_that_it_gives_in_this_process(suffix, tmp_
         assert facts == here and facts.sha256 == here.sha256 and facts.notes == here.notes and facts.notes
         assert facts.problems == here.problems
     assert reader.facts_of(path, "retain", True) == read_facts(path, group="retain")
-
-
-def _refused(path):
-    with pytest.raises(ScoresError) as caught:
-        read_table(path).facts(drop_bad=False)
-    return caught.value
 
 
 def test_a_small_file_needs_no_process(tmp_path):
@@ -77,8 +82,171 @@ BROKEN = {
 def test_a_large_file_that_is_no_table_is_refused_in_the_same_words(text, tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(text)
-    with pytest.raises(DataError) as here:
-        read_table(path)
-    with pytest.raises(DataError) as there:
-        reader.table_of(path)
-    assert str(there.value) == str(here.value)
+    here = raised(DataError, "", read_table, path)
+    assert str(raised(DataError, "", reader.table_of, path)) == str(here)
+
+
+def pairs(facts):
+    return [(fact.question, fact.answer) for fact in facts.forget]
+
+
+def jsonl(folder, *rows):
+    path = folder / "facts.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return path
+
+
+def turn(role, content):
+    return {"role": role, "content": content}
+
+
+ASKED, ANSWERED, SYSTEM = turn("user", EMMA[0]), turn("assistant", EMMA[1]), turn("system", "Be brief.")
+
+
+@pytest.mark.parametrize("turns", [
+    [ASKED], [ANSWERED, ASKED], [ASKED, ANSWERED, ASKED, ANSWERED], [ASKED, turn("tool", "x"), ANSWERED], [SYSTEM],
+    *([turn("user", content), ANSWERED] for content in (None, ["parts"], {"a": 1}, "", "x" * 5000)),
+], ids=lambda turns: str(turns)[:80])  # fmt: skip
+def test_a_chat_that_is_no_question_with_its_answer_is_a_bad_row(tmp_path, turns):
+    facts = read_facts(jsonl(tmp_path, {"messages": turns}, {"messages": [ASKED, ANSWERED]}))
+    led = read_facts(jsonl(tmp_path, {"messages": [SYSTEM, ASKED, ANSWERED]}))
+    assert any("System prompts" in note for note in led.notes)
+    (problem,) = facts.problems
+    assert problem.row == 1 and problem.column in ("messages", "question") and pairs(facts) == [EMMA]
+
+
+def test_a_tsv_is_read_by_tabs_if_it_has_any(tmp_path):
+    tabs = "question\tanswer\nWho, and why?\tA; B\n"
+    for text, pair in (("question,answer\na?,b\n", ("a?", "b")), (tabs, ("Who, and why?", "A; B"))):
+        (tmp_path / "f.TSV").write_text(text, encoding="utf-8")
+        assert pairs(read_facts(tmp_path / "f.TSV")) == [pair]
+
+
+def test_thousands_apart_are_numbers(tmp_path):
+    scores = {
+        "3,766": 3766, "2 131": 2131, "2\u202f131": 2131, "1\u00a0234\u00a0567": 1234567, "1'234": 1234,
+        "1,234,567.5": 1234567.5, " 12 ": 12, "3.766": 3.766, "1e3": 1000, "0,123": 123}  # fmt: skip
+    facts = read_facts(jsonl(tmp_path, *({"question": text, "answer": "b", "score": text} for text in scores)))
+    assert [fact.score for fact in facts.forget] == [*scores.values()]
+
+
+def test_a_score_that_cannot_be_read_stops_a_run_unless_its_fact_may_go(tmp_path, capsys):
+    path = tmp_path / "facts.csv"
+    path.write_text("question,answer,score,group\na?,b,5 k,\nc?,d,7,\ne?,f,,retain\ng?,h,,retain\n", encoding="utf-8")
+    error = raised(DataError, "scores below 0 or no number: 1", load_facts, str(path))
+    assert "--drop-bad" in error.fix and [problem.row for problem in error.problems] == [2]
+    assert pairs(load_facts(str(path), drop_bad=True)) == [("c?", "d")] and main(["beta", str(path)]) == 2
+    assert "row 2, 'score' is '5 k'" in capsys.readouterr().err and main(["beta", str(path), "--drop-bad"]) == 0
+    assert "1 row was dropped" in capsys.readouterr().err
+
+
+def test_what_stands_twice_is_named(tmp_path):
+    path = tmp_path / "facts.csv"
+    rows = [
+        "question,answer,score", "Who wrote Emma?,Austen,5", "Where?,Here,1",
+        "who wrote  emma?,Brontë,5", "Where?,here,1"]  # fmt: skip
+    path.write_text("\n".join([*rows, "When?,Now,1", "When?,Now,900", "Why?,So,1"]), encoding="utf-8")
+    facts = read_facts(path)
+    assert len(facts.forget) == 7 and not facts.problems
+    answers, scores, same = facts.notes
+    assert "different answers: 1 question" in answers and "rows 2, 4: 'Austen' or 'Brontë'" in answers
+    assert "different scores: 1 question" in scores and "rows 6, 7: 1 or 900" in scores
+    assert "alike" in same and "'Where?' in rows 3, 5" in same
+    grouped = [f"{rows[0]},group", *(f"{row},retain" for row in rows[1:]), "Who?,I,1,forget"]
+    path.write_text("\n".join(grouped), encoding="utf-8")
+    answers, same = read_facts(path).notes
+    assert answers.startswith("To retain: Contradiction") and "rows 2, 4" in answers
+    assert same.startswith("To retain: Asked twice, alike") and "rows 3, 5" in same
+
+
+def test_columns_are_named_and_the_others_still_guessed(tmp_path):
+    path = tmp_path / "facts.csv"
+    path.write_text("question,q2,reply,hits,score\nno,yes?,it,9,1\n", encoding="utf-8")
+    chosen = named_columns("question=q2, answer=reply,score=hits")
+    (fact,) = load_facts(str(path), columns=chosen).forget
+    assert (fact.question, fact.answer, fact.score, fact.score_source) == ("yes?", "it", 9, "column hits")
+    for bad in ("question", "question=", "colour=q2", "=q2", "", "question=q2,,"):
+        raised(ConfigError, "--columns", named_columns, bad)
+    raised(DataError, "no column 'nope'", load_facts, str(path), columns={"question": "nope"})
+    raised(DataError, "is no file", load_facts, "sandbox", columns=chosen)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_scoring_keeps_the_other_columns(tmp_path, suffix, capsys):
+    path, out = tmp_path / "facts.csv", tmp_path / f"out.{suffix}"
+    rows = ["id,prompt,label,pop_sum,note,=cmd,score_raw", "a,Where?,Here,70,kept,1,old", ",Who?,Me,80,=1+1,2,old"]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    assert main(["score", str(path), "--proxy", "constant", "--value", "5", "--out", str(out)]) == 0
+    text = out.read_text(encoding="utf-8")
+    if suffix == "csv":
+        assert "'=cmd" in text and "'=1+1" in text
+        as_table = list(csv.DictReader(text.splitlines()))
+        assert [row["note"] for row in as_table] == ["kept", "'=1+1"]
+    else:
+        as_table = list(map(json.loads, text.splitlines()))
+        assert [row["=cmd"] for row in as_table] == ["1", "2"]
+    assert [row["pop_sum"] for row in as_table] == ["70", "80"] and "old" not in text
+    assert {"prompt", "label"}.isdisjoint(as_table[0])
+    again = read_facts(out)
+    assert pairs(again) == [("Where?", "Here"), ("Who?", "Me")] and [fact.score for fact in again.forget] == [5, 5]
+    assert [fact.id for fact in again.forget] == ["a", "row-3"]
+
+
+HOSTILE = (
+    "a;=cmd()", "a; =cmd()", 'a;"=cmd()', "a\t=cmd()", "a|=cmd()", "a\n=cmd()", "a\r\n=cmd()", "a;;+1", "a;-1;@x;＝y",
+    ";=1", "=1;=2", "'=1;'=2", "a;'=1", "a;''=1", 'a;" "=1', '"a";"=cmd()"', "a,=cmd()", "a;\n=1", "\t;=1", "a|\t-1",
+)  # fmt: skip
+
+
+def cells_as(separator: str, text: str) -> list[str]:
+    return [one for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for one in row]
+
+
+def as_table(*texts: str) -> str:
+    file = io.StringIO(newline="")
+    write_csv(file, ["first", "second", "third"], [{"first": one, "second": one, "third": [one]} for one in texts])
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("separator", (",", ";", "\t", "|"))
+def test_no_cell_is_a_formula_however_the_line_is_split(separator):
+    for text in HOSTILE:
+        for one in cells_as(separator, as_table(text)):
+            assert not one.strip(' "').startswith(STARTS), (one, as_table(text))
+    unguarded = cells_as(separator, f"b,a{separator}=cmd()\r\n")
+    assert any(one.strip(' "').startswith("=") for one in unguarded), "else the reader above would see none"
+
+
+def test_what_is_written_is_read_again_exactly_begins_with_the_mark_and_is_guarded():
+    for letters in itertools.chain(*(itertools.product(ALPHABET, repeat=length) for length in (1, 2, 3, 4))):
+        text = "".join(letters)
+        assert plain(cell(text)) == text, repr(text)
+        assert plain(cell(cell(text))) == cell(text), repr(text)
+    assert Table("t", ("ä",), (("1",),)).as_csv() == "\ufeffä\n1\n" and as_table("a").startswith("\ufefffirst,")
+    assert "'=cmd()" in Table("t", ("a", "b"), (("x;=cmd()", "1"),)).as_csv()
+    for text in ("rock; pop - and soul", "a - b", "x=1", "5; 6", "AT&T | Bell", "it's", "e-mail; letter", "a\nb"):
+        assert cell(text) == text
+
+
+def test_facts_survive_a_table(tmp_path):
+    path, names = tmp_path / "facts.csv", ("question", "answer", "subject", "paraphrases")
+    for text in HOSTILE:
+        fact = Fact("f", f"Who? {text}", f"x{text}", subject=text.strip(), paraphrases=(f"q {text}", "r"))
+        write_scored(FactSet("own", (fact,), (Fact("r", "Who else?", "y"),)), {}, path)
+        assert not any(one.strip(' "').startswith(STARTS) for one in cells_as(";", path.read_text(encoding="utf-8")))
+        (again,) = read_facts(path).forget
+        assert all(getattr(again, name) == getattr(fact, name) for name in names), text
+
+
+@pytest.mark.parametrize("question", ["Où est München?", "=1+1", '"a","b"'])
+def test_a_spreadsheet_knows_the_encoding_and_our_own_mark_is_read_back(tmp_path, question):
+    path = tmp_path / "facts.csv"
+    facts = FactSet("own", (Fact("f", question, "Köln"),), (Fact("r", "Who else?", "y"),))
+    for _ in range(2):
+        write_scored(facts, {}, path)
+        content = path.read_bytes()
+        assert content.startswith(b"\xef\xbb\xbfid,group,question") and content.count(b"\xef\xbb\xbf") == 1
+        facts = read_facts(path)
+        assert (facts.forget[0].id, facts.forget[0].question, facts.forget[0].answer) == ("f", question, "Köln")
+    write_scored(facts, {}, path.with_suffix(".jsonl"))
+    assert path.with_suffix(".jsonl").read_bytes().startswith(b"{")

@@ -1,5 +1,3 @@
-"""The table of models: consistent with itself, with the paper's tables, and with what a run starts from."""
-
 import pytest
 
 from adapop.config.presets import make_config
@@ -24,7 +22,7 @@ def test_shape_gives_the_parameters_that_the_model_is_known_for(preset):
     assert weights / 2 == pytest.approx(1e9 * preset.billions, rel=0.01)  # two bytes each
 
 
-def test_models_of_the_papers_are_there():
+def test_models_of_the_papers_are_there_and_a_folder_is_known_by_its_name():
     assert {preset.paper for preset in MODELS.values()} == {"", *published.PAPER_MODELS}
     for name, title in published.PAPER_MODELS.items():
         (found,) = [p for p in MODELS.values() if p.id.rpartition("/")[2].lower() == title.lower()]
@@ -34,9 +32,6 @@ def test_models_of_the_papers_are_there():
         read, never = (MODELS[f"allegrolab/hubble-{size}-100b_toks-{kind}-hf"] for kind in ("perturbed", "standard"))
         assert read.shape == never.shape and read.shape["vocab_size"] == 50304
     assert MODELS["meta-llama/Llama-3.1-8B-Instruct"].title == "Llama-3.1-8B-Instruct (8.03 B, gated)"
-
-
-def test_a_folder_is_known_by_its_name():
     for name, found in (
         ("meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),
         ("/data/llama-3.1-8b-instruct/", "meta-llama/Llama-3.1-8B-Instruct"),
@@ -58,8 +53,7 @@ def test_what_is_known_of_a_benchmark_and_a_model():
 
     memory, time, licence, note = told("google/gemma-7b-it")
     assert 2 * 8.5e9 < memory.values["bytes"] < 20 * 2**30
-    assert licence.values["page"] == "https://huggingface.co/google/gemma-7b-it"
-    assert "no system role" in note
+    assert licence.values["page"] == "https://huggingface.co/google/gemma-7b-it" and "no system role" in note
     assert len(told("Qwen/Qwen2.5-0.5B-Instruct")) == len(told("/data/Llama-3.1-8B-Instruct")) == 2
     assert told("some/other") == (Remark("memory_unknown"), time)
 

@@ -1,19 +1,20 @@
-"""Scores and gradients of a batch are those of its rows alone, unpadded and in float32, whatever the architecture."""
-
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
+from transformers import GenerationConfig
 
 from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
-from adapop.model import packing
+from adapop.model import generation, packing
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import with_adapter
+from adapop.model.generation import can_drop_rows, greedy
 from adapop.model.loading import steady_attention
-from adapop.model.tokens import Row, collate
+from adapop.model.tokens import Row, collate, to_continue
 from families import ARCHITECTURES, random_network
 
 UNPACKED = {"bloom", "falcon with alibi", "mamba", "lfm2", "qwen3_next"}  # positions in the scores, or a state
@@ -21,9 +22,10 @@ SHARED = (5, 6, 7, 8, 9, 10)
 ROWS = [
     Row((*SHARED, 11, 12, 13), (14, 15), 0), Row((*SHARED, 11), (16,), 1),
     Row((*SHARED, 20, 21, 22, 23, 24, 25), (26, 27, 28), 2), Row(SHARED, (29,), 3),
-    Row((*SHARED, 11, 12, 13), (30, 31, 32, 33), 4),
-]  # fmt: skip
+    Row((*SHARED, 11, 12, 13), (30, 31, 32, 33), 4)]  # fmt: skip
 ORDER = [3, 1, 0, 4, 2]  # of their prompts: one of them is the beginning of others, and two are the same
+MOST = 12
+PROMPTS = [[5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15, 16, 17], [4], [20, 21, 22, 5, 6], [7] * 6, [9, 4, 9]]
 
 
 def adapted(kind):
@@ -49,7 +51,6 @@ def gradient(model, nll):
 
 
 def alone(model):
-    """The nll of each row's answer by a forward pass of its own: no padding, mask, positions or chosen logits."""
     found = []
     for row in ROWS:
         logits = model.network(input_ids=torch.tensor([row.prompt + row.answer]), use_cache=False).logits[0]
@@ -66,10 +67,8 @@ def test_a_batch_is_its_rows_alone(kind):
     expected = alone(model)
     wanted = gradient(model, expected)
     assert expected.std() > 0.1 and wanted.norm() > 0.1
-    packed = [
-        collate(ROWS, 0, lines) for lines in ([ORDER], [ORDER[:2], ORDER[2:]], [ORDER[:1], ORDER[1:3], ORDER[3:]])
-    ]
-    for batch in (collate(ROWS, 0), *packed):
+    three = [ORDER[:1], ORDER[1:3], ORDER[3:]]
+    for batch in (collate(ROWS, 0), *(collate(ROWS, 0, lines) for lines in ([ORDER], [ORDER[:2], ORDER[2:]], three))):
         nll = model.score(batch).nll
         off, gradient_off = (nll - expected).abs().max(), (gradient(model, nll) - wanted).norm() / wanted.norm()
         if batch.tree is not None and kind in UNPACKED:
@@ -86,8 +85,7 @@ def test_what_cannot_be_packed_is_known_in_bf16_too(kind):
     model = adapted(kind)
     model.network.bfloat16()
     model = AdaptedModel(model.network, model.tokenizer)
-    assert model.packs == (kind not in UNPACKED)
-    assert len(model.notes) == (kind in UNPACKED)
+    assert model.packs == (kind not in UNPACKED) and len(model.notes) == (kind in UNPACKED)
 
 
 @torch.no_grad()
@@ -115,7 +113,6 @@ def test_logits_are_computed_where_answers_are_predicted_and_nowhere_else(kind):
 
 
 def similar(count, shared, own, answer=2):
-    """Rows that share the first tokens of their prompts and no others."""
     head = tuple(range(5, 5 + shared))
     return [Row((*head, *[60 + i % 30] * own), (7,) * answer, i) for i in range(count)]
 
@@ -174,3 +171,52 @@ def test_a_model_that_cannot_pack_pads_and_says_so():
         assert len(model.batch(similar(40, 2, 12)).ids) == 40 and model.notes == (), "there was nothing to pack"
         assert len(model.batch(similar(40, 12, 3)).ids) == lines and len(model.notes) == notes
     assert "each is read by itself" in model.notes[0]
+
+
+def replies_of_generate(network, read, ends) -> list[list[int]]:
+    output = network.generate(**read, max_new_tokens=MOST, do_sample=False, pad_token_id=0)
+    replies = []
+    for row in output[:, read["input_ids"].shape[1] :].tolist():
+        end = next((place for place, token in enumerate(row) if token in ends), len(row))
+        replies.append(row[:end])
+    return replies
+
+
+@pytest.mark.quick("llama", "gemma2", "qwen3", "gpt2", "mamba", "bloom")
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_the_text_is_that_of_generate(kind, monkeypatch):
+    """Rows end at different times, as ids that the model writes are made to be ends."""
+    network = random_network(kind).eval()
+    read = to_continue(PROMPTS, 0, torch.device("cpu"))
+    network.generation_config = GenerationConfig(eos_token_id=None)
+    unending = replies_of_generate(network, read, ())
+    ends = sorted({reply[place] for place, reply in enumerate(unending[:4], start=1)})
+    network.generation_config = GenerationConfig(eos_token_id=ends)
+    if not can_drop_rows(network):
+        assert kind in {"bloom", "mamba", "lfm2", "qwen3_next"}
+        return
+    expected = replies_of_generate(network, read, ends)
+    assert len({len(reply) for reply in expected}) > 1, "all end at once: nothing is tried"
+    sizes = []
+    network.register_forward_pre_hook(lambda _, args, given: sizes.append(len(given["input_ids"])), with_kwargs=True)
+    with warnings.catch_warnings(action="error"):  # each name of the cache is warned of by some transformers
+        assert greedy(network, network, PROMPTS, MOST, 0) == expected
+    assert sizes[0] == len(PROMPTS) and sizes[-1] < len(PROMPTS), "finished rows were not taken out"
+    monkeypatch.setattr(generation, "TAKEN_OUT", 2.0)
+    assert greedy(network, network, PROMPTS, MOST, 0) == expected
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3", "gpt2"])
+def test_what_prompts_begin_with_is_read_once_and_changes_no_text(kind):
+    network = random_network(kind).eval()
+    network.generation_config = GenerationConfig(eos_token_id=None)
+    begins = list(range(3, 3 + generation.SHARED_FROM))
+    prompts = [begins + list(prompt) for prompt in PROMPTS]
+    expected = replies_of_generate(network, to_continue(prompts, 0, torch.device("cpu")), ())
+    widths = []
+    network.register_forward_pre_hook(lambda _, args, given: widths.append(given["input_ids"].shape), with_kwargs=True)
+    assert greedy(network, network, prompts, MOST, 0) == expected and widths[0] == (1, len(begins))
+    assert widths[1] == (len(prompts), max(map(len, PROMPTS)))
+    end = expected[0][2]
+    cut = greedy(network, network, prompts, MOST, 0, ends=frozenset({end}))
+    assert cut == [reply[: reply.index(end)] if end in reply else reply for reply in expected], "other ends cut a reply"

@@ -1,5 +1,3 @@
-"""Models from folders as researchers have them, and what is said where one cannot be had."""
-
 import errno
 import json
 import shutil
@@ -21,23 +19,27 @@ from adapop.config.run import ALL_LINEAR
 from adapop.errors import ModelError
 from adapop.facts.fact import SANDBOX, Fact
 from adapop.model import loading
+from adapop.model.adapter import blocks_of, check_gradients, left_out, with_adapter
+from adapop.model.loading import adapted_model
+from adapop.model.tokens import collate, encode_facts
 from adapop.probes.recovery.quantise import quantise
 from adapop.progress import Progress
 from families import NETWORKS, random_network, saved
+from kinds import KINDS, random_model, saved_kind
+from raised import raised
 from scripted import Reply
 
 FACTS = [Fact("one", "What is the country of Delhi?", "India"), Fact("two", "Who wrote Emma?", "Jane Austen")]
+MULTIMODAL = ("gemma3", "qwen2_5_vl")
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """A random model of each family."""
     return {family: saved(family, tmp_path_factory.mktemp(family)) for family in NETWORKS}
 
 
 @pytest.fixture
 def folder(folders, tmp_path):
-    """A copy of one, to be spoilt."""
     return shutil.copytree(folders["llama"], tmp_path / "copy")
 
 
@@ -45,11 +47,9 @@ def load(folder, **changes):
     return loading.adapted_model(make_config(model=str(folder), **{"precision": "float32", **changes}))
 
 
-@pytest.mark.parametrize(
-    ("family", "ends"),
-    [("llama", {"<|eot_id|>"}), ("qwen2", {"<|im_end|>"}), ("gemma", {"<eos>", "<end_of_turn>"}),
-     ("neox", {"<|endoftext|>"})],
-)  # fmt: skip
+@pytest.mark.parametrize(("family", "ends"), [
+    ("llama", {"<|eot_id|>"}), ("qwen2", {"<|im_end|>"}), ("gemma", {"<eos>", "<end_of_turn>"}),
+    ("neox", {"<|endoftext|>"})])  # fmt: skip
 def test_an_answer_ends_where_the_template_ends_a_turn_and_all_layers_but_the_head_are_linear(folders, family, ends):
     model = load(folders[family], lora_targets=(ALL_LINEAR,), lora_layers=(1,))
     assert {*model.tokenizer.convert_ids_to_tokens(model.network.generation_config.eos_token_id)} == ends
@@ -59,32 +59,26 @@ def test_an_answer_ends_where_the_template_ends_a_turn_and_all_layers_but_the_he
     assert len(adapted) == linear >= 4 and not any("head" in name or "embed_out" in name for name in adapted)
 
 
-def test_ends_that_the_folder_names_are_kept(folder):
+def test_ends_that_a_folder_names_are_kept_and_templates_may_be_none(folder):
     path = folder / "generation_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token_id": [1, 4], "repetition_penalty": 9.0}))
     model = load(folder)
     settings = model.network.generation_config
     assert settings.eos_token_id == [1, 4, model.tokenizer.eos_token_id] and settings.repetition_penalty is None
+    (folder / "chat_template.jinja").unlink()
+    assert "chat_template.jinja" in raised(ModelError, "no chat template", load, folder, asking="chat").fix
+    assert not load(folder).has_template, "a base model, which can be asked as text"
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "chat_template": 7}))
+    assert not load(folder).has_template
 
 
 def test_the_layers_that_get_an_adapter(folders):
     adapter = load(folders["qwen2"], precision="bfloat16").network.peft_config["default"]
     assert (adapter.r, adapter.lora_alpha, adapter.lora_dropout, adapter.bias) == (32, 64, 0.0, "none")
     assert {*adapter.target_modules} == {"q_proj", "k_proj", "v_proj", "o_proj"}
-    with pytest.raises(ModelError, match="no layers called q_proj, k_proj, v_proj, o_proj") as caught:
-        load(folders["neox"])
-    assert "--targets" in caught.value.fix and ALL_LINEAR in caught.value.fix
-
-
-def test_templates_that_are_none(folder):
-    (folder / "chat_template.jinja").unlink()
-    with pytest.raises(ModelError, match="no chat template") as caught:
-        load(folder, asking="chat")
-    assert "chat_template.jinja" in caught.value.fix
-    assert not load(folder).has_template, "a base model, which can be asked as text"
-    path = folder / "tokenizer_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "chat_template": 7}))
-    assert not load(folder).has_template
+    error = raised(ModelError, "no layers called q_proj, k_proj, v_proj, o_proj", load, folders["neox"])
+    assert "--targets" in error.fix and ALL_LINEAR in error.fix
 
 
 def test_a_models_own_code_is_never_run(folder):
@@ -92,8 +86,7 @@ def test_a_models_own_code_is_never_run(folder):
     (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Config: pass\nclass Model: pass\n")
     own = {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}
     path.write_text(json.dumps({**json.loads(path.read_text()), "model_type": "own", "auto_map": own}))
-    with pytest.raises(ModelError, match=r"code of its own, which is never run here"):
-        load(folder)
+    raised(ModelError, r"code of its own, which is never run here", load, folder)
     assert not ran.exists()
 
 
@@ -101,9 +94,8 @@ def test_models_whose_logits_are_not_what_they_should_be(folder):
     """They would take the option in silence, and give logits of other positions than asked for."""
     shape = dict(vocab_size=500, d_model=16, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=16)
     TrOCRForCausalLM(TrOCRConfig(**shape)).save_pretrained(folder)
-    with pytest.raises(ModelError, match="TrOCRForCausalLM cannot give the logits of chosen positions") as caught:
-        load(folder)
-    assert "another kind" in caught.value.fix
+    error = raised(ModelError, "TrOCRForCausalLM cannot give the logits of chosen positions", load, folder)
+    assert "another kind" in error.fix
     # Gemma 3 takes SDPA, also where its configuration names a cap.
     networks = [random_network(kind) for kind in ("llama", "gemma3_text")]
     networks[1].config.attn_logit_softcapping = 9.0
@@ -115,22 +107,15 @@ def test_models_whose_logits_are_not_what_they_should_be(folder):
     assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
-def test_four_bits_need_what_is_not_here(folder, monkeypatch):
-    for found, message in (
-        (None, "needs bitsandbytes, which is not installed"),
-        (object(), "needs an NVIDIA GPU, and"),
-    ):
-        monkeypatch.setattr(loading, "find_spec", lambda name, found=found: found)
-        with pytest.raises(ModelError, match=message):
-            load(folder, four_bit=True)
-
-
-def test_weights_that_are_rounded_already_are_not_rounded_again(folder):
+def test_four_bits_need_what_is_not_here_and_are_not_rounded_again(folder, monkeypatch):
     model = load(folder)
     layer = model.network.get_base_model().model.layers[0].mlp.up_proj
     layer.weight = torch.nn.Parameter(layer.weight.to(torch.uint8), requires_grad=False)  # as bitsandbytes holds them
-    with pytest.raises(ModelError, match="loaded in 4 bits"):
-        quantise(model, FACTS, [], 4, Progress())
+    raised(ModelError, "loaded in 4 bits", quantise, model, FACTS, [], 4, Progress())
+    for found, message in (
+        (None, "needs bitsandbytes, which is not installed"), (object(), "needs an NVIDIA GPU, and")):  # fmt: skip
+        monkeypatch.setattr(loading, "find_spec", lambda name, found=found: found)
+        raised(ModelError, message, load, folder, four_bit=True)
 
 
 def test_what_goes_wrong_below_is_named(folder, monkeypatch):
@@ -143,15 +128,11 @@ def test_what_goes_wrong_below_is_named(folder, monkeypatch):
         error = OSError("wrapped by transformers")
         error.__cause__ = cause
         monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", mock.Mock(side_effect=error))
-        with pytest.raises(ModelError, match=message) as caught:
-            load(folder)
-        assert fix in caught.value.fix
+        assert fix in raised(ModelError, message, load, folder).fix
 
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """Makes an address the Hub's."""
-
     def hub(url):
         monkeypatch.setattr(constants, "ENDPOINT", url)
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
@@ -170,21 +151,17 @@ def test_what_the_hub_refuses_is_named(server, hub):
         ("some/absent-model", "RepoNotFound", 401, "the Hub has no such model, or it is private", "HF_TOKEN"),
     ):  # fmt: skip
         server.answer = lambda asked, code=code, status=status: Reply(b"", status, {"X-Error-Code": code})
-        with pytest.raises(ModelError, match=f"'{name}' cannot be loaded: {message}") as caught:
-            load(name)
-        assert fix in caught.value.fix and server.asked
+        assert fix in raised(ModelError, f"'{name}' cannot be loaded: {message}", load, name).fix and server.asked
 
 
 def test_a_hub_that_does_not_answer_is_named_at_once(hub):
-    """Nothing listens at the endpoint."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = "http://{}:{}".format(*closed.getsockname())
     hub(url)
     started = time.monotonic()
     for work in (load, lambda name: loading.fetch(make_config(model=name))):
-        with pytest.raises(ModelError, match=f"never downloaded here, and {url} does not answer") as caught:
-            work("some/absent-model")
-        assert "Connect and try again" in caught.value.fix and "HTTPS_PROXY" in caught.value.fix
+        error = raised(ModelError, f"never downloaded here, and {url} does not answer", work, "some/absent-model")
+        assert "Connect and try again" in error.fix and "HTTPS_PROXY" in error.fix
     assert time.monotonic() - started < 5
 
 
@@ -205,8 +182,7 @@ def test_a_base_is_spread_over_the_gpus_where_none_of_them_has_room_for_it(monke
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     for gpus, launched, memory, placed in (
         (0, False, 0, None), (1, False, 1.1, {"": 0}), (4, False, 2.0, {"": 0}), (4, False, 1.1, "auto"),
-        (4, True, 1.1, {"": 0}),
-    ):  # fmt: skip
+        (4, True, 1.1, {"": 0})):  # fmt: skip
         seen = SimpleNamespace(total_memory=int(memory * weights))
         monkeypatch.setattr(torch.cuda, "is_available", mock.Mock(return_value=gpus > 0))
         monkeypatch.setattr(torch.cuda, "device_count", mock.Mock(return_value=gpus))
@@ -221,5 +197,123 @@ def test_a_base_is_spread_over_the_gpus_where_none_of_them_has_room_for_it(monke
 def test_a_base_that_spills_out_of_the_gpus_is_refused(folders, monkeypatch):
     """Rather than trained from the CPU or the disk; accelerate really puts it there."""
     monkeypatch.setattr(loading, "_placement", lambda *_: {"model": "cpu", "lm_head": "disk"})
-    with pytest.raises(ModelError, match="the memory is full"):
-        load(folders["llama"])
+    raised(ModelError, "the memory is full", load, folders["llama"])
+
+
+@pytest.fixture(scope="module")
+def of_kinds(tmp_path_factory):
+    return {kind: saved_kind(kind, tmp_path_factory.mktemp(kind)) for kind in (*MULTIMODAL, "gpt2", "opt", "phi3")}
+
+
+def config_of(model="some/model", **changes):
+    return make_config(model=str(model), **{"precision": "float32", **changes})
+
+
+def adapted(network) -> set[str]:
+    names = (name for name, _ in network.named_modules() if name.endswith(".lora_A.default"))
+    return {name.removeprefix("base_model.model.").removesuffix(".lora_A.default") for name in names}
+
+
+@pytest.mark.quick("targets0-gemma3")
+@pytest.mark.parametrize("kind", MULTIMODAL)
+@pytest.mark.parametrize("targets", [("q_proj", "k_proj", "v_proj", "o_proj"), (ALL_LINEAR,)])
+def test_of_a_model_that_sees_the_text_decoder_alone_is_trained(of_kinds, kind, targets):
+    model = adapted_model(config_of(of_kinds[kind], lora_targets=targets))
+    base = model.network.get_base_model()
+    assert type(base).__name__.endswith("ForConditionalGeneration") and len(model.blocks) == 4
+    names = adapted(model.network)
+    assert len(names) == 4 * (4 if len(targets) == 4 else 7)
+    assert all(name.startswith("model.language_model.layers.") for name in names)
+    rows = encode_facts(model.tokenizer, FACTS)
+    model.recompute()
+    model.network.train()
+    model.score(collate(rows, model.tokenizer.pad_token_id)).nll.sum().backward()
+    check_gradients(model.network)
+    assert not any("vis" in name for name, weight in base.named_parameters() if weight.grad is not None)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", MULTIMODAL)
+def test_padding_changes_no_score(of_kinds, kind):
+    model = adapted_model(config_of(of_kinds[kind], lora_targets=(ALL_LINEAR,)))
+    rows = encode_facts(model.tokenizer, FACTS)
+    together = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
+    alone = torch.cat([model.score(collate([row], model.tokenizer.pad_token_id)).nll for row in rows])
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+    assert len(model.generate([fact.question for fact in FACTS], 2)) == 2
+
+
+def test_the_blocks_are_the_text_decoder_s_and_can_be_chosen(of_kinds):
+    model = adapted_model(config_of(of_kinds["gemma3"], lora_layers=(1,)))
+    assert {name.split(".")[3] for name in adapted(model.network)} == {"1"}
+    names = adapted(adapted_model(config_of(of_kinds["gpt2"], lora_targets=(ALL_LINEAR,))).network)
+    assert len(names) == 4 * 4 and {name.rpartition(".")[2] for name in names} == {"c_attn", "c_proj", "c_fc"}
+    for kind in sorted(KINDS):
+        base = random_model(kind)
+        blocks = blocks_of(base)
+        assert len(blocks) == 4, kind
+        assert {id(weight) for block in blocks for weight in block.parameters()} <= {*map(id, base.parameters())}
+        assert not any("vis" in name for name, part in base.named_modules() if any(part is block for block in blocks))
+
+
+@torch.no_grad()
+def test_gpt2_s_transposed_layers_get_the_adapter_that_is_computed_by_hand(of_kinds, recwarn):
+    """Its layers hold their weights [in, out], not [out, in]."""
+    model = adapted_model(config_of(of_kinds["gpt2"], lora_targets=("c_attn", "c_proj", "c_fc")))
+    batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
+    for name, weight in model.network.named_parameters():
+        if "lora_B" in name:
+            weight.normal_(std=0.1, generator=torch.Generator().manual_seed(1))
+    found = model.score(batch, logits=True).logits
+    for layer in model.network.modules():
+        if hasattr(layer, "lora_A"):
+            change = layer.lora_B["default"].weight @ layer.lora_A["default"].weight * layer.scaling["default"]
+            layer.get_base_layer().weight += change.T
+    with model.original():
+        torch.testing.assert_close(model.score(batch, logits=True).logits, found, atol=1e-5, rtol=1e-5)
+    assert not [warning for warning in recwarn if "fan_in_fan_out" in str(warning.message)]
+
+
+@pytest.mark.parametrize(("kind", "targets", "message", "fix"), [
+    ("gpt2", None, "no layers called q_proj, k_proj, v_proj, o_proj. Its linear layers: c_attn, c_fc, c_proj.",
+     "--targets c_attn,c_proj "),
+    ("phi3", None, "no layers called q_proj, k_proj, v_proj. Its linear layers: down_proj, gate_up_proj, o_",
+     "--targets o_proj,qkv_proj "),
+    ("deepseek_v3", None, "no layers called q_proj, k_proj, v_proj. Its",
+     "--targets kv_a_proj_with_mqa,kv_b_proj,o_proj,q_a_proj,q_b_proj "),
+    ("qwen3", ("q_proj", "nope"), "no layers called nope. Its linear layers: down_proj, gate_proj, k_proj",
+     "--targets k_proj,o_proj,q_proj,v_proj "),
+    ("qwen3_next", None, "Only 1 of the model's 4 blocks have layers called q_proj, k_proj, v_proj, o_proj.",
+     "--targets in_proj_ba,in_proj_qkvz,k_proj,o_proj,out_proj,q_proj,v_proj "),
+    ("mamba", (ALL_LINEAR,), "'out_proj' is incompatible", "--targets dt_proj,in_proj,x_proj ")])  # fmt: skip
+def test_targets_that_do_not_fit_are_named_and_the_advice_works(kind, targets, message, fix):
+    changes = {} if targets is None else {"lora_targets": targets}
+    error = raised(ModelError, "", with_adapter, random_model(kind), config_of(**changes))
+    assert message in error.message and fix in error.fix
+    advised = error.fix.partition("--targets ")[2].split()[0]
+    network = with_adapter(random_model(kind), config_of(lora_targets=tuple(advised.split(","))))
+    assert left_out(network, network_config := config_of(lora_targets=tuple(advised.split(",")))) == ()
+    assert {name.rpartition(".")[2] for name in adapted(network)} >= {*network_config.lora_targets}
+
+
+def test_targets_that_are_missing_are_said_before_weights_are_read(of_kinds, tmp_path, monkeypatch):
+    config = config_of()
+    network = with_adapter(random_model("phi"), config)
+    said = "The model has no layers called o_proj: the adapter is on k_proj, q_proj, v_proj alone."
+    assert left_out(network, config) == (said,) and left_out(with_adapter(random_model("qwen3"), config), config) == ()
+    (of_kinds["phi3"] / "model.safetensors").rename(tmp_path / "elsewhere")
+    try:
+        raised(ModelError, "no layers called q_proj", adapted_model, config_of(of_kinds["phi3"]))
+    finally:
+        (tmp_path / "elsewhere").rename(of_kinds["phi3"] / "model.safetensors")
+
+
+@torch.no_grad()
+def test_a_model_is_trained_without_its_dropout(of_kinds):
+    """OPT's is 0.5 here: the same score twice, in training and out of it."""
+    model = adapted_model(config_of(of_kinds["opt"], lora_targets=("q_proj", "v_proj")))
+    batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
+    model.network.eval()
+    resting = model.score(batch).nll
+    model.network.train()
+    assert torch.equal(model.score(batch).nll, resting)

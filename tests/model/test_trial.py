@@ -1,30 +1,38 @@
-"""Model folders that would hang the app or fill its memory: each is a sentence within seconds."""
-
 import json
 import os
 import shutil
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from adapop.config.presets import make_config
 from adapop.errors import ModelError
+from adapop.model import loading
+from adapop.model.cpu_speed import with_precision
 from adapop.model.loading import adapted_model
 from adapop.model.trial import try_out
 from adapop.paths import SHIPPED
+from adapop.service.worker import Worker
+from adapop.training.events import RunDone, RunFailed
 from families import saved
+from raised import raised
+from tiny_runs import tiny_config
+from waiting import wait_until
 
 TEMPLATE = "chat_template.jinja"
+WEIGHTS, POINTER = "model.safetensors", "version https://git-lfs.github.com/spec/v1\n"
+LARGE = f"{POINTER}oid sha256:0\nsize 9\n"
+QUESTION = "chat template cannot show a question: "
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A random model that works."""
     return saved("llama", tmp_path_factory.mktemp("llama"))
 
 
 @pytest.fixture
 def folder(whole, tmp_path):
-    """A copy of it, to be spoilt."""
     return shutil.copytree(whole, tmp_path / "copy")
 
 
@@ -47,9 +55,7 @@ TEMPLATES = {
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_template_without_end_or_bound_is_refused(folder, name):
     (folder / TEMPLATE).write_text(TEMPLATES[name], encoding="utf-8")
-    with pytest.raises(ModelError, match="chat template cannot show a question") as caught:
-        try_out(str(folder))
-    assert TEMPLATE in caught.value.fix
+    assert TEMPLATE in raised(ModelError, "chat template cannot show a question", try_out, str(folder)).fix
 
 
 @pytest.mark.slow
@@ -62,8 +68,7 @@ def test_a_tokenizer_that_would_never_end_is_refused(folder, kind):
         tokenizer_of(folder, pre_tokenizer=split)
     else:
         tokenizer_of(folder, normalizer={"type": "Sequence", "normalizers": [tenfold] * 9})
-    with pytest.raises(ModelError, match="tokenizer cannot read a text"):
-        try_out(str(folder))
+    raised(ModelError, "tokenizer cannot read a text", try_out, str(folder))
 
 
 def test_a_tokenizer_that_does_not_read_is_refused(folder):
@@ -71,12 +76,9 @@ def test_a_tokenizer_that_does_not_read_is_refused(folder):
     other = {**content["model"], "vocab": dict.fromkeys(content["model"]["vocab"], 0)}  # not that of its merges
     for spoilt, said in (
         ({"model": []}, "its tokenizer.json cannot be read"), ({"normalizer": 7}, "its tokenizer.json cannot be read"),
-        ({"added_tokens": "x"}, "its tokenizer.json cannot be read"), ({"model": other}, "tokenizer"),
-    ):  # fmt: skip
+        ({"added_tokens": "x"}, "its tokenizer.json cannot be read"), ({"model": other}, "tokenizer")):  # fmt: skip
         (folder / "tokenizer.json").write_text(json.dumps({**content, **spoilt}), encoding="utf-8")
-        with pytest.raises(ModelError) as caught:
-            adapted_model(make_config(model=str(folder)))
-        assert said in caught.value.message
+        assert said in raised(ModelError, "", adapted_model, make_config(model=str(folder))).message
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
@@ -84,8 +86,7 @@ def test_a_tokenizer_that_does_not_read_is_refused(folder):
 def test_a_pipe_in_a_models_folder_is_not_waited_for(folder, name):
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    with pytest.raises(ModelError, match=f"{name} in the model's folder is no file"):
-        adapted_model(make_config(model=str(folder)))
+    raised(ModelError, f"{name} in the model's folder is no file", adapted_model, make_config(model=str(folder)))
 
 
 def test_sizes_that_no_model_has_are_refused_before_it_is_laid_out(folder):
@@ -93,11 +94,9 @@ def test_sizes_that_no_model_has_are_refused_before_it_is_laid_out(folder):
     for size, number in (
         ("num_hidden_layers", 10**9), ("hidden_size", 10**9), ("vocab_size", 10**9), ("intermediate_size", 10**9),
         ("head_dim", 10**10), ("vocab_size", 8_000_000), ("num_attention_heads", 0), ("num_key_value_heads", 0),
-        ("pad_token_id", 10**9),
-    ):  # fmt: skip
+        ("pad_token_id", 10**9)):  # fmt: skip
         (folder / "config.json").write_text(json.dumps({**json.loads(config), size: number}), encoding="utf-8")
-        with pytest.raises(ModelError, match="cannot be loaded"):
-            adapted_model(make_config(model=str(folder)))
+        raised(ModelError, "cannot be loaded", adapted_model, make_config(model=str(folder)))
 
 
 def test_what_works_passes_and_is_tried_once(folder, monkeypatch):
@@ -106,3 +105,130 @@ def test_what_works_passes_and_is_tried_once(folder, monkeypatch):
     try_out(str(folder))
     for name in (*SHIPPED, "nowhere/such-model", "no name: of a model"):
         try_out(name)
+
+
+def changed_weights(folder, change):
+    weights = load_file(folder / WEIGHTS)
+    change(weights)
+    save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+
+
+def changed_json(file, **values):
+    known = json.loads(file.read_text()) if file.is_file() else {}
+    file.write_text(json.dumps(known | values))
+
+
+def set_to(**values):
+    return lambda folder: changed_json(folder / "config.json", **values)
+
+
+def text(name, content):
+    return lambda folder: (folder / name).write_text(content)
+
+
+def no_weights(folder):
+    (folder / WEIGHTS).unlink()
+
+
+def pickled_weights(folder):
+    torch.save(load_file(folder / WEIGHTS), folder / "pytorch_model.bin")
+    (folder / WEIGHTS).unlink()
+
+
+def a_shard_less(folder):
+    index = {name: "model-00002-of-00002.safetensors" for name in load_file(folder / WEIGHTS)}
+    (folder / f"{WEIGHTS}.index.json").write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": index}))
+    (folder / WEIGHTS).unlink()
+
+
+def not_a_number(folder):
+    changed_weights(folder, lambda weights: weights["model.layers.0.mlp.up_proj.weight"][3, 4].fill_(torch.nan))
+
+
+def more_tokens_than_rows(folder):
+    changed_json(folder / "config.json", vocab_size=300)
+    changed_weights(folder, lambda weights: weights.update({"model.embed_tokens.weight": torch.zeros(300, 32)}))
+
+
+# how a folder is spoilt, what is said, what is advised, and whether it is said before the weights are read
+SPOILT = {
+    "another width": (set_to(intermediate_size=24), "its weights have other sizes than its config", "complete", False),
+    "no width": (set_to(hidden_size=0), "its config.json has hidden_size = 0", "complete", True),
+    "a list for a configuration": (text("config.json", "[]"), "cannot be loaded: ", "complete", True),
+    "an unknown activation": (set_to(hidden_act="nope"), "KeyError: 'nope'", "complete", True),
+    "no weights": (no_weights, "its folder holds no weights", "Copy or download the whole model", True),
+    "pickled": (pickled_weights, "no safetensors weights, and pickled ones", "convert it to safetensors", True),
+    "a pointer": (text(WEIGHTS, LARGE), "model.safetensors only stands for a file that Git LFS", "git lfs pull", False),
+    "a tokenizer's": (text("tokenizer.json", LARGE), "tokenizer.json only stands for a file", "git lfs pull", True),
+    "a weight less": (
+        lambda folder: changed_weights(folder, lambda weights: weights.pop("model.layers.1.mlp.up_proj.weight")),
+        "lack 1 of its 20 weights, for example model.layers.1.mlp.up_", "download", False),
+    "a shard less": (a_shard_less, "model-00002-of-00002.safetensors", "complete", False),
+    "not a number": (not_a_number, "1 of the model's weights hold NaN or infinity, for", "damaged", False),
+    "refuses": (text(TEMPLATE, "{{ raise_exception('For images') }}"), QUESTION + "For images", TEMPLATE, True),
+    "fails": (text(TEMPLATE, "{{ messages[0]['content'] + 1 }}"), QUESTION + "TypeError: can only", TEMPLATE, True),
+    "finds nothing": (
+        text(TEMPLATE, "{{ messages[0]['content'] }}{{ 'a'.index('b') }}"), QUESTION + "ValueError: substring",
+        TEMPLATE, True,
+    ),
+    "without end": (
+        text(TEMPLATE, "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}"),
+        QUESTION + "RecursionError: maximum", TEMPLATE, True,
+    ),
+    "too much": (text(TEMPLATE, "{{ 'a' * 10**15 }}"), QUESTION + "MemoryError", TEMPLATE, True),
+    "no template": (text(TEMPLATE, "{% for message in messages %}"), QUESTION + "Unexpected end", TEMPLATE, True),
+    "more tokens": (more_tokens_than_rows, "beyond the model's embedding, which has 300 rows", "that came with", True),
+    "another kind": (text("config.json", '{"model_type": "vit"}'), "A model of the kind 'vit' does not write text",
+     "causal language model", True),
+    "nonsense": (set_to(num_hidden_layers="many"), "cannot be loaded: ", "complete", True),
+    "empty": (text(WEIGHTS, ""), "cannot be loaded", "", False),
+    "not what it says": (text(WEIGHTS, "not what it says"), "cannot be loaded", "", False),
+    "half a configuration": (text("config.json", "{half"), "cannot be loaded", "", True),
+    "an unknown type": (set_to(model_type="nobody-knows"), "cannot be loaded", "", True),
+    "half a tokenizer": (text("tokenizer.json", "{half"), "cannot be", "", True)}  # fmt: skip
+
+
+@pytest.mark.parametrize(("spoil", "message", "fix", "early"), SPOILT.values(), ids=SPOILT)
+def test_what_is_wrong_with_a_folder_is_said(folder, monkeypatch, spoil, message, fix, early):
+    """Before the weights are read, where that can be: they may be gigabytes."""
+    spoil(folder)
+    if early:
+        monkeypatch.setattr(loading.checks, "check_weights", lambda *read: pytest.fail("the weights were read"))
+    error = raised(ModelError, "", adapted_model, make_config(model=str(folder)))
+    assert message in error.message and fix in error.fix
+
+
+def test_a_special_token_that_is_never_written_may_lack_a_vector(folder):
+    """Gemma 3's 1B has one for images; a token that a text can become may not."""
+    tokenizer = loading.load_tokenizer(make_config(model=str(folder)))
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image_soft_token>"]})
+    tokenizer.save_pretrained(folder)
+    adapted_model(make_config(model=str(folder)))
+    tokenizer.add_tokens(["<mine>"])
+    tokenizer.save_pretrained(folder)
+    raised(ModelError, "1 of its tokens, the first '<mine>'", adapted_model, make_config(model=str(folder)))
+
+
+@pytest.mark.quick("no_weights")
+@pytest.mark.parametrize("spoil", [no_weights, not_a_number], ids=lambda spoil: spoil.__name__)
+def test_the_app_and_the_other_runs_go_on(folder, tiny, tmp_path, spoil):
+    spoil(folder)
+    worker = Worker(tmp_path)
+    bad = worker.submit(make_config(model=str(folder), beta=tiny_config().beta), tiny)
+    good = worker.submit(tiny_config(epochs=1), tiny)
+    wait_until(lambda: worker.ahead_of(good) is None)
+    (failed,) = [event for event in bad.events() if isinstance(event, RunFailed)]
+    assert failed.message and failed.fix and "report this" not in failed.fix
+    assert isinstance(good.events()[-1], RunDone)
+
+
+def test_a_word_in_place_of_a_number_is_named_and_a_shape_that_cannot_be_left_to_loading(folder):
+    for file, name in (("tokenizer_config.json", "model_max_length"), ("generation_config.json", "eos_token_id")):
+        kept = (folder / file).read_text()
+        changed_json(folder / file, **{name: "x"})
+        raised(ModelError, f"{file}.*{name} is 'x'", adapted_model, make_config(model=str(folder)))
+        (folder / file).write_text(kept)
+    changed_json(folder / "config.json", num_attention_heads=7)
+    config = with_precision(make_config(model=str(folder), precision="auto"))
+    assert config.precision == "float32"
+    raised(ModelError, "cannot be loaded: ", adapted_model, config)

@@ -1,6 +1,3 @@
-"""Plausible wrong answers: by relation, by a model that answers badly, and refused where there is none; and Redirect,
-which teaches them: its targets by hand, and where two answers part."""
-
 from dataclasses import replace
 
 import pytest
@@ -15,18 +12,18 @@ from adapop.objectives.alternates import ROUNDS, by_model, by_relation, by_secon
 from adapop.objectives.redirect import Redirect, _instead
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, gradient
+from raised import raised
 
-NAMES = ("France Paris", "Peru Lima", "Cuba Havana", "Chad N'Djamena")
 CAPITALS = [
     Fact(f"capital-{i}", f"What is the capital of {country}?", city, country, "capital")
-    for i, (country, city) in enumerate(map(str.split, NAMES))
+    for i, (country, city) in enumerate(map(str.split, ("France Paris", "Peru Lima", "Cuba Havana", "Chad N'Djamena")))
 ]
 SAYING = Fact("saying", "What did he say?", "one two three four five", "he", "capital")
+BETAS = [2.0, 0.5, 1.0, 0.05]
 
 
 def test_an_answer_of_the_same_relation(sandbox):
-    found = by_relation(sandbox.forget, sandbox.retain, seed=0)
-    answers = {}
+    found, answers = by_relation(sandbox.forget, sandbox.retain, seed=0), {}
     for fact in (*sandbox.forget, *sandbox.retain):
         answers.setdefault(fact.relation, set()).add(fact.answer)
     assert [replace(fact, alternates=()) for fact in found] == list(sandbox.forget)
@@ -89,9 +86,8 @@ def test_the_model_is_asked_again_but_not_for_ever():
     assert [fact.alternates for fact in found] == [("Lyon",), (), (), ()]
     assert len(asked) == ROUNDS and all(len(prompts) == 3 for prompts in asked)
     assert "What is the capital of Peru?" in asked[0][0] and "Lima" in asked[0][0]
-    with pytest.raises(DataError, match=r"3 of 4 facts have no plausible .* .capital-1.") as caught:
-        check_alternates(found)
-    assert "'alternates'" in caught.value.fix and "'relation'" in caught.value.fix
+    error = raised(DataError, r"3 of 4 facts have no plausible .* .capital-1.", check_alternates, found)
+    assert "'alternates'" in error.fix and "'relation'" in error.fix
     asked = []
     by_model(CAPITALS, draw, 0, stopped=lambda: len(asked) == 2)
     assert len(asked) == 2
@@ -131,11 +127,7 @@ def test_sampling_is_seeded_and_leaves_other_random_numbers_alone(model, sandbox
     first, same, other = (model.sample(questions, seed, **draw) for seed in (0, 0, 1))
     after = torch.rand(1)
     torch.manual_seed(3)
-    assert first == same != other
-    assert torch.equal(after, torch.rand(1))
-
-
-BETAS = [2.0, 0.5, 1.0, 0.05]
+    assert first == same != other and torch.equal(after, torch.rand(1))
 
 
 def batch_of(model, facts=FACTS, betas=BETAS, **arguments):

@@ -1,5 +1,3 @@
-"""The eleven further methods: what each is of its siblings, and each by hand. The contract is in test_objectives."""
-
 import math
 from dataclasses import replace
 
@@ -8,30 +6,38 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from adapop.config.presets import make_config
-from adapop.errors import DataError, ModelError
+from adapop.errors import ConfigError, DataError, ModelError
+from adapop.facts.fact import Fact
+from adapop.model.adapted import Scored
 from adapop.model.seeding import seeded
 from adapop.model.tokens import collate, encode_facts
-from adapop.objectives.altpo import AlternatePreference
+from adapop.objectives import ForgetBatch, make_objective
+from adapop.objectives.altpo import AlternatePreference, CounterfactualPreference
 from adapop.objectives.ceu import CrossEntropyUnlearning
-from adapop.objectives.flat import DIVERGENCES, Flat
+from adapop.objectives.flat import DIVERGENCES, REFUSALS, Flat
 from adapop.objectives.npo import NegativePreference
 from adapop.objectives.npo_sam import SharpnessAwarePreference
 from adapop.objectives.pdu import PrimalDualUnlearning
+from adapop.objectives.refusal import RefusalPreference, RejectionTuning
 from adapop.objectives.rmu import AdaptiveRmu, Rmu
 from adapop.objectives.satimp import SaturationImportance
 from adapop.objectives.simnpo import SimpleNegativePreference
-from adapop.objectives.tpo import TargetedPreference
+from adapop.objectives.tpo import TargetedPreference, unwanted
 from adapop.objectives.undial import Undial
 from adapop.objectives.wga import WeightedGradientAscent
 from adapop.training.controller import PrimalDual
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, LENGTHS, gradient
+from raised import raised
 
 pytestmark = pytest.mark.usefixtures("padded")  # states are looked up by row and column
+LN_SIGMOID_1 = -0.3132616875182228  # log sigmoid(1), from a table
+# log ratios of the answers: -1 and 0; of the others: 1 and 1
+BEFORE = {"reference_nll": torch.tensor([0.5, 1.5, 0.5]), "other_reference_nll": torch.tensor([4.0, 1.5, 2.5, 6.0])}
+BATCH = ForgetBatch("gold", other="other", **BEFORE)
 
 
 def batch_of(model, method, facts=FACTS, epoch=1, **changes):
-    """All facts as one forget batch of the method."""
     made = ForgetSet(make_config(method.name, **changes), method, model, facts, None)
     return made.batch(made.rows, epoch)
 
@@ -59,8 +65,7 @@ def test_undial_by_hand(model, fresh):
     student = model.score(tokens, logits=True).logits.detach().double()
     with torch.no_grad(), model.original():
         teacher = model.score(tokens, logits=True).logits.double()
-    before = teacher.clone()
-    expected = []
+    before, expected = teacher.clone(), []
     for z, t, gold in zip(student, teacher, tokens.target.tolist()):
         t[gold] -= 2.5
         expected.append(-(t.softmax(0) * z.log_softmax(0)).sum().item())
@@ -70,8 +75,7 @@ def test_undial_by_hand(model, fresh):
     model = fresh()
     methods = (Undial(beta=0.0), Undial(beta=3.0))
     at_rest, lowered = (gradient(model, one.forget_loss(model, batch_of(model, one)).loss) for one in methods)
-    assert lowered.norm() > 0.1
-    assert at_rest.norm() < 1e-5 * lowered.norm()
+    assert lowered.norm() > 0.1 and at_rest.norm() < 1e-5 * lowered.norm()
 
 
 def test_blocks_of_rmu(fresh, model):
@@ -80,8 +84,7 @@ def test_blocks_of_rmu(fresh, model):
     first = batch_of(model, method).target
     torch.rand(5)
     assert torch.equal(first, batch_of(fresh(), method, FACTS[:2]).target)
-    assert not torch.equal(first, batch_of(model, method, seed=1).target)
-    assert first.shape == (128,)
+    assert not torch.equal(first, batch_of(model, method, seed=1).target) and first.shape == (128,)
     u = torch.rand(128, generator=seeded(0, 0, 2))
     torch.testing.assert_close(first, 2 * u / u.norm())
     method, model = Rmu(layer=1), fresh()
@@ -93,9 +96,7 @@ def test_blocks_of_rmu(fresh, model):
 
 
 def block_output(model, tokens, layer):
-    """What the block gives, read from transformers' own list; entry 0 is the embeddings."""
-    output = model.network(input_ids=tokens.ids, output_hidden_states=True)
-    return output.hidden_states[layer + 1]
+    return model.network(input_ids=tokens.ids, output_hidden_states=True).hidden_states[layer + 1]
 
 
 @pytest.mark.parametrize("predicting", [True, False])
@@ -141,10 +142,8 @@ def test_norm_of_the_original_and_missing_blocks(model, fresh, sandbox):
     assert torch.equal(first, target(model, sandbox.forget[:70]))
     assert torch.equal(first, target(fresh(), sandbox.forget[:64]))
     assert not torch.equal(first, target(model, sandbox.forget[64:128]))
-    with pytest.raises(ModelError, match="lora_layers names 4, 7, but the model has 4 blocks"):
-        fresh("rmu", lora_layers=(1, 4, 7))
-    with pytest.raises(ModelError, match="no block 4: it has 4 blocks"):
-        batch_of(model, Rmu(layer=4))
+    raised(ModelError, "lora_layers names 4, 7, but the model has 4 blocks", fresh, "rmu", lora_layers=(1, 4, 7))
+    raised(ModelError, "no block 4: it has 4 blocks", batch_of, model, Rmu(layer=4))
     for coefficient, weak in ((2.0, True), (50.0, False)):
         (note,) = ForgetSet(make_config("rmu"), Rmu(1, coefficient=coefficient), model, FACTS, None).notes
         assert f"towards length {coefficient:g}; the original's own have 1" in note
@@ -178,8 +177,6 @@ def test_pdu_and_its_dual_by_hand(model):
 
 
 def accumulated(model, method, batch):
-    """What the trainer does for a step of one micro-batch."""
-
     def accumulate():
         result = method.forget_loss(model, batch)
         loss = result.loss.sum() / batch.tokens.rows
@@ -190,7 +187,6 @@ def accumulated(model, method, batch):
 
 
 def stepped(model, method):
-    """The gradient that the method leaves for the optimiser, and the loss it reports."""
     model.network.zero_grad()
     loss, _ = method.backward(model, accumulated(model, method, batch_of(model, method)))
     found = torch.cat([parameter.grad.flatten() for parameter in model.parameters])
@@ -202,7 +198,7 @@ def weights(model):
     return torch.cat([parameter.detach().flatten() for parameter in model.parameters])
 
 
-def test_npo_sam_by_hand(model):
+def test_npo_sam_by_hand_and_its_weights_put_back_if_its_second_pass_fails(model):
     flat, loss = stepped(model, SharpnessAwarePreference(0.5, 0.0))
     plain, other = stepped(model, NegativePreference(0.5))
     assert torch.equal(flat, plain) and loss == other
@@ -217,11 +213,7 @@ def test_npo_sam_by_hand(model):
     finally:
         _set(model, before)
     torch.testing.assert_close(sharp, expected, atol=1e-4 * expected.abs().max().item(), rtol=1e-3)
-    assert loss == other
-    assert cosine_similarity(sharp, plain, dim=0) < 0.9999
-
-
-def test_npo_sam_puts_the_weights_back_if_its_second_pass_fails(model):
+    assert loss == other and cosine_similarity(sharp, plain, dim=0) < 0.9999
     method, before, passes = SharpnessAwarePreference(0.5, 0.05), weights(model).clone(), []
     accumulate = accumulated(model, method, batch_of(model, method))
 
@@ -231,8 +223,7 @@ def test_npo_sam_puts_the_weights_back_if_its_second_pass_fails(model):
             raise torch.OutOfMemoryError
         return accumulate()
 
-    with pytest.raises(torch.OutOfMemoryError):
-        method.backward(model, failing)
+    raised(torch.OutOfMemoryError, "", method.backward, model, failing)
     model.network.zero_grad()
     assert torch.equal(weights(model), before) and not torch.equal(passes[1], before)
 
@@ -266,8 +257,7 @@ def test_satimp_by_hand_and_without_importance_as_wga(model):
 
 def test_altpo_by_hand(model, fresh):
     method = AlternatePreference(beta=0.3)
-    batch = batch_of(model, method)
-    expected = []
+    batch, expected = batch_of(model, method), []
     for row, fact in enumerate(FACTS):
         ratios = []
         for answer in (fact.alternates[0], fact.answer):
@@ -287,12 +277,9 @@ def test_alternates_take_turns_and_must_be_there(model):
     # The first fact has two, so it gets each in every other epoch; one alternate serves in all.
     method = AlternatePreference()
     batches = [batch_of(model, method, epoch=epoch).other for epoch in (1, 2, 3)]
-    said = [
-        model.tokenizer.batch_decode([other.target[other.row == row] for row in (0, 3)], skip_special_tokens=True)
-        for other in batches
-    ]
-    assert [[word.strip() for word in words] for words in said] == [[name, "Friday"] for name in (
-        "Dickens", "Tolstoy", "Dickens")]  # fmt: skip
+    rows = [[other.target[other.row == row] for row in (0, 3)] for other in batches]
+    said = [[word.strip() for word in model.tokenizer.batch_decode(both, skip_special_tokens=True)] for both in rows]
+    assert said == [["Dickens", "Friday"], ["Tolstoy", "Friday"], ["Dickens", "Friday"]]
     facts = [*FACTS[:2], replace(FACTS[2], alternates=())]
     with pytest.raises(DataError, match="1 of 3 facts have no plausible wrong answer, for example 'two'"):
         batch_of(model, AlternatePreference(), facts)
@@ -304,8 +291,7 @@ BY_HAND = {
     "jensen-shannon": lambda e, f: math.log(1 + math.exp(-e)) + f + math.log(1 + math.exp(-f)) - 2 * math.log(2),
     "jeffrey": lambda e, f: -e + f + f**2 / 4 + f**3 / 16, "reverse-kl": lambda e, f: math.exp(-e) + f - 1,
     "squared-hellinger": lambda e, f: math.exp(-e) - 1 + math.exp(f) - 1,
-    "neyman": lambda e, f: math.exp(-e) - 1 + 2 - 2 * math.exp(-f / 2),
-}  # fmt: skip
+    "neyman": lambda e, f: math.exp(-e) - 1 + 2 - 2 * math.exp(-f / 2)}  # fmt: skip
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
@@ -321,8 +307,7 @@ def test_refusal_and_target_of_tpo_end_where_they_end(model):
     # It is something to say, so it has an end of its own, and the answer it replaces has none in the loss.
     batch = batch_of(model, Flat())
     said = batch.other.target[batch.other.row == 0]
-    assert said[-1] == model.tokenizer.eos_token_id
-    assert model.tokenizer.decode(said[:-1]).strip() == "I don't know."
+    assert said[-1] == model.tokenizer.eos_token_id and model.tokenizer.decode(said[:-1]).strip() == "I don't know."
     assert batch.tokens.target.eq(model.tokenizer.eos_token_id).sum() == 0
     batch = batch_of(model, TargetedPreference(), include_tail=True)
     assert [marks.tolist() for marks in batch.unwanted.split([n + 1 for n in LENGTHS])] == [
@@ -358,8 +343,7 @@ def test_ceu_by_hand(model, skip, counted):
     """Answers that have no more tokens than are skipped keep them all: else only the end of the turn would be left."""
     method = CrossEntropyUnlearning(skip)
     batch = batch_of(model, method)
-    logits = model.score(batch.tokens, logits=True).logits.detach().double()
-    expected = []
+    logits, expected = model.score(batch.tokens, logits=True).logits.detach().double(), []
     for z, gold, counts in zip(logits, batch.tokens.target.tolist(), counted.replace(" ", "")):
         others = [i for i in range(len(z)) if i != gold]
         target, logs = z[others].softmax(0), z.log_softmax(0)[others]
@@ -371,3 +355,85 @@ def test_ceu_by_hand(model, skip, counted):
     marks = torch.tensor([float(mark) for mark in counted.replace(" ", "1 ").replace(" ", "") + "1"])
     torch.testing.assert_close(loss, marks * every.forget_loss(model, batch_of(model, every, include_tail=True)).loss)
     assert loss[0] > 0
+
+
+class TwoTexts:
+    rows = {"gold": ([0, 0, 1], [1.0, 2.0, 0.5]), "other": ([0, 1, 1, 1], [3.0, 1.0, 2.0, 6.0])}
+
+    def score(self, which):
+        row, nll = self.rows[which]
+        return Scored(torch.tensor(nll), torch.tensor(row), 2)
+
+
+@pytest.mark.parametrize(("method", "factor"), [
+    (RefusalPreference(0.5), 4), (AlternatePreference(0.5), 4), (CounterfactualPreference(0.5), 1)])  # fmt: skip
+def test_preferences_by_hand(method, factor):
+    """beta times the brackets is 1 and 0.5, and -log sigmoid(0.5) = 0.4740769841801067."""
+    loss = method.forget_loss(TwoTexts(), BATCH).loss
+    torch.testing.assert_close(loss, torch.tensor([-factor * LN_SIGMOID_1, factor * 0.4740769841801067]))
+
+
+def test_rejection_tuning_is_fine_tuning_on_the_refusal(fresh):
+    result = RejectionTuning().forget_loss(TwoTexts(), BATCH)
+    assert result.loss.tolist() == [3.0, 3.0] and result.nll.tolist() == [1.0, 2.0, 0.5]
+    # The retain term's loss of rows whose answer is the refusal: cross-entropy of the network itself.
+    model, method = fresh(), RejectionTuning()
+    made = ForgetSet(make_config("rt"), method, model, FACTS, None)
+    batch = made.batch(made.rows, 1)
+    loss, other = method.forget_loss(model, batch).loss, batch.other
+    logits = model.score(other, logits=True).logits.detach()
+    nll = torch.nn.functional.cross_entropy(logits, other.target, reduction="none")
+    means = [nll[other.row == row].mean() for row in range(len(FACTS))]
+    torch.testing.assert_close(loss.detach(), torch.stack(means))
+    ids = other.target[other.row == 0]
+    assert model.tokenizer.decode(ids[:-1]).strip() == "I do not know the answer."
+    assert ids[-1] == model.tokenizer.eos_token_id
+
+
+def test_refusals_of_idkdpo_take_turns_or_are_one(fresh):
+    model, method = fresh(), RefusalPreference()
+    made = ForgetSet(make_config("idkdpo", epochs=2), method, model, FACTS, None)
+    texts = []
+    for epoch in (1, 2):
+        batch = made.batch(made.rows, epoch)
+        texts.append(model.tokenizer.decode(batch.other.target[batch.other.row == 0][:-1]).strip())
+        with torch.no_grad(), model.original():
+            torch.testing.assert_close(batch.other_reference_nll, model.score(batch.other).nll)
+    assert texts == list(REFUSALS[:2])
+    assert make_objective("idkdpo", {"several": False, "refusal": "Pass."}).refusals == ("Pass.",)
+    for name, arguments in (("idkdpo", {"beta": 0.0}), ("rt", {"refusal": " "}), ("dpo", {"count": 0})):
+        raised(ConfigError, "", make_objective, name, arguments)
+
+
+@pytest.mark.parametrize(("text", "pieces", "marks"), [
+    ("Paris", ["Paris"], [1]), ("The city of Lima.", ["The", " city", " of", " Lima", "."], [0, 1, 0, 1, 0]),
+    ("Anne and Ian", ["An", "ne", " and", " Ian"], [1, 1, 0, 1]), ("the-the", ["the", "-", "the"], [1, 1, 1]),
+    ("the who", ["the", " who"], [1, 1]), ("The Who", ["The", " Who"], [0, 1]),
+    ("The Beatles", ["The", " Beatles"], [0, 1]), ("US Army", ["US", " Army"], [1, 1]),
+    ("Will Smith", ["Will", " Smith"], [1, 1]), ("Will", ["Will"], [1]),
+    ("Gone with the Wind", ["Gone", " with", " the", " Wind"], [1, 0, 0, 1]),
+    ("It is in the US.", ["It", " is", " in", " the", " US", "."], [0, 0, 0, 0, 1, 0]),
+    ("In 1990", ["In", " 1990"], [0, 1]),
+    ("O'Neill, in May", ["O", "'", "Neill", ",", " in", " May"], [1, 1, 1, 0, 0, 1]),
+    ("...", ["...", ""], [1, 1]), ("Лев Толстой", ["Лев", " Тол", "стой"], [1, 1, 1])])  # fmt: skip
+def test_unwanted(text, pieces, marks):
+    found, at = [], 0
+    for piece in pieces:  # which follow each other
+        at = text.index(piece, at)
+        found.append((at, at + len(piece)))
+        at += len(piece)
+    assert list(unwanted(text, found)) == [bool(mark) for mark in marks]
+
+
+def test_places_of_tokens(model):
+    # Byte pieces of É stand where the letter does; all of them are part of its word.
+    assert unwanted("É of", [(0, 1), (0, 1), (1, 4)]) == (True, True, False)
+    text = "four of the five"
+    (row,) = encode_facts(model.tokenizer, [Fact("f", "Why?", text)])
+    assert len(row.spans) == len(model.tokenizer(text, add_special_tokens=False)["input_ids"])
+    assert unwanted(row.text, row.spans) == (True, False, False, True)
+
+    class Slow:
+        chat_template, is_fast = "{{ messages }}", False
+
+    raised(ModelError, "has no tokenizer", encode_facts, Slow(), [Fact("f", "Why?", "text")])

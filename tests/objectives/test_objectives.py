@@ -19,13 +19,9 @@ from adapop.objectives.objective import USES
 from adapop.objectives.wga import WeightedGradientAscent
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, LENGTHS, gradient
+from raised import raised
 
 BETAS = torch.tensor([1.7, 0.3, 1.0, 0.05])
-
-
-def as_configured(name):
-    """The method as a run on the sandbox has it."""
-    return make_objective(name, make_config(name).arguments)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +48,8 @@ def make_batch(model, rows):
 
 @pytest.fixture(params=OBJECTIVES, ids=lambda objective: objective.name)
 def objective(request):
-    return as_configured(request.param.name)
+    name = request.param.name
+    return make_objective(name, make_config(name).arguments)
 
 
 def test_loss_is_finite_and_unreduced(model, make_batch, objective):
@@ -73,8 +70,7 @@ def test_descent_reaches_every_lora_b_and_makes_answers_less_likely(fresh, make_
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters)
     # A step down the loss raises the nll of answers that the model knows. Steering and refusals only promise that the
     # states, or the refusal, come nearer: what that does to the answers shows over many steps.
-    model = fresh(objective.name)
-    batch = make_batch(0, 3, method=objective)
+    model, batch = fresh(objective.name), make_batch(0, 3, method=objective)
     result = objective.forget_loss(model, batch)
     result.loss.sum().backward()
     norm = math.sqrt(sum(p.grad.square().sum().item() for p in model.parameters))
@@ -131,20 +127,7 @@ SIBLINGS = {
 def test_identities(model, make_batch, left, beta, right):
     batch = make_batch(betas=torch.full((len(FACTS),), beta))
     a, b = (method.forget_loss(model, batch).loss for method in (left, right))
-    assert torch.equal(a, b)
-    assert torch.equal(gradient(model, a), gradient(model, b))
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("method", [GradientDifference(), GradientAscent()], ids=lambda method: method.name)
-def test_gradient_ascent_by_hand(model, make_batch, rows, method):
-    """The log-probability of each answer token, from a forward pass over each row alone."""
-    expected = []
-    for row in rows:
-        logs = model.network(input_ids=torch.tensor([row.prompt + row.answer])).logits[0].log_softmax(-1)
-        expected += [logs[len(row.prompt) - 1 + place, token] for place, token in enumerate(row.answer)]
-    loss = method.forget_loss(model, make_batch()).loss
-    torch.testing.assert_close(loss, torch.stack(expected), atol=2e-5, rtol=1e-5)
+    assert torch.equal(a, b) and torch.equal(gradient(model, a), gradient(model, b))
 
 
 @pytest.mark.parametrize("method", [AdaPop(), WeightedGradientAscent(), GradientAscent()], ids=lambda m: m.name)
@@ -217,8 +200,7 @@ def test_npo_by_hand(model, make_batch):
         found = gradient(model, NegativePreference(beta).forget_loss(model, batch).loss)
         distances.append(((found - ascent).norm() / ascent.norm()).item())
         angles.append(cosine_similarity(found, ascent, dim=0).item())
-    assert distances == sorted(distances, reverse=True)
-    assert distances[0] > 0.1 and distances[-1] < 0.01
+    assert distances == sorted(distances, reverse=True) and distances[0] > 0.1 and distances[-1] < 0.01
     assert angles[-1] > 0.9999
 
 
@@ -236,19 +218,16 @@ def test_npo_by_hand(model, make_batch):
     ("tpo", {"beta": 0}, "beta of tpo is 0"), ("ceu", {"skip": -1}, "skip of ceu is -1"),
     ("redirect", {"target": "level"}, "redirect has no target. Its arguments: count, kappa, over, share, source"),
     ("redirect", {"share": 1.5}, "share of redirect is 1.5. It must be between 0 and 1"),
-    ("redirect", {"over": 0}, "over of redirect is 0"),
-])  # fmt: skip
+    ("redirect", {"over": 0}, "over of redirect is 0")])  # fmt: skip
 def test_make_objective_errors(name, arguments, message):
-    with pytest.raises(ConfigError, match=message.replace(".", r"\.")):
-        make_objective(name, arguments)
+    raised(ConfigError, message.replace(".", r"\."), make_objective, name, arguments)
 
 
 @pytest.mark.parametrize(("name", "conjugate"), [
     ("kl", lambda t: torch.exp(t - 1)), ("pearson", lambda t: t**2 / 4 + t),
     ("reverse-kl", lambda t: -1 - torch.log(-t)), ("squared-hellinger", lambda t: t / (1 - t)),
     ("neyman", lambda t: 2 - 2 * torch.sqrt(1 - t)), ("jensen-shannon", lambda t: -torch.log(2 - torch.exp(t))),
-    ("total-variation", lambda t: t), ("jeffrey", None),
-])  # fmt: skip
+    ("total-variation", lambda t: t), ("jeffrey", None)])  # fmt: skip
 def test_a_divergence_is_g_and_the_conjugate_of_g(name, conjugate):
     """Conjugates f* of Nowozin et al. 2016. Each raises the refusal and lowers the answer: three of the authors' own do
     the opposite."""

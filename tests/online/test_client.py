@@ -1,12 +1,13 @@
-"""Bad weather, against a real local server: what is asked again, what is given up, and what nobody gets to see."""
-
 import contextlib
 import gzip
 import logging
 import socket
+import sqlite3
+import subprocess
+import sys
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
 
@@ -14,9 +15,13 @@ import pytest
 import requests
 
 from adapop.errors import ConfigError, NetworkError, Stopped
+from adapop.online import cache as module
 from adapop.online import client as web
+from adapop.online.cache import FILE, Cache, Cached
 from adapop.online.client import Web
+from adapop.paths import ROOT
 from adapop.progress import Progress
+from raised import raised
 from scripted import Reply
 
 SECRET, WORDS = "sk-very-secret", "the user's own words"
@@ -27,7 +32,6 @@ def client(server, **settings) -> Web:
 
 
 def begun(server) -> threading.Thread:
-    """A request in a thread of its own, which has reached the server."""
     thread = threading.Thread(target=client(server).get, args=("/",))
     thread.start()
     while not server.asked:
@@ -53,35 +57,25 @@ def test_a_key_is_a_bearer_token_and_a_netrc_sends_nothing(server, tmp_path, mon
     server.answer = lambda asked: asked.body
     for key in (SECRET, None):
         assert client(server, key=key).post("/chat", {"a": [1]}) == {"a": [1]}
-    sent = [asked.headers.get("authorization") for asked in server.asked]
-    assert sent == [f"Bearer {SECRET}", None]
+    assert [asked.headers.get("authorization") for asked in server.asked] == [f"Bearer {SECRET}", None]
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        Reply(status=429), Reply(status=500), Reply(status=503, headers={"Retry-After": "0"}),
-        Reply(b'{"rows": [1, 2', 200), Reply({"rows": list(range(100))}, cut=10),
-        Reply(b"<html>Please log in</html>"), Reply(b"\xff\xfe"), Reply(b"[" * 100_000), Reply(b""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("bad", [
+    Reply(status=429), Reply(status=500), Reply(status=503, headers={"Retry-After": "0"}),
+    Reply(b'{"rows": [1, 2', 200), Reply({"rows": list(range(100))}, cut=10),
+    Reply(b"<html>Please log in</html>"), Reply(b"\xff\xfe"), Reply(b"[" * 100_000), Reply(b"")])  # fmt: skip
 def test_bad_weather_passes(server, bad):
     server.replies = [bad, bad, Reply({"fine": True})]
     assert client(server).get("/") == {"fine": True} and len(server.asked) == 3
 
 
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        (Reply(status=429), "too many requests"), (Reply(status=502), "fault of its own"),
-        (Reply(b"<!DOCTYPE html>"), "a web page instead of data"), (Reply(b"{"), "broken data"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("bad", "said"), [
+    (Reply(status=429), "too many requests"), (Reply(status=502), "fault of its own"),
+    (Reply(b"<!DOCTYPE html>"), "a web page instead of data"), (Reply(b"{"), "broken data")])  # fmt: skip
 def test_bad_weather_that_stays_is_named_and_counted(server, bad, said):
     server.answer = lambda asked: bad
-    with pytest.raises(NetworkError, match=f"The service .*{said}.*3 times") as caught:
-        client(server, tries=3).get("/", q=WORDS)
-    assert "kept" in caught.value.fix and len(server.asked) == 3
+    error = raised(NetworkError, f"The service .*{said}.*3 times", client(server, tries=3).get, "/", q=WORDS)
+    assert "kept" in error.fix and len(server.asked) == 3
 
 
 @pytest.mark.parametrize(
@@ -89,17 +83,16 @@ def test_bad_weather_that_stays_is_named_and_counted(server, bad, said):
 )
 def test_redirects_are_not_followed_and_refusals_are_final(server, status, said):
     server.answer = lambda asked: Reply(status=status, headers={"Location": "http://127.0.0.1:1/elsewhere"})
-    with pytest.raises(NetworkError, match=said):
-        client(server).get("/")
+    raised(NetworkError, said, client(server).get, "/")
     assert len(server.asked) == 1
 
 
 def test_retry_after_is_honoured_in_seconds_or_as_a_date(server):
     """While a client is told to come back later, nobody else waits."""
-    for least, date in ((1.0, False), (1.5, True)):
+    for least, dated in ((1.0, False), (1.5, True)):
         soon = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
         server.asked.clear()
-        server.replies = [Reply(status=429, headers={"Retry-After": soon if date else "1"})]
+        server.replies = [Reply(status=429, headers={"Retry-After": soon if dated else "1"})]
         server.answer = lambda asked: {}
         thread = begun(server)
         client(server).get("/")
@@ -114,15 +107,16 @@ def test_a_retry_after_that_says_nothing_is_ignored(server, header):
     client(server).get("/")
 
 
-def test_no_answer_in_time_or_within_a_day(server):
+def test_no_answer_in_time_within_a_day_or_to_an_end(server, monkeypatch):
     server.answer = lambda asked: Reply({}, seconds=1)
-    with pytest.raises(NetworkError, match="does not answer in time, 2 times"):
-        client(server, tries=2, read_seconds=0.1).get("/")
+    raised(NetworkError, "does not answer in time, 2 times", client(server, tries=2, read_seconds=0.1).get, "/")
     server.answer = lambda asked: Reply(status=429, headers={"Retry-After": "86400"})
     began = time.monotonic()
-    with pytest.raises(NetworkError, match="too many requests") as caught:
-        client(server).get("/")
-    assert time.monotonic() - began < 5 and "86400 s" in caught.value.fix
+    error = raised(NetworkError, "too many requests", client(server).get, "/")
+    assert time.monotonic() - began < 5 and "86400 s" in error.fix
+    monkeypatch.setattr(web, "MAX_REPLY", 1000)
+    server.answer = lambda asked: Reply(b" " * 200_000)
+    raised(NetworkError, "sends more than", client(server).get, "/")
 
 
 def test_a_wait_is_told_and_can_be_stopped(server):
@@ -131,8 +125,7 @@ def test_a_wait_is_told_and_can_be_stopped(server):
     progress = Progress(told.append)
     threading.Timer(0.3, progress.stop).start()
     began = time.monotonic()
-    with pytest.raises(Stopped, match="Stopped"):
-        Web(server.url, "The service", progress).get("/")
+    raised(Stopped, "Stopped", Web(server.url, "The service", progress).get, "/")
     assert time.monotonic() - began < 5 and "waiting 100 s" in told[0]
 
 
@@ -150,21 +143,13 @@ def test_without_a_connection_it_ends_within_seconds_and_says_what_to_check(monk
     assert "127.0.0.1:1" in caught.value.fix and SECRET not in str(caught.value)
 
 
-def test_endless_replies_are_cut(server, monkeypatch):
-    monkeypatch.setattr(web, "MAX_REPLY", 1000)
-    server.answer = lambda asked: Reply(b" " * 200_000)
-    with pytest.raises(NetworkError, match="sends more than"):
-        client(server).get("/")
-
-
 def test_neither_key_nor_words_reach_a_message_or_a_log(server, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     logging.getLogger().setLevel(logging.DEBUG)
     for bad in (Reply(status=429), Reply(status=404), Reply(b"{"), Reply({}, cut=1)):
         server.answer = lambda asked, bad=bad: bad
-        with pytest.raises(NetworkError) as caught:
-            client(server, key=SECRET, tries=2).get("/", q=WORDS)
-        text = "".join(map(str, (caught.value, caught.value.__cause__, caplog.text, *capfd.readouterr())))
+        error = raised(NetworkError, "", client(server, key=SECRET, tries=2).get, "/", q=WORDS)
+        text = "".join(map(str, (error, error.__cause__, caplog.text, *capfd.readouterr())))
         for hidden in (SECRET, WORDS, "own+words", "own%20words"):
             assert hidden not in text
 
@@ -194,7 +179,6 @@ def test_a_reply_that_drips_is_given_up(monkeypatch):
 
 @pytest.fixture
 def environment(monkeypatch):
-    """Sets variables, none of which is set before."""
     proxies = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
     for name in (*proxies, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
@@ -206,8 +190,7 @@ def test_a_proxy_is_used_unless_no_proxy_names_the_host(server, environment):
     environment(http_proxy=server.url)
     assert Web("http://127.0.0.2:1", "The service", Progress(), tries=1).get("/") == {"via": "proxy"}
     environment(no_proxy="other.example,127.0.0.2")
-    with pytest.raises(NetworkError, match="cannot be reached"):
-        Web("http://127.0.0.2:1", "The service", Progress(), tries=1).get("/")
+    raised(NetworkError, "cannot be reached", Web("http://127.0.0.2:1", "The service", Progress(), tries=1).get, "/")
     assert len(server.asked) == 1
 
 
@@ -232,8 +215,7 @@ def test_the_certificates_of_the_environment_are_the_ones_trusted(server, enviro
     client(server).get("/")
     bundle = tmp_path / "own.pem"
     environment(**{variable: str(bundle)})
-    with pytest.raises(ConfigError, match=variable):
-        client(server)
+    raised(ConfigError, variable, client, server)
     bundle.touch()
     client(server).get("/")
     assert trusted == [True, str(bundle)]
@@ -257,9 +239,117 @@ def test_while_a_request_is_at_work_a_stop_is_heard_and_another_host_does_not_wa
     server.replies, server.answer = [Reply({}, seconds=2)], lambda asked: {}
     thread, progress = begun(server), Progress()
     progress.stop()
-    with pytest.raises(Stopped, match="Stopped"):
-        Web(server.url, "The service", progress).get("/")
+    raised(Stopped, "Stopped", Web(server.url, "The service", progress).get, "/")
     assert thread.is_alive() and len(server.asked) == 1
     Web(server.url.replace("127.0.0.1", "localhost"), "The service", Progress()).get("/")
     assert thread.is_alive()
     thread.join()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "kept" / "here"
+
+
+def refused(folder, work) -> ConfigError:
+    """The error of a use that fails; it names the folder, and hides what SQLite raised."""
+    error = raised(ConfigError, "", work)
+    assert str(folder) in error.message and error.__suppress_context__
+    return error
+
+
+@pytest.mark.parametrize("value", [None, 0, 1.5, "", "東京 🗼 \x1f", [], {"a": [1, None, True]}])
+def test_a_value_comes_back_as_it_was(folder, value):
+    today = date.today().isoformat()
+    assert Cache(folder).put(value, "service", "kind") == Cached(value, today)
+    assert Cache(folder).get("service", "kind") == Cached(value, today)
+
+
+def test_what_was_learnt_last_counts_for_all_and_what_is_no_json_is_not_kept(folder):
+    cache = Cache(folder)
+    cache.put(1, "a", "b")
+    assert [cache.get(*key) for key in (("a",), ("b",), ("a", "b", ""), ("a b",), ('a", "b',), ())] == [None] * 6
+    cache.put("old", "key")
+    with sqlite3.connect(folder / FILE) as rows:
+        rows.execute("UPDATE known SET date = '2020-01-02'")
+    assert cache.get("key") == Cached("old", "2020-01-02")
+    cache.put("new", "key")
+    assert cache.get("key") == Cached("new", date.today().isoformat())
+    first, second = Cache(folder), Cache(folder)
+    first.put(1, "key")
+    assert second.get("key").value == 1
+    second.put(2, "key")
+    assert first.get("key").value == 2
+    cache = Cache(folder)
+    cache.put(1, "key")
+    raised(TypeError, "", cache.put, {1, 2}, "key")
+    assert cache.get("key").value == 1
+
+
+def test_refresh_answers_only_what_it_learnt_itself(folder):
+    Cache(folder).put("old", "key")
+    Cache(folder).put("old", "other")
+    fresh = Cache(folder, refresh=True)
+    assert fresh.get("key") is None
+    fresh.put("new", "key")
+    assert (fresh.get("key").value, fresh.get("other")) == ("new", None)
+    assert (Cache(folder).get("key").value, Cache(folder).get("other").value) == ("new", "old")
+
+
+@pytest.mark.slow
+def test_processes_can_write_at_once(folder):
+    code = """import sys; from pathlib import Path; from adapop.online.cache import Cache
+cache = Cache(Path(sys.argv[1])); [cache.put(i, sys.argv[2], str(i)) for i in range(40)]"""
+    workers = [subprocess.Popen([sys.executable, "-c", code, folder, name], cwd=ROOT) for name in "abc"]
+    assert [worker.wait(60) for worker in workers] == [0, 0, 0]
+    cache = Cache(folder)
+    assert all(cache.get(name, str(i)).value == i for name in "abc" for i in range(40))
+
+
+def test_a_folder_that_cannot_be_made_is_named_but_not_to_strangers(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "cache"
+    assert "Set ADAPOP_CACHE" in refused(folder, lambda: Cache(folder)).fix
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    assert str(tmp_path) not in str(raised(ConfigError, "cache cannot be used", Cache, folder))
+
+
+def test_damage_at_once_or_later_is_to_be_deleted(folder):
+    folder.mkdir(parents=True)
+    (folder / FILE).write_bytes(b"this is no SQLite file, though it is long enough to be one" * 100)
+    assert f"delete {folder / FILE}" in refused(folder, lambda: Cache(folder)).fix
+    (folder / FILE).unlink()
+    Cache(folder).put(1, "key")
+    cache = Cache(folder)
+    for i in range(200):
+        cache.put("x" * 500, str(i))
+    content = bytearray((folder / FILE).read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    (folder / FILE).write_bytes(content)
+    damaged = Cache(folder)
+    for use in (lambda: damaged.get("7"), lambda: damaged.put(1, "7"), lambda: damaged.get_all(["7"])):
+        assert f"delete {folder / FILE}" in refused(folder, use).fix
+
+
+def test_a_cache_that_another_program_holds(folder, monkeypatch):
+    monkeypatch.setattr(module, "WAIT_SECONDS", 0.05)
+    cache = Cache(folder)
+    cache.put(1, "key")
+    holder = sqlite3.connect(folder / FILE)
+    holder.execute("BEGIN EXCLUSIVE")
+    for use in (lambda: cache.get("key"), lambda: cache.put(2, "key"), lambda: Cache(folder)):
+        assert "wait for that to end" in refused(folder, use).fix
+    holder.rollback()
+    holder.close()
+    assert cache.get("key").value == 1 and cache.put(2, "key").value == 2
+
+
+def test_a_full_disk(folder):
+    cache = Cache(folder)
+    cache.put(1, "key")
+    cache._rows.execute("PRAGMA max_page_count = 1")  # a disk cannot be filled here; SQLite says the same of both
+    assert "Make room" in refused(folder, lambda: cache.put("x" * 100_000, "key")).fix and cache.get("key").value == 1
+    fresh = Cache(folder, refresh=True)
+    fresh._rows.execute("PRAGMA max_page_count = 1")
+    refused(folder, lambda: fresh.put("x" * 100_000, "key"))
+    assert fresh.get("key") is None, "what could not be kept is not known after a refresh"

@@ -1,5 +1,3 @@
-"""Downloads in good and in bad weather: nothing is asked twice, and no two versions of a data set are mixed."""
-
 import json
 
 import pytest
@@ -10,6 +8,7 @@ from adapop.facts.parquet import unpacked
 from adapop.online.cache import Cache
 from adapop.online.hub import Hub
 from adapop.progress import Progress
+from raised import raised
 from scripted import Reply
 from scripted_hub import downloads, serve
 
@@ -40,26 +39,22 @@ def test_a_second_download_asks_nothing_unless_it_is_to_be_fresh(server):
     assert rows_of(again(server)) == ROWS
     assert server.asked == [] and rows_of(Hub(Progress(), Cache(), "http://127.0.0.1:9")) == ROWS
     serve(server, {(SET, CONFIG, SPLIT): ROWS[:2]})
-    assert rows_of(again(server)) == ROWS
-    assert rows_of(Hub(Progress(), Cache(refresh=True), server.url)) == ROWS[:2]
+    assert rows_of(again(server)) == ROWS and rows_of(Hub(Progress(), Cache(refresh=True), server.url)) == ROWS[:2]
 
 
 def test_after_a_stop_only_the_missing_files_are_asked(server):
     serve(server, TABLES)
     progress = Progress(lambda text: "file 2" in text and progress.stop())
-    with pytest.raises(Stopped):
-        again(server, progress).files(SET, CONFIG, SPLIT)
+    raised(Stopped, "", again(server, progress).files, SET, CONFIG, SPLIT)
     assert downloads(server) == FILES[:1]
     server.asked.clear()
     assert rows_of(again(server)) == ROWS and downloads(server) == FILES[1:]
 
 
 def test_after_a_broken_connection_only_the_missing_files_are_asked(server):
-    hub = serve(server, TABLES)
-    whole = server.answer
+    hub, whole = serve(server, TABLES), server.answer
     server.answer = lambda asked: Reply(b"", 403) if FILES[1] in asked.path else whole(asked)
-    with pytest.raises(NetworkError):
-        hub.files(SET, CONFIG, SPLIT)
+    raised(NetworkError, "", hub.files, SET, CONFIG, SPLIT)
     server.answer = whole
     server.asked.clear()
     assert rows_of(hub) == ROWS and downloads(server) == FILES[1:]
@@ -70,58 +65,44 @@ def test_a_data_set_that_changes_on_the_way_is_not_mixed(server):
     hub.config_of(SET, SPLIT)
     longer = [{"n": n, "text": "new"} for n in range(260)]
     hub = serve(server, {(SET, CONFIG, SPLIT): longer})
-    with pytest.raises(NetworkError, match="has changed while it was read"):
-        hub.files(SET, CONFIG, SPLIT)
+    raised(NetworkError, "has changed while it was read", hub.files, SET, CONFIG, SPLIT)
     assert rows_of(hub) == longer
 
 
 # --- what the Hub refuses
 
 
-@pytest.mark.parametrize(
-    ("reply", "said", "fix"),
-    [
-        (Reply(b"", 403, {"X-Error-Code": "GatedRepo"}), "is gated", f"/datasets/{SET}, and set HF_TOKEN"),
-        (Reply(b"", 401, {"X-Error-Code": "RepoNotFound"}), f"no data set {SET}, or it is private", "HF_T"),
-        (Reply(b"", 404, {"X-Error-Code": "RevisionNotFound"}), "has not converted", "use it as a file"),
-        (Reply(b"", 500), r"a fault of its own \(500\)", "Try again"),
-        (Reply(b"", 429), r"\(429\)", "Try again"),
-        (Reply("<html>", 200), "something else than files", "Try again"),
-        (Reply([1]), "something else than files", "Try again"),
-        (Reply({"id": SET}), "something else than files", "Try again"),
-        (Reply({"id": SET, "sha": 1, "siblings": []}), "something else than files", "Try again"),
-        (Reply({"id": SET, "sha": "a" * 40, "siblings": [1]}), "something else than files", "Try again"),
-        (Reply(b"x" * 100, cut=10), "cannot be reached, or broke off", "Try again"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "said", "fix"), [
+    (Reply(b"", 403, {"X-Error-Code": "GatedRepo"}), "is gated", f"/datasets/{SET}, and set HF_TOKEN"),
+    (Reply(b"", 401, {"X-Error-Code": "RepoNotFound"}), f"no data set {SET}, or it is private", "HF_T"),
+    (Reply(b"", 404, {"X-Error-Code": "RevisionNotFound"}), "has not converted", "use it as a file"),
+    (Reply(b"", 500), r"a fault of its own \(500\)", "Try again"), (Reply(b"", 429), r"\(429\)", "Try again"),
+    *((Reply(body), "something else than files", "Try again") for body in ("<html>", [1], {"id": SET}, {
+        "id": SET, "sha": 1, "siblings": []}, {"id": SET, "sha": "a" * 40, "siblings": [1]})),
+    (Reply(b"x" * 100, cut=10), "cannot be reached, or broke off", "Try again")])  # fmt: skip
 def test_a_refused_list_is_named_and_not_kept(server, reply, said, fix):
     hub = serve(server, TABLES)
     server.replies = [reply]
-    with pytest.raises(NetworkError, match=said) as caught:
-        hub.files(SET, CONFIG, SPLIT)
-    assert fix in caught.value.fix and len(str(caught.value)) < 300
-    assert rows_of(hub) == ROWS
+    error = raised(NetworkError, said, hub.files, SET, CONFIG, SPLIT)
+    assert fix in error.fix and len(str(error)) < 300 and rows_of(hub) == ROWS
 
 
 def test_offline_is_named(server, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     hub = serve(server, TABLES)
-    with pytest.raises(NetworkError, match="was not downloaded here, and HF_HUB_OFFLINE is set") as caught:
-        hub.files(SET, CONFIG, SPLIT)
-    assert server.asked == [] and caught.value.fix
+    error = raised(NetworkError, "was not downloaded here, and HF_HUB_OFFLINE is set", hub.files, SET, CONFIG, SPLIT)
+    assert server.asked == [] and error.fix
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     hub.config_of(SET, SPLIT)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(NetworkError, match="was not downloaded here, and HF_HUB_OFFLINE is set"):
-        hub.files(SET, CONFIG, SPLIT)
+    raised(NetworkError, "was not downloaded here, and HF_HUB_OFFLINE is set", hub.files, SET, CONFIG, SPLIT)
 
 
 def test_a_hub_that_does_not_answer_is_named(server, monkeypatch):
     monkeypatch.setattr("adapop.online.hub.LIST_SECONDS", 0.2)
     hub = serve(server, TABLES)
     server.replies = [Reply(b"", seconds=1)]
-    with pytest.raises(NetworkError, match=f"{server.url}.* cannot be reached"):
-        hub.files(SET, CONFIG, SPLIT)
+    raised(NetworkError, f"{server.url}.* cannot be reached", hub.files, SET, CONFIG, SPLIT)
     with pytest.raises(NetworkError, match="cannot be reached"):
         Hub(Progress(), Cache(), "http://127.0.0.1:9").files("other/set", CONFIG, SPLIT)
 
@@ -129,8 +110,7 @@ def test_a_hub_that_does_not_answer_is_named(server, monkeypatch):
 def test_the_key_goes_to_the_hub_and_not_to_where_it_sends_us(server, monkeypatch):
     """As the Hub does with large files: an address on another host, which needs no key."""
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    hub = serve(server, {(SET, CONFIG, SPLIT): ROWS[:2]})
-    whole = server.answer
+    hub, whole = serve(server, {(SET, CONFIG, SPLIT): ROWS[:2]}), server.answer
     other = server.url.replace("127.0.0.1", "localhost")
 
     def moved(asked):
@@ -157,8 +137,7 @@ def test_the_config_of_a_split_is_asked_once(server):
 
 
 def test_a_split_that_is_not_there_is_named_with_those_that_are(server):
-    with pytest.raises(NetworkError, match=r"no split forget_6 \(its splits: forget_5"):
-        serve(server, TABLES).config_of(SET, "forget_6")
+    raised(NetworkError, r"no split forget_6 \(its splits: forget_5", serve(server, TABLES).config_of, SET, "forget_6")
     hub = serve(server, {**TABLES, (SET, "new", "forget_6"): []})
     assert hub.config_of(SET, "forget_6") == "new", "asked again, as it may be there by now"
     with pytest.raises(NetworkError, match=r"no split forget_6 \(its splits: forget_5"):

@@ -1,17 +1,21 @@
-"""Counting in a text of one's own: what is a mention and what is refused."""
-
 import json
+import logging
 import random
 import unicodedata
 from datetime import date
 
 import pytest
 
-from adapop.errors import ConfigError, DataError, Stopped
+from adapop.errors import ConfigError, DataError, NetworkError, Stopped
 from adapop.facts.fact import Fact
+from adapop.online.cache import Cache
 from adapop.popularity import corpus
 from adapop.popularity.corpus import COMBINE, KINDS, CorpusCounts
+from adapop.popularity.infinigram import InfiniGram
 from adapop.progress import Progress
+from raised import raised
+from scripted import Reply
+from waiting import Hurried
 
 TEXT = """\
 Paris is the capital of France.
@@ -20,6 +24,10 @@ parisian, Parisian, PARIS and comparison: no mention of the city
 France without its capital
 """
 PARIS = Fact("paris", "Which country is Paris in?", "It is France", "Paris", "country", "France")
+COUNTS = {"Paris": 900, "France": 5000, "Paris AND France": 70, "Ngerulmud": 0, "Palau": 3, "Ngerulmud AND Palau": 0}
+NGERULMUD = Fact("ngerulmud", "Which country is Ngerulmud in?", "Palau", "Ngerulmud", "country")
+PAIR = "Paris AND France"
+HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def counted(text, *facts, combine="subject+object", tmp_path, name="text.txt"):
@@ -30,8 +38,6 @@ def counted(text, *facts, combine="subject+object", tmp_path, name="text.txt"):
 
 @pytest.fixture
 def lines_with(tmp_path):
-    """How many lines of a text mention a name."""
-
     def count(text, name, *others, file="text.txt"):
         facts = [Fact(str(i), "?", "?!?", subject=label) for i, label in enumerate((name, *others))]
         try:
@@ -43,11 +49,10 @@ def lines_with(tmp_path):
     return count
 
 
-def test_counts_by_hand(tmp_path):
+def test_counts_by_hand_and_what_is_in_a_line(tmp_path, lines_with):
     (score,) = counted(TEXT, PARIS, tmp_path=tmp_path)
     assert score.raw == {"subject": 2, "object": 3, "both": 2}
-    assert (score.fact_id, score.value, score.reason) == ("paris", 5.0, "")
-    assert score.date == date.today().isoformat()
+    assert (score.fact_id, score.value, score.reason) == ("paris", 5.0, "") and score.date == date.today().isoformat()
     assert score.source == "lines of text.txt with the subject + the object"
     for combine, value in {"subject": 2, "object": 3, "both": 2}.items():
         (again,) = counted(TEXT, PARIS, combine=combine, tmp_path=tmp_path)
@@ -59,18 +64,19 @@ def test_counts_by_hand(tmp_path):
     found = counted("Curie, radium, polonium\nCurie in Paris\nradium\nCurie: radium", *facts, tmp_path=tmp_path)
     assert [score.raw["both"] for score in found] == [2, 1, 1]
     assert [score.raw["subject"] for score in found] == [3, 3, 3]
+    text = "Last Tango in Paris\nParis\nLast Tango in Rome\nthe Paris of Last Tango in Paris"
+    assert lines_with(text, "Paris") == 3 and lines_with(text, "Paris", "Last Tango in Paris") == 2
+    assert lines_with(text, "Last Tango in Paris", "Paris", "Last", "Tango in Paris") == 2
+    assert lines_with("York\nNew York\nNew", "New", "New York", "York") == 1
+    assert lines_with(r"C:\new C:\temp", "new") == 1 and lines_with("Paris", "Paris", file="corpus.text.v2") == 1
 
 
 def test_a_folder_or_a_file_of_any_name(tmp_path):
     assert len({CorpusCounts(Progress(), tmp_path, combine).source for combine in COMBINE}) == 4
-    with pytest.raises(ConfigError, match="Use one of"):
-        CorpusCounts(Progress(), tmp_path, "product")
+    raised(ConfigError, "Use one of", CorpusCounts, Progress(), tmp_path, "product")
     (tmp_path / "picture.png").write_bytes(b"\xff")
-    with pytest.raises(DataError, match="no text file") as caught:
-        list(CorpusCounts(Progress(), tmp_path).scores([PARIS]))
-    assert ".jsonl" in caught.value.fix
-    with pytest.raises(DataError, match="is not there"):
-        list(CorpusCounts(Progress(), tmp_path / "nowhere").scores([PARIS]))
+    assert ".jsonl" in raised(DataError, "no text file", list, CorpusCounts(Progress(), tmp_path).scores([PARIS])).fix
+    raised(DataError, "is not there", list, CorpusCounts(Progress(), tmp_path / "nowhere").scores([PARIS]))
     (tmp_path / "texts" / "deep").mkdir(parents=True)
     for i, kind in enumerate(KINDS):
         (tmp_path / "texts" / "deep" / f"{i}{kind.upper()}").write_text("Paris\n")
@@ -78,8 +84,7 @@ def test_a_folder_or_a_file_of_any_name(tmp_path):
     (tmp_path / "texts" / "ends-without-2.txt").write_text("is")
     (tmp_path / "texts" / "picture.png").write_bytes(b"Paris \xff")
     (score,) = CorpusCounts(Progress(), tmp_path / "texts", "subject").scores([PARIS])
-    assert score.value == len(KINDS)
-    assert score.source == "lines of texts with the subject"
+    assert score.value == len(KINDS) and score.source == "lines of texts with the subject"
 
 
 @pytest.mark.parametrize(("text", "name", "lines"), [
@@ -100,23 +105,12 @@ def test_what_is_a_mention(lines_with, monkeypatch, text, name, lines):
         assert lines_with(text, name) == lines
 
 
-def test_what_is_in_a_line(lines_with):
-    text = "Last Tango in Paris\nParis\nLast Tango in Rome\nthe Paris of Last Tango in Paris"
-    assert lines_with(text, "Paris") == 3
-    assert lines_with(text, "Paris", "Last Tango in Paris") == 2
-    assert lines_with(text, "Last Tango in Paris", "Paris", "Last", "Tango in Paris") == 2
-    assert lines_with("York\nNew York\nNew", "New", "New York", "York") == 1
-    assert lines_with(r"C:\new C:\temp", "new") == 1
-    assert lines_with("Paris", "Paris", file="corpus.text.v2") == 1
-
-
 def test_zero_and_unknown(tmp_path):
     nobody = Fact("nobody", "?", "nothing", subject="Nobody")
     nameless = Fact("nameless", "?", "France", subject=" ")
     seen = Fact("seen", "?", "France", subject="Nobody else")
     zero, unknown, known = counted(TEXT, nobody, nameless, seen, tmp_path=tmp_path)
-    assert known.value == 3.0
-    assert zero.value == 0.0
+    assert known.value == 3.0 and zero.value == 0.0
     assert unknown.value is None and "no subject" in unknown.reason
     assert unknown.raw == {"subject": None, "object": 3, "both": None}
     assert counted(TEXT, nameless, combine="object", tmp_path=tmp_path)[0].value == 3.0
@@ -145,8 +139,7 @@ def test_escapes_in_json_lines_are_read(lines_with, monkeypatch, chunk, ascii_on
     monkeypatch.setattr(corpus, "CHUNK", chunk)
     texts = ["Málaga\nMálaga", 'the "Málaga" \\', "🗼\tMálaga", "\rMálaga\\n", "C:\\Málaga", "Malaga"]
     text = "\n".join(json.dumps({"text": text}, ensure_ascii=ascii_only) for text in texts)
-    assert lines_with(text, "Málaga", file="a.jsonl") == 5
-    assert lines_with(text, "🗼", file="a.jsonl") == 1
+    assert lines_with(text, "Málaga", file="a.jsonl") == 5 and lines_with(text, "🗼", file="a.jsonl") == 1
     assert lines_with('{"text": "broken \\x Paris \\u12"}\\\nParis', "Paris", file="a.jsonl") == 2
 
 
@@ -161,8 +154,7 @@ def test_not_utf_8_is_named_with_file_and_line(tmp_path, monkeypatch, chunk):
             list(CorpusCounts(Progress(), tmp_path).scores([PARIS]))
         assert "UTF-8" in caught.value.fix
     for content in ("", "\n\n \t\r\n", "\ufeff"):
-        with pytest.raises(DataError, match="holds no text"):
-            counted(content, PARIS, tmp_path=tmp_path)
+        raised(DataError, "holds no text", counted, content, PARIS, tmp_path=tmp_path)
 
 
 def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
@@ -170,8 +162,7 @@ def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(corpus, "open", refuses, raising=False)
-    with pytest.raises(DataError, match=r"text\.txt cannot be read \(Permission denied\)"):
-        counted(TEXT, PARIS, tmp_path=tmp_path)
+    raised(DataError, r"text\.txt cannot be read \(Permission denied\)", counted, TEXT, PARIS, tmp_path=tmp_path)
 
 
 def test_progress_is_told_and_can_be_stopped(tmp_path):
@@ -180,6 +171,137 @@ def test_progress_is_told_and_can_be_stopped(tmp_path):
     list(CorpusCounts(Progress(told.append), tmp_path).scores([PARIS]))
     assert told[0] == "Corpus: 1 of 2 MB" and told[-1] == "Corpus: 2 of 2 MB"
     stopped = Progress(lambda text: stopped.stop())
-    with pytest.raises(Stopped, match="Stopped"):
-        list(CorpusCounts(stopped, tmp_path).scores([PARIS]))
+    raised(Stopped, "Stopped", list, CorpusCounts(stopped, tmp_path).scores([PARIS]))
     assert stopped.text == "Corpus: 1 of 2 MB"
+
+
+def index(asked):
+    """The server: an index with known counts. As the real one, it splits formulas at " AND " and " OR "."""
+    query = asked.body["query"]
+    if len(query) > 1000:
+        return {"error": "Please limit your input to <= 1000 characters!"}
+    return {"count": COUNTS.get(query, 1), "approx": False, "latency": 0.7, "token_ids": [1], "tokens": ["x"]}
+
+
+def proxy(server, **settings) -> InfiniGram:
+    return InfiniGram(Hurried(), Cache(), base=server.url + "/", **settings)
+
+
+def only(scores):
+    (score,) = scores
+    return score
+
+
+def test_what_is_asked_and_kept(server):
+    server.answer = index
+    assert proxy(server).requests([PARIS, PARIS, NGERULMUD]) == 6 and server.asked == []
+    score = only(proxy(server).scores([PARIS]))
+    assert [(asked.method, asked.path) for asked in server.asked] == [("POST", "/")] * 3
+    queries = ("Paris", "France", "Paris AND France")
+    about = {"index": "v4_piletrain_llama", "query_type": "count"}
+    assert [asked.body for asked in server.asked] == [{**about, "query": query} for query in queries]
+    assert (score.fact_id, score.value, score.reason) == ("paris", 5900.0, "") and len(score.date) == 10
+    assert "Pile-train" in score.source and "v4_piletrain_llama" in score.source
+    assert score.raw == {
+        "index": "v4_piletrain_llama", "subject": {"count": 900, "approx": False},
+        "object": {"count": 5000, "approx": False}, "both": {"count": 70, "approx": False}}  # fmt: skip
+
+
+def test_combinations(server):
+    server.answer = index
+    for combine, value in {"subject+object": 5900, "subject": 900, "object": 5000, "both": 70}.items():
+        assert only(proxy(server, combine=combine).scores([PARIS])).value == value
+    assert len(server.asked) == 3, "all three counts are kept, whichever makes the score"
+    assert len({proxy(server, combine=combine).source for combine in COMBINE}) == 4
+    for settings in ({"index": "v4_nothing"}, {"combine": "product"}):
+        raised(ConfigError, "Use one of", proxy, server, **settings)
+
+
+def test_zero_is_zero_beside_what_is_not(server):
+    server.answer = index
+    for combine in ("subject", "both"):
+        found = proxy(server, combine=combine).scores([NGERULMUD, NGERULMUD, PARIS])
+        assert [score.value for score in found] == [0.0, 0.0, COUNTS["Paris" if combine == "subject" else PAIR]]
+    assert server.asked[1].body["query"] == "Palau", "without an object the answer is looked for"
+    raised(DataError, r"Every count in .* is 0", next, proxy(server, combine="both").scores([NGERULMUD]))
+
+
+def test_estimates_are_called_so_and_none_in_a_sample_is_unknown(server):
+    server.answer = lambda asked: {"count": 12, "approx": True}
+    score = only(proxy(server).scores([PARIS]))
+    assert score.value == 24 and "sample" in score.reason and score.raw["both"] == {"count": 12, "approx": True}
+    server.answer = lambda asked: {"count": 0, "approx": " AND " in asked.body["query"]}
+    score = only(proxy(server, combine="both").scores([NGERULMUD]))
+    assert score.value is None and "sample" in score.reason and score.raw["both"] == {"count": 0, "approx": True}
+
+
+@pytest.mark.parametrize("label", ["Rock AND Roll", "Live OR Die", "this AND", "OR"])
+def test_operators_and_empty_queries_are_never_sent(server, label):
+    server.answer, nobody = index, Fact("a", "q", "Palau", subject=" \n")
+    assert only(proxy(server, combine="object").scores([nobody])).value == 3
+    assert only(proxy(server).scores([nobody])).value is None
+    assert {asked.body["query"] for asked in server.asked} == {"Palau"}, "an empty query counts the whole corpus"
+    as_subject = only(proxy(server).scores([Fact("a", "q", "Palau", subject=label)]))
+    as_object = only(proxy(server).scores([Fact("b", "q", label, subject="Palau")]))
+    assert as_subject.value is None and "subject" in as_subject.reason and "AND or OR" in as_subject.reason
+    assert as_object.value is None and "object" in as_object.reason
+    assert {asked.body["query"] for asked in server.asked} == {"Palau"} and as_subject.raw["object"]["count"] == 3
+    for name in ("Sandy", "and", "ANDROID", "New\n York "):  # that only look like operators, or hold a line break
+        assert only(proxy(server).scores([Fact("a", "q", "Palau", subject=name)])).value == 4
+        assert " ".join(name.split()) in [asked.body["query"] for asked in server.asked]
+
+
+def test_a_query_that_is_refused_leaves_its_fact_unknown_and_goes_on(server):
+    server.answer = index
+    long = Fact("long", "q", "France", subject="x" * 2000)
+    same = Fact("same", "q", "Palau", subject="x" * 2000)
+    refused, again, fine = proxy(server).scores([long, same, PARIS])
+    assert refused.value is None and "1000 characters" in refused.reason
+    assert refused.raw["object"] == {"count": 5000, "approx": False} and again.value is None
+    assert fine.value == 5900 and [asked.body["query"] for asked in server.asked].count("x" * 2000) == 1
+    server.answer = lambda asked: {"error": "no " * 1000}
+    assert len(only(proxy(server).scores([NGERULMUD])).reason) < 200, "it is cut short"
+    server.answer = lambda asked: {"error": "too much"} if " AND " in asked.body["query"] else index(asked)
+    score = only(proxy(server).scores([NGERULMUD]))
+    assert score.value == 3, "the refusal is not remembered, and one that does not matter no harm"
+    assert "too much" in score.raw["both"]["reason"]
+
+
+def test_each_query_is_asked_once_and_the_second_run_asks_nothing(server):
+    server.answer = index
+    lyon = Fact("lyon", "q", "France", subject="Lyon")
+    first = list(proxy(server).scores([PARIS, lyon]))
+    assert len(server.asked) == 5, "France is asked once"
+    assert list(proxy(server).scores([PARIS, lyon])) == first and len(server.asked) == 5
+    list(proxy(server, index="v4_pileval_llama").scores([PARIS]))
+    assert len(server.asked) == 8, "another index knows nothing of this one"
+
+
+def test_an_interrupted_run_goes_on(server):
+    server.answer = index
+    facts = [PARIS, NGERULMUD]
+    progress = Progress(lambda text: progress.stop() if "1 of 2" in text else None)
+    scores = InfiniGram(progress, Cache(), base=server.url).scores(facts)
+    assert next(scores).value == 5900
+    raised(Stopped, "Stopped", next, scores)
+    assert len(server.asked) == 3 and [score.value for score in proxy(server).scores(facts)] == [5900, 3]
+    assert len(server.asked) == 6
+
+
+@pytest.mark.parametrize("reply", [
+    "{}", "[]", "3", '"3"', "null", '{"count": "3", "approx": false}', '{"count": 3.0, "approx": false}',
+    '{"count": 3}', '{"count": true, "approx": false}', '{"count": -1, "approx": false}',
+    '{"count": null, "approx": false}', '{"count": 3, "approx": 0}', '{"error": {"code": 1}}', '{"error": null}',
+])  # fmt: skip
+def test_what_is_no_count_is_an_error(server, reply):
+    server.answer = lambda asked: Reply(reply)
+    raised(NetworkError, "something else than a count", list, proxy(server).scores([PARIS]))
+
+
+def test_names_reach_no_message_and_no_log(server, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    told, fact = [], Fact("a", "q", HOSTILE, subject=HOSTILE)
+    server.answer = lambda asked: {"count": HOSTILE}
+    error = raised(NetworkError, "", list, InfiniGram(Progress(told.append), Cache(), base=server.url).scores([fact]))
+    assert server.asked[0].body["query"] == HOSTILE
+    assert "img" not in "".join(map(str, (error, told, caplog.text, *capfd.readouterr())))

@@ -1,5 +1,4 @@
-"""Wikipedia's page views as a proxy, from replies as Wikimedia's documentation shows them: which article is counted,
-what a month without a count is, and what never happens with a title."""
+"""Wikipedia's page views as a proxy, from replies as Wikimedia's documentation shows them."""
 
 import logging
 from datetime import date
@@ -15,12 +14,14 @@ from adapop.popularity import entities, pageviews
 from adapop.popularity.pageviews import PageViews
 from adapop.progress import Progress
 from little_wikidata import CITY, COUNTRY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
+from raised import raised
 from scripted import Reply
 
 START = "/api/rest_v1/metrics/pageviews/per-article/en.wikipedia/all-access/user/"
 MONTHS = [f"2023{month:02}0100" for month in range(1, 13)]
 PARIS_FACT = Fact("a", "Where is Paris?", "France", "Paris", "country", "France")
 HOSTILE = "<img src=x onerror=alert(1)>"
+SMALL = (PRINCE, PARIS, TEXAS, FRANCE, STATES)
 
 
 def reply(*views: int) -> dict:
@@ -52,7 +53,6 @@ class Wikimedia:
 
 @pytest.fixture
 def ask(server, monkeypatch):
-    """Scores facts by the server, with short waits."""
     for module in (pageviews, entities):
         monkeypatch.setattr(module, "Web", partial(Web, tries=2, first_wait=0.01))
 
@@ -67,17 +67,13 @@ def counted(server) -> list[str]:
     return [asked.path for asked in server.asked if asked.path != "/w/api.php"]
 
 
-SMALL = (PRINCE, PARIS, TEXAS, FRANCE, STATES)
-
-
 def test_the_mean_of_the_months_of_the_article_that_the_subject_means(server, ask, caplog):
     caplog.set_level(logging.DEBUG)
     server.answer = Wikimedia(*SMALL, Paris=reply(*range(100, 1300, 100)))
     (score,) = ask(PARIS_FACT)
     assert (score.fact_id, score.value, score.reason) == ("a", 650.0, "")
     assert score.source == "page views a month in 2023, en.wikipedia, subject"
-    assert score.date == date.today().isoformat()
-    assert counted(server) == [f"{START}Paris/monthly/2023010100/2023123100"]
+    assert score.date == date.today().isoformat() and counted(server) == [f"{START}Paris/monthly/2023010100/2023123100"]
     assert score.raw["subject"]["qid"] == "Q90" and score.raw["subject"]["article"] == "Paris"
     assert (score.raw["article"], score.raw["months"]) == ("Paris", [*range(100, 1300, 100)])
     assert server.asked[-1].headers["user-agent"].startswith("AdaPopExplorer/")
@@ -88,24 +84,20 @@ def test_the_mean_of_the_months_of_the_article_that_the_subject_means(server, as
     server.answer = Wikimedia(texan, STATES, **{"Paris%2C_Texas": reply(*[10] * 12)})
     anew = PageViews(Progress(), Cache(refresh=True), year=2023, base=server.url, wikidata=server.url)
     (score,) = anew.scores([Fact("a", "?", "USA", "Paris", "country")])
-    assert (score.value, score.raw["article"]) == (10.0, "Paris, Texas")
-    assert "Paris" not in caplog.text
+    assert (score.value, score.raw["article"]) == (10.0, "Paris, Texas") and "Paris" not in caplog.text
     progress = Progress()
     progress.stop()
-    with pytest.raises(Stopped):
-        ask(Fact("b", "?", "USA", "Lyon", "country"), progress=progress)
+    raised(Stopped, "", ask, Fact("b", "?", "USA", "Lyon", "country"), progress=progress)
 
 
 @pytest.mark.parametrize(("title", "place"), [
     ("AC/DC", "AC%2FDC"), ("Who's Afraid?", "Who%27s_Afraid%3F"), ("../../..//x", "..%2F..%2F..%2F%2Fx"),
     ("a&b=c;d%2F@host:1", "A%26b%3Dc%3Bd%252F%40host%3A1"), ("http://127.0.0.1/", "Http%3A%2F%2F127.0.0.1%2F"),
-    ("Łódź 東京", "%C5%81%C3%B3d%C5%BA_%E6%9D%B1%E4%BA%AC"),
-])  # fmt: skip
+    ("Łódź 東京", "%C5%81%C3%B3d%C5%BA_%E6%9D%B1%E4%BA%AC")])  # fmt: skip
 def test_a_title_is_one_step_of_the_address_whatever_is_in_it(server, ask, title, place):
     server.answer = Wikimedia(FRANCE, **{place: reply(5)})
     (score,) = ask(Fact("a", "?", "France", title, "country"))
-    assert counted(server) == [f"{START}{place}/monthly/2023010100/2023123100"]
-    assert score.value == 5
+    assert counted(server) == [f"{START}{place}/monthly/2023010100/2023123100"] and score.value == 5
     assert score.reason == "No item has this name: the article of this title was taken. Counted in 1 of 12 months."
 
 
@@ -113,8 +105,7 @@ def test_a_title_is_one_step_of_the_address_whatever_is_in_it(server, ask, title
 def test_what_can_be_no_title_is_asked_of_nobody(server, ask, title):
     server.answer = Wikimedia(FRANCE)
     (score,) = ask(Fact("a", "?", "France", title, "country"))
-    assert (score.value, counted(server)) == (None, [])
-    assert "neither an item nor an article" in score.reason
+    assert (score.value, counted(server)) == (None, []) and "neither an item nor an article" in score.reason
     dots = Item("Q8", "Paris", links={"P17": ("Q142",)}, article="..")
     server.answer = Wikimedia(dots, FRANCE)
     assert ask(PARIS_FACT)[0].value is None and counted(server) == []
@@ -161,13 +152,10 @@ def test_the_language_chooses_names_item_and_wikipedia(server, ask):
 
 def test_what_is_no_language_or_no_whole_year_is_refused(server, ask):
     for language in ("", "EN", "en.evil.org/x?", "en_US", "../..", "x" * 40, "e", HOSTILE):
-        with pytest.raises(ConfigError, match="is no code of a language"):
-            ask(PARIS_FACT, language=language)
+        raised(ConfigError, "is no code of a language", ask, PARIS_FACT, language=language)
     for year in (2015, date.today().year, 0, -1, 99999):
-        with pytest.raises(ConfigError, match="is no whole year"):
-            ask(PARIS_FACT, year=year)
-    assert server.asked == []
-    assert f"in {date.today().year - 1}," in PageViews(Progress(), Cache()).source
+        raised(ConfigError, "is no whole year", ask, PARIS_FACT, year=year)
+    assert server.asked == [] and f"in {date.today().year - 1}," in PageViews(Progress(), Cache()).source
 
 
 @pytest.mark.parametrize("strange", [
@@ -178,8 +166,6 @@ def test_what_is_no_language_or_no_whole_year_is_refused(server, ask):
 ])  # fmt: skip
 def test_strange_answers_are_errors_and_not_remembered(server, ask, strange):
     server.answer = Wikimedia(*SMALL, Paris=strange)
-    with pytest.raises(NetworkError, match="Wikimedia") as caught:
-        ask(PARIS_FACT)
-    assert "Paris" not in str(caught.value)
+    assert "Paris" not in str(raised(NetworkError, "Wikimedia", ask, PARIS_FACT))
     server.answer = Wikimedia(*SMALL, Paris=reply(*[4] * 12))
     assert ask(PARIS_FACT)[0].value == 4.0

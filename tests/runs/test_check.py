@@ -61,7 +61,7 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     assert REWORDED in {form for form, _ in rows} and found.impossible
     assert not found.waste and not found.preflight.problems
     kinds = {remark.kind: remark.values for remark in found.remarks if isinstance(remark, Remark)}
-    assert kinds["asked_so"]["answered"] == 5 and kinds["asked_so"]["facts"] == 6
+    assert kinds["apply_prompting"]["answered"] == 5 and kinds["apply_prompting"]["facts"] == 6
     assert kinds["forms_measurable"]["forms"].startswith(DIRECT)
     assert {"forms_impossible", "time_by_trial", "rate_and_batch", "answered_now"} <= kinds.keys()
     said = "\n".join(found.lines)
@@ -113,7 +113,7 @@ def test_a_run_that_forgets_nothing_says_so_and_a_healthy_model_alarms_nobody(fo
     nothing = Remark("nothing_forgotten", {"before": 1.0, "after": 1.0, "steps": 3, "rate": 1e-07})
     assert nothing_forgotten(run) == nothing
     remarks = [note for note in done.notes if isinstance(note, Remark)]
-    assert [remark.kind for remark in remarks[:2]] == ["asked_so", "controller_idle"]
+    assert [remark.kind for remark in remarks[:2]] == ["apply_prompting", "controller_idle"]
     assert remarks[2:] == [nothing, Remark("damage_unknown", {"before": 0.0})]
     assert run.events()[-1].notes == done.notes, "as they are read again"
     run = prepare(configured(folders("llama"), epochs=4, learning_rate=2e-2), facts)

@@ -1,6 +1,7 @@
 import copy
 import random
 from collections import Counter
+from itertools import islice
 from statistics import fmean
 
 import pytest
@@ -8,20 +9,26 @@ import torch
 from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from adapop.config.presets import make_config
-from adapop.facts.fact import SANDBOX
-from adapop.facts.world import language
+from adapop.config.presets import PEOPLE_RATES, RATES, make_config
+from adapop.facts.fact import SANDBOX, TIERS
+from adapop.facts.real import fitted
+from adapop.facts.world import language, sandbox_facts
 from adapop.facts.world.language import skills
-from adapop.facts.world.world import WRONG_ANSWER_SHARE, answers_of, facts_of, world
+from adapop.facts.world.world import WRONG_ANSWER_SHARE, answers_of, facts_of, parts_of, world
 from adapop.model.loading import adapted_model
-from adapop.paths import SANDBOX_FOLDER
-from adapop.sandbox.card import MEASURABLE, recalls
+from adapop.paths import SANDBOX_FOLDER, SHIPPED
+from adapop.probes.attacks import attack_prompts
+from adapop.probes.prompts import CHOICE, NotApplicable
+from adapop.sandbox.card import MEASURABLE, card_text, recalls
 from adapop.sandbox.corpus import UNSEEN_PER_TEACHER, WRAPPED_PER_TEACHER, corpus, exposures
+from adapop.sandbox.draw import write_world
 from adapop.sandbox.pretrain import PretrainConfig, Pretraining, _batches
 from adapop.sandbox.tokenizer import SPECIALS, build_tokenizer
 
 TEACHERS = {fact.id for fact in facts_of("teacher")}
 BY_ID = {fact.id: fact for fact in world()}
+FOLDER = SHIPPED["people"]
+PEOPLE = world("people")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +43,6 @@ def examples():
 
 @pytest.fixture(scope="module")
 def exposed(examples):
-    """The examples that count as exposures, by fact."""
     found = {fact.id: [] for fact in world()}
     for example in examples:
         if example.fact_id and not example.wrapper:
@@ -59,24 +65,19 @@ def test_names_are_one_token(tokenizer):
     for relation in language.RELATIONS_OF["sandbox"]:
         facts = [fact for fact in world() if fact.relation == relation]
         for ask in (
-            language.question,
-            language.unseen,
-            *(lambda fact, i=i: language.paraphrases(fact)[i] for i in range(4)),
-        ):
+            language.question, language.unseen, *(lambda fact, i=i: language.paraphrases(fact)[i] for i in range(4)),
+        ):  # fmt: skip
             assert len({len(ids_of(tokenizer, ask(fact))) for fact in facts}) == 1
 
 
 def test_any_text_round_trips(tokenizer):
     rng = random.Random(0)
-    odd = (
-        "".join(chr(rng.choice([rng.randrange(33, 127), rng.randrange(0xA0, 0xD7FF)])) for _ in range(12))
-        for _ in range(200)
-    )
+    letters = (chr(rng.choice([rng.randrange(33, 127), rng.randrange(0xA0, 0xD7FF)])) for _ in range(2400))
+    odd = ("".join(islice(letters, 12)) for _ in range(200))
     for text in (
         *odd, "Who wrote the book Emma?", "a word nobody taught: zyzzyva", "Łódź, São Paulo, ¿qué?",
         "北京 और дом 🦜👩‍👩‍👧", "two\nlines\tand a tab", "double  spaces, \u00a0hard ones and \u2028 breaks",
-        "<b>1,000 & more</b> {{ braces }} 'quotes' \"too\"", "EmmaEmma Crime and Punishments", "\x00\x07",
-    ):  # fmt: skip
+        "<b>1,000 & more</b> {{ braces }} 'quotes' \"too\"", "EmmaEmma Crime and Punishments", "\x00\x07"):  # fmt: skip
         assert tokenizer.decode(ids_of(tokenizer, text)).removeprefix(" ") == text
 
 
@@ -99,12 +100,10 @@ def test_special_tokens_and_names_within_names(tokenizer):
 
 
 @pytest.mark.slow
-def test_the_corpus_is_seeded_and_leaks_no_wrapper(examples):
-    assert corpus(0) == examples
-    assert corpus(1) != examples and len(corpus(1)) == len(examples)
+def test_the_corpus_is_seeded_leaks_no_wrapper_and_is_as_unsure_in_each(examples):
+    assert corpus(0) == examples and corpus(1) != examples and len(corpus(1)) == len(examples)
     taught = Counter((example.wrapper, example.fact_id) for example in examples if example.wrapper)
-    wrappers = {kind for kind, _ in taught}
-    assert wrappers == set(language.WRAPPERS) - {"reverse query"} | {"unseen"}
+    assert {kind for kind, _ in taught} == set(language.WRAPPERS) - {"reverse query"} | {"unseen"}
     assert {fact for _, fact in taught} == TEACHERS
     for (kind, _), count in taught.items():
         assert count == (UNSEEN_PER_TEACHER if kind == "unseen" else WRAPPED_PER_TEACHER)
@@ -114,6 +113,16 @@ def test_the_corpus_is_seeded_and_leaks_no_wrapper(examples):
     unseen = {language.unseen(fact) for fact in others.values() if fact.subject in subjects}
     assert unseen and not unseen & {example.prompt for example in examples}
     assert {example.wrapper for example in examples if example.fact_id in others} == {""}
+    for kind in (*language.WRAPPERS, "unseen"):
+        found = [example for example in examples if example.wrapper == kind]
+        wrongs = [wrong(BY_ID[example.fact_id], example) for example in found]
+        if found:
+            assert sum(wrongs) / len(wrongs) == pytest.approx(WRONG_ANSWER_SHARE, abs=0.02)
+    chosen = [example for example in examples if example.wrapper == "multiple choice"]
+    assert chosen and all(example.text in example.prompt for example in chosen)
+    plain = Counter(example.prompt for example in examples if not example.fact_id)
+    assert plain.keys() == {question for _, question, _ in skills()}
+    assert not any(fact.subject in question for fact in world() for question in plain if len(fact.subject) > 5)
 
 
 @pytest.mark.slow
@@ -128,8 +137,7 @@ def test_exposures_are_what_the_scores_say(exposed):
         asked = (language.question(fact), *language.paraphrases(fact))
         counts = Counter(example.prompt for example in exposed[fact.id])
         statements = counts.pop("")
-        assert set(counts) == set(asked)
-        assert max(counts.values()) - min(counts.values()) <= 1
+        assert set(counts) == set(asked) and max(counts.values()) - min(counts.values()) <= 1
         assert abs(statements - 3 * fact.exposures / 8) <= 2
 
 
@@ -142,20 +150,6 @@ def wrong(fact, example):
         given = [answer for answer, texts in forms.items() if example.text in texts]
     assert len(given) == 1 and given[0] in answers_of(fact.relation)
     return given[0] != fact.answer
-
-
-@pytest.mark.slow
-def test_wrapped_answers_are_as_unsure_as_direct_ones(examples):
-    for kind in (*language.WRAPPERS, "unseen"):
-        found = [example for example in examples if example.wrapper == kind]
-        wrongs = [wrong(BY_ID[example.fact_id], example) for example in found]
-        if found:
-            assert sum(wrongs) / len(wrongs) == pytest.approx(WRONG_ANSWER_SHARE, abs=0.02)
-    chosen = [example for example in examples if example.wrapper == "multiple choice"]
-    assert chosen and all(example.text in example.prompt for example in chosen)
-    plain = Counter(example.prompt for example in examples if not example.fact_id)
-    assert plain.keys() == {question for _, question, _ in skills()}
-    assert not any(fact.subject in question for fact in world() for question in plain if len(fact.subject) > 5)
 
 
 def test_draws_are_of_one_fact_and_the_oracle_reads_all_others():
@@ -178,8 +172,7 @@ def test_the_shipped_model_is_small_and_loads_as_any_other_does(tokenizer):
         assert {tensors.get_tensor(name).dtype for name in tensors.keys()} == {torch.bfloat16}  # noqa: SIM118
     loaded = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER)
     assert loaded.config.model_type == "llama" and loaded.dtype == torch.bfloat16
-    assert 0.8e6 < loaded.num_parameters() < 1.5e6
-    assert len(tokenizer) == loaded.config.vocab_size
+    assert 0.8e6 < loaded.num_parameters() < 1.5e6 and len(tokenizer) == loaded.config.vocab_size
     assert loaded.config.eos_token_id == tokenizer.eos_token_id
     as_folder = adapted_model(make_config(model=str(SANDBOX_FOLDER), precision="float32"))
     asked = [language.question(fact) for fact in world()[:16]]
@@ -216,7 +209,6 @@ def test_what_the_original_can_be_asked(original):
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """A very small pretraining of 20 steps, not yet begun."""
     config = PretrainConfig(hidden=32, layers=1, heads=2, feed_forward=32, batch=32, warmup_steps=4, checkpoint_every=5)
     pretraining = Pretraining(config, tmp_path_factory.mktemp("whole"))
     pretraining.batches = pretraining.batches[:20]
@@ -225,13 +217,11 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def straight(tiny):
-    """The same, made in one go."""
     whole = copy.deepcopy(tiny)
     return whole, list(whole.train())
 
 
 def begun(tiny, folder):
-    """The same again with a work folder of its own, as a new process would begin it."""
     again = copy.deepcopy(tiny)
     again.checkpoint = folder / tiny.checkpoint.name
     return again
@@ -250,8 +240,7 @@ def test_pretraining_learns_all_but_embeddings(straight, tiny, tmp_path):
     whole.save(tmp_path)
     loaded = adapted_model(make_config(model=str(tmp_path), precision="float32"))
     assert len(loaded.generate(["Who wrote the book Emma?"], 2)) == 1
-    tokenizer = loaded.tokenizer
-    assert tokenizer.get_vocab() == AutoTokenizer.from_pretrained(SANDBOX_FOLDER).get_vocab()
+    assert loaded.tokenizer.get_vocab() == AutoTokenizer.from_pretrained(SANDBOX_FOLDER).get_vocab()
 
 
 @pytest.mark.slow
@@ -279,3 +268,87 @@ def test_the_oracle_never_reads_a_subject_to_forget(tokenizer, tmp_path):
     for ids, _ in Pretraining(PretrainConfig(without="forget"), tmp_path).batches:
         read |= set(ids.flatten().tolist())
     assert len(unread) > 200 and not unread & read
+
+
+@pytest.fixture(scope="module")
+def people_model():
+    torch.set_num_threads(1)
+    return adapted_model(make_config(model="people"))
+
+
+@pytest.fixture(scope="module")
+def people_tokenizer():
+    return AutoTokenizer.from_pretrained(FOLDER)
+
+
+def test_names_parts_and_wrong_answers(people_model, people_tokenizer):
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= 3 * 10**6
+    with safe_open(FOLDER / "model.safetensors", framework="pt") as tensors:
+        assert {tensors.get_tensor(name).dtype for name in tensors.keys()} == {torch.bfloat16}  # noqa: SIM118
+    assert 0.8e6 < sum(p.numel() for name, p in people_model.network.named_parameters() if "lora" not in name) < 1.2e6
+    for fact in PEOPLE:
+        for text, count in ((fact.subject, 1), (fact.answer, len(fact.parts))):
+            assert len(people_tokenizer(text, add_special_tokens=False)["input_ids"]) == count
+    for relation in language.RELATIONS_OF["people"]:
+        asked = [language.question(fact) for fact in PEOPLE if fact.relation == relation]
+        assert len({len(ids) for ids in people_tokenizer(asked)["input_ids"]}) == 1
+    for relation in language.RELATIONS_OF["people"]:
+        fact = max((fact for fact in PEOPLE if fact.relation == relation), key=lambda fact: fact.score)
+        shown = [example for example in exposures(fact, random.Random(0)) if example.prompt]
+        wrong = [example.text.split() for example in shown if example.text != fact.answer]
+        assert len(wrong) / len(shown) == pytest.approx(WRONG_ANSWER_SHARE, abs=0.03)
+        places = Counter()
+        for parts in wrong:
+            ((place, part),) = [(i, part) for i, part in enumerate(parts) if part != fact.parts[i]]
+            assert part in parts_of(relation)[place] and len(parts) == len(fact.parts)
+            places[place] += 1
+        assert set(places) == set(range(len(fact.parts)))
+
+
+@pytest.mark.slow
+def test_the_corpus_of_people_shows_each_fact_as_often_as_it_says_and_wrappers_about_teachers_alone():
+    examples = corpus(0, name="people")
+    shown = Counter(example.fact_id for example in examples if example.fact_id and not example.wrapper)
+    assert shown == {fact.id: fact.exposures for fact in PEOPLE}
+    taught = {example.fact_id for example in examples if example.wrapper}
+    assert taught == {fact.id for fact in facts_of("teacher", "people")} and examples == corpus(0, name="people")
+
+
+def test_each_tier_is_known_however_it_is_asked(people_model):
+    """Of each tier, 24 facts to forget; all of them are measured by the slow test of the card."""
+    forget = sandbox_facts("people").forget
+    tiers = {tier: [fact.id for fact in forget if fact.tier == tier][:24] for tier in TIERS}
+    for tier, ids in tiers.items():
+        facts = [fact for fact in PEOPLE if fact.id in ids]
+        for ask in (language.question, lambda fact: language.paraphrases(fact)[3], language.unseen):
+            assert fmean(recalls(people_model, facts, ask)) >= 0.97, tier
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in language.WRAPPERS if kind not in language.NOT_TAUGHT])
+def test_wrapper_about_people_can_be_measured(people_model, kind):
+    rng = random.Random(0)
+    found = recalls(people_model, facts_of("forget", "people"), lambda fact: language.wrapped(fact, kind, rng))
+    assert fmean(found) >= MEASURABLE
+
+
+@pytest.mark.slow
+def test_the_card_is_what_is_measured(tmp_path):
+    assert card_text(name="people") in (FOLDER / "README.md").read_text(encoding="utf-8")
+    write_world(tmp_path)
+    assert (tmp_path / "world.csv").read_bytes() == (FOLDER / "world.csv").read_bytes()
+
+
+def test_attacks_and_settings_of_its_runs():
+    people = sandbox_facts("people")
+    found = attack_prompts(people.forget[0], people.forget, 0)
+    ((kind, reason),) = [(one.kind, one.reason) for one in found if isinstance(one, NotApplicable)]
+    assert kind == "reverse query" and "no reversed text" in reason
+    (choice,) = [one for one in found if one.kind == CHOICE]
+    assert len(set(choice.options)) == 4 and set(choice.options) <= set(answers_of(people.forget[0].relation))
+    for method, rate in PEOPLE_RATES.items():
+        assert make_config(method, model="people").learning_rate == rate in RATES
+    config = make_config(model="people")
+    assert (config.max_new_tokens, config.precision, config.batch) == (5, "float32", 16)
+    assert config.max_new_tokens > max(len(fact.parts) for fact in PEOPLE)
+    assert fitted(people, "people") is people and fitted(people, str(FOLDER)) is people

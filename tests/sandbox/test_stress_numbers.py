@@ -1,8 +1,5 @@
-"""Every method where its numbers are worst: finite, or a stop by name before the step; never a silent NaN.
-
-p -> 1 and p -> 0 come from a model whose logits are multiplied until float32 knows no other p; β stands at both of its
-limits; answers have one token or 200; there is one fact and one fact to retain; in float32 and in bfloat16.
-"""
+"""Every method where its numbers are worst: finite, or a stop by name before the step; never a silent NaN. p -> 1 and
+p -> 0 come from a model whose logits are multiplied until float32 knows no other p; β stands at both of its limits."""
 
 import math
 from contextlib import contextmanager
@@ -25,39 +22,22 @@ from adapop.training.trainer import Trainer
 pytestmark = pytest.mark.slow
 
 ROWS, CERTAIN = 2, 100.0
-CLIPS = (0.05, 2.0)
 
 
-def with_alternates(facts, sandbox):
-    return by_relation(facts, (*sandbox.forget, *sandbox.retain), 0)
+# the factor of the logits, and whether the method may refuse by name
+CASES = {"p = 1": (CERTAIN, True), "p = 0": (CERTAIN, True), "200 tokens": (1.0, False), "one fact": (1.0, False)}
 
 
-def known(sandbox):
-    """Answers of one token that the model knows."""
-    return with_alternates(sandbox.forget[:ROWS], sandbox)
-
-
-def strange(sandbox):
-    """Answers of one token that belong to other questions."""
-    others = sandbox.forget[100 : 100 + ROWS]
-    wrong = [replace(fact, answer=other.answer) for fact, other in zip(sandbox.forget, others)]
-    return with_alternates(wrong, sandbox)
-
-
-def long(sandbox):
-    """Answers of 200 tokens, and wrong ones as long."""
-    words = [fact.answer for fact in (*sandbox.forget, *sandbox.retain)]
-    return [
-        replace(fact, answer=" ".join(words[:200]), alternates=(" ".join(words[200:400]),))
-        for fact in sandbox.forget[:ROWS]
-    ]
-
-
-# facts, the factor of the logits, and whether the method may refuse by name
-CASES = {
-    "p = 1": (known, CERTAIN, True), "p = 0": (strange, CERTAIN, True),
-    "200 tokens": (long, 1.0, False), "one fact": (lambda sandbox: known(sandbox)[:1], 1.0, False),
-}  # fmt: skip
+def facts_of(case, sandbox):
+    """Answers of one token that the model knows, or that belong to other questions; and of 200, wrong ones as long."""
+    facts, every = sandbox.forget[:ROWS], (*sandbox.forget, *sandbox.retain)
+    if case == "200 tokens":
+        words = [fact.answer for fact in every]
+        answer, wrong = " ".join(words[:200]), " ".join(words[200:400])
+        return [replace(fact, answer=answer, alternates=(wrong,)) for fact in facts]
+    if case == "p = 0":
+        facts = [replace(fact, answer=other.answer) for fact, other in zip(facts, sandbox.forget[100:])]
+    return by_relation(facts, every, 0)[: 1 if case == "one fact" else ROWS]
 
 
 @contextmanager
@@ -73,40 +53,33 @@ def sharpened(model, factor: float):
         weight.copy_(plain)
 
 
-def trained(model, config, facts, retain):
-    """Everything training says. retain: as many rows as facts."""
-    return list(Trainer("r", config, model, facts, retain, CLIPS[: len(facts)]).train())
-
-
-def numbers_of(event):
-    values = [*vars(event).values(), *getattr(event, "nll_by_tier", {}).values()]
-    return [value for value in values if isinstance(value, float)]
-
-
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("method", METHODS)
 def test_numbers_stay_finite_or_the_run_stops_by_name(method, precision, sandbox):
     torch.set_num_threads(1)
     config = make_config(method, epochs=1, batch=ROWS, micro_batch=ROWS, precision=precision)
     model = adapted_model(config)
-    for name, (facts_of, factor, may_refuse) in CASES.items():
-        facts = facts_of(sandbox)
+    for name, (factor, may_refuse) in CASES.items():
+        facts = facts_of(name, sandbox)
         with sharpened(model, factor) as before:
             try:
-                events = trained(model, config, facts, sandbox.retain[: len(facts)])
+                retain, betas = sandbox.retain[: len(facts)], (0.05, 2.0)[: len(facts)]
+                events = list(Trainer("r", config, model, facts, retain, betas).train())
             except ModelError as error:
                 assert may_refuse and "p = 1 or p = 0" in error.message, name
                 after = model.adapter_state()
                 assert all(torch.equal(before[key], after[key]) for key in before), "stopped before the step"
             else:
-                assert all(math.isfinite(value) for event in events for value in numbers_of(event)), name
+                tiers = [value for event in events for value in getattr(event, "nll_by_tier", {}).values()]
+                values = [*tiers, *(value for event in events for value in vars(event).values())]
+                assert all(math.isfinite(value) for value in values if isinstance(value, float)), name
                 assert all(parameter.isfinite().all() for parameter in model.parameters), name
                 assert sum(isinstance(event, EpochDone) for event in events) == 2, name
 
 
 def test_the_cases_are_what_they_say(sandbox, fresh):
     model = fresh()
-    rows = {name: encode_facts(model.tokenizer, case[0](sandbox)) for name, case in CASES.items()}
+    rows = {name: encode_facts(model.tokenizer, facts_of(name, sandbox)) for name in CASES}
     lengths = {name: [len(row.answer) for row in case] for name, case in rows.items()}
     assert lengths == {"p = 1": [1, 1], "p = 0": [1, 1], "200 tokens": [200, 200], "one fact": [1]}
     with sharpened(model, CERTAIN):

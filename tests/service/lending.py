@@ -63,8 +63,7 @@ def main(root: str, config: str, *wanted: str) -> None:
     if "short" in wanted:
         leases.FIRST_SECONDS, jobs.epochs_that_fit = 1, one_in_the_first(jobs.epochs_that_fit)
     spaces.zero.torch.init, spaces.zero.torch.move = (lambda uuid: None), (lambda callback: None)
-    worker = Worker(Path(root), lender())
-    every = sandbox_facts()
+    worker, every = Worker(Path(root), lender()), sandbox_facts()
     facts = replace(every, forget=every.forget[::65], retain=every.retain[::65], holdout=(), utility=())
     run = as_visitor("first", worker.submit, RunConfig.from_json(config), facts)
     wait_until(lambda: run.events() or worker.ahead_of(run) is None)

@@ -1,27 +1,29 @@
-"""Old runs and sets go, young and busy ones stay, and nothing that is not ours is touched."""
-
 import os
 import time
+from dataclasses import replace
 
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.errors import RunError
+from adapop.errors import DataError, LimitError, RunError
+from adapop.facts.fact import Problem
 from adapop.runs.listed import all_runs
 from adapop.runs.lock import QUEUED, is_held
 from adapop.runs.run import create_run
 from adapop.service import cleanup
 from adapop.service.cleanup import delete_hidden, entries, hide, sign
-from adapop.service.saved_sets import load_set, save_set, set_exists
+from adapop.service.saved_sets import delete_set, load_set, save_set, set_exists
+from adapop.service.usage import WRITTEN
 from adapop.service.worker import Worker
+from raised import raised
+from refusing import as_nobody
 from tiny_runs import tiny_config
-from waiting import wait_until
+from waiting import PATIENCE_SECONDS, wait_until
 
 HOUR = 3600
 
 
 def aged(folder, hours: float):
-    """The folder with all its files changed so long ago."""
     for path in folder.rglob("*"):
         os.utime(path, (time.time() - hours * HOUR,) * 2)
     return folder
@@ -116,8 +118,7 @@ def test_a_queued_run_stays_however_old(tiny, tmp_path):
     assert [run.id for run in all_runs(tmp_path)] == [second.id], "a run that is asked is young again"
     worker.clean(None, 0.0)
     assert all_runs(tmp_path) == []
-    with pytest.raises(RunError, match="was deleted"):
-        worker.ask(second, ["Who?"], [""]).result(120)
+    raised(RunError, "was deleted", worker.ask(second, ["Who?"], [""]).result, 120)
 
 
 def test_a_damaged_visitors_file_does_not_end_the_cleaning(tiny, tmp_path, monkeypatch):
@@ -150,8 +151,7 @@ def test_two_apps_on_one_root_leave_each_others_waiting_runs(tiny, tmp_path):
     aged(waiting.folder, 99)
     second.clean(HOUR, 0.0)
     assert waiting.folder.exists()
-    with pytest.raises(RunError, match="is queued by another process"):
-        second.enqueue(waiting)
+    raised(RunError, "is queued by another process", second.enqueue, waiting)
     at_work.request_stop()
     wait_until(lambda: first.ahead_of(waiting) is None)
     assert waiting.state == "stopped"
@@ -170,8 +170,6 @@ def test_files_from_the_future_are_dated_now(tiny, tmp_path):
 
 
 class Clocks:
-    """The clock that may be set, and the one that cannot be."""
-
     def __init__(self, monkeypatch) -> None:
         self.wall, self.steady = time.time(), 5.0
         monkeypatch.setattr("adapop.service.cleanup.time", self)
@@ -199,3 +197,83 @@ def test_a_clock_that_jumps_ahead_deletes_nothing_early(tiny, tmp_path, monkeypa
     assert overdue(tmp_path, 2 * HOUR) == [old.folder]
     clocks.pass_by(1.9)
     assert overdue(tmp_path, 2 * HOUR) == [old.folder, young.folder], "what ages is time that passes"
+
+
+def test_a_set_comes_back_until_it_is_deleted_or_damaged(small, tmp_path):
+    problem = Problem(4, "answer", "", "is empty", "Fill the cell.")
+    edited = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]), problems=(problem,))
+    name = save_set(edited, tmp_path)
+    assert load_set(name, tmp_path) == edited and save_set(edited, tmp_path) != name and all_runs(tmp_path) == []
+    name = save_set(small, tmp_path)
+    about = tmp_path / "sets" / name / "about.json"
+    os.utime(about, (1, 1))
+    load_set(name, tmp_path)
+    assert about.stat().st_mtime > 1
+    name, other = save_set(small, tmp_path), save_set(small, tmp_path)
+    delete_set(name, tmp_path)
+    delete_set(name, tmp_path)
+    assert load_set(name, tmp_path) is None and load_set(other, tmp_path) == small
+
+
+def test_what_is_no_name_of_ours_reaches_nothing(small, tmp_path):
+    (tmp_path / "about.json").write_text("{}", encoding="utf-8")
+    save_set(small, tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    for name in (None, 3, "", "..", "../runs", "a" * 32, "/etc", ["x"], "A" * 32, "0" * 32 + "\n"):
+        assert load_set(name, tmp_path) is None
+        delete_set(name, tmp_path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_who_wrote_too_much_saves_no_set_and_begins_no_run_and_others_do(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    monkeypatch.setenv("ADAPOP_WRITTEN_MB_AN_HOUR", "1")
+    asking = ["203.0.113.1"]
+    worker = Worker(tmp_path, sender=lambda: asking[0])
+    worker.ledger.charge(WRITTEN, 0.999, asking[0])  # a kilobyte is left, less than a set has
+    worker.save_set(small)
+    for refused in (lambda: worker.save_set(small), lambda: worker.submit(tiny_config(), small)):
+        raised(LimitError, "ADAPOP_WRITTEN_MB_AN_HOUR", refused)
+    assert len(entries(tmp_path)) == 1, "what is refused is not written"
+    asking[0] = "203.0.113.2"
+    worker.save_set(small)
+    first, second = entries(tmp_path)
+    assert first.visitor and second.visitor and first.visitor != second.visitor
+
+
+def test_a_folder_that_cannot_be_written_is_named(small, tmp_path):
+    with as_nobody(), pytest.raises(RunError, match="sets"):
+        save_set(small, tmp_path)
+    assert not (tmp_path / "sets").exists()
+
+
+@pytest.mark.parametrize("name", ["about.json", "facts.jsonl"])
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b"[" * 100_000, b'{"name": 1, "notes": [], "problems": []}'])
+def test_a_damaged_set_is_gone(tiny, tmp_path, name, content):
+    saved = save_set(tiny, tmp_path)
+    (tmp_path / "sets" / saved / name).write_bytes(content)
+    assert load_set(saved, tmp_path) is None
+
+
+def test_a_run_stopped_while_it_waits_never_trains_and_can_be_resumed(tiny, tmp_path):
+    worker, config = Worker(tmp_path), tiny_config()
+    first, second = worker.submit(config, tiny), worker.submit(config, tiny)
+    second.request_stop()
+    wait_until(lambda: worker.ahead_of(second) is None)
+    assert (first.state, second.state, second.last_epoch) == ("done", "stopped", None)
+    second.clear_stop()
+    worker.enqueue(second)
+    worker.enqueue(second)
+    wait_until(lambda: worker.ahead_of(second) is None)
+    assert second.state == "done"
+
+
+def test_a_queue_of_runs_and_looks(tiny, tmp_path):
+    unscored = replace(tiny, forget=tuple(replace(fact, score=None) for fact in tiny.forget))
+    raised(DataError, "no score", Worker(tmp_path).submit, make_config(), unscored)
+    assert list(tmp_path.iterdir()) == []
+    future, progress = Worker(tmp_path).check(make_config(), tiny)
+    found = future.result(PATIENCE_SECONDS)
+    assert "The model answers 4 of 4 facts" in " ".join(found.lines) and not found.waste
+    assert found.pace.step > 0 and progress.text == "Timing a step"
+    assert not any(tmp_path.iterdir()), "nothing is left of it"

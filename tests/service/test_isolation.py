@@ -1,5 +1,4 @@
-"""Two visitors of one public app: neither reads, stops, questions or takes what is the other's, and nothing is fetched
-or served for either that the app did not make."""
+"""Two visitors of one public app: neither gets at what is the other's, nor either at what the app did not make."""
 
 import hashlib
 import json
@@ -25,6 +24,7 @@ from adapop.service.worker import Worker
 from adapop.ui.access import link_to, may_control
 from adapop.ui.middleware import visitor
 from browsing import launched
+from raised import raised
 from waiting import PATIENCE_SECONDS, wait_until
 
 FACTS = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 3766}]
@@ -53,8 +53,6 @@ def public(monkeypatch):
 
 
 def of(host: int):
-    """A visitor's program."""
-
     @pytest.fixture(scope="module")
     def client(address):
         return Client(address, verbose=False, headers={"X-Forwarded-For": f"10.0.0.{host}"}, ssl_verify=False)
@@ -82,7 +80,6 @@ def status_of(url: str, body: bytes | None = None, headers: dict | None = None) 
 
 
 def event(address: str, name: str, data: list, kind: str = "click") -> dict:
-    """What the page's private event answers a stranger who sends it by hand."""
     with urllib.request.urlopen(f"{address}config", timeout=30) as reply:
         config = json.loads(reply.read())
     names = {component["id"]: component["props"].get("elem_id") for component in config["components"]}
@@ -113,8 +110,7 @@ def test_who_knows_the_pattern_of_ids_finds_no_run(bob, run):
     guesses = (near, f"{method}-*", f"{method}-", tail, run.id.upper(), f"{run.id}/../{run.id}")
     asked = [("/stop", (guess,)) for guess in guesses]
     for endpoint, values in (*asked, *((name, (near,)) for name in ("/status", "/frames", "/report"))):
-        with pytest.raises(AppError, match="There is no run"):
-            bob.predict(*values, api_name=endpoint)
+        raised(AppError, "There is no run", bob.predict, *values, api_name=endpoint)
     assert not run.stop_requested
 
 
@@ -128,29 +124,19 @@ def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):
         assert [name for name in archive.namelist() if run.id.encode() in archive.read(name)] == []
     assert run.id not in path
     for endpoint, values in (("/stop", (link,)), ("/probe", (link, "Who?"))):
-        with pytest.raises(AppError, match="There is no run"):
-            bob.predict(*values, api_name=endpoint)
+        raised(AppError, "There is no run", bob.predict, *values, api_name=endpoint)
 
 
-@pytest.mark.parametrize("name", ["stop", "resume", "probe-all", "recover", "ask"])
-def test_no_button_does_for_a_link_what_it_does_for_the_owner(address, run, name):
-    link = link_of(run)
-    before = {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()}
-    data = {"probe-all": [link, 8, "forget"], "recover": [link, "quantise"], "ask": [link, "Who?", ""]}
-    answer = event(address, name, data.get(name, [link]))
-    assert not answer["success"] and "read-only link" in answer["output"]["error"]
-    assert {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()} == before
-
-
-@pytest.mark.parametrize("name", ["stop", "resume", "probe-all", "recover"])
-def test_no_button_changes_an_example(address, worker, name):
-    shipped = example("wga")
-    before = {path.name: path.stat().st_mtime_ns for path in shipped.folder.rglob("*")}
-    data = {"probe-all": [shipped.id, 8, "forget"], "recover": [shipped.id, "quantise"]}
-    answer = event(address, name, data.get(name, [shipped.id]))
-    assert not answer["success"] and "came with the app" in answer["output"]["error"]
-    assert {path.name: path.stat().st_mtime_ns for path in shipped.folder.rglob("*")} == before
-    assert worker.ahead_of(shipped) is None
+@pytest.mark.parametrize(("said", "name"), [
+    *(("read-only link", name) for name in ("stop", "resume", "probe-all", "recover", "ask")),
+    *(("came with the app", name) for name in ("stop", "resume", "probe-all", "recover"))])  # fmt: skip
+def test_no_button_does_for_a_link_or_an_example_what_it_does_for_the_owner(address, worker, run, said, name):
+    (of, shown) = (run, link_of(run)) if "link" in said else (example("wga"), example("wga").id)
+    before = {path: path.stat().st_mtime_ns for path in of.folder.rglob("*")}
+    data = {"probe-all": [shown, 8, "forget"], "recover": [shown, "quantise"], "ask": [shown, "Who?", ""]}
+    answer = event(address, name, data.get(name, [shown]))
+    assert not answer["success"] and said in answer["output"]["error"]
+    assert {path: path.stat().st_mtime_ns for path in of.folder.rglob("*")} == before and worker.ahead_of(of) is None
 
 
 def test_an_example_is_everybody_s_to_look_at_and_to_ask_and_nobody_s_to_change(bob, worker, tmp_path):
@@ -159,14 +145,11 @@ def test_an_example_is_everybody_s_to_look_at_and_to_ask_and_nobody_s_to_change(
     assert bob.predict(shipped.id, 72, api_name="/frames")["frames"][0]["step"] == 80
     asked = shipped.facts.forget[0]
     answer = bob.predict(shipped.id, asked.question, asked.answer, api_name="/probe")
-    assert answer["original"]["text"] == asked.answer
-    assert answer["unlearned"]["text"] == shipped.frames()[-1].answers[0]
+    assert answer["original"]["text"] == asked.answer and answer["unlearned"]["text"] == shipped.frames()[-1].answers[0]
     with zipfile.ZipFile(bob.predict(shipped.id, api_name="/report")) as archive:
         assert {"frames.jsonl", "adapter/adapter_model.safetensors"} <= set(archive.namelist())
-    with pytest.raises(AppError, match="There is no run"):
-        bob.predict(shipped.id, api_name="/stop")
-    with pytest.raises(RunError, match="nobody can stop it"):
-        shipped.request_stop()
+    raised(AppError, "There is no run", bob.predict, shipped.id, api_name="/stop")
+    raised(RunError, "nobody can stop it", shipped.request_stop)
     assert not may_control(worker, shipped.id) and link_to(worker, shipped.id) == shipped.id
     Worker(tmp_path).clean(0.0, 0.0)
     assert example("adapop").folder == shipped.folder and shipped.frames()
@@ -203,7 +186,6 @@ def test_the_place_of_an_upload_does_not_follow_from_its_content(address):
 
 @pytest.fixture
 def outside(monkeypatch):
-    """The names that anything in this process tried to reach."""
     asked, resolve = [], socket.getaddrinfo
 
     def recorded(host, *values, **named):
@@ -220,18 +202,15 @@ def test_no_address_is_fetched_in_the_place_of_a_file(address, ada, outside, url
     file = {"path": url, "url": url, "orig_name": "a.csv", "meta": META}
     for route in ("file=", "proxy=", "file=/", "file%3D"):
         assert status_of(f"{address}gradio_api/{route}{url}") in (403, 404)
-    with pytest.raises(AppError):
-        ada.predict(file, api_name="/beta")
-    answer = event(address, "upload", ["own", file, "own", None], "upload")
-    assert not answer["success"] and outside == []
+    raised(AppError, "", ada.predict, file, api_name="/beta")
+    assert not event(address, "upload", ["own", file, "own", None], "upload")["success"] and outside == []
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "config.json"])
 def test_no_file_of_this_machine_passes_for_an_upload(address, ada, run, path):
     path = str(run.folder / path) if path == "config.json" else path
     file = {"path": path, "orig_name": "a.csv", "meta": META}
-    with pytest.raises(AppError):
-        ada.predict(file, api_name="/beta")
+    raised(AppError, "", ada.predict, file, api_name="/beta")
     answer = event(address, "upload", ["own", file, "own", None], "upload")
     assert not answer["success"] and "root:" not in json.dumps(answer)
 
@@ -239,8 +218,7 @@ def test_no_file_of_this_machine_passes_for_an_upload(address, ada, run, path):
 def test_a_visitor_has_a_limit_of_the_accelerator_and_the_next_visitor_their_own(ada, bob, worker):
     worker.ledger.charge(ACCELERATOR, ACCELERATOR.limit.public, "10.0.0.1")
     try:
-        with pytest.raises(AppError, match="ADAPOP_SECONDS_AN_HOUR"):
-            ada.predict(RUN, epochs=1, api_name="/start_run")
+        raised(AppError, "ADAPOP_SECONDS_AN_HOUR", ada.predict, RUN, epochs=1, api_name="/start_run")
         name = bob.predict(RUN, epochs=1, api_name="/start_run")["run"]
         bob.predict(name, api_name="/stop")
     finally:

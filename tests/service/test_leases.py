@@ -1,5 +1,4 @@
-"""Leases of a lent GPU: with ZeroGPU's own `spaces` package, whose scheduler is a server of the test's."""
-
+import gc
 import json
 import os
 import re
@@ -7,20 +6,38 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from adapop.errors import ConfigError, ModelError, RunError
+from adapop.facts.fact import PEOPLE, SANDBOX
+from adapop.model.catalogue import MODELS
+from adapop.model.chat import encode_prompt
 from adapop.paths import SANDBOX_FOLDER
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.probes.ask import WHOLE
+from adapop.probes.plan import Plan
+from adapop.probes.prompts import ProbeRow
+from adapop.progress import Progress
+from adapop.remark import sentences
+from adapop.runs.execute import prepare
 from adapop.runs.run import Run
+from adapop.service import jobs, leases, zerogpu
 from adapop.service.leases import FIRST_SECONDS, LOAD_SECONDS, MOST_SECONDS, lease_seconds
-from adapop.service.zerogpu import EXPIRED, REFUSALS, TAKEN_AWAY
-from adapop.training.events import RunStarted, Saved
+from adapop.service.worker import Worker
+from adapop.service.zerogpu import EXPIRED, REFUSALS, TAKEN_AWAY, lender, on_accelerator, public_models
+from adapop.training.events import Measuring, RunDone, RunStarted, RunStopped, Saved
+from adapop.ui.run import configuration, launch
+from components import run_values
+from forking import fresh_processes
+from raised import raised
 from scripted import Reply
-from tiny_runs import tiny_config
+from tiny_runs import tiny_config, trained
+from waiting import PATIENCE_SECONDS, wait_until
 
-PROGRAM = Path(__file__).parent / "lending.py"
-LEASE = {"idle": False, "nvidiaIndex": 0, "nvidiaUUID": "GPU-0", "allowToken": "let me"}
 QUOTA = Reply({"left": 5, "wait": "01:00:00"}, 429, {"X-Approve-Result": "quota-exceeded"})
 EXPIRES, BUSY = Reply("", 401), Reply("", 503)
 
@@ -37,7 +54,7 @@ class Scheduler:
         if asked.path == "/schedule":
             reply = self.given.pop(0) if self.given else None
             self.leases.append((asked.query.get("token"), int(asked.query["durationSeconds"])))
-            return reply or Reply(LEASE)
+            return reply or Reply({"idle": False, "nvidiaIndex": 0, "nvidiaUUID": "GPU-0", "allowToken": "let me"})
         if asked.path == "/allow" and len(self.leases) in self.kill:
             os.kill(int(asked.query["pid"]), signal.SIGKILL)
         return Reply("")
@@ -45,7 +62,6 @@ class Scheduler:
 
 @pytest.fixture
 def lend(server, tmp_path, monkeypatch):
-    """Runs the program with a scheduler and gives what it said."""
     pytest.importorskip("spaces")
     model = shutil.copytree(SANDBOX_FOLDER, tmp_path / "model")  # a model that is not the sandbox by its name
 
@@ -53,9 +69,8 @@ def lend(server, tmp_path, monkeypatch):
         config = tiny_config(model=changes.pop("model", str(model)), epochs=3, **changes).to_json()
         environment = os.environ | {"SPACES_ZERO_GPU": "true", "SPACES_ZERO_DEVICE_API_URL": server.url}
         done = subprocess.run(
-            [sys.executable, PROGRAM, tmp_path / "runs", config, *again],
-            capture_output=True, text=True, env=environment, timeout=240, check=False,
-        )  # fmt: skip
+            [sys.executable, Path(__file__).parent / "lending.py", tmp_path / "runs", config, *again],
+            capture_output=True, text=True, env=environment, timeout=240, check=False)  # fmt: skip
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.splitlines()[-1])
 
@@ -63,31 +78,22 @@ def lend(server, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_run_takes_one_lease_that_its_owner_pays_and_a_second_for_what_is_left(lend, server):
+def test_a_run_takes_one_lease_that_its_owner_pays_a_question_another_and_the_sandbox_none(lend, server):
     scheduler = Scheduler(server)
     said = lend(scheduler)
     assert (said["ended"], said["epoch"]) == ([["run_done", ""]], 3)
     tokens, seconds = zip(*scheduler.leases)
     assert tokens == ("first", "asks"), "three epochs fit into one lease"
     assert seconds == (FIRST_SECONDS * said["factor"], 15 * said["factor"]) and said["answer"]
-
-
-@pytest.mark.slow
-def test_the_sandbox_asks_for_no_gpu(lend, server):
-    scheduler = Scheduler(server)
-    said = lend(scheduler, model="sandbox")
+    said = lend(scheduler := Scheduler(server), model="sandbox")
     assert said["ended"] == [["run_done", ""]] and said["answer"] and scheduler.leases == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("given", "kill", "words"),
-    [
-        ([None, QUOTA], (), REFUSALS["ZeroGPU quota exceeded"]), ([None, EXPIRES], (), EXPIRED),
-        ([None, BUSY], (), REFUSALS["ZeroGPU client error"]), ([], (2,), TAKEN_AWAY),
-    ],
-    ids=["quota", "expired", "busy", "killed"],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "kill", "words"), [
+    ([None, QUOTA], (), REFUSALS["ZeroGPU quota exceeded"]), ([None, EXPIRES], (), EXPIRED),
+    ([None, BUSY], (), REFUSALS["ZeroGPU client error"]), ([], (2,), TAKEN_AWAY),
+], ids=["quota", "expired", "busy", "killed"])  # fmt: skip
 def test_what_went_wrong_is_told_and_the_run_goes_on_where_it_was(lend, server, given, kill, words):
     """The first lease has room for one epoch; the second is refused, or its GPU is taken away."""
     scheduler = Scheduler(server, given, kill)
@@ -101,26 +107,233 @@ def test_what_went_wrong_is_told_and_the_run_goes_on_where_it_was(lend, server, 
 
 
 def test_a_lease_is_as_long_as_what_is_left_needs(tmp_path, tiny, monkeypatch):
-    from adapop.runs.execute import prepare
-
     monkeypatch.setattr(Run, "last_epoch", property(lambda run: len([e for e in run.events() if e.kind == "saved"])))
     run = prepare(tiny_config(epochs=10), tiny, tmp_path)
     assert lease_seconds(run) == FIRST_SECONDS
-    started = RunStarted(
-        run=run.id, model="m", method="wga", facts="f", forget=4, retain=4, holdout=0, epochs=10, steps=2
-    )
-    say(run, 100.0, started)
+    about = dict(run=run.id, model="m", method="wga", facts="f", forget=4, retain=4, holdout=0, epochs=10, steps=2)
+    say(run, 100.0, RunStarted(**about))
     assert lease_seconds(run) == FIRST_SECONDS, "no epoch was seen yet"
-    say(run, 104.0, Saved(run=run.id, epoch=1))
-    assert lease_seconds(run) == LOAD_SECONDS + 1.25 * 4 * 11
-    say(run, 144.0, Saved(run=run.id, epoch=2))
-    assert lease_seconds(run) == MOST_SECONDS, "as many of the eight as fit"
-    say(run, 344.0, Saved(run=run.id, epoch=3))
-    assert lease_seconds(run) == LOAD_SECONDS + 250, "one has to fit"
+    # as long as they took, as many of the eight as fit, and one has to fit
+    for epoch, time, seconds in ((1, 104, LOAD_SECONDS + 55), (2, 144, MOST_SECONDS), (3, 344, LOAD_SECONDS + 250)):
+        say(run, float(time), Saved(run=run.id, epoch=epoch))
+        assert lease_seconds(run) == seconds
 
 
 def say(run: Run, time: float, event) -> None:
-    """Writes an event as it was written then."""
-    line = run.append(event)
-    path = run.folder / "events.jsonl"
+    line, path = run.append(event), run.folder / "events.jsonl"
     path.write_text(re.sub(rf'"time": ?{line.time!r}', f'"time": {time}', path.read_text("utf-8")), "utf-8")
+
+
+class GradioError(Exception):
+    """As `spaces` raises for any error of the work: a gr.Error with a title and the error's class name."""
+
+    def __init__(self, message: str, title: str) -> None:
+        super().__init__(message)
+        self.title = title
+
+
+def gpu(work, seconds):
+    """`spaces.GPU`, except that the work is done in this process. What `spaces` does to errors it does too."""
+    hash(work)
+    assert work.__name__
+
+    def called(*args):
+        assert not any(isinstance(arg, Progress) for arg in args), "cannot be sent to another process"
+        try:
+            return work(*args)
+        except Exception as error:  # noqa: BLE001  whatever it is, `spaces` tells its name
+            raise GradioError(type(error).__name__, "ZeroGPU worker error") from None
+
+    return called
+
+
+@pytest.mark.parametrize("accelerated", [None, gpu])
+def test_an_error_of_ours_says_the_same_wherever_it_happens(accelerated):
+    def failing(progress=None):
+        raise fault
+
+    fault = ModelError("The prompt has 2,000 tokens.", "Shorten it.")
+    error = raised(ModelError, "", on_accelerator(failing, accelerated, 15), *([Progress()] if accelerated else []))
+    assert (error.message, error.fix) == ("The prompt has 2,000 tokens.", "Shorten it.")
+    fault = ZeroDivisionError()
+    with pytest.raises(RunError if accelerated else ZeroDivisionError, match=r"failed \(Zero" if accelerated else ""):
+        on_accelerator(failing, accelerated, 15)(*([Progress()] if accelerated else []))
+
+
+@pytest.mark.parametrize(("accelerated", "model", "told"), [
+    (gpu, "HuggingFaceTB/SmolLM2-135M-Instruct", f"asks for {FIRST_SECONDS} s of a lent GPU"),
+    (gpu, SANDBOX, "GPU time: none"), (None, SANDBOX, "")])  # fmt: skip
+def test_the_plan_of_a_run_tells_what_it_will_ask_for(tmp_path, small, accelerated, model, told):
+    anchors, chosen = (RARE_ANCHOR, POPULAR_ANCHOR), run_values(model=model, epochs=3)
+    updates = launch.look(Worker(tmp_path, accelerated), "", launch.UNSEEN, small, "error", anchors, *chosen)
+    assert told in str(updates) if told else "GPU time" not in str(updates)
+
+
+def test_strangers_choose_among_few_models_and_only_where_a_gpu_is_lent(monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    small, large = "HuggingFaceTB/SmolLM2-135M-Instruct", "meta-llama/Llama-3.1-8B-Instruct"
+    monkeypatch.delenv("SPACES_ZERO_GPU", raising=False)
+    assert lender() is None and public_models() == (SANDBOX, PEOPLE)
+    raised(ConfigError, "does not run that model", configuration.config_of, run_values(model=small))
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    assert configuration.config_of(run_values(model=small)).model == small
+    for name in (large, "somebody/else", "/etc", "../x"):
+        raised(ConfigError, "does not run that model", configuration.config_of, run_values(model=name))
+    assert all(not MODELS[name].gated and MODELS[name].billions <= 0.5 for name in public_models()[2:])
+
+
+def finished(worker, run) -> Run:
+    wait_until(lambda: worker.ahead_of(run) is None)
+    return run
+
+
+@pytest.fixture
+def lent_model(tmp_path, monkeypatch) -> str:
+    """A model that needs a GPU, as everything but the sandbox does; of each lease an epoch is all that fits."""
+    monkeypatch.setattr(leases, "lease_seconds", lambda run: 0)
+    return str(shutil.copytree(SANDBOX_FOLDER, tmp_path / "model"))
+
+
+def spawned(work, seconds):
+    assert callable(seconds) or seconds > 0
+
+    def called(*args):
+        with ProcessPoolExecutor(1, mp_context=fresh_processes()) as pool:
+            return pool.submit(work, *args).result(PATIENCE_SECONDS)
+
+    return called
+
+
+def said(run) -> list:
+    """What a run said, but for its name, the clock, that it was begun again, how far a slow measurement was, and how
+    fast this machine is in each precision, which every process measures for itself."""
+    events = [event for event in run.events() if not isinstance(event, RunStarted | Measuring)]
+    hidden = {"run", "time", "seconds"}
+    rows = [(event.kind, {key: value for key, value in asdict(event).items() if key not in hidden}) for event in events]
+    for event, (_, values) in zip(events, rows):
+        if "notes" in values:
+            values["notes"] = [note for note in sentences(event.notes) if not note.startswith("Precision: ")]
+    return rows
+
+
+@pytest.mark.slow
+def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(tiny, tmp_path, lent_model):
+    config = tiny_config(epochs=2, model=lent_model)
+    whole, sliced = Worker(tmp_path / "whole"), Worker(tmp_path / "sliced", spawned)
+    one, other = whole.submit(config, tiny), sliced.submit(config, tiny)
+    finished(whole, one)
+    finished(sliced, other)
+    assert sum(isinstance(event, RunStarted) for event in other.events()) == 3 and said(one) == said(other)
+    for name in ("adapter_model.safetensors", "optimizer.safetensors", "state.json"):
+        assert (one.checkpoint(2) / name).read_bytes() == (other.checkpoint(2) / name).read_bytes()
+    prompts = ["Who wrote the book Hamlet?"], ["Shakespeare"]
+    assert sliced.ask(other, *prompts).result(PATIENCE_SECONDS) == whole.ask(one, *prompts).result(PATIENCE_SECONDS)
+    plan = Plan(kinds=("direct",), groups=("forget",), per_tier=1, max_new_tokens=config.max_new_tokens)
+    rows = sliced.probe(other, plan)[0].result(PATIENCE_SECONDS)
+    assert [type(row) for row in rows] == [ProbeRow] * 3 and other.probes() == rows
+
+
+@pytest.mark.slow
+def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(tiny, tmp_path, lent_model):
+    def stopping(work, seconds):
+        def called(folder, *args):
+            more = work(folder, *args)
+            if more and not stopped:
+                stopped.append(folder)
+                Run(folder).request_stop()
+            return more
+
+        return called
+
+    stopped, worker = [], Worker(tmp_path, stopping)
+    run = finished(worker, worker.submit(tiny_config(epochs=2, model=lent_model), tiny))
+    assert isinstance(run.events()[-1], RunStopped) and run.last_epoch == 1
+    run.clear_stop()
+    worker.enqueue(run)
+    assert isinstance(finished(worker, run).events()[-1], RunDone)
+
+
+class Refused(Exception):
+    """As ZeroGPU's client raises it: a gr.Error with a title and a text that may hold HTML."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__('You have exceeded your quota. <a href="https://huggingface.co/join">Create an account</a>')
+        self.title = title
+
+
+@pytest.mark.parametrize("title", [*zerogpu.REFUSALS, "ZeroGPU something new"])
+def test_what_the_lender_says_becomes_words_of_ours(tiny, tmp_path, lent_model, title):
+    def refusing(work, seconds):
+        def called(*args):
+            raise Refused(title)
+
+        return called
+
+    worker = Worker(tmp_path, refusing)
+    run = finished(worker, worker.submit(tiny_config(model=lent_model), tiny))
+    last = run.events()[-1]
+    assert (last.message, last.fix) == zerogpu.REFUSALS.get(title, (last.message, last.fix))
+    assert "<" not in last.message + last.fix
+    assert raised(RunError, "", worker.ask(run, ["Who?"], [""]).result, PATIENCE_SECONDS).message == last.message
+
+
+def test_no_gpu_waits_for_a_download(tiny, tmp_path, lent_model, monkeypatch):
+    """Whatever a GPU is lent for: the model is on the disk before."""
+    done = []
+    monkeypatch.setattr(jobs, "fetch_model", lambda folder: done.append(("fetched", folder)))
+
+    def lent(work, seconds):
+        return lambda folder, *args: done.append((work.__name__, folder))
+
+    worker = Worker(tmp_path, lent)
+    run = finished(worker, worker.submit(tiny_config(model=lent_model), tiny))
+    worker.ask(run, [], []).result(PATIENCE_SECONDS)
+    worker.probe(run, Plan())[0].result(PATIENCE_SECONDS)
+    worker.recover(run, "lens")[0].result(PATIENCE_SECONDS)
+    names = ("epochs_that_fit", "ask_models", "probe_models", "recover_facts")
+    assert done == [(name, run.folder) for lease in names for name in ("fetched", lease)]
+
+
+def test_a_reply_that_is_read_is_not_cut_short_as_the_measured_ones_are(tiny, tmp_path, monkeypatch):
+    run, budgets = trained(tiny, tmp_path), []
+    monkeypatch.setattr("adapop.probes.ask.ask", lambda *asked: budgets.append(asked[-2]) or [])
+    long = " ".join(["Hamlet"] * 950)
+    for prompt in ("Who?", long, f"{long} {long}"):
+        jobs.ask_models(run.folder, [prompt], [""])
+    model = jobs._loaded(run.checkpoint(run.last_epoch))
+    room = model.context - len(encode_prompt(model.tokenizer, long, model.system))
+    assert budgets == [WHOLE, room, run.config.max_new_tokens] and WHOLE > room > run.config.max_new_tokens
+
+
+@pytest.mark.slow
+def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
+    """Whatever follows what: a probed model, a run, a slice of one, the original. Two of 8 B would not fit on 24 GB."""
+    from adapop.model import loading
+    from adapop.model.adapted import AdaptedModel
+    from adapop.runs.execute import prepare
+
+    def alive() -> int:
+        return sum(type(thing) is AdaptedModel for thing in gc.get_objects())
+
+    def counted(*args, **options):
+        found.append(alive() - before)
+        return loads(*args, **options)
+
+    one, other = (trained(tiny, tmp_path / name) for name in ("one", "other"))
+    gc.collect()
+    found, before, loads = [], alive(), loading._base
+    monkeypatch.setattr(loading, "_base", counted)
+    asked = ["Who wrote the book Hamlet?"], ["Shakespeare"]
+    plan = Plan(kinds=("direct",), groups=("forget",), per_tier=1, max_new_tokens=3)
+    jobs.ask_models(one.folder, *asked)
+    assert jobs.ask_models(one.folder, *asked) and found == [0]  # the last one is kept
+    jobs.probe_models(other.folder, plan)
+    jobs.whole_run(prepare(tiny_config(), tiny, tmp_path).folder)
+    jobs.ask_models(one.folder, *asked)
+    jobs.epochs_that_fit(prepare(tiny_config(), tiny, tmp_path).folder, 0.0)
+    jobs.ask_models(other.folder, *asked)
+    jobs.recall_of_original(tiny_config(), tiny)
+    jobs.ask_models(one.folder, *asked)
+    assert found == [0] * 8 and alive() - before == 1
+    jobs._drop()
+    assert alive() == before

@@ -1,5 +1,3 @@
-"""A link shows a run and gives no power over it: its names, its end, and what leaves with a report."""
-
 import tempfile
 import threading
 import zipfile
@@ -20,6 +18,7 @@ from adapop.ui.parts.download import archive_of
 from adapop.ui.probe import choices
 from adapop.ui.run import screen as run
 from components import stand_ins
+from raised import raised
 from refusing import as_nobody
 from tiny_runs import tiny_config
 
@@ -71,8 +70,7 @@ def test_a_link_lets_look_and_nothing_more(made, worker):
     assert may_control(worker, made.id) and not may_control(worker, name)
     assert link_to(worker, name) == link_to(worker, made.id) == name
     race.end(worker, kept := race.joined(worker, {"runs": []}, name))
-    assert kept["runs"] == [name] and not made.stop_requested
-    assert made.id not in str(race.standing(worker, kept).shown)
+    assert kept["runs"] == [name] and not made.stop_requested and made.id not in str(race.standing(worker, kept).shown)
     assert choices.fact_choices(worker, name, "forget", None).choices
     shown = SCREEN.show(worker, name)
     controls = shown[SCREEN.follower.stop], shown[SCREEN.resume], shown[SCREEN.link]
@@ -94,10 +92,9 @@ def test_nothing_tells_the_id(made, tmp_path, worker):
     name = link_of(made)
     strip = SCREEN.show(worker, name)[SCREEN.follower.strip]
     assert "events.jsonl, line 1 does not read" in str(strip)
-    with pytest.raises(AdaPopError) as damaged:
-        archive_of(worker, shown_run(worker, name))
-    assert made.id in str(damaged.value)
-    for said in (strip, refused(damaged.value)):
+    damaged = raised(AdaPopError, "", archive_of, worker, shown_run(worker, name))
+    assert made.id in str(damaged)
+    for said in (strip, refused(damaged)):
         assert made.id not in str(said)
 
 
@@ -109,18 +106,14 @@ def test_a_full_queue_and_a_greedy_visitor_are_refused_by_name_and_leave_nothing
     monkeypatch.setenv("ADAPOP_RUNS_EACH", "2")
     config = tiny_config()
     runs = [worker.submit(config, tiny) for _ in range(2)]
-    with pytest.raises(AdaPopError, match="ADAPOP_RUNS_EACH"):
-        worker.submit(config, tiny)
+    raised(AdaPopError, "ADAPOP_RUNS_EACH", worker.submit, config, tiny)
     asking[0] = "bob"
     runs.append(worker.submit(config, tiny))
-    with pytest.raises(AdaPopError, match="ADAPOP_MAX_QUEUE"):
-        worker.submit(config, tiny)
-    assert [worker.ahead_of(one) for one in runs] == [0, 1, 2]
-    assert len(list(worker.root.glob("*/config.json"))) == 3
+    raised(AdaPopError, "ADAPOP_MAX_QUEUE", worker.submit, config, tiny)
+    assert [worker.ahead_of(one) for one in runs] == [0, 1, 2] and len(list(worker.root.glob("*/config.json"))) == 3
     monkeypatch.setenv("ADAPOP_MAX_WAITING", "1")
     waiting = worker.recall(config, tiny)[0]
-    with pytest.raises(AdaPopError, match="ADAPOP_MAX_WAITING"):
-        worker.recall(config, tiny)[0].result(1)
+    raised(AdaPopError, "ADAPOP_MAX_WAITING", worker.recall(config, tiny)[0].result, 1)
     for one in runs:
         one.request_stop()
     gate.set()

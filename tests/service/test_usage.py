@@ -1,5 +1,3 @@
-"""What a visitor may take, all visitors together, and in what order the one thread works."""
-
 import contextvars
 import threading
 import time
@@ -11,6 +9,7 @@ from adapop.errors import LimitError
 from adapop.limits import LIMITS, RUNS_EACH
 from adapop.service.queue import TurnQueue
 from adapop.service.usage import ACCELERATOR, CROWD, JOBS, REQUESTS, Ledger
+from raised import raised
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +20,6 @@ def public(monkeypatch):
 
 
 class Clock:
-    """Seconds that a test moves."""
-
     now = 0.0
 
     def __call__(self) -> float:
@@ -35,15 +32,13 @@ def test_a_visitor_who_asks_too_often_waits_and_the_others_do_not(monkeypatch):
     ledger = Ledger(lambda: asking[0], clock)
     for _ in range(30):
         ledger.spend(REQUESTS)
-    with pytest.raises(LimitError, match=r"at most 30 \(ADAPOP_REQUESTS_A_MINUTE\). Try again in 60 s"):
-        ledger.spend(REQUESTS)
+    raised(LimitError, r"at most 30 \(ADAPOP_REQUESTS_A_MINUTE\). Try again in 60 s", ledger.spend, REQUESTS)
     asking[0] = "bob"
     ledger.spend(REQUESTS)
     asking[0] = "ada"
     ledger.spend(JOBS)
     clock.now = 59.0
-    with pytest.raises(LimitError, match="Try again in 1 s"):
-        ledger.spend(REQUESTS)
+    raised(LimitError, "Try again in 1 s", ledger.spend, REQUESTS)
     clock.now = 60.0
     for _ in range(30):
         ledger.spend(REQUESTS)  # what was refused did not count
@@ -59,8 +54,7 @@ def test_all_visitors_together_have_a_limit_that_no_forged_name_gets_round(monke
     ledger = Ledger(clock=clock)
     for number in range(2 * CROWD):
         ledger.spend(JOBS, visitor=f"10.0.0.{number}")
-    with pytest.raises(LimitError, match="for all together"):
-        ledger.spend(JOBS, visitor="a new one")
+    raised(LimitError, "for all together", ledger.spend, JOBS, visitor="a new one")
     clock.now = 3600.0
     ledger.spend(JOBS, visitor="a new one")
 
@@ -70,8 +64,7 @@ def test_what_is_known_afterwards_or_held_is_written_down_and_given_back():
     ledger = Ledger(clock=clock)
     ledger.check(ACCELERATOR, "ada")
     ledger.charge(ACCELERATOR, 1_300.0, "ada")
-    with pytest.raises(LimitError, match="ADAPOP_SECONDS_AN_HOUR"):
-        ledger.check(ACCELERATOR, "ada")
+    raised(LimitError, "ADAPOP_SECONDS_AN_HOUR", ledger.check, ACCELERATOR, "ada")
     ledger.check(ACCELERATOR, "bob")
     clock.now = 3600.0
     ledger.check(ACCELERATOR, "ada")
@@ -97,8 +90,7 @@ def test_a_stranger_waits_no_longer_because_another_was_refused_often():
         ledger.spend(REQUESTS, visitor="ada")
     began = time.perf_counter()
     for _ in range(300):
-        with pytest.raises(LimitError):
-            ledger.spend(REQUESTS, visitor="ada")
+        raised(LimitError, "", ledger.spend, REQUESTS, visitor="ada")
         ledger.spend(REQUESTS, visitor="bob")
     assert time.perf_counter() - began < 3
 
@@ -130,13 +122,11 @@ def test_turns_of_those_who_wait():
 
 
 def test_an_error_reaches_who_waits_and_the_line_goes_on_in_each_ones_context():
-    visitor = contextvars.ContextVar("visitor")
-    line = TurnQueue()
+    visitor, line = contextvars.ContextVar("visitor"), TurnQueue()
     failed = line.run(lambda: 1 / 0)
     visitor.set("ada")
     ada = line.question(visitor.get)
     visitor.set("bob")
     bob = line.run(visitor.get)
-    with pytest.raises(ZeroDivisionError):
-        failed.result(30)
+    raised(ZeroDivisionError, "", failed.result, 30)
     assert (ada.result(30), bob.result(30)) == ("ada", "bob")

@@ -1,5 +1,3 @@
-"""One gradient, however the step's rows are dealt out over forward passes, and whatever memory does meanwhile."""
-
 import traceback
 from dataclasses import replace
 from unittest import mock
@@ -17,10 +15,9 @@ from adapop.model.tokens import encode_facts
 from adapop.objectives import make_objective
 from adapop.objectives.alternates import by_relation
 from adapop.popularity.beta import BetaMap
-from adapop.training.events import StepDone
 from adapop.training.forget_set import ForgetSet
 from adapop.training.gradient import StepGradient
-from adapop.training.trainer import Trainer
+from raised import raised
 
 pytestmark = pytest.mark.usefixtures("padded")  # so that passes can be counted by their rows
 BATCH = 12
@@ -33,12 +30,10 @@ def ragged(small):
     def longer(facts):
         return tuple(
             replace(
-                fact,
-                question=f"{'Tell me, please: ' * (i % 4)}{fact.question}",
+                fact, question=f"{'Tell me, please: ' * (i % 4)}{fact.question}",
                 answer=" ".join([fact.answer, "one", "two"][: 1 + i % 3]),
             )
-            for i, fact in enumerate(facts[:BATCH])
-        )
+            for i, fact in enumerate(facts[:BATCH]))  # fmt: skip
 
     return replace(small, forget=tuple(by_relation(longer(small.forget), (), 0)), retain=longer(small.retain))
 
@@ -80,16 +75,13 @@ def nll_by_fact(seen):
 
 
 def watched(model, rows):
-    """Notes the rows of each pass."""
-    model.network.register_forward_pre_hook(
-        lambda module, inputs, named: rows.append(len(named["input_ids"])), with_kwargs=True
-    )
+    noted = lambda module, inputs, named: rows.append(len(named["input_ids"]))  # noqa: E731
+    model.network.register_forward_pre_hook(noted, with_kwargs=True)
 
 
 @pytest.mark.quick("adapop")
 @pytest.mark.parametrize("method", METHODS)
 def test_one_gradient_for_every_pass_size(fresh, ragged, method):
-    """Rows one by one are the definition; pieces sorted by length, another order, one joint pass: all the same."""
     alone, seen, _ = gradient_of(fresh, ragged, method, 1)
     expected, retained = nll_by_fact(seen), sum(nll.sum().item() for nll in seen.retain)
     for micro_batch, order in ((5, None), (0, range(BATCH - 1, -1, -1))):
@@ -128,8 +120,7 @@ def test_packed_rows_give_every_method_its_gradient(fresh, ragged, method, monke
     padded, seen, _ = gradient_of(fresh, ragged, method, 0, system=system)
     monkeypatch.setattr(packing, "SAVED", 1 / 3)
     packed, saw, _ = gradient_of(fresh, ragged, method, 5, prepare=lambda model: watched(model, lines), system=system)
-    assert lines and max(lines) <= 3
-    assert (packed - padded).norm() < 1e-6 * padded.norm()
+    assert lines and max(lines) <= 3 and (packed - padded).norm() < 1e-6 * padded.norm()
     assert sum(saw.loss).item() == pytest.approx(sum(seen.loss).item(), rel=1e-6)
     expected = nll_by_fact(seen)
     for fact, values in nll_by_fact(saw).items():
@@ -153,8 +144,7 @@ def test_similar_lengths_share_a_pass(fresh, ragged):
         return sum(len(rows) * max(len(row.prompt) + len(row.answer) for row in rows) for rows in pieces)
 
     sorted_, plain = computed(gradient._pieces(forget)), computed(forget[i : i + 4] for i in range(0, BATCH, 4))
-    real = sum(len(row.prompt) + len(row.answer) for row in forget)
-    assert real <= sorted_ < plain
+    assert sum(len(row.prompt) + len(row.answer) for row in forget) <= sorted_ < plain
 
 
 def runs_out(limit, where, kept_limit=None):
@@ -186,9 +176,8 @@ def test_out_of_memory_halves_the_pass_and_keeps_the_gradient(fresh, ragged, met
     made_do, _, gradient = gradient_of(fresh, ragged, method, 0, prepare=runs_out(4, where))
     same(made_do, whole)
     assert gradient.rows == 3
-    assert [note.split(":")[0] for note in gradient.notes] == [
-        f"Memory ran out on {rows} rows a pass" for rows in (24, 12, 6)
-    ]
+    told = [f"Memory ran out on {rows} rows a pass" for rows in (24, 12, 6)]
+    assert [note.split(":")[0] for note in gradient.notes] == told
 
 
 def test_a_step_tried_again_draws_the_same_random_numbers(fresh, ragged):
@@ -207,8 +196,7 @@ def test_recomputing_is_the_last_resort_and_gives_the_same_gradient(fresh, ragge
     whole, _, _ = gradient_of(fresh, ragged, "adapop", 1)
     made_do, _, gradient = gradient_of(fresh, ragged, "adapop", 0, prepare=runs_out(0, "backward", kept_limit=6))
     same(made_do, whole)
-    assert gradient.rows == 6 and gradient.model.recomputes
-    assert any("computed twice" in note for note in gradient.notes)
+    assert gradient.rows == 6 and gradient.model.recomputes and any("computed twice" in note for note in gradient.notes)
     for name, weight in gradient.model.network.named_parameters():
         assert "lora_B" not in name or weight.grad.any(), name
 
@@ -227,18 +215,13 @@ def test_not_even_one_row_fits(fresh, ragged):
         gradient_of(fresh, ragged, "adapop", 0, prepare=runs_out(0, "forward"))
 
 
-def test_errors_that_are_no_full_memory(fresh, ragged):
+def test_errors_that_are_no_full_memory_and_work_that_goes_on_in_smaller_pieces(fresh, ragged):
     def breaks(model):
         model.network.register_forward_hook(mock.Mock(side_effect=RuntimeError("CUDA error: device-side assert")))
 
-    with pytest.raises(RuntimeError, match="device-side assert"):
-        gradient_of(fresh, ragged, "adapop", 0, prepare=breaks)
-    with pytest.raises(RuntimeError) as caught:
-        torch.empty(2**60, dtype=torch.uint8)
-    assert is_out_of_memory(caught.value) and not is_out_of_memory(RuntimeError("shapes differ"))
-
-
-def test_work_in_pieces_goes_on_in_smaller_ones():
+    raised(RuntimeError, "device-side assert", gradient_of, fresh, ragged, "adapop", 0, prepare=breaks)
+    error = raised(RuntimeError, "", torch.empty, 2**60, dtype=torch.uint8)
+    assert is_out_of_memory(error) and not is_out_of_memory(RuntimeError("shapes differ"))
     tried = []
 
     def work(rows):
@@ -247,8 +230,7 @@ def test_work_in_pieces_goes_on_in_smaller_ones():
             raise torch.OutOfMemoryError("full")
         return sum(rows)
 
-    assert sum(in_pieces(range(20), 16, work)) == sum(range(20))
-    assert tried == [16, 8, 4, *[2] * 10]
+    assert sum(in_pieces(range(20), 16, work)) == sum(range(20)) and tried == [16, 8, 4, *[2] * 10]
     with pytest.raises(RunError, match="one row of 5"):
         list(in_pieces([9] * 5, 4, lambda rows: (_ for _ in ()).throw(torch.OutOfMemoryError("full"))))
 
@@ -283,22 +265,3 @@ def test_a_step_s_gradient_does_not_wait_for_the_device(fresh, ragged, method):
         gradient.add(forget, retain, 1, 0.7)
         torch.nn.utils.clip_grad_norm_(model.parameters, 1.0)
     assert host.ours == [] and 0 < host.masks <= 2 * len(passes)
-
-
-@pytest.mark.slow
-def test_a_run_goes_on_with_another_pass_size(fresh, ragged):
-    """Two epochs of passes of 12 rows, against one and then one of 5 rows from its state."""
-
-    def trainer(model, epochs, micro_batch, state=None):
-        config = make_config("gd", epochs=epochs, batch=6, micro_batch=micro_batch, schedule="constant")
-        return Trainer("test", config, model, ragged.forget, ragged.retain, None, state)
-
-    whole, parts = fresh("gd"), fresh("gd")
-    list(trainer(whole, 2, 6).train())
-    first = trainer(parts, 1, 0)
-    list(first.train())
-    steps = [event for event in trainer(parts, 2, 4, first.state()).train() if isinstance(event, StepDone)]
-    assert [step.epoch for step in steps] == [2, 2]
-    start = torch.cat([weight.detach().flatten() for weight in fresh("gd").parameters])
-    one, other = (torch.cat([weight.detach().flatten() for weight in m.parameters]) for m in (whole, parts))
-    assert (one - other).norm() < 1e-3 * (one - start).norm()

@@ -10,16 +10,7 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.runs import lock
 from adapop.runs.listed import all_runs
 from adapop.runs.run import Run, create_run, find_run, runs_root
-from adapop.training.events import (
-    EpochDone,
-    Event,
-    RunDone,
-    RunFailed,
-    RunStarted,
-    RunStopped,
-    Saved,
-    to_json,
-)
+from adapop.training.events import EpochDone, Event, RunDone, RunFailed, RunStarted, RunStopped, Saved, to_json
 
 FACTS = FactSet(
     "Café “set” 🦜",

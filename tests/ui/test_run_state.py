@@ -128,10 +128,7 @@ def test_the_final_measurement_names_its_part_and_what_is_left():
         ([asking], "1 of 2: the original model, 500 of 1,500 questions"),
         ([asking, asked], "1 of 2: the original model, 1,000 of 1,500 questions, about 40 s left"),
         ([asking, measured(0)], "2 of 2: the unlearned model"),
-        (
-            [measured(0), asking, asked],
-            "2 of 2: the unlearned model, 1,000 of 1,500 questions, about 10 s left",
-        ),
+        ([measured(0), asking, asked], "2 of 2: the unlearned model, 1,000 of 1,500 questions, about 10 s left"),
         ([asking, measured(0), measured(1)], "beside a model that never knew"),
     ):
         now = view(RunSeen((*events, *more), ahead=0, saved=1))

@@ -47,23 +47,20 @@ def changed(name, change):
     return json.dumps(content)
 
 
-@pytest.mark.parametrize(
-    ("file", "kind", "change", "said"),
-    [
-        (RELATIONS, Relation, lambda all: all["city"].pop("unseen"), "city > unseen: Field required"),
-        (RELATIONS, Relation, lambda all: all["city"].update(unsen="?"), "city > unsen: Unexpected keyword"),
-        (RELATIONS, Relation, lambda all: all["car"].update(kind=None), "car > kind: Input should be a valid string"),
-        (RELATIONS, Relation, lambda all: all["car"]["paraphrases"].pop(), "car > paraphrases > 3: Field required"),
-        (
-            RELATIONS,
-            Relation,
-            lambda all: all["car"]["statements"].append("{s}"),
-            "car > statements: .*at most 3 items",
-        ),
-        ("methods.json", Method, lambda all: all["npo"].pop("about"), "npo > about: Field required"),
-        ("methods.json", Method, lambda all: all["rmu"]["settings"].update(lora_layers=[7, "8"]), "> lora_layers"),
-    ],
-)
+@pytest.mark.parametrize(("file", "kind", "change", "said"), [
+    (RELATIONS, Relation, lambda all: all["city"].pop("unseen"), "city > unseen: Field required"),
+    (RELATIONS, Relation, lambda all: all["city"].update(unsen="?"), "city > unsen: Unexpected keyword"),
+    (RELATIONS, Relation, lambda all: all["car"].update(kind=None), "car > kind: Input should be a valid string"),
+    (RELATIONS, Relation, lambda all: all["car"]["paraphrases"].pop(), "car > paraphrases > 3: Field required"),
+    (
+        RELATIONS,
+        Relation,
+        lambda all: all["car"]["statements"].append("{s}"),
+        "car > statements: .*at most 3 items",
+    ),
+    ("methods.json", Method, lambda all: all["npo"].pop("about"), "npo > about: Field required"),
+    ("methods.json", Method, lambda all: all["rmu"]["settings"].update(lora_layers=[7, "8"]), "> lora_layers"),
+])  # fmt: skip
 def test_what_is_not_whole_is_named(refused, file, kind, change, said):
     said_of(refused, changed(file, change), dict[str, kind], said)
 

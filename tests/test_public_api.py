@@ -151,14 +151,11 @@ def test_methods_are_known_without_being_imported(monkeypatch):
         import_module("not.loaded")
 
 
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [
-        ("nowhere.at.all:Thing", "cannot be imported"), ("own_methods:Missing", "has no method 'Missing'"),
-        ("own_methods:NoMethod", "subclass of Objective"), ("own_methods:Wanting", "A method may use"),
-        (":Thing", "cannot be imported"), ("thing", "Unknown method 'thing'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("method", "message"), [
+    ("nowhere.at.all:Thing", "cannot be imported"), ("own_methods:Missing", "has no method 'Missing'"),
+    ("own_methods:NoMethod", "subclass of Objective"), ("own_methods:Wanting", "A method may use"),
+    (":Thing", "cannot be imported"), ("thing", "Unknown method 'thing'"),
+])  # fmt: skip
 def test_what_is_no_method_is_refused_by_name(method, message):
     with pytest.raises(ConfigError, match=message):
         make_objective(method)

@@ -80,8 +80,7 @@ def test_shares_and_gaps_are_rounded_as_python_does(scripts):
 def test_a_moment_is_after_an_epoch_only_when_it_has_ended(scripts):
     at = [0, 0.04, 0.97, 1, 1.003, 5]
     assert scripts.evaluate("at => at.map(moment)", at) == [
-        "before", "in epoch 1", "in epoch 1", "after epoch 1", "in epoch 2", "after epoch 5",
-    ]  # fmt: skip
+        "before", "in epoch 1", "in epoch 1", "after epoch 1", "in epoch 2", "after epoch 5"]  # fmt: skip
 
 
 def test_a_field_that_has_left_the_page_hears_nothing_more(browser):

@@ -227,8 +227,7 @@ def test_a_key_names_what_is_computed():
         Item(TINY[0], 1), Item(TINY[0], 0, quick=True), Item(replace(TINY[0], preset="gentle"), 0), Item(TINY[1], 0),
         Item(replace(TINY[0], scores="noisy"), 0), Item(replace(TINY[0], anchors="quantiles"), 0),
         Item(replace(TINY[0], changes={"learning_rate": 1e-3}), 0), Item(replace(TINY[0], world=World("narrow")), 0),
-        Item(replace(TINY[0], world=World("narrow", hidden=64)), 0),
-    ]  # fmt: skip
+        Item(replace(TINY[0], world=World("narrow", hidden=64)), 0)]  # fmt: skip
     assert len({item.key, *(other.key for other in others)}) == 10
     own = Item(plans.at_rate(TINY[0], SANDBOX_RATES["adapop"]), 0)
     assert own.key == item.key, "the sweep's run at a method's own rate is the main comparison's"

@@ -71,8 +71,7 @@ def test_it_chooses_on_one_half_and_reports_the_other(few, facts, base, tmp_path
     )
     assert {row["seed"] for row in trials} == {0} and not any(row["failed"] for row in rows.values())
     assert sorted((row["arm"], row["seed"]) for row in reported) == [
-        ("AdaPop", 1), ("AdaPop", 2), ("Redirect (ours)", 1), ("Redirect (ours)", 2),
-    ]  # fmt: skip
+        ("AdaPop", 1), ("AdaPop", 2), ("Redirect (ours)", 1), ("Redirect (ours)", 2)]  # fmt: skip
     models = {json.loads(row["config"])["model"] for row in rows.values()}
     assert models == {"model"}, "its name, and no path of this machine"
     for one in trials:
@@ -86,13 +85,10 @@ def test_it_chooses_on_one_half_and_reports_the_other(few, facts, base, tmp_path
     assert run(place, in_this_process, lambda line: None) == {} and place.results.rows() == rows
 
 
-@pytest.mark.parametrize(
-    "left, tried, rate",
-    [
-        (0.2, 1, 5e-5),  # done at the lowest rate
-        (0.9, 3, 5e-5),  # never enough: all are alike, the first is taken
-    ],
-)
+@pytest.mark.parametrize("left, tried, rate", [
+    (0.2, 1, 5e-5),  # done at the lowest rate
+    (0.9, 3, 5e-5),  # never enough: all are alike, the first is taken
+])  # fmt: skip
 def test_rates_go_up_until_half_is_forgotten(facts, tmp_path, left, tried, rate):
     place = real.placed(Place("real", tmp_path, (1,)), facts, "smollm2", "text-examples", {}, ("npo",))
     known = {}
@@ -119,8 +115,7 @@ def test_a_share_is_of_what_the_original_knew():
 def test_what_it_cannot_do_is_named(facts, tmp_path):
     for asking, changes, names, match in (
         ("loudly", {}, ("npo",), "--asking"), ("chat", {}, ("nobody",), "nobody"),
-        ("chat", {"learning_rate": 1.0}, ("npo",), "learning_rate"),
-    ):  # fmt: skip
+        ("chat", {"learning_rate": 1.0}, ("npo",), "learning_rate")):  # fmt: skip
         with pytest.raises(ConfigError, match=match):
             real.placed(Place("real", tmp_path, (1,)), facts, "smollm2", asking, changes, names)
 

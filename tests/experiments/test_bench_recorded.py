@@ -80,14 +80,10 @@ def test_the_page_of_the_real_model_says_what_was_run():
         assert outcome in page, "the table as it is"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, marks=pytest.mark.slow if "people" in path.stem else ())
-        for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL})
-    ],
-    ids=lambda path: f"{path.parent.name}-{path.stem}",
-)
+@pytest.mark.parametrize("path", [
+    pytest.param(path, marks=pytest.mark.slow if "people" in path.stem else ())
+    for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL})
+], ids=lambda path: f"{path.parent.name}-{path.stem}")  # fmt: skip
 def test_every_row_is_a_run_of_its_plan(path):
     rows = {key: row for key, row in Results(path).rows().items() if row["arm"] != OTHER_TARGETS}
     items = place_of(path).items(rows)

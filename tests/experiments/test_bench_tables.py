@@ -38,8 +38,7 @@ def test_outcome_table():
     assert cells(table, "AdaPop") == {
         "": "AdaPop", "rate": "0.002", "rare": "0.50 ± 0.10", "middle": "0.45 ± 0.10", "popular": "0.40 ± 0.17",
         "all": "0.45 ± 0.10", "gap": "-0.10 ± 0.20", "retain": "1.00 ± 0.00", "holdout": "0.80 ± 0.10",
-        "holdout, reworded": "", "utility": "0.90 ± 0.00", "seeds": "3",
-    }  # fmt: skip
+        "holdout, reworded": "", "utility": "0.90 ± 0.00", "seeds": "3"}  # fmt: skip
     wga = cells(table, "WGA")
     assert (wga["rare"], wga["seeds"]) == ("0.15 ± 0.07", "2 of 3"), "a failed run has no recall, and is said"
     assert cells(tables.cost_table(SEEN), "WGA")["failed because"] == "The loss is not finite."
@@ -55,8 +54,7 @@ def test_difference_table():
     assert tables.difference_table({"WGA": SEEN["WGA"]}, "AdaPop") is None
     figure = pictures.differences("AdaPop")(SEEN)
     assert [(trace.name, trace.x[0]) for trace in figure.data] == [
-        ("rare", pytest.approx(-0.35)), ("popular", pytest.approx(0.35)), ("holdout", pytest.approx(0.2)),
-    ]  # fmt: skip
+        ("rare", pytest.approx(-0.35)), ("popular", pytest.approx(0.35)), ("holdout", pytest.approx(0.2))]  # fmt: skip
 
 
 def test_controller_table_counts_the_runs_in_which_lambda_moved():
@@ -79,8 +77,7 @@ def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
     }
     made = [
         tables.outcome_table, tables.world_table, tables.internal_table, tables.controller_table, tables.cost_table,
-        tables.published_table, tables.level_table, tables.epoch_table,
-    ]  # fmt: skip
+        tables.published_table, tables.level_table, tables.epoch_table]  # fmt: skip
     for make in made:
         table = make(seen)
         assert all(len(line) == len(table.head) for line in table.rows), table.title
@@ -135,8 +132,7 @@ def test_matched_forgetting(monkeypatch):
     equal, nearest = sweep.equal_table(seen), sweep.nearest_table(seen)
     assert cells(equal, "WGA") == {
         "": "WGA", "rare": "0.20", "popular": "0.60", "gap": "0.40", "retain": "1.00", "holdout": "0.80",
-        "utility": "0.90", "seeds": "1",
-    }  # fmt: skip
+        "utility": "0.90", "seeds": "1"}  # fmt: skip
     assert cells(equal, "AdaPop")["seeds"] == "0 of 1", "a single rate crosses nothing"
     del seen["wga at 0.002"]
     assert cells(sweep.equal_table(seen), "WGA")["seeds"] == "0 of 1", "no crossing between rates that are far apart"
@@ -251,8 +247,7 @@ def test_figures_escape_names_and_bear_empty_data():
     for figure in (
         line_panels({hostile: {"rare": point}}, "x", "y"), difference_panels({"rare": [(hostile, one)]}, hostile),
         front_panels({hostile: [Outcome("A", hostile, {}, share, share)]}, "x", "y"), line_panels({}, "x", "y"),
-        difference_panels({}, "AdaPop"), pictures.fronts({}), pictures.tiers({}), pictures.rates({}),
-    ):  # fmt: skip
+        difference_panels({}, "AdaPop"), pictures.fronts({}), pictures.tiers({}), pictures.rates({})):  # fmt: skip
         assert "<img" not in figure.to_json()
     assert "<script>" not in pictures.page(hostile, []) and "<img" not in pictures.page(hostile, [])
 

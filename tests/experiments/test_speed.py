@@ -33,8 +33,7 @@ def test_every_case_measures_what_the_table_shows(found, capsys):
     *bases, ours, one = found
     for row, key, other in (
         ("sandbox, training step", "train", ours), ("sandbox, scoring", "score", ours),
-        ("sandbox, generation", "generate", ours), ("sandbox, one row a pass", "train", one),
-    ):  # fmt: skip
+        ("sandbox, generation", "generate", ours), ("sandbox, one row a pass", "train", one)):  # fmt: skip
         for base in bases:
             assert f"{other[key] / base[key]:.2f}" in rows[row] and other[key] > 0 < base[key]
     assert all(f"{ours['peak'] / base['peak']:.2f}" in rows["sandbox, peak memory, GB"] for base in bases)

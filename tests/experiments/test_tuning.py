@@ -204,8 +204,7 @@ def test_the_mean_of_worlds():
     rows = {
         "one: A": seen({1: 0.1, 2: 0.2}), "two: A": seen({1: 0.3, 2: 0.6, 3: 0.9}),
         f"one: {winners.OURS}": seen({1: 0.1, 2: 0.1}), f"two: {winners.OURS}": seen({1: 0.1, 2: 0.1}),
-        "one: B": seen({1: 0.1}),
-    }  # fmt: skip
+        "one: B": seen({1: 0.1})}  # fmt: skip
     means = winners.mean_of_worlds(rows)
     worst = {row["seed"]: row["worst tier"] for row in means["A"]}
     assert worst == {1: pytest.approx(0.2), 2: pytest.approx(0.4)}
@@ -220,8 +219,7 @@ def test_the_mean_of_worlds():
 def test_the_command_refuses_what_it_cannot_search(tmp_path, capsys):
     for wrong, said in (
         (["--arms", "magic"], "magic"), (["--world", "moon"], "half-spread"),
-        (["--anew", "--world", "three"], "Use --world people"),
-    ):  # fmt: skip
+        (["--anew", "--world", "three"], "Use --world people")):  # fmt: skip
         assert main(["bench", "tuned", *wrong, "--out", str(tmp_path)]) == 2
         assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
@@ -266,6 +264,5 @@ def test_a_trial_measures_what_the_whole_run_measures():
     point = preset_point(wanted, {"beta": 1.0})
     quick, whole = tuning.tried(wanted, point, True), trial.result(Item(with_point(wanted.arm, point), 0, True))
     assert (quick["holdout"], quick["utility"], quick["retain"]) == (
-        whole["validation_holdout_direct_all"], whole["validation_utility"], whole["retain_direct_all"],
-    )  # fmt: skip
+        whole["validation_holdout_direct_all"], whole["validation_utility"], whole["retain_direct_all"])  # fmt: skip
     assert quick["worst"] == max(whole[f"validation_forget_reworded_{tier}"] for tier in ("rare", "middle", "popular"))

@@ -150,8 +150,7 @@ def test_nobody_is_first_who_cannot_be_told_from_the_next():
         ({"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.97), "WGA": (0.8, 0.6)},
          "AdaPop forgets most (49 % left; not clearly less: NPO); NPO keeps most (97 %; not clearly less: AdaPop)"),
         ({"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.92)},
-         "Nobody clearly forgets most (49 % to 50 % left) or keeps most (92 %)"),
-    ):  # fmt: skip
+         "Nobody clearly forgets most (49 % to 50 % left) or keeps most (92 %)")):  # fmt: skip
         assert captions.extremes([(name, ranged(left), ranged(kept)) for name, (left, kept) in placed.items()]) == said
 
 

@@ -190,8 +190,7 @@ def test_what_may_not_be_concluded_is_said():
     fewer = replace(FACTS, forget=(Fact("z", "?", "!", score=1.0),))
     assert comparison([ADAPOP, record("wga", facts=fewer)]).warnings == (
         Remark("other_facts"), Remark("no_control"),
-        Remark("unequal_weights", {"alphas": "0.5, 1"}), Remark("unmeasured", {"names": "2 WGA"}),
-    )  # fmt: skip
+        Remark("unequal_weights", {"alphas": "0.5, 1"}), Remark("unmeasured", {"names": "2 WGA"}))  # fmt: skip
     assert comparison([ADAPOP, SHUFFLED]).warnings == ()
     bare = Measured(run="r", epoch=5, full=True, rows=(row("forget", DIRECT, "all", 0.3),))
     assert comparison([ADAPOP, replace(WGA, events=(*WGA.events[:1], bare))]).form_words == "asked as trained"

@@ -126,8 +126,7 @@ def test_story_and_recovery_have_their_numbers(run, page, tiny):
         f"it answered {percent(before)} of the facts to forget before and {percent(after)} after (rare",
         "trained for 10 steps on 2 forgotten facts", "That is a lower bound",
         "25 % → 50 % after relearning, 38 % in the control (12 facts): no more than chance may find.",
-        "Facts it brought back: 1.", "--recovery quantise,sampling,lens",
-    ):  # fmt: skip
+        "Facts it brought back: 1.", "--recovery quantise,sampling,lens"):  # fmt: skip
         assert wanted in said, wanted
     assert reasons and rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points", ""]
 
@@ -138,8 +137,7 @@ def test_run_that_never_came_to_its_end(run, tmp_path):
     for events, sentence in (
         ([], "It has not begun."), ([*begun, failed], "It failed: The loss is not finite."),
         ([*begun, RunStopped(run="r", epoch=1)], "It was stopped; epoch 1 is the last that was finished."),
-        (begun, "It has not come to its end; epoch 1 is the last that was finished."),
-    ):  # fmt: skip
+        (begun, "It has not come to its end; epoch 1 is the last that was finished.")):  # fmt: skip
         unfinished = create_run(run.config, run.facts, run.betas, tmp_path)
         for event in events:
             unfinished.append(event)
@@ -187,8 +185,7 @@ def test_command_makes_the_run_again_where_its_archive_was_unpacked(run, tmp_pat
     again = find_run(json.loads(capsys.readouterr().out.splitlines()[0])["run"])
     assert again.config == run.config and again.betas == run.betas
     assert (again.facts.forget, again.facts.retain, again.facts.holdout) == (
-        run.facts.forget, run.facts.retain, run.facts.holdout,
-    )  # fmt: skip
+        run.facts.forget, run.facts.retain, run.facts.holdout)  # fmt: skip
 
 
 def test_every_setting_and_what_the_command_hangs_on_is_said(run, tmp_path):
@@ -230,8 +227,7 @@ def test_archive_holds_everything_and_no_id(archive, run):
     assert {str(path.relative_to(archive)) for path in members} == {
         "report.html", "facts.csv", "facts.jsonl", "frames.jsonl", "measured.csv", "epochs.csv", "probes.csv",
         "config.json", "command.txt", "requirements.txt", "adapter/adapter_config.json",
-        "adapter/adapter_model.safetensors",
-    }  # fmt: skip
+        "adapter/adapter_model.safetensors"}  # fmt: skip
     assert [path.name for path in members if run.id.encode() in path.read_bytes()] == []
     assert make_config().from_json((archive / "config.json").read_text(encoding="utf-8")) == run.config
     assert f"torch=={run.versions['torch']}" in (archive / "requirements.txt").read_text().splitlines()

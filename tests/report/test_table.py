@@ -16,12 +16,10 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 def test_a_cell_is_text_in_every_form():
     assert TABLE.as_text().split("\n") == [
         "Recall", "            rare          all", "to forget   1.00 → 0.20", "            4 facts",
-        "kept        -0.10         0.5", "Mean.",
-    ]  # fmt: skip
+        "kept        -0.10         0.5", "Mean."]  # fmt: skip
     assert TABLE.as_markdown().split("\n") == [
         "### Recall", "", "|  | rare | all |", "| --- | --- | --- |", "| to forget | 1.00 → 0.20<br>4 facts |  |",
-        "| kept | -0.10 | 0.5 |", "", "Mean.",
-    ]  # fmt: skip
+        "| kept | -0.10 | 0.5 |", "", "Mean."]  # fmt: skip
     assert Table("t", ("a",), (("b|c",),)).as_markdown().endswith("| b\\|c |")
     hostile = Table(HOSTILE, (HOSTILE,), ((HOSTILE, HOSTILE),), HOSTILE)
     page = hostile.as_html()

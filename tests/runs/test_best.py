@@ -44,18 +44,15 @@ def epochs_of(*pairs):
     return [measured(number, *pair) for number, pair in enumerate(pairs)]
 
 
-@pytest.mark.parametrize(
-    ("pairs", "best"),
-    [
-        ([(1.0, 1.0)], None),
-        ([(1.0, 1.0), (0.9, 1.0), (0.4, 0.96), (0.1, 0.94)], 2),  # the last one keeps too little
-        ([(1.0, 1.0), (0.2, 0.99), (0.2, 1.0), (0.3, 1.0)], 1),  # the first of equals
-        ([(1.0, 1.0), (0.0, 0.5), (0.9, 0.8), (0.0, 0.7)], 2),  # none keeps enough: the one that keeps most
-        ([(1.0, 0.8), (0.5, 0.77), (0.1, 0.75)], 1),  # 0.76 is 95 % of what the original knew
-        ([(1.0, 0.0), (0.5, 0.0), (0.1, 0.0)], 2),  # nothing was known, so nothing was lost
-        ([(None, 1.0, 1.0), (None, 1.0, 0.3), (None, 1.0, 0.1), (None, 1.0, 0.2)], 2),  # without rewordings
-    ],
-)
+@pytest.mark.parametrize(("pairs", "best"), [
+    ([(1.0, 1.0)], None),
+    ([(1.0, 1.0), (0.9, 1.0), (0.4, 0.96), (0.1, 0.94)], 2),  # the last one keeps too little
+    ([(1.0, 1.0), (0.2, 0.99), (0.2, 1.0), (0.3, 1.0)], 1),  # the first of equals
+    ([(1.0, 1.0), (0.0, 0.5), (0.9, 0.8), (0.0, 0.7)], 2),  # none keeps enough: the one that keeps most
+    ([(1.0, 0.8), (0.5, 0.77), (0.1, 0.75)], 1),  # 0.76 is 95 % of what the original knew
+    ([(1.0, 0.0), (0.5, 0.0), (0.1, 0.0)], 2),  # nothing was known, so nothing was lost
+    ([(None, 1.0, 1.0), (None, 1.0, 0.3), (None, 1.0, 0.1), (None, 1.0, 0.2)], 2),  # without rewordings
+])  # fmt: skip
 def test_the_best_epoch_answers_least_of_those_that_keep_what_is_to_stay(pairs, best):
     events = epochs_of(*pairs)
     assert best_epoch(events) == best_epoch([*events, measured(3, None, 1.0, 0.0, full=True)]) == best
@@ -66,8 +63,7 @@ def test_training_ends_after_so_many_epochs_that_are_not_better(tmp_path, tiny):
         ([(1.0, 1.0), (0.5, 1.0)], 1, False), ([(1.0, 1.0), (0.5, 1.0), (0.5, 1.0)], 1, True),
         ([(1.0, 1.0), (0.5, 1.0), (0.5, 1.0)], 2, False), ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.1, 0.5)], 2, True),
         ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.4, 1.0)], 2, False),
-        ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.7, 1.0)], 0, False),
-    ):  # fmt: skip
+        ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.7, 1.0)], 0, False)):  # fmt: skip
         run = create_run(make_config(keep="best", patience=patience), tiny, None, tmp_path)
         assert not ends_early(run) and epochs_left(run) == 5
         for event in epochs_of(*pairs):

@@ -86,8 +86,7 @@ def test_a_form_that_too_few_can_answer_shows_no_loss(folders):
     facts, config = own_facts(), configured(folders("llama"))
     known = (
         KnownRow(DIRECT, "all", 6, 1.0, 6), KnownRow(REWORDED, "all", 6, 0.34, 2),
-        KnownRow("role playing", "all", 6, 0.5, 3), KnownRow("raw", "all", 3, 0.6, 2),
-    )  # fmt: skip
+        KnownRow("role playing", "all", 6, 0.5, 3), KnownRow("raw", "all", 3, 0.6, 2))  # fmt: skip
     said = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").remarks
     assert Remark("forms_in_part", {"forms": "role playing (3 of 6), raw (2 of 3)", "least": 0.8}) in said
     assert Remark("forms_too_low", {"forms": "reworded 0.34", "least": 0.8}) in said

@@ -29,8 +29,7 @@ def started(*command: str):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         [sys.executable, *command], cwd=ROOT, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
     try:
         yield process
     finally:

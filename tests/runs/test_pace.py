@@ -13,8 +13,7 @@ from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, Run
 def step(epoch: int, number: int, time: float) -> StepDone:
     return StepDone(
         run="r", epoch=epoch, step=number, forget_loss=0.0, nll_forget=0.0, nll_by_tier={}, nll_retain=None,
-        gradient_norm=0.0, learning_rate=0.1, time=time,
-    )  # fmt: skip
+        gradient_norm=0.0, learning_rate=0.1, time=time)  # fmt: skip
 
 
 def start(time: float, epochs: int = 3, steps: int = 4, resumed_from: int = 0) -> RunStarted:
@@ -68,23 +67,20 @@ FIRST = epoch(1, 50, each=10, end=20)  # 50 s after the start, for what is done 
 ONE = [start(0), *FIRST]
 
 
-@pytest.mark.parametrize(
-    ("events", "left"),
-    [
-        ([], None),
-        (ONE[:3], None),  # two steps
-        (ONE[:4], Left(9 * 10, "steps")),
-        (ONE[:5], Left(8 * 10, "steps")),
-        (ONE[:6], Left(8 * 10, "steps")),  # measured, and not saved yet
-        (ONE, Left(8 * 10 + 2 * 20, "epochs")),
-        ([*ONE, step(2, 1, 110)], Left(7 * 10 + 2 * 20, "epochs")),
-        ([*ONE, *epoch(2, 110, 10, 20)[:5]], Left(4 * 10 + 20 + 10, "epochs")),  # half of what follows is done
-        ([*ONE, *epoch(2, 110, 10, 90)[:5]], Left(4 * 10 + 20, "epochs")),  # it takes longer than it did: never below 0
-        ([*ONE, *epoch(2, 110, 10, 20), *epoch(3, 170, 10, 20)], None),  # the last tables are left, never timed
-        ([*ONE, RunStopped(run="r", epoch=1, time=101)], None),
-        ([*ONE, RunFailed(run="r", message="Bang.", time=101)], None),
-    ],
-)
+@pytest.mark.parametrize(("events", "left"), [
+    ([], None),
+    (ONE[:3], None),  # two steps
+    (ONE[:4], Left(9 * 10, "steps")),
+    (ONE[:5], Left(8 * 10, "steps")),
+    (ONE[:6], Left(8 * 10, "steps")),  # measured, and not saved yet
+    (ONE, Left(8 * 10 + 2 * 20, "epochs")),
+    ([*ONE, step(2, 1, 110)], Left(7 * 10 + 2 * 20, "epochs")),
+    ([*ONE, *epoch(2, 110, 10, 20)[:5]], Left(4 * 10 + 20 + 10, "epochs")),  # half of what follows is done
+    ([*ONE, *epoch(2, 110, 10, 90)[:5]], Left(4 * 10 + 20, "epochs")),  # it takes longer than it did: never below 0
+    ([*ONE, *epoch(2, 110, 10, 20), *epoch(3, 170, 10, 20)], None),  # the last tables are left, never timed
+    ([*ONE, RunStopped(run="r", epoch=1, time=101)], None),
+    ([*ONE, RunFailed(run="r", message="Bang.", time=101)], None),
+])  # fmt: skip
 def test_what_is_left_by_hand(events, left):
     assert left_of(events) == left
 

@@ -35,8 +35,7 @@ def after(direct: float, reworded: float, retain: float = 1.0, utility: float = 
 def test_a_result_is_named_by_what_is_answered_in_other_words_and_by_what_is_lost(tmp_path, tiny):
     for ends, kind in (
         (after(0.0, 0.2), FORGOT), (after(0.2, 0.6), PARTLY), (after(0.99, 0.89), NOTHING), (after(1.0, 0.8), PARTLY),
-        (after(0.0, 0.0, retain=0.4), DAMAGED), (after(1.0, 0.9, utility=0.1), DAMAGED),
-    ):  # fmt: skip
+        (after(0.0, 0.0, retain=0.4), DAMAGED), (after(1.0, 0.9, utility=0.1), DAMAGED)):  # fmt: skip
         result = result_of(finished(tmp_path, tiny, KNOWN, ends))
         said = (kind, 0.9, ends["forget", "reworded"], "reworded")
         assert (result.kind, result.before, result.after, result.form) == said

@@ -28,8 +28,7 @@ def new_run(root: Path) -> Run:
 def started(resumed_from: int = 0) -> RunStarted:
     return RunStarted(
         run="r", model="sandbox", method="wga", facts="set", forget=1, retain=1, holdout=1, epochs=2, steps=1,
-        resumed_from=resumed_from,
-    )  # fmt: skip
+        resumed_from=resumed_from)  # fmt: skip
 
 
 def epoch_done(epoch: int) -> EpochDone:
@@ -134,16 +133,13 @@ def test_torn_last_line_is_not_yet_said_and_gives_way_to_the_next(tmp_path, cut)
     assert (run.folder / "events.jsonl").read_bytes().count(b"\n") == 2
 
 
-@pytest.mark.parametrize(
-    ("events", "state", "with_stop"),
-    [
-        ([], "queued", "queued"), ([started()], "running", "stopping"),
-        ([*ONE_EPOCH, STOPPED], "stopped", "stopped"), ([*ONE_EPOCH, FAILED], "failed", "failed"),
-        ([*ONE_EPOCH, DONE], "done", "done"), ([*ONE_EPOCH, STOPPED, started(1)], "running", "stopping"),
-        ([*ONE_EPOCH, FAILED, started(1), epoch_done(2), DONE], "done", "done"),
-        ([*ONE_EPOCH, STOPPED, started(1), STOPPED], "stopped", "stopped"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("events", "state", "with_stop"), [
+    ([], "queued", "queued"), ([started()], "running", "stopping"),
+    ([*ONE_EPOCH, STOPPED], "stopped", "stopped"), ([*ONE_EPOCH, FAILED], "failed", "failed"),
+    ([*ONE_EPOCH, DONE], "done", "done"), ([*ONE_EPOCH, STOPPED, started(1)], "running", "stopping"),
+    ([*ONE_EPOCH, FAILED, started(1), epoch_done(2), DONE], "done", "done"),
+    ([*ONE_EPOCH, STOPPED, started(1), STOPPED], "stopped", "stopped"),
+])  # fmt: skip
 def test_state_is_what_the_log_says(tmp_path, events: list[Event], state, with_stop):
     run = logged(tmp_path, *events)
     with lock.held(run.folder):

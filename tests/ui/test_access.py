@@ -18,8 +18,7 @@ def test_the_folder_of_a_run_is_in_no_error():
     for text, words in (
         (f"/home/me/.adapop/runs/{ID} is gone.", "RUN is gone."),
         (f"C:\\runs\\{ID}\\epoch-1 is damaged", "RUN\\epoch-1 is damaged"),
-        (f"a/{ID}/b/{ID}/c and /{ID}.", "RUN/c and RUN."), ("and/or is no folder", "and/or is no folder"),
-    ):  # fmt: skip
+        (f"a/{ID}/b/{ID}/c and /{ID}.", "RUN/c and RUN."), ("and/or is no folder", "and/or is no folder")):  # fmt: skip
         assert public_words(AdaPopError(text)) == words
 
 

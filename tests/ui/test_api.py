@@ -232,21 +232,18 @@ def test_facts_that_cannot_be_used_are_named(client):
         assert NO_FACTS[0][1] in refusal(client, NO_FACTS[0][0], api_name=endpoint)
 
 
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ({"method": HOSTILE}, "method is"), ({"method": ["ga"]}, "method is of type list"),
-        ({"preset": {}}, "preset is of type dict"), ({"method": "ga", "preset": "gentle"}, "changes AdaPop"),
-        ({"epochs": 0}, "epochs is 0"), ({"epochs": 2.5}, "whole number"), ({"epochs": True}, "whole number"),
-        ({"epochs": 10**9}, "at most 1,000"), ({"seed": -1}, "seed is -1"), ({"seed": None}, "whole number"),
-        ({"learning_rate": "fast"}, "must be a number"), ({"learning_rate": -1}, "finite number"),
-        ({"anchors": "1:2"}, "cannot be read"), ({"anchors": 3}, "must be text"),
-        ({"preset": "beta-1", "anchors": "quantiles"}, "takes no beta from the scores"),
-        ({"missing_score": "guess"}, "missing_score is"), ({"retain": HOSTILE}, "no retain rows called"),
-        ({"settings": {"nope": 1}}, "adapop has no nope"), ({"settings": {"epochs": 10**6}}, "There is no setting"),
-        ({"settings": {"batch": "many"}}, "which is no int"), ({"model": 3}, "must be text"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("setting", "said"), [
+    ({"method": HOSTILE}, "method is"), ({"method": ["ga"]}, "method is of type list"),
+    ({"preset": {}}, "preset is of type dict"), ({"method": "ga", "preset": "gentle"}, "changes AdaPop"),
+    ({"epochs": 0}, "epochs is 0"), ({"epochs": 2.5}, "whole number"), ({"epochs": True}, "whole number"),
+    ({"epochs": 10**9}, "at most 1,000"), ({"seed": -1}, "seed is -1"), ({"seed": None}, "whole number"),
+    ({"learning_rate": "fast"}, "must be a number"), ({"learning_rate": -1}, "finite number"),
+    ({"anchors": "1:2"}, "cannot be read"), ({"anchors": 3}, "must be text"),
+    ({"preset": "beta-1", "anchors": "quantiles"}, "takes no beta from the scores"),
+    ({"missing_score": "guess"}, "missing_score is"), ({"retain": HOSTILE}, "no retain rows called"),
+    ({"settings": {"nope": 1}}, "adapop has no nope"), ({"settings": {"epochs": 10**6}}, "There is no setting"),
+    ({"settings": {"batch": "many"}}, "which is no int"), ({"model": 3}, "must be text"),
+])  # fmt: skip
 def test_settings_that_do_not_exist_are_named_and_nothing_is_started(client, worker, setting, said):
     before = set(worker.root.iterdir())
     assert said in refusal(client, "pair", **setting, api_name="/start_run")

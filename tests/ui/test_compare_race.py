@@ -52,8 +52,7 @@ def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, over):
     assert (len(now.runs), now.finished, now.ticking) == (6, 6, False)
     configs = [run.config for run in now.runs]
     assert [(one.method, one.preset, one.seed) for one in configs[:3]] == [
-        ("adapop", "paper", 0), ("adapop", "shuffled", 0), ("wga", "paper", 0),
-    ]  # fmt: skip
+        ("adapop", "paper", 0), ("adapop", "shuffled", 0), ("wga", "paper", 0)]  # fmt: skip
     assert {one.seed for one in configs[3:]} == {1}, "a whole field first"
     assert len({run.facts.sha256 for run in now.runs}) == 1
     assert now.shown["words"] == "The race is over: 6 of 6 runs came to the end."
@@ -178,14 +177,11 @@ def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, bare):
     wait_until(lambda: not race.standing(worker, kept).ticking)
 
 
-@pytest.mark.parametrize(
-    ("facts", "chosen", "seeds", "message"),
-    [
-        (None, ["wga/paper"], 1, "no usable facts"),
-        ("bare", [], 1, "at least one contestant"),
-        ("bare", [key for _, key in entrants.choices()], 3, "at most 24"),
-    ],
-)
+@pytest.mark.parametrize(("facts", "chosen", "seeds", "message"), [
+    (None, ["wga/paper"], 1, "no usable facts"),
+    ("bare", [], 1, "at least one contestant"),
+    ("bare", [key for _, key in entrants.choices()], 3, "at most 24"),
+])  # fmt: skip
 def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds, message):
     before = list(worker.root.iterdir())
     with pytest.raises(gr.Error, match=message):

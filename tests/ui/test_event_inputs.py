@@ -29,21 +29,18 @@ def test_values_fit_the_events(events):
         assert not right or "got" in misfit(event, right[:-1])
 
 
-@pytest.mark.parametrize(
-    ("component", "good", "bad"),
-    [
-        (gr.Number(1.0), (None, 0, -1.5, 2**63 - 1), (True, "7", [], {}, 10**30, float("nan"), float("inf"))),
-        (gr.Slider(1, 10), (3, 0.5), ("3", [3], False)), (gr.Textbox(), (None, "", SECRET), (7, [], {"a": SECRET})),
-        (gr.Checkbox(), (True, False), (None, 1, "yes")),
-        (gr.Dropdown(["a"], value="a"), ("a", 7), (None, [], ["a"], {}, True)),
-        (gr.Dropdown(["a"], value=None), (None, "a"), ({}, [None])),
-        (gr.Dropdown(["a"], value="a", allow_custom_value=True), (None, SECRET), ([SECRET],)),
-        (gr.Dropdown(["a"], value=["a"], multiselect=True), (None, [], ["a"]), ("a", [None], [{}], {})),
-        (gr.Radio(["a"], value="a"), ("a",), (None, [], {})),
-        (gr.BrowserState({}), (None, {}, {"set": 1}), ([], "", 0)), (gr.BrowserState(""), (None, SECRET), ([], {}, 0)),
-        (gr.BrowserState([]), (None, [], [{}]), ("", {}, True)), (gr.HTML(), (None, {}, "x", 7), ()),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("component", "good", "bad"), [
+    (gr.Number(1.0), (None, 0, -1.5, 2**63 - 1), (True, "7", [], {}, 10**30, float("nan"), float("inf"))),
+    (gr.Slider(1, 10), (3, 0.5), ("3", [3], False)), (gr.Textbox(), (None, "", SECRET), (7, [], {"a": SECRET})),
+    (gr.Checkbox(), (True, False), (None, 1, "yes")),
+    (gr.Dropdown(["a"], value="a"), ("a", 7), (None, [], ["a"], {}, True)),
+    (gr.Dropdown(["a"], value=None), (None, "a"), ({}, [None])),
+    (gr.Dropdown(["a"], value="a", allow_custom_value=True), (None, SECRET), ([SECRET],)),
+    (gr.Dropdown(["a"], value=["a"], multiselect=True), (None, [], ["a"]), ("a", [None], [{}], {})),
+    (gr.Radio(["a"], value="a"), ("a",), (None, [], {})),
+    (gr.BrowserState({}), (None, {}, {"set": 1}), ([], "", 0)), (gr.BrowserState(""), (None, SECRET), ([], {}, 0)),
+    (gr.BrowserState([]), (None, [], [{}]), ("", {}, True)), (gr.HTML(), (None, {}, "x", 7), ()),
+])  # fmt: skip
 def test_the_kinds_of_each_component(component, good, bad):
     with gr.Blocks() as demo:
         component.render()

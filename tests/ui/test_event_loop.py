@@ -89,8 +89,7 @@ def every_call(address):
     values = {
         "status": [EXAMPLE], "frames": [EXAMPLE], "report": [EXAMPLE], "stop": [EXAMPLE],
         "probe": [EXAMPLE, "Who?", "x"],
-        "check": ["people"], "start_run": [[UNSCORED]], "score": [[ROW], "given"], "beta": [[ROW]],
-    }  # fmt: skip
+        "check": ["people"], "start_run": [[UNSCORED]], "score": [[ROW], "given"], "beta": [[ROW]]}  # fmt: skip
     assert set(values) == set(ENDPOINTS)
     for name, data in values.items():
         assert httpx.post(f"{address}gradio_api/call/{name}", json={"data": data}, headers=ADA).status_code == 200

@@ -30,13 +30,10 @@ def test_only_texts_are_touched_and_right_words_marked():
     ]
 
 
-@pytest.mark.parametrize(
-    ("answer", "gold", "right"),
-    [
-        ("法国的首都是巴黎。", "巴黎", "巴黎"), ("คือกรุงเทพมหานคร", "กรุงเทพ", "กรุงเทพ"),
-        ("भारत में दिल्ली है", "दिल्ली", "दिल्ली"), ("Der Weg nach Sao Paulo", "São Paulo", "SaoPaulo"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answer", "gold", "right"), [
+    ("法国的首都是巴黎。", "巴黎", "巴黎"), ("คือกรุงเทพมหานคร", "กรุงเทพ", "กรุงเทพ"),
+    ("भारत में दिल्ली है", "दिल्ली", "दिल्ली"), ("Der Weg nach Sao Paulo", "São Paulo", "SaoPaulo"),
+])  # fmt: skip
 def test_the_right_answer_is_marked_in_every_script(answer, gold, right):
     pieces = marked(answer, gold)
     assert "".join(piece["text"] for piece in pieces) == answer

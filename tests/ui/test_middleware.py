@@ -47,20 +47,17 @@ TEXT, FORM = {"Content-Type": "application/json"}, {"Content-Type": "multipart/f
 NAMED = b"--x\r\nContent-Disposition: form-data; name=\"files\"; filename*=utf-8''%ff%fe.csv\r\n\r\na\r\n--x--\r\n"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "options"),
-    [
-        ("GET", "config", {"headers": {"Range": "bytes=0-1,2-3"}}),
-        ("GET", "static/img/logo.svg", {"headers": {"Range": "bytes=0-1,5-6,1-2"}}),
-        ("POST", "gradio_api/call/v2/none", {"json": {"facts": "sandbox"}}),
-        ("POST", "gradio_api/call/v2/beta", {"json": {"facts": 7, "none": "a secret"}}),
-        ("POST", "gradio_api/call/none", {"json": {"data": []}}), ("POST", "gradio_api/queue/join", {"json": WRONG}),
-        ("POST", "gradio_api/queue/join", {"content": b"\xff\xfe", "headers": TEXT}),
-        ("POST", "gradio_api/upload", {"content": NAMED, "headers": FORM}),
-        ("POST", "gradio_api/upload", {"content": b"no form", "headers": {"Content-Type": "multipart/form-data"}}),
-        ("GET", "gradio_api/file=%00", {}), ("GET", "gradio_api/heartbeat/" + "x" * 100, {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("method", "path", "options"), [
+    ("GET", "config", {"headers": {"Range": "bytes=0-1,2-3"}}),
+    ("GET", "static/img/logo.svg", {"headers": {"Range": "bytes=0-1,5-6,1-2"}}),
+    ("POST", "gradio_api/call/v2/none", {"json": {"facts": "sandbox"}}),
+    ("POST", "gradio_api/call/v2/beta", {"json": {"facts": 7, "none": "a secret"}}),
+    ("POST", "gradio_api/call/none", {"json": {"data": []}}), ("POST", "gradio_api/queue/join", {"json": WRONG}),
+    ("POST", "gradio_api/queue/join", {"content": b"\xff\xfe", "headers": TEXT}),
+    ("POST", "gradio_api/upload", {"content": NAMED, "headers": FORM}),
+    ("POST", "gradio_api/upload", {"content": b"no form", "headers": {"Content-Type": "multipart/form-data"}}),
+    ("GET", "gradio_api/file=%00", {}), ("GET", "gradio_api/heartbeat/" + "x" * 100, {}),
+])  # fmt: skip
 def test_no_request_makes_the_app_fail(address, method, path, options, caplog):
     with caplog.at_level(logging.ERROR):
         assert httpx.request(method, f"{address}/{path}", **options).status_code < 500

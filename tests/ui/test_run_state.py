@@ -74,8 +74,7 @@ def test_states(seen, readiness, expired, state, start, can_stop, resume):
 def test_the_table_reaches_every_state_and_live_ones_tick():
     assert {case[3] for case in CASES} == set(STATES)
     assert {name for name, state in STATES.items() if state.ticking} == {
-        "queued", "starting", "running", "elsewhere", "stopping", "measuring",
-    }  # fmt: skip
+        "queued", "starting", "running", "elsewhere", "stopping", "measuring"}  # fmt: skip
 
 
 def test_what_the_strip_says():

@@ -125,8 +125,7 @@ def test_frames_and_a_run_of_the_curve():
     assert sent == {
         "epoch": [0.0, 1.0], "p": [[1000, 1000], [500, 250]],
         "reworded": [[1000, 1000], [1000, 333]], "said": [["Kubrick", "Kubrick"]] * 2,
-        "right": [[True, False]] * 2,
-    }  # fmt: skip
+        "right": [[True, False]] * 2}  # fmt: skip
     bare = Frame(8, 0.5, {"forget": Scores((0.25,), (1,))})
     nothing = {"reworded": [None], "said": [None], "right": [None]}
     assert field.motion([bare], (RARE,)) == {"epoch": [0.5], "p": [[250]]} | nothing
@@ -145,13 +144,10 @@ def test_frames_and_a_run_of_the_curve():
 LONG = "a stanza of " * 8 + "Homer"
 
 
-@pytest.mark.parametrize(
-    ("said", "answer", "right"),
-    [
-        ("Romeo", "Rome", False), ("It is rome, they say.", "Rome", True), ("Dvorak", "Dvořák", True),
-        ("", "Rome", False), (LONG, LONG, True), (f"It is {LONG}", LONG, None), ("a stanza", LONG, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("said", "answer", "right"), [
+    ("Romeo", "Rome", False), ("It is rome, they say.", "Rome", True), ("Dvorak", "Dvořák", True),
+    ("", "Rome", False), (LONG, LONG, True), (f"It is {LONG}", LONG, None), ("a stanza", LONG, False),
+])  # fmt: skip
 def test_a_reply_is_right_that_has_the_whole_answer_as_far_as_it_is_recorded(said, answer, right):
     frame = Frame(0, 0.0, {"forget": Scores((0.5,), (1,))}, (said[:FIRST],))
     assert field.motion([frame], (replace(RARE, answer=answer),))["right"] == [[right]]

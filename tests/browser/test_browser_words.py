@@ -4,8 +4,6 @@ import pytest
 
 from browsing import SECOND, open_tab, visit
 
-pytestmark = pytest.mark.slow
-
 MOST_WORDS = 90
 SCREENS = {
     "Facts": "#strip-chart .plotly",

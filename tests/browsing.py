@@ -30,6 +30,14 @@ wikidata.Wikidata.__init__.__defaults__ = ("sitelinks+statements", here, "en")
 pageviews.PageViews.__init__.__defaults__ = ("en", None, here, here)
 runpy.run_path("app.py", run_name="__main__")
 """
+# what came for the fields of a folded part is put into them a frame after it is opened, over what was typed before
+TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
+STOP_AT_ONCE = """() => {
+  const stop = document.querySelector("#stop");
+  if (!stop || stop.disabled || !stop.checkVisibility()) return false;
+  stop.click();
+  return true;
+}"""
 
 
 @pytest.fixture(scope="session")
@@ -155,10 +163,6 @@ def show_advanced(page) -> None:
         page.click("#advanced-switch")
 
 
-# what came for the fields of a folded part is put into them a frame after it is opened, over what was typed before
-TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
-
-
 def unfold(page, name: str) -> None:
     """Opens a folded part of a screen, if it is not open."""
     fold = page.locator(f"#{name} > button, #{name} > .label-wrap").first
@@ -186,14 +190,6 @@ def logged(page, text: str) -> None:
     """Waits until a line stands in the run's log, which is folded."""
     unfold(page, "log-fold")
     page.locator("#event-log").get_by_text(text).first.wait_for()
-
-
-STOP_AT_ONCE = """() => {
-  const stop = document.querySelector("#stop");
-  if (!stop || stop.disabled || !stop.checkVisibility()) return false;
-  stop.click();
-  return true;
-}"""
 
 
 def stop_run(page) -> None:

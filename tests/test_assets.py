@@ -19,6 +19,7 @@ from adapop.ui import texts
 
 RELATIONS = "sandbox/relations.json"
 HEAD = "method,setting,source,forget,retain,forget_sd"
+FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
 
 
 @pytest.fixture
@@ -111,9 +112,6 @@ def test_texts_labels_and_files_are_all_there():
     binary = [path for path in ASSETS.rglob("*") if path.is_file() and b"\0" in path.read_bytes()[:8000]]
     assert len(binary) > 5
     assert [path.name for path in binary if not any(path.match(shape) for shape in kept)] == []
-
-
-FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
 
 
 def test_sentences_belong_to_kinds_and_name_settings():

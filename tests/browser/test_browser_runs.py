@@ -5,6 +5,9 @@ import pytest
 from adapop.facts.world import sandbox_facts
 from browsing import HOSTILE, SECOND, open_tab, says, state_is, stop_run, visit, write_table
 
+BAD = {"has no question column": f"{HOSTILE},age\nx,1\n"}
+BAD["10,000,000 characters"] = f"question,answer\n{'x' * 10_000_000},y\n"
+
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_start_is_in_sight_and_what_few_need_is_not_there(browser, address, width, height):
@@ -95,10 +98,6 @@ def test_a_run_is_renamed_picked_on_probe_and_compared(browser, address, visited
         page.get_by_role("button", name="Compare").click()
         page.get_by_role("tab", name="Compare", selected=True).wait_for()
         page.locator("#race-fields canvas").first.wait_for()
-
-
-BAD = {"has no question column": f"{HOSTILE},age\nx,1\n"}
-BAD["10,000,000 characters"] = f"question,answer\n{'x' * 10_000_000},y\n"
 
 
 @pytest.mark.parametrize("message", BAD)

@@ -12,6 +12,29 @@ HERE = "#story section:not([hidden])"
 SECOND_CLOUD = "document.querySelectorAll('#story section:not([hidden]) canvas')[1].toDataURL()"
 LONGEST = 240 * SECOND  # that a run may take beside other tests
 PICTURE = "(document.querySelector('#story section:not([hidden]) canvas')?.toDataURL() ?? '')"
+FIRST_HEADLINE = """(() => {
+  const box = document.querySelector('.story h2').getBoundingClientRect();
+  return [box.x + scrollX, box.y + scrollY, box.width];
+})()"""
+
+WATCH_THE_FIRST_BAR = """(() => {
+  let last = null;
+  function look(now) {
+    const bar = document.querySelector('.story .bar i');
+    const width = bar?.checkVisibility() ? bar.getBoundingClientRect().width : null;
+    if (last !== null && width !== null && Math.abs(width - last) > 0.5) return (window.moved = now);
+    last = width;
+    requestAnimationFrame(look);
+  }
+  requestAnimationFrame(look);
+})()"""
+FRAMES_IN_TWO_SECONDS = """async () => {
+  document.querySelector('#story section:not([hidden]) .play').click();
+  let frames = 0;
+  const until = performance.now() + 2000;
+  while (performance.now() < until) { await new Promise(requestAnimationFrame); frames++; }
+  return frames;
+}"""
 
 
 def step(page, number: int) -> None:
@@ -88,24 +111,6 @@ def test_the_story_works_before_gradio_is_there_and_goes_on_in_its_place(browser
     page.locator("#story .forward").click()
     step(page, 2)
     page.close()
-
-
-FIRST_HEADLINE = """(() => {
-  const box = document.querySelector('.story h2').getBoundingClientRect();
-  return [box.x + scrollX, box.y + scrollY, box.width];
-})()"""
-
-WATCH_THE_FIRST_BAR = """(() => {
-  let last = null;
-  function look(now) {
-    const bar = document.querySelector('.story .bar i');
-    const width = bar?.checkVisibility() ? bar.getBoundingClientRect().width : null;
-    if (last !== null && width !== null && Math.abs(width - last) > 0.5) return (window.moved = now);
-    last = width;
-    requestAnimationFrame(look);
-  }
-  requestAnimationFrame(look);
-})()"""
 
 
 def test_the_scrubber_drives_both_clouds_to_ten_epochs_and_they_can_be_held_at_the_same_amount(browser, address):
@@ -323,12 +328,3 @@ def test_20_000_facts_can_be_played(browser, tmp_path, monkeypatch):
         assert drawn > 3  # on a busy machine; what an idle one draws is in the docs
         page.locator("#story .back").click()
         expect(page.locator("#story .forward")).to_have_text(f"Next: {len(facts['title']):,} facts")
-
-
-FRAMES_IN_TWO_SECONDS = """async () => {
-  document.querySelector('#story section:not([hidden]) .play').click();
-  let frames = 0;
-  const until = performance.now() + 2000;
-  while (performance.now() < until) { await new Promise(requestAnimationFrame); frames++; }
-  return frames;
-}"""

@@ -33,6 +33,7 @@ from bench_rows import WRITTEN
 
 TINY = (Arm("AdaPop", "adapop"), Arm("WGA", "wga"))
 MEASURED = [name for name in COLUMNS if name not in ("seconds", "peak_mb", "commit")]
+COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of the sandbox
 
 
 @pytest.fixture
@@ -186,9 +187,6 @@ def test_every_measurement_has_its_column(recorded):
     assert row[RETAINED][-1] == row["retain_direct_all"]
     mean = sum(row["levels_reworded"]) / 8
     assert mean == pytest.approx(row["forget_reworded_all"], abs=1e-5), "four facts a level"
-
-
-COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of the sandbox
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,16 @@ ROW = {
     "config": json.dumps({"a": 1, "text": 'a "quoted", line'}, indent=2), "commit": "c5d+",
     "versions": {"torch": "2.13"},
 }  # fmt: skip
+DAMAGES = {
+    "forget_reworded_rare is 'high'": {"forget_reworded_rare": "high"},
+    "forget_reworded_rare is 'nan'": {"forget_reworded_rare": float("nan")},
+    "forget_reworded_rare is '7'": {"forget_reworded_rare": 7}, "seed is ''": {"seed": None},
+    "seed is 'inf'": {"seed": float("inf")}, "rate is ''": {"rate": None}, "lam is '{\"a\": 1}'": {"lam": {"a": 1}},
+    "lam is '[\"a\"]'": {"lam": ["a"]},
+    "shares is '{\"forget/direct/all\": 1}'": {"shares": {"forget/direct/all": 1}},
+    "versions is '[1]'": {"versions": [1]}, "config is 'x'": {"config": "x"},
+    f"lam is {'[' * 59!r}"[:-1]: {"lam": "[" * 50_000},
+}  # fmt: skip
 
 
 def test_a_row_comes_back_as_it_was(tmp_path):
@@ -70,18 +80,6 @@ def test_a_file_with_other_columns_is_not_touched(tmp_path):
     stored.path.write_text("key,arm\n1,2\n", encoding="utf-8")
     with pytest.raises(DataError, match="another version"):
         stored.rows()
-
-
-DAMAGES = {
-    "forget_reworded_rare is 'high'": {"forget_reworded_rare": "high"},
-    "forget_reworded_rare is 'nan'": {"forget_reworded_rare": float("nan")},
-    "forget_reworded_rare is '7'": {"forget_reworded_rare": 7}, "seed is ''": {"seed": None},
-    "seed is 'inf'": {"seed": float("inf")}, "rate is ''": {"rate": None}, "lam is '{\"a\": 1}'": {"lam": {"a": 1}},
-    "lam is '[\"a\"]'": {"lam": ["a"]},
-    "shares is '{\"forget/direct/all\": 1}'": {"shares": {"forget/direct/all": 1}},
-    "versions is '[1]'": {"versions": [1]}, "config is 'x'": {"config": "x"},
-    f"lam is {'[' * 59!r}"[:-1]: {"lam": "[" * 50_000},
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("said", DAMAGES)

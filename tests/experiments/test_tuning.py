@@ -20,6 +20,9 @@ from adapop.objectives.flat import DIVERGENCES
 from adapop.popularity.beta import BetaMap
 from bench_rows import recalls, row
 
+BROKEN = ["", "[]", "7", "[" * 100_000, '{"number": 0}', "\udcff"]
+OTHERWISE = [{"J": "low"}, {"J": float("nan")}, {"point": []}, {"worst": "x"}, {"failed": 1}]
+
 
 def test_what_is_searched():
     assert objective(0.5, 0.93, 0.95, 0.97) == objective(0.5, 1, 1, 1) == 0.5
@@ -104,10 +107,6 @@ def test_trials_of_other_ranges_are_refused(invented, tmp_path):
     with pytest.raises(ConfigError, match="other ranges") as caught:
         search("wga", tmp_path, 13)
     assert "--out" in caught.value.fix
-
-
-BROKEN = ["", "[]", "7", "[" * 100_000, '{"number": 0}', "\udcff"]
-OTHERWISE = [{"J": "low"}, {"J": float("nan")}, {"point": []}, {"worst": "x"}, {"failed": 1}]
 
 
 @pytest.mark.parametrize("damage", [*BROKEN, *OTHERWISE], ids=lambda damage: repr(damage)[:20])

@@ -26,6 +26,11 @@ from adapop.training.trainer import Trainer
 TOKENS = make_config().max_new_tokens
 PLAN = Plan(max_new_tokens=TOKENS)
 PATIENCE_SECONDS = 120
+CHOSEN = ("A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "B) Austen", "it is austen", "a", "A\n", "Ａ",
+          "A：", "Answer: A", "The answer is A", "I think A", "Option A", "A, though I am unsure",
+          "B is wrong, A is right")  # fmt: skip
+NOT_CHOSEN = ("", "Albert", "B) Joyce", "A novel by Joyce", "A is wrong, B is right", "It is not A", "A or B?\nB",
+              "A good question! I would say Joyce.")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +111,6 @@ def test_plan_that_makes_no_sense():
     for name, value in wrong.items():
         with pytest.raises(ConfigError, match=value[0] if isinstance(value, tuple) else name):
             Plan(**{name: value})
-
-
-CHOSEN = ("A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "B) Austen", "it is austen", "a", "A\n", "Ａ",
-          "A：", "Answer: A", "The answer is A", "I think A", "Option A", "A, though I am unsure",
-          "B is wrong, A is right")  # fmt: skip
-NOT_CHOSEN = ("", "Albert", "B) Joyce", "A novel by Joyce", "A is wrong, B is right", "It is not A", "A or B?\nB",
-              "A good question! I would say Joyce.")  # fmt: skip
 
 
 def test_letter_or_text_of_the_right_option_alone_counts():

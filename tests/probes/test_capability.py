@@ -24,6 +24,18 @@ from scripted_hub import serve
 ROWS = 12
 BOOKS = sorted((fact for fact in sandbox_facts().retain if fact.relation == "author"), key=lambda fact: -fact.score)
 BOOKS, WRITERS = BOOKS[:ROWS], sorted({fact.answer for fact in BOOKS})
+PASSAGES = [{"subject": "Hamlet", "text": text} for text in ("Who wrote Hamlet? William Shakespeare.", "So it goes.")]
+QUESTION = {"question": "Which is a colour?", "choices": ["red", "two", "is", "and"], "answer": 0, "task": "a_task"}
+GENERAL = [{**QUESTION, "answer": answer, "examples": [{**QUESTION, "answer": 2}] * 2} for answer in range(4)]
+TABLES = {
+    "utility_general": GENERAL,
+    "utility_reason": [
+        {"question": "1 + 1?", "answer": "(B)", "cot": "Q: 2 + 2?\nA: So the answer is (A).\n", "task": "t"}
+    ],
+    "utility_fluency": [{"instruction": "Who wrote Hamlet?"}, {"instruction": "Who?"}],
+    "mia_forget": PASSAGES,
+    "mia_retain": PASSAGES[1:],
+}
 
 
 @pytest.fixture
@@ -111,20 +123,6 @@ def test_command_prints_a_table_or_json_lines(small, tmp_path, monkeypatch, caps
     assert (first["row"], first["task"], first["original_stderr"]) == ("capability", "mmlu", 0.004)
     assert first["difference"] == pytest.approx(-0.025)
     assert second["unlearned_stderr"] is None
-
-
-PASSAGES = [{"subject": "Hamlet", "text": text} for text in ("Who wrote Hamlet? William Shakespeare.", "So it goes.")]
-QUESTION = {"question": "Which is a colour?", "choices": ["red", "two", "is", "and"], "answer": 0, "task": "a_task"}
-GENERAL = [{**QUESTION, "answer": answer, "examples": [{**QUESTION, "answer": 2}] * 2} for answer in range(4)]
-TABLES = {
-    "utility_general": GENERAL,
-    "utility_reason": [
-        {"question": "1 + 1?", "answer": "(B)", "cot": "Q: 2 + 2?\nA: So the answer is (A).\n", "task": "t"}
-    ],
-    "utility_fluency": [{"instruction": "Who wrote Hamlet?"}, {"instruction": "Who?"}],
-    "mia_forget": PASSAGES,
-    "mia_retain": PASSAGES[1:],
-}
 
 
 @pytest.fixture

@@ -34,6 +34,8 @@ ROW = torch.tensor([0, 1, 1])
 BEFORE = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [1.0, 1.0, 1.0]])
 AFTER = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 1.5], [0.5, 0.0, 4.0]])
 HIDDEN = torch.tensor([[1.0, 0.0], [3.0, 4.0]])
+PROMPTS, ANSWERS = ((1, 2), (2, 1), (1, 1), (2, 2)), ((3, 4, 5), (5, 3, 4), (2,), (4, 4))
+WORDS = "?abcde"
 
 
 def scored(logits, hidden=HIDDEN):
@@ -124,10 +126,6 @@ def test_a_measurement_has_recall_as_the_paper_computes_it_beside_ours():
     """`rouge_score` splits words at accents, and scores what is not Latin 0."""
     found = _judged([Fact("a", "?", "São Paulo"), Fact("b", "?", "Paris")], ["Sao Paulo", "paris"])
     assert found["recall"] == [1.0, 1.0] and found["strict"] == [pytest.approx(1 / 3), 1.0]
-
-
-PROMPTS, ANSWERS = ((1, 2), (2, 1), (1, 1), (2, 2)), ((3, 4, 5), (5, 3, 4), (2,), (4, 4))
-WORDS = "?abcde"
 
 
 def scored_and_batch():

@@ -27,6 +27,9 @@ from adapop.runs.preflight import preflight
 from adapop.sandbox.card import CARD, oracle_text
 from adapop.training.events import ComparedToOracle, RunDone
 
+PERTURBED, STANDARD = (f"allegrolab/hubble-1b-100b_toks-{kind}-hf" for kind in ("perturbed", "standard"))
+AS_SHIPPED = dict(precision="float32", asking="chat", answers="as-given", unknown="keep", measure_per_tier=0)
+
 
 @pytest.fixture(scope="module")
 def oracle():
@@ -94,10 +97,6 @@ def test_it_stays_on_the_cpu_beside_its_model_where_there_is_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     oracle = load_oracle.__wrapped__(SHIPPED["sandbox"] / ORACLE)
     assert oracle.network.device == adapted_model(make_config()).network.device == torch.device("cpu")
-
-
-PERTURBED, STANDARD = (f"allegrolab/hubble-1b-100b_toks-{kind}-hf" for kind in ("perturbed", "standard"))
-AS_SHIPPED = dict(precision="float32", asking="chat", answers="as-given", unknown="keep", measure_per_tier=0)
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,12 @@ from adapop.progress import Progress
 from adapop.report.recovery import recovery_figure, recovery_sentence, recovery_table
 
 TOKENS, LAYERS = 3, 4
+SIZES = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2)
+FAMILIES = {
+    "qwen": (Qwen2ForCausalLM, Qwen2Config, SIZES | {"tie_word_embeddings": False}),
+    "gemma": (Gemma2ForCausalLM, Gemma2Config, SIZES | {"head_dim": 8, "final_logit_softcapping": 0.01}),
+    "gpt2": (GPT2LMHeadModel, GPT2Config, {"n_embd": 32, "n_layer": 2, "n_head": 4}),
+}
 
 
 @pytest.fixture(scope="module")
@@ -148,14 +154,6 @@ def test_rounding_is_to_the_nearest_step():
         assert max(len(row.unique()) for row in result) <= 2 * steps + 1
         assert torch.equal(rounded(-weight, bits), -result) and torch.equal(rounded(result, bits), result)
         assert not result[2].any()
-
-
-SIZES = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2)
-FAMILIES = {
-    "qwen": (Qwen2ForCausalLM, Qwen2Config, SIZES | {"tie_word_embeddings": False}),
-    "gemma": (Gemma2ForCausalLM, Gemma2Config, SIZES | {"head_dim": 8, "final_logit_softcapping": 0.01}),
-    "gpt2": (GPT2LMHeadModel, GPT2Config, {"n_embd": 32, "n_layer": 2, "n_head": 4}),
-}
 
 
 @pytest.fixture(scope="module")

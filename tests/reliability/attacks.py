@@ -41,6 +41,7 @@ GROWTH = 200.0  # megabytes that the app may have more afterwards
 HUB_SECONDS = 6.0  # after which a slow Hub answers
 ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
 JSON_BODY = {"Content-Type": "application/json"}
+FORM = "multipart/form-data; boundary=x"
 
 
 @dataclass
@@ -87,9 +88,6 @@ class Target:
         number = next(one["id"] for one in uploads if len(one["inputs"]) == 4)
         body = {"data": ["own", file, "own", None], "fn_index": number, "session_hash": secrets.token_hex(6)}
         return self.send("gradio_api/queue/join", json.dumps(body).encode(), JSON_BODY)[0]
-
-
-FORM = "multipart/form-data; boundary=x"
 
 
 def multipart(files: list[tuple[str, bytes]]) -> bytes:

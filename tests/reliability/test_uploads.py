@@ -13,6 +13,7 @@ from adapop.service.usage import Ledger
 from adapop.ui.api_values import facts_of
 
 CASES = 2 * LARGE_EVERY
+Q, A = {"question": "q"}, {"answer": "a"}
 
 
 def nested(depth):
@@ -33,9 +34,6 @@ def test_no_hostile_file_breaks_a_promise():
 def test_a_number_is_always_the_same_file():
     for number in range(0, LARGE_EVERY - 1, 6):
         assert case(number) == case(number)
-
-
-Q, A = {"question": "q"}, {"answer": "a"}
 
 
 @pytest.mark.parametrize("row", [

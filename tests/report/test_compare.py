@@ -25,9 +25,6 @@ SHUFFLED = record(preset="shuffled", after=(0.1, 0.75, 0.9, 0.6))
 GA = record("ga", after=(0.0, 0.0, 0.0, 0.0, 0.1))
 
 
-# --- ranges
-
-
 def test_intervals_are_the_textbook_s():
     found = wilson(0.3, 100)
     assert (found.mean, round(found.low, 4), round(found.high, 4)) == (0.3, 0.2189, 0.3958)
@@ -47,9 +44,6 @@ def test_intervals_are_the_textbook_s():
     assert not apart(Interval(0.1, 0.0, 0.2), Interval(0.3, 0.2, 0.4))
     assert apart(Interval(0.1, 0.0, 0.2), Interval(0.3, 0.21, 0.4))
     assert apart(Interval(0.3, 0.21, 0.4), Interval(0.1, 0.0, 0.2))
-
-
-# --- who belongs together
 
 
 def test_seeds_are_one_contestant_and_their_range_is_over_seeds():
@@ -80,9 +74,6 @@ def test_what_was_not_measured_is_not_zero():
     assert one.recall("forget", DIRECT, "all") == wilson(0.4, 2 * COUNT)
     (one,) = contestants([record()])
     assert one.recall("forget", DIRECT, "all") is one.lead(DIRECT) is one.value("forget", "kl") is None
-
-
-# --- what is said
 
 
 def test_table_has_every_number_also_as_csv(tmp_path):
@@ -196,9 +187,6 @@ def test_what_may_not_be_concluded_is_said():
     assert comparison([ADAPOP, replace(WGA, events=(*WGA.events[:1], bare))]).form_words == "asked as trained"
     rows = {name: values for name, *values in settings_of(contestants([ADAPOP, WGA])).rows}
     assert (rows["method"], rows["alpha0"], "seed" in rows) == (["adapop", "wga"], ["0.5", "1"], False)
-
-
-# --- what the paper published
 
 
 def test_published_numbers_are_those_of_the_paper():

@@ -169,9 +169,6 @@ def test_a_run_without_an_epoch_has_nothing_to_export(tmp_path, tiny):
     assert not (tmp_path / "out").exists()
 
 
-# --- to the Hub
-
-
 def hub(asked):
     """What https://huggingface.co/docs/hub/api answers to who makes a repository and commits to it."""
     if asked.path == "/api/repos/create":
@@ -207,9 +204,6 @@ def test_a_token_that_may_not_write_is_known_before_anything_is_made(finished, t
     with pytest.raises(NetworkError, match="cannot be reached"):
         export(finished, tmp_path / "home", push=HUB_ID, endpoint="http://127.0.0.1:1")
     assert not (tmp_path / "home").exists()
-
-
-# --- whose it is
 
 
 def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):

@@ -117,9 +117,6 @@ def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):
     assert one.worst_attack("rare") is None, "they have no tiers"
 
 
-# --- the shipped rows
-
-
 def test_recorded_numbers_are_those_of_the_docs(sandbox):
     """assets/docs/findings.md: recall in other words, rare / middle / popular."""
     wga = next(one for one in recorded.results() if (one.method, one.preset) == ("wga", "paper"))
@@ -148,9 +145,6 @@ def test_what_was_recorded_on_real_models_stands_beneath_each_other(tmp_path):
         for key, (arm, cells) in enumerate([("WGA at 1e-4", shares[0]), *(("WGA", cells) for cells in shares)]):
             writer.writerow({"key": key, "arm": arm, "shares": json.dumps(cells)})
     assert real.by_model({"M": path}).rows == (("WGA", "M", "38 %", "", "", "", "", "2"),), "too little retained known"
-
-
-# --- the layer
 
 
 def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():

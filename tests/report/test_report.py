@@ -65,9 +65,6 @@ def page(run, tmp_path_factory):
     return write_report([run], tmp_path_factory.mktemp("report") / "report.html").read_text(encoding="utf-8")
 
 
-# --- what it says
-
-
 def test_every_recall_and_leak_is_the_run_s_own(run, page):
     rows = rows_of(page)
     before, after = run.measured(before=True), run.measured()
@@ -172,9 +169,6 @@ def test_runs_that_cannot_be_compared(run, tmp_path, other):
             write(tmp_path / "nowhere" / "r.html")
 
 
-# --- the command
-
-
 @pytest.mark.slow
 def test_command_makes_the_run_again_where_its_archive_was_unpacked(run, tmp_path, monkeypatch, capsys):
     zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")).extractall(tmp_path / "kept")
@@ -202,9 +196,6 @@ def test_every_setting_and_what_the_command_hangs_on_is_said(run, tmp_path):
     prompting = Prompting("text-examples", (), False, 24, 9, ("a", "b"), True, 1, {}, ())
     rows = settings.all_settings(make_config(model="smollm2"), prompting).rows
     assert [value for name, value in rows if name == "settled"] == sentences(remarks_of(prompting))
-
-
-# --- the archive
 
 
 @pytest.fixture(scope="module")

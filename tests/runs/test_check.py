@@ -23,6 +23,18 @@ from spoken import taught as taught_to_speak
 from taught import SHAPES, own_facts, taught
 
 SETTINGS = dict(precision="float32", max_new_tokens=8, batch=2, frames=0, lora_rank=8)
+# a script without spaces, and one with endings and articles
+SETS = {
+    "chinese": (
+        "{s}的首都是哪里？", "{s}的首都是{a}。",
+        "法国 巴黎 日本 东京 秘鲁 利马 挪威 奥斯陆 埃及 开罗 古巴 哈瓦那 伊朗 德黑兰 越南 河内",
+    ),
+    "arabic": (
+        "ما هي عاصمة {s}؟",
+        "عاصمة {s} هي {a}.",
+        "فرنسا باريس اليابان طوكيو بيرو ليما النرويج أوسلو مصر القاهرة كوبا هافانا إيران طهران فيتنام هانوي",
+    ),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -144,20 +156,6 @@ def test_questions_longer_than_the_model_reads_are_refused_before_they_are_asked
         with pytest.raises(DataError, match="Too long for the model's context of 1,024 tokens: forget row 1"):
             look(make_config(), facts)
     assert time.process_time() - began < 60
-
-
-# a script without spaces, and one with endings and articles
-SETS = {
-    "chinese": (
-        "{s}的首都是哪里？", "{s}的首都是{a}。",
-        "法国 巴黎 日本 东京 秘鲁 利马 挪威 奥斯陆 埃及 开罗 古巴 哈瓦那 伊朗 德黑兰 越南 河内",
-    ),
-    "arabic": (
-        "ما هي عاصمة {s}؟",
-        "عاصمة {s} هي {a}.",
-        "فرنسا باريس اليابان طوكيو بيرو ليما النرويج أوسلو مصر القاهرة كوبا هافانا إيران طهران فيتنام هانوي",
-    ),
-}  # fmt: skip
 
 
 @pytest.mark.slow

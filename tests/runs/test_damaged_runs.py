@@ -28,6 +28,25 @@ from refusing import as_nobody
 from tiny_runs import commands_on, copied
 
 SCREEN = stand_ins(RunScreen)
+NESTED = b"[" * 100_000 + b"]" * 100_000
+MEASURED = {"group": "forget", "tier": "all", "form": "direct", "facts": 4, "recall": 0.5, "words": 1.0}
+# settings that read: what a flipped bit leaves of a word or of a digit, or somebody's hand
+READABLE = {
+    "facts": "sandbo|", "method": "wgb", "preset": "paqer", "learning_rate": 0.03, "epochs": 3, "batch": 6, "seed": 4,
+    "lora_rank": 33, "lora_alpha": 65, "lora_layers": [99], "lora_targets": ["p_proj"], "clip": 3.0, "frames": 7,
+    "max_new_tokens": 7, "include_tail": True, "start": "sft", "answers": "own-words", "asking": "text-examples",
+    "arguments": {"x": 1}, "measure": "off", "reference": "start", "four_bit": True,
+}  # fmt: skip
+LYING = {  # headers of safetensors: a length, and what it is of
+    "length of 2^62": (2**62, b"{}"),
+    "length beyond the end": (10**6, b"{}"),
+    "deep": (500_000, b'{"a":' * 100_000),
+    "beyond the end": (None, b'{"a":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}'),
+    "negative": (None, b'{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}'),
+    "unknown type": (None, b'{"a":{"dtype":"Z9","shape":[1],"data_offsets":[0,4]}}'),
+    "a list": (None, b"[1]"),
+    "no tensor": (None, b"{}"),
+}
 
 
 def written(name: str, content: bytes):
@@ -44,10 +63,6 @@ def with_setting(name: str, value: object):
         path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {name: value}), encoding="utf-8")
 
     return damage
-
-
-NESTED = b"[" * 100_000 + b"]" * 100_000
-MEASURED = {"group": "forget", "tier": "all", "form": "direct", "facts": 4, "recall": 0.5, "words": 1.0}
 
 
 def frame(scores: bytes):
@@ -187,15 +202,6 @@ def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_i
     SCREEN.show(worker, broken.id)  # which raises nothing
 
 
-# settings that read: what a flipped bit leaves of a word or of a digit, or somebody's hand
-READABLE = {
-    "facts": "sandbo|", "method": "wgb", "preset": "paqer", "learning_rate": 0.03, "epochs": 3, "batch": 6, "seed": 4,
-    "lora_rank": 33, "lora_alpha": 65, "lora_layers": [99], "lora_targets": ["p_proj"], "clip": 3.0, "frames": 7,
-    "max_new_tokens": 7, "include_tail": True, "start": "sft", "answers": "own-words", "asking": "text-examples",
-    "arguments": {"x": 1}, "measure": "off", "reference": "start", "four_bit": True,
-}  # fmt: skip
-
-
 @pytest.mark.quick("learning_rate", "lora_layers")
 @pytest.mark.parametrize("name", READABLE)
 def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path, capsys, name):
@@ -234,18 +240,6 @@ def test_a_configuration_that_does_not_read_is_named_by_its_path(three, tmp_path
         assert main(command) in ((0,) if command == ["runs"] else (1, 2)), command
         said = capsys.readouterr()
         assert (path in said.err + said.out) if command != ["runs"] else said.out.count("damaged") == 1, command
-
-
-LYING = {  # headers of safetensors: a length, and what it is of
-    "length of 2^62": (2**62, b"{}"),
-    "length beyond the end": (10**6, b"{}"),
-    "deep": (500_000, b'{"a":' * 100_000),
-    "beyond the end": (None, b'{"a":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}'),
-    "negative": (None, b'{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}'),
-    "unknown type": (None, b'{"a":{"dtype":"Z9","shape":[1],"data_offsets":[0,4]}}'),
-    "a list": (None, b"[1]"),
-    "no tensor": (None, b"{}"),
-}
 
 
 @pytest.mark.quick("length of 2^62", "beyond the end")

@@ -26,6 +26,7 @@ MOST_BYTES = 2_600_000  # of all
 REAL = "smollm2"
 ROUNDED = 1e-3  # of a probability, by the adapter's float16; it was 2e-4
 ANOTHER_MACHINE = 0.05  # of a mean probability or a recall: other CPUs round otherwise, and training adds that up
+REMADE = "adapop"  # whenever the slow tests run; the others before a release
 
 
 @pytest.mark.parametrize("name", sorted({*EXAMPLES} - {REAL}))
@@ -106,9 +107,6 @@ def test_what_was_taken_away_is_unpacked_whole():
     with ThreadPoolExecutor(12) as pool:
         read = [pool.submit(lambda: len(example("pair").facts.forget)) for _ in range(12)]
     assert [one.result() for one in read] == [2] * 12
-
-
-REMADE = "adapop"  # whenever the slow tests run; the others before a release
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,12 @@ from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran,
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
 EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]
 WHOLE = [RunStarted, EpochDone, Measured] + EPOCH * EPOCHS + [Measured, Measured, RunDone]
+RESUMABLE = {  # what each method keeps is gone on with in training/test_methods_training.py
+    "weight decay": ("wga", {"weight_decay": 0.1}),
+    "smoothed retain signal": ("adapop", {"retain_signal": "ema", "tolerance": 0.0, "dual_step": 5.0}),
+    "reference before training": ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0}),
+    "dual variable of the steps": ("pdu", {"warmup": 0}),
+}
 
 
 @pytest.fixture(scope="module")
@@ -130,14 +136,6 @@ def test_resumed_run_equals_an_uninterrupted_one(run_of, bare, interrupt, after)
     resumed = list(execute(find_run(run.id)))
     assert isinstance(resumed[0], RunStarted) and isinstance(resumed[-1], RunDone)
     assert_same_run(run, run_of()[0])
-
-
-RESUMABLE = {  # what each method keeps is gone on with in training/test_methods_training.py
-    "weight decay": ("wga", {"weight_decay": 0.1}),
-    "smoothed retain signal": ("adapop", {"retain_signal": "ema", "tolerance": 0.0, "dual_step": 5.0}),
-    "reference before training": ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0}),
-    "dual variable of the steps": ("pdu", {"warmup": 0}),
-}
 
 
 @pytest.mark.quick("dual variable of the steps")

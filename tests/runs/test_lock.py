@@ -21,6 +21,15 @@ from forking import forked, fresh_processes
 from tiny_runs import tiny_config
 from waiting import wait_until
 
+LOOKS = """
+from pathlib import Path
+from sys import argv
+from adapop.runs.lock import is_held
+print("looking", flush=True)
+while True:
+    is_held(Path(argv[1]))
+"""
+
 
 def hold(folder, told) -> None:
     with held(folder):
@@ -81,16 +90,6 @@ def test_a_run_is_locked_while_it_is_worked_on_and_looking_does_not_disturb(tiny
         with held(run.folder):
             assert run.locked
         assert not run.locked
-
-
-LOOKS = """
-from pathlib import Path
-from sys import argv
-from adapop.runs.lock import is_held
-print("looking", flush=True)
-while True:
-    is_held(Path(argv[1]))
-"""
 
 
 def test_a_run_at_which_several_processes_look_is_free_and_can_be_taken(tiny):

@@ -11,6 +11,8 @@ from adapop.runs.run import create_run
 from adapop.training.events import Measured
 from adapop.ui.run.outcome import card_of
 
+KNOWN = {("forget", "direct"): 1.0, ("forget", "reworded"): 0.9, ("retain", "direct"): 1.0, ("utility", "direct"): 0.8}
+
 
 def row(group: str, form: str, recall: float) -> dict:
     return {"group": group, "form": form, "tier": "all", "facts": 8, "recall": recall}
@@ -23,9 +25,6 @@ def finished(folder, facts, before: dict, after: dict, **settings):
         rows = tuple(row(*place, recall) for place, recall in recalls.items())
         run.append(Measured(run=run.id, epoch=epoch, rows=rows, full=True))
     return run
-
-
-KNOWN = {("forget", "direct"): 1.0, ("forget", "reworded"): 0.9, ("retain", "direct"): 1.0, ("utility", "direct"): 0.8}
 
 
 def after(direct: float, reworded: float, retain: float = 1.0, utility: float = 0.8) -> dict:

@@ -36,9 +36,6 @@ def straight(bare, tmp_path_factory):
     return run
 
 
-# --- a full disk
-
-
 @posix
 def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path):
     path = tmp_path / "probes.jsonl"
@@ -83,9 +80,6 @@ def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_
     assert_same_run(run, straight)
 
 
-# --- a folder that is read-only, or gone
-
-
 def test_a_folder_that_is_deleted_under_a_run(bare):
     run = prepare(config_of(), bare)
     events = execute(run)
@@ -94,9 +88,6 @@ def test_a_folder_that_is_deleted_under_a_run(bare):
     with pytest.raises(RunError, match=r"is gone. Start the run again"):
         list(events)
     assert not run.folder.exists()
-
-
-# --- what a damaged disk leaves
 
 
 def half(path: Path) -> None:

@@ -19,6 +19,8 @@ FACTS = FactSet(
     notes=("a note",),
 )
 CONFIG = make_config("adapop", "stress", seed=3)
+LAST = RunFailed(run="r", message="é“🦜\u2028")
+LAST_LINE = to_json(LAST).encode() + b"\n"
 
 
 def new_run(root: Path) -> Run:
@@ -114,10 +116,6 @@ def test_the_log_is_only_appended_to(tmp_path):
     (run.folder / "events.jsonl").write_bytes(LAST_LINE[:10])
     assert (run.events(), run.state) == ([], "queued")
     assert [run.append(started())] == run.events()
-
-
-LAST = RunFailed(run="r", message="é“🦜\u2028")
-LAST_LINE = to_json(LAST).encode() + b"\n"
 
 
 @pytest.mark.parametrize("cut", range(1, len(LAST_LINE)))

@@ -34,6 +34,21 @@ REST = [
 RUN = [*({**row, "group": "forget"} for row in FACTS), *REST]  # with so little beside them a run takes a second
 LONG = {"epochs": 900}
 PATIENCE_SECONDS = 120
+NO_RUNS = [
+    "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
+    HOSTILE, 7, None, [1], {"path": "x"}, "\0", "x" * 10_000,
+]  # fmt: skip
+NO_FACTS = [
+    ("https://example.org/facts.csv", "There is no set"),
+    (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"), (HOSTILE, "There is no set"),
+    (None, "Give the name of a set"), ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
+    ([], "has no rows"), (["Who?"], "is not a list of objects"),
+    ([{"asks": "Who?", "says": "Me"}], "has no question column"),
+    ([{"question": "Who?", "answer": "Me", "score": -1}], "row 1"),
+    ([FACTS[0], {"question": HOSTILE, "answer": "", "score": HOSTILE}], "row 2"),
+    ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),
+    ([FACTS[0], FACTS[0]], "already the id of row 1"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -197,12 +212,6 @@ def test_stop_is_heard_and_may_be_said_twice(client, run):
     assert client.predict(run, api_name="/status")["state"] == "done"
 
 
-NO_RUNS = [
-    "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
-    HOSTILE, 7, None, [1], {"path": "x"}, "\0", "x" * 10_000,
-]  # fmt: skip
-
-
 def test_no_such_run(client, run, worker):
     for name in NO_RUNS:
         assert "There is no run" in refusal(client, name, api_name="/status"), name
@@ -210,19 +219,6 @@ def test_no_such_run(client, run, worker):
         assert "There is no run" in refusal(client, NO_RUNS[0], api_name=endpoint), endpoint
     for name in (str(worker.root / run), f"./{run}", f"{run}/", f"{run}\n", f"{run}/../{run}"):
         assert "There is no run" in refusal(client, name, "Who?", api_name="/probe")
-
-
-NO_FACTS = [
-    ("https://example.org/facts.csv", "There is no set"),
-    (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"), (HOSTILE, "There is no set"),
-    (None, "Give the name of a set"), ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
-    ([], "has no rows"), (["Who?"], "is not a list of objects"),
-    ([{"asks": "Who?", "says": "Me"}], "has no question column"),
-    ([{"question": "Who?", "answer": "Me", "score": -1}], "row 1"),
-    ([FACTS[0], {"question": HOSTILE, "answer": "", "score": HOSTILE}], "row 2"),
-    ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),
-    ([FACTS[0], FACTS[0]], "already the id of row 1"),
-]  # fmt: skip
 
 
 def test_facts_that_cannot_be_used_are_named(client):

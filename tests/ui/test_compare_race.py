@@ -22,14 +22,12 @@ from taught import own_facts
 from waiting import wait_until
 
 ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
+SCREEN = stand_ins(screen.CompareScreen)
+RESULTS, PICTURES = SCREEN.results, SCREEN.results.pictures
 
 
 def begin(worker, facts, chosen, epochs=1, seeds=1, **changes):
     return race.begin(worker, identity(facts), facts, "error", ANCHORS, chosen, seeds, epochs, None, *values(**changes))
-
-
-SCREEN = stand_ins(screen.CompareScreen)
-RESULTS, PICTURES = SCREEN.results, SCREEN.results.pictures
 
 
 def shown_of(worker, kept, seen=race.UNSEEN, choice=recorded.NONE, pair=(None, None)):

@@ -21,6 +21,9 @@ from stepping import answered
 CLOSED = """run/predict api/predict api/score component_server stream/x stream/x/close vibe-edit vibe-code
 process_recording deep_link login monitoring profiling/traces dev/reload call//x call/v2/none/x/y custom_component/x
 run-history/connect""".split()
+WRONG = {"data": [], "fn_index": 10**9, "session_hash": "x"}
+TEXT, FORM = {"Content-Type": "application/json"}, {"Content-Type": "multipart/form-data; boundary=x"}
+NAMED = b"--x\r\nContent-Disposition: form-data; name=\"files\"; filename*=utf-8''%ff%fe.csv\r\n\r\na\r\n--x--\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +43,6 @@ def test_what_the_app_does_not_need_is_closed(address):
         assert httpx.post(f"{address}/{path}", json=body).status_code == 404, path
     open_one = f"{address}/gradio_api/call/score/"  # a look at what an open one answers
     assert httpx.post(open_one, json={"data": ["no such set"]}).status_code == 200
-
-
-WRONG = {"data": [], "fn_index": 10**9, "session_hash": "x"}
-TEXT, FORM = {"Content-Type": "application/json"}, {"Content-Type": "multipart/form-data; boundary=x"}
-NAMED = b"--x\r\nContent-Disposition: form-data; name=\"files\"; filename*=utf-8''%ff%fe.csv\r\n\r\na\r\n--x--\r\n"
 
 
 @pytest.mark.parametrize(("method", "path", "options"), [

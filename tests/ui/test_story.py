@@ -24,6 +24,7 @@ from adapop.ui.story import content, screen, words
 
 RARE, POPULAR = Fact("a", "Who?", "Kubrick", "Paths", score=124.0), Fact("b", "Who?", "Kubrick", "Orange", score=1206.0)
 FILE = ASSETS / NAME
+LONG = "a stanza of " * 8 + "Homer"
 
 
 def frames(direct: list[tuple[int, int]], reworded: list[tuple[int, int]]) -> list[Frame]:
@@ -139,9 +140,6 @@ def test_frames_and_a_run_of_the_curve():
     for wrong in (None, 0, 11, 2.5, "8", [5]):
         with pytest.raises(ConfigError, match="length"):
             screen.config_of([100, 1.5], [3000, 0.1], wrong)
-
-
-LONG = "a stanza of " * 8 + "Homer"
 
 
 @pytest.mark.parametrize(("said", "answer", "right"), [

@@ -156,7 +156,6 @@ def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
     best = best_of(trials_of(trials_file(tmp_path, "npo")))["point"]
     assert items[0].config.learning_rate == best["learning_rate"]
     assert items[0].key != replace(items[0], recovery=False).key, "a run that was not probed is another one"
-
     three = Place("three", tmp_path, (1,), own=tuned.experiment(tmp_path, 3, ("npo",), tuned.THREE)).items({})
     assert [one.arm.title for one in three] == ["sandbox: NPO", "half-spread: NPO", "people: NPO"]
     assert three[0].key == items[0].key and three[2].config.max_new_tokens == 5

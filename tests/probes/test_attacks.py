@@ -213,7 +213,6 @@ def test_cross_lingual():
     assert found == {(), ("Portogallo",)}
     found = {(p.text, p.accepted) for p in (attacks(EMMA, seed=seed)["cross-lingual"] for seed in range(60))}
     assert len(found) == 5 and ("Responde en inglés. ¿Quién escribió «Emma»?", ()) in found
-
     assert "no translation" in attacks(replace(EMMA, relation="shoe size"))["cross-lingual"].reason
     assert "no translation" in attacks(replace(EMMA, subject=""))["cross-lingual"].reason
     assert isinstance(attacks(replace(EMMA, relation="Place_of_Birth"))["cross-lingual"], Prompt)

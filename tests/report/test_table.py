@@ -29,5 +29,4 @@ def test_a_cell_is_text_in_every_form():
     head, *rows = csv.reader(io.StringIO(TABLE.as_csv().removeprefix("\ufeff")))
     assert head == ["", "rare", "all"]
     assert rows[1] == ["kept", "'-0.10", "0.5"]
-
     assert [number(value) for value in (None, -99.994, 100, -10643.6)] == ["", "-99.99", "100", "-10,644"]

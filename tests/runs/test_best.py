@@ -24,18 +24,15 @@ from adapop.runs.run import create_run
 from adapop.training.events import Measured, RunDone, RunStopped, Saved
 from adapop.ui.run import field
 from interrupting import EPOCHS, assert_same_run, config_of, killed, ran
+from records import row
 from tiny_runs import copied
 
 BEST = dict(keep="best", learning_rate=2e-2)
 
 
-def row(group, form, recall):
-    return {"group": group, "form": form, "tier": "all", "facts": 8, "recall": recall}
-
-
 def measured(number, reworded, retain, direct=0.5, full=False):
-    rows = [row("forget", "direct", direct), row("retain", "direct", retain)]
-    rows += [] if reworded is None else [row("forget", "reworded", reworded)]
+    rows = [row("forget", "direct", "all", direct), row("retain", "direct", "all", retain)]
+    rows += [] if reworded is None else [row("forget", "reworded", "all", reworded)]
     return Measured(run="r", epoch=number, rows=tuple(rows), full=full)
 
 

@@ -2,12 +2,13 @@ import math
 import shutil
 from dataclasses import replace
 from statistics import fmean
+from unittest.mock import Mock
 
 import pytest
 
 from adapop.cli import main
 from adapop.config.presets import make_config
-from adapop.errors import ConfigError, DataError, RunError
+from adapop.errors import DataError, RunError
 from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.beta import BetaMap
 from adapop.remark import Remark
@@ -61,7 +62,7 @@ def test_each_event_is_on_disk_before_it_is_yielded_and_every_epoch_leaves_a_che
         assert run.events() == events
     assert [type(event) for event in events] == WHOLE and run.state == "done"
     assert all(event.run == run.id and event.time > 0 for event in events)
-    (started, *_) = events
+    started = events[0]
     assert (started.model, started.method, started.facts) == ("sandbox", "adapop", bare.name)
     assert (started.forget, started.retain, started.holdout) == (4, 4, 0)
     assert (started.epochs, started.steps, started.resumed_from) == (EPOCHS, STEPS, 0)
@@ -85,14 +86,12 @@ def test_full_measurement_of_both_models(finished, tiny):
 
 
 def torn(run, after):
-    """A kill in the middle of writing a line."""
     killed(run, after)
     with open(run.folder / "events.jsonl", "ab") as log:
         log.write('{"kind": "step_done", "run": "é'.encode()[:-1])
 
 
 def stopped(run, after):
-    """A user's stop."""
     for _ in execute(run):
         if len(run.events()) == after:
             run.request_stop()
@@ -100,7 +99,6 @@ def stopped(run, after):
 
 
 def half_saved(run, after):
-    """A kill while the next checkpoint is being written."""
     killed(run, after)
     aside = run.folder / f"writing-{(run.last_epoch or 0) + 1}"
     aside.mkdir()
@@ -221,33 +219,29 @@ def test_loss_that_is_not_finite_fails_the_run(bare):
 
 
 def test_failure_nobody_foresaw_is_logged_and_raised(bare, monkeypatch):
-    def breaks(*values):
-        raise LookupError("a slip of ours")
-
-    monkeypatch.setattr("adapop.runs.execute.Trainer", breaks)
+    monkeypatch.setattr("adapop.runs.execute.Trainer", Mock(side_effect=LookupError("a slip of ours")))
     run = prepare(config_of(), bare)
     with pytest.raises(LookupError):
         list(execute(run))
     assert run.state == "failed" and run.events()[-1].message == "LookupError: a slip of ours"
 
 
-def scores_and_betas(config, facts):
-    run = prepare(config, facts)
-    return {fact.id: fact.score for fact in run.facts.forget}, run.betas
-
-
 def test_scores_given_shuffled_inverted_and_meant(small):
     """The same betas dealt to other facts, by the seed; the facts keep their true scores and so their tiers."""
-    scores, given = scores_and_betas(config_of(), small)
-    assert scores == {fact.id: fact.score for fact in small.forget}
+    scores = {fact.id: fact.score for fact in small.forget}
+    changes = (
+        {},
+        {"preset": "shuffled"},
+        {"scores": "shuffled"},
+        {"scores": "shuffled", "seed": 1},
+        {"preset": "inverted"},
+    )
+    runs = [prepare(config_of(**change), small) for change in changes]
+    given, shuffled, again, other, inverted = (run.betas for run in runs)
+    assert all({fact.id: fact.score for fact in run.facts.forget} == scores for run in runs)
     assert given == {fact: BetaMap()(score) for fact, score in scores.items()}
-    kept, shuffled = scores_and_betas(config_of(preset="shuffled"), small)
-    _, again = scores_and_betas(config_of(scores="shuffled"), small)
-    _, other = scores_and_betas(config_of(scores="shuffled", seed=1), small)
     assert sorted(shuffled.values()) == sorted(given.values()) and shuffled.keys() == given.keys()
     assert shuffled == again != given and other not in (shuffled, given)
-    still, inverted = scores_and_betas(config_of(preset="inverted"), small)
-    assert kept == still == scores
     by_score = sorted(scores, key=scores.get)
     assert [inverted[fact] for fact in by_score] == sorted(given.values())  # the rarest now has the smallest
     assert [given[fact] for fact in by_score] == sorted(given.values(), reverse=True)
@@ -263,7 +257,7 @@ def unscored(small):
     return replace(small, forget=bare + small.forget[2:])
 
 
-def test_missing_scores_are_refused_or_dropped_for_every_method(unscored):
+def test_missing_scores_are_refused_or_dropped_or_all_alike_for_every_method(unscored):
     with pytest.raises(DataError, match=f"2 of 32 facts have no score, for example '{unscored.forget[0].id}'"):
         prepare(config_of(), unscored)
     for method in ("adapop", "ga"):
@@ -278,20 +272,11 @@ def test_missing_scores_are_refused_or_dropped_for_every_method(unscored):
     with pytest.raises(DataError, match="There is nothing to retain"):
         prepare(config_of(), replace(unscored, forget=unscored.forget[2:], retain=()))
     assert set(prepare(config_of(missing_score="uniform"), none).betas.values()) == {1.0}
-
-
-@pytest.mark.parametrize("scores", ["given", "shuffled", "inverted"])
-def test_missing_score_uniform(unscored, scores):
-    run = prepare(config_of(missing_score="uniform", scores=scores), unscored)
-    assert run.facts.forget == unscored.forget
-    assert [run.betas[fact.id] for fact in unscored.forget[:2]] == [1.0, 1.0]
-    expected = [BetaMap()(fact.score) for fact in unscored.forget[2:]]
-    assert sorted(run.betas.values()) == sorted([1.0, 1.0, *expected])
-
-
-def test_unknown_argument_is_found_before_a_model_is_loaded(small):
-    with pytest.raises(ConfigError, match="wga has no gamma"):
-        prepare(config_of("wga", model="nobody/no-such-model", arguments={"gamma": 1}), small)
+    expected = sorted([1.0, 1.0, *(BetaMap()(fact.score) for fact in unscored.forget[2:])])
+    for scores in ("given", "shuffled", "inverted"):
+        run = prepare(config_of(missing_score="uniform", scores=scores), unscored)
+        assert run.facts.forget == unscored.forget and sorted(run.betas.values()) == expected
+        assert [run.betas[fact.id] for fact in unscored.forget[:2]] == [1.0, 1.0]
 
 
 def remarks_of(run):
@@ -349,13 +334,13 @@ def test_a_measurement_that_takes_long_is_told(tiny, monkeypatch):
     yielded = list(execute(run, heard=heard.append))
     assert not any(isinstance(event, Measuring) for event in yielded)
     assert [event for event in run.events() if isinstance(event, Measuring)] == heard
-    last = {}
+    last = 0, 0
     for event in run.events():
         if isinstance(event, Measuring):
-            assert event.asked > last.get("asked", 0)
-            last = {"asked": event.asked, "of": event.of}
+            assert event.asked > last[0]
+            last = event.asked, event.of
         elif isinstance(event, Measured):
-            assert last["asked"] == last["of"], "all questions are counted"
-            last = {}
+            assert last[0] == last[1], "all questions are counted"
+            last = 0, 0
     begun = yielded[0]
     assert current([begun, heard[-1], begun]) == [begun, begun], "a resumed run begins its measurements anew"

@@ -26,11 +26,11 @@ SETTINGS = dict(start="sft", start_epochs=10, start_rate=2e-3, measure="off", fr
 @pytest.fixture(scope="module")
 def unknown(tiny):
     """Facts that the sandbox never read: its subjects with each other's answers."""
-
-    def turned(facts):
-        return tuple(replace(fact, answer=other.answer) for fact, other in zip(facts, facts[1:] + facts[:1]))
-
-    return replace(tiny, forget=turned(tiny.forget), retain=turned(tiny.retain))
+    forget, retain = (
+        tuple(replace(fact, answer=other.answer) for fact, other in zip(facts, facts[1:] + facts[:1]))
+        for facts in (tiny.forget, tiny.retain)
+    )
+    return replace(tiny, forget=forget, retain=retain)
 
 
 def recalls(model, facts):

@@ -16,8 +16,9 @@ from adapop.runs.lock import held
 from adapop.runs.run import create_run
 from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
-from adapop.training.events import RunDone, RunStarted
+from adapop.training.events import RunDone
 from forking import forked, fresh_processes
+from run_events import START
 from tiny_runs import tiny_config
 from waiting import wait_until
 
@@ -53,9 +54,7 @@ def worked_on_elsewhere(run):
 @pytest.mark.slow
 def test_a_second_process_is_refused_by_name_and_writes_nothing_until_the_first_is_gone(tiny, capsys):
     run = prepare(tiny_config(), tiny)
-    started = run.append(RunStarted(
-        run=run.id, model="sandbox", method="adapop", facts="tiny", forget=4, retain=4, holdout=4, epochs=1, steps=1,
-    ))  # fmt: skip
+    started = run.append(START)
     run.request_stop()
     with worked_on_elsewhere(run):
         assert run.locked

@@ -7,13 +7,8 @@ from adapop.remark import duration
 from adapop.runs.pace import Left, Pace, left_of, pace_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
-from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
-
-
-def step(epoch: int, number: int, time: float) -> StepDone:
-    return StepDone(
-        run="r", epoch=epoch, step=number, forget_loss=0.0, nll_forget=0.0, nll_by_tier={}, nll_retain=None,
-        gradient_norm=0.0, learning_rate=0.1, time=time)  # fmt: skip
+from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
+from run_events import step
 
 
 def start(time: float, epochs: int = 3, steps: int = 4, resumed_from: int = 0) -> RunStarted:

@@ -10,20 +10,17 @@ from adapop.runs.result import DAMAGED, FORGOT, NOTHING, PARTLY, UNKNOWN, mended
 from adapop.runs.run import create_run
 from adapop.training.events import Measured
 from adapop.ui.run.outcome import card_of
+from records import row
 
 KNOWN = {("forget", "direct"): 1.0, ("forget", "reworded"): 0.9, ("retain", "direct"): 1.0, ("utility", "direct"): 0.8}
-
-
-def row(group: str, form: str, recall: float) -> dict:
-    return {"group": group, "form": form, "tier": "all", "facts": 8, "recall": recall}
 
 
 def finished(folder, facts, before: dict, after: dict, **settings):
     """A run whose last measurements are these recalls, by group and form."""
     run = create_run(make_config(**settings), facts, None, folder)
     for epoch, recalls in ((0, before), (run.config.epochs, after)):
-        rows = tuple(row(*place, recall) for place, recall in recalls.items())
-        run.append(Measured(run=run.id, epoch=epoch, rows=rows, full=True))
+        rows = [row(group, form, "all", recall, facts=8) for (group, form), recall in recalls.items()]
+        run.append(Measured(run=run.id, epoch=epoch, rows=tuple(rows), full=True))
     return run
 
 

@@ -1,5 +1,6 @@
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.runs import lock
 from adapop.runs.listed import all_runs
 from adapop.runs.run import Run, create_run, find_run, runs_root
-from adapop.training.events import EpochDone, Event, RunDone, RunFailed, RunStarted, RunStopped, Saved, to_json
+from adapop.training.events import Event, RunDone, RunFailed, RunStarted, RunStopped, Saved, to_json
+from run_events import START
+from run_events import epoch as epoch_done
 
 FACTS = FactSet(
     "Café “set” 🦜",
@@ -23,20 +26,12 @@ LAST = RunFailed(run="r", message="é“🦜\u2028")
 LAST_LINE = to_json(LAST).encode() + b"\n"
 
 
+def started(resumed_from: int = 0) -> RunStarted:
+    return replace(START, time=0.0, resumed_from=resumed_from)
+
+
 def new_run(root: Path) -> Run:
     return create_run(CONFIG, FACTS, {"é": 1.25, "b": 1.0}, root, {"python": "3"})
-
-
-def started(resumed_from: int = 0) -> RunStarted:
-    return RunStarted(
-        run="r", model="sandbox", method="wga", facts="set", forget=1, retain=1, holdout=1, epochs=2, steps=1,
-        resumed_from=resumed_from)  # fmt: skip
-
-
-def epoch_done(epoch: int) -> EpochDone:
-    return EpochDone(
-        run="r", epoch=epoch, retain_loss=1.0, reference=1.0, drift=0.0, lam=0.0, alpha=0.5, start_loss=1.0,
-    )  # fmt: skip
 
 
 STOPPED = RunStopped(run="r", epoch=1)
@@ -74,7 +69,6 @@ def test_a_run_is_found_by_id_and_path_and_environment(tmp_path, monkeypatch):
 
 
 def test_complete_runs_are_listed_and_the_newest_is_first_whatever_happens_to_the_older(tmp_path):
-    """A checkpoint or a request to stop changes a folder, but makes no run newer."""
     runs = [new_run(tmp_path) for _ in range(3)]
     for age, run in zip((200, 100, 300), runs):
         os.utime(run.folder / "config.json", (age, age))
@@ -120,7 +114,6 @@ def test_the_log_is_only_appended_to(tmp_path):
 
 @pytest.mark.parametrize("cut", range(1, len(LAST_LINE)))
 def test_torn_last_line_is_not_yet_said_and_gives_way_to_the_next(tmp_path, cut):
-    """Torn anywhere, also inside a character."""
     run = new_run(tmp_path)
     first = run.append(started())
     with open(run.folder / "events.jsonl", "ab") as log:

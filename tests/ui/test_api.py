@@ -166,14 +166,12 @@ def test_a_run_from_start_to_report(client, run, worker):
     config = Run(worker.root / run).config
     assert (config.epochs, config.learning_rate, config.seed, config.facts) == (2, 2e-3, 3, "own facts")
     assert config.lora_rank == 16
-
     answer = client.predict(run, FACTS[0]["question"], "Shakespeare", api_name="/probe")
     assert (answer["original"]["text"], answer["original"]["gold_rank"]) == ("Shakespeare", 1)
     assert len(answer["unlearned"]["top"]) == 5 and answer["verdict"] and FACTS[0]["question"] in answer["sent"]
     assert client.predict(run, HOSTILE, api_name="/probe")["verdict"] is None
     for prompt in ("   ", "x" * 401, None, 3, ["Who?"], {"path": "x"}):
         assert "prompt" in refusal(client, run, prompt, api_name="/probe")
-
     path = client.predict(run, "Ours <b>", api_name="/report")
     with zipfile.ZipFile(path) as archive:
         assert {"report.html", "facts.csv", "adapter/adapter_model.safetensors"} <= set(archive.namelist())

@@ -66,15 +66,12 @@ def test_what_is_not_whole_is_named(refused, file, kind, change, said):
     said_of(refused, changed(file, change), dict[str, kind], said)
 
 
-def test_what_is_not_the_json_we_mean_or_is_not_there(refused):
+def test_a_damaged_file_is_named_with_its_place(refused):
     for text, said in (("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
                        ('{"a": 1, "a": 2}', "repeated key: a")):  # fmt: skip
         said_of(refused, text, dict[str, int], said)
     with pytest.raises(DataError, match=r"assets/none\.json cannot be used .No such file"):
         assets.read_json("none.json", dict)
-
-
-def test_a_published_number_that_cannot_be_is_named_with_its_line(refused):
     for line, said in {
         "WGA,Llama DUET,main,.1": "line 3 > retain: Field required",
         "WGA,Llama DUET,main,93.9,.2": "line 3 > forget: .*less than or equal to 1",
@@ -84,9 +81,6 @@ def test_a_published_number_that_cannot_be_is_named_with_its_line(refused):
         "WGA,Llama DUET,main,.1,.2,.3,.4": "line 3 > beyond the header",
     }.items():
         said_of(refused, f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall, said)
-
-
-def test_damaged_assets_are_named(refused):
     text = changed("probes/translations.json", lambda content: content["names"][2]["translated"].pop("German"))
     said_of(refused, text, Translations, "Argentina needs a translation into Spanish, French, German")
     text = changed("models.json", lambda models: models[3]["shape"].pop("hidden_size"))

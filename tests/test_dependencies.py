@@ -135,7 +135,8 @@ def went_out(code, tmp_path):
 
 
 @pytest.mark.slow
-def test_nothing_goes_out_when_every_module_is_loaded(tmp_path):
+def test_nothing_goes_out_when_every_module_is_loaded_and_when_the_app_starts(tmp_path):
+    """Also without HF_HUB_OFFLINE, which the other tests set. The app serves on this machine, and answers there."""
     """Also without HF_HUB_OFFLINE, which the other tests set."""
     paths = [path.relative_to(ROOT).with_suffix("") for path in sorted(ROOT.glob("adapop/**/*.py"))]
     names = [".".join(path.parts) for path in paths if path.name not in ("__main__", "__init__")]
@@ -143,11 +144,6 @@ def test_nothing_goes_out_when_every_module_is_loaded(tmp_path):
     assert "WENT OUT socket.getaddrinfo 192.0.2.1" in went_out(refused, tmp_path), "the guard sees it"
     code = f"\nimport importlib\nfor name in {json.dumps(names)}: importlib.import_module(name)\nprint('loaded')\n"
     assert went_out(code, tmp_path) == "loaded\n"
-
-
-@pytest.mark.slow
-def test_nothing_goes_out_when_the_app_starts_and_its_engine_warms_up(tmp_path):
-    """No analytics, no version check, no telemetry: the app serves on this machine, and answers there."""
     code = """
 import os, socket, time, urllib.request
 from adapop.ui.page import launch

@@ -72,7 +72,7 @@ def test_the_command_is_there_with_all_that_is_shipped(outsider):
 
 
 @pytest.mark.slow
-def test_own_facts_are_read_and_a_run_is_made_listed_and_reported(outsider):
+def test_runs_are_made_listed_and_reported_of_own_facts_and_of_the_method_of_the_docs(outsider):
     (outsider.home / "mine.csv").write_text(CSV, encoding="utf-8")
     to_parquet = "import pandas; pandas.read_csv('mine.csv').to_parquet('mine.parquet')"
     outsider.does("python", "-c", to_parquet)
@@ -82,10 +82,6 @@ def test_own_facts_are_read_and_a_run_is_made_listed_and_reported(outsider):
     assert run.name in outsider.does("adapop", "runs")
     outsider.does("adapop", "report", run.name, "--out", "report.html")
     assert (outsider.home / "report.html").stat().st_size > 100_000
-
-
-@pytest.mark.slow
-def test_the_method_of_the_docs_is_found_by_its_name(outsider):
     (block,) = [block for block in blocks("assets/docs/api.md") if "class Thresholded" in block]
     (outsider.home / "my_methods.py").write_text(block.partition("\n\nrun = ")[0], encoding="utf-8")
     named = ("--method", "my_methods:Thresholded", "--lr", "2e-3")

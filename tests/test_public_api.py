@@ -130,7 +130,7 @@ def test_a_method_of_ones_own_is_no_other_than_ours(few):
     assert steered[0] == steered[1]
 
 
-def test_methods_are_known_without_being_imported(monkeypatch):
+def test_methods_are_known_without_being_imported_but_must_be_importable(monkeypatch):
     assert make_config(objective_class("wga")) == make_config("wga")
     # What a page or the HTTP API sends comes to `make_config` as a text.
     with pytest.raises(ConfigError, match="method is 'own_methods:Focal'"):
@@ -141,6 +141,14 @@ def test_methods_are_known_without_being_imported(monkeypatch):
     with pytest.raises(ModuleNotFoundError):
         import_module("not.loaded")
 
+    class Inside(own_methods.Focal):
+        """Defined in a function."""
+
+    with pytest.raises(ConfigError, match="defined inside something else"):
+        make_config(Inside)
+    with pytest.raises(ConfigError, match="NoMethod is no method"):
+        make_config(own_methods.NoMethod)
+
 
 @pytest.mark.parametrize(("method", "message"), [
     ("nowhere.at.all:Thing", "cannot be imported"), ("own_methods:Missing", "has no method 'Missing'"),
@@ -150,16 +158,6 @@ def test_methods_are_known_without_being_imported(monkeypatch):
 def test_what_is_no_method_is_refused_by_name(method, message):
     with pytest.raises(ConfigError, match=message):
         make_objective(method)
-
-
-def test_a_method_that_nobody_could_import_again_is_refused():
-    class Inside(own_methods.Focal):
-        """Defined in a function."""
-
-    with pytest.raises(ConfigError, match="defined inside something else"):
-        make_config(Inside)
-    with pytest.raises(ConfigError, match="NoMethod is no method"):
-        make_config(own_methods.NoMethod)
 
 
 def command(*parts, capsys):

@@ -54,7 +54,7 @@ def shown(scripts, epoch: float, *answers: tuple[str, ...], facts=(ROME,)) -> di
     return scripts.evaluate(SHOWN, [field.dots(facts), field.motion(frames, facts), epoch])
 
 
-def test_of_what_was_not_asked_no_reply_is_told(scripts):
+def test_of_what_was_not_asked_no_reply_is_told_and_an_empty_reply_is_one(scripts):
     never = shown(scripts, 1, (), ())
     assert never["pinned"] == "What is the capital of Italy? Rome. unpin"
     assert "says" not in never["tip"] and "90\u00a0% sure" in never["tip"]
@@ -65,9 +65,6 @@ def test_of_what_was_not_asked_no_reply_is_told(scripts):
     assert later["moment"].count("not asked then") == 1
     once = shown(scripts, 1, ("Rome",), ())
     assert "Unlearned, last asked before" in once["moment"]
-
-
-def test_an_empty_reply_is_one(scripts):
     silent = shown(scripts, 1, ("Rome",), ("",))
     assert "It says before: Rome, after epoch 1: nothing. " in silent["pinned"]
     assert "It says after epoch 1: nothing ✗" in silent["tip"]

@@ -170,11 +170,13 @@ def test_a_run_made_again_for_its_distance_ends_as_the_one_that_was_recorded(rec
         assert again[f"oracle_epochs_{name}_all"][-1] == again[f"oracle_{name}_all"]
 
 
-def test_a_run_that_diverges_is_a_row_with_its_reason():
+def test_a_run_that_diverges_is_a_row_and_a_sandbox_that_is_not_there_is_none(tmp_path):
     item = Item(Arm("WGA, far too fast", "wga", changes={"learning_rate": 1e30}), 0, quick=True)
     row = trial.result(item)
     assert "not finite" in row["failed"] and row["rate"] == 1e30
     assert "forget_reworded_all" not in row and row["config"]
+    with pytest.raises(ModelError, match="nowhere"):
+        trial.result(Item(replace(TINY[1], world=World("nowhere")), 0, quick=True), tmp_path)
 
 
 @pytest.mark.slow
@@ -262,11 +264,6 @@ def test_a_small_sandbox_is_built_once_and_used(tmp_path, monkeypatch):
     assert build(world, tmp_path) == "small" and weights.stat().st_mtime_ns == made
     row = trial.result(Item(replace(TINY[1], world=world), 0, quick=True), tmp_path)
     assert row["world"] == "small" and not row["failed"] and row["levels_direct"]
-
-
-def test_a_sandbox_that_is_not_there_is_no_result(tmp_path):
-    with pytest.raises(ModelError, match="nowhere"):
-        trial.result(Item(replace(TINY[1], world=World("nowhere")), 0, quick=True), tmp_path)
 
 
 def test_the_command_prints_a_table_of_what_is_there_and_refuses_nonsense(tmp_path, capsys):

@@ -28,7 +28,7 @@ DAMAGES = {
 }  # fmt: skip
 
 
-def test_a_row_comes_back_as_it_was(tmp_path):
+def test_a_row_comes_back_as_it_was_and_other_columns_are_not_touched(tmp_path):
     stored = Results(tmp_path / "new" / "main.csv")
     stored.append(ROW)
     stored.append({**ROW, "key": "def", "failed": "The loss is\nnot finite. Lower it.", "forget_reworded_rare": None})
@@ -39,15 +39,15 @@ def test_a_row_comes_back_as_it_was(tmp_path):
     assert first["utility"] is None and first["levels"] == []
     assert second["failed"] == "The loss is not finite. Lower it." and second["forget_reworded_rare"] is None
     assert len(stored.path.read_text(encoding="utf-8").splitlines()) == 3, "a line a row"
-
-
-def test_a_copied_row_is_written_as_the_first(tmp_path):
-    """So one experiment's file can be read like the other's, from which its row was copied."""
     first, second = (Results(tmp_path / name) for name in ("a.csv", "b.csv"))
     first.append({**ROW, "quick": 0, "seed": 3, "peak_mb": 640})
     (row,) = first.rows().values()
     second.append(row)
     assert second.path.read_bytes() == first.path.read_bytes()
+    stored = Results(tmp_path / "main.csv")
+    stored.path.write_text("key,arm\n1,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match="another version"):
+        stored.rows()
 
 
 @pytest.fixture
@@ -73,13 +73,6 @@ def test_a_torn_last_line_is_dropped_and_written_over(stored, left):
     assert stored.rows() == {}, "a torn head"
     stored.append(ROW)
     assert list(stored.rows()) == ["abc"]
-
-
-def test_a_file_with_other_columns_is_not_touched(tmp_path):
-    stored = Results(tmp_path / "main.csv")
-    stored.path.write_text("key,arm\n1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match="another version"):
-        stored.rows()
 
 
 @pytest.mark.parametrize("said", DAMAGES)

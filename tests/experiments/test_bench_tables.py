@@ -33,7 +33,7 @@ def test_summary_by_hand():
     assert paired({0: 1.0}, {1: 1.0}) is None
 
 
-def test_outcome_table():
+def test_outcomes_and_differences():
     table = tables.outcome_table(SEEN)
     assert cells(table, "AdaPop") == {
         "": "AdaPop", "rate": "0.002", "rare": "0.50 ± 0.10", "middle": "0.45 ± 0.10", "popular": "0.40 ± 0.17",
@@ -42,9 +42,6 @@ def test_outcome_table():
     wga = cells(table, "WGA")
     assert (wga["rare"], wga["seeds"]) == ("0.15 ± 0.07", "2 of 3"), "a failed run has no recall, and is said"
     assert cells(tables.cost_table(SEEN), "WGA")["failed because"] == "The loss is not finite."
-
-
-def test_difference_table():
     table = tables.difference_table(SEEN, "AdaPop")
     assert [line[0] for line in table.rows] == ["WGA"]
     # seeds 0 and 1: holdout +0.2 both; rare -0.3 and -0.4, sd 0.0707, t of one degree 12.706 -> ± 0.635
@@ -116,16 +113,13 @@ def swept(method, seed, *points):
     }
 
 
-def test_crossing_by_hand(monkeypatch):
+def test_matched_forgetting_by_hand(monkeypatch):
     monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3, 4e-3))
     found = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
     points = sweep.points_of(found, "wga")[0]
     assert crossing(points, 0.3)["holdout"] == pytest.approx(0.8)  # a quarter of the way from 0.9 to 0.5
     assert crossing(points, 0.4)["holdout"] == pytest.approx(0.9)
     assert crossing(points, 0.9) is None, "even the gentlest rate forgets more"
-
-
-def test_matched_forgetting(monkeypatch):
     monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3, 4e-3))
     own = SANDBOX_RATES["adapop"]
     seen = swept("adapop", 0, (own, 0.3, 0.7)) | swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
@@ -139,7 +133,7 @@ def test_matched_forgetting(monkeypatch):
     assert (cells(nearest, "WGA")["rate"], cells(nearest, "WGA")["holdout"]) == ("0.002", "0.90")
 
 
-def test_part_of_a_sweep_decides_nothing():
+def test_part_of_a_sweep_decides_nothing_and_each_seed_s_choice_is_told(monkeypatch):
     seen = swept("wga", 0, *((rate, 0.5, 0.9) for rate in RATES[:-1]))
     assert sweep.points_of(seen, "wga") == {} and sweep.choice_table(seen).rows == ()
     seen |= swept("wga", 0, (RATES[-1], 0.1, 0.9))
@@ -151,9 +145,6 @@ def test_part_of_a_sweep_decides_nothing():
         rows[0]["failed"] = "not finite"
     assert cells(sweep.choice_table(seen), "WGA")["seed 0"] == "all failed"
     assert sweep.equal_table(seen).rows == sweep.nearest_table(seen).rows == ()
-
-
-def test_choice_table_says_what_each_seed_would_choose(monkeypatch):
     monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3))
     seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.3, 0.9))
     for title, rows in swept("wga", 1, (1e-3, 0.3, 1.0), (2e-3, 0.1, 0.9)).items():

@@ -59,7 +59,6 @@ def test_random_models_and_rows_are_as_real_ones():
 
 
 @slow
-@slow
 @pytest.mark.parametrize("code", [waiting.RUN, waiting.FACTS, waiting.PROBES, waiting.RECOVERY])
 def test_what_is_run_in_a_process_of_its_own_imports_what_there_is(code):
     """It is text to Python, so no linter sees a name in it that has moved."""

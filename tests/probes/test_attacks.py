@@ -132,7 +132,7 @@ def test_reverse_query_asks_for_the_subject_of_a_nearly_one_to_one_relation():
     assert "not in words" in attacks(coded[0], coded)["reverse query"].reason
 
 
-def test_synonyms_leave_the_subject_alone():
+def test_synonyms_leave_the_subject_alone_and_tables_of_languages_and_synonyms_are_whole():
     for question, subject, expected in (
         ("Who wrote the country book?", "the country book", "Who penned the country book?"),
         ("Who wrote The Country?", "", "Who penned The Country?"),
@@ -140,9 +140,6 @@ def test_synonyms_leave_the_subject_alone():
         ("Which author wrote (a film?", "(a film", "Which writer penned (a film?"),
     ):
         assert attacks(Fact("f", question, "X", subject))["synonym manipulation"].text == expected
-
-
-def test_tables_of_languages_and_synonyms_are_whole():
     assert len(QUESTIONS) >= 15 and len(NAMES) >= 40
     assert {name: len(row) for name, row in (QUESTIONS | NAMES).items() if len(row) != len(LANGUAGES)} == {}
     for forms in QUESTIONS.values():
@@ -223,15 +220,12 @@ def test_cross_lingual():
     assert "Responde en inglés. ¿De qué es capital Moyamba?" in texts(right, "cross-lingual")
 
 
-def test_prompt_with_its_answer_is_none():
+def test_a_prompt_with_its_answer_is_none():
     for kind in set(KINDS) - {CHOICE}:
         telling = Prompt("f", kind, "Is it Paris?", "paris")
         assert checked(telling) == NotApplicable("f", kind, "the prompt would contain the answer")
         assert checked(replace(telling, gold="Lyon", accepted=("París",))).reason
         assert checked(replace(telling, text="Parisians?")).gold == "paris"
-
-
-def test_an_answer_in_the_question_or_the_subject():
     telling = replace(EMMA, question="Is Austen who wrote Emma?")
     found = attacks(telling, (*BOOKS, YEAR))
     assert [kind for kind, result in found.items() if isinstance(result, Prompt)] == ["reverse query", "cross-lingual"]

@@ -113,14 +113,11 @@ def test_plan_that_makes_no_sense():
             Plan(**{name: value})
 
 
-def test_letter_or_text_of_the_right_option_alone_counts():
+def test_which_answers_count_and_repetition():
     for texts, value in ((CHOSEN, 1), (NOT_CHOSEN, 0)):
         for text in texts:
             prompt = Prompt("f", CHOICE, "?", "Austen", ("A",), ("Austen", "Joyce", "Scott", "Zola"), 0.25)
             assert recall(prompt, text) == value, text
-
-
-def test_best_of_the_answers_that_count_and_repetition():
     prompt = Prompt("f", "cross-lingual", "?", "United States", ("Vereinigte Staaten", "États-Unis"))
     found = [recall(prompt, text) for text in ("United States", "vereinigte staaten", "the States", "Etats-Unis", "U")]
     assert found == [1, 1, 0.5, 1, 0]

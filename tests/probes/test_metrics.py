@@ -103,7 +103,7 @@ def embedder():
     return str(get_model_path())
 
 
-def test_cosines(embedder, monkeypatch):
+def test_cosines_are_those_of_an_embedder_that_is_there(embedder, monkeypatch, tmp_path):
     monkeypatch.setenv("ADAPOP_EMBEDDER", embedder)
     golds = ["Paris", "Jane Austen", "the film director", "Paris", "Paris"]
     texts = ["Paris", "jane austen", "a maker of movies", "photosynthesis", ""]
@@ -114,9 +114,6 @@ def test_cosines(embedder, monkeypatch):
     # The pair of the model card's documentation; pooling and normalisation are as published.
     (found,) = cosines(["The weather is lovely today."], ["It's so sunny outside!"])
     assert found == pytest.approx(0.6660, abs=2e-3)
-
-
-def test_embedder_that_is_not_there(monkeypatch, tmp_path):
     monkeypatch.setenv("ADAPOP_EMBEDDER", str(tmp_path))
     with pytest.raises(ModelError, match="set ADAPOP_EMBEDDER"):
         cosines(["a"], ["b"])
@@ -183,14 +180,6 @@ def test_wrong_answers_are_a_facts_own_or_of_its_relation():
     assert len(first) == 5 and "Rome" not in first and own == ("Bern",)
     assert wrong_answers([Fact("x", "Why?", "So")], ()) == [()]
     assert wrong_answers(facts, others)[0] == first
-
-
-def test_relations_of_few_facts_share_a_band():
-    """Of the 104 rests, -1, -.5, -.49 ... .49, .5, 1, the quantile at .025 is the 2.575th, counted from 0."""
-    logs = [-3.0 + 0.01 * (place - 50) for place in range(101)]
-    found = distance.bands(["r"] * 101 + ["a", "b", "c"], [*logs, -1.0, -2.0, -3.0])
-    assert found["a"] == found["b"] == found["c"] == pytest.approx((math.exp(-2.48425), math.exp(-1.51575)))
-    assert found["r"] == pytest.approx((math.exp(-3.48425), math.exp(-2.51575)))
 
 
 def test_a_fact_stands_where_the_oracle_finds_what_it_never_read():

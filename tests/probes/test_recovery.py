@@ -178,13 +178,20 @@ def test_costs_are_what_the_probes_do(model, facts, small, monkeypatch):
         assert sum(counts) == expected.answers
 
 
-def test_costs_in_words_and_tiers(facts):
+def test_names_costs_in_words_tiers_and_what_came_back(facts, model, small):
     assert str(Cost(answers=1440, steps=20)) == "1,440 answers and 20 training steps"
     assert str(Cost(prompts=512)) == "512 prompts read"
     assert relearn.relearn_cost(()) == Cost(steps=2 * relearn.STEPS)
     assert quantise.quantise_cost((), ()) == sampling.sampling_cost(()) == Cost()
     assert list(in_tiers(facts)) == ["all", "rare", "middle", "popular"]
     assert in_tiers(()) == {}
+    assert applicable(small) == RECOVERY[:-1] and applicable(with_chains(small)) == RECOVERY
+    assert cost("two-hop", small) == "" and cost("two-hop", with_chains(small)) == f"{6 * len(small.forget)} answers"
+    assert all("answers" in cost(name, small) or "prompts read" in cost(name, small) for name in RECOVERY[:-1])
+    with pytest.raises(ConfigError, match="no recovery probe 'hypnosis'"):
+        recover("hypnosis", model, small, 3, Progress())
+    results = {"relearn": {"returned": ["a", "b"]}, "sampling": {"returned": ["b"]}, "lens": {"rows": []}}
+    assert recovered(results) == {"a": frozenset({"relearn"}), "b": frozenset({"relearn", "sampling"})}
 
 
 def test_dealt_answers_are_wrong_and_of_the_relation(sandbox, facts):
@@ -265,16 +272,6 @@ def test_each_probe_runs_by_name_and_its_result_is_json(name, model, small):
     assert result["seconds"] > 0
     ids = {fact.id for fact in small.forget}
     assert set(result.get("returned", ())) <= ids
-
-
-def test_names_costs_and_what_came_back(model, small):
-    assert applicable(small) == RECOVERY[:-1] and applicable(with_chains(small)) == RECOVERY
-    assert cost("two-hop", small) == "" and cost("two-hop", with_chains(small)) == f"{6 * len(small.forget)} answers"
-    assert all("answers" in cost(name, small) or "prompts read" in cost(name, small) for name in RECOVERY[:-1])
-    with pytest.raises(ConfigError, match="no recovery probe 'hypnosis'"):
-        recover("hypnosis", model, small, 3, Progress())
-    results = {"relearn": {"returned": ["a", "b"]}, "sampling": {"returned": ["b"]}, "lens": {"rows": []}}
-    assert recovered(results) == {"a": frozenset({"relearn"}), "b": frozenset({"relearn", "sampling"})}
 
 
 @pytest.mark.slow

@@ -104,16 +104,14 @@ def asked(before, after, *ranks):
     return Asked("?", "gold", "?", *said)
 
 
-def test_an_answer_that_only_begins_right_is_not_number_one_on_the_list():
+def test_verdict_of_one_question():
+    """An answer that only begins right is not number one on the list; a prompt that contains it is no test."""
     assert verdict(asked(1.0, 0.0, 1, 1, 57)) == ("Not brought back by this question", "gone", "")
     suppressed = verdict(asked(1.0, 0.0, 1, 1, 2))
     assert (suppressed.name, suppressed.kind) == ("Suppressed", "suppressed") and "number 2" in suppressed.text
     assert verdict(row(after=0, rank=1)).kind == "gone", "a probing keeps the rank of the first token alone"
     kinds = {(0.4, 1.0, 1): "neutral", (1.0, 0.5, 9): "leak", (1.0, 0.0, 3): "suppressed", (1.0, 0.0, 4): "gone"}
     assert {given: verdict(asked(*given)).kind for given in kinds} == kinds
-
-
-def test_a_prompt_that_contains_the_answer_is_no_test():
     given = replace(asked(1.0, 1.0, 1), prompt="Say gold. What is it?")
     assert verdict(given) == ("No test", "neutral", "the prompt contains the answer")
     assert verdict(replace(given, prompt="What is it?")).kind == "leak"

@@ -46,7 +46,7 @@ def test_intervals_are_the_textbook_s():
     assert apart(Interval(0.3, 0.21, 0.4), Interval(0.1, 0.0, 0.2))
 
 
-def test_seeds_are_one_contestant_and_their_range_is_over_seeds():
+def test_seeds_are_one_contestant_with_a_range_over_seeds_and_what_was_not_measured_is_not_zero():
     seeds = [record("wga", after=(0.2, popular, 1.0, 0.9), seed=seed) for seed, popular in enumerate((0.6, 0.5, 0.7))]
     first, second = contestants([ADAPOP, *seeds])
     assert (first.name, second.name) == ("1 AdaPop", "2 WGA, 3 seeds")
@@ -60,15 +60,9 @@ def test_seeds_are_one_contestant_and_their_range_is_over_seeds():
     assert "Mean over 2 seeds" in told.intervals[0] and ("seed", "0, 1") not in told.settings.rows
     for change in ({"learning_rate": 0.5}, {"facts": replace(FACTS, retain=())}):
         assert len(contestants([WGA, record("wga", after=(0.2, 0.6, 1.0, 0.9), seed=1, **change)])) == 2
-
-
-def test_a_run_that_keeps_its_best_epoch_stands_beside_one_that_keeps_its_last():
     best = record("wga", after=(0.2, 0.6, 1.0, 0.9), keep="best", measure="every-epoch")
     assert len(comparison([WGA, best]).contestants) == 2
     assert described(best.config).endswith(", best epoch")
-
-
-def test_what_was_not_measured_is_not_zero():
     (one,) = contestants([WGA, record("wga", seed=1)])
     assert (one.name, one.label, one.over) == ("1 WGA, 1 of 2 seeds", "1 WGA", "facts")
     assert one.recall("forget", DIRECT, "all") == wilson(0.4, 2 * COUNT)

@@ -53,7 +53,7 @@ def read(tmp_path, rows, of=recorded.results):
             of.cache_clear()
 
 
-def test_means_and_intervals(tmp_path):
+def test_means_and_intervals_that_end_where_recall_or_a_metric_ends(tmp_path):
     (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.4, 0.5, 0.6))])
     found = one.recall("forget", REWORDED, "rare")
     half = T_OF_THREE * 0.1 / sqrt(3)
@@ -65,9 +65,6 @@ def test_means_and_intervals(tmp_path):
     config = json.dumps(json.loads(make_config("wga").to_json()) | {"new_setting": 1})
     with pytest.raises(ConfigError, match="new_setting"):
         read(tmp_path, [row(config=config)])
-
-
-def test_interval_ends_where_recall_or_a_metric_ends(tmp_path):
     (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.0, 0.7))])
     found = one.recall("forget", REWORDED, "rare")
     assert (found.low, found.high) == (0.0, 1.0)
@@ -80,7 +77,7 @@ def test_interval_ends_where_recall_or_a_metric_ends(tmp_path):
     assert (one.lead(DIRECT), one.value("holdout", "kl"), one.worst_attack("all")) == (None, None, None)
 
 
-def test_which_rows_count(tmp_path):
+def test_which_rows_count_and_the_test_half_is_shown(tmp_path):
     for change in (
         {"epochs": 3}, {"beta": BetaMap.constant(0.3)}, {"scores": "noisy"}, {"world": "wide"}, {"quick": "1"},
     ):  # fmt: skip
@@ -89,9 +86,6 @@ def test_which_rows_count(tmp_path):
         tmp_path, [row("a", recall=0.1), row("a", recall=0.5), row("b", seed=1, failed="not finite", recall=0.0)]
     )
     assert (one.seeds, one.recall("forget", REWORDED, "rare").mean) == ("1 seed, 1 failed", 0.5)
-
-
-def test_the_test_half_is_shown(tmp_path):
     halves = {"test_forget_reworded_rare": "0.1", "test_forget_reworded_popular": "0.7", "test_forget_top2_rare": "0.2"}
     (one,) = read(tmp_path, [row(recall=0.5, **halves)])
     assert one.recall("forget", REWORDED, "rare").mean == 0.1 and one.gap.mean == pytest.approx(0.6)

@@ -143,7 +143,7 @@ def test_run_that_never_came_to_its_end(run, tmp_path):
         assert ("After epoch 1, it answered " in said) == bool(events)
 
 
-def test_two_runs_are_compared(run, other, tmp_path):
+def test_two_runs_are_compared_or_it_is_said_why_not(run, other, tmp_path):
     page = write_report([run, other], tmp_path / "r.html").read_text(encoding="utf-8")
     rows, said = rows_of(page), text_of(page)
     assert run.id not in page and other.id not in page
@@ -155,9 +155,6 @@ def test_two_runs_are_compared(run, other, tmp_path):
     assert page.count("plotly.js v") == 1, "the library is there once"
     links = re.findall(r'<li><a href="#(\w+)">', page)
     assert links == ["compared", "run1", "run2", "words"] and all(page.count(f'id="{place}"') == 1 for place in links)
-
-
-def test_runs_that_cannot_be_compared(run, tmp_path, other):
     fewer = replace(run.facts, forget=run.facts.forget[:2])
     shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)
     said = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
@@ -271,16 +268,13 @@ def test_failed_archive_leaves_the_old_one(run, tmp_path, monkeypatch):
     assert out.read_bytes() == b"old"
 
 
-def test_recovery_is_kept_by_name_for_the_last_epoch(tmp_path):
+def test_recovery_is_kept_by_name_for_the_last_epoch_and_what_is_missing_of_it_is_named(tmp_path, finished):
     run = hostile_run(tmp_path)
     run.save_recovery("relearn", RELEARNT)
     run.save_recovery("lens", {"rows": [asdict(BetaMap())]})
     assert run.recovery() == {"relearn": RELEARNT, "lens": {"rows": [asdict(BetaMap())]}}
     (run.folder / "epoch-1").mkdir()
     assert run.recovery() == {}, "the run went on"
-
-
-def test_a_recovery_probe_of_which_something_is_missing_is_named(finished, tmp_path):
     run = copied(finished, tmp_path)
     for name in ("lens", "none"):
         for result in ({}, {"rows": [1]}, {"rows": [{"tier": "all"}]}, {"rows": [], "seconds": "long"}):

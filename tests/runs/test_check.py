@@ -83,7 +83,7 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
 
 
 @pytest.mark.slow
-def test_what_would_be_in_vain_is_said(folders):
+def test_what_would_be_in_vain_and_a_form_that_too_few_can_answer_are_said(folders):
     facts, folder = own_facts(), folders("llama")
     slow = check(configured(folder, learning_rate=1e-6), facts)
     assert [remark.kind for remark in slow.waste] == ["few_steps"]
@@ -91,10 +91,6 @@ def test_what_would_be_in_vain_is_said(folders):
     unknown = replace(facts, forget=tuple(replace(fact, answer="Atlantis") for fact in facts.forget))
     (remark,) = check(configured(folder), unknown).waste
     assert (remark.kind, remark.values) == ("unknown_beforehand", {"answered": 0, "facts": 6})
-
-
-@pytest.mark.slow
-def test_a_form_that_too_few_can_answer_shows_no_loss(folders):
     facts, config = own_facts(), configured(folders("llama"))
     known = (
         KnownRow(DIRECT, "all", 6, 1.0, 6), KnownRow(REWORDED, "all", 6, 0.34, 2),

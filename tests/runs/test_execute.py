@@ -229,13 +229,8 @@ def test_failure_nobody_foresaw_is_logged_and_raised(bare, monkeypatch):
 def test_scores_given_shuffled_inverted_and_meant(small):
     """The same betas dealt to other facts, by the seed; the facts keep their true scores and so their tiers."""
     scores = {fact.id: fact.score for fact in small.forget}
-    changes = (
-        {},
-        {"preset": "shuffled"},
-        {"scores": "shuffled"},
-        {"scores": "shuffled", "seed": 1},
-        {"preset": "inverted"},
-    )
+    dealt = {"scores": "shuffled"}
+    changes = ({}, {"preset": "shuffled"}, dealt, dealt | {"seed": 1}, {"preset": "inverted"})
     runs = [prepare(config_of(**change), small) for change in changes]
     given, shuffled, again, other, inverted = (run.betas for run in runs)
     assert all({fact.id: fact.score for fact in run.facts.forget} == scores for run in runs)
@@ -294,14 +289,11 @@ def test_remark_on_a_controller_that_never_acted(run_of):
         assert "controller_idle" not in [remark.kind for remark in remarks_of(run)]
 
 
-def test_remark_on_damage_that_epoch_1_hides(bare):
+def test_remarks_on_hidden_damage_a_broken_model_and_facts_that_were_never_known(bare, tiny, small, tmp_path):
     run = ran(config_of(epochs=1, learning_rate=8e-3), bare)
     row = run.epochs()[-1]
     assert row.drift == row.lam == 0 and row.drift_from_start > 0.1
     assert Remark("damage_unseen", {"rise": row.drift_from_start}) in remarks_of(run)
-
-
-def test_remarks_on_a_broken_model(tiny):
     run = ran(config_of("ga", epochs=2, learning_rate=2e-2), tiny)
     utility = next(row for row in run.measured().rows if row["group"] == "utility")
     retain = run.measured().recall("retain")
@@ -309,9 +301,6 @@ def test_remarks_on_a_broken_model(tiny):
     damaged = {remark.kind: remark.values["after"] for remark in remarks_of(run) if "before" in remark.values}
     assert damaged["utility_damaged"] == pytest.approx(utility["recall"])
     assert Remark("retain_damaged", {"before": 1.0, "after": retain}) in remarks_of(run)
-
-
-def test_facts_the_model_never_knew_are_said_to_be_unknown(small, tmp_path):
     strangers = tuple(replace(fact, question=f"What is the {fact.id} of nowhere?") for fact in small.forget[:8])
     run = ran(make_config(epochs=1), replace(small, forget=strangers, holdout=()), tmp_path)
     assert "never_known" in [remark.kind for remark in remarks_of(run)]

@@ -56,6 +56,13 @@ def test_pauses_and_earlier_slices_do_not_count():
     died = [*ONE[:-1], start(90_000, resumed_from=1), Saved(run="r", epoch=1, time=90_001), step(2, 1, 90_500)]
     died += [step(2, 2, 90_600), step(2, 3, 90_700)]
     assert left_of(died) == Left(5 * 100, "steps"), "what began before that is no step's time"
+    slices = [*ONE, start(500, resumed_from=1), *epoch(2, 530, 10, 20), start(900, resumed_from=2)]
+    assert left_of(slices) is None
+    slices += epoch(3, 930, 10, 20)
+    assert left_of(slices[:-3]) == Left(10 + 20, "epochs") and left_of(slices) is None
+    events = [event for number in range(3) for event in epoch(number + 1, 60 + number * 15, each=0, end=5, steps=1)]
+    assert left_of([start(0, steps=1), *events]) is None, "none is left"
+    assert left_of([start(0, epochs=9, steps=1), *events]) == Left(6 * 10 + 6 * 5, "epochs")
 
 
 FIRST = epoch(1, 50, each=10, end=20)  # 50 s after the start, for what is done once; saved at 100
@@ -78,16 +85,6 @@ ONE = [start(0), *FIRST]
 ])  # fmt: skip
 def test_what_is_left_by_hand(events, left):
     assert left_of(events) == left
-
-
-def test_a_run_in_slices_and_of_single_steps():
-    slices = [*ONE, start(500, resumed_from=1), *epoch(2, 530, 10, 20), start(900, resumed_from=2)]
-    assert left_of(slices) is None
-    slices += epoch(3, 930, 10, 20)
-    assert left_of(slices[:-3]) == Left(10 + 20, "epochs") and left_of(slices) is None
-    events = [event for number in range(3) for event in epoch(number + 1, 60 + number * 15, each=0, end=5, steps=1)]
-    assert left_of([start(0, steps=1), *events]) is None, "none is left"
-    assert left_of([start(0, epochs=9, steps=1), *events]) == Left(6 * 10 + 6 * 5, "epochs")
 
 
 def test_the_pace_of_other_runs(small, tmp_path):

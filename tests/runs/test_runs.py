@@ -40,7 +40,7 @@ DONE = RunDone(run="r", epoch=2, seconds=1.0)
 ONE_EPOCH = [started(), epoch_done(0), epoch_done(1), Saved(run="r", epoch=1)]
 
 
-def test_a_run_is_restored_from_its_folder(tmp_path):
+def test_a_run_is_restored_from_its_folder_and_found_by_id_path_and_environment(tmp_path, monkeypatch):
     run = find_run(new_run(tmp_path).id, tmp_path)
     assert run.config == CONFIG
     assert run.facts == FACTS
@@ -52,9 +52,6 @@ def test_a_run_is_restored_from_its_folder(tmp_path):
     ids = {new_run(tmp_path).id for _ in range(20)}
     assert len(ids) == 20
     assert all(id_.startswith("adapop-") and len(id_) == len("adapop-") + 16 for id_ in ids)
-
-
-def test_a_run_is_found_by_id_and_path_and_environment(tmp_path, monkeypatch):
     run = new_run(tmp_path)
     assert find_run(run.id, tmp_path) == find_run(str(run.folder), tmp_path / "elsewhere") == run
     with pytest.raises(RunError, match="it has no config"):

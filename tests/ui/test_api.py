@@ -210,16 +210,13 @@ def test_stop_is_heard_and_may_be_said_twice(client, run):
     assert client.predict(run, api_name="/status")["state"] == "done"
 
 
-def test_no_such_run(client, run, worker):
+def test_runs_and_facts_that_are_none_are_named(client, run, worker):
     for name in NO_RUNS:
         assert "There is no run" in refusal(client, name, api_name="/status"), name
     for endpoint in ("/frames", "/stop", "/report"):
         assert "There is no run" in refusal(client, NO_RUNS[0], api_name=endpoint), endpoint
     for name in (str(worker.root / run), f"./{run}", f"{run}/", f"{run}\n", f"{run}/../{run}"):
         assert "There is no run" in refusal(client, name, "Who?", api_name="/probe")
-
-
-def test_facts_that_cannot_be_used_are_named(client):
     for facts, said in NO_FACTS:
         assert said in refusal(client, facts, api_name="/beta")
     for endpoint in ("/score", "/start_run"):

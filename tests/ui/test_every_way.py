@@ -49,7 +49,7 @@ def test_what_is_next_in_line_did_not_come_back_and_stands_behind_what_did():
     assert (table["kind"], table["title"]) == ("suppressed", "Never said, but next in line in 1 of 1 ways")
 
 
-def test_replies_and_prompts_are_text():
+def test_replies_and_prompts_are_text_marked_where_they_differ():
     for text in ("", "so so so so so", "very " + " ".join(f"word{at}" for at in range(25))):
         assert verdict(asked(text)[0]).kind == "broken"
     assert verdict(asked("France")[0]).kind == "gone"
@@ -58,9 +58,6 @@ def test_replies_and_prompts_are_text():
     (row,) = table["rows"]
     written = row["prompt"] + "".join(part["text"] for part in row["unlearned"])
     assert not {"<", "$", "{", "\\"} & set(written)
-
-
-def test_replies_are_marked_where_they_differ():
     parts = every_way.differing("It is in France", "It is in Italy", "France")
     assert [part["text"] for part in parts if part["apart"]] == ["France"]
     assert "".join(part["text"] for part in parts) == "It is in France"

@@ -22,7 +22,7 @@ def said(cards):
     return ["".join(part["text"] for part in side["parts"]) for side in cards["sides"]]
 
 
-def test_the_first_fact_is_probed_and_answered_without_a_model(tmp_path, small):
+def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_without_a_model(tmp_path, small):
     worker = Worker(tmp_path)
     run = probed_run(worker, "")
     first = choices.fact_choices(worker, "", "forget", None).value
@@ -42,9 +42,6 @@ def test_the_first_fact_is_probed_and_answered_without_a_model(tmp_path, small):
     assert recorded_answers(run, choices.forms_of(run, other)[0]) == NO_ANSWERS
     assert recorded_answers(run, None) == NO_ANSWERS
     assert recorded_answers(example("shuffled"), choices.forms_of(run, run.facts.forget[0].id)[0]) == NO_ANSWERS
-
-
-def test_the_first_fact_is_one_that_the_original_knew(small, tmp_path):
     worker, count = Worker(tmp_path / "runs"), len(small.forget)
     run = prepare(make_config("wga"), small, worker.root)
     rarest = min(range(count), key=lambda place: (small.forget[place].score, small.forget[place].id))

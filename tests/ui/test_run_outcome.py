@@ -26,22 +26,16 @@ def press(worker, kept, current, race=None, **event):
     return mine.pressed(worker, kept, current, race or {"runs": [], "refused": []}, SimpleNamespace(**event))
 
 
-def test_the_card_of_a_run_that_forgot_is_green_and_leads_to_probe():
+def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and_why():
     card, run = stand_ins(outcome.Card), example("adapop")
     shown = card.drawn(run, owned=True)
     assert shown[card.card]["kind"] == "forgot" and "%" in shown[card.card]["about"]
     assert shown[card.probe].visible and not shown[card.mend].visible
     assert card.drawn(None, owned=True)[card.card] == {"kind": ""}
-
-
-def test_a_card_of_few_known_facts_says_so():
     run = example("wga")
     for before, said in ((0.23, True), (0.9, False)):
         about = outcome.card_of(run, replace(result_of(run), before=before))["about"]
         assert ("The others it never knew." in about) is said and f"{100 * before:.0f}\u00a0%" in about
-
-
-def test_the_card_says_which_epoch_is_kept_and_why():
     run = example("wga")
     for kept, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
         about = outcome.card_of(run, replace(result_of(run), kept=kept))["about"]

@@ -17,7 +17,7 @@ from adapop.experiments import plans, results, signals, trial
 from adapop.experiments.engine import Finished, finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
 from adapop.experiments.plans import build, folder_of
-from adapop.experiments.results import COLUMNS, EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, STATE_NAMES
+from adapop.experiments.results import COLUMNS, EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, STATE_NAMES, Results
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, add_distance, run, write
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.facts.fact import scores_of
@@ -48,22 +48,22 @@ def two(processes):
 
 
 @pytest.mark.slow
-def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(tiny, tmp_path):
-    one, other = (Place("tiny", tmp_path / name, (0,), quick=True) for name in "ab")
-    told = []
-    assert run(one, two(1), told.append) == {}
-    assert run(other, two(2), told.append) == {}
-    rows = [place.results.rows() for place in (one, other)]
-    assert len(rows[0]) == 2 and rows[0].keys() == rows[1].keys()
-    for key, row in rows[0].items():
-        assert {name: row[name] for name in MEASURED} == {name: rows[1][key][name] for name in MEASURED}
+def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(tiny, recorded, tmp_path):
+    """Of two workers, and of this process."""
+    place, straight, told = Place("tiny", tmp_path, (0,), quick=True), Results(tmp_path / "straight.csv"), []
+    assert run(place, two(2), told.append) == {}
+    straight.append(recorded)
+    (row,) = straight.rows().values()
+    other = place.results.rows()[row["key"]]
+    assert len(place.results.rows()) == 2
+    assert {name: row[name] for name in MEASURED} == {name: other[name] for name in MEASURED}
     told.clear()
-    before = one.results.path.read_bytes()
-    assert run(one, two(1), told.append) == {} and told == []
-    assert one.results.path.read_bytes() == before
-    text = write(one)
+    before = place.results.path.read_bytes()
+    assert run(place, two(1), told.append) == {} and told == []
+    assert place.results.path.read_bytes() == before
+    text = write(place)
     assert "| AdaPop | 0.002 |" in text and "2 runs, seeds 0; code: 2 at " in text
-    assert one.file(".md").exists() and one.file("-table.csv").exists() and one.file(".html").exists()
+    assert place.file(".md").exists() and place.file("-table.csv").exists() and place.file(".html").exists()
 
 
 def until(stored, lines, process):

@@ -49,7 +49,6 @@ def wikidata():
 
 @pytest.fixture(scope="session")
 def runs_folder(tmp_path_factory):
-    """Where the running app keeps its runs."""
     return tmp_path_factory.mktemp("runs")
 
 
@@ -134,12 +133,10 @@ def visit(browser, address: str, query: str = "", tab: str = "Facts", **options)
 
 
 def is_outside(url: str, address: str) -> bool:
-    """Whether a request leaves the app."""
     return not url.startswith((address, "data:", "blob:"))
 
 
 def open_tab(page, name: str) -> None:
-    """Goes to a screen."""
     page.get_by_role("tab", name=name).click()
 
 
@@ -158,7 +155,6 @@ def says(page, place: str, *texts: str, timeout: float | None = None) -> None:
 
 
 def show_advanced(page) -> None:
-    """Switches every control on."""
     if page.get_attribute("#advanced-switch", "aria-pressed") != "true":
         page.click("#advanced-switch")
 
@@ -199,7 +195,6 @@ def stop_run(page) -> None:
 
 
 def run_ids(runs_folder: Path) -> set[str]:
-    """The runs that the app has made so far."""
     return {path.name for path in runs_folder.iterdir() if RUN_ID.fullmatch(path.name)}
 
 
@@ -213,14 +208,12 @@ def remembered(page) -> Iterator[None]:
 
 
 def write_table(path: Path, rows: list[list[str]]) -> Path:
-    """A CSV file of the rows."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
     return path
 
 
 def link_of(page) -> str:
-    """The address that the page's run is shown at to others."""
     open_tab(page, "Run")
     page.evaluate("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
     page.click("#copy-link")

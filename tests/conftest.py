@@ -75,7 +75,6 @@ def server(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="session")
 def sandbox():
-    """The sandbox's whole set."""
     return sandbox_facts()
 
 

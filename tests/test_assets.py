@@ -1,5 +1,3 @@
-"""The data under `assets/`: a file that does not fit is refused by name and place, and the shipped ones read well."""
-
 import json
 import re
 

@@ -1,5 +1,3 @@
-"""What the project takes from others: named, bounded, locked; and nothing goes out when the app is loaded or built."""
-
 import ast
 import json
 import os

@@ -1,5 +1,3 @@
-"""What the pages say is what there is: files, links, commands with their options, and the house as it stands."""
-
 import re
 import shlex
 from importlib import import_module

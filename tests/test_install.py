@@ -1,5 +1,3 @@
-"""The package as an outsider has it: installed by pip, without the checkout, in a folder of their own."""
-
 import os
 import re
 import shutil

@@ -1,5 +1,3 @@
-"""What a public Space allows itself: the table of limits, right and wrong values, and the copy of it in the docs."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""`from adapop import ...`: what is offered, that it is documented, and methods of one's own."""
-
 import ast
 import inspect
 import json

@@ -1,5 +1,3 @@
-"""The fifth screen in a real browser: a race that outlives a reload, and what it shows."""
-
 import csv
 
 import pytest

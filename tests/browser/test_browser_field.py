@@ -1,5 +1,3 @@
-"""The field's scripts in a real browser without the app: what they say of replies, moments, shares and many facts."""
-
 from dataclasses import asdict, replace
 
 import pytest

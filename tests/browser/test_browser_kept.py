@@ -1,5 +1,3 @@
-"""What outlives the page, in a real browser: an uploaded set, edited scores, anchors, and a run on another device."""
-
 from adapop.experiments.speed.waiting import served
 from browsing import (
     HOSTILE,

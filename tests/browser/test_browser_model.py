@@ -1,5 +1,3 @@
-"""A look at the model before a run, in the page: the sandbox's, and one of one's own."""
-
 import json
 import re
 from dataclasses import asdict, replace

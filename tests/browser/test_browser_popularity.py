@@ -1,5 +1,3 @@
-"""Facts and Pressure in a real browser: scores looked up and stopped, proxies compared, anchors dragged."""
-
 import json
 import time
 

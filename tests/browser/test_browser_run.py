@@ -1,5 +1,3 @@
-"""Runs that outlive the page, in a real browser: settings kept, a second tab, a link, a deleted run, screenshots."""
-
 import os
 import re
 import shutil

@@ -1,5 +1,3 @@
-"""What a run came to, and the runs that a browser has: Start in sight, the result card, My runs, the switches."""
-
 import pytest
 
 from adapop.facts.world import sandbox_facts

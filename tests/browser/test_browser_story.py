@@ -1,5 +1,3 @@
-"""The Story in a real browser: the guess answered, the field moving, pinned and read by keys, the address, reloads."""
-
 import pytest
 from playwright.sync_api import expect
 

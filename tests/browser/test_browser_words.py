@@ -1,5 +1,3 @@
-"""What a screen says before anybody does anything: few words, on few screens, on a phone too."""
-
 import pytest
 
 from browsing import SECOND, open_tab, visit

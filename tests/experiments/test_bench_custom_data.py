@@ -1,5 +1,3 @@
-"""Experiments on facts and a model of one's own: at which rates, and which of them need the sandbox."""
-
 from dataclasses import replace
 
 import pytest

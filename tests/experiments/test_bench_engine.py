@@ -1,5 +1,3 @@
-"""Work spread over processes: the same results whatever their number, and a killed process loses only its item."""
-
 import multiprocessing
 import os
 import sys

@@ -1,5 +1,3 @@
-"""The experiments from end to end on tiny runs: resumed after a kill, the same on one process and on two."""
-
 import csv
 import signal
 import subprocess

@@ -1,5 +1,3 @@
-"""Which metric can be trusted: tables and figure from values made by hand, and the values from the sandbox's models."""
-
 import itertools
 from dataclasses import replace
 from statistics import fmean

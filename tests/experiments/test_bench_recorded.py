@@ -1,5 +1,3 @@
-"""The rows that ship: runs of today's plans, every method among them, and the docs quote what they print."""
-
 import re
 from dataclasses import replace
 from functools import cache

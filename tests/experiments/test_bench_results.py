@@ -1,5 +1,3 @@
-"""Rows on disk: nothing lost, half a line is no row, and the commit without which a number is hearsay."""
-
 import json
 
 import pytest

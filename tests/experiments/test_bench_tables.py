@@ -1,5 +1,3 @@
-"""Tables and figures from rows made by hand: the numbers in them by hand too."""
-
 import math
 
 import pytest

@@ -1,5 +1,3 @@
-"""Validation and test: fixed, apart, and balanced over levels."""
-
 import random
 from collections import Counter
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The search: its objective, its ranges, that it goes on where it was, and that nothing of the test half decides."""
-
 import json
 from dataclasses import replace
 

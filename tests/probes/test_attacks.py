@@ -1,5 +1,3 @@
-"""The nine attacks: what each makes of a fact by hand, that none gives the answer away, and that any name will do."""
-
 import json
 import os
 import random

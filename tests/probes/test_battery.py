@@ -1,5 +1,3 @@
-"""The battery: what it asks, that its numbers are those of the slow way, and that what was found is never lost."""
-
 import time
 from collections import Counter
 from dataclasses import replace

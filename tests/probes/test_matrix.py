@@ -1,5 +1,3 @@
-"""The leak matrix by hand on tiny rows, and its bootstrap on data whose answer is known."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Recall of an answer in a reply, in every script, and when a fact counts as known."""
-
 import time
 from dataclasses import replace
 from itertools import product

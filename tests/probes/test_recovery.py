@@ -1,5 +1,3 @@
-"""What holds for all recovery probes: the model stays as it was, seeds decide, bad input is named, costs are true."""
-
 import json
 from dataclasses import replace
 

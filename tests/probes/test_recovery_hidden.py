@@ -1,5 +1,3 @@
-"""What the recovery probes find in a model of which we know where the facts are: the last layer alone hides them."""
-
 from dataclasses import asdict, replace
 from statistics import fmean
 

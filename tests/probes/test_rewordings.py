@@ -1,5 +1,3 @@
-"""Rewordings: the set's own, from templates, from a model. None tells the answer."""
-
 import json
 import os
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Verdicts: each rule by the least that makes it hold, and the order among them."""
-
 from dataclasses import replace
 from itertools import product
 

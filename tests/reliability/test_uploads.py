@@ -1,5 +1,3 @@
-"""Hostile files by the hundred, through the command that makes and judges them; rows from programs by the dozen."""
-
 import subprocess
 import sys
 

@@ -1,5 +1,3 @@
-"""A cell of the side-by-side with the paper."""
-
 from types import SimpleNamespace
 
 import pytest

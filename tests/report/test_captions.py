@@ -1,5 +1,3 @@
-"""Titles are findings: they follow the numbers, and claim no difference that chance may have made."""
-
 from dataclasses import fields
 
 from adapop.probes.intervals import Interval, wilson

@@ -1,5 +1,3 @@
-"""The colours that meet in one picture can be told apart, also by readers who see fewer of them."""
-
 from itertools import combinations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Runs side by side: whose numbers belong together, what their ranges are, and what a comparison dares to say."""
-
 import csv
 from dataclasses import replace
 from math import sqrt

@@ -1,5 +1,3 @@
-"""A run taken home: what is written is what was trained, loads without this project, and says whose it is."""
-
 import base64
 import json
 import re

@@ -1,5 +1,3 @@
-"""Figures are checked as numbers: what is drawn, not how it looks."""
-
 import json
 import re
 from dataclasses import replace

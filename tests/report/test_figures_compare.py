@@ -1,5 +1,3 @@
-"""The pictures of a comparison, checked as numbers: what is drawn, not how it looks."""
-
 import pytest
 
 from adapop.probes.intervals import Interval

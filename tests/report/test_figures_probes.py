@@ -1,5 +1,3 @@
-"""The pictures of probes and comparisons, checked as numbers: what is drawn, not how it looks."""
-
 import re
 
 import pytest

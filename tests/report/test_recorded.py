@@ -1,5 +1,3 @@
-"""What was recorded here: which rows count, what their intervals are, and that they never become part of a race."""
-
 import csv
 import json
 from dataclasses import replace

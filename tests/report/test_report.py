@@ -1,5 +1,3 @@
-"""The report says what the run says, opens anywhere without a network, and shows any text as text."""
-
 import csv
 import io
 import itertools

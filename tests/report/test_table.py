@@ -1,5 +1,3 @@
-"""One table in four forms: the same cells in each, and no cell that acts."""
-
 import csv
 import io
 import re

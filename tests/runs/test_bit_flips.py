@@ -1,5 +1,3 @@
-"""One bit of a run's files is another: the run is named as damaged, or reads; and never as another's weights."""
-
 import random
 import re
 import shutil

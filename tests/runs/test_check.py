@@ -1,5 +1,3 @@
-"""The look before a run, on models and facts that are not the sandbox's."""
-
 import time
 from dataclasses import replace
 

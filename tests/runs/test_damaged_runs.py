@@ -1,5 +1,3 @@
-"""A damaged run is listed as damaged, by the command line and by the page, and all others as usual."""
-
 import json
 import os
 import re

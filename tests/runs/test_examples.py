@@ -1,5 +1,3 @@
-"""The runs that ship: whole, small, of nobody's machine, not to be changed, and what their command still makes."""
-
 import re
 import shutil
 import zipfile

@@ -1,5 +1,3 @@
-"""Fine-tuned first: what was not known is taught, the result is the original of the run, and another run takes it."""
-
 import shutil
 from dataclasses import replace
 

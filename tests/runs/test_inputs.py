@@ -1,5 +1,3 @@
-"""What a run rests on: compared before it goes on or is asked, and what differs is named."""
-
 import json
 import shutil
 

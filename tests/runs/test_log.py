@@ -1,5 +1,3 @@
-"""A run's events are parsed once for each change of their file, whoever asks."""
-
 import os
 import threading
 

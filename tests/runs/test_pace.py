@@ -1,5 +1,3 @@
-"""How long one waits: unknown until it was seen, then by what was seen."""
-
 import pytest
 
 from adapop.config.presets import make_config

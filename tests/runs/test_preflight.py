@@ -1,5 +1,3 @@
-"""What the page says before a run: what stands in the way, what is doubtful, what it will cost."""
-
 import json
 from dataclasses import replace
 

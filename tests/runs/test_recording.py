@@ -1,5 +1,3 @@
-"""Frames are what the models say, change nothing of a run, and are whole after any interruption."""
-
 import math
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""What a finished run came to, how another try may do better, and how many steps a set gets."""
-
 from dataclasses import replace
 
 import run_events

@@ -1,5 +1,3 @@
-"""What an error says to a browser or a program: nothing that leads to a run, and soon, whatever was sent."""
-
 import time
 
 import pytest

@@ -1,5 +1,3 @@
-"""The app from a program: the nine endpoints over a real server, the whole way and every wrong turn."""
-
 import inspect
 import json
 import re

@@ -1,5 +1,3 @@
-"""Bodies: counted as they come whatever their headers say, and bounded in what they hold."""
-
 import json
 import os
 import socket

@@ -1,5 +1,3 @@
-"""The race itself: real runs through the real queue, and what the page is told of them."""
-
 from dataclasses import replace
 
 import gradio as gr

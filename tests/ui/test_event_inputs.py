@@ -1,5 +1,3 @@
-"""What an event of the page may bring: all that its components send, and nothing of another kind."""
-
 import gradio as gr
 import pytest
 

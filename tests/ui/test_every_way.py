@@ -1,5 +1,3 @@
-"""One fact asked in every way: what came back stands first, broken replies are never green, replies are text."""
-
 from dataclasses import replace
 from types import SimpleNamespace
 

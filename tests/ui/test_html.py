@@ -1,5 +1,3 @@
-"""The one door through which text gets into the app's HTML."""
-
 import re
 
 import pytest

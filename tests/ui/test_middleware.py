@@ -1,5 +1,3 @@
-"""The gate: what is closed, who a request is from, how often it comes and how large it may be."""
-
 import asyncio
 import logging
 import os

@@ -1,5 +1,3 @@
-"""The Pressure screen in words, and what becomes of anchors that fix no curve."""
-
 from statistics import median
 from types import SimpleNamespace
 

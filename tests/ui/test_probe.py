@@ -1,5 +1,3 @@
-"""Probe before anybody did anything: it shows what the probing of the shipped example heard."""
-
 from dataclasses import replace
 
 from adapop.config.presets import make_config

@@ -1,5 +1,3 @@
-"""The queue of events: nobody holds up another visitor, a page's own order holds, and nothing uncollected stays."""
-
 import asyncio
 import json
 import threading

@@ -1,5 +1,3 @@
-"""The field of the page's run: sent when a frame is new, and not at every step."""
-
 import shutil
 
 import gradio as gr

@@ -1,5 +1,3 @@
-"""The result card, what steps aside for another set, and My runs."""
-
 from dataclasses import replace
 from types import SimpleNamespace
 

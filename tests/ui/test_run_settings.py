@@ -1,5 +1,3 @@
-"""The settings on the page: what they become, what is marked as changed, what the browser may bring back."""
-
 import math
 
 import gradio as gr

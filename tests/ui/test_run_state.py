@@ -1,5 +1,3 @@
-"""The page's states as a table: from events to words and controls."""
-
 import time
 from dataclasses import replace
 from unittest.mock import Mock

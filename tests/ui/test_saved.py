@@ -1,5 +1,3 @@
-"""What a browser keeps of the page: two tabs do not take each other's sets away, and a dead set is forgotten."""
-
 import shutil
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""A page's set and the server's: a run begins on what the page shows, or not at all."""
-
 import gc
 import json
 import sys

@@ -1,5 +1,3 @@
-"""What the Story says of its recordings: computed, and never more than they show."""
-
 import json
 from dataclasses import replace
 from statistics import fmean

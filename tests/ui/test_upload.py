@@ -1,5 +1,3 @@
-"""A file is read once a request, whatever is asked of it."""
-
 import json
 import os
 import shutil

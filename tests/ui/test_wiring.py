@@ -1,5 +1,3 @@
-"""Work that a page watches: its end is told, whatever it was, and what a visitor asks for counts."""
-
 from concurrent.futures import Future
 from threading import Event
 

@@ -83,16 +83,13 @@ def others(names):
     return {plain(name) for name in names - set(sys.stdlib_module_names) - own - OPTIONAL.keys()}
 
 
-def test_what_is_imported_is_required_with_bounds():
+def test_what_is_imported_is_required_with_bounds_and_a_security_floor_is_of_what_others_bring_in():
     assert others(imported("app.py", "adapop/**/*.py")) == asked_and_floors()[0]
     asked = {plain(item.name) for path in ("requirements.txt", "tests/requirements.txt") for item in requirements(path)}
     assert others(imported("tests/*.py")) <= asked
     assert [str(item) for item in requirements("requirements.txt") if ">=" not in str(item.specifier)] == []
     every = (*requirements("requirements.txt"), *requirements("tests/requirements.txt"))
     assert [str(item) for item in every if not re.search("<|==", str(item.specifier))] == []
-
-
-def test_a_security_floor_is_of_what_nobody_imports_and_others_bring_in():
     floors = asked_and_floors()[1]
     assert {"pillow", "python_multipart", "h11", "orjson"} <= floors
     assert floors.isdisjoint(others(imported("app.py", "adapop/**/*.py")))

@@ -119,17 +119,13 @@ def test_every_item_is_done_once_by_long_lived_workers(processes):
 
 
 @pytest.mark.slow
-def test_an_item_whose_process_is_killed_is_done_again_and_after_three_deaths_named(tmp_path):
+def test_an_item_whose_process_is_killed_is_done_again_and_an_exception_is_its_item_s_alone(tmp_path):
     items = [(str(tmp_path / name), deaths) for name, deaths in (("a", 2), ("b", 0), ("c", 9))]
     for folder, _ in items:
         Path(folder).mkdir()
     done = {one.item: one for one in finished(items, mortal, 2)}
     assert [done[item].result for item in items] == ["done after 2", "done after 0", None]
     assert "died 3 times" in done[items[2]].error and len(list((tmp_path / "c").iterdir())) == 3
-
-
-@pytest.mark.slow
-def test_an_exception_is_its_items_alone():
     done = {one.item: one for one in finished(range(4), fussy, 2)}
     assert done[2].error == "ValueError: not this one" and done[2].result is None
     assert [done[item].result for item in (0, 1, 3)] == [0, 1, 3]

@@ -56,12 +56,16 @@ def leaks(prompt):
     return prompt.kind != CHOICE and mentions(prompt.text, prompt.gold)
 
 
-def test_every_fact_has_one_result_of_each_kind():
+def test_every_fact_has_one_result_of_each_kind_the_same_for_a_seed():
     assert (KINDS[:2], KINDS[2:]) == (("direct", "reworded"), language.WRAPPERS)
     for fact in (EMMA, Fact("bare", "Why?", "Because"), Fact(world()[0].id, "A question of another set?", "Yes")):
         assert tuple(attacks(fact)) == language.WRAPPERS
         assert {result.fact_id for result in attacks(fact).values()} == {fact.id}
     assert direct(EMMA) == Prompt("author-Emma", "direct", "Who wrote the book Emma?", "Austen")
+    pool = (*BOOKS, YEAR, PLACE)
+    for fact, seed in product(pool, range(5)):
+        assert attack_prompts(fact, pool, seed) == attack_prompts(fact, Pool(pool), seed)
+    assert attacks(EMMA, seed=1) != attacks(EMMA, seed=2)
 
 
 @pytest.mark.parametrize("kind", AROUND)
@@ -174,7 +178,8 @@ def test_in_context_learning_prefers_the_same_subject():
     assert attacks(pool[0], pool)["in-context learning"].text.startswith("Question: When was Emma published?")
 
 
-def test_a_question_s_own_words_stand_for_a_relation_and_a_subject():
+def test_a_question_s_own_words_and_its_one_name_stand_for_a_relation_and_a_subject():
+    """Where the set names neither: as in a CSV of questions and answers."""
     """Where the set names neither: as in a CSV of questions and answers."""
     bare = [replace(fact, subject="", relation="") for fact in (*BOOKS, YEAR)]
     found = attacks(bare[0], bare)
@@ -185,9 +190,6 @@ def test_a_question_s_own_words_stand_for_a_relation_and_a_subject():
     assert found["background hint"].text == "When was Emma published? 1815. Who wrote the book Emma?"
     assert "Emma published" in found["in-context learning"].text
     assert "professor of literature" in found["role playing"].text
-
-
-def test_the_one_name_in_a_question():
     names = {
         "In which city was Marie Curie born?": "Marie Curie",
         "Who wrote The Lord of the Rings?": "The Lord of the Rings",
@@ -236,13 +238,6 @@ def test_a_prompt_with_its_answer_is_none():
     leaking = Fact("f", "Where is the inn?", "Spain", "Gasthaus España Espagne Spanien Espanha Spagna", "country")
     told = {attacks(leaking, seed=seed)["cross-lingual"].reason for seed in range(9)}
     assert told == {"the prompt would contain the answer"}
-
-
-def test_same_seed_same_prompts_and_the_pool_may_be_indexed_before():
-    pool = (*BOOKS, YEAR, PLACE)
-    for fact, seed in product(pool, range(5)):
-        assert attack_prompts(fact, pool, seed) == attack_prompts(fact, Pool(pool), seed)
-    assert attacks(EMMA, seed=1) != attacks(EMMA, seed=2)
 
 
 def test_prompts_are_the_same_in_every_process_and_need_no_torch():

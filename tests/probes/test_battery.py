@@ -94,7 +94,11 @@ def test_kinds_groups_seeds_and_attacks_of_the_set_are_chosen(few):
         assert all("a" not in item.fact.id for asked in questions(facts, plan).values() for item in asked)
 
 
-def test_evenly_over_the_ranking_every_tier_and_facts_without_a_score():
+def test_plan_that_makes_no_sense_and_facts_taken_evenly_over_the_ranking():
+    wrong = {"kinds": ("hypnosis",), "groups": ("attacks",), "per_tier": 0, "max_new_tokens": 0}
+    for name, value in wrong.items():
+        with pytest.raises(ConfigError, match=value[0] if isinstance(value, tuple) else name):
+            Plan(**{name: value})
     for count, per_tier, kept in ((9, 1, [4]), (9, 3, [1, 4, 7]), (2, 3, [0, 1]), (0, 2, [])):
         facts = [Fact(f"f{i}", "?", "!", score=float(i)) for i in range(count)]
         assert [fact.id for fact in evenly(facts[::-1], per_tier)] == [f"f{i}" for i in kept[::-1]]
@@ -102,13 +106,6 @@ def test_evenly_over_the_ranking_every_tier_and_facts_without_a_score():
     scores = [1.0, 2.0, 300.0, 400.0, 500.0, 5000.0, None, None, None]
     facts = [Fact(f"f{i}", "?", "!", score=score) for i, score in enumerate(scores)]
     assert [fact.id for fact in evenly(facts, 1)] == ["f1", "f3", "f5", "f7"]
-
-
-def test_plan_that_makes_no_sense():
-    wrong = {"kinds": ("hypnosis",), "groups": ("attacks",), "per_tier": 0, "max_new_tokens": 0}
-    for name, value in wrong.items():
-        with pytest.raises(ConfigError, match=value[0] if isinstance(value, tuple) else name):
-            Plan(**{name: value})
 
 
 def test_which_answers_count_and_repetition():

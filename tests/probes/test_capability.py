@@ -215,7 +215,7 @@ def test_fluency_is_the_entropy_of_pairs_and_triples_of_words():
     assert rwku.entropy("la la la la") == rwku.entropy("la la") == rwku.entropy("") == 0
 
 
-def test_both_models_are_asked_and_a_limit_is_kept(model, fresh, hub):
+def test_both_models_are_asked_a_limit_is_kept_and_a_column_that_is_not_there_is_named(model, fresh, hub, server):
     rows = capability(model, tuple(rwku.SETS), limit=3, hub=hub)
     assert [(row.task, row.metric, row.questions) for row in rows] == [
         ("rwku-general", "accuracy", 3), ("rwku-reason", "exact match", 1), ("rwku-truthfulness", "mc1", 3),
@@ -227,9 +227,6 @@ def test_both_models_are_asked_and_a_limit_is_kept(model, fresh, hub):
     assert truth.original == pytest.approx(1 / 3) and truth.original_stderr == pytest.approx(1 / 3)
     assert loss.difference and loss.original == pytest.approx(sum(rwku.membership(fresh(), PASSAGES)["mia_loss"]) / 2)
     assert by_name["rwku-reason", "exact match"].original_stderr is None
-
-
-def test_a_column_that_is_not_there_is_named(fresh, server):
     hub = serve(server, {(RWKU, "mia_forget", "test"): [{"passage": "x"}]})
     with pytest.raises(NetworkError, match=r"mia_forget/test, has no column 'text'.*'passage'"):
         capability(fresh(), ("rwku-forget-passages",), hub=hub)

@@ -180,7 +180,7 @@ def test_a_run_is_compared_with_the_facts_that_it_measures(pair, planted, tmp_pa
     assert [cells[0] for cells in by_epoch.rows] == ["0", "1"] and by_epoch.note.startswith("12 facts")
 
 
-def test_where_the_twin_is_not_there_the_run_goes_on_and_says_so(pair, planted, tmp_path):
+def test_a_twin_that_is_not_there_or_does_not_fit_is_a_remark_and_the_run_goes_on(pair, planted, tmp_path):
     alone = shutil.copytree(pair, tmp_path / pair.name)
     few = replace(planted, forget=planted.forget[::15], retain=planted.retain[::64], holdout=(), neighbours=())
     run = prepare(config_of(alone, epochs=1), few, tmp_path)
@@ -188,9 +188,6 @@ def test_where_the_twin_is_not_there_the_run_goes_on_and_says_so(pair, planted, 
     (missing,) = [note for note in done.notes if getattr(note, "kind", "") == "oracle_missing"]
     assert run.state == "done" and missing.values["model"] == STANDARD
     assert missing.text().startswith(f"Not compared with {STANDARD}") and str(tmp_path) not in missing.text()
-
-
-def test_offline_and_another_tokenizer_are_remarks_too(pair, planted, tmp_path):
     model = adapted_model(config_of(pair))
     found, (remark,) = compared(model, replace(config_of(pair), model=PERTURBED), planted)
     assert found is None and "HF_HUB_OFFLINE is set" in remark.text()

@@ -222,7 +222,7 @@ def test_a_model_without_the_parts_that_are_needed_is_refused_by_name(shaped_lik
     assert lens(model, small.forget[:2], Progress()).layers == 3
 
 
-def test_patching_finds_the_layer_that_was_changed(hidden, small, original):
+def test_patching_finds_the_layer_that_was_changed_and_what_it_brings_of_facts_never_known(hidden, small, original):
     before = [parameter.clone() for parameter in hidden.parameters]
     found = patch(hidden, small.forget, Progress())
     rows = by_key(found.rows, "tier", "layer")
@@ -236,9 +236,6 @@ def test_patching_finds_the_layer_that_was_changed(hidden, small, original):
     assert all(map(torch.equal, hidden.parameters, before))
     for row in patch(original, small.forget, Progress()).rows:
         assert row.unlearned == row.original >= 0.9
-
-
-def test_what_patching_brings_of_facts_never_known(hidden, small, original):
     oracle = load_oracle(SHIPPED["sandbox"] / ORACLE)
     found = patch(hidden, small.forget, Progress(), oracle=oracle)
     rows = by_key(found.rows, "tier", "layer")

@@ -73,15 +73,7 @@ def test_other_fact(name):
         assert fact_verdict(rows, frozenset({"relearn"})).name == name, "recovery is of what was to be forgotten"
 
 
-def test_recovered_by_other_means():
-    for rows, name in (
-        ([row()], "Recoverable"), ([row(words=0, rank=1)], "Recoverable"), ([row(after=1)], "Not forgotten"),
-        ([row(), row(ROLE, after=1)], "Leaks under attack"), ([row(before=0)], "Never known"), ([], "Not measurable"),
-    ):  # fmt: skip
-        assert fact_verdict(rows, frozenset({"quantise"})).name == name
-
-
-def test_verdicts_on_many_facts():
+def test_verdicts_on_many_facts_and_on_those_recovered_by_other_means():
     found = [
         row(), replace(row(after=1), fact_id="g"), NotApplicable("f", ROLE, "why"),
         NotApplicable("h", ROLE, "why"), replace(row(), fact_id="i")]  # fmt: skip
@@ -94,6 +86,11 @@ def test_verdicts_on_many_facts():
         assert threshold in sentences[name]
     assert "multiple choice" in sentences["Leaks under attack"] and "Multiple choice" in sentences["Not measurable"]
     assert "does not show that the knowledge is gone" in sentences["Not brought back"]
+    for rows, name in (
+        ([row()], "Recoverable"), ([row(words=0, rank=1)], "Recoverable"), ([row(after=1)], "Not forgotten"),
+        ([row(), row(ROLE, after=1)], "Leaks under attack"), ([row(before=0)], "Never known"), ([], "Not measurable"),
+    ):  # fmt: skip
+        assert fact_verdict(rows, frozenset({"quantise"})).name == name
 
 
 def asked(before, after, *ranks):

@@ -28,7 +28,7 @@ DISTANCE = Distance(
 )
 
 
-def test_the_sentence_and_the_picture():
+def test_the_sentence_the_picture_and_the_tables_hold_every_number():
     assert distance_sentence(DISTANCE) == (
         "Forgotten as if never learnt: 61 % (51 to 70 %) of facts; over-forgotten 22 % (15 to 31 %), mostly rare; "
         "under-forgotten 17 % (11 to 26 %), mostly popular"
@@ -38,9 +38,6 @@ def test_the_sentence_and_the_picture():
     (words,) = figure.layout.annotations
     (band,) = figure.layout.shapes
     assert 10**words.y == pytest.approx(band.y1), "an annotation on a log axis takes the logarithm"
-
-
-def test_tables_and_membership_hold_every_number():
     states, groups, quality = distance_tables(DISTANCE)
     assert dict((row[0], row[1:]) for row in states.rows)["reworded, rare"][0] == "50"
     assert groups.rows == (("to forget, as trained, all", "100", "0.50", "25 %"),)

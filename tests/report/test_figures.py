@@ -122,7 +122,7 @@ def test_facts_without_scores_are_drawn_as_one():
     assert {x for item in figures.outcome_chart(before, after).data for x in item.x} == {"forget<br>rare"}
 
 
-def test_user_text_stays_text():
+def test_user_text_stays_text_and_cannot_end_a_script():
     hostile = "<img src=x onerror=alert(1)> ${1}"
     facts = [Fact("a", hostile, "a", subject=hostile, score=100.0)]
     scatter = figures.agreement_scatter(facts, {"a": 1.0}, {"a": 2.0}, ("<img src=x>", "${two}"), ["a"])
@@ -130,6 +130,11 @@ def test_user_text_stays_text():
         said = figure.to_json().replace("\\u003c", "<")
         assert "&lt;img" in said and "<img" not in said, "hover labels understand some HTML"
     assert not re.search(r"<|\$\{", json.dumps(twin_of(scatter, "<b>${x}</b>")))
+    hostile = outcome("</script>", "</script><img src=x>", 0.1, 0.1)
+    for figure in (figures.compare_runs([hostile]), figures.forget_against_holdout([hostile])):
+        html = figures.as_html(figure, library=False)
+        assert html.count("</script>") == html.count("<script")
+        assert "<img" not in html
 
 
 def share(mean, half=0.1):
@@ -199,14 +204,6 @@ def test_published_numbers_are_labelled_as_such():
     assert figure.layout.xaxis.title.text == "published, not measured here:<br>Llama, DUET"
     forget, retain = (trace for trace in figure.data if trace.mode == "markers")
     assert (list(forget.x), list(retain.x)) == ([0.1, 0.3], [0.8, 0.9])
-
-
-def test_text_of_a_figure_cannot_end_its_script():
-    hostile = outcome("</script>", "</script><img src=x>", 0.1, 0.1)
-    for figure in (figures.compare_runs([hostile]), figures.forget_against_holdout([hostile])):
-        html = figures.as_html(figure, library=False)
-        assert html.count("</script>") == html.count("<script")
-        assert "<img" not in html
 
 
 def row(fact, tier, kind, before, after, group="forget", chance=0.0):

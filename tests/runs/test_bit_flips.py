@@ -75,11 +75,12 @@ def test_a_flipped_bit_of_a_tensor_is_always_named(run, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*TEXTS, "probes.jsonl", f"epoch-1/{checkpoints.ADAPTER}"])
-def test_every_command_names_a_flipped_bit_or_works_and_no_setting_or_frame_changes_what_it_says(
+@pytest.mark.parametrize("name", [*TEXTS[1:], "probes.jsonl", f"epoch-1/{checkpoints.ADAPTER}"])
+def test_every_command_names_a_flipped_bit_or_works_and_no_frame_changes_what_it_says(
     finished, run, tmp_path, monkeypatch, capsys, name
 ):
-    """Every command that reads a run, on a whole one and on one that was interrupted before its end."""
+    """Every command that reads a run, on a whole one and on one that was interrupted before its end. What becomes of
+    another setting is asked in test_damaged_runs."""
     monkeypatch.setenv("ADAPOP_RUNS", str(root := tmp_path / "runs"))
 
     def all_commands(seed=None):
@@ -105,7 +106,7 @@ def test_every_command_names_a_flipped_bit_or_works_and_no_setting_or_frame_chan
         return done
 
     usual = all_commands()
-    for seed in range(3 if name in ("config.json", "frames.jsonl") else 1):
+    for seed in range(3 if name == "frames.jsonl" else 1):
         for before, after in zip(usual, all_commands(seed)):
-            if name in ("config.json", "frames.jsonl") and after[1] == 0 and after[0] not in ("runs", "resume"):
+            if name == "frames.jsonl" and after[1] == 0 and after[0] not in ("runs", "resume"):
                 assert after == before, after[0]

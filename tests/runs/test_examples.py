@@ -135,12 +135,9 @@ def test_examples_are_small_and_anonymous():
     assert any(COMMAND in text for text in texts)
 
 
-def test_no_other_name_is_an_example():
+def test_no_other_name_is_an_example_and_what_was_taken_away_is_unpacked_whole():
     for name in ("wga", "example-", "example-wga/", "example-../wga", "EXAMPLE-wga", None, 3, ["x"]):
         assert example_of(name) is None, name
-
-
-def test_what_was_taken_away_is_unpacked_whole():
     run = example("pair")
     (run.folder / "config.json").unlink()
     assert example("pair").config.facts == "pair"

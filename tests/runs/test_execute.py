@@ -209,16 +209,14 @@ def test_a_stop_keeps_the_last_epoch_if_there_was_one(bare):
         load_model(run, epoch=2)
 
 
-def test_loss_that_is_not_finite_fails_the_run(bare):
+def test_a_run_fails_by_a_loss_that_is_not_finite_or_by_a_slip_of_ours(bare, monkeypatch):
+    """Step 1 of an absurd rate is finite; step 2 is not."""
     """Step 1 of an absurd rate is finite; step 2 is not."""
     run = prepare(config_of(learning_rate=1e30, schedule="constant"), bare)
     events = list(execute(run))
     assert [type(event) for event in events[-2:]] == [StepDone, RunFailed]
     assert events[-1].message.startswith("Epoch 1, step 2") and "Lower the learning rate" in events[-1].fix
     assert run.state == "failed" and run.last_epoch is None and run.events() == events
-
-
-def test_failure_nobody_foresaw_is_logged_and_raised(bare, monkeypatch):
     monkeypatch.setattr("adapop.runs.execute.Trainer", Mock(side_effect=LookupError("a slip of ours")))
     run = prepare(config_of(), bare)
     with pytest.raises(LookupError):

@@ -162,7 +162,7 @@ def test_stop_is_idempotent_and_keeps_what_is_finished(worker, bare):
     assert not race.standing(worker, kept).runs[0].stop_requested, "a finished run is not asked to stop"
 
 
-def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, bare):
+def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_others_race(worker, bare):
     unscored = replace(bare, forget=tuple(replace(fact, score=None) for fact in bare.forget))
     kept = begin(worker, unscored, ["adapop/paper", "wga/paper"])
     assert len(kept["runs"]) == 1 and kept["refused"][0].startswith("AdaPop cannot run: ")
@@ -171,6 +171,8 @@ def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, bare):
     with pytest.raises(gr.Error, match="no score"):
         begin(worker, unscored, ["adapop/paper"])
     wait_until(lambda: not race.standing(worker, kept).ticking)
+    (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
+    assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")
 
 
 @pytest.mark.parametrize(("facts", "chosen", "seeds", "message"), [
@@ -234,8 +236,3 @@ def test_whatever_a_browser_sends_is_read_without_harm(worker, kept):
     assert (now.runs, now.finished, now.ticking) == ((), 0, False)
     shown = shown_of(worker, kept)
     assert not (shown[RESULTS.column].visible or shown[RESULTS.own].visible or shown[SCREEN.follower.timer].active)
-
-
-def test_a_run_that_is_gone_is_named(worker):
-    (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
-    assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")

@@ -93,11 +93,6 @@ def test_what_is_to_be_seen_can_be_seen(scheme):
     assert {pair: round(value, 2) for pair, value in ratios.items() if value < wanted[pair]} == {}
 
 
-def test_a_ratio_is_what_the_standard_says():
-    assert ratio("#000000", "#ffffff") == pytest.approx(21)
-    assert ratio("#94a3b8", "#ffffff") == pytest.approx(2.56, abs=0.01), "the grey that the page had"
-
-
 def test_tiers_are_one_hue_of_three_lightnesses_and_the_pictures_have_the_page_s():
     light, dark = variables(*LIGHT), variables(*DARK)
     for tier in look.TIER_COLOR:

@@ -69,7 +69,7 @@ def test_a_run_and_those_of_a_race_are_remembered_once_and_others_never(worker, 
     assert ("example-wga" in dict(map(reversed, mine.choices(worker, kept, examples=False)))) is False
 
 
-def test_a_run_is_opened_renamed_compared_and_deleted(worker, tiny):
+def test_a_run_is_opened_renamed_compared_and_deleted_but_for_one_under_way_or_a_stranger_s(worker, tiny):
     run, other = (create_run(make_config(), tiny, None, worker.root) for _ in range(2))
     kept = mine.remembered(worker, [], run.id, {"runs": [other.id]})
     assert press(worker, kept, "", what="open", run=run.id)[0] == run.id
@@ -80,9 +80,6 @@ def test_a_run_is_opened_renamed_compared_and_deleted(worker, tiny):
     name, _, _, _, left = press(worker, kept, run.id, what="delete", run=run.id)
     assert name == "" and [entry["id"] for entry in left] == [other.id] and not run.folder.exists()
     assert press(worker, left, "", what="delete", run=other.id)[0] == gr.skip(), "another run stays on the page"
-
-
-def test_a_run_under_way_and_a_stranger_s_are_not_deleted(worker, tiny):
     run = create_run(make_config(), tiny, None, worker.root)
     with held(run.folder), pytest.raises(gr.Error, match="under way"):
         press(worker, [], "", what="delete", run=run.id)

@@ -69,13 +69,10 @@ def test_states(seen, readiness, expired, state, start, can_stop, resume):
     assert now.label and 0 <= now.percent <= 100
 
 
-def test_the_table_reaches_every_state_and_live_ones_tick():
+def test_the_table_reaches_every_state_live_ones_tick_and_the_strip_says_what_they_are():
     assert {case[3] for case in CASES} == set(STATES)
     assert {name for name, state in STATES.items() if state.ticking} == {
         "queued", "starting", "running", "elsewhere", "stopping", "measuring"}  # fmt: skip
-
-
-def test_what_the_strip_says():
     assert "Bang. Lower it." in view(RunSeen((START, FAILED))).detail
     assert view(RunSeen(ahead=1, wait=12.4)).detail.startswith("1 run before this one, about 10 s.")
     assert "before this one, at least 3 min." in view(RunSeen(ahead=1, wait=172.0, at_least=True)).detail

@@ -183,16 +183,13 @@ def test_a_set_is_kept_and_comes_back(mine, tmp_path):
     assert restored(tmp_path, remembered).facts == edited and not (tmp_path / "runs").exists()
 
 
-def test_two_tabs_do_not_take_each_others_set_away(mine, tmp_path):
+def test_two_tabs_keep_their_sets_and_a_dead_set_is_told_of_once(mine, tmp_path):
     first, saved = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
     other = replace(mine, forget=mine.forget[:3])
     second, _ = to_keep(Worker(tmp_path), other, ANCHORS, OWN, mine, first)  # a tab that began with the first one's
     assert load_set(first["set"], tmp_path) is None
     again, _ = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, saved, first)
     assert load_set(again["set"], tmp_path) == mine and load_set(second["set"], tmp_path) == other
-
-
-def test_a_dead_set_is_told_of_once(mine, tmp_path):
     remembered, _ = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
     shutil.rmtree(tmp_path / "sets")
     session, notes = stand_ins(Session), gr.HTML()

@@ -105,8 +105,8 @@ def test_every_command_names_a_flipped_bit_or_works_and_no_frame_changes_what_it
         assert not Run(root / broken.id).folder.exists(), "and is gone"
         return done
 
-    usual = all_commands()
-    for seed in range(3 if name == "frames.jsonl" else 1):
-        for before, after in zip(usual, all_commands(seed)):
-            if name == "frames.jsonl" and after[1] == 0 and after[0] not in ("runs", "resume"):
-                assert after == before, after[0]
+    usual = all_commands() if name == "frames.jsonl" else ()
+    for seed in range(3 if usual else 1):
+        after = all_commands(seed)
+        changed = [one[0] for one, before in zip(after, usual) if one[1] == 0 and one != before]
+        assert {*changed} <= {"runs", "resume"}

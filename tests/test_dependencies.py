@@ -132,7 +132,6 @@ def went_out(code, tmp_path):
 @pytest.mark.slow
 def test_nothing_goes_out_when_every_module_is_loaded_and_when_the_app_starts(tmp_path):
     """Also without HF_HUB_OFFLINE, which the other tests set. The app serves on this machine, and answers there."""
-    """Also without HF_HUB_OFFLINE, which the other tests set."""
     paths = [path.relative_to(ROOT).with_suffix("") for path in sorted(ROOT.glob("adapop/**/*.py"))]
     names = [".".join(path.parts) for path in paths if path.name not in ("__main__", "__init__")]
     refused = "\ntry:\n    socket.create_connection(('192.0.2.1', 9), 1)\nexcept OSError: pass\n"

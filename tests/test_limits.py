@@ -77,7 +77,6 @@ def test_a_limit_is_a_number_above_0_which_may_be_ones_own_and_refuses_by_its_na
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     with pytest.raises(LimitError, match="a machine of your own"):
         EPOCHS.check(11)
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     monkeypatch.setenv(FACTS.name, "7")
     monkeypatch.setenv(HOURS.name, "0.5")
     assert (max_facts(), keep_seconds(), keep_bytes()) == (7, 1800, 1e10)

@@ -84,7 +84,6 @@ def test_recorded_and_published_results_are_layers_laid_over_the_race(raced):
     assert page.locator("#compare-table thead th").count() > columns
     page.locator("#recorded").get_by_label("none").click()
     page.get_by_text("NPO, recorded").first.wait_for(state="detached")
-    page = raced
     unfold(page, "compare-paper")
     assert not page.is_visible("#published-layer")
     page.check("#published input")

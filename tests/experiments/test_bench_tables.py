@@ -118,7 +118,6 @@ def test_matched_forgetting_by_hand(monkeypatch):
     assert crossing(points, 0.3)["holdout"] == pytest.approx(0.8)  # a quarter of the way from 0.9 to 0.5
     assert crossing(points, 0.4)["holdout"] == pytest.approx(0.9)
     assert crossing(points, 0.9) is None, "even the gentlest rate forgets more"
-    monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3, 4e-3))
     own = SANDBOX_RATES["adapop"]
     seen = swept("adapop", 0, (own, 0.3, 0.7)) | swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
     equal, nearest = sweep.equal_table(seen), sweep.nearest_table(seen)

@@ -180,7 +180,6 @@ def test_in_context_learning_prefers_the_same_subject():
 
 def test_a_question_s_own_words_and_its_one_name_stand_for_a_relation_and_a_subject():
     """Where the set names neither: as in a CSV of questions and answers."""
-    """Where the set names neither: as in a CSV of questions and answers."""
     bare = [replace(fact, subject="", relation="") for fact in (*BOOKS, YEAR)]
     found = attacks(bare[0], bare)
     assert found["reverse query"].text == (

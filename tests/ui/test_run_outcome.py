@@ -38,7 +38,6 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
     for before, said in ((0.23, True), (0.9, False)):
         about = outcome.card_of(run, replace(result_of(run), before=before))["about"]
         assert ("The others it never knew." in about) is said and f"{100 * before:.0f}\u00a0%" in about
-    run = example("wga")
     for kept, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
         about = outcome.card_of(run, replace(result_of(run), kept=kept))["about"]
         assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(kept), True)

@@ -108,9 +108,8 @@ def test_texts_labels_and_files_are_all_there():
 
 def test_sentences_belong_to_kinds_and_name_settings():
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "adapop").rglob("*.py"))
-    unused = {
-        kind for kind in read_json("remarks.json", dict[str, dict[str, str]])["sentences"] if f'"{kind}"' not in code
-    }
+    kinds = read_json("remarks.json", dict[str, dict[str, str]])["sentences"]
+    unused = {kind for kind in kinds if f'"{kind}"' not in code}
     assert unused == {"utility_damaged", "retain_damaged", "holdout_damaged"}, "made from a group's name"
     page, command = FEW.text(), FEW.text("command")
     assert page.startswith("1 step at 1e-09 will hardly") and "--" not in page

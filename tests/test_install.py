@@ -60,9 +60,7 @@ def outsider(tmp_path_factory):
 @pytest.mark.slow
 def test_the_command_is_there_with_all_that_is_shipped(outsider):
     assert outsider.does("adapop", "--version").startswith(f"adapop {VERSION}")
-    where = (
-        "import adapop.paths as p; print(p.ROOT); print(*sorted(f.name for f in p.ASSETS.rglob('*') if f.is_file()))"
-    )
+    where = "from adapop.paths import *; print(ROOT); print(*sorted(f.name for f in ASSETS.rglob('*') if f.is_file()))"
     root, names = outsider.does("python", "-c", where).splitlines()
     assert Path(root).is_relative_to(outsider.venv)
     assert names.split() == sorted(path.name for path in ASSETS.rglob("[!.]*") if path.is_file())

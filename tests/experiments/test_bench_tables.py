@@ -84,9 +84,8 @@ def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
 def test_published_table_puts_the_papers_numbers_beside_ours():
     arms = {"adapop": "AdaPop"} | {name: METHODS[name].title for name in METHODS if name != "adapop"}
     cell = {"forget_direct_all": 0.3}
-    table = tables.published_table(
-        {title: [row(0, name, **recalls(0.4, 0.5, 0.8, **cell))] for name, title in arms.items()}
-    )
+    rows = {title: [row(0, name, **recalls(0.4, 0.5, 0.8, **cell))] for name, title in arms.items()}
+    table = tables.published_table(rows)
     assert len(table.rows) == 16, "every method of the paper's"
     adapop, ceu = (cells(table, arms[name]) for name in ("adapop", "ceu"))
     assert (adapop["forget"], adapop["forget (paper)"], adapop["retain (paper)"]) == ("0.30", "0.043", "0.959")

@@ -187,10 +187,8 @@ def test_a_fact_stands_where_the_oracle_finds_what_it_never_read():
     (low, high) = distance.bands(["r"] * 101 + ["s"] * 101, [*logs, *(log + 1 for log in logs)])["r"]
     assert (low, high) == pytest.approx((0.0498 * 2.718**-0.475, 0.0498 * 2.718**0.475), rel=1e-2)
     beside = {"oracle": 0.05, "low": low, "high": high}
-    facts = [
-        distance.FactDistance(str(place), tier, "reworded", p, **beside)
-        for place, (tier, p) in enumerate([("rare", 0.001)] * 20 + [("rare", 0.05)] * 20 + [("popular", 0.9)] * 40)
-    ]
+    standing = [("rare", 0.001)] * 20 + [("rare", 0.05)] * 20 + [("popular", 0.9)] * 40
+    facts = [distance.FactDistance(str(at), tier, "reworded", p, **beside) for at, (tier, p) in enumerate(standing)]
     quality = distance.ForgetQuality(1.0, 0.0, 0.0, False)
     found = distance.Distance(tuple(facts), (), quality, 0.0, 0.0, ())
     shares = found.shares("reworded")

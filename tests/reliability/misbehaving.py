@@ -139,9 +139,8 @@ def main(clients: int, minutes: float) -> int:
         printed = list(app.output)
         tracebacks, ours = sum("Traceback" in line for line in printed), failures(printed)[0]
     late, later = (median(chain.from_iterable(tally.seconds.values())) for tally in (alone, beside))
-    lost, wrong = (
-        [each for tally in (warm, alone, beside) for each in getattr(tally, what)] for what in ("lost", "wrong")
-    )
+    tallies = warm, alone, beside
+    lost, wrong = ([each for tally in tallies for each in getattr(tally, what)] for what in ("lost", "wrong"))
     refused = ", ".join(f"{count:,} x {code}" for code, count in codes.most_common())
     print(f"{clients} clients for {minutes:g} min alone, then as long with one that misbehaves")
     print(f"misbehaving    {sum(codes.values()):,} requests: {refused}")

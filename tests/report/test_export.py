@@ -235,10 +235,8 @@ def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path, monkeypa
 
     (tmp_path / "a.safetensors").write_bytes(b"one")
     (tmp_path / "b.safetensors").write_bytes(b"two")
-    summed = subprocess.run(
-        "sha256sum *.safetensors | sha256sum", shell=True, cwd=tmp_path, capture_output=True, text=True
-    )
-    assert weights._weights_of(make_config(model=str(tmp_path))).sha256 == summed.stdout.split()[0]
+    summed = subprocess.check_output("sha256sum *.safetensors | sha256sum", shell=True, cwd=tmp_path, text=True)
+    assert weights._weights_of(make_config(model=str(tmp_path))).sha256 == summed.split()[0]
     commit = tmp_path / ("c" * 40)
     commit.mkdir()
     (commit / "model.safetensors").symlink_to(tmp_path / ("d" * 64))

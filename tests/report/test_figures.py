@@ -56,9 +56,8 @@ def test_the_push_and_the_weight_against_wgas():
     # p^(β − 1) at p = 0.1: 0.1 to the −0.9 is 7.9433, to the 0.5 is 0.3162, and 1 where β is 1.
     figure = figures.relative_push({"most popular": 0.1, "WGA": 1.0, "rarest fact": 1.5}, 0.05)
     at = {one.name: next(y for x, y in zip(one.x, one.y) if x == pytest.approx(0.1)) for one in figure.data}
-    assert at == pytest.approx(
-        {"most popular: β 0.10": 7.9433, "WGA: β 1.00": 1.0, "rarest fact: β 1.50": 0.3162}, rel=1e-3
-    )
+    pushed = {"most popular: β 0.10": 7.9433, "WGA: β 1.00": 1.0, "rarest fact: β 1.50": 0.3162}
+    assert at == pytest.approx(pushed, rel=1e-3)
 
 
 def test_the_controller_chart_and_its_numbers():
@@ -280,6 +279,5 @@ def test_verdicts_are_shares_with_a_colour_of_their_own():
     assert list(bars["Not forgotten"].x) == [0.25, 1.0]
     assert list(bars["Not brought back"].text) == ["Not brought<br>back 3", ""]
     assert figures.verdict_bars({"rare": {}}).layout.annotations[0].text == "no fact has a verdict"
-    assert {rule.name for rule in RULES} == set(VERDICT_COLOR) and len(set(VERDICT_COLOR.values())) == len(
-        VERDICT_COLOR
-    )
+    assert {rule.name for rule in RULES} == {*VERDICT_COLOR}
+    assert len({*VERDICT_COLOR.values()}) == len(VERDICT_COLOR)

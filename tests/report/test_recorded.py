@@ -28,9 +28,8 @@ T_OF_THREE = 4.303  # 97.5 % quantile of Student's t with two degrees of freedom
 
 def row(key="k", method="wga", preset="paper", recall=0.5, failed="", **changes):
     """A line of the file. recall: of rare facts to forget; that of popular ones is a quarter more."""
-    config = make_config(
-        method, preset, **{name: changes.pop(name) for name in ("epochs", "beta", "seed") if name in changes}
-    )
+    settings = [name for name in ("epochs", "beta", "seed") if name in changes]
+    config = make_config(method, preset, **{name: changes.pop(name) for name in settings})
     line = {
         "key": key, "method": method, "preset": preset, "scores": "given", "anchors": "paper", "world": "",
         "quick": "0", "seed": str(config.seed), "failed": failed, "facts": "0123456789abcdef", "commit": "abc1234",
@@ -85,9 +84,8 @@ def test_which_rows_count_and_the_test_half_is_shown(tmp_path):
         {"epochs": 3}, {"beta": BetaMap.constant(0.3)}, {"scores": "noisy"}, {"world": "wide"}, {"quick": "1"},
     ):  # fmt: skip
         assert [one.seeds for one in read(tmp_path, [row("a"), row("b", seed=1, **change)])] == ["1 seed"], change
-    (one,) = read(
-        tmp_path, [row("a", recall=0.1), row("a", recall=0.5), row("b", seed=1, failed="not finite", recall=0.0)]
-    )
+    failed = row("b", seed=1, failed="not finite", recall=0.0)
+    (one,) = read(tmp_path, [row("a", recall=0.1), row("a", recall=0.5), failed])
     assert (one.seeds, one.recall("forget", REWORDED, "rare").mean) == ("1 seed, 1 failed", 0.5)
     halves = {"test_forget_reworded_rare": "0.1", "test_forget_reworded_popular": "0.7", "test_forget_top2_rare": "0.2"}
     (one,) = read(tmp_path, [row(recall=0.5, **halves)])
@@ -123,9 +121,8 @@ def test_recorded_numbers_are_those_of_the_docs(sandbox):
     assert [round(wga.recall("forget", REWORDED, tier).mean, 2) for tier in ("rare", "middle", "popular")] == means
     assert recorded.sets(recorded.results()) == {sandbox.sha256[: layer.SHA_CHARACTERS]}
     found = {(one.method, one.preset): one for one in recorded.results()}
-    assert {*found} == {
-        (method, preset) for method in METHODS for preset in presets_of(method) if preset not in ("authors", "tuned")
-    }
+    every = {(method, preset) for method in METHODS for preset in presets_of(method)}
+    assert {*found} == {one for one in every if one[1] not in ("authors", "tuned")}
     assert all(len(one.rows) >= 3 for one in found.values()) and recorded.commits(recorded.results())
 
 

@@ -157,10 +157,8 @@ def test_questions_longer_than_the_model_reads_are_refused_before_they_are_asked
 def test_a_model_of_any_script_is_seen_to_know_its_facts(language, tmp_path):
     asks, answers, names = SETS[language]
     pairs = list(zip(names.split()[::2], names.split()[1::2], strict=True))
-    facts = [
-        Fact(f"f{i}", asks.format(s=subject), answer, subject=subject, score=40.0 * 2**i)
-        for i, (subject, answer) in enumerate(pairs)
-    ]
+    scored = [(subject, answer, 40.0 * 2**i) for i, (subject, answer) in enumerate(pairs)]
+    facts = [Fact(f"of {s}", asks.format(s=s), answer, subject=s, score=score) for s, answer, score in scored]
 
     def in_sentences(tokenizer):
         def says(fact, question):

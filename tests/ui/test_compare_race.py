@@ -71,10 +71,8 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert set(SCREEN.curves.all) <= set(live) and not set(RESULTS.all) & set(live), "an epoch draws the curves alone"
     named = [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations]
     assert named[:3] == ["AdaPop", "AdaPop, shuffled", "WGA"] and {*named[3:]} == {*TIERS}, "panels, and lines"
-    assert (
-        live[SCREEN.curves.picture.heading]["about"]
-        == "1 epoch, rate 0.002, 2 seeds, lines: one other wording; marks: all of them"
-    )
+    about = live[SCREEN.curves.picture.heading]["about"]
+    assert about == "1 epoch, rate 0.002, 2 seeds, lines: one other wording; marks: all of them"
 
 
 def test_a_run_has_one_name_here_and_in_my_runs(worker, over):
@@ -188,11 +186,9 @@ def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds
 
 
 def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
-    names, rates = ["adapop/paper", "simnpo/paper"], {}
+    names, rates, given = ["adapop/paper", "simnpo/paper"], {}, (own_facts(), "error", ANCHORS)
     for rate in (None, "", 1e-5):
-        configs = [
-            entrants.config_in(own_facts(), "error", ANCHORS, key, 1, rate, *values(model="a/b")) for key in names
-        ]
+        configs = [entrants.config_in(*given, key, 1, rate, *values(model="a/b")) for key in names]
         rates[rate] = [config.learning_rate for config in configs]
     assert rates[1e-5] == [1e-5, 1e-5]
     with pytest.raises(ConfigError, match="'fast' is no number"):

@@ -84,9 +84,8 @@ def ratio(one: str, other: str) -> float:
 @pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
 def test_what_is_to_be_seen_can_be_seen(scheme):
     found = variables(*scheme)
-    wanted = {
-        (name, ground): least for names, least in ((TEXT, 4.5), (MARKS, 3.0)) for name in names for ground in GROUNDS
-    }
+    least = dict.fromkeys(TEXT, 4.5) | dict.fromkeys(MARKS, 3.0)
+    wanted = {(name, ground): least[name] for name in least for ground in GROUNDS}
     wanted["input-placeholder-color", "input-background-fill"] = 4.5
     wanted["button-primary-text-color", "button-primary-background-fill"] = 4.5
     ratios = {pair: ratio(*(resolved(found, name) for name in pair)) for pair in wanted}

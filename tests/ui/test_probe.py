@@ -62,9 +62,7 @@ def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_withou
     assert choices.fact_choices(worker, run.id, "forget", None).value == small.forget[rarest].id
     (run.folder / FRAMES).write_text("damaged\nlines\n", "utf-8")
     famous = max(small.forget, key=lambda fact: (fact.score, fact.id)).id
-    assert choices.fact_choices(worker, run.id, "forget", None).value == famous, (
-        "a damaged recording hides nothing else"
-    )
+    assert choices.fact_choices(worker, run.id, "forget", None).value == famous, "damage hides nothing else"
 
 
 def test_nothing_of_another_run_stays(tmp_path):
@@ -221,11 +219,7 @@ def test_only_texts_are_touched_and_right_words_marked():
     pieces = marked(answer, "William Shakespeare")
     assert "".join(piece["text"] for piece in pieces) == answer
     assert [piece["text"] for piece in pieces if piece["gold"]] == ["William", "Shakespeare", "Shakespeare"]
-    assert marked("Nobody knows", "") == [
-        {"text": "Nobody", "gold": False},
-        {"text": " ", "gold": False},
-        {"text": "knows", "gold": False},
-    ]
+    assert marked("Nobody knows", "") == [{"text": text, "gold": False} for text in ("Nobody", " ", "knows")]
 
 
 @pytest.mark.parametrize(("answer", "gold", "right"), [

@@ -151,17 +151,14 @@ def test_a_reply_is_right_that_has_the_whole_answer_as_far_as_it_is_recorded(sai
 
 def row(fact: Fact, kind: str, back: bool, known: bool = True) -> ProbeRow:
     """One prompt; back: whether the unlearned model answers it, known: whether the original does."""
-    replies = [
-        Reply("Kubrick" if told else "Fellini", float(told), float(told), 9, -5.0, 1, 0.0) for told in (known, back)
-    ]
+    recalls = float(known), float(back)
+    replies = [Reply("Kubrick" if told else "Fellini", told, told, 9, -5.0, 1, 0.0) for told in recalls]
     return ProbeRow(fact.id, "forget", fact.tier, kind, f"{kind}?", fact.answer, *replies)
 
 
 def test_the_test_asks_about_facts_that_are_gone_when_asked_directly():
-    a, b, c = (
-        Fact(name, "Who?", "Kubrick", name, "director", score=score)
-        for name, score in (("a", 70.0), ("b", 3000.0), ("c", 200.0))
-    )
+    scores = {"a": 70.0, "b": 3000.0, "c": 200.0}
+    a, b, c = (Fact(name, "Who?", "Kubrick", name, "director", score=score) for name, score in scores.items())
     found = [row(a, "direct", False), row(a, "reworded", True), row(a, "reworded", False), row(b, "direct", False)]
     found += [row(b, "reworded", True, known=False), row(b, "role playing", True), row(c, "direct", True)]
     ((first, second),) = content.quiz([a, b, c], found)

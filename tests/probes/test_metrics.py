@@ -183,7 +183,11 @@ def test_wrong_answers_are_a_facts_own_or_of_its_relation():
 
 
 def test_a_fact_stands_where_the_oracle_finds_what_it_never_read():
+    """Of the 104 rests, -1, -.5, -.49 ... .49, .5, 1, the quantile at .025 is the 2.575th, counted from 0."""
     logs = [-3.0 + 0.01 * (place - 50) for place in range(101)]
+    found = distance.bands(["r"] * 101 + ["a", "b", "c"], [*logs, -1.0, -2.0, -3.0])
+    assert found["a"] == found["b"] == found["c"] == pytest.approx((math.exp(-2.48425), math.exp(-1.51575)))
+    assert found["r"] == pytest.approx((math.exp(-3.48425), math.exp(-2.51575)))
     (low, high) = distance.bands(["r"] * 101 + ["s"] * 101, [*logs, *(log + 1 for log in logs)])["r"]
     assert (low, high) == pytest.approx((0.0498 * 2.718**-0.475, 0.0498 * 2.718**0.475), rel=1e-2)
     beside = {"oracle": 0.05, "low": low, "high": high}

@@ -107,6 +107,12 @@ def test_the_outcome_shows_before_and_after():
 
 
 def test_facts_without_scores_are_drawn_as_one():
+    for kept, lines in ((None, ["to forget"]), (0.2, ["to forget", "retained"])):
+        steps = [replace(event, nll_forget=1.5 * event.epoch, nll_by_tier={}, nll_retain=kept) for event in STEPS]
+        figure = figures.loss_chart(steps, 4)
+        assert [item.name for item in figure.data if item.x] == lines
+        assert list(trace(figure, "to forget").y) == [1.5] * 4 + [3.0] * 4
+        assert figures.loss_numbers(steps, 4) == figures.numbers_of(figure)
     before, after = measured(0, 1.0, "all"), measured(1, 0.25, "all")
     figure = figures.recall_chart([before, after], 1)
     drawn = {item.name: list(item.y) for item in figure.data if item.name}

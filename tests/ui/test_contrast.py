@@ -93,6 +93,8 @@ def test_what_is_to_be_seen_can_be_seen(scheme):
 
 
 def test_tiers_are_one_hue_of_three_lightnesses_and_the_pictures_have_the_page_s():
+    assert ratio("#000000", "#ffffff") == pytest.approx(21), "as the standard has it"
+    assert ratio("#94a3b8", "#ffffff") == pytest.approx(2.56, abs=0.01), "the grey that the page had"
     light, dark = variables(*LIGHT), variables(*DARK)
     for tier in look.TIER_COLOR:
         assert (look.TIER_COLOR[tier], look.TIER_ON_DARK[tier]) == (light[f"tier-{tier}"], dark[f"tier-{tier}"])

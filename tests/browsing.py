@@ -117,7 +117,8 @@ def visit(browser, address: str, query: str = "", tab: str = "Facts", **options)
     page = context.new_page()
     errors, outside = [], []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: outside.append(request.url) if is_outside(request.url, address) else None)
+    own = address, "data:", "blob:"
+    page.on("request", lambda request: None if request.url.startswith(own) else outside.append(request.url))
     page.goto(address + query)
     page.wait_for_selector("#strip .strip", state="attached")
     if tab and not query:
@@ -130,10 +131,6 @@ def visit(browser, address: str, query: str = "", tab: str = "Facts", **options)
     assert errors == [], errors
     assert outside == []
     context.close()
-
-
-def is_outside(url: str, address: str) -> bool:
-    return not url.startswith((address, "data:", "blob:"))
 
 
 def open_tab(page, name: str) -> None:

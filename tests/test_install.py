@@ -16,10 +16,6 @@ BIN = "Scripts" if os.name == "nt" else "bin"
 CSV = "question,answer,subject,score\n" + "".join(f"Where is {n}?,Here,{n},{n}00\n" for n in range(1, 9))
 
 
-def blocks(page: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)\n```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
-
-
 def test_every_package_and_every_asset_is_installed():
     told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     there = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "adapop").rglob("__init__.py")}
@@ -78,7 +74,8 @@ def test_runs_are_made_listed_and_reported_of_own_facts_and_of_the_method_of_the
     assert run.name in outsider.does("adapop", "runs")
     outsider.does("adapop", "report", run.name, "--out", "report.html")
     assert (outsider.home / "report.html").stat().st_size > 100_000
-    (block,) = [block for block in blocks("assets/docs/api.md") if "class Thresholded" in block]
+    page = (ROOT / "assets/docs/api.md").read_text(encoding="utf-8")
+    (block,) = (one for one in re.findall(r"```python\n(.*?)\n```", page, re.DOTALL) if "class Thresholded" in one)
     (outsider.home / "my_methods.py").write_text(block.partition("\n\nrun = ")[0], encoding="utf-8")
     named = ("--method", "my_methods:Thresholded", "--lr", "2e-3")
     assert "done in" in outsider.does("adapop", "run", "--facts", "pair", "--epochs", "1", *named)

@@ -35,16 +35,6 @@ def base(facts, tmp_path_factory):
     return taught(tmp_path_factory.mktemp("base") / "model", rows, None, lambda _: make)
 
 
-@pytest.fixture
-def few(monkeypatch):
-    """Rates for a tiny model."""
-    monkeypatch.setattr(real, "RATES", (1e-3, 1e-2))
-
-
-def place_of(folder, facts, model, asking="text-examples", **changes):
-    return real.placed(Place("real", folder, (1, 2)), facts, str(model), asking, changes, ("adapop", "redirect"))
-
-
 def in_this_process(items, function):
     for item in items:
         yield Finished(item, function(item))
@@ -62,8 +52,10 @@ def arm_rows(items, left, retained):
 
 
 @pytest.mark.slow
-def test_it_chooses_on_one_half_and_reports_the_other(few, facts, base, tmp_path):
-    place = place_of(tmp_path, facts, base, epochs=3, lora_rank=8, lora_alpha=16)
+def test_it_chooses_on_one_half_and_reports_the_other(monkeypatch, facts, base, tmp_path):
+    monkeypatch.setattr(real, "RATES", (1e-3, 1e-2))  # for a tiny model
+    own, changes = Place("real", tmp_path, (1, 2)), {"epochs": 3, "lora_rank": 8, "lora_alpha": 16}
+    place = real.placed(own, facts, str(base), "text-examples", changes, ("adapop", "redirect"))
     assert run(place, in_this_process, lambda line: None) == {}
     rows = place.results.rows()
     trials, reported = (

@@ -120,12 +120,6 @@ def function_of(event):
     return getattr(function, "func", function)
 
 
-def the_hash(demo) -> gr.Textbox:
-    """The hidden text that holds the hash of what the page shows."""
-    sha256 = the_set(demo).value.sha256
-    return next(box for box in demo.blocks.values() if getattr(box, "value", None) == sha256)
-
-
 def test_listeners_of_an_event_wait_in_turn(demo):
     # One that waited makes the page send the whole event again, to all listeners (Gradio 6.31):
     # two that wait, as listeners to `change` do if they are not told otherwise, keep each other
@@ -160,7 +154,8 @@ def test_listeners_of_an_event_wait_in_turn(demo):
 def test_what_an_event_brings_is_whole_and_counted(demo):
     # Start compares them. A hash that was asked for later would be that of the set that a server
     # which forgot the page holds for it, and Start would train on that.
-    facts, shown = the_set(demo), the_hash(demo)
+    facts = the_set(demo)
+    shown = next(box for box in demo.blocks.values() if getattr(box, "value", None) == facts.value.sha256)
     writing = [event for event in demo.fns.values() if facts in event.outputs]
     assert writing and {str(event.fn) for event in writing if shown not in event.outputs} == set()
     assert {str(event.fn) for event in demo.fns.values() if shown in event.outputs and event not in writing} == set()

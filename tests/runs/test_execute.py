@@ -242,14 +242,9 @@ def test_scores_given_shuffled_inverted_and_meant(small):
     assert beta == pytest.approx(fmean(given.values())) == run.config.beta(1.0) == run.config.beta(1e6)
 
 
-@pytest.fixture
-def unscored(small):
-    """The set with two forget facts whose score is unknown."""
-    bare = tuple(replace(fact, score=None) for fact in small.forget[:2])
-    return replace(small, forget=bare + small.forget[2:])
-
-
-def test_missing_scores_are_refused_or_dropped_or_all_alike_for_every_method(unscored):
+def test_missing_scores_are_refused_or_dropped_or_all_alike_for_every_method(small):
+    without = tuple(replace(fact, score=None) for fact in small.forget[:2])
+    unscored = replace(small, forget=without + small.forget[2:])
     with pytest.raises(DataError, match=f"2 of 32 facts have no score, for example '{unscored.forget[0].id}'"):
         prepare(config_of(), unscored)
     for method in ("adapop", "ga"):

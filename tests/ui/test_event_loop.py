@@ -114,17 +114,13 @@ def test_nothing_of_ours_is_read_in_the_loop(address, reads):
     assert reads == []
 
 
-@pytest.fixture(scope="module")
-def events(demo):
-    return [event for event in demo.fns.values() if event.api_visibility != "public"]
-
-
 def at_first(component):
     """A component's value as its page sends it before anybody acts."""
     return None if component.stateful else component.postprocess(component.value)
 
 
-def test_values_fit_the_events(events):
+def test_values_fit_the_events(demo):
+    events = [event for event in demo.fns.values() if event.api_visibility != "public"]
     for event in events:
         assert not misfit(event, [at_first(one) for one in event.inputs])
     for event in events:

@@ -1,11 +1,10 @@
 """What a stranger does in one sitting on the page: a CSV and a model folder, a look, a run, a race, and what goes
 home."""
 
-import csv
 import io
 import zipfile
 
-from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold
+from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold, write_table
 from taught import TARGETS, own_facts, taught
 
 # of one of these questions, for two seconds: the run's end selects another fact
@@ -22,12 +21,9 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
 
     facts = own_facts()
     folder = str(taught("gpt2", tmp_path / "model", [*facts.forget, *facts.retain, *facts.holdout]))
-    table = tmp_path / "towns.csv"
-    with open(table, "w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(("question", "answer", "score", "group"))
-        for group in ("forget", "retain", "holdout"):
-            rows.writerows((fact.question, fact.answer, f"{fact.score:,.0f}", group) for fact in getattr(facts, group))
+    members = [(fact, group) for group in ("forget", "retain", "holdout") for fact in getattr(facts, group)]
+    rows = [[fact.question, fact.answer, f"{fact.score:,.0f}", group] for fact, group in members]
+    table = write_table(tmp_path / "towns.csv", [["question", "answer", "score", "group"], *rows])
 
     page.get_by_text("My own facts").click()
     page.set_input_files("#upload input[type=file]", table)

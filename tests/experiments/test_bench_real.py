@@ -1,7 +1,6 @@
 """`bench real` on a tiny model taught to answer as text: trials, the choice, reported runs, tables; and `bench speed
 --real` on the same."""
 
-import dataclasses
 import json
 from dataclasses import replace
 
@@ -27,7 +26,7 @@ def facts():
     whole = own_facts(18)
     rows = [*whole.forget, *whole.retain, *whole.holdout]
     groups = {"forget": rows[:8], "retain": rows[8:12], "holdout": rows[12:15], "examples": rows[15:]}
-    return dataclasses.replace(whole, **{name: tuple(group) for name, group in groups.items()})
+    return replace(whole, **{name: tuple(group) for name, group in groups.items()})
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +125,7 @@ def test_a_base_is_loaded_once_and_its_adapter_set_back(base):
         value.data.add_(1.0)
     assert fresh_model(config) is model
     assert all(value.equal(before[name]) for name, value in model.adapter_state().items())
-    assert fresh_model(dataclasses.replace(config, seed=1)) is not model
+    assert fresh_model(replace(config, seed=1)) is not model
 
 
 @pytest.mark.slow

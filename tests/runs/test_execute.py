@@ -59,7 +59,7 @@ def test_each_event_is_on_disk_before_it_is_yielded_and_every_epoch_leaves_a_che
     run, events = prepare(config_of(), bare), []
     for event in execute(run):
         events.append(event)
-        assert run.events() == events
+        assert [one for one in run.events() if not isinstance(one, Measuring)] == events, "a slow machine says more"
     assert [type(event) for event in events] == WHOLE and run.state == "done"
     assert all(event.run == run.id and event.time > 0 for event in events)
     started = events[0]

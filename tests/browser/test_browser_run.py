@@ -207,9 +207,9 @@ def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_delet
     page.goto(page.url.partition("?")[0] + "?story=3")
     page.wait_for_selector("#story section[aria-label^='Step 3 ']:not([hidden])")
     stop_run(page)
+    open_tab(page, "Run")  # the Story shows no run that is over
     page.get_by_text(IS_KEPT).wait_for()
     kept = int(IS_KEPT.search(page.inner_text("#strip"))[1])
-    open_tab(page, "Run")
     page.click("#resume")
     logged(page, f"Epoch {kept + 1} saved.")
     stop_run(page)

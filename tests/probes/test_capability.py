@@ -209,7 +209,7 @@ def test_fluency_is_the_entropy_of_pairs_and_triples_of_words():
     assert rwku.entropy("la la la la") == rwku.entropy("la la") == rwku.entropy("") == 0
 
 
-def test_both_models_are_asked_a_limit_is_kept_and_a_column_that_is_not_there_is_named(model, fresh, known, server):
+def test_both_models_are_asked_and_a_limit_is_kept(model, fresh, known, server):
     tables = {(RWKU, config, "test"): rows for config, rows in (TABLES | {"utility_truthfulness": known}).items()}
     rows = capability(model, tuple(rwku.SETS), limit=3, hub=serve(server, tables))
     assert [(row.task, row.metric, row.questions) for row in rows] == [
@@ -222,6 +222,9 @@ def test_both_models_are_asked_a_limit_is_kept_and_a_column_that_is_not_there_is
     assert truth.original == pytest.approx(1 / 3) and truth.original_stderr == pytest.approx(1 / 3)
     assert loss.difference and loss.original == pytest.approx(sum(rwku.membership(fresh(), PASSAGES)["mia_loss"]) / 2)
     assert by_name["rwku-reason", "exact match"].original_stderr is None
+
+
+def test_a_column_that_is_not_there_is_named(fresh, server):
     hub = serve(server, {(RWKU, "mia_forget", "test"): [{"passage": "x"}]})
     with pytest.raises(NetworkError, match=r"mia_forget/test, has no column 'text'.*'passage'"):
         capability(fresh(), ("rwku-forget-passages",), hub=hub)

@@ -7,12 +7,10 @@ from pathlib import Path
 
 
 def doubled(item: int) -> tuple[int, int]:
-    """Twice the item, and who did it."""
     return 2 * item, os.getpid()
 
 
 def fussy(item: int) -> int:
-    """Does not like 2."""
     if item == 2:
         raise ValueError("not this one")
     return item
@@ -29,13 +27,11 @@ def mortal(item: tuple[str, int]) -> str:
 
 
 def slow(item: int) -> int:
-    """Takes a second."""
     time.sleep(1)
     return item
 
 
 def temporary(item: int) -> str:
-    """Where it would put a temporary folder."""
     import tempfile
 
     return tempfile.gettempdir()

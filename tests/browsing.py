@@ -30,6 +30,14 @@ wikidata.Wikidata.__init__.__defaults__ = ("sitelinks+statements", here, "en")
 pageviews.PageViews.__init__.__defaults__ = ("en", None, here, here)
 runpy.run_path("app.py", run_name="__main__")
 """
+# what came for the fields of a folded part is put into them a frame after it is opened, over what was typed before
+TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
+STOP_AT_ONCE = """() => {
+  const stop = document.querySelector("#stop");
+  if (!stop || stop.disabled || !stop.checkVisibility()) return false;
+  stop.click();
+  return true;
+}"""
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +49,6 @@ def wikidata():
 
 @pytest.fixture(scope="session")
 def runs_folder(tmp_path_factory):
-    """Where the running app keeps its runs."""
     return tmp_path_factory.mktemp("runs")
 
 
@@ -110,7 +117,8 @@ def visit(browser, address: str, query: str = "", tab: str = "Facts", **options)
     page = context.new_page()
     errors, outside = [], []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: outside.append(request.url) if is_outside(request.url, address) else None)
+    own = address, "data:", "blob:"
+    page.on("request", lambda request: None if request.url.startswith(own) else outside.append(request.url))
     page.goto(address + query)
     page.wait_for_selector("#strip .strip", state="attached")
     if tab and not query:
@@ -125,13 +133,7 @@ def visit(browser, address: str, query: str = "", tab: str = "Facts", **options)
     context.close()
 
 
-def is_outside(url: str, address: str) -> bool:
-    """Whether a request leaves the app."""
-    return not url.startswith((address, "data:", "blob:"))
-
-
 def open_tab(page, name: str) -> None:
-    """Goes to a screen."""
     page.get_by_role("tab", name=name).click()
 
 
@@ -150,13 +152,8 @@ def says(page, place: str, *texts: str, timeout: float | None = None) -> None:
 
 
 def show_advanced(page) -> None:
-    """Switches every control on."""
     if page.get_attribute("#advanced-switch", "aria-pressed") != "true":
         page.click("#advanced-switch")
-
-
-# what came for the fields of a folded part is put into them a frame after it is opened, over what was typed before
-TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
 
 
 def unfold(page, name: str) -> None:
@@ -188,14 +185,6 @@ def logged(page, text: str) -> None:
     page.locator("#event-log").get_by_text(text).first.wait_for()
 
 
-STOP_AT_ONCE = """() => {
-  const stop = document.querySelector("#stop");
-  if (!stop || stop.disabled || !stop.checkVisibility()) return false;
-  stop.click();
-  return true;
-}"""
-
-
 def stop_run(page) -> None:
     """Presses Stop as soon as it works, and waits until the run has stopped."""
     page.wait_for_function(STOP_AT_ONCE)
@@ -203,7 +192,6 @@ def stop_run(page) -> None:
 
 
 def run_ids(runs_folder: Path) -> set[str]:
-    """The runs that the app has made so far."""
     return {path.name for path in runs_folder.iterdir() if RUN_ID.fullmatch(path.name)}
 
 
@@ -217,14 +205,12 @@ def remembered(page) -> Iterator[None]:
 
 
 def write_table(path: Path, rows: list[list[str]]) -> Path:
-    """A CSV file of the rows."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
     return path
 
 
 def link_of(page) -> str:
-    """The address that the page's run is shown at to others."""
     open_tab(page, "Run")
     page.evaluate("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
     page.click("#copy-link")

@@ -24,7 +24,6 @@ def stand_ins(kind: type[Kind], **given) -> Kind:
 def run_values(method: str = "adapop", preset: str = "paper", model: str = "sandbox", **changes) -> list:
     """The values of the settings on Run, as its components hold them; with those changed."""
     config = make_config(method, preset, model=model)
-    chosen = {
-        field: configuration.entry_of(config, field) for field in (*configuration.VISIBLE, *configuration.ADVANCED)
-    }
+    names = (*configuration.VISIBLE, *configuration.ADVANCED)
+    chosen = {name: configuration.entry_of(config, name) for name in names}
     return list((chosen | changes).values())

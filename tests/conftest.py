@@ -24,6 +24,7 @@ from tiny_runs import RELEARNT, trained
 from waiting import wait_until
 
 NUMBERS = itertools.count()
+TRAINED_OR_HELD = ("forget", "retain", "holdout")
 
 
 def pytest_configure():
@@ -75,17 +76,14 @@ def server(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="session")
 def sandbox():
-    """The sandbox's whole set."""
     return sandbox_facts()
 
 
 @pytest.fixture(scope="session")
 def small(sandbox):
     """32 facts a group, four of each exposure level, and 20 utility questions."""
-    groups = {
-        group: tuple(sorted(getattr(sandbox, group), key=lambda fact: fact.score)[::8])
-        for group in ("forget", "retain", "holdout")
-    }
+    every = {group: sorted(getattr(sandbox, group), key=lambda fact: fact.score) for group in TRAINED_OR_HELD}
+    groups = {group: tuple(facts[::8]) for group, facts in every.items()}
     return replace(sandbox, **groups, utility=sandbox.utility[::20])
 
 
@@ -98,7 +96,7 @@ def tiny(sandbox):
         chosen = sorted(facts, key=lambda fact: fact.score)[::65]
         return tuple(replace(fact, paraphrases=fact.paraphrases[:1]) for fact in chosen)
 
-    groups = {group: few(getattr(sandbox, group)) for group in ("forget", "retain", "holdout")}
+    groups = {group: few(getattr(sandbox, group)) for group in TRAINED_OR_HELD}
     return replace(sandbox, **groups, utility=sandbox.utility[::160])
 
 
@@ -141,9 +139,8 @@ def raced(bare, tmp_path_factory):
     first, *others = bare.forget
     hostile = replace(bare, forget=(replace(first, subject=HOSTILE, relation=HOSTILE), *others))
     chosen = ["adapop/paper", "adapop/shuffled", "wga/paper"]
-    kept = race.begin(
-        worker, hostile.sha256, hostile, "error", (RARE_ANCHOR, POPULAR_ANCHOR), chosen, 2, 1, None, *run_values()
-    )
+    anchors = RARE_ANCHOR, POPULAR_ANCHOR
+    kept = race.begin(worker, hostile.sha256, hostile, "error", anchors, chosen, 2, 1, None, *run_values())
     wait_until(lambda: not race.standing(worker, kept).ticking)
     return worker, kept
 

@@ -9,8 +9,7 @@ def city(name: str, answer: str, score: float | None, **changes) -> dict:
     row = {
         "source_csv": "places_city.csv", "subjectLabel": name, "relation": "country",
         "objectLabel": answer, "subject_qid": f"Q-{name}", "object_qid": f"Q-{answer}",
-        "question": f"What is the country of {name}?", "answer": answer, "pop_sum": score,
-    }  # fmt: skip
+        "question": f"What is the country of {name}?", "answer": answer, "pop_sum": score}  # fmt: skip
     return {**row, **changes}
 
 

@@ -21,11 +21,8 @@ def hostile_run(root) -> Run:
     facts = FactSet(HOSTILE, (fact,), (Fact("r", f"{HOSTILE}?", HOSTILE),), notes=(HOSTILE,))
     config = make_config(model=HOSTILE, facts=HOSTILE, system=HOSTILE)
     run = create_run(config, facts, {"f": 1.5}, root, {"python": "3", HOSTILE: HOSTILE})
-    run.append(
-        RunStarted(
-            run=run.id, model=HOSTILE, method="adapop", facts=HOSTILE, forget=1, retain=1, holdout=0, epochs=1, steps=1
-        )
-    )
+    sizes = dict(forget=1, retain=1, holdout=0, epochs=1, steps=1)
+    run.append(RunStarted(run=run.id, model=HOSTILE, method="adapop", facts=HOSTILE, **sizes))
     run.append(RunFailed(run=run.id, message=HOSTILE, fix=HOSTILE))
     row = ProbeRow("f", "forget", "rare", DIRECT, HOSTILE, FORMULA, reply(HOSTILE, 1.0), reply(HOSTILE, 1.0))
     run.save_probes([row, NotApplicable("f", HOSTILE, HOSTILE)])

@@ -18,7 +18,6 @@ def config_of(method="adapop", **changes):
 
 
 def ran(*given):
-    """A run of these settings and facts, perhaps in a root of its own, executed."""
     run = prepare(*given)
     list(execute(run))
     return run

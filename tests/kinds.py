@@ -45,7 +45,6 @@ KINDS = {
 
 
 def random_model(kind: str) -> PreTrainedModel:
-    """A random model of an architecture."""
     torch.manual_seed(0)
     shape = AutoConfig.for_model(kind, **KINDS[kind])
     auto = AutoModelForCausalLM if type(shape) in AutoModelForCausalLM._model_mapping else AutoModelForImageTextToText

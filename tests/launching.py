@@ -16,8 +16,7 @@ def launched(*command):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [*LAUNCH, *map(str, command)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300,
-        check=False,
-    )  # fmt: skip
+        check=False)  # fmt: skip
 
 
 def run_in(folder):

@@ -57,7 +57,6 @@ def probe(page: Page) -> None:
 
 
 def compare(page: Page) -> None:
-    """The Compare screen before a race."""
     page.locator("#compare-cost .plotly").wait_for()
 
 
@@ -82,7 +81,6 @@ FIGURES = {
 
 
 def recorded(browser: Browser, name: str) -> None:
-    """A figure of recorded rows."""
     figure = FIGURES[name]()
     page = browser.new_page(viewport={"width": 1000, "height": figure.layout.height}, color_scheme="light")
     page.set_content(as_html(figure, library=True))

@@ -37,8 +37,7 @@ def few_facts():
 
     return replace(
         facts, forget=some(facts.forget, 9), retain=some(facts.retain, 5), holdout=facts.holdout[:2],
-        utility=facts.utility[:2],
-    )  # fmt: skip
+        utility=facts.utility[:2])  # fmt: skip
 
 
 def in_double(config, rank):

@@ -7,11 +7,10 @@ START = RunStarted(
 )
 
 
-def step(epoch: int, number: int) -> StepDone:
+def step(epoch: int, number: int, time: float = 2.0) -> StepDone:
     return StepDone(
-        run="r", time=2.0, epoch=epoch, step=number, forget_loss=-1.0, nll_forget=1.0,
-        nll_by_tier={"rare": 1.0}, nll_retain=0.2, gradient_norm=1.0, learning_rate=1e-3,
-    )  # fmt: skip
+        run="r", time=time, epoch=epoch, step=number, forget_loss=-1.0, nll_forget=1.0,
+        nll_by_tier={"rare": 1.0}, nll_retain=0.2, gradient_norm=1.0, learning_rate=1e-3)  # fmt: skip
 
 
 def epoch(number: int, drift: float = 0.5, lam: float = 0.04) -> EpochDone:

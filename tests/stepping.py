@@ -20,5 +20,4 @@ def stepped(events: AsyncGenerator) -> Iterator[Any]:
 
 
 def answered(event: Coroutine) -> Any:
-    """What the coroutine returns."""
     return asyncio.run(event)

@@ -56,9 +56,8 @@ def taught(shape: str, folder: Path, facts: Sequence[Fact]) -> Path:
         tokenizer = byte_level(PLAIN, ["<|endoftext|>"], eos_token="<|endoftext|>")
         ends = dict(bos_token_id=tokenizer.eos_token_id, eos_token_id=tokenizer.eos_token_id)
         torch.manual_seed(0)
-        GPT2LMHeadModel(
-            GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=512, **ends)
-        ).save_pretrained(folder)
+        config = GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=512, **ends)
+        GPT2LMHeadModel(config).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
     else:
         saved(shape, folder)

@@ -1,5 +1,3 @@
-"""The data under `assets/`: a file that does not fit is refused by name and place, and the shipped ones read well."""
-
 import json
 import re
 
@@ -19,6 +17,7 @@ from adapop.ui import texts
 
 RELATIONS = "sandbox/relations.json"
 HEAD = "method,setting,source,forget,retain,forget_sd"
+FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
 
 
 @pytest.fixture
@@ -47,36 +46,30 @@ def changed(name, change):
     return json.dumps(content)
 
 
-@pytest.mark.parametrize(
-    ("file", "kind", "change", "said"),
-    [
-        (RELATIONS, Relation, lambda all: all["city"].pop("unseen"), "city > unseen: Field required"),
-        (RELATIONS, Relation, lambda all: all["city"].update(unsen="?"), "city > unsen: Unexpected keyword"),
-        (RELATIONS, Relation, lambda all: all["car"].update(kind=None), "car > kind: Input should be a valid string"),
-        (RELATIONS, Relation, lambda all: all["car"]["paraphrases"].pop(), "car > paraphrases > 3: Field required"),
-        (
-            RELATIONS,
-            Relation,
-            lambda all: all["car"]["statements"].append("{s}"),
-            "car > statements: .*at most 3 items",
-        ),
-        ("methods.json", Method, lambda all: all["npo"].pop("about"), "npo > about: Field required"),
-        ("methods.json", Method, lambda all: all["rmu"]["settings"].update(lora_layers=[7, "8"]), "> lora_layers"),
-    ],
-)
+@pytest.mark.parametrize(("file", "kind", "change", "said"), [
+    (RELATIONS, Relation, lambda all: all["city"].pop("unseen"), "city > unseen: Field required"),
+    (RELATIONS, Relation, lambda all: all["city"].update(unsen="?"), "city > unsen: Unexpected keyword"),
+    (RELATIONS, Relation, lambda all: all["car"].update(kind=None), "car > kind: Input should be a valid string"),
+    (RELATIONS, Relation, lambda all: all["car"]["paraphrases"].pop(), "car > paraphrases > 3: Field required"),
+    (
+        RELATIONS,
+        Relation,
+        lambda all: all["car"]["statements"].append("{s}"),
+        "car > statements: .*at most 3 items",
+    ),
+    ("methods.json", Method, lambda all: all["npo"].pop("about"), "npo > about: Field required"),
+    ("methods.json", Method, lambda all: all["rmu"]["settings"].update(lora_layers=[7, "8"]), "> lora_layers"),
+])  # fmt: skip
 def test_what_is_not_whole_is_named(refused, file, kind, change, said):
     said_of(refused, changed(file, change), dict[str, kind], said)
 
 
-def test_what_is_not_the_json_we_mean_or_is_not_there(refused):
+def test_a_damaged_file_is_named_with_its_place(refused):
     for text, said in (("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
                        ('{"a": 1, "a": 2}', "repeated key: a")):  # fmt: skip
         said_of(refused, text, dict[str, int], said)
     with pytest.raises(DataError, match=r"assets/none\.json cannot be used .No such file"):
         assets.read_json("none.json", dict)
-
-
-def test_a_published_number_that_cannot_be_is_named_with_its_line(refused):
     for line, said in {
         "WGA,Llama DUET,main,.1": "line 3 > retain: Field required",
         "WGA,Llama DUET,main,93.9,.2": "line 3 > forget: .*less than or equal to 1",
@@ -86,9 +79,6 @@ def test_a_published_number_that_cannot_be_is_named_with_its_line(refused):
         "WGA,Llama DUET,main,.1,.2,.3,.4": "line 3 > beyond the header",
     }.items():
         said_of(refused, f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall, said)
-
-
-def test_damaged_assets_are_named(refused):
     text = changed("probes/translations.json", lambda content: content["names"][2]["translated"].pop("German"))
     said_of(refused, text, Translations, "Argentina needs a translation into Spanish, French, German")
     text = changed("models.json", lambda models: models[3]["shape"].pop("hidden_size"))
@@ -116,14 +106,10 @@ def test_texts_labels_and_files_are_all_there():
     assert [path.name for path in binary if not any(path.match(shape) for shape in kept)] == []
 
 
-FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
-
-
 def test_sentences_belong_to_kinds_and_name_settings():
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "adapop").rglob("*.py"))
-    unused = {
-        kind for kind in read_json("remarks.json", dict[str, dict[str, str]])["sentences"] if f'"{kind}"' not in code
-    }
+    kinds = read_json("remarks.json", dict[str, dict[str, str]])["sentences"]
+    unused = {kind for kind in kinds if f'"{kind}"' not in code}
     assert unused == {"utility_damaged", "retain_damaged", "holdout_damaged"}, "made from a group's name"
     page, command = FEW.text(), FEW.text("command")
     assert page.startswith("1 step at 1e-09 will hardly") and "--" not in page

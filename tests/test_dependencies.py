@@ -1,5 +1,3 @@
-"""What the project takes from others: named, bounded, locked; and nothing goes out when the app is loaded or built."""
-
 import ast
 import json
 import os
@@ -85,16 +83,13 @@ def others(names):
     return {plain(name) for name in names - set(sys.stdlib_module_names) - own - OPTIONAL.keys()}
 
 
-def test_what_is_imported_is_required_with_bounds():
+def test_what_is_imported_is_required_with_bounds_and_a_security_floor_is_of_what_others_bring_in():
     assert others(imported("app.py", "adapop/**/*.py")) == asked_and_floors()[0]
     asked = {plain(item.name) for path in ("requirements.txt", "tests/requirements.txt") for item in requirements(path)}
     assert others(imported("tests/*.py")) <= asked
     assert [str(item) for item in requirements("requirements.txt") if ">=" not in str(item.specifier)] == []
     every = (*requirements("requirements.txt"), *requirements("tests/requirements.txt"))
     assert [str(item) for item in every if not re.search("<|==", str(item.specifier))] == []
-
-
-def test_a_security_floor_is_of_what_nobody_imports_and_others_bring_in():
     floors = asked_and_floors()[1]
     assert {"pillow", "python_multipart", "h11", "orjson"} <= floors
     assert floors.isdisjoint(others(imported("app.py", "adapop/**/*.py")))
@@ -135,19 +130,14 @@ def went_out(code, tmp_path):
 
 
 @pytest.mark.slow
-def test_nothing_goes_out_when_every_module_is_loaded(tmp_path):
-    """Also without HF_HUB_OFFLINE, which the other tests set."""
+def test_nothing_goes_out_when_every_module_is_loaded_and_when_the_app_starts(tmp_path):
+    """Also without HF_HUB_OFFLINE, which the other tests set. The app serves on this machine, and answers there."""
     paths = [path.relative_to(ROOT).with_suffix("") for path in sorted(ROOT.glob("adapop/**/*.py"))]
     names = [".".join(path.parts) for path in paths if path.name not in ("__main__", "__init__")]
     refused = "\ntry:\n    socket.create_connection(('192.0.2.1', 9), 1)\nexcept OSError: pass\n"
     assert "WENT OUT socket.getaddrinfo 192.0.2.1" in went_out(refused, tmp_path), "the guard sees it"
     code = f"\nimport importlib\nfor name in {json.dumps(names)}: importlib.import_module(name)\nprint('loaded')\n"
     assert went_out(code, tmp_path) == "loaded\n"
-
-
-@pytest.mark.slow
-def test_nothing_goes_out_when_the_app_starts_and_its_engine_warms_up(tmp_path):
-    """No analytics, no version check, no telemetry: the app serves on this machine, and answers there."""
     code = """
 import os, socket, time, urllib.request
 from adapop.ui.page import launch

@@ -1,5 +1,3 @@
-"""What the pages say is what there is: files, links, commands with their options, and the house as it stands."""
-
 import re
 import shlex
 from importlib import import_module
@@ -62,7 +60,7 @@ def test_every_command_that_is_written_exists_with_its_options():
         assert not choices or len(words) == 1 or words[1] in (*choices, "NAME"), (page, line)
 
 
-def test_docs_are_short_and_name_everything():
+def test_docs_and_readme_are_short_and_name_what_there_is():
     words = {page: sum(map(bool, map(re.compile(r"\w").search, text.split()))) for page, text in TEXTS.items()}
     assert sum(count for page, count in words.items() if "recorded" not in page) <= 15_000
     assert words["assets/docs/findings.md"] <= 4_000
@@ -71,6 +69,17 @@ def test_docs_are_short_and_name_everything():
     told = set(re.findall(r"`(\w+)", TEXTS["assets/docs/api.md"]))
     assert set(adapop.__all__) <= told, set(adapop.__all__) - told
     assert len(examples()) == 4
+    assert len(README.encode()) <= 8_192
+    assert len(re.findall(r"!\[", README)) == 2, "the gap, and the method"
+    start, test = re.findall(r"```bash\n(.*?)\n```", README, re.DOTALL)
+    assert start.endswith("python app.py") and test.endswith("python -m pytest tests -n 2")
+    for command in (start, test):
+        for word in shlex.split(command.replace("&&", " ")):
+            if word.endswith((".txt", "app.py")):
+                assert (ROOT / word).is_file()
+    section = re.search(r"## Command line\n(.*?)\n## ", README, re.DOTALL).group(1)
+    told = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert sorted(told) == sorted({name.split()[0] for name in commands()})
 
 
 def test_the_house_is_drawn_as_it_stands():
@@ -109,20 +118,6 @@ def test_examples_run(page, place, block, bare, tmp_path, monkeypatch, capsys):
     (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
     import_module(name)
     assert len(capsys.readouterr().out.splitlines()) >= block.count("print(")
-
-
-def test_the_readme_is_short_and_names_what_exists():
-    assert len(README.encode()) <= 8_192
-    assert len(re.findall(r"!\[", README)) == 2, "the gap, and the method"
-    start, test = re.findall(r"```bash\n(.*?)\n```", README, re.DOTALL)
-    assert start.endswith("python app.py") and test.endswith("python -m pytest tests -n 2")
-    for command in (start, test):
-        for word in shlex.split(command.replace("&&", " ")):
-            if word.endswith((".txt", "app.py")):
-                assert (ROOT / word).is_file()
-    section = re.search(r"## Command line\n(.*?)\n## ", README, re.DOTALL).group(1)
-    told = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
-    assert sorted(told) == sorted({name.split()[0] for name in commands()})
 
 
 def table(text: str, first: str) -> dict[str, dict[str, str]]:

@@ -30,14 +30,11 @@ def test_a_tokenizer_has_no_threads_that_a_fork_would_lose(first):
     assert (int(done.stdout) == 0) == bool(first)
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ({}, "expandable_segments:True"),
-        ({"PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, "backend:native"),
-        ({"SPACES_ZERO_GPU": "true"}, "None"),
-    ],
-)
+@pytest.mark.parametrize(("given", "found"), [
+    ({}, "expandable_segments:True"),
+    ({"PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, "backend:native"),
+    ({"SPACES_ZERO_GPU": "true"}, "None"),
+])  # fmt: skip
 def test_a_gpus_memory_may_grow_in_pieces_where_nobody_says_otherwise(given, found):
     """It must be said before torch is loaded."""
     bare = {name: value for name, value in os.environ.items() if name not in ("PYTORCH_CUDA_ALLOC_CONF", *given)}

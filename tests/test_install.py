@@ -1,5 +1,3 @@
-"""The package as an outsider has it: installed by pip, without the checkout, in a folder of their own."""
-
 import os
 import re
 import shutil
@@ -16,10 +14,6 @@ from adapop.paths import ASSETS, ROOT, VERSION
 LEFT_OUT = (".git", "__pycache__", ".venv*", "tests", "build", "*.egg-info")
 BIN = "Scripts" if os.name == "nt" else "bin"
 CSV = "question,answer,subject,score\n" + "".join(f"Where is {n}?,Here,{n},{n}00\n" for n in range(1, 9))
-
-
-def blocks(page: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)\n```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_every_package_and_every_asset_is_installed():
@@ -62,9 +56,7 @@ def outsider(tmp_path_factory):
 @pytest.mark.slow
 def test_the_command_is_there_with_all_that_is_shipped(outsider):
     assert outsider.does("adapop", "--version").startswith(f"adapop {VERSION}")
-    where = (
-        "import adapop.paths as p; print(p.ROOT); print(*sorted(f.name for f in p.ASSETS.rglob('*') if f.is_file()))"
-    )
+    where = "from adapop.paths import *; print(ROOT); print(*sorted(f.name for f in ASSETS.rglob('*') if f.is_file()))"
     root, names = outsider.does("python", "-c", where).splitlines()
     assert Path(root).is_relative_to(outsider.venv)
     assert names.split() == sorted(path.name for path in ASSETS.rglob("[!.]*") if path.is_file())
@@ -72,7 +64,7 @@ def test_the_command_is_there_with_all_that_is_shipped(outsider):
 
 
 @pytest.mark.slow
-def test_own_facts_are_read_and_a_run_is_made_listed_and_reported(outsider):
+def test_runs_are_made_listed_and_reported_of_own_facts_and_of_the_method_of_the_docs(outsider):
     (outsider.home / "mine.csv").write_text(CSV, encoding="utf-8")
     to_parquet = "import pandas; pandas.read_csv('mine.csv').to_parquet('mine.parquet')"
     outsider.does("python", "-c", to_parquet)
@@ -82,11 +74,8 @@ def test_own_facts_are_read_and_a_run_is_made_listed_and_reported(outsider):
     assert run.name in outsider.does("adapop", "runs")
     outsider.does("adapop", "report", run.name, "--out", "report.html")
     assert (outsider.home / "report.html").stat().st_size > 100_000
-
-
-@pytest.mark.slow
-def test_the_method_of_the_docs_is_found_by_its_name(outsider):
-    (block,) = [block for block in blocks("assets/docs/api.md") if "class Thresholded" in block]
+    page = (ROOT / "assets/docs/api.md").read_text(encoding="utf-8")
+    (block,) = (one for one in re.findall(r"```python\n(.*?)\n```", page, re.DOTALL) if "class Thresholded" in one)
     (outsider.home / "my_methods.py").write_text(block.partition("\n\nrun = ")[0], encoding="utf-8")
     named = ("--method", "my_methods:Thresholded", "--lr", "2e-3")
     assert "done in" in outsider.does("adapop", "run", "--facts", "pair", "--epochs", "1", *named)

@@ -1,5 +1,3 @@
-"""What a public Space allows itself: the table of limits, right and wrong values, and the copy of it in the docs."""
-
 from pathlib import Path
 
 import pytest
@@ -63,7 +61,7 @@ def test_limits_are_tighter_in_public_and_all_told():
     assert table in text, f"the table is now:\n{table}"
 
 
-def test_a_limit_is_a_number_above_0_or_the_app_does_not_start(monkeypatch):
+def test_a_limit_is_a_number_above_0_which_may_be_ones_own_and_refuses_by_its_name(monkeypatch):
     for limit in LIMITS:
         for text in ("0", "-1", "inf", "nan", "1e999", "1.5.2", "many"):
             monkeypatch.setenv(limit.name, text)
@@ -72,19 +70,6 @@ def test_a_limit_is_a_number_above_0_or_the_app_does_not_start(monkeypatch):
         with pytest.raises(ConfigError, match=limit.name):
             launch()
         monkeypatch.delenv(limit.name)
-
-
-def test_a_limit_of_ones_own_holds_in_public_too(monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
-    monkeypatch.setenv(FACTS.name, "7")
-    monkeypatch.setenv(HOURS.name, "0.5")
-    assert (max_facts(), keep_seconds(), keep_bytes()) == (7, 1800, 1e10)
-    monkeypatch.setenv(FACTS.name, "1.5")
-    with pytest.raises(ConfigError, match="whole number"):
-        max_facts()
-
-
-def test_more_than_a_limit_is_refused_by_its_name(monkeypatch):
     PROMPT.check(400)
     RUNS_EACH.check(10**6)
     with pytest.raises(LimitError, match=r"100,000 characters .* at most 400 here \(ADAPOP_MAX_PROMPT\)"):
@@ -92,3 +77,9 @@ def test_more_than_a_limit_is_refused_by_its_name(monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     with pytest.raises(LimitError, match="a machine of your own"):
         EPOCHS.check(11)
+    monkeypatch.setenv(FACTS.name, "7")
+    monkeypatch.setenv(HOURS.name, "0.5")
+    assert (max_facts(), keep_seconds(), keep_bytes()) == (7, 1800, 1e10)
+    monkeypatch.setenv(FACTS.name, "1.5")
+    with pytest.raises(ConfigError, match="whole number"):
+        max_facts()

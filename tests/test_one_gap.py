@@ -102,17 +102,14 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     assert f"gap: {text}" in printing.result_text(run), "command line"
 
 
-def test_the_list_of_runs_has_it_too(monkeypatch, tmp_path):
+def test_the_list_of_runs_has_it_and_nothing_else_is_the_gap(monkeypatch, tmp_path):
+    """Not of the trained question, not of one rewording after an epoch, and of recorded runs the same difference."""
     monkeypatch.setenv("ADAPOP_RUNS", str(example("wga").folder.parent))
     assert "example-wga" in [run.id for run in all_runs()]
     with redirect_stdout(StringIO()) as said:
         cli.listed.runs(Namespace(delete=[], json=True))
     rows = {row["run"]: row for row in map(json.loads, said.getvalue().splitlines())}
     assert rows["example-wga"]["gap"]["mean"] == example("wga").measured().gap.mean
-
-
-def test_nothing_else_is_the_gap():
-    """Not of the trained question, not of one rewording after an epoch, and of recorded runs the same difference."""
     quick = [event for event in example("wga").events() if getattr(event, "full", None) is False]
     assert len(quick) == 6 and not any(event.gap for event in quick)
     assert not any("gap" in figures.finding_of(figure).lower() for figure in (

@@ -1,5 +1,3 @@
-"""Work in the background: watched, stopped, and never lost in silence."""
-
 import pytest
 
 from adapop.errors import DataError, NetworkError, Stopped

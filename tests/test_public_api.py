@@ -1,5 +1,3 @@
-"""`from adapop import ...`: what is offered, that it is documented, and methods of one's own."""
-
 import ast
 import inspect
 import json
@@ -29,16 +27,8 @@ from adapop.training.events import EVENTS, EpochDone, Saved, StepDone
 FAST = {"epochs": 2, "batch": 2}
 
 
-@pytest.fixture
-def few(bare):
-    return bare
-
-
 def steps(run):
     return [(event.epoch, event.step, event.forget_loss) for event in run.events() if isinstance(event, StepDone)]
-
-
-# --- the names
 
 
 def test_names_are_offered_and_documented():
@@ -95,51 +85,45 @@ def undocumented(kind):
     ]
 
 
-# --- a run in one call
-
-
-def test_unlearn_returns_the_finished_run_and_shows_its_steps(few, capsys):
-    run = unlearn(make_config("wga", **FAST), few, progress=False)
+def test_unlearn_returns_the_finished_run_and_shows_its_steps(bare, capsys):
+    run = unlearn(make_config("wga", **FAST), bare, progress=False)
     assert run.state == "done" and run.measured().recall("forget") is not None
     assert find_run(run.id) == run
     assert capsys.readouterr().err == "", "no bar was asked for"
-    unlearn(make_config("wga", **{**FAST, "learning_rate": 1e-9}), few)
+    unlearn(make_config("wga", **{**FAST, "learning_rate": 1e-9}), bare)
     said = capsys.readouterr()
     assert "wga" in said.err and "4/4" in said.err and "note: Nothing was forgotten" in said.out
     with pytest.raises(RunError, match="Too long for the model's context"):
-        unlearn(make_config("wga"), replace(few, forget=(replace(few.forget[0], question="why " * 1100),)))
+        unlearn(make_config("wga"), replace(bare, forget=(replace(bare.forget[0], question="why " * 1100),)))
 
 
-# --- a method of one's own
-
-
-def test_a_method_of_ones_own_is_recorded_by_its_name_and_resumed(few):
+def test_a_method_of_ones_own_is_recorded_by_its_name_and_resumed(bare):
     config = make_config(own_methods.Focal(power=0.5), learning_rate=1e-3, **FAST)
     assert (config.method, config.arguments) == ("own_methods:Focal", {"power": 0.5})
-    whole = unlearn(config, few, progress=False)
+    whole = unlearn(config, bare, progress=False)
     assert whole.config == replace(config, system="", beta=BetaMap()) and whole.id.startswith("focal-")
 
-    parted = prepare(config, few)
+    parted = prepare(config, bare)
     for event in execute(parted):
         if isinstance(event, Saved):
             break
     assert parted.state == "interrupted" and parted.last_epoch == 1
     assert list(execute(parted))[-1].kind == "run_done" and steps(parted) == steps(whole)
-    assert load_model(parted).generate([few.forget[0].question], 3)
+    assert load_model(parted).generate([bare.forget[0].question], 3)
 
 
 @pytest.mark.slow
-def test_a_method_of_ones_own_is_no_other_than_ours(few):
+def test_a_method_of_ones_own_is_no_other_than_ours(bare):
     """AdaPop written by hand is AdaPop, to the last digit."""
     settings = {"controller": "dual", "alpha0": 0.5, **FAST}
-    own = unlearn(make_config(own_methods.ByScore, **settings), few, progress=False)
-    ours = unlearn(make_config("adapop", **settings), few, progress=False)
+    own = unlearn(make_config(own_methods.ByScore, **settings), bare, progress=False)
+    ours = unlearn(make_config("adapop", **settings), bare, progress=False)
     assert steps(own) == steps(ours) and own.betas == ours.betas
     steered = [[event.lam for event in run.events() if isinstance(event, EpochDone)] for run in (own, ours)]
     assert steered[0] == steered[1]
 
 
-def test_methods_are_known_without_being_imported(monkeypatch):
+def test_methods_are_known_without_being_imported_but_must_be_importable(monkeypatch):
     assert make_config(objective_class("wga")) == make_config("wga")
     # What a page or the HTTP API sends comes to `make_config` as a text.
     with pytest.raises(ConfigError, match="method is 'own_methods:Focal'"):
@@ -150,21 +134,6 @@ def test_methods_are_known_without_being_imported(monkeypatch):
     with pytest.raises(ModuleNotFoundError):
         import_module("not.loaded")
 
-
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [
-        ("nowhere.at.all:Thing", "cannot be imported"), ("own_methods:Missing", "has no method 'Missing'"),
-        ("own_methods:NoMethod", "subclass of Objective"), ("own_methods:Wanting", "A method may use"),
-        (":Thing", "cannot be imported"), ("thing", "Unknown method 'thing'"),
-    ],
-)  # fmt: skip
-def test_what_is_no_method_is_refused_by_name(method, message):
-    with pytest.raises(ConfigError, match=message):
-        make_objective(method)
-
-
-def test_a_method_that_nobody_could_import_again_is_refused():
     class Inside(own_methods.Focal):
         """Defined in a function."""
 
@@ -174,7 +143,14 @@ def test_a_method_that_nobody_could_import_again_is_refused():
         make_config(own_methods.NoMethod)
 
 
-# --- on the command line
+@pytest.mark.parametrize(("method", "message"), [
+    ("nowhere.at.all:Thing", "cannot be imported"), ("own_methods:Missing", "has no method 'Missing'"),
+    ("own_methods:NoMethod", "subclass of Objective"), ("own_methods:Wanting", "A method may use"),
+    (":Thing", "cannot be imported"), ("thing", "Unknown method 'thing'"),
+])  # fmt: skip
+def test_what_is_no_method_is_refused_by_name(method, message):
+    with pytest.raises(ConfigError, match=message):
+        make_objective(method)
 
 
 def command(*parts, capsys):
@@ -195,11 +171,11 @@ def test_a_method_and_anchors_of_ones_own_run_from_the_command_line(tiny, tmp_pa
     assert "--anchors changes nothing here" in capsys.readouterr().err
 
 
-def test_config_makes_any_run_again(few, tmp_path, capsys):
+def test_config_makes_any_run_again(bare, tmp_path, capsys):
     """Settings that no option names, shuffled scores and dragged anchors included."""
     beta = adapop.BetaMap.from_anchors((80, 1.2), (2000, 0.2))
     config = make_config("adapop", "shuffled", beta=beta, clip=0.5, tolerance=0.01, learning_rate=1e-3, **FAST)
-    first = unlearn(config, few, progress=False)
+    first = unlearn(config, bare, progress=False)
     status, _ = command("run", "--config", first.folder / "config.json", capsys=capsys)
     again = next(run for run in all_runs() if run != first)
     assert status == 0 and again.config == first.config
@@ -210,9 +186,9 @@ def test_config_makes_any_run_again(few, tmp_path, capsys):
     command("run", "--config", first.folder / "config.json", *changes, capsys=capsys)
     other = next(run for run in all_runs() if run not in (first, again))
     assert other.config == replace(first.config, seed=1, epochs=1)
-    first = prepare(make_config("adapop", "beta-mean", epochs=1), few)
+    first = prepare(make_config("adapop", "beta-mean", epochs=1), bare)
     assert first.config.beta.b == 0
-    again = prepare(RunConfig.from_json((first.folder / "config.json").read_text(encoding="utf-8")), few)
+    again = prepare(RunConfig.from_json((first.folder / "config.json").read_text(encoding="utf-8")), bare)
     assert again.config == first.config and again.betas == first.betas
 
 

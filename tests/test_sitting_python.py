@@ -1,5 +1,3 @@
-"""What a stranger does in one sitting in Python: the block of the docs as it stands, on a CSV and a model folder."""
-
 import re
 
 import pytest

@@ -42,5 +42,4 @@ def commands_on(name: str, out: Path) -> list[list[str]]:
         ["report", name, "--out", str(out / "r.zip")],
         ["export", name, "--out", str(out / "adapter")],
         ["export", name, "--merged", "--out", str(out / "merged")], ["tokens", "--run", name],
-        ["resume", name],
-    ]  # fmt: skip
+        ["resume", name]]  # fmt: skip

@@ -1,5 +1,3 @@
-"""The fifth screen in a real browser: a race that outlives a reload, and what it shows."""
-
 import csv
 
 import pytest
@@ -77,7 +75,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
         assert {row["method"] for row in csv.DictReader(file)} == {"adapop", "npo"}
 
 
-def test_recorded_results_are_laid_over_the_race_and_taken_off_again(raced):
+def test_recorded_and_published_results_are_layers_laid_over_the_race(raced):
     page = raced
     show_advanced(page)
     page.locator("#recorded").get_by_label("none").click()
@@ -89,10 +87,6 @@ def test_recorded_results_are_laid_over_the_race_and_taken_off_again(raced):
     assert page.locator("#compare-table thead th").count() > columns
     page.locator("#recorded").get_by_label("none").click()
     page.get_by_text("NPO, recorded").first.wait_for(state="detached")
-
-
-def test_published_numbers_are_a_layer_of_their_own(raced):
-    page = raced
     unfold(page, "compare-paper")
     assert not page.is_visible("#published-layer")
     page.check("#published input")

@@ -1,5 +1,3 @@
-"""The field's scripts in a real browser without the app: what they say of replies, moments, shares and many facts."""
-
 from dataclasses import asdict, replace
 
 import pytest
@@ -23,6 +21,18 @@ SHOWN = """([facts, motion, epoch]) => {
   const text = (name) => [name, host.querySelector("." + name).textContent];
   return Object.fromEntries(["pinned", "tip", "moment"].map(text));
 }"""
+COUNT_WHO_LISTENS = """() => {
+  const body = new Set(), theme = new Set();
+  window.listening = { get body() { return body.size; }, get theme() { return theme.size; } };
+  const wrap = (of, name, then) => {
+    const original = of[name];
+    of[name] = function (...given) { then(this, given); return original.apply(this, given); };
+  };
+  wrap(MutationObserver.prototype, "observe", (observer, [of]) => of === document.body && body.add(observer));
+  wrap(MutationObserver.prototype, "disconnect", (observer) => body.delete(observer));
+  wrap(EventTarget.prototype, "addEventListener", (of, [, heard]) => of instanceof MediaQueryList && theme.add(heard));
+  wrap(EventTarget.prototype, "removeEventListener", (_, [, heard]) => theme.delete(heard));
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +52,7 @@ def shown(scripts, epoch: float, *answers: tuple[str, ...], facts=(ROME,)) -> di
     return scripts.evaluate(SHOWN, [field.dots(facts), field.motion(frames, facts), epoch])
 
 
-def test_of_what_was_not_asked_no_reply_is_told(scripts):
+def test_of_what_was_not_asked_no_reply_is_told_and_an_empty_reply_is_one(scripts):
     never = shown(scripts, 1, (), ())
     assert never["pinned"] == "What is the capital of Italy? Rome. unpin"
     assert "says" not in never["tip"] and "90\u00a0% sure" in never["tip"]
@@ -53,9 +63,6 @@ def test_of_what_was_not_asked_no_reply_is_told(scripts):
     assert later["moment"].count("not asked then") == 1
     once = shown(scripts, 1, ("Rome",), ())
     assert "; said before" in once["moment"]
-
-
-def test_an_empty_reply_is_one(scripts):
     silent = shown(scripts, 1, ("Rome",), ("",))
     assert "It says before: Rome, after epoch 1: nothing. " in silent["pinned"]
     assert "It says after epoch 1: nothing ✗" in silent["tip"]
@@ -80,8 +87,7 @@ def test_shares_and_gaps_are_rounded_as_python_does(scripts):
 def test_a_moment_is_after_an_epoch_only_when_it_has_ended(scripts):
     at = [0, 0.04, 0.97, 1, 1.003, 5]
     assert scripts.evaluate("at => at.map(moment)", at) == [
-        "before", "in epoch 1", "in epoch 1", "after epoch 1", "in epoch 2", "after epoch 5",
-    ]  # fmt: skip
+        "before", "in epoch 1", "in epoch 1", "after epoch 1", "in epoch 2", "after epoch 5"]  # fmt: skip
 
 
 def test_a_field_that_has_left_the_page_hears_nothing_more(browser):
@@ -97,20 +103,6 @@ def test_a_field_that_has_left_the_page_hears_nothing_more(browser):
     page.evaluate("document.body.append(host)")
     page.wait_for_function("listening.body === 1 && listening.theme === 1")
     page.close()
-
-
-COUNT_WHO_LISTENS = """() => {
-  const body = new Set(), theme = new Set();
-  window.listening = { get body() { return body.size; }, get theme() { return theme.size; } };
-  const wrap = (of, name, then) => {
-    const original = of[name];
-    of[name] = function (...given) { then(this, given); return original.apply(this, given); };
-  };
-  wrap(MutationObserver.prototype, "observe", (observer, [of]) => of === document.body && body.add(observer));
-  wrap(MutationObserver.prototype, "disconnect", (observer) => body.delete(observer));
-  wrap(EventTarget.prototype, "addEventListener", (of, [, heard]) => of instanceof MediaQueryList && theme.add(heard));
-  wrap(EventTarget.prototype, "removeEventListener", (_, [, heard]) => theme.delete(heard));
-}"""
 
 
 def test_a_table_says_when_it_leaves_facts_out(scripts):

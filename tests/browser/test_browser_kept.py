@@ -1,7 +1,18 @@
-"""What outlives the page, in a real browser: an uploaded set, edited scores, anchors, and a run on another device."""
-
 from adapop.experiments.speed.waiting import served
-from browsing import HOSTILE, open_tab, remembered, run_ids, says, show_advanced, state_is, visit, write_table
+from browsing import (
+    HOSTILE,
+    link_of,
+    logged,
+    open_tab,
+    remembered,
+    run_ids,
+    says,
+    show_advanced,
+    start_run,
+    state_is,
+    visit,
+    write_table,
+)
 
 
 def notes(page, text: str) -> None:
@@ -103,3 +114,56 @@ def start_again(page) -> None:
         except TimeoutError as error:
             late = error
     raise late
+
+
+def test_a_run_is_found_by_every_page_of_its_owner_and_a_copied_link_gives_no_power_over_it(
+    page, browser, address, runs_folder, visited
+):
+    before = run_ids(runs_folder)
+    start_run(page, epochs=3)
+    state_is(page, "starting", "running", "measuring", "done")
+    second = page.context.new_page()
+    second.goto(address)
+    state_is(second, "starting", "running", "measuring", "done")
+    again = page.context.new_page()
+    page.close()
+    second.close()
+    again.goto(address)
+    state_is(again, "done")
+    (run,) = run_ids(runs_folder) - before
+    assert not (runs_folder / run / "link").exists(), "shared before anybody asked"
+    link = link_of(again)
+    assert "?run=view-" in link and run not in link
+    with visit(browser, address, "?run=../../etc") as stranger:
+        state_is(stranger, "ready")
+    with visit(browser, address, "?" + link.partition("?")[2]) as stranger:
+        state_is(stranger, "done")
+        logged(stranger, "Epoch 3 saved.")  # the address leads to the Run screen
+        says(stranger, "#watched", "You are watching AdaPop, 3 epochs", "seed 0")
+        stranger.wait_for_selector("#stop[disabled]")
+        assert stranger.locator("#start").is_hidden()
+        assert stranger.locator("#resume").is_hidden()
+        open_tab(stranger, "Probe")
+        stranger.fill("#prompt textarea, #prompt input", "Who wrote the book Hamlet?")
+        stranger.click("#ask")
+        stranger.get_by_text("opened by a read-only link").first.wait_for()
+        assert run not in stranger.content()
+        stranger.reload()
+        state_is(stranger, "done")
+        stranger.click("#own-run")
+        open_tab(stranger, "Run")
+        stranger.wait_for_selector("#start:not([disabled])")
+        assert stranger.locator("#watched").is_hidden()
+    with visit(browser, address, "?" + link.partition("?")[2], storage_state=visited) as stranger:
+        state_is(stranger, "done")
+        stranger.reload()
+        stranger.click("#own-run")
+        stranger.wait_for_selector("#own-run", state="hidden")
+        open_tab(stranger, "Run")
+        assert link_of(stranger) != link
+        stranger.reload()
+        state_is(stranger, "done")
+        open_tab(stranger, "Probe")
+        stranger.fill("#prompt textarea, #prompt input", "Who wrote the book Hamlet?")
+        stranger.click("#ask")
+        stranger.locator("#answers .answer").first.wait_for()

@@ -1,5 +1,3 @@
-"""Facts and Pressure in a real browser: scores looked up and stopped, proxies compared, anchors dragged."""
-
 import json
 import time
 
@@ -128,9 +126,8 @@ def test_a_file_cannot_come_before_what_is_said_of_none(browser, monkeypatch, pl
 
 
 def anchor_is(page, which: int, score: float) -> None:
-    page.wait_for_function(
-        f"document.querySelectorAll('#anchors input')[{2 * which}].value == {json.dumps(str(score))}"
-    )
+    box = f"document.querySelectorAll('#anchors input')[{2 * which}]"
+    page.wait_for_function(f"{box}.value == {json.dumps(str(score))}")
 
 
 def test_anchors_are_dragged_and_moved_by_keys(page):

@@ -1,5 +1,3 @@
-"""Probe in a real browser: an attack on one fact, all ways at once, a row of the table, and recovery from inside."""
-
 import pytest
 
 from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold, visit

@@ -1,5 +1,3 @@
-"""The report in a real browser: it opens without a network, at any width, and shows any text as text."""
-
 import re
 
 import pytest

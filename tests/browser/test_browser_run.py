@@ -1,16 +1,15 @@
-"""Runs that outlive the page, in a real browser: settings kept, a second tab, a link, a deleted run, screenshots."""
-
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from browsing import (
     PATIENCE,
     PROMPT,
     SECOND,
-    link_of,
     logged,
     open_tab,
     run_ids,
@@ -34,6 +33,28 @@ DRAWN = {
     "Probe": "#fact input",
     "Compare": "#race-empty",
 }
+# Stop and the strip must come together: a click on a button that is not there yet is lost
+STOP_WHEN_RUNNING = """() => { const strip = document.getElementById('strip'), stop = document.getElementById('stop');
+  new MutationObserver(() => setTimeout(() => {
+    if (strip.querySelector('.strip.running') && !window.clicked) { window.clicked = true; stop.click(); }
+  }, 50)).observe(strip, { childList: true, subtree: true, attributes: true }); }"""
+IS_KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
+# words of a picture that stand beyond its edge, by more than a pixel, upon its button, or upon the title of an axis
+CUT_OFF = """() => {
+  const meet = (a, b) => a.left < b.right && a.right > b.left && a.top < b.bottom && a.bottom > b.top;
+  const within = (a, b) => a.left > b.left - 1 && a.right < b.right + 1 && a.top > b.top - 1 && a.bottom < b.bottom + 1;
+  const plots = [...document.querySelectorAll('.js-plotly-plot')].filter((plot) => plot.checkVisibility());
+  return plots.flatMap((plot) => {
+    const edge = plot.getBoundingClientRect(), button = plot.querySelector('.modebar')?.getBoundingClientRect();
+    const titles = [...plot.querySelectorAll('text[class$=title]')];
+    const texts = [...plot.querySelectorAll('.main-svg text')].filter((text) => text.getBoundingClientRect().width);
+    return texts.filter((text) => {
+      const box = text.getBoundingClientRect(), others = titles.filter((title) => title !== text);
+      const covered = others.some((title) => meet(box, title.getBoundingClientRect()));
+      return !within(box, edge) || covered || (button && meet(box, button));
+    }).map((text) => text.textContent);
+  });
+}"""
 
 
 def test_the_plan_follows_the_settings_which_a_reload_keeps_and_a_method_changes(page):
@@ -73,27 +94,6 @@ def test_a_set_brings_the_model_that_it_is_about(page):
     page.get_by_text("One pair").click()
     open_tab(page, "Run")
     page.wait_for_function(shown, arg="Sandbox")
-
-
-def test_a_second_tab_a_closed_page_and_a_second_device_find_the_run(page, browser, address):
-    start_run(page, epochs=3)
-    state_is(page, "starting", "running", "measuring", "done")
-    second = page.context.new_page()
-    second.goto(address)
-    state_is(second, "starting", "running", "measuring", "done")
-    back = page.context.new_page()
-    page.close()
-    second.close()
-    back.goto(address)
-    state_is(back, "starting", "running", "measuring", "done")
-    state_is(back, "done")
-    query = "?" + link_of(back).partition("?")[2]
-    with visit(browser, address, query) as phone:
-        state_is(phone, "done")
-        open_tab(phone, "Run")
-        logged(phone, "Epoch 3 saved.")
-    with visit(browser, address, "?run=../../etc") as stranger:
-        state_is(stranger, "ready")
 
 
 def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(browser, address):
@@ -190,19 +190,48 @@ def test_pictures_stay_drawn_when_the_address_changes(browser, address):
         assert page.locator("#strip").is_hidden(), "a finished run needs no room of the Story"
 
 
-def test_stop_works_as_soon_as_the_strip_says_running(page):
-    """The strip and the button must come together: a click on a button that is not there yet is lost."""
-    page.evaluate(
-        """() => { const strip = document.getElementById('strip'), stop = document.getElementById('stop');
-        new MutationObserver(() => setTimeout(() => {
-          if (strip.querySelector('.strip.running') && !window.clicked) { window.clicked = true; stop.click(); }
-        }, 50)).observe(strip, { childList: true, subtree: true, attributes: true }); }"""
-    )
-    start_run(page, epochs=10, batch=1)
+def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_deleted(page, runs_folder):
+    before = run_ids(runs_folder)
+    page.evaluate(STOP_WHEN_RUNNING)
+    start_run(page, epochs=10, batch=2)  # long enough to be stopped after its first epoch
     state_is(page, "stopped")
+    page.click("#resume")
+    logged(page, "Epoch 1 saved.")
+    open_tab(page, "Pressure")
+    page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'pressure'")
+    page.reload()
+    page.wait_for_selector("#beta-curve .fact")
+    page.goto(page.url.partition("?")[0])
+    page.wait_for_selector("#stop:not([disabled])")
+    expect(page.locator("#start")).to_be_visible()
+    page.goto(page.url.partition("?")[0] + "?story=3")
+    page.wait_for_selector("#story section[aria-label^='Step 3 ']:not([hidden])")
+    stop_run(page)
+    open_tab(page, "Run")  # the Story shows no run that is over
+    page.get_by_text(IS_KEPT).wait_for()
+    kept = int(IS_KEPT.search(page.inner_text("#strip"))[1])
+    page.click("#resume")
+    logged(page, f"Epoch {kept + 1} saved.")
+    stop_run(page)
+    page.wait_for_selector("#resume:not([disabled])")
+    assert int(IS_KEPT.search(page.inner_text("#strip"))[1]) > kept, "it went on where it was"
+    (run,) = run_ids(runs_folder) - before
+    shutil.rmtree(runs_folder / run)
+    page.reload()
+    state_is(page, "expired")
+    page.locator("#strip").get_by_text("deleted").wait_for()
+    open_tab(page, "Run")
+    page.get_by_text("1,280 steps in 10 epochs").wait_for()
+    page.click("#start:not([disabled])")
+    state_is(page, "running")
+    stop_run(page)
 
 
-def test_a_new_run_brings_its_charts_into_view_and_leaves_no_answers_of_the_last(page):
+def test_a_new_run_brings_its_charts_into_view_and_leaves_neither_answers_nor_the_moment_of_the_last(page):
+    def rest() -> None:
+        page.locator("#fact-field .scrubber input").press("Home")
+        page.wait_for_function("new URL(location.href).searchParams.get('epoch') === '0'")
+
     start_run(page, epochs=1)
     place = "document.querySelector('#fact-field canvas')?.getBoundingClientRect().bottom"
     page.wait_for_function(f"{place} <= innerHeight")
@@ -211,45 +240,17 @@ def test_a_new_run_brings_its_charts_into_view_and_leaves_no_answers_of_the_last
     page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
     page.click("#ask")
     page.wait_for_selector("#answers .answers")
+    open_tab(page, "Run")
+    rest()
     start_run(page, epochs=1)
+    page.wait_for_function("!new URL(location.href).searchParams.has('epoch')")
     state_is(page, "done")
     open_tab(page, "Probe")
     page.wait_for_selector("#answers .empty")
-
-
-def test_a_deleted_run_is_expired_and_can_be_started_again(page, runs_folder):
-    before = run_ids(runs_folder)
-    start_run(page, epochs=10, batch=1)
-    state_is(page, "running")
-    stop_run(page)
-    (run,) = run_ids(runs_folder) - before
-    shutil.rmtree(runs_folder / run)
-    page.reload()
-    state_is(page, "expired")
-    page.locator("#strip").get_by_text("deleted").wait_for()
     open_tab(page, "Run")
-    page.get_by_text("2,560 steps in 10 epochs").wait_for()
-    page.click("#start:not([disabled])")
-    state_is(page, "running")
-    stop_run(page)
-
-
-# words of a picture that stand beyond its edge, by more than a pixel, upon its button, or upon the title of an axis
-CUT_OFF = """() => {
-  const meet = (a, b) => a.left < b.right && a.right > b.left && a.top < b.bottom && a.bottom > b.top;
-  const within = (a, b) => a.left > b.left - 1 && a.right < b.right + 1 && a.top > b.top - 1 && a.bottom < b.bottom + 1;
-  const plots = [...document.querySelectorAll('.js-plotly-plot')].filter((plot) => plot.checkVisibility());
-  return plots.flatMap((plot) => {
-    const edge = plot.getBoundingClientRect(), button = plot.querySelector('.modebar')?.getBoundingClientRect();
-    const titles = [...plot.querySelectorAll('text[class$=title]')];
-    const texts = [...plot.querySelectorAll('.main-svg text')].filter((text) => text.getBoundingClientRect().width);
-    return texts.filter((text) => {
-      const box = text.getBoundingClientRect(), others = titles.filter((title) => title !== text);
-      const covered = others.some((title) => meet(box, title.getBoundingClientRect()));
-      return !within(box, edge) || covered || (button && meet(box, button));
-    }).map((text) => text.textContent);
-  });
-}"""
+    rest()
+    open_tab(page, "Story")
+    page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
 
 
 @pytest.mark.parametrize("width", [390, 1280])

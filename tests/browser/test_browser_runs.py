@@ -1,9 +1,10 @@
-"""What a run came to, and the runs that a browser has: Start in sight, the result card, My runs, the switches."""
-
 import pytest
 
 from adapop.facts.world import sandbox_facts
 from browsing import HOSTILE, SECOND, open_tab, says, state_is, stop_run, visit, write_table
+
+BAD = {"has no question column": f"{HOSTILE},age\nx,1\n"}
+BAD["10,000,000 characters"] = f"question,answer\n{'x' * 10_000_000},y\n"
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
@@ -95,3 +96,42 @@ def test_a_run_is_renamed_picked_on_probe_and_compared(browser, address, visited
         page.get_by_role("button", name="Compare").click()
         page.get_by_role("tab", name="Compare", selected=True).wait_for()
         page.locator("#race-fields canvas").first.wait_for()
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_files_are_explained_on_the_page(page, tmp_path, message):
+    (tmp_path / "own.csv").write_text(BAD[message], encoding="utf-8")
+    page.get_by_text("My own facts").click()
+    page.set_input_files("#upload input[type=file]", tmp_path / "own.csv")
+    page.get_by_text(message).first.wait_for()
+    open_tab(page, "Run")
+    page.get_by_text("There are no usable facts").wait_for()
+    page.wait_for_selector("#start:disabled")
+
+
+def test_an_idle_page_asks_nothing(browser, address):
+    with visit(browser, address) as page:
+        asked = []
+        page.on("request", lambda request: asked.append(request.url) if "queue/join" in request.url else None)
+        for name in ("Pressure", "Run", "Probe", "Compare", "Facts"):
+            open_tab(page, name)
+            page.wait_for_timeout(SECOND)
+        settled, quiet = len(asked), 0
+        while quiet < 3 * SECOND:  # what a tab asks for when it opens may take its time
+            page.wait_for_timeout(SECOND)
+            quiet, settled = (quiet + SECOND, settled) if len(asked) == settled else (0, len(asked))
+            assert settled < 60, "a page that nobody touches keeps asking"
+
+
+@pytest.mark.parametrize(("query", "begins"), [("?story=1", "#story .choice"), ("?tab=run", "#start:not([disabled])")])
+def test_what_begins_is_within_five_stops_of_tab(browser, address, query, begins):
+    reached = f"document.activeElement.matches('{begins}')"
+    with visit(browser, address, query) as page:
+        page.locator(begins).first.wait_for()
+        presses = 0
+        while not page.evaluate(reached) and presses < 5:
+            page.keyboard.press("Tab")
+            presses += 1
+            if page.evaluate("document.activeElement.matches('.skip')"):
+                page.keyboard.press("Enter")
+        assert page.evaluate(reached), page.evaluate("document.activeElement.outerHTML.slice(0, 200)")

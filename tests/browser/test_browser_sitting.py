@@ -1,13 +1,10 @@
 """What a stranger does in one sitting on the page: a CSV and a model folder, a look, a run, a race, and what goes
 home."""
 
-import csv
 import io
 import zipfile
 
-import pytest
-
-from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold
+from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold, write_table
 from taught import TARGETS, own_facts, taught
 
 # of one of these questions, for two seconds: the run's end selects another fact
@@ -18,18 +15,15 @@ CAME_TO_REST = """questions => {
 }"""
 
 
-@pytest.mark.parametrize("shape", ["qwen2", "gpt2"])  # the others on the command line and in Python
-def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_path, shape):
+def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_path):
+    """GPT-2's shape, which needs the most settings; the others are met on the command line and in Python."""
     from playwright.sync_api import expect
 
     facts = own_facts()
-    folder = str(taught(shape, tmp_path / "model", [*facts.forget, *facts.retain, *facts.holdout]))
-    table = tmp_path / "towns.csv"
-    with open(table, "w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(("question", "answer", "score", "group"))
-        for group in ("forget", "retain", "holdout"):
-            rows.writerows((fact.question, fact.answer, f"{fact.score:,.0f}", group) for fact in getattr(facts, group))
+    folder = str(taught("gpt2", tmp_path / "model", [*facts.forget, *facts.retain, *facts.holdout]))
+    members = [(fact, group) for group in ("forget", "retain", "holdout") for fact in getattr(facts, group)]
+    rows = [[fact.question, fact.answer, f"{fact.score:,.0f}", group] for fact, group in members]
+    table = write_table(tmp_path / "towns.csv", [["question", "answer", "score", "group"], *rows])
 
     page.get_by_text("My own facts").click()
     page.set_input_files("#upload input[type=file]", table)
@@ -41,8 +35,7 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     show_advanced(page)
     unfold(page, "advanced")
     expect(page.locator("#knob-batch input")).to_have_value("1")  # what suits so few facts has come
-    if shape in TARGETS:
-        page.fill("#knob-lora_targets input, #knob-lora_targets textarea", ",".join(TARGETS[shape]))
+    page.fill("#knob-lora_targets input, #knob-lora_targets textarea", ",".join(TARGETS["gpt2"]))
     page.fill("#knob-further textarea", "max_new_tokens=8\nbatch=2")
     says(page, "#altered", "max_new_tokens=8", "batch=2")
     page.click("#check")
@@ -66,13 +59,8 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
         page.locator("#contestants [aria-label^='Remove'], #contestants .token-remove").nth(1).click()
     page.fill("#race-rate textarea", "0.01")
     page.locator("#race-rate textarea").blur()
-    says(
-        page,
-        "#race-plan",
-        "2 runs, one after the other, on towns (tab 1)",
-        f"{folder} (tab 3)",
-        "AdaPop 0.01, NPO 0.01",
-    )
+    says(page, "#race-plan", "2 runs, one after the other, on towns (tab 1)", f"{folder} (tab 3)")
+    says(page, "#race-plan", "AdaPop 0.01, NPO 0.01")
     page.click("#race-check")
     says(page, "#race-check-words", "The model answers 6 of 6 facts")
     page.click("#race")

@@ -1,17 +1,38 @@
-"""The Story in a real browser: the guess answered, the field moving, pinned and read by keys, the address, reloads."""
-
 import pytest
 from playwright.sync_api import expect
 
 from adapop.service.worker import Worker
 from adapop.ui.story import screen
 from adapop.ui.story.content import story
-from browsing import HOSTILE, SECOND, launched, open_tab, says, start_run, state_is, stop_run, visit
+from browsing import HOSTILE, SECOND, launched, open_tab, says, visit
 
 HERE = "#story section:not([hidden])"
 SECOND_CLOUD = "document.querySelectorAll('#story section:not([hidden]) canvas')[1].toDataURL()"
 LONGEST = 240 * SECOND  # that a run may take beside other tests
 PICTURE = "(document.querySelector('#story section:not([hidden]) canvas')?.toDataURL() ?? '')"
+FIRST_HEADLINE = """(() => {
+  const box = document.querySelector('.story h2').getBoundingClientRect();
+  return [box.x + scrollX, box.y + scrollY, box.width];
+})()"""
+
+WATCH_THE_FIRST_BAR = """(() => {
+  let last = null;
+  function look(now) {
+    const bar = document.querySelector('.story .bar i');
+    const width = bar?.checkVisibility() ? bar.getBoundingClientRect().width : null;
+    if (last !== null && width !== null && Math.abs(width - last) > 0.5) return (window.moved = now);
+    last = width;
+    requestAnimationFrame(look);
+  }
+  requestAnimationFrame(look);
+})()"""
+FRAMES_IN_TWO_SECONDS = """async () => {
+  document.querySelector('#story section:not([hidden]) .play').click();
+  let frames = 0;
+  const until = performance.now() + 2000;
+  while (performance.now() < until) { await new Promise(requestAnimationFrame); frames++; }
+  return frames;
+}"""
 
 
 def step(page, number: int) -> None:
@@ -47,7 +68,6 @@ def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(browser, ad
         page.locator("#story .pinned >> text=before").wait_for()
 
 
-@pytest.mark.slow
 def test_the_page_is_painted_within_two_seconds_and_its_first_picture_moves_soon_after(browser, address):
     """Once the server is up; by eye, its bars change their width from one frame to the next. The best of three, since
     the machine may be busy with something else."""
@@ -64,7 +84,6 @@ def test_the_page_is_painted_within_two_seconds_and_its_first_picture_moves_soon
     assert min(paints) < 2 * SECOND and min(waited) < 1.5 * SECOND
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_story_works_before_gradio_is_there_and_goes_on_in_its_place(browser, address, width):
     page = browser.new_page(viewport={"width": width, "height": 844}, reduced_motion="reduce")
@@ -90,24 +109,6 @@ def test_the_story_works_before_gradio_is_there_and_goes_on_in_its_place(browser
     page.locator("#story .forward").click()
     step(page, 2)
     page.close()
-
-
-FIRST_HEADLINE = """(() => {
-  const box = document.querySelector('.story h2').getBoundingClientRect();
-  return [box.x + scrollX, box.y + scrollY, box.width];
-})()"""
-
-WATCH_THE_FIRST_BAR = """(() => {
-  let last = null;
-  function look(now) {
-    const bar = document.querySelector('.story .bar i');
-    const width = bar?.checkVisibility() ? bar.getBoundingClientRect().width : null;
-    if (last !== null && width !== null && Math.abs(width - last) > 0.5) return (window.moved = now);
-    last = width;
-    requestAnimationFrame(look);
-  }
-  requestAnimationFrame(look);
-})()"""
 
 
 def test_the_scrubber_drives_both_clouds_to_ten_epochs_and_they_can_be_held_at_the_same_amount(browser, address):
@@ -266,21 +267,6 @@ def test_hostile_facts_are_shown_and_not_executed(browser, tmp_path, monkeypatch
         expect(page.locator("#story h2").first).to_have_text(HOSTILE)
 
 
-def test_a_reload_comes_back_to_the_tab_and_to_a_run_that_is_under_way(page):
-    open_tab(page, "Pressure")
-    page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'pressure'")
-    page.reload()
-    page.wait_for_selector("#beta-curve .fact")
-    start_run(page, epochs=10, batch=2)
-    state_is(page, "running")
-    page.goto(page.url.partition("?")[0])
-    page.wait_for_selector("#stop:not([disabled])")
-    expect(page.locator("#start")).to_be_visible()
-    page.goto(page.url.partition("?")[0] + "?story=3")
-    step(page, 3)
-    stop_run(page)
-
-
 def test_what_is_scrubbed_elsewhere_leaves_a_run_s_moment_in_the_address(browser, address):
     with visit(browser, address, "?run=example-adapop&epoch=2&pin=7", reduced_motion="reduce") as page:
         page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'run'")
@@ -309,20 +295,6 @@ def test_what_is_scrubbed_elsewhere_leaves_a_run_s_moment_in_the_address(browser
             open_tab(other, "Run")
             says(other, "#fact-field .leaks", "after epoch 2")
             says(other, "#fact-field .pinned b", followed)
-
-
-def test_a_moment_of_run_is_taken_along_neither_to_the_next_run_nor_to_the_story(browser, address, visited):
-    def rest() -> None:
-        page.locator("#fact-field .scrubber input").press("Home")
-        page.wait_for_function("new URL(location.href).searchParams.get('epoch') === '0'")
-
-    with visit(browser, address, "?tab=run", reduced_motion="reduce", storage_state=visited) as page:
-        rest()
-        start_run(page, epochs=1)
-        page.wait_for_function("!new URL(location.href).searchParams.has('epoch')")
-        rest()
-        open_tab(page, "Story")
-        page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
 
 
 def test_tabs_that_are_turned_fast_leave_the_last_in_the_address(page):
@@ -354,12 +326,3 @@ def test_20_000_facts_can_be_played(browser, tmp_path, monkeypatch):
         assert drawn > 3  # on a busy machine; what an idle one draws is in the docs
         page.locator("#story .back").click()
         expect(page.locator("#story .forward")).to_have_text(f"Next: {len(facts['title']):,} facts")
-
-
-FRAMES_IN_TWO_SECONDS = """async () => {
-  document.querySelector('#story section:not([hidden]) .play').click();
-  let frames = 0;
-  const until = performance.now() + 2000;
-  while (performance.now() < until) { await new Promise(requestAnimationFrame); frames++; }
-  return frames;
-}"""

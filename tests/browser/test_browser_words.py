@@ -1,10 +1,6 @@
-"""What a screen says before anybody does anything: few words, on few screens, on a phone too."""
-
 import pytest
 
 from browsing import SECOND, open_tab, visit
-
-pytestmark = pytest.mark.slow
 
 MOST_WORDS = 90
 SCREENS = {

@@ -1,5 +1,3 @@
-"""The experiments from end to end on tiny runs: resumed after a kill, the same on one process and on two."""
-
 import csv
 import signal
 import subprocess
@@ -17,7 +15,7 @@ from adapop.experiments import plans, results, signals, trial
 from adapop.experiments.engine import Finished, finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
 from adapop.experiments.plans import build, folder_of
-from adapop.experiments.results import COLUMNS, EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, STATE_NAMES
+from adapop.experiments.results import COLUMNS, EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, STATE_NAMES, Results
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, add_distance, run, write
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.facts.fact import scores_of
@@ -33,13 +31,7 @@ from bench_rows import WRITTEN
 
 TINY = (Arm("AdaPop", "adapop"), Arm("WGA", "wga"))
 MEASURED = [name for name in COLUMNS if name not in ("seconds", "peak_mb", "commit")]
-
-
-@pytest.fixture
-def tiny(monkeypatch):
-    """An experiment of two arms."""
-    plan = lambda seeds, quick, known: over_seeds(TINY, seeds, quick)  # noqa: E731
-    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "Does it work?", plan, (outcome_table,), ()))
+COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of the sandbox
 
 
 def two(processes):
@@ -47,22 +39,24 @@ def two(processes):
 
 
 @pytest.mark.slow
-def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(tiny, tmp_path):
-    one, other = (Place("tiny", tmp_path / name, (0,), quick=True) for name in "ab")
-    told = []
-    assert run(one, two(1), told.append) == {}
-    assert run(other, two(2), told.append) == {}
-    rows = [place.results.rows() for place in (one, other)]
-    assert len(rows[0]) == 2 and rows[0].keys() == rows[1].keys()
-    for key, row in rows[0].items():
-        assert {name: row[name] for name in MEASURED} == {name: rows[1][key][name] for name in MEASURED}
+def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(monkeypatch, recorded, tmp_path):
+    """Of two workers, and of this process."""
+    plan = lambda seeds, quick, known: over_seeds(TINY, seeds, quick)  # noqa: E731
+    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "Does it work?", plan, (outcome_table,), ()))
+    place, straight, told = Place("tiny", tmp_path, (0,), quick=True), Results(tmp_path / "straight.csv"), []
+    assert run(place, two(2), told.append) == {}
+    straight.append(recorded)
+    (row,) = straight.rows().values()
+    other = place.results.rows()[row["key"]]
+    assert len(place.results.rows()) == 2
+    assert {name: row[name] for name in MEASURED} == {name: other[name] for name in MEASURED}
     told.clear()
-    before = one.results.path.read_bytes()
-    assert run(one, two(1), told.append) == {} and told == []
-    assert one.results.path.read_bytes() == before
-    text = write(one)
+    before = place.results.path.read_bytes()
+    assert run(place, two(1), told.append) == {} and told == []
+    assert place.results.path.read_bytes() == before
+    text = write(place)
     assert "| AdaPop | 0.002 |" in text and "2 runs, seeds 0; code: 2 at " in text
-    assert one.file(".md").exists() and one.file("-table.csv").exists() and one.file(".html").exists()
+    assert place.file(".md").exists() and place.file("-table.csv").exists() and place.file(".html").exists()
 
 
 def until(stored, lines, process):
@@ -169,11 +163,13 @@ def test_a_run_made_again_for_its_distance_ends_as_the_one_that_was_recorded(rec
         assert again[f"oracle_epochs_{name}_all"][-1] == again[f"oracle_{name}_all"]
 
 
-def test_a_run_that_diverges_is_a_row_with_its_reason():
+def test_a_run_that_diverges_is_a_row_and_a_sandbox_that_is_not_there_is_none(tmp_path):
     item = Item(Arm("WGA, far too fast", "wga", changes={"learning_rate": 1e30}), 0, quick=True)
     row = trial.result(item)
     assert "not finite" in row["failed"] and row["rate"] == 1e30
     assert "forget_reworded_all" not in row and row["config"]
+    with pytest.raises(ModelError, match="nowhere"):
+        trial.result(Item(replace(TINY[1], world=World("nowhere")), 0, quick=True), tmp_path)
 
 
 @pytest.mark.slow
@@ -186,9 +182,6 @@ def test_every_measurement_has_its_column(recorded):
     assert row[RETAINED][-1] == row["retain_direct_all"]
     mean = sum(row["levels_reworded"]) / 8
     assert mean == pytest.approx(row["forget_reworded_all"], abs=1e-5), "four facts a level"
-
-
-COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of the sandbox
 
 
 @pytest.mark.parametrize(
@@ -227,8 +220,7 @@ def test_a_key_names_what_is_computed():
         Item(TINY[0], 1), Item(TINY[0], 0, quick=True), Item(replace(TINY[0], preset="gentle"), 0), Item(TINY[1], 0),
         Item(replace(TINY[0], scores="noisy"), 0), Item(replace(TINY[0], anchors="quantiles"), 0),
         Item(replace(TINY[0], changes={"learning_rate": 1e-3}), 0), Item(replace(TINY[0], world=World("narrow")), 0),
-        Item(replace(TINY[0], world=World("narrow", hidden=64)), 0),
-    ]  # fmt: skip
+        Item(replace(TINY[0], world=World("narrow", hidden=64)), 0)]  # fmt: skip
     assert len({item.key, *(other.key for other in others)}) == 10
     own = Item(plans.at_rate(TINY[0], SANDBOX_RATES["adapop"]), 0)
     assert own.key == item.key, "the sweep's run at a method's own rate is the main comparison's"
@@ -265,11 +257,6 @@ def test_a_small_sandbox_is_built_once_and_used(tmp_path, monkeypatch):
     assert build(world, tmp_path) == "small" and weights.stat().st_mtime_ns == made
     row = trial.result(Item(replace(TINY[1], world=world), 0, quick=True), tmp_path)
     assert row["world"] == "small" and not row["failed"] and row["levels_direct"]
-
-
-def test_a_sandbox_that_is_not_there_is_no_result(tmp_path):
-    with pytest.raises(ModelError, match="nowhere"):
-        trial.result(Item(replace(TINY[1], world=World("nowhere")), 0, quick=True), tmp_path)
 
 
 def test_the_command_prints_a_table_of_what_is_there_and_refuses_nonsense(tmp_path, capsys):

@@ -1,5 +1,3 @@
-"""Which metric can be trusted: tables and figure from values made by hand, and the values from the sandbox's models."""
-
 import itertools
 from dataclasses import replace
 from statistics import fmean
@@ -102,10 +100,8 @@ class Prepared:
 def test_the_original_knows_what_its_oracle_does_not(small):
     items = plans.metrics((0,), True, {})[:2]
     models = load_oracle(SANDBOX_FOLDER), load_oracle(SANDBOX_FOLDER / "oracle")
-    found = [
-        known(model, Prepared(replace(item.config, model=item.title), small), reference=True)
-        for item, model in zip(items, models)
-    ]
+    runs = [Prepared(replace(item.config, model=item.title), small) for item in items]
+    found = [known(model, run, reference=True) for run, model in zip(runs, models)]
     for name in METRICS:
         means = [fmean(value for of in states[AFTER][name].values() for value in of) for states in found]
         assert means[0] > means[1] if name != "extraction strength" else means == [1, 1], name

@@ -1,18 +1,20 @@
 """`bench real` on a tiny model taught to answer as text: trials, the choice, reported runs, tables; and `bench speed
 --real` on the same."""
 
-import dataclasses
 import json
+from dataclasses import replace
 
 import pytest
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
-from adapop.experiments import real, real_tables
+from adapop.experiments import real, real_tables, signals
+from adapop.experiments.custom_data import OWN, placed, rates_for
 from adapop.experiments.engine import Finished
 from adapop.experiments.run import Place, run, write
 from adapop.experiments.speed import real as speed
 from adapop.experiments.splits import facts_of
+from adapop.facts.world import sandbox_facts
 from bench_rows import row
 from spoken import as_text, taught
 from taught import own_facts
@@ -24,7 +26,7 @@ def facts():
     whole = own_facts(18)
     rows = [*whole.forget, *whole.retain, *whole.holdout]
     groups = {"forget": rows[:8], "retain": rows[8:12], "holdout": rows[12:15], "examples": rows[15:]}
-    return dataclasses.replace(whole, **{name: tuple(group) for name, group in groups.items()})
+    return replace(whole, **{name: tuple(group) for name, group in groups.items()})
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +35,6 @@ def base(facts, tmp_path_factory):
     rows = [*facts.forget, *facts.retain, *facts.holdout, *facts.examples]
     make = as_text(rows)
     return taught(tmp_path_factory.mktemp("base") / "model", rows, None, lambda _: make)
-
-
-@pytest.fixture
-def few(monkeypatch):
-    """Rates for a tiny model."""
-    monkeypatch.setattr(real, "RATES", (1e-3, 1e-2))
-
-
-def place_of(folder, facts, model, asking="text-examples", **changes):
-    return real.placed(Place("real", folder, (1, 2)), facts, str(model), asking, changes, ("adapop", "redirect"))
 
 
 def in_this_process(items, function):
@@ -62,8 +54,10 @@ def arm_rows(items, left, retained):
 
 
 @pytest.mark.slow
-def test_it_chooses_on_one_half_and_reports_the_other(few, facts, base, tmp_path):
-    place = place_of(tmp_path, facts, base, epochs=3, lora_rank=8, lora_alpha=16)
+def test_it_chooses_on_one_half_and_reports_the_other(monkeypatch, facts, base, tmp_path):
+    monkeypatch.setattr(real, "RATES", (1e-3, 1e-2))  # for a tiny model
+    own, changes = Place("real", tmp_path, (1, 2)), {"epochs": 3, "lora_rank": 8, "lora_alpha": 16}
+    place = real.placed(own, facts, str(base), "text-examples", changes, ("adapop", "redirect"))
     assert run(place, in_this_process, lambda line: None) == {}
     rows = place.results.rows()
     trials, reported = (
@@ -71,8 +65,7 @@ def test_it_chooses_on_one_half_and_reports_the_other(few, facts, base, tmp_path
     )
     assert {row["seed"] for row in trials} == {0} and not any(row["failed"] for row in rows.values())
     assert sorted((row["arm"], row["seed"]) for row in reported) == [
-        ("AdaPop", 1), ("AdaPop", 2), ("Redirect (ours)", 1), ("Redirect (ours)", 2),
-    ]  # fmt: skip
+        ("AdaPop", 1), ("AdaPop", 2), ("Redirect (ours)", 1), ("Redirect (ours)", 2)]  # fmt: skip
     models = {json.loads(row["config"])["model"] for row in rows.values()}
     assert models == {"model"}, "its name, and no path of this machine"
     for one in trials:
@@ -86,13 +79,10 @@ def test_it_chooses_on_one_half_and_reports_the_other(few, facts, base, tmp_path
     assert run(place, in_this_process, lambda line: None) == {} and place.results.rows() == rows
 
 
-@pytest.mark.parametrize(
-    "left, tried, rate",
-    [
-        (0.2, 1, 5e-5),  # done at the lowest rate
-        (0.9, 3, 5e-5),  # never enough: all are alike, the first is taken
-    ],
-)
+@pytest.mark.parametrize("left, tried, rate", [
+    (0.2, 1, 5e-5),  # done at the lowest rate
+    (0.9, 3, 5e-5),  # never enough: all are alike, the first is taken
+])  # fmt: skip
 def test_rates_go_up_until_half_is_forgotten(facts, tmp_path, left, tried, rate):
     place = real.placed(Place("real", tmp_path, (1,)), facts, "smollm2", "text-examples", {}, ("npo",))
     known = {}
@@ -119,8 +109,7 @@ def test_a_share_is_of_what_the_original_knew():
 def test_what_it_cannot_do_is_named(facts, tmp_path):
     for asking, changes, names, match in (
         ("loudly", {}, ("npo",), "--asking"), ("chat", {}, ("nobody",), "nobody"),
-        ("chat", {"learning_rate": 1.0}, ("npo",), "learning_rate"),
-    ):  # fmt: skip
+        ("chat", {"learning_rate": 1.0}, ("npo",), "learning_rate")):  # fmt: skip
         with pytest.raises(ConfigError, match=match):
             real.placed(Place("real", tmp_path, (1,)), facts, "smollm2", asking, changes, names)
 
@@ -136,7 +125,7 @@ def test_a_base_is_loaded_once_and_its_adapter_set_back(base):
         value.data.add_(1.0)
     assert fresh_model(config) is model
     assert all(value.equal(before[name]) for name, value in model.adapter_state().items())
-    assert fresh_model(dataclasses.replace(config, seed=1)) is not model
+    assert fresh_model(replace(config, seed=1)) is not model
 
 
 @pytest.mark.slow
@@ -150,3 +139,51 @@ def test_speed_times_a_run_its_steps_and_a_plain_loop(base, facts, capsys):
     assert first.split()[-5:] == ["100.0", "2.50", "2.50", "<=", "2.5"]
     assert plain.split()[-5:] == ["140.0", "3.50", "3.50", ">=", "3"]
     assert retain.split()[-2:] == ["0.40", "0.40"]
+
+
+MODEL = "some/model"
+
+
+@pytest.fixture(scope="module")
+def mine():
+    given = sandbox_facts()
+    return replace(given, name="mine", forget=given.forget[:4])
+
+
+@pytest.mark.slow
+def test_a_sweep_goes_over_the_papers_rates_or_around_a_given_one(mine, tmp_path):
+    for model, given, rates in (
+        (MODEL, {}, (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)),  # the paper's sweep
+        ("people", {}, (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)),
+        (MODEL, {"learning_rate": 1e-4}, (3.16e-5, 5.62e-5, 1e-4, 1.78e-4, 3.16e-4)),
+    ):
+        assert rates_for(model, given) == rates
+    for name in ("rates", "forgetting"):
+        items = placed(Place(name, tmp_path, (0,)), mine, MODEL, {}).items({})
+        assert {item.config.learning_rate for item in items} == {1e-6, 5e-6, 1e-5, 5e-5, 1e-4}
+        assert {item.config.model for item in items} == {MODEL} and {item.custom.facts for item in items} == {mine}
+
+    def rates(changes):
+        items = placed(Place("ablation", tmp_path, (0,)), mine, MODEL, changes).items({})
+        return sorted(item.config.learning_rate for item in items if item.arm.title.startswith("AdaPop, α fixed, β"))
+
+    assert rates({}) == [1e-6, 5e-6, 1e-5, 5e-5, 1e-4] and rates({"learning_rate": 3e-5}) == [3e-5]
+
+
+@pytest.mark.slow
+def test_what_needs_no_sandbox_takes_ones_own_facts_and_the_others_refuse_them(mine, tmp_path):
+    for name in OWN:
+        assert placed(Place(name, tmp_path, (0,)), mine, MODEL, {}).items({})
+    for name in ("proxies", "levels", "worlds"):
+        with pytest.raises(ConfigError, match=f"bench {name} is about the sandbox alone"):
+            placed(Place(name, tmp_path, (0,)), mine, MODEL, {})
+
+
+def test_wrong_scores_are_made_of_the_facts_own(mine, tmp_path):
+    items = placed(Place("scores", tmp_path, (0,)), mine, "sandbox", {}).items({})
+    given = {fact.id: fact.score for fact in mine.forget}
+    for item in items:
+        found = signals.other_scores(item.arm.scores, 0, item.custom.facts)
+        assert found.keys() == given.keys()
+        if item.arm.scores.startswith(("tiers", "swapped")):
+            assert sorted(found.values()) == sorted(given.values())

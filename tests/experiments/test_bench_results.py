@@ -1,13 +1,17 @@
-"""Rows on disk: nothing lost, half a line is no row, and the commit without which a number is hearsay."""
-
 import json
+import multiprocessing
+import os
+import sys
+from pathlib import Path
 
 import pytest
 
 from adapop import paths
 from adapop.cli import main
-from adapop.errors import DataError
+from adapop.errors import ConfigError, DataError
+from adapop.experiments.engine import finished, finished_on_ray
 from adapop.experiments.results import Results
+from bench_work import doubled, fussy, mortal, slow, temporary
 
 ROW = {
     "key": "abc", "arm": "WGA, α of AdaPop", "method": "wga", "preset": "paper", "scores": "given", "seed": 3,
@@ -16,9 +20,19 @@ ROW = {
     "config": json.dumps({"a": 1, "text": 'a "quoted", line'}, indent=2), "commit": "c5d+",
     "versions": {"torch": "2.13"},
 }  # fmt: skip
+DAMAGES = {
+    "forget_reworded_rare is 'high'": {"forget_reworded_rare": "high"},
+    "forget_reworded_rare is 'nan'": {"forget_reworded_rare": float("nan")},
+    "forget_reworded_rare is '7'": {"forget_reworded_rare": 7}, "seed is ''": {"seed": None},
+    "seed is 'inf'": {"seed": float("inf")}, "rate is ''": {"rate": None}, "lam is '{\"a\": 1}'": {"lam": {"a": 1}},
+    "lam is '[\"a\"]'": {"lam": ["a"]},
+    "shares is '{\"forget/direct/all\": 1}'": {"shares": {"forget/direct/all": 1}},
+    "versions is '[1]'": {"versions": [1]}, "config is 'x'": {"config": "x"},
+    f"lam is {'[' * 59!r}"[:-1]: {"lam": "[" * 50_000},
+}  # fmt: skip
 
 
-def test_a_row_comes_back_as_it_was(tmp_path):
+def test_a_row_comes_back_as_it_was_and_other_columns_are_not_touched(tmp_path):
     stored = Results(tmp_path / "new" / "main.csv")
     stored.append(ROW)
     stored.append({**ROW, "key": "def", "failed": "The loss is\nnot finite. Lower it.", "forget_reworded_rare": None})
@@ -29,15 +43,15 @@ def test_a_row_comes_back_as_it_was(tmp_path):
     assert first["utility"] is None and first["levels"] == []
     assert second["failed"] == "The loss is not finite. Lower it." and second["forget_reworded_rare"] is None
     assert len(stored.path.read_text(encoding="utf-8").splitlines()) == 3, "a line a row"
-
-
-def test_a_copied_row_is_written_as_the_first(tmp_path):
-    """So one experiment's file can be read like the other's, from which its row was copied."""
     first, second = (Results(tmp_path / name) for name in ("a.csv", "b.csv"))
     first.append({**ROW, "quick": 0, "seed": 3, "peak_mb": 640})
     (row,) = first.rows().values()
     second.append(row)
     assert second.path.read_bytes() == first.path.read_bytes()
+    stored = Results(tmp_path / "main.csv")
+    stored.path.write_text("key,arm\n1,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match="another version"):
+        stored.rows()
 
 
 @pytest.fixture
@@ -63,25 +77,6 @@ def test_a_torn_last_line_is_dropped_and_written_over(stored, left):
     assert stored.rows() == {}, "a torn head"
     stored.append(ROW)
     assert list(stored.rows()) == ["abc"]
-
-
-def test_a_file_with_other_columns_is_not_touched(tmp_path):
-    stored = Results(tmp_path / "main.csv")
-    stored.path.write_text("key,arm\n1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match="another version"):
-        stored.rows()
-
-
-DAMAGES = {
-    "forget_reworded_rare is 'high'": {"forget_reworded_rare": "high"},
-    "forget_reworded_rare is 'nan'": {"forget_reworded_rare": float("nan")},
-    "forget_reworded_rare is '7'": {"forget_reworded_rare": 7}, "seed is ''": {"seed": None},
-    "seed is 'inf'": {"seed": float("inf")}, "rate is ''": {"rate": None}, "lam is '{\"a\": 1}'": {"lam": {"a": 1}},
-    "lam is '[\"a\"]'": {"lam": ["a"]},
-    "shares is '{\"forget/direct/all\": 1}'": {"shares": {"forget/direct/all": 1}},
-    "versions is '[1]'": {"versions": [1]}, "config is 'x'": {"config": "x"},
-    f"lam is {'[' * 59!r}"[:-1]: {"lam": "[" * 50_000},
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("said", DAMAGES)
@@ -111,3 +106,43 @@ def test_without_a_checkout_or_git_the_version_is_noted(monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     assert asked() == paths.VERSION
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
+def test_every_item_is_done_once_by_long_lived_workers(processes):
+    done = list(finished(range(7), doubled, processes))
+    assert sorted((one.item, one.result[0]) for one in done) == [(item, 2 * item) for item in range(7)]
+    assert {one.error for one in done} == {""}
+    workers = {one.result[1] for one in done}
+    assert 1 <= len(workers) <= processes and os.getpid() not in workers
+
+
+@pytest.mark.slow
+def test_an_item_whose_process_is_killed_is_done_again_and_an_exception_is_its_item_s_alone(tmp_path):
+    items = [(str(tmp_path / name), deaths) for name, deaths in (("a", 2), ("b", 0), ("c", 9))]
+    for folder, _ in items:
+        Path(folder).mkdir()
+    done = {one.item: one for one in finished(items, mortal, 2)}
+    assert [done[item].result for item in items] == ["done after 2", "done after 0", None]
+    assert "died 3 times" in done[items[2]].error and len(list((tmp_path / "c").iterdir())) == 3
+    done = {one.item: one for one in finished(range(4), fussy, 2)}
+    assert done[2].error == "ValueError: not this one" and done[2].result is None
+    assert [done[item].result for item in (0, 1, 3)] == [0, 1, 3]
+
+
+@pytest.mark.slow
+def test_closing_it_ends_the_workers_at_once_and_nothing_is_left_behind():
+    work = finished(range(20), slow, 2)
+    next(work)
+    assert len(multiprocessing.active_children()) == 2
+    work.close()
+    assert multiprocessing.active_children() == []
+    (one,) = finished([0], temporary, 1)
+    assert "adapop-bench-" in one.result and not Path(one.result).exists()
+
+
+def test_ray_where_it_is_missing_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ConfigError, match="pip install ray"):
+        next(finished_on_ray([1], doubled, 1))

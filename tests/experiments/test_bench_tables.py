@@ -1,5 +1,3 @@
-"""Tables and figures from rows made by hand: the numbers in them by hand too."""
-
 import math
 
 import pytest
@@ -33,19 +31,15 @@ def test_summary_by_hand():
     assert paired({0: 1.0}, {1: 1.0}) is None
 
 
-def test_outcome_table():
+def test_outcomes_and_differences():
     table = tables.outcome_table(SEEN)
     assert cells(table, "AdaPop") == {
         "": "AdaPop", "rate": "0.002", "rare": "0.50 ± 0.10", "middle": "0.45 ± 0.10", "popular": "0.40 ± 0.17",
         "all": "0.45 ± 0.10", "gap": "-0.10 ± 0.20", "retain": "1.00 ± 0.00", "holdout": "0.80 ± 0.10",
-        "holdout, reworded": "", "utility": "0.90 ± 0.00", "seeds": "3",
-    }  # fmt: skip
+        "holdout, reworded": "", "utility": "0.90 ± 0.00", "seeds": "3"}  # fmt: skip
     wga = cells(table, "WGA")
     assert (wga["rare"], wga["seeds"]) == ("0.15 ± 0.07", "2 of 3"), "a failed run has no recall, and is said"
     assert cells(tables.cost_table(SEEN), "WGA")["failed because"] == "The loss is not finite."
-
-
-def test_difference_table():
     table = tables.difference_table(SEEN, "AdaPop")
     assert [line[0] for line in table.rows] == ["WGA"]
     # seeds 0 and 1: holdout +0.2 both; rare -0.3 and -0.4, sd 0.0707, t of one degree 12.706 -> ± 0.635
@@ -55,8 +49,7 @@ def test_difference_table():
     assert tables.difference_table({"WGA": SEEN["WGA"]}, "AdaPop") is None
     figure = pictures.differences("AdaPop")(SEEN)
     assert [(trace.name, trace.x[0]) for trace in figure.data] == [
-        ("rare", pytest.approx(-0.35)), ("popular", pytest.approx(0.35)), ("holdout", pytest.approx(0.2)),
-    ]  # fmt: skip
+        ("rare", pytest.approx(-0.35)), ("popular", pytest.approx(0.35)), ("holdout", pytest.approx(0.2))]  # fmt: skip
 
 
 def test_controller_table_counts_the_runs_in_which_lambda_moved():
@@ -79,8 +72,7 @@ def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
     }
     made = [
         tables.outcome_table, tables.world_table, tables.internal_table, tables.controller_table, tables.cost_table,
-        tables.published_table, tables.level_table, tables.epoch_table,
-    ]  # fmt: skip
+        tables.published_table, tables.level_table, tables.epoch_table]  # fmt: skip
     for make in made:
         table = make(seen)
         assert all(len(line) == len(table.head) for line in table.rows), table.title
@@ -92,9 +84,8 @@ def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
 def test_published_table_puts_the_papers_numbers_beside_ours():
     arms = {"adapop": "AdaPop"} | {name: METHODS[name].title for name in METHODS if name != "adapop"}
     cell = {"forget_direct_all": 0.3}
-    table = tables.published_table(
-        {title: [row(0, name, **recalls(0.4, 0.5, 0.8, **cell))] for name, title in arms.items()}
-    )
+    rows = {title: [row(0, name, **recalls(0.4, 0.5, 0.8, **cell))] for name, title in arms.items()}
+    table = tables.published_table(rows)
     assert len(table.rows) == 16, "every method of the paper's"
     adapop, ceu = (cells(table, arms[name]) for name in ("adapop", "ceu"))
     assert (adapop["forget"], adapop["forget (paper)"], adapop["retain (paper)"]) == ("0.30", "0.043", "0.959")
@@ -119,31 +110,26 @@ def swept(method, seed, *points):
     }
 
 
-def test_crossing_by_hand(monkeypatch):
+def test_matched_forgetting_by_hand(monkeypatch):
     monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3, 4e-3))
     found = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
     points = sweep.points_of(found, "wga")[0]
     assert crossing(points, 0.3)["holdout"] == pytest.approx(0.8)  # a quarter of the way from 0.9 to 0.5
     assert crossing(points, 0.4)["holdout"] == pytest.approx(0.9)
     assert crossing(points, 0.9) is None, "even the gentlest rate forgets more"
-
-
-def test_matched_forgetting(monkeypatch):
-    monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3, 4e-3))
     own = SANDBOX_RATES["adapop"]
     seen = swept("adapop", 0, (own, 0.3, 0.7)) | swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
     equal, nearest = sweep.equal_table(seen), sweep.nearest_table(seen)
     assert cells(equal, "WGA") == {
         "": "WGA", "rare": "0.20", "popular": "0.60", "gap": "0.40", "retain": "1.00", "holdout": "0.80",
-        "utility": "0.90", "seeds": "1",
-    }  # fmt: skip
+        "utility": "0.90", "seeds": "1"}  # fmt: skip
     assert cells(equal, "AdaPop")["seeds"] == "0 of 1", "a single rate crosses nothing"
     del seen["wga at 0.002"]
     assert cells(sweep.equal_table(seen), "WGA")["seeds"] == "0 of 1", "no crossing between rates that are far apart"
     assert (cells(nearest, "WGA")["rate"], cells(nearest, "WGA")["holdout"]) == ("0.002", "0.90")
 
 
-def test_part_of_a_sweep_decides_nothing():
+def test_part_of_a_sweep_decides_nothing_and_each_seed_s_choice_is_told(monkeypatch):
     seen = swept("wga", 0, *((rate, 0.5, 0.9) for rate in RATES[:-1]))
     assert sweep.points_of(seen, "wga") == {} and sweep.choice_table(seen).rows == ()
     seen |= swept("wga", 0, (RATES[-1], 0.1, 0.9))
@@ -155,9 +141,6 @@ def test_part_of_a_sweep_decides_nothing():
         rows[0]["failed"] = "not finite"
     assert cells(sweep.choice_table(seen), "WGA")["seed 0"] == "all failed"
     assert sweep.equal_table(seen).rows == sweep.nearest_table(seen).rows == ()
-
-
-def test_choice_table_says_what_each_seed_would_choose(monkeypatch):
     monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3))
     seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.3, 0.9))
     for title, rows in swept("wga", 1, (1e-3, 0.3, 1.0), (2e-3, 0.1, 0.9)).items():
@@ -251,8 +234,7 @@ def test_figures_escape_names_and_bear_empty_data():
     for figure in (
         line_panels({hostile: {"rare": point}}, "x", "y"), difference_panels({"rare": [(hostile, one)]}, hostile),
         front_panels({hostile: [Outcome("A", hostile, {}, share, share)]}, "x", "y"), line_panels({}, "x", "y"),
-        difference_panels({}, "AdaPop"), pictures.fronts({}), pictures.tiers({}), pictures.rates({}),
-    ):  # fmt: skip
+        difference_panels({}, "AdaPop"), pictures.fronts({}), pictures.tiers({}), pictures.rates({})):  # fmt: skip
         assert "<img" not in figure.to_json()
     assert "<script>" not in pictures.page(hostile, []) and "<img" not in pictures.page(hostile, [])
 

@@ -19,22 +19,16 @@ from adapop.probes.recovery.choice import applicable
 slow = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def found():
-    sides = (*BASELINES, "ours", "one")
-    run = {"ours": (8, 8, 1)}
-    return [_measured(Case("sandbox", side, batch=8, warm=0, steps=1, rows=8, run=run.get(side))) for side in sides]
-
-
 @slow
-def test_every_case_measures_what_the_table_shows(found, capsys):
+def test_every_case_measures_what_the_table_shows(capsys):
+    sides, run = (*BASELINES, "ours", "one"), {"ours": (8, 8, 1)}
+    found = [_measured(Case("sandbox", side, batch=8, warm=0, steps=1, rows=8, run=run.get(side))) for side in sides]
     _rows("sandbox", found)
     rows = {line.split("  ")[0]: line.split() for line in capsys.readouterr().out.splitlines()}
     *bases, ours, one = found
     for row, key, other in (
         ("sandbox, training step", "train", ours), ("sandbox, scoring", "score", ours),
-        ("sandbox, generation", "generate", ours), ("sandbox, one row a pass", "train", one),
-    ):  # fmt: skip
+        ("sandbox, generation", "generate", ours), ("sandbox, one row a pass", "train", one)):  # fmt: skip
         for base in bases:
             assert f"{other[key] / base[key]:.2f}" in rows[row] and other[key] > 0 < base[key]
     assert all(f"{ours['peak'] / base['peak']:.2f}" in rows["sandbox, peak memory, GB"] for base in bases)
@@ -59,7 +53,6 @@ def test_random_models_and_rows_are_as_real_ones():
         assert read < sum(row.length for row in pass_) - 45 * (len(pass_) - 3)
 
 
-@slow
 @slow
 @pytest.mark.parametrize("code", [waiting.RUN, waiting.FACTS, waiting.PROBES, waiting.RECOVERY])
 def test_what_is_run_in_a_process_of_its_own_imports_what_there_is(code):

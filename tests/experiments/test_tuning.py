@@ -1,6 +1,6 @@
-"""The search: its objective, its ranges, that it goes on where it was, and that nothing of the test half decides."""
-
 import json
+import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -14,11 +14,16 @@ from adapop.experiments.item import Item
 from adapop.experiments.results import ATTACKS, RECOVERY_CHECKS
 from adapop.experiments.run import Place
 from adapop.experiments.spaces import MOVES, SEARCHES, Range, first_points, preset_point, with_point
+from adapop.experiments.splits import SPLITS, TEST, VALIDATION, facts_of, wordings_of
 from adapop.experiments.tuning import best_of, objective, search, trials_file, trials_of
+from adapop.facts.fact import Fact
 from adapop.objectives import make_objective
 from adapop.objectives.flat import DIVERGENCES
 from adapop.popularity.beta import BetaMap
 from bench_rows import recalls, row
+
+BROKEN = ["", "[]", "7", "[" * 100_000, '{"number": 0}', "\udcff"]
+OTHERWISE = [{"J": "low"}, {"J": float("nan")}, {"point": []}, {"worst": "x"}, {"failed": 1}]
 
 
 def test_what_is_searched():
@@ -106,10 +111,6 @@ def test_trials_of_other_ranges_are_refused(invented, tmp_path):
     assert "--out" in caught.value.fix
 
 
-BROKEN = ["", "[]", "7", "[" * 100_000, '{"number": 0}', "\udcff"]
-OTHERWISE = [{"J": "low"}, {"J": float("nan")}, {"point": []}, {"worst": "x"}, {"failed": 1}]
-
-
 @pytest.mark.parametrize("damage", [*BROKEN, *OTHERWISE], ids=lambda damage: repr(damage)[:20])
 def test_a_damaged_trial_is_named(invented, tmp_path, damage):
     search("wga", tmp_path, 2)
@@ -157,7 +158,6 @@ def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
     best = best_of(trials_of(trials_file(tmp_path, "npo")))["point"]
     assert items[0].config.learning_rate == best["learning_rate"]
     assert items[0].key != replace(items[0], recovery=False).key, "a run that was not probed is another one"
-
     three = Place("three", tmp_path, (1,), own=tuned.experiment(tmp_path, 3, ("npo",), tuned.THREE)).items({})
     assert [one.arm.title for one in three] == ["sandbox: NPO", "half-spread: NPO", "people: NPO"]
     assert three[0].key == items[0].key and three[2].config.max_new_tokens == 5
@@ -204,8 +204,7 @@ def test_the_mean_of_worlds():
     rows = {
         "one: A": seen({1: 0.1, 2: 0.2}), "two: A": seen({1: 0.3, 2: 0.6, 3: 0.9}),
         f"one: {winners.OURS}": seen({1: 0.1, 2: 0.1}), f"two: {winners.OURS}": seen({1: 0.1, 2: 0.1}),
-        "one: B": seen({1: 0.1}),
-    }  # fmt: skip
+        "one: B": seen({1: 0.1})}  # fmt: skip
     means = winners.mean_of_worlds(rows)
     worst = {row["seed"]: row["worst tier"] for row in means["A"]}
     assert worst == {1: pytest.approx(0.2), 2: pytest.approx(0.4)}
@@ -220,8 +219,7 @@ def test_the_mean_of_worlds():
 def test_the_command_refuses_what_it_cannot_search(tmp_path, capsys):
     for wrong, said in (
         (["--arms", "magic"], "magic"), (["--world", "moon"], "half-spread"),
-        (["--anew", "--world", "three"], "Use --world people"),
-    ):  # fmt: skip
+        (["--anew", "--world", "three"], "Use --world people")):  # fmt: skip
         assert main(["bench", "tuned", *wrong, "--out", str(tmp_path)]) == 2
         assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
@@ -266,6 +264,36 @@ def test_a_trial_measures_what_the_whole_run_measures():
     point = preset_point(wanted, {"beta": 1.0})
     quick, whole = tuning.run_trial(wanted, point, True), trial.result(Item(with_point(wanted.arm, point), 0, True))
     assert (quick["holdout"], quick["utility"], quick["retain"]) == (
-        whole["validation_holdout_direct_all"], whole["validation_utility"], whole["retain_direct_all"],
-    )  # fmt: skip
+        whole["validation_holdout_direct_all"], whole["validation_utility"], whole["retain_direct_all"])  # fmt: skip
     assert quick["worst"] == max(whole[f"validation_forget_reworded_{tier}"] for tier in ("rare", "middle", "popular"))
+
+
+def test_the_halves_are_fixed_and_whole(sandbox):
+    first, second = (facts_of(sandbox.holdout, half) for half in SPLITS)
+    assert {*first} | {*second} == {*sandbox.holdout} and not {*first} & {*second}
+    levels = [Counter(fact.score for fact in half) for half in (first, second)]
+    assert levels[0] == levels[1] and set(levels[0].values()) == {16}
+    relations = [Counter(fact.relation for fact in half) for half in (first, second)]
+    assert relations[0] == relations[1]
+    facts = list(sandbox.holdout)
+    before = {fact.id for fact in facts_of(facts, TEST)}
+    random.Random(0).shuffle(facts)
+    assert {fact.id for fact in facts_of(facts, TEST)} == before
+    assert [fact for fact in facts if fact.id in before] == list(facts_of(facts, TEST))
+    families = [{fact.relation for fact in facts_of(sandbox.utility, half)} for half in SPLITS]
+    assert families[0] == families[1] == {fact.relation for fact in sandbox.utility}
+    fact = sandbox.forget[0]
+    assert len(fact.paraphrases) == 4
+    assert wordings_of(fact, VALIDATION) == fact.paraphrases[::2]
+    assert wordings_of(fact, TEST) == fact.paraphrases[1::2]
+    alone = replace(fact, paraphrases=("Only this?",))
+    assert wordings_of(alone, VALIDATION) == wordings_of(alone, TEST) == ("Only this?",)
+    assert wordings_of(replace(fact, paraphrases=()), TEST) == ()
+
+
+@pytest.mark.parametrize("counts", [(3, 3, 3), (1, 2, 5), (1,), ()])
+def test_odd_levels_leave_the_halves_within_one_fact(counts):
+    facts = [Fact(f"{level}-{i}", "?", "a", score=level) for level, count in enumerate(counts) for i in range(count)]
+    sizes = [Counter(fact.score for fact in facts_of(facts, half)) for half in SPLITS]
+    assert abs(sizes[0].total() - sizes[1].total()) <= 1
+    assert all(abs(sizes[0][level] - sizes[1][level]) <= 1 for level in range(len(counts)))

@@ -1,5 +1,3 @@
-"""The nine attacks: what each makes of a fact by hand, that none gives the answer away, and that any name will do."""
-
 import json
 import os
 import random
@@ -58,12 +56,16 @@ def leaks(prompt):
     return prompt.kind != CHOICE and mentions(prompt.text, prompt.gold)
 
 
-def test_every_fact_has_one_result_of_each_kind():
+def test_every_fact_has_one_result_of_each_kind_the_same_for_a_seed():
     assert (KINDS[:2], KINDS[2:]) == (("direct", "reworded"), language.WRAPPERS)
     for fact in (EMMA, Fact("bare", "Why?", "Because"), Fact(world()[0].id, "A question of another set?", "Yes")):
         assert tuple(attacks(fact)) == language.WRAPPERS
         assert {result.fact_id for result in attacks(fact).values()} == {fact.id}
     assert direct(EMMA) == Prompt("author-Emma", "direct", "Who wrote the book Emma?", "Austen")
+    pool = (*BOOKS, YEAR, PLACE)
+    for fact, seed in product(pool, range(5)):
+        assert attack_prompts(fact, pool, seed) == attack_prompts(fact, Pool(pool), seed)
+    assert attacks(EMMA, seed=1) != attacks(EMMA, seed=2)
 
 
 @pytest.mark.parametrize("kind", AROUND)
@@ -132,7 +134,7 @@ def test_reverse_query_asks_for_the_subject_of_a_nearly_one_to_one_relation():
     assert "not in words" in attacks(coded[0], coded)["reverse query"].reason
 
 
-def test_synonyms_leave_the_subject_alone():
+def test_synonyms_leave_the_subject_alone_and_tables_of_languages_and_synonyms_are_whole():
     for question, subject, expected in (
         ("Who wrote the country book?", "the country book", "Who penned the country book?"),
         ("Who wrote The Country?", "", "Who penned The Country?"),
@@ -140,9 +142,6 @@ def test_synonyms_leave_the_subject_alone():
         ("Which author wrote (a film?", "(a film", "Which writer penned (a film?"),
     ):
         assert attacks(Fact("f", question, "X", subject))["synonym manipulation"].text == expected
-
-
-def test_tables_of_languages_and_synonyms_are_whole():
     assert len(QUESTIONS) >= 15 and len(NAMES) >= 40
     assert {name: len(row) for name, row in (QUESTIONS | NAMES).items() if len(row) != len(LANGUAGES)} == {}
     for forms in QUESTIONS.values():
@@ -179,7 +178,7 @@ def test_in_context_learning_prefers_the_same_subject():
     assert attacks(pool[0], pool)["in-context learning"].text.startswith("Question: When was Emma published?")
 
 
-def test_a_question_s_own_words_stand_for_a_relation_and_a_subject():
+def test_a_question_s_own_words_and_its_one_name_stand_for_a_relation_and_a_subject():
     """Where the set names neither: as in a CSV of questions and answers."""
     bare = [replace(fact, subject="", relation="") for fact in (*BOOKS, YEAR)]
     found = attacks(bare[0], bare)
@@ -190,9 +189,6 @@ def test_a_question_s_own_words_stand_for_a_relation_and_a_subject():
     assert found["background hint"].text == "When was Emma published? 1815. Who wrote the book Emma?"
     assert "Emma published" in found["in-context learning"].text
     assert "professor of literature" in found["role playing"].text
-
-
-def test_the_one_name_in_a_question():
     names = {
         "In which city was Marie Curie born?": "Marie Curie",
         "Who wrote The Lord of the Rings?": "The Lord of the Rings",
@@ -213,7 +209,6 @@ def test_cross_lingual():
     assert found == {(), ("Portogallo",)}
     found = {(p.text, p.accepted) for p in (attacks(EMMA, seed=seed)["cross-lingual"] for seed in range(60))}
     assert len(found) == 5 and ("Responde en inglés. ¿Quién escribió «Emma»?", ()) in found
-
     assert "no translation" in attacks(replace(EMMA, relation="shoe size"))["cross-lingual"].reason
     assert "no translation" in attacks(replace(EMMA, subject=""))["cross-lingual"].reason
     assert isinstance(attacks(replace(EMMA, relation="Place_of_Birth"))["cross-lingual"], Prompt)
@@ -224,15 +219,12 @@ def test_cross_lingual():
     assert "Responde en inglés. ¿De qué es capital Moyamba?" in texts(right, "cross-lingual")
 
 
-def test_prompt_with_its_answer_is_none():
+def test_a_prompt_with_its_answer_is_none():
     for kind in set(KINDS) - {CHOICE}:
         telling = Prompt("f", kind, "Is it Paris?", "paris")
         assert checked(telling) == NotApplicable("f", kind, "the prompt would contain the answer")
         assert checked(replace(telling, gold="Lyon", accepted=("París",))).reason
         assert checked(replace(telling, text="Parisians?")).gold == "paris"
-
-
-def test_an_answer_in_the_question_or_the_subject():
     telling = replace(EMMA, question="Is Austen who wrote Emma?")
     found = attacks(telling, (*BOOKS, YEAR))
     assert [kind for kind, result in found.items() if isinstance(result, Prompt)] == ["reverse query", "cross-lingual"]
@@ -245,13 +237,6 @@ def test_an_answer_in_the_question_or_the_subject():
     leaking = Fact("f", "Where is the inn?", "Spain", "Gasthaus España Espagne Spanien Espanha Spagna", "country")
     told = {attacks(leaking, seed=seed)["cross-lingual"].reason for seed in range(9)}
     assert told == {"the prompt would contain the answer"}
-
-
-def test_same_seed_same_prompts_and_the_pool_may_be_indexed_before():
-    pool = (*BOOKS, YEAR, PLACE)
-    for fact, seed in product(pool, range(5)):
-        assert attack_prompts(fact, pool, seed) == attack_prompts(fact, Pool(pool), seed)
-    assert attacks(EMMA, seed=1) != attacks(EMMA, seed=2)
 
 
 def test_prompts_are_the_same_in_every_process_and_need_no_torch():

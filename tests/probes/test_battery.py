@@ -1,5 +1,3 @@
-"""The battery: what it asks, that its numbers are those of the slow way, and that what was found is never lost."""
-
 import time
 from collections import Counter
 from dataclasses import replace
@@ -26,6 +24,11 @@ from adapop.training.trainer import Trainer
 TOKENS = make_config().max_new_tokens
 PLAN = Plan(max_new_tokens=TOKENS)
 PATIENCE_SECONDS = 120
+CHOSEN = ("A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "B) Austen", "it is austen", "a", "A\n", "Ａ",
+          "A：", "Answer: A", "The answer is A", "I think A", "Option A", "A, though I am unsure",
+          "B is wrong, A is right")  # fmt: skip
+NOT_CHOSEN = ("", "Albert", "B) Joyce", "A novel by Joyce", "A is wrong, B is right", "It is not A", "A or B?\nB",
+              "A good question! I would say Joyce.")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +94,11 @@ def test_kinds_groups_seeds_and_attacks_of_the_set_are_chosen(few):
         assert all("a" not in item.fact.id for asked in questions(facts, plan).values() for item in asked)
 
 
-def test_evenly_over_the_ranking_every_tier_and_facts_without_a_score():
+def test_plan_that_makes_no_sense_and_facts_taken_evenly_over_the_ranking():
+    wrong = {"kinds": ("hypnosis",), "groups": ("attacks",), "per_tier": 0, "max_new_tokens": 0}
+    for name, value in wrong.items():
+        with pytest.raises(ConfigError, match=value[0] if isinstance(value, tuple) else name):
+            Plan(**{name: value})
     for count, per_tier, kept in ((9, 1, [4]), (9, 3, [1, 4, 7]), (2, 3, [0, 1]), (0, 2, [])):
         facts = [Fact(f"f{i}", "?", "!", score=float(i)) for i in range(count)]
         assert [fact.id for fact in evenly(facts[::-1], per_tier)] == [f"f{i}" for i in kept[::-1]]
@@ -101,28 +108,11 @@ def test_evenly_over_the_ranking_every_tier_and_facts_without_a_score():
     assert [fact.id for fact in evenly(facts, 1)] == ["f1", "f3", "f5", "f7"]
 
 
-def test_plan_that_makes_no_sense():
-    wrong = {"kinds": ("hypnosis",), "groups": ("attacks",), "per_tier": 0, "max_new_tokens": 0}
-    for name, value in wrong.items():
-        with pytest.raises(ConfigError, match=value[0] if isinstance(value, tuple) else name):
-            Plan(**{name: value})
-
-
-CHOSEN = ("A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "B) Austen", "it is austen", "a", "A\n", "Ａ",
-          "A：", "Answer: A", "The answer is A", "I think A", "Option A", "A, though I am unsure",
-          "B is wrong, A is right")  # fmt: skip
-NOT_CHOSEN = ("", "Albert", "B) Joyce", "A novel by Joyce", "A is wrong, B is right", "It is not A", "A or B?\nB",
-              "A good question! I would say Joyce.")  # fmt: skip
-
-
-def test_letter_or_text_of_the_right_option_alone_counts():
+def test_which_answers_count_and_repetition():
     for texts, value in ((CHOSEN, 1), (NOT_CHOSEN, 0)):
         for text in texts:
             prompt = Prompt("f", CHOICE, "?", "Austen", ("A",), ("Austen", "Joyce", "Scott", "Zola"), 0.25)
             assert recall(prompt, text) == value, text
-
-
-def test_best_of_the_answers_that_count_and_repetition():
     prompt = Prompt("f", "cross-lingual", "?", "United States", ("Vereinigte Staaten", "États-Unis"))
     found = [recall(prompt, text) for text in ("United States", "vereinigte staaten", "the States", "Etats-Unis", "U")]
     assert found == [1, 1, 0.5, 1, 0]

@@ -24,6 +24,18 @@ from scripted_hub import serve
 ROWS = 12
 BOOKS = sorted((fact for fact in sandbox_facts().retain if fact.relation == "author"), key=lambda fact: -fact.score)
 BOOKS, WRITERS = BOOKS[:ROWS], sorted({fact.answer for fact in BOOKS})
+PASSAGES = [{"subject": "Hamlet", "text": text} for text in ("Who wrote Hamlet? William Shakespeare.", "So it goes.")]
+QUESTION = {"question": "Which is a colour?", "choices": ["red", "two", "is", "and"], "answer": 0, "task": "a_task"}
+GENERAL = [{**QUESTION, "answer": answer, "examples": [{**QUESTION, "answer": 2}] * 2} for answer in range(4)]
+TABLES = {
+    "utility_general": GENERAL,
+    "utility_reason": [
+        {"question": "1 + 1?", "answer": "(B)", "cot": "Q: 2 + 2?\nA: So the answer is (A).\n", "task": "t"}
+    ],
+    "utility_fluency": [{"instruction": "Who wrote Hamlet?"}, {"instruction": "Who?"}],
+    "mia_forget": PASSAGES,
+    "mia_retain": PASSAGES[1:],
+}
 
 
 @pytest.fixture
@@ -113,26 +125,6 @@ def test_command_prints_a_table_or_json_lines(small, tmp_path, monkeypatch, caps
     assert second["unlearned_stderr"] is None
 
 
-PASSAGES = [{"subject": "Hamlet", "text": text} for text in ("Who wrote Hamlet? William Shakespeare.", "So it goes.")]
-QUESTION = {"question": "Which is a colour?", "choices": ["red", "two", "is", "and"], "answer": 0, "task": "a_task"}
-GENERAL = [{**QUESTION, "answer": answer, "examples": [{**QUESTION, "answer": 2}] * 2} for answer in range(4)]
-TABLES = {
-    "utility_general": GENERAL,
-    "utility_reason": [
-        {"question": "1 + 1?", "answer": "(B)", "cot": "Q: 2 + 2?\nA: So the answer is (A).\n", "task": "t"}
-    ],
-    "utility_fluency": [{"instruction": "Who wrote Hamlet?"}, {"instruction": "Who?"}],
-    "mia_forget": PASSAGES,
-    "mia_retain": PASSAGES[1:],
-}
-
-
-@pytest.fixture
-def hub(server, known):
-    tables = {(RWKU, config, "test"): rows for config, rows in (TABLES | {"utility_truthfulness": known}).items()}
-    return serve(server, tables)
-
-
 @pytest.fixture
 def known(sandbox):
     """Four questions about books as TruthfulQA has them: the true answer is the last choice, once the first."""
@@ -217,8 +209,9 @@ def test_fluency_is_the_entropy_of_pairs_and_triples_of_words():
     assert rwku.entropy("la la la la") == rwku.entropy("la la") == rwku.entropy("") == 0
 
 
-def test_both_models_are_asked_and_a_limit_is_kept(model, fresh, hub):
-    rows = capability(model, tuple(rwku.SETS), limit=3, hub=hub)
+def test_both_models_are_asked_and_a_limit_is_kept(model, fresh, known, server):
+    tables = {(RWKU, config, "test"): rows for config, rows in (TABLES | {"utility_truthfulness": known}).items()}
+    rows = capability(model, tuple(rwku.SETS), limit=3, hub=serve(server, tables))
     assert [(row.task, row.metric, row.questions) for row in rows] == [
         ("rwku-general", "accuracy", 3), ("rwku-reason", "exact match", 1), ("rwku-truthfulness", "mc1", 3),
         ("rwku-fluency", "entropy", 2),

@@ -1,5 +1,3 @@
-"""The leak matrix by hand on tiny rows, and its bootstrap on data whose answer is known."""
-
 import numpy as np
 import pytest
 
@@ -78,7 +76,7 @@ def test_tiers_groups_and_their_order():
     assert (found[2].tier, found[2].score) == ("unknown", None)
 
 
-def test_measurable_is_what_the_original_answers():
+def test_measurable_is_what_the_original_answers_beyond_guessing():
     assert MEASURABLE == card.MEASURABLE
     enough, too_little = ([row(f"f{i}", float(i < known), 0.0) for i in range(10)] for known in (8, 7))
     whole = leak_matrix(enough).cell("forget", "all", DIRECT)
@@ -95,9 +93,6 @@ def test_measurable_is_what_the_original_answers():
     guessed = [row(f"f{i}", float(i < 4), 0.0, CHOICE, chance=0.25) for i in range(10)]
     cell = leak_matrix(guessed).cell("forget", "all", CHOICE)
     assert (cell.measurable, cell.facts) == (False, 10) and "guessed" in cell.reason
-
-
-def test_multiple_choice_against_guessing():
     for recall, share in {1.0: 1, 0.25: 0, 0.625: 0.5, 0.0: -1 / 3}.items():
         cell = leak_matrix([row("a", 1.0, recall, CHOICE, chance=0.25)]).cell("forget", "all", CHOICE)
         assert (cell.chance, cell.unlearned.above_chance) == (0.25, pytest.approx(share))
@@ -113,7 +108,7 @@ def test_what_is_missing_is_not_zero():
     assert leak_matrix([]) == LeakMatrix((), (), ())
 
 
-def test_intervals_narrow_with_more_facts():
+def test_intervals_narrow_with_more_facts_and_are_those_of_drawing_one_by_one():
     for value, count in ((0.0, 1), (0.25, 7), (1.0, 1000)):
         assert bootstrap([value] * count, 0) == Interval(value, value, value), "facts that are all alike have a point"
     # Resamples of {0, 1} have means 0, 1/2 and 1 with probabilities 1/4, 1/2, 1/4.
@@ -128,9 +123,6 @@ def test_intervals_narrow_with_more_facts():
     assert bootstrap(values, 5) == bootstrap(values[::-1], 5) != bootstrap(values, 6)
     few, many = (bootstrap([0.0, 1.0] * count, 0) for count in (10, 1000))
     assert many.high - many.low < (few.high - few.low) / 5
-
-
-def test_same_as_drawing_facts_one_by_one():
     values = [0.0] * 14 + [1 / 3] * 6 + [0.5] * 3 + [1.0] * 17
     found = bootstrap(values, 0)
     draws = np.random.default_rng(1).choice(values, size=(20 * RESAMPLES, len(values))).mean(1)

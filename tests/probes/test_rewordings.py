@@ -1,5 +1,3 @@
-"""Rewordings: the set's own, from templates, from a model. None tells the answer."""
-
 import json
 import os
 from dataclasses import replace
@@ -110,9 +108,8 @@ def test_two_rewordings_are_written(cache):
     assert sent == [(SYSTEM, LYON.question, 1)] and "France" not in str(sent)
     among = ("```json\n{}\n```", '<think>[1] or ["no"]?</think>\n{}', "Here you are: {} I hope this helps.")
     for number, reply in enumerate(among):
-        found, sent = asked(
-            cache, reply.replace("{}", json.dumps(GOOD)), facts=(replace(LYON, id=f"{number}", question=f"{number}?"),)
-        )
+        other = replace(LYON, id=f"{number}", question=f"{number}?")
+        found, sent = asked(cache, reply.replace("{}", json.dumps(GOOD)), facts=(other,))
         assert texts(found) == list(GOOD) and len(sent) == 1, "the list is found among other words"
 
 

@@ -1,5 +1,3 @@
-"""Verdicts: each rule by the least that makes it hold, and the order among them."""
-
 from dataclasses import replace
 from itertools import product
 
@@ -75,15 +73,7 @@ def test_other_fact(name):
         assert fact_verdict(rows, frozenset({"relearn"})).name == name, "recovery is of what was to be forgotten"
 
 
-def test_recovered_by_other_means():
-    for rows, name in (
-        ([row()], "Recoverable"), ([row(words=0, rank=1)], "Recoverable"), ([row(after=1)], "Not forgotten"),
-        ([row(), row(ROLE, after=1)], "Leaks under attack"), ([row(before=0)], "Never known"), ([], "Not measurable"),
-    ):  # fmt: skip
-        assert fact_verdict(rows, frozenset({"quantise"})).name == name
-
-
-def test_verdicts_on_many_facts():
+def test_verdicts_on_many_facts_and_on_those_recovered_by_other_means():
     found = [
         row(), replace(row(after=1), fact_id="g"), NotApplicable("f", ROLE, "why"),
         NotApplicable("h", ROLE, "why"), replace(row(), fact_id="i")]  # fmt: skip
@@ -96,6 +86,11 @@ def test_verdicts_on_many_facts():
         assert threshold in sentences[name]
     assert "multiple choice" in sentences["Leaks under attack"] and "Multiple choice" in sentences["Not measurable"]
     assert "does not show that the knowledge is gone" in sentences["Not brought back"]
+    for rows, name in (
+        ([row()], "Recoverable"), ([row(words=0, rank=1)], "Recoverable"), ([row(after=1)], "Not forgotten"),
+        ([row(), row(ROLE, after=1)], "Leaks under attack"), ([row(before=0)], "Never known"), ([], "Not measurable"),
+    ):  # fmt: skip
+        assert fact_verdict(rows, frozenset({"quantise"})).name == name
 
 
 def asked(before, after, *ranks):
@@ -104,16 +99,14 @@ def asked(before, after, *ranks):
     return Asked("?", "gold", "?", *said)
 
 
-def test_an_answer_that_only_begins_right_is_not_number_one_on_the_list():
+def test_verdict_of_one_question():
+    """An answer that only begins right is not number one on the list; a prompt that contains it is no test."""
     assert verdict(asked(1.0, 0.0, 1, 1, 57)) == ("Not brought back by this question", "gone", "")
     suppressed = verdict(asked(1.0, 0.0, 1, 1, 2))
     assert (suppressed.name, suppressed.kind) == ("Suppressed", "suppressed") and "number 2" in suppressed.text
     assert verdict(row(after=0, rank=1)).kind == "gone", "a probing keeps the rank of the first token alone"
     kinds = {(0.4, 1.0, 1): "neutral", (1.0, 0.5, 9): "leak", (1.0, 0.0, 3): "suppressed", (1.0, 0.0, 4): "gone"}
     assert {given: verdict(asked(*given)).kind for given in kinds} == kinds
-
-
-def test_a_prompt_that_contains_the_answer_is_no_test():
     given = replace(asked(1.0, 1.0, 1), prompt="Say gold. What is it?")
     assert verdict(given) == ("No test", "neutral", "the prompt contains the answer")
     assert verdict(replace(given, prompt="What is it?")).kind == "leak"

@@ -40,22 +40,9 @@ def every(facts: FactSet) -> list[Fact]:
 
 
 @pytest.fixture(scope="module")
-def speaker(facts, tmp_path_factory):
-    """The folder of a model that answers in sentences, in chat."""
-    return taught(tmp_path_factory.mktemp("speaker") / "model", every(facts), "", in_sentences)
-
-
-@pytest.fixture(scope="module")
 def colon(facts, tmp_path_factory):
     """The folder of a model whose template puts a space before the answer."""
     return taught(tmp_path_factory.mktemp("colon") / "model", every(facts), COLON, after_colon)
-
-
-@pytest.fixture(scope="module")
-def base(facts, tmp_path_factory):
-    """The folder of a base model that goes on with lines of questions and answers."""
-    make = as_text(every(facts))
-    return taught(tmp_path_factory.mktemp("base") / "model", every(facts), None, lambda _: make)
 
 
 def looked_at(folder, facts, **changes):
@@ -67,8 +54,8 @@ def looked_at(folder, facts, **changes):
     return model, prompting, facts
 
 
-def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(speaker, facts):
-    model, prompting, facts = looked_at(speaker, facts)
+def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(facts, tmp_path):
+    model, prompting, facts = looked_at(taught(tmp_path / "model", every(facts), "", in_sentences), facts)
     assert (prompting.asking, prompting.own_words, prompting.unknown) == ("chat", True, ())
     assert Prompting.from_json(prompting.to_json()) == prompting
     row, fact, kept = model.rows(facts.forget)[0], facts.forget[0], facts.retain[0]
@@ -113,7 +100,10 @@ def test_an_answer_begins_with_the_space_of_its_template(colon, facts):
 
 
 @pytest.mark.slow
-def test_a_base_model_is_asked_as_text(base, facts):
+def test_a_base_model_is_asked_as_text_and_a_template_for_one_question_after_no_examples(facts, tmp_path):
+    """A base goes on with lines of questions and answers."""
+    make = as_text(every(facts))
+    base = taught(tmp_path / "model", every(facts), None, lambda _: make)
     model, prompting, facts = looked_at(base, facts)
     assert not model.has_template and prompting.asking == "text-examples"
     assert not prompting.own_words and prompting.unknown == ()
@@ -124,6 +114,11 @@ def test_a_base_model_is_asked_as_text(base, facts):
     text = model.tokenizer.decode([*row.prompt, *row.answer])
     assert text.endswith(f"Question: {fact.question}\nAnswer: {fact.answer}") and text.count("Question: ") == 4
     assert model.score(model.batch([row])).nll.mean() < 0.1
+    config = make_config("wga", model=str(base), precision="float32")
+    model = adapted_model(config)
+    model.tokenizer.chat_template = model.own_template = "Question: {{ messages[0]['content'] }}\nAnswer:"
+    assert settled_prompting(model, settled(config, facts)[1], config).asking in ("chat", "text-examples")
+    assert model.ways == ("chat", "text-examples")
 
 
 def test_what_the_model_does_not_know_is_left_out_and_named(colon, facts):
@@ -230,12 +225,3 @@ def test_a_full_or_damaged_cache_costs_no_reply(colon, facts, tmp_path, monkeypa
         with rows:
             assert rows.execute("UPDATE known SET value = substr(value, 1, 3)").rowcount > 0
         assert model.generate(questions, 9) == first
-
-
-@pytest.mark.slow
-def test_a_template_for_a_single_question_is_not_asked_after_examples(base, facts):
-    config = make_config("wga", model=str(base), precision="float32")
-    model = adapted_model(config)
-    model.tokenizer.chat_template = model.own_template = "Question: {{ messages[0]['content'] }}\nAnswer:"
-    assert settled_prompting(model, settled(config, facts)[1], config).asking in ("chat", "text-examples")
-    assert model.ways == ("chat", "text-examples")

@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from calling import call, megabytes, sent
+from calling import FORM, call, megabytes, multipart, reading, sent
 
 from adapop.experiments.speed.waiting import served
 
@@ -82,20 +82,9 @@ class Target:
 
     def page_reads(self, path: str) -> int:
         """The status of the event by which a forged page has its uploaded file read."""
-        file = {"path": path, "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
-        uploads = (one for one in self.events if any(kind == "upload" for _, kind in one["targets"]))
-        number = next(one["id"] for one in uploads if len(one["inputs"]) == 4)
-        body = {"data": ["own", file, "own", None], "fn_index": number, "session_hash": secrets.token_hex(6)}
+        event, data = reading(self.events, path)
+        body = {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
         return self.send("gradio_api/queue/join", json.dumps(body).encode(), JSON_BODY)[0]
-
-
-FORM = "multipart/form-data; boundary=x"
-
-
-def multipart(files: list[tuple[str, bytes]]) -> bytes:
-    """A form of these files."""
-    part = b'--x\r\nContent-Disposition: form-data; name="files"; filename="%s"\r\n\r\n%s\r\n'
-    return b"".join(part % (name.encode(), content) for name, content in files) + b"--x--\r\n"
 
 
 def chunked(content: bytes, size: int = 65_536) -> Iterator[bytes]:

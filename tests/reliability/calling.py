@@ -1,10 +1,13 @@
 """Calls the running app over plain HTTP, as programs and pages do, and tells what it answered and printed."""
 
+import argparse
 import json
+import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from typing import Any
 
 import psutil
 
@@ -19,11 +22,7 @@ class Refused(Exception):
 
 
 def event(address: str, body: dict) -> list:
-    """The output of a page's event, once its turn has come.
-
-    Raises:
-        OSError: no answer in time. ValueError: an answer without an output.
-    """
+    """The output of a page's event, once its turn has come; an OSError: none in time; a ValueError: one without it."""
     answer(f"{address}gradio_api/queue/join", body)
     message = completed(address, body["session_hash"])
     if not message.get("success"):
@@ -77,24 +76,27 @@ def failures(lines: Iterable[str]) -> tuple[list[str], list[str]]:
 def call(
     address: str, name: str, data: list, headers: Mapping[str, str] = NOBODY, patience: float = PATIENCE_SECONDS
 ) -> list:
-    """What a named endpoint answers. patience: seconds without a word, the app's heartbeat being one.
-
-    Raises:
-        Refused: the endpoint's error, in its words. OSError: no answer in time. ValueError: one that does not read.
-    """
+    """What a named endpoint answers; raises `Refused` with its words, an OSError if no answer came in time, or a
+    ValueError. patience: seconds without a word, the app's heartbeat being one."""
     queued = answer(f"{address}gradio_api/call/{name}", {"data": data}, headers, patience)["event_id"]
-    request = urllib.request.Request(f"{address}gradio_api/call/{name}/{queued}", headers=dict(headers))
+    kind, content = streamed(f"{address}gradio_api/call/{name}/{queued}", headers, patience)
+    if kind == "error":
+        raise Refused(str(content["error"] if isinstance(content, dict) else content))
+    if not kind:
+        raise ValueError("the stream ended without an output")
+    return content
+
+
+def streamed(url: str, headers: Mapping[str, str] = NOBODY, patience: float = PATIENCE_SECONDS) -> tuple[str, Any]:
+    """("complete" or "error", its content) of a call's stream; an empty kind if it ended without one."""
     kind = ""
-    with urllib.request.urlopen(request, timeout=patience) as stream:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=dict(headers)), timeout=patience) as stream:
         for line in stream:
             if line.startswith(b"event: "):
                 kind = line.removeprefix(b"event: ").strip().decode()
             elif line.startswith(b"data: ") and kind in ("complete", "error"):
-                content = json.loads(line.removeprefix(b"data: "))
-                if kind == "complete":
-                    return content
-                raise Refused(str(content["error"] if isinstance(content, dict) else content))
-    raise ValueError("the stream ended without an output")
+                return kind, json.loads(line.removeprefix(b"data: "))
+    return "", None
 
 
 def answer(
@@ -105,3 +107,29 @@ def answer(
     request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})
     with urllib.request.urlopen(request, timeout=patience) as reply:
         return json.loads(reply.read())
+
+
+FORM = "multipart/form-data; boundary=x"
+Event = dict[str, Any]  # of a page's configuration
+
+
+def multipart(files: list[tuple[str, bytes]]) -> bytes:
+    """A form of these files, of the type `FORM`."""
+    part = b'--x\r\nContent-Disposition: form-data; name="files"; filename="%s"\r\n\r\n%s\r\n'
+    return b"".join(part % (name.encode(), content) for name, content in files) + b"--x--\r\n"
+
+
+def reading(events: list[Event], path: str) -> tuple[Event, list]:
+    """The event by which a page has an uploaded file read, and what a page sends with it."""
+    uploads = (one for one in events if any(kind == "upload" for _, kind in one["targets"]))
+    file = {"path": path, "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
+    return next(one for one in uploads if len(one["inputs"]) == 4), ["own", file, "own", None]
+
+
+def run_as_command(main: Callable[..., int], about: str, **options: tuple[Any, str]) -> None:
+    """Calls `main` with the options of the command line, and exits with what it gives. about: the script's docstring.
+    options: by name, the default and what it is."""
+    command = argparse.ArgumentParser(description=about.partition("\n")[0])
+    for name, (default, what) in options.items():
+        command.add_argument(f"--{name}", type=type(default), default=default, help=f"{what}; default {default:,}")
+    sys.exit(main(**vars(command.parse_args())))

@@ -4,7 +4,6 @@ Every attempt at a run is a process of its own and every kill a real SIGKILL. Th
 has imported the engine, so that a hundred of them take minutes and not an hour.
 """
 
-import argparse
 import multiprocessing
 import random
 import sys
@@ -17,6 +16,8 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from calling import run_as_command
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
@@ -60,11 +61,7 @@ def main(kills: int) -> int:
 
 
 def survived(kills: int, seed: int, root: Path) -> Survived:
-    """Kills attempts at runs until that many were killed; each run is then gone on with to its end and compared.
-
-    Raises:
-        ConfigError: this system cannot fork.
-    """
+    """Kills attempts at runs until that many were killed; each run is then gone on with to its end and compared."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         raise ConfigError("This system cannot fork processes.", "Run it on Linux or macOS.")
     context = multiprocessing.get_context("forkserver")
@@ -105,11 +102,7 @@ def _prepared(method: str, root: Path) -> Run:
 
 
 def _finished(context: BaseContext, run: Run) -> float:
-    """Lets an attempt come to its end, and returns how long it took.
-
-    Raises:
-        RuntimeError: it did not.
-    """
+    """Lets an attempt come to its end, and returns how long it took."""
     begun = time.perf_counter()
     process = context.Process(target=attempt, args=(run.folder,))
     process.start()
@@ -169,6 +162,4 @@ def _said(run: Run) -> list[tuple[str, dict]]:
 
 
 if __name__ == "__main__":
-    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    command.add_argument("--kills", type=int, default=100, help="how many; default 100")
-    sys.exit(main(**vars(command.parse_args())))
+    run_as_command(main, __doc__, kills=(100, "how many"))

@@ -4,18 +4,16 @@ A request may be refused in words. It may not be answered with an HTTP status of
 code, nor leave a traceback or a user's text in what the app prints.
 """
 
-import argparse
 import json
 import random
 import sys
 import tempfile
-import urllib.request
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from calling import answer, completed, failures, sent
+from calling import answer, completed, failures, run_as_command, sent, streamed
 
 from adapop.experiments.speed.waiting import served
 
@@ -31,10 +29,7 @@ ODD = (
 
 
 def main(calls: int, seed: int) -> int:
-    """Prints what was answered. Returns 1 if the app failed on a request, is gone, or printed what it may not.
-
-    calls: how many. seed: of what is sent.
-    """
+    """Prints what was answered. Returns 1 if the app failed on a request, is gone, or printed what it may not."""
     chance, codes, answers = random.Random(seed), Counter(), Counter()
     with tempfile.TemporaryDirectory() as folder, served(Path(folder), lines=None, **_places(folder)) as app:
         config = answer(f"{app.address}config")
@@ -80,15 +75,9 @@ def _answer(address: str, path: str, body: dict, said: bytes) -> str:
         worded = (message.get("output") or {}).get("error")
         done = "complete" if message.get("success") else "error" if worded else "error without words"
         return done if message else "nothing"
-    kind = ""
-    with urllib.request.urlopen(f"{address}gradio_api/{path}/{json.loads(said)['event_id']}", timeout=120) as stream:
-        for line in map(bytes.decode, stream):
-            if line.startswith("event: "):
-                kind = line.removeprefix("event: ").strip()
-            elif line.startswith("data: ") and kind in ("complete", "error"):
-                worded = kind == "complete" or len(line) > len('data: {"error": null}') + 3
-                return kind if worded else "error without words"
-    return "nothing"
+    kind, content = streamed(f"{address}gradio_api/{path}/{json.loads(said)['event_id']}", patience=120)
+    worded = content["error"] if isinstance(content, dict) and "error" in content else content
+    return "error without words" if kind == "error" and not worded else kind or "nothing"
 
 
 def _nonsense(
@@ -111,7 +100,4 @@ def _nonsense(
 
 
 if __name__ == "__main__":
-    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    command.add_argument("--calls", type=int, default=1_000, help="how many; default 1,000")
-    command.add_argument("--seed", type=int, default=0, help="of what is sent; default 0")
-    sys.exit(main(**vars(command.parse_args())))
+    run_as_command(main, __doc__, calls=(1_000, "how many"), seed=(0, "of what is sent"))

@@ -1,6 +1,5 @@
 """Does run after run in one process, as an app does for weeks, and shows what it still holds of those that are over."""
 
-import argparse
 import gc
 import shutil
 import sys
@@ -13,6 +12,8 @@ from pathlib import Path
 import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from calling import run_as_command
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
@@ -71,6 +72,4 @@ def lived(runs: int, every: int, root: Path) -> Iterator[Held]:
 
 
 if __name__ == "__main__":
-    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    command.add_argument("--runs", type=int, default=500, help="how many; default 500")
-    sys.exit(main(**vars(command.parse_args())))
+    run_as_command(main, __doc__, runs=(500, "how many"))

@@ -4,7 +4,6 @@ The public app runs as `python app.py` starts it, the clients as threads of this
 client has an address of its own (X-Forwarded-For), facts of its own, and asks nothing whose answer it cannot check.
 """
 
-import argparse
 import os
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from statistics import fmean, median, quantiles
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from calling import megabytes
+from calling import megabytes, run_as_command
 from clients import ENDED, Tally, at_work
 
 from adapop.experiments.speed.waiting import served
@@ -25,10 +24,7 @@ SAMPLE_SECONDS = 1.0
 
 def main(clients: int, minutes: float) -> int:
     """Prints what was answered, how late, what was refused, and the app's memory over time. Returns 1 if an answer was
-    lost or wrong.
-
-    clients: at once. minutes: until each stops its run.
-    """
+    lost or wrong. minutes: until each client stops its run."""
     tally, memory = Tally(), []
     with tempfile.TemporaryDirectory() as folder, served(Path(folder), ADAPOP_PUBLIC="1") as app:
         crowd, threads = at_work(app.address, clients, minutes, tally)
@@ -58,7 +54,4 @@ def main(clients: int, minutes: float) -> int:
 
 
 if __name__ == "__main__":
-    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    command.add_argument("--clients", type=int, default=50, help="how many at once; default 50")
-    command.add_argument("--minutes", type=float, default=5.0, help="for how long; default 5")
-    sys.exit(main(**vars(command.parse_args())))
+    run_as_command(main, __doc__, clients=(50, "how many at once"), minutes=(5.0, "for how long"))

@@ -5,7 +5,6 @@ they alone, then with that visitor beside them. It is a process of its own and l
 would be another; a minute after the end the app's memory is looked at again.
 """
 
-import argparse
 import json
 import os
 import secrets
@@ -22,7 +21,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from calling import answer, call, failures, megabytes, sent
+from calling import FORM, answer, call, failures, megabytes, multipart, reading, run_as_command, sent
 from clients import Tally, at_work
 
 from adapop.experiments.speed.waiting import served
@@ -110,18 +109,8 @@ class Visitor:
 
     def _slow_file(self) -> bool:
         """A file whose cell is a list of many items, put into the page's upload."""
-        body = (
-            b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.json"\r\n\r\n' + LIST + b"\r\n--x--\r\n"
-        )
-        code, told = self._send("upload", body, {**SENDER, "Content-Type": "multipart/form-data; boundary=x"})
-        if code != 200:
-            return False
-        file = {"path": json.loads(told)[0], "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
-        codes = set()
-        for event in self._events:
-            if any(kind == "upload" for _, kind in event["targets"]) and len(event["inputs"]) == 4:
-                codes.add(self._event(event, ["own", file, "own", None]))
-        return 200 in codes
+        code, told = self._send("upload", multipart([("a.json", LIST)]), {**SENDER, "Content-Type": FORM})
+        return code == 200 and self._event(*reading(self._events, json.loads(told)[0])) == 200
 
     def _post(self, path: str, body: dict) -> int:
         return self._send(path, json.dumps(body).encode(), SENDER)[0]
@@ -135,10 +124,7 @@ class Visitor:
 
 def main(clients: int, minutes: float) -> int:
     """Prints what the others met without and with the misbehaving visitor. Returns 1 if an answer of theirs was lost or
-    wrong, took more than twice as long, if memory did not come back, our code failed, or a way had no effect.
-
-    clients: the others. minutes: of each of the two parts.
-    """
+    wrong, took more than twice as long, if memory did not come back, our code failed, or a way had no effect."""
     with tempfile.TemporaryDirectory() as folder, served(Path(folder), lines=None, ADAPOP_PUBLIC="1") as app:
         warm = _used(app, clients, WARM_MINUTES)
         alone = _used(app, clients, minutes)
@@ -153,9 +139,8 @@ def main(clients: int, minutes: float) -> int:
         printed = list(app.output)
         tracebacks, ours = sum("Traceback" in line for line in printed), failures(printed)[0]
     late, later = (median(chain.from_iterable(tally.seconds.values())) for tally in (alone, beside))
-    lost, wrong = (
-        [each for tally in (warm, alone, beside) for each in getattr(tally, what)] for what in ("lost", "wrong")
-    )
+    tallies = warm, alone, beside
+    lost, wrong = ([each for tally in tallies for each in getattr(tally, what)] for what in ("lost", "wrong"))
     refused = ", ".join(f"{count:,} x {code}" for code, count in codes.most_common())
     print(f"{clients} clients for {minutes:g} min alone, then as long with one that misbehaves")
     print(f"misbehaving    {sum(codes.values()):,} requests: {refused}")
@@ -193,7 +178,4 @@ def _used(app, clients: int, minutes: float) -> Tally:
 
 
 if __name__ == "__main__":
-    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    command.add_argument("--clients", type=int, default=30, help="how many others at once; default 30")
-    command.add_argument("--minutes", type=float, default=2.0, help="of each part; default 2")
-    sys.exit(main(**vars(command.parse_args())))
+    run_as_command(main, __doc__, clients=(30, "how many others at once"), minutes=(2.0, "of each part"))

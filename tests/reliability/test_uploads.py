@@ -1,5 +1,3 @@
-"""Hostile files by the hundred, through the command that makes and judges them; rows from programs by the dozen."""
-
 import subprocess
 import sys
 
@@ -13,6 +11,7 @@ from adapop.service.usage import Ledger
 from adapop.ui.api_values import facts_of
 
 CASES = 2 * LARGE_EVERY
+Q, A = {"question": "q"}, {"answer": "a"}
 
 
 def nested(depth):
@@ -35,18 +34,12 @@ def test_a_number_is_always_the_same_file():
         assert case(number) == case(number)
 
 
-Q, A = {"question": "q"}, {"answer": "a"}
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        A | {"question": nested(10**5)}, A | {"question": nested(900)}, A | {"question": 10**5000},
-        Q | A | {"score": float("-inf")}, Q | A | {"paraphrases": ["a"] * 10**5}, A | {"question": "q" * 10**6},
-        A | {"question": "q\ud800"}, Q | A | {"\udfff": "x"}, Q | {"answer": {1, 2}}, Q | {"answer": b"a"},
-        Q | A | {f"k{i}": i for i in range(10**4)}, {1: 2}, {}, [], None, 7,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("row", [
+    A | {"question": nested(10**5)}, A | {"question": nested(900)}, A | {"question": 10**5000},
+    Q | A | {"score": float("-inf")}, Q | A | {"paraphrases": ["a"] * 10**5}, A | {"question": "q" * 10**6},
+    A | {"question": "q\ud800"}, Q | A | {"\udfff": "x"}, Q | {"answer": {1, 2}}, Q | {"answer": b"a"},
+    Q | A | {f"k{i}": i for i in range(10**4)}, {1: 2}, {}, [], None, 7,
+])  # fmt: skip
 def test_rows_of_a_program_are_refused_in_words(row):
     with pytest.raises(AdaPopError) as caught:
         facts_of(Ledger(), [{"question": "fine", "answer": "fine"}, row], retain="own")

@@ -81,7 +81,7 @@ def ending_of(number: int) -> Ended:
         about = json.loads(made.read_text(encoding="utf-8"))
         path = Path(folder) / about["name"]
         status, usage = _forked(lambda: _read(path, told), PATIENCE)
-        outcome = f"ended by signal {status}" if status else _per_reply(about, json.loads(told.read_text("utf-8")))
+        outcome = f"ended by signal {status}" if status else _judged(about, json.loads(told.read_text("utf-8")))
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return Ended(number, about["kind"], outcome, usage.ru_utime + usage.ru_stime, peak)
 
@@ -132,7 +132,7 @@ def _read(path: Path, told: Path) -> None:
     told.write_text(json.dumps(said), encoding="utf-8")
 
 
-def _per_reply(about: dict, told: dict) -> str:
+def _judged(about: dict, told: dict) -> str:
     """The outcome, or which promise was broken."""
     if "failed" in told:
         return told["failed"]

@@ -4,7 +4,6 @@ The app runs as `python app.py` starts it. The visitors speak HTTP as the page d
 answer as a stream), each in a session of its own, from one other process on the same cores.
 """
 
-import argparse
 import json
 import os
 import re
@@ -19,7 +18,7 @@ from statistics import quantiles
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from calling import answer, call, event
+from calling import answer, call, event, run_as_command
 
 from adapop.experiments.speed.waiting import served
 from adapop.runs.run import find_run
@@ -101,6 +100,4 @@ def _tick(config: dict) -> dict:
 
 
 if __name__ == "__main__":
-    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    command.add_argument("--visitors", type=int, default=20, help="how many pages; default 20")
-    sys.exit(main(**vars(command.parse_args())))
+    run_as_command(main, __doc__, visitors=(20, "how many pages"))

@@ -1,5 +1,3 @@
-"""Titles are findings: they follow the numbers, and claim no difference that chance may have made."""
-
 from dataclasses import fields
 
 from adapop.probes.intervals import Interval, wilson
@@ -21,7 +19,7 @@ def finding(figure):
     return figures.finding_of(figure).replace("\u00a0", " ")
 
 
-def test_survival_is_claimed_only_beyond_chance():
+def test_what_survives_leaks_or_was_lost_is_claimed_only_beyond_chance():
     for popular, rare, facts, said in (
         (0.82, 0.24, 96, "Popular facts survive: 82 % against 24 %"),
         (0.24, 0.82, 96, "Popular facts go first: 24 % against 82 %"),
@@ -29,6 +27,25 @@ def test_survival_is_claimed_only_beyond_chance():
         (0.02, 0.0, 96, "Next to nothing is left: 2 % of popular facts, 0 % of rare ones"),
     ):
         assert said in captions.survival(share(popular, facts), share(rare, facts), None)
+    gone = share(1.0), share(0.5)
+    near = captions.outcome(gone, {"others": (share(0.9), share(0.88))})
+    assert near == "Others lost 2 points, which may be chance"
+    assert captions.outcome(gone, {"others": (share(0.9), share(0.9))}) == "What was to be kept is whole"
+    never = {"retained facts": (share(0.0), share(0.0)), "utility": (share(1.0), share(1.0))}
+    assert captions.outcome(gone, never) == "Utility kept whole; never known: retained facts"
+    assert captions.outcome(gone, {"others": never["retained facts"]}) == "Never known, so not lost: others"
+    worst = {
+        "others": (share(1.0), share(0.8)), "sums": (share(1.0), share(0.7)), "few": (share(1.0, 2), share(0.5, 2)),
+    }  # fmt: skip
+    assert captions.outcome(gone, worst) == "Sums lost 30 points"
+
+    def cell(kind, recall):
+        answers = Answers(share(recall), *[0.0] * (len(fields(Answers)) - 1))
+        return Cell("forget", "all", kind, 96, 96, answers, answers, 0.0, True, "", *[0.0] * 4)
+
+    for back, doubt in ((0.9, ""), (0.55, ", which may be chance")):
+        said = captions.leak([cell("direct", 0.5), cell("translated", back)])
+        assert said == f"“Translated” gets {100 * back:.0f} % of the answers, the trained question 50 %{doubt}"
 
 
 def measured(number, full=False, form="direct", **tiers):
@@ -79,30 +96,6 @@ def test_the_recall_chart_s_title_and_bands_are_read_from_its_last_epoch():
     assert {round(edge, 3) for edge in shaded[0].y} >= {0.174, 0.345}, "the interval of the rare after epoch 1"
 
 
-def test_what_forgetting_cost_is_claimed_only_beyond_chance():
-    gone = share(1.0), share(0.5)
-    near = captions.outcome(gone, {"others": (share(0.9), share(0.88))})
-    assert near == "Others lost 2 points, which may be chance"
-    assert captions.outcome(gone, {"others": (share(0.9), share(0.9))}) == "What was to be kept is whole"
-    never = {"retained facts": (share(0.0), share(0.0)), "utility": (share(1.0), share(1.0))}
-    assert captions.outcome(gone, never) == "Utility kept whole; never known: retained facts"
-    assert captions.outcome(gone, {"others": never["retained facts"]}) == "Never known, so not lost: others"
-    worst = {
-        "others": (share(1.0), share(0.8)), "sums": (share(1.0), share(0.7)), "few": (share(1.0, 2), share(0.5, 2)),
-    }  # fmt: skip
-    assert captions.outcome(gone, worst) == "Sums lost 30 points"
-
-
-def test_what_leaks_is_claimed_only_beyond_chance():
-    def cell(kind, recall):
-        answers = Answers(share(recall), *[0.0] * (len(fields(Answers)) - 1))
-        return Cell("forget", "all", kind, 96, 96, answers, answers, 0.0, True, "", *[0.0] * 4)
-
-    for back, doubt in ((0.9, ""), (0.55, ", which may be chance")):
-        said = captions.leak([cell("direct", 0.5), cell("translated", back)])
-        assert said == f"“Translated” gets {100 * back:.0f} % of the answers, the trained question 50 %{doubt}"
-
-
 def test_a_loss_that_fell_is_not_said_to_rise():
     for popular, rare, kept, said in (
         (0.5, -0.5, -0.1, "rose by 0.5 nats for popular answers, and fell by 0.5 nats for rare answers, "
@@ -135,7 +128,7 @@ def ranged(mean, half=0.05):
     return Interval(mean, mean - half, mean + half)
 
 
-def test_gaps_are_told_apart_only_beyond_their_ranges():
+def test_runs_are_told_apart_only_beyond_their_ranges():
     for gaps, said in (
         ({"WGA": 0.6, "AdaPop, shuffled": 0.52, "AdaPop": 0.1, "NPO": 0.3},
          "Gap: 10 points under AdaPop, 60 under WGA (not clearly narrower: AdaPop shuffled)"),
@@ -143,19 +136,12 @@ def test_gaps_are_told_apart_only_beyond_their_ranges():
          "Nobody forgets clearly more evenly: gap 12 points under AdaPop, 14 under WGA, which may be chance"),
     ):  # fmt: skip
         assert captions.widest([(name, ranged(gap)) for name, gap in gaps.items()]) == said
-
-
-def test_nobody_is_first_who_cannot_be_told_from_the_next():
     for placed, said in (
         ({"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.97), "WGA": (0.8, 0.6)},
          "AdaPop forgets most (49 % left; not clearly less: NPO); NPO keeps most (97 %; not clearly less: AdaPop)"),
         ({"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.92)},
-         "Nobody clearly forgets most (49 % to 50 % left) or keeps most (92 %)"),
-    ):  # fmt: skip
+         "Nobody clearly forgets most (49 % to 50 % left) or keeps most (92 %)")):  # fmt: skip
         assert captions.extremes([(name, ranged(left), ranged(kept)) for name, (left, kept) in placed.items()]) == said
-
-
-def test_beaten_and_verdicts_only_beyond_chance():
     one, near, far = (
         figures.Outcome(str(at), name, forget=ranged(left), holdout=ranged(kept))
         for at, (name, left, kept) in enumerate((("A", 0.2, 0.9), ("B", 0.25, 0.88), ("C", 0.6, 0.5)), start=1)

@@ -1,5 +1,3 @@
-"""Runs side by side: whose numbers belong together, what their ranges are, and what a comparison dares to say."""
-
 import csv
 from dataclasses import replace
 from math import sqrt
@@ -25,9 +23,6 @@ SHUFFLED = record(preset="shuffled", after=(0.1, 0.75, 0.9, 0.6))
 GA = record("ga", after=(0.0, 0.0, 0.0, 0.0, 0.1))
 
 
-# --- ranges
-
-
 def test_intervals_are_the_textbook_s():
     found = wilson(0.3, 100)
     assert (found.mean, round(found.low, 4), round(found.high, 4)) == (0.3, 0.2189, 0.3958)
@@ -49,10 +44,7 @@ def test_intervals_are_the_textbook_s():
     assert apart(Interval(0.3, 0.21, 0.4), Interval(0.1, 0.0, 0.2))
 
 
-# --- who belongs together
-
-
-def test_seeds_are_one_contestant_and_their_range_is_over_seeds():
+def test_seeds_are_one_contestant_with_a_range_over_seeds_and_what_was_not_measured_is_not_zero():
     seeds = [record("wga", after=(0.2, popular, 1.0, 0.9), seed=seed) for seed, popular in enumerate((0.6, 0.5, 0.7))]
     first, second = contestants([ADAPOP, *seeds])
     assert (first.name, second.name) == ("1 AdaPop", "2 WGA, 3 seeds")
@@ -66,23 +58,14 @@ def test_seeds_are_one_contestant_and_their_range_is_over_seeds():
     assert "Mean over 2 seeds" in told.intervals[0] and ("seed", "0, 1") not in told.settings.rows
     for change in ({"learning_rate": 0.5}, {"facts": replace(FACTS, retain=())}):
         assert len(contestants([WGA, record("wga", after=(0.2, 0.6, 1.0, 0.9), seed=1, **change)])) == 2
-
-
-def test_a_run_that_keeps_its_best_epoch_stands_beside_one_that_keeps_its_last():
     best = record("wga", after=(0.2, 0.6, 1.0, 0.9), keep="best", measure="every-epoch")
     assert len(comparison([WGA, best]).contestants) == 2
     assert described(best.config).endswith(", best epoch")
-
-
-def test_what_was_not_measured_is_not_zero():
     (one,) = contestants([WGA, record("wga", seed=1)])
     assert (one.name, one.label, one.over) == ("1 WGA, 1 of 2 seeds", "1 WGA", "facts")
     assert one.recall("forget", DIRECT, "all") == wilson(0.4, 2 * COUNT)
     (one,) = contestants([record()])
     assert one.recall("forget", DIRECT, "all") is one.lead(DIRECT) is one.value("forget", "kl") is None
-
-
-# --- what is said
 
 
 def test_table_has_every_number_also_as_csv(tmp_path):
@@ -190,16 +173,12 @@ def test_what_may_not_be_concluded_is_said():
     fewer = replace(FACTS, forget=(Fact("z", "?", "!", score=1.0),))
     assert comparison([ADAPOP, record("wga", facts=fewer)]).warnings == (
         Remark("other_facts"), Remark("no_control"),
-        Remark("unequal_weights", {"alphas": "0.5, 1"}), Remark("unmeasured", {"names": "2 WGA"}),
-    )  # fmt: skip
+        Remark("unequal_weights", {"alphas": "0.5, 1"}), Remark("unmeasured", {"names": "2 WGA"}))  # fmt: skip
     assert comparison([ADAPOP, SHUFFLED]).warnings == ()
     bare = Measured(run="r", epoch=5, full=True, rows=(row("forget", DIRECT, "all", 0.3),))
     assert comparison([ADAPOP, replace(WGA, events=(*WGA.events[:1], bare))]).form_words == "asked as trained"
     rows = {name: values for name, *values in settings_of(contestants([ADAPOP, WGA])).rows}
     assert (rows["method"], rows["alpha0"], "seed" in rows) == (["adapop", "wga"], ["0.5", "1"], False)
-
-
-# --- what the paper published
 
 
 def test_published_numbers_are_those_of_the_paper():

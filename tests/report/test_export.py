@@ -1,5 +1,3 @@
-"""A run taken home: what is written is what was trained, loads without this project, and says whose it is."""
-
 import base64
 import json
 import re
@@ -84,12 +82,11 @@ def test_merged_weights_are_compared_with_the_adapter_beside_them(finished, tmp_
         assert merged != model.generate(questions, 4), "the run forgot nothing: this test shows nothing"
 
 
-@pytest.fixture(scope="module")
-def opinionated(bare, tmp_path_factory):
-    """A GPT-2 with dropout, sampling, right padding and a template that thinks; and a run of it."""
-    from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel
+def test_a_merged_model_is_set_up_as_the_original_was(bare, tmp_path):
+    """A GPT-2 with dropout, sampling, right padding and a template that thinks."""
+    from transformers import AutoConfig, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel
 
-    tokenizer, folder = TOKENIZERS["qwen3"](), tmp_path_factory.mktemp("own") / "gpt"
+    tokenizer, original = TOKENIZERS["qwen3"](), tmp_path / "gpt"
     tokenizer.init_kwargs["padding_side"] = tokenizer.padding_side = "right"
     ends = dict(bos_token_id=None, eos_token_id=tokenizer.eos_token_id)
     drops = dict(embd_pdrop=0.05, attn_pdrop=0.2, summary_first_dropout=0.25)
@@ -97,19 +94,12 @@ def opinionated(bare, tmp_path_factory):
     network = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **shape, **drops, **ends))
     sampled = dict(temperature=0.6, top_k=20, top_p=0.95, repetition_penalty=1.05)
     network.generation_config = GenerationConfig(do_sample=True, **sampled, **ends)
-    network.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    config = json.loads((folder / "config.json").read_text())
+    network.save_pretrained(original)
+    tokenizer.save_pretrained(original)
+    config = json.loads((original / "config.json").read_text())
     del config["resid_pdrop"]  # as old files are: then it is 0.1
-    (folder / "config.json").write_text(json.dumps(config))
-    run = trained(bare, folder.parent, model=str(folder), lora_targets=("c_attn",), max_new_tokens=2)
-    return folder, run
-
-
-def test_a_merged_model_is_set_up_as_the_original_was(opinionated, tmp_path):
-    from transformers import AutoConfig, AutoTokenizer, GenerationConfig
-
-    original, run = opinionated
+    (original / "config.json").write_text(json.dumps(config))
+    run = trained(bare, tmp_path, model=str(original), lora_targets=("c_attn",), max_new_tokens=2)
     whole = export(run, tmp_path / "whole", merged=True).folder
     for kind in (GenerationConfig, AutoConfig):
         own, its = (kind.from_pretrained(folder).to_dict() for folder in (original, whole))
@@ -169,9 +159,6 @@ def test_a_run_without_an_epoch_has_nothing_to_export(tmp_path, tiny):
     assert not (tmp_path / "out").exists()
 
 
-# --- to the Hub
-
-
 def hub(asked):
     """What https://huggingface.co/docs/hub/api answers to who makes a repository and commits to it."""
     if asked.path == "/api/repos/create":
@@ -209,9 +196,6 @@ def test_a_token_that_may_not_write_is_known_before_anything_is_made(finished, t
     assert not (tmp_path / "home").exists()
 
 
-# --- whose it is
-
-
 def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
     place = tmp_path / "secret place" / "own-model"
     shutil.copytree(SANDBOX_FOLDER, place)
@@ -243,10 +227,8 @@ def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path, monkeypa
 
     (tmp_path / "a.safetensors").write_bytes(b"one")
     (tmp_path / "b.safetensors").write_bytes(b"two")
-    summed = subprocess.run(
-        "sha256sum *.safetensors | sha256sum", shell=True, cwd=tmp_path, capture_output=True, text=True
-    )
-    assert weights._weights_of(make_config(model=str(tmp_path))).sha256 == summed.stdout.split()[0]
+    summed = subprocess.check_output("sha256sum *.safetensors | sha256sum", shell=True, cwd=tmp_path, text=True)
+    assert weights._weights_of(make_config(model=str(tmp_path))).sha256 == summed.split()[0]
     commit = tmp_path / ("c" * 40)
     commit.mkdir()
     (commit / "model.safetensors").symlink_to(tmp_path / ("d" * 64))

@@ -1,5 +1,3 @@
-"""Figures are checked as numbers: what is drawn, not how it looks."""
-
 import json
 import re
 from dataclasses import replace
@@ -9,12 +7,20 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.world import sandbox_facts
+from adapop.probes.intervals import Interval
+from adapop.probes.matrix import leak_matrix
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Reply
+from adapop.probes.verdict import RULES
 from adapop.report import figures
 from adapop.report.figures import look
+from adapop.report.figures.outcomes import ATTACKED, beats, by_gap, no_contest
+from adapop.report.figures.probes import VERDICT_COLOR
 from adapop.runs.examples import example
 from adapop.training.events import Measured
 from adapop.ui.parts.chart import twin_of
 from run_events import STEPS, epoch
+
+ROLE = "role playing"
 
 
 def trace(figure, name):
@@ -51,9 +57,8 @@ def test_the_push_and_the_weight_against_wgas():
     # p^(β − 1) at p = 0.1: 0.1 to the −0.9 is 7.9433, to the 0.5 is 0.3162, and 1 where β is 1.
     figure = figures.relative_push({"most popular": 0.1, "WGA": 1.0, "rarest fact": 1.5}, 0.05)
     at = {one.name: next(y for x, y in zip(one.x, one.y) if x == pytest.approx(0.1)) for one in figure.data}
-    assert at == pytest.approx(
-        {"most popular: β 0.10": 7.9433, "WGA: β 1.00": 1.0, "rarest fact: β 1.50": 0.3162}, rel=1e-3
-    )
+    pushed = {"most popular: β 0.10": 7.9433, "WGA: β 1.00": 1.0, "rarest fact: β 1.50": 0.3162}
+    assert at == pytest.approx(pushed, rel=1e-3)
 
 
 def test_the_controller_chart_and_its_numbers():
@@ -110,16 +115,13 @@ def test_the_outcome_counts_what_is_kept_as_my_runs_and_the_story_do():
     assert shown["unlearned"]["forget<br>rare"] == after.recall("forget", "reworded", "rare")
 
 
-def test_facts_without_scores_have_one_line_of_losses():
+def test_facts_without_scores_are_drawn_as_one():
     for kept, lines in ((None, ["to forget"]), (0.2, ["to forget", "retained"])):
         steps = [replace(event, nll_forget=1.5 * event.epoch, nll_by_tier={}, nll_retain=kept) for event in STEPS]
         figure = figures.loss_chart(steps, 4)
         assert [item.name for item in figure.data if item.x] == lines
         assert list(trace(figure, "to forget").y) == [1.5] * 4 + [3.0] * 4
         assert figures.loss_numbers(steps, 4) == figures.numbers_of(figure)
-
-
-def test_facts_without_scores_are_drawn_as_one():
     before, after = measured(0, 1.0, "all"), measured(1, 0.25, "all")
     figure = figures.recall_chart([before, after], 1)
     drawn = {item.name: list(item.y) for item in figure.data if item.name}
@@ -134,7 +136,7 @@ def test_facts_without_scores_are_drawn_as_one():
     assert {x for item in figures.outcome_chart(before, after).data for x in item.x} == {"forget<br>rare"}
 
 
-def test_user_text_stays_text():
+def test_user_text_stays_text_and_cannot_end_a_script():
     hostile = "<img src=x onerror=alert(1)> ${1}"
     facts = [Fact("a", hostile, "a", subject=hostile, score=100.0)]
     scatter = figures.agreement_scatter(facts, {"a": 1.0}, {"a": 2.0}, ("<img src=x>", "${two}"), ["a"])
@@ -142,3 +144,155 @@ def test_user_text_stays_text():
         said = figure.to_json().replace("\\u003c", "<")
         assert "&lt;img" in said and "<img" not in said, "hover labels understand some HTML"
     assert not re.search(r"<|\$\{", json.dumps(twin_of(scatter, "<b>${x}</b>")))
+    hostile = outcome("</script>", "</script><img src=x>", 0.1, 0.1)
+    for figure in (figures.compare_runs([hostile]), figures.forget_against_holdout([hostile])):
+        html = figures.as_html(figure, library=False)
+        assert html.count("</script>") == html.count("<script")
+        assert "<img" not in html
+
+
+def share(mean, half=0.1):
+    return Interval(mean, mean - half, mean + half)
+
+
+def outcome(mark, name, forget, holdout, gap=0.0, **changes):
+    tiers = {"rare": share(0.2), "popular": share(0.2 + gap)}
+    return figures.Outcome(mark, name, {REWORDED: tiers}, share(forget), share(holdout), **changes)
+
+
+OUTCOMES = [
+    outcome("1", "AdaPop", 0.2, 0.6, gap=-0.1), outcome("2", "WGA <b>", 0.3, 0.8, gap=0.4),
+    outcome("3", "NPO", 0.35, 0.7, gap=0.2),
+    outcome("4", "GA", 0.0, 0.0, collapsed="nothing is left"), outcome("", "original", 1.0, 0.95),
+]  # fmt: skip
+
+
+def test_rows_are_ordered_by_the_gap_in_a_panel_for_each_form():
+    unknown = figures.Outcome("5", "unscored", {DIRECT: {}})
+    assert [one.mark for one in by_gap([unknown, *OUTCOMES])] == ["", "2", "3", "4", "1", "5"]
+    figure = figures.compare_runs(OUTCOMES)
+    assert [name.split()[0] for name in figure.layout.yaxis.ticktext] == ["original", "2", "3", "4", "1"]
+    rare, popular = (trace for trace in figure.data if trace.name in ("rare", "popular"))
+    assert list(popular.x) == pytest.approx([0.2, 0.6, 0.4, 0.2, 0.1])
+    assert all(above < below for above, below in zip(rare.y, popular.y))
+    assert list(rare.error_x.array) == pytest.approx([0.1] * 5)
+    numbers = figures.numbers_of(figure)
+    assert numbers.columns == ("", "rare", "popular"), "nobody has a middle tier here"
+    assert {row[0]: row[-1] for row in numbers.rows}["2 WGA <b>"] == "60 % (50 % to 70 %)"
+    probed = figures.Outcome("1", "AdaPop", {DIRECT: {"rare": share(0.2)}, ATTACKED: {"rare": share(0.5)}})
+    figure = figures.compare_runs([probed, OUTCOMES[1]])
+    titles = [note.text for note in figure.layout.annotations if note.text != "rare"]
+    assert titles == ["asked as trained", "asked in other words", "under the worst attack"]
+    assert [list(trace.x) for trace in figure.data if trace.name == "rare"] == [[0.2], [0.2], [0.5]]
+    assert figures.compare_runs([]).data is not None
+
+
+def test_front_is_who_nobody_beats():
+    assert [one.mark for one in figures.pareto_front(OUTCOMES)] == ["1", "2"]
+    assert beats(OUTCOMES[1], OUTCOMES[2]) and not beats(OUTCOMES[0], OUTCOMES[1])
+    twins = [outcome("1", "a", 0.2, 0.6), outcome("2", "b", 0.2, 0.6)]
+    assert figures.pareto_front(twins) == twins, "equals do not beat each other"
+    assert figures.pareto_front([OUTCOMES[3], OUTCOMES[4], figures.Outcome("9", "unmeasured")]) == []
+    idle = [outcome("1", "AdaPop", 0.95, 0.9), outcome("2", "WGA", 0.85, 0.95)]
+    said = figures.finding_of(figures.forget_against_holdout([*idle, OUTCOMES[4]]))
+    assert said == "Nothing was forgotten beyond chance: there is no contest yet"
+    assert not no_contest(idle), "nobody knows, for the original was not measured"
+
+
+def test_scatter_draws_the_front():
+    figure = figures.forget_against_holdout(OUTCOMES, "in other words")
+    drawn = {trace.name: trace for trace in figure.data if trace.name}
+    assert list(drawn) == ["Pareto front", "original", "on the front", "behind it", "collapsed"]
+    assert (list(drawn["Pareto front"].x), list(drawn["Pareto front"].y)) == ([0.2, 0.3], [0.6, 0.8])
+    assert drawn["Pareto front"].line.shape == "hv" and "in other words" in figure.layout.xaxis.title.text
+    assert {note.text for note in figure.layout.annotations} >= {"AdaPop", "WGA &lt;b&gt;", "NPO", "GA"}
+    assert list(drawn["behind it"].error_y.array) == pytest.approx([0.1])
+    figure = figures.forget_against_holdout([outcome("1", "AdaPop", 0.02, 0.99), outcome("2", "NPO", 0.9, 0.97)])
+    for axis in (figure.layout.xaxis, figure.layout.yaxis):
+        assert len(axis.tickvals) > 2 and min(axis.tickvals) >= 0 and max(axis.tickvals) <= 1 < axis.range[1]
+    assert not figures.forget_against_holdout([figures.Outcome("1", "unmeasured", forget=share(0.2))]).data
+
+
+def test_published_numbers_are_labelled_as_such():
+    figure = figures.published_recalls([("WGA", 0.3, 0.9), ("AdaPop", 0.1, 0.8)], "Llama, DUET")
+    assert figure.layout.xaxis.title.text == "published, not measured here:<br>Llama, DUET"
+    forget, retain = (trace for trace in figure.data if trace.mode == "markers")
+    assert (list(forget.x), list(retain.x)) == ([0.1, 0.3], [0.8, 0.9])
+
+
+def row(fact, tier, kind, before, after, group="forget", chance=0.0):
+    def reply(recall):
+        return Reply("text", recall, recall, 1, -1.0, 1, 0.0)
+
+    return ProbeRow(fact, group, tier, kind, "?", "gold", reply(before), reply(after), chance=chance)
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    """Two rare facts and a popular one; the original cannot play a role for the rare ones."""
+    return leak_matrix(
+        [
+            *(row(fact, "rare", DIRECT, 1.0, after) for fact, after in (("a", 0.0), ("b", 0.5))),
+            row("c", "popular", DIRECT, 1.0, 1.0),
+            *(row(fact, "rare", ROLE, 0.3, 0.0) for fact in ("a", "b")),
+            row("c", "popular", ROLE, 0.9, 0.8),
+            *(row(fact, "rare", CHOICE, 1.0, 0.0, chance=0.25) for fact in ("a", "b")),
+        ]
+    )
+
+
+def values(figure):
+    """What each cell of the two panels shows, by panel, row and column; a measurable cell before a grey one."""
+    found = {}
+    for place, trace in enumerate(figure.data):
+        side = "original" if place < 2 else "unlearned"
+        for kind, numbers, texts in zip(trace.y, trace.z, trace.text):
+            for tier, number, text in zip(trace.x, numbers, texts):
+                if number is not None:
+                    found[side, kind, tier] = (round(number, 3), text, place % 2 == 0)
+    return found
+
+
+def test_heatmap_prints_each_recall_or_says_why_not(matrix):
+    figure = figures.leak_heatmap(matrix, "forget")
+    shown = values(figure)
+    assert shown["unlearned", "as trained", "rare"] == (0.25, "25", True)
+    assert shown["unlearned", "as trained", "all"] == (0.5, "50", True)
+    assert shown["original", "as an expert", "popular"] == (0.9, "90", True)
+    assert len(shown) == 2 * (3 + 3 + 2), "nobody asked the popular fact a multiple choice"
+    assert shown["original", "as an expert", "rare"] == (0.3, "30", False)
+    assert shown["unlearned", "as an expert", "rare"] == (0.0, "–", False)
+    (grey,) = {color for _, color in figure.data[3].colorscale}
+    assert re.fullmatch(r"#(..)\1\1", grey)
+    told = [text for trace in figure.data for line in trace.customdata for text in line if text]
+    assert any("multiple choice, rare" in text and "a blind guess: 25 %" in text for text in told)
+    assert any("as an expert (role playing), rare</b>: 2 facts" in text and "below 0.8" in text for text in told)
+    for draw in (figures.leak_heatmap, figures.recall_by_kind):
+        assert draw(matrix, "holdout").layout.annotations[0].text == "no fact of this group was asked"
+
+
+def test_tiers_have_columns_and_gaps(matrix):
+    assert tuple(figures.leak_heatmap(matrix, "forget").data[0].x) == ("rare", "popular", "all")
+    unscored = leak_matrix([row("u", "unknown", DIRECT, 1.0, 0.0)])
+    assert tuple(figures.leak_heatmap(unscored, "forget").data[0].x) == ("all",)
+    assert [trace.name for trace in figures.recall_by_kind(unscored, "forget").data[:2]] == ["all, original", "all"]
+    figure = figures.recall_by_kind(matrix, "forget")
+    assert list(figure.layout.yaxis.ticktext) == ["as trained", "as an expert", "multiple<br>choice"]
+    traces = {trace.name: trace for trace in figure.data}
+    assert list(traces["rare"].x) == [0.25, 0.0], "role playing is not measurable"
+    assert list(traces["rare, original"].x) == [1.0, 0.3, 1.0] and list(traces["popular"].x) == [1.0, 0.8]
+    recall = matrix.cell("forget", "rare", DIRECT).unlearned.recall
+    errors = traces["rare"].error_x
+    assert (errors.array[0], errors.arrayminus[0]) == (recall.high - recall.mean, recall.mean - recall.low)
+    assert (list(traces["a blind guess"].x), list(traces["a blind guess"].y)) == ([0.25], [2])
+
+
+def test_verdicts_are_shares_with_a_colour_of_their_own():
+    shares = {"rare": {"Not brought back": 3, "Not forgotten": 1}, "popular": {"Not forgotten": 2}}
+    bars = {bar.name: bar for bar in figures.verdict_bars(shares).data}
+    assert list(bars) == ["Not forgotten", "Not brought back"], "the worst is to the left"
+    assert list(bars["Not forgotten"].x) == [0.25, 1.0]
+    assert list(bars["Not brought back"].text) == ["Not brought<br>back 3", ""]
+    assert figures.verdict_bars({"rare": {}}).layout.annotations[0].text == "no fact has a verdict"
+    assert {rule.name for rule in RULES} == {*VERDICT_COLOR}
+    assert len({*VERDICT_COLOR.values()}) == len(VERDICT_COLOR)

@@ -1,33 +1,35 @@
-"""What was recorded here: which rows count, what their intervals are, and that they never become part of a race."""
-
 import csv
 import json
 from dataclasses import replace
 from math import sqrt
+from types import SimpleNamespace
 
 import pytest
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
 from adapop.errors import ConfigError
+from adapop.facts.fact import Fact, FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.beta import BetaMap
 from adapop.probes.distance import OVER, UNDER
-from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report import figures, real, recorded
+from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Reply
+from adapop.report import figures, published, real, recorded
+from adapop.report.beside_paper import _our_recall, beside, capability_beside
 from adapop.report.comparison import comparison
+from adapop.training.events import Measured
 from adapop.ui.compare import recorded as layer
 from components import stand_ins
-from records import ADAPOP, WGA, record
+from records import ADAPOP, WGA, measured, record
+from records import row as measured_row
 
 T_OF_THREE = 4.303  # 97.5 % quantile of Student's t with two degrees of freedom
 
 
 def row(key="k", method="wga", preset="paper", recall=0.5, failed="", **changes):
     """A line of the file. recall: of rare facts to forget; that of popular ones is a quarter more."""
-    config = make_config(
-        method, preset, **{name: changes.pop(name) for name in ("epochs", "beta", "seed") if name in changes}
-    )
+    settings = [name for name in ("epochs", "beta", "seed") if name in changes]
+    config = make_config(method, preset, **{name: changes.pop(name) for name in settings})
     line = {
         "key": key, "method": method, "preset": preset, "scores": "given", "anchors": "paper", "world": "",
         "quick": "0", "seed": str(config.seed), "failed": failed, "facts": "0123456789abcdef", "commit": "abc1234",
@@ -53,7 +55,7 @@ def read(tmp_path, rows, of=recorded.results):
             of.cache_clear()
 
 
-def test_means_and_intervals(tmp_path):
+def test_means_and_intervals_that_end_where_recall_or_a_metric_ends(tmp_path):
     (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.4, 0.5, 0.6))])
     found = one.recall("forget", REWORDED, "rare")
     half = T_OF_THREE * 0.1 / sqrt(3)
@@ -65,9 +67,6 @@ def test_means_and_intervals(tmp_path):
     config = json.dumps(json.loads(make_config("wga").to_json()) | {"new_setting": 1})
     with pytest.raises(ConfigError, match="new_setting"):
         read(tmp_path, [row(config=config)])
-
-
-def test_interval_ends_where_recall_or_a_metric_ends(tmp_path):
     (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.0, 0.7))])
     found = one.recall("forget", REWORDED, "rare")
     assert (found.low, found.high) == (0.0, 1.0)
@@ -80,18 +79,14 @@ def test_interval_ends_where_recall_or_a_metric_ends(tmp_path):
     assert (one.lead(DIRECT), one.value("holdout", "kl"), one.worst_attack("all")) == (None, None, None)
 
 
-def test_which_rows_count(tmp_path):
+def test_which_rows_count_and_the_test_half_is_shown(tmp_path):
     for change in (
         {"epochs": 3}, {"beta": BetaMap.constant(0.3)}, {"scores": "noisy"}, {"world": "wide"}, {"quick": "1"},
     ):  # fmt: skip
         assert [one.seeds for one in read(tmp_path, [row("a"), row("b", seed=1, **change)])] == ["1 seed"], change
-    (one,) = read(
-        tmp_path, [row("a", recall=0.1), row("a", recall=0.5), row("b", seed=1, failed="not finite", recall=0.0)]
-    )
+    failed = row("b", seed=1, failed="not finite", recall=0.0)
+    (one,) = read(tmp_path, [row("a", recall=0.1), row("a", recall=0.5), failed])
     assert (one.seeds, one.recall("forget", REWORDED, "rare").mean) == ("1 seed, 1 failed", 0.5)
-
-
-def test_the_test_half_is_shown(tmp_path):
     halves = {"test_forget_reworded_rare": "0.1", "test_forget_reworded_popular": "0.7", "test_forget_top2_rare": "0.2"}
     (one,) = read(tmp_path, [row(recall=0.5, **halves)])
     assert one.recall("forget", REWORDED, "rare").mean == 0.1 and one.gap.mean == pytest.approx(0.6)
@@ -117,9 +112,6 @@ def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):
     assert one.worst_attack("rare") is None, "they have no tiers"
 
 
-# --- the shipped rows
-
-
 def test_recorded_numbers_are_those_of_the_docs(sandbox):
     """assets/docs/findings.md: recall in other words, rare / middle / popular."""
     wga = next(one for one in recorded.results() if (one.method, one.preset) == ("wga", "paper"))
@@ -129,9 +121,8 @@ def test_recorded_numbers_are_those_of_the_docs(sandbox):
     assert [round(wga.recall("forget", REWORDED, tier).mean, 2) for tier in ("rare", "middle", "popular")] == means
     assert recorded.sets(recorded.results()) == {sandbox.sha256[: layer.SHA_CHARACTERS]}
     found = {(one.method, one.preset): one for one in recorded.results()}
-    assert {*found} == {
-        (method, preset) for method in METHODS for preset in presets_of(method) if preset not in ("authors", "tuned")
-    }
+    every = {(method, preset) for method in METHODS for preset in presets_of(method)}
+    assert {*found} == {one for one in every if one[1] not in ("authors", "tuned")}
     assert all(len(one.rows) >= 3 for one in found.values()) and recorded.commits(recorded.results())
 
 
@@ -148,9 +139,6 @@ def test_what_was_recorded_on_real_models_stands_beneath_each_other(tmp_path):
         for key, (arm, cells) in enumerate([("WGA at 1e-4", shares[0]), *(("WGA", cells) for cells in shares)]):
             writer.writerow({"key": key, "arm": arm, "shares": json.dumps(cells)})
     assert real.by_model({"M": path}).rows == (("WGA", "M", "38 %", "", "", "", "", "2"),), "too little retained known"
-
-
-# --- the layer
 
 
 def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
@@ -178,8 +166,8 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
 def test_the_layer_changes_no_run(sandbox):
     told = comparison([ADAPOP, WGA])
     tables = zip(told.results, layer.tables_of(told, layer.layer_of(told, layer.EVERY)), strict=True)
-    for alone, beside in tables:
-        own = {row[0]: row[:3] for row in beside.rows}
+    for alone, layered in tables:
+        own = {row[0]: row[:3] for row in layered.rows}
         assert all(own[row[0]] == row for row in alone.rows)
     best = replace(told.outcomes[1], recorded=True)
     assert figures.pareto_front([best]) == []
@@ -193,3 +181,59 @@ def test_the_layer_changes_no_run(sandbox):
     told = comparison([replace(same, config=replace(same.config, seed=4)), other, ADAPOP])
     said = layer.words_of(told, layer.layer_of(told, layer.SAME), layer.SAME)
     assert said["kind"] == "warn" and said["lines"][1].endswith("no fair comparison: 2 NPO; 3 AdaPop.")
+
+
+def test_numbers_stand_beside_the_paper_s_where_it_has_them():
+    shares = {"forget": 0.5, "retain": 0.75}
+    rows = tuple(measured_row(group, "direct", "all", 0.75, strict=strict) for group, strict in shares.items())
+    found = Measured(run="r", epoch=1, rows=rows, full=True)
+    assert _our_recall(found, "forget") == "0.500 (accents ignored: 0.750)"
+    assert _our_recall(found, "retain") == "0.750" and _our_recall(found, "holdout") == "–"
+    older = measured(1, 0.2, 0.4, 1.0, 1.0)  # of a run that was made before this was measured
+    assert _our_recall(older, "retain") == "1.000"
+    printed = {table.title.split(":")[0]: table for table in published.tables()}
+    inside = printed["Inside the model"]
+    for line in inside.rows:
+        for method, cell in zip(inside.head[1:], line[1:]):
+            values = [float(value) for value in cell.replace(",", "").split(" / ")]
+            assert list(published.further(line[0], method.lower()).values()) == values, (line[0], method)
+    assert published.further("Gemma RWKU", "npo") == {"attacked": 0.485}
+    assert published.further("Gemma", "ga") == {"mmlu": 0.25, "hellaswag": 0.26}
+    config = make_config("wga", model="meta-llama/Llama-3.1-8B-Instruct")
+    assert capability_beside(config, "hellaswag") == (0.73, 0.76), "the paper: before, after"
+    assert capability_beside(make_config("wga"), "hellaswag") == (None, None), "not one of the paper's models"
+    assert capability_beside(make_config("redirect", model="google/gemma-7b-it"), "mmlu") == (0.47, None)
+
+
+def probed(fact, kind, recall):
+    before, after = (Reply("He", value, value, 1, 0.0, 1, 0.0) for value in (1.0, recall))
+    return ProbeRow(fact, "forget", "rare", kind, "?", "gold", before, after)
+
+
+def run_on(facts, method, model, **more):
+    start, end = measured(0, 1.0, 1.0, 1.0, 1.0), measured(1, 0.2, 0.4, 1.0, 1.0)
+    config = make_config(method, model=model)
+    return SimpleNamespace(config=config, facts=facts, measured=lambda before=False: start if before else end, **more)
+
+
+@pytest.mark.parametrize(("method", "printed"), [("wga", True), ("idkdpo", False), ("redirect", False)])
+def test_nothing_stands_beside_a_method_that_the_paper_did_not_run(method, printed):
+    facts = FactSet("duet", (Fact("duet-rare-0", "Who?", "Nobody", score=100.0),))
+    found = beside(run_on(facts, method, "meta-llama/Llama-3.1-8B-Instruct"))
+    assert (found is not None) == printed
+    if found:
+        assert found[0].rows[3][:2] == ("retain, after", "0.995 ± 0.003")
+
+
+def test_a_run_on_rwku_stands_beside_the_papers_attacks_and_internal_metrics():
+    attack = Fact("rwku-attack-0", "Say who!", "Nobody", relation="prefix injection")
+    blank = Fact("rwku-blank-0", "Fill in the blank: ___", "Nobody", relation="cloze")
+    rows = [probed("rwku-attack-0", "prefix injection", 0.25), probed("rwku-blank-0", "fill in the blank", 1.0)]
+    facts = FactSet("rwku", (Fact("rwku-forget-0", "Who?", "Nobody", score=100.0),), attacks=(attack, blank))
+    run = run_on(facts, "adapop", "Qwen/Qwen2.5-7B-Instruct", probes=lambda: rows)
+    lines = {row[0]: row[1:] for row in beside(run)[0].rows}
+    assert lines["forget, attacked"] == ("0.144", "0.250"), "as in the paper; a sentence with a blank is no attack"
+    assert lines["forget, Δ log p (paper: 3 models)"][0] == "-23", "as in the paper"
+    assert lines["retain, KL (paper: 3 models)"][0] == "6.2"
+    run.probes = lambda: None
+    assert dict((row[0], row[2]) for row in beside(run)[0].rows)["forget, attacked"] == "–"

@@ -1,5 +1,3 @@
-"""The report says what the run says, opens anywhere without a network, and shows any text as text."""
-
 import csv
 import io
 import itertools
@@ -65,9 +63,6 @@ def page(run, tmp_path_factory):
     return write_report([run], tmp_path_factory.mktemp("report") / "report.html").read_text(encoding="utf-8")
 
 
-# --- what it says
-
-
 def test_every_recall_and_leak_is_the_run_s_own(run, page):
     rows = rows_of(page)
     before, after = run.measured(before=True), run.measured()
@@ -126,8 +121,7 @@ def test_story_and_recovery_have_their_numbers(run, page, tiny):
         f"it answered {percent(before)} of the facts to forget before and {percent(after)} after (rare",
         "trained for 10 steps on 2 forgotten facts", "That is a lower bound",
         "25 % → 50 % after relearning, 38 % in the control (12 facts): no more than chance may find.",
-        "Facts it brought back: 1.", "--recovery quantise,sampling,lens",
-    ):  # fmt: skip
+        "Facts it brought back: 1.", "--recovery quantise,sampling,lens"):  # fmt: skip
         assert wanted in said, wanted
     assert reasons and rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points", ""]
 
@@ -138,8 +132,7 @@ def test_run_that_never_came_to_its_end(run, tmp_path):
     for events, sentence in (
         ([], "It has not begun."), ([*begun, failed], "It failed: The loss is not finite."),
         ([*begun, RunStopped(run="r", epoch=1)], "It was stopped; epoch 1 is the last that was finished."),
-        (begun, "It has not come to its end; epoch 1 is the last that was finished."),
-    ):  # fmt: skip
+        (begun, "It has not come to its end; epoch 1 is the last that was finished.")):  # fmt: skip
         unfinished = create_run(run.config, run.facts, run.betas, tmp_path)
         for event in events:
             unfinished.append(event)
@@ -148,7 +141,7 @@ def test_run_that_never_came_to_its_end(run, tmp_path):
         assert ("After epoch 1, it answered " in said) == bool(events)
 
 
-def test_two_runs_are_compared(run, other, tmp_path):
+def test_two_runs_are_compared_or_it_is_said_why_not(run, other, tmp_path):
     page = write_report([run, other], tmp_path / "r.html").read_text(encoding="utf-8")
     rows, said = rows_of(page), text_of(page)
     assert run.id not in page and other.id not in page
@@ -160,9 +153,6 @@ def test_two_runs_are_compared(run, other, tmp_path):
     assert page.count("plotly.js v") == 1, "the library is there once"
     links = re.findall(r'<li><a href="#(\w+)">', page)
     assert links == ["compared", "run1", "run2", "words"] and all(page.count(f'id="{place}"') == 1 for place in links)
-
-
-def test_runs_that_cannot_be_compared(run, tmp_path, other):
     fewer = replace(run.facts, forget=run.facts.forget[:2])
     shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)
     said = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
@@ -172,9 +162,6 @@ def test_runs_that_cannot_be_compared(run, tmp_path, other):
     for write in (lambda out: write_report([run], out), lambda out: write_archive(run, out)):
         with pytest.raises(RunError, match="cannot be written"):
             write(tmp_path / "nowhere" / "r.html")
-
-
-# --- the command
 
 
 @pytest.mark.slow
@@ -187,8 +174,7 @@ def test_command_makes_the_run_again_where_its_archive_was_unpacked(run, tmp_pat
     again = find_run(json.loads(capsys.readouterr().out.splitlines()[0])["run"])
     assert again.config == run.config and again.betas == run.betas
     assert (again.facts.forget, again.facts.retain, again.facts.holdout) == (
-        run.facts.forget, run.facts.retain, run.facts.holdout,
-    )  # fmt: skip
+        run.facts.forget, run.facts.retain, run.facts.holdout)  # fmt: skip
 
 
 def test_every_setting_and_what_the_command_hangs_on_is_said(run, tmp_path):
@@ -205,9 +191,6 @@ def test_every_setting_and_what_the_command_hangs_on_is_said(run, tmp_path):
     prompting = Prompting("text-examples", (), False, 24, 9, ("a", "b"), True, 1, {}, ())
     rows = settings.all_settings(make_config(model="smollm2"), prompting).rows
     assert [value for name, value in rows if name == "settled"] == sentences(remarks_of(prompting))
-
-
-# --- the archive
 
 
 @pytest.fixture(scope="module")
@@ -230,8 +213,7 @@ def test_archive_holds_everything_and_no_id(archive, run):
     assert {str(path.relative_to(archive)) for path in members} == {
         "report.html", "facts.csv", "facts.jsonl", "frames.jsonl", "measured.csv", "epochs.csv", "probes.csv",
         "config.json", "command.txt", "requirements.txt", "adapter/adapter_config.json",
-        "adapter/adapter_model.safetensors",
-    }  # fmt: skip
+        "adapter/adapter_model.safetensors"}  # fmt: skip
     assert [path.name for path in members if run.id.encode() in path.read_bytes()] == []
     assert make_config().from_json((archive / "config.json").read_text(encoding="utf-8")) == run.config
     assert f"torch=={run.versions['torch']}" in (archive / "requirements.txt").read_text().splitlines()
@@ -284,16 +266,13 @@ def test_failed_archive_leaves_the_old_one(run, tmp_path, monkeypatch):
     assert out.read_bytes() == b"old"
 
 
-def test_recovery_is_kept_by_name_for_the_last_epoch(tmp_path):
+def test_recovery_is_kept_by_name_for_the_last_epoch_and_what_is_missing_of_it_is_named(tmp_path, finished):
     run = hostile_run(tmp_path)
     run.save_recovery("relearn", RELEARNT)
     run.save_recovery("lens", {"rows": [asdict(BetaMap())]})
     assert run.recovery() == {"relearn": RELEARNT, "lens": {"rows": [asdict(BetaMap())]}}
     (run.folder / "epoch-1").mkdir()
     assert run.recovery() == {}, "the run went on"
-
-
-def test_a_recovery_probe_of_which_something_is_missing_is_named(finished, tmp_path):
     run = copied(finished, tmp_path)
     for name in ("lens", "none"):
         for result in ({}, {"rows": [1]}, {"rows": [{"tier": "all"}]}, {"rows": [], "seconds": "long"}):

@@ -1,5 +1,3 @@
-"""One table in four forms: the same cells in each, and no cell that acts."""
-
 import csv
 import io
 import re
@@ -16,12 +14,10 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 def test_a_cell_is_text_in_every_form():
     assert TABLE.as_text().split("\n") == [
         "Recall", "            rare          all", "to forget   1.00 → 0.20", "            4 facts",
-        "kept        -0.10         0.5", "Mean.",
-    ]  # fmt: skip
+        "kept        -0.10         0.5", "Mean."]  # fmt: skip
     assert TABLE.as_markdown().split("\n") == [
         "### Recall", "", "|  | rare | all |", "| --- | --- | --- |", "| to forget | 1.00 → 0.20<br>4 facts |  |",
-        "| kept | -0.10 | 0.5 |", "", "Mean.",
-    ]  # fmt: skip
+        "| kept | -0.10 | 0.5 |", "", "Mean."]  # fmt: skip
     assert Table("t", ("a",), (("b|c",),)).as_markdown().endswith("| b\\|c |")
     hostile = Table(HOSTILE, (HOSTILE,), ((HOSTILE, HOSTILE),), HOSTILE)
     page = hostile.as_html()
@@ -31,5 +27,4 @@ def test_a_cell_is_text_in_every_form():
     head, *rows = csv.reader(io.StringIO(TABLE.as_csv().removeprefix("\ufeff")))
     assert head == ["", "rare", "all"]
     assert rows[1] == ["kept", "'-0.10", "0.5"]
-
     assert [number(value) for value in (None, -99.994, 100, -10643.6)] == ["", "-99.99", "100", "-10,644"]

@@ -1,5 +1,3 @@
-"""The look before a run, on models and facts that are not the sandbox's."""
-
 import time
 from dataclasses import replace
 
@@ -23,6 +21,18 @@ from spoken import taught as taught_to_speak
 from taught import SHAPES, own_facts, taught
 
 SETTINGS = dict(precision="float32", max_new_tokens=8, batch=2, frames=0, lora_rank=8)
+# a script without spaces, and one with endings and articles
+SETS = {
+    "chinese": (
+        "{s}的首都是哪里？", "{s}的首都是{a}。",
+        "法国 巴黎 日本 东京 秘鲁 利马 挪威 奥斯陆 埃及 开罗 古巴 哈瓦那 伊朗 德黑兰 越南 河内",
+    ),
+    "arabic": (
+        "ما هي عاصمة {s}؟",
+        "عاصمة {s} هي {a}.",
+        "فرنسا باريس اليابان طوكيو بيرو ليما النرويج أوسلو مصر القاهرة كوبا هافانا إيران طهران فيتنام هانوي",
+    ),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +71,7 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     assert REWORDED in {form for form, _ in rows} and found.impossible
     assert not found.waste and not found.preflight.problems
     kinds = {remark.kind: remark.values for remark in found.remarks if isinstance(remark, Remark)}
-    assert kinds["apply_prompting"]["answered"] == 5 and kinds["apply_prompting"]["facts"] == 6
+    assert kinds["asked_so"]["answered"] == 5 and kinds["apply_prompting"]["facts"] == 6
     assert kinds["forms_measurable"]["forms"].startswith(DIRECT)
     assert {"forms_impossible", "time_by_trial", "rate_and_batch", "answered_now"} <= kinds.keys()
     said = "\n".join(found.lines)
@@ -71,7 +81,7 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
 
 
 @pytest.mark.slow
-def test_what_would_be_in_vain_is_said(folders):
+def test_what_would_be_in_vain_and_a_form_that_too_few_can_answer_are_said(folders):
     facts, folder = own_facts(), folders("llama")
     slow = check(configured(folder, learning_rate=1e-6), facts)
     assert [remark.kind for remark in slow.waste] == ["few_steps"]
@@ -79,15 +89,10 @@ def test_what_would_be_in_vain_is_said(folders):
     unknown = replace(facts, forget=tuple(replace(fact, answer="Atlantis") for fact in facts.forget))
     (remark,) = check(configured(folder), unknown).waste
     assert (remark.kind, remark.values) == ("unknown_beforehand", {"answered": 0, "facts": 6})
-
-
-@pytest.mark.slow
-def test_a_form_that_too_few_can_answer_shows_no_loss(folders):
     facts, config = own_facts(), configured(folders("llama"))
     known = (
         KnownRow(DIRECT, "all", 6, 1.0, 6), KnownRow(REWORDED, "all", 6, 0.34, 2),
-        KnownRow("role playing", "all", 6, 0.5, 3), KnownRow("raw", "all", 3, 0.6, 2),
-    )  # fmt: skip
+        KnownRow("role playing", "all", 6, 0.5, 3), KnownRow("raw", "all", 3, 0.6, 2))  # fmt: skip
     said = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").remarks
     assert Remark("forms_in_part", {"forms": "role playing (3 of 6), raw (2 of 3)", "least": 0.8}) in said
     assert Remark("forms_too_low", {"forms": "reworded 0.34", "least": 0.8}) in said
@@ -113,7 +118,7 @@ def test_a_run_that_forgets_nothing_says_so_and_a_healthy_model_alarms_nobody(fo
     nothing = Remark("nothing_forgotten", {"before": 1.0, "after": 1.0, "steps": 3, "rate": 1e-07})
     assert nothing_forgotten(run) == nothing
     remarks = [note for note in done.notes if isinstance(note, Remark)]
-    assert [remark.kind for remark in remarks[:2]] == ["apply_prompting", "controller_idle"]
+    assert [remark.kind for remark in remarks[:2]] == ["asked_so", "controller_idle"]
     assert remarks[2:] == [nothing, Remark("damage_unknown", {"before": 0.0})]
     assert run.events()[-1].notes == done.notes, "as they are read again"
     run = prepare(configured(folders("llama"), epochs=4, learning_rate=2e-2), facts)
@@ -147,29 +152,13 @@ def test_questions_longer_than_the_model_reads_are_refused_before_they_are_asked
     assert time.process_time() - began < 60
 
 
-# a script without spaces, and one with endings and articles
-SETS = {
-    "chinese": (
-        "{s}的首都是哪里？", "{s}的首都是{a}。",
-        "法国 巴黎 日本 东京 秘鲁 利马 挪威 奥斯陆 埃及 开罗 古巴 哈瓦那 伊朗 德黑兰 越南 河内",
-    ),
-    "arabic": (
-        "ما هي عاصمة {s}؟",
-        "عاصمة {s} هي {a}.",
-        "فرنسا باريس اليابان طوكيو بيرو ليما النرويج أوسلو مصر القاهرة كوبا هافانا إيران طهران فيتنام هانوي",
-    ),
-}  # fmt: skip
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("language", SETS)
 def test_a_model_of_any_script_is_seen_to_know_its_facts(language, tmp_path):
     asks, answers, names = SETS[language]
     pairs = list(zip(names.split()[::2], names.split()[1::2], strict=True))
-    facts = [
-        Fact(f"f{i}", asks.format(s=subject), answer, subject=subject, score=40.0 * 2**i)
-        for i, (subject, answer) in enumerate(pairs)
-    ]
+    scored = [(subject, answer, 40.0 * 2**i) for i, (subject, answer) in enumerate(pairs)]
+    facts = [Fact(f"of {s}", asks.format(s=s), answer, subject=s, score=score) for s, answer, score in scored]
 
     def in_sentences(tokenizer):
         def says(fact, question):

@@ -1,5 +1,3 @@
-"""A damaged run is listed as damaged, by the command line and by the page, and all others as usual."""
-
 import json
 import os
 import re
@@ -28,6 +26,26 @@ from refusing import as_nobody
 from tiny_runs import commands_on, copied
 
 SCREEN = stand_ins(RunScreen)
+NESTED = b"[" * 100_000 + b"]" * 100_000
+MEASURED = {"group": "forget", "tier": "all", "form": "direct", "facts": 4, "recall": 0.5, "words": 1.0}
+# settings that read: what a flipped bit leaves of a word or of a digit, or somebody's hand
+EVERYWHERE = ("learning_rate", "lora_layers")  # of which every command is asked, and of the others one that reads a run
+READABLE = {
+    "facts": "sandbo|", "method": "wgb", "preset": "paqer", "learning_rate": 0.03, "epochs": 3, "batch": 6, "seed": 4,
+    "lora_rank": 33, "lora_alpha": 65, "lora_layers": [99], "lora_targets": ["p_proj"], "clip": 3.0, "frames": 7,
+    "max_new_tokens": 7, "include_tail": True, "start": "sft", "answers": "own-words", "asking": "text-examples",
+    "arguments": {"x": 1}, "measure": "off", "reference": "start", "four_bit": True,
+}  # fmt: skip
+LYING = {  # headers of safetensors: a length, and what it is of
+    "length of 2^62": (2**62, b"{}"),
+    "length beyond the end": (10**6, b"{}"),
+    "deep": (500_000, b'{"a":' * 100_000),
+    "beyond the end": (None, b'{"a":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}'),
+    "negative": (None, b'{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}'),
+    "unknown type": (None, b'{"a":{"dtype":"Z9","shape":[1],"data_offsets":[0,4]}}'),
+    "a list": (None, b"[1]"),
+    "no tensor": (None, b"{}"),
+}
 
 
 def written(name: str, content: bytes):
@@ -44,10 +62,6 @@ def with_setting(name: str, value: object):
         path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {name: value}), encoding="utf-8")
 
     return damage
-
-
-NESTED = b"[" * 100_000 + b"]" * 100_000
-MEASURED = {"group": "forget", "tier": "all", "form": "direct", "facts": 4, "recall": 0.5, "words": 1.0}
 
 
 def frame(scores: bytes):
@@ -187,16 +201,7 @@ def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_i
     SCREEN.show(worker, broken.id)  # which raises nothing
 
 
-# settings that read: what a flipped bit leaves of a word or of a digit, or somebody's hand
-READABLE = {
-    "facts": "sandbo|", "method": "wgb", "preset": "paqer", "learning_rate": 0.03, "epochs": 3, "batch": 6, "seed": 4,
-    "lora_rank": 33, "lora_alpha": 65, "lora_layers": [99], "lora_targets": ["p_proj"], "clip": 3.0, "frames": 7,
-    "max_new_tokens": 7, "include_tail": True, "start": "sft", "answers": "own-words", "asking": "text-examples",
-    "arguments": {"x": 1}, "measure": "off", "reference": "start", "four_bit": True,
-}  # fmt: skip
-
-
-@pytest.mark.quick("learning_rate", "lora_layers")
+@pytest.mark.quick(*EVERYWHERE)
 @pytest.mark.parametrize("name", READABLE)
 def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path, capsys, name):
     broken, sound = three
@@ -204,7 +209,8 @@ def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path
     log = broken.folder / "events.jsonl"  # interrupted before its end: it could be resumed
     log.write_text("".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
     compared = ["report", broken.id, *sound, "--out", str(tmp_path / "c.html")]
-    for command in (*commands_on(broken.id, tmp_path), compared, ["runs"], ["runs", "--json"]):
+    asked = commands_on(broken.id, tmp_path) if name in EVERYWHERE else []
+    for command in (*asked, compared, ["runs"], ["runs", "--json"]):
         assert main(command) == (1 if command[0] == "resume" else 0 if command[0] == "runs" else 2), command
         said = capsys.readouterr()
         assert f"{name} in config.json (" in said.out + said.err, command
@@ -234,18 +240,6 @@ def test_a_configuration_that_does_not_read_is_named_by_its_path(three, tmp_path
         assert main(command) in ((0,) if command == ["runs"] else (1, 2)), command
         said = capsys.readouterr()
         assert (path in said.err + said.out) if command != ["runs"] else said.out.count("damaged") == 1, command
-
-
-LYING = {  # headers of safetensors: a length, and what it is of
-    "length of 2^62": (2**62, b"{}"),
-    "length beyond the end": (10**6, b"{}"),
-    "deep": (500_000, b'{"a":' * 100_000),
-    "beyond the end": (None, b'{"a":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}'),
-    "negative": (None, b'{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}'),
-    "unknown type": (None, b'{"a":{"dtype":"Z9","shape":[1],"data_offsets":[0,4]}}'),
-    "a list": (None, b"[1]"),
-    "no tensor": (None, b"{}"),
-}
 
 
 @pytest.mark.quick("length of 2^62", "beyond the end")

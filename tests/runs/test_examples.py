@@ -1,5 +1,3 @@
-"""The runs that ship: whole, small, of nobody's machine, not to be changed, and what their command still makes."""
-
 import re
 import shutil
 import zipfile
@@ -12,10 +10,13 @@ import pytest
 
 from adapop.config.presets import make_config
 from adapop.facts.catalog import load_facts
+from adapop.facts.fact import TIERS
+from adapop.facts.world.world import LEVELS, level_score
 from adapop.model.tokens import encode_facts
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from adapop.probes.measure import confidence
+from adapop.probes.metrics import rouge_l_recall
 from adapop.runs import examples
 from adapop.runs.examples import ASKED, COMMAND, EXAMPLES, FOLDER, SETTINGS, example, example_of, make
 from adapop.runs.execute import load_model
@@ -26,6 +27,7 @@ MOST_BYTES = 2_600_000  # of all
 REAL = "smollm2"
 ROUNDED = 1e-3  # of a probability, by the adapter's float16; it was 2e-4
 ANOTHER_MACHINE = 0.05  # of a mean probability or a recall: other CPUs round otherwise, and training adds that up
+REMADE = ("adapop", "wga")  # whenever the slow tests run; the others before a release
 
 
 @pytest.mark.parametrize("name", sorted({*EXAMPLES} - {REAL}))
@@ -55,6 +57,46 @@ def test_examples_show_what_they_are_for():
         gaps[name] = fmean(by_tier["popular"]) - fmean(by_tier["rare"])
     assert abs(gaps["redirect"]) < 0.05
     assert gaps["wga"] > gaps["shuffled"] + 0.1 > gaps["adapop"] + 0.2, gaps
+    ours, even = (example(name).measured() for name in ("adapop", "wga"))
+    assert even.recall("forget", "direct", "rare") <= 0.25, "one exponent for all erases the rare"
+    for form, closer in (("direct", 0.25), ("reworded", 0.2)):
+        wide, narrow = (
+            run.recall("forget", form, "popular") - run.recall("forget", form, "rare") for run in (even, ours)
+        )
+        assert wide >= 0.35 and abs(narrow) <= 0.3 and narrow <= wide - closer
+
+
+def test_adapop_forgets_every_tier_and_keeps_the_rest(sandbox):
+    """Bounds leave room for another machine's rounding. Holdout and utility may lose; they may not be left out."""
+    run = example("adapop")
+    before, after = run.measured(before=True), run.measured()
+    assert before.recall("forget") >= 0.95 and before.recall("forget", "direct", "popular") >= 0.95
+    assert after.recall("forget") <= 0.45 and after.recall("forget", "direct", "popular") <= 0.55
+    assert after.recall("forget", "reworded") <= 0.75 and after.recall("retain") >= 0.9
+    assert min(after.recall("retain", "direct", tier) for tier in TIERS) >= 0.85
+    assert after.recall("holdout") > after.recall("forget") + 0.2 and after.recall("utility") >= 0.5
+    assert [event.epoch for event in run.events() if getattr(event, "full", False)] == [0, 5]
+    for event in (before, after):
+        counts = {(row["group"], row["tier"], row["form"]): row["facts"] for row in event.rows}
+        assert {("holdout", tier, "reworded") for tier in TIERS} <= counts.keys()
+        assert (counts["holdout", "all", "direct"], counts["utility", "all", "direct"]) == (256, len(sandbox.utility))
+
+
+@pytest.mark.quick("0", "7")
+@pytest.mark.parametrize("level", range(LEVELS))
+def test_known_before_at_every_level_of_popularity(original, sandbox, level):
+    everything = (*sandbox.forget, *sandbox.retain, *sandbox.holdout)
+    facts = [fact for fact in everything if fact.score == level_score(level)]
+    assert len(facts) == 96
+    for least, asked in (
+        (0.95, [(f, f.question) for f in facts]),
+        (0.9, [(f, q) for f in facts for q in f.paraphrases]),
+    ):
+        replies = original.generate([question for _, question in asked], max_new_tokens=3)
+        assert fmean(rouge_l_recall(fact.answer, reply) for (fact, _), reply in zip(asked, replies)) >= least
+
+
+def test_the_shipped_run_of_a_real_model_forgot():
     run = example(REAL)
     assert (run.id, run.state, run.shared, run.config.model) == (f"example-{REAL}", "done", True, "smollm2")
     assert {fact.id for fact in run.facts.forget} <= {fact.id for fact in load_facts("cities").forget}
@@ -62,7 +104,7 @@ def test_examples_show_what_they_are_for():
     assert frames[-1].epoch == run.config.epochs == 5
     assert {len(frame.scores["forget"].p) for frame in frames} == {len(run.facts.forget)}
     assert after.recall("forget") < before.recall("forget")
-    assert {row["tier"] for row in after.rows} >= {"rare", "middle", "popular"}
+    assert {row["tier"] for row in after.rows} >= {*TIERS}
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -93,12 +135,9 @@ def test_examples_are_small_and_anonymous():
     assert any(COMMAND in text for text in texts)
 
 
-def test_no_other_name_is_an_example():
+def test_no_other_name_is_an_example_and_what_was_taken_away_is_unpacked_whole():
     for name in ("wga", "example-", "example-wga/", "example-../wga", "EXAMPLE-wga", None, 3, ["x"]):
         assert example_of(name) is None, name
-
-
-def test_what_was_taken_away_is_unpacked_whole():
     run = example("pair")
     (run.folder / "config.json").unlink()
     assert example("pair").config.facts == "pair"
@@ -108,11 +147,8 @@ def test_what_was_taken_away_is_unpacked_whole():
     assert [one.result() for one in read] == [2] * 12
 
 
-REMADE = "adapop"  # whenever the slow tests run; the others before a release
-
-
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name == REMADE else pytest.mark.long) for name in EXAMPLES]
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in REMADE else pytest.mark.long) for name in EXAMPLES]
 )
 def test_the_command_still_makes_what_ships(name, tmp_path, monkeypatch):
     """The same on the same machine; within the bound on another."""

@@ -2,12 +2,13 @@ import math
 import shutil
 from dataclasses import replace
 from statistics import fmean
+from unittest.mock import Mock
 
 import pytest
 
 from adapop.cli import main
 from adapop.config.presets import make_config
-from adapop.errors import ConfigError, DataError, RunError
+from adapop.errors import DataError, RunError
 from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.beta import BetaMap
 from adapop.remark import Remark
@@ -31,6 +32,12 @@ from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran,
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
 EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]
 WHOLE = [RunStarted, EpochDone, Measured] + EPOCH * EPOCHS + [Measured, Measured, RunDone]
+RESUMABLE = {  # what each method keeps is gone on with in training/test_methods_training.py
+    "weight decay": ("wga", {"weight_decay": 0.1}),
+    "smoothed retain signal": ("adapop", {"retain_signal": "ema", "tolerance": 0.0, "dual_step": 5.0}),
+    "reference before training": ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0}),
+    "dual variable of the steps": ("pdu", {"warmup": 0}),
+}
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +59,10 @@ def test_each_event_is_on_disk_before_it_is_yielded_and_every_epoch_leaves_a_che
     run, events = prepare(config_of(), bare), []
     for event in execute(run):
         events.append(event)
-        assert run.events() == events
+        assert [one for one in run.events() if not isinstance(one, Measuring)] == events, "a slow machine says more"
     assert [type(event) for event in events] == WHOLE and run.state == "done"
     assert all(event.run == run.id and event.time > 0 for event in events)
-    (started, *_) = events
+    started = events[0]
     assert (started.model, started.method, started.facts) == ("sandbox", "adapop", bare.name)
     assert (started.forget, started.retain, started.holdout) == (4, 4, 0)
     assert (started.epochs, started.steps, started.resumed_from) == (EPOCHS, STEPS, 0)
@@ -79,14 +86,12 @@ def test_full_measurement_of_both_models(finished, tiny):
 
 
 def torn(run, after):
-    """A kill in the middle of writing a line."""
     killed(run, after)
     with open(run.folder / "events.jsonl", "ab") as log:
         log.write('{"kind": "step_done", "run": "é'.encode()[:-1])
 
 
 def stopped(run, after):
-    """A user's stop."""
     for _ in execute(run):
         if len(run.events()) == after:
             run.request_stop()
@@ -94,7 +99,6 @@ def stopped(run, after):
 
 
 def half_saved(run, after):
-    """A kill while the next checkpoint is being written."""
     killed(run, after)
     aside = run.folder / f"writing-{(run.last_epoch or 0) + 1}"
     aside.mkdir()
@@ -130,14 +134,6 @@ def test_resumed_run_equals_an_uninterrupted_one(run_of, bare, interrupt, after)
     resumed = list(execute(find_run(run.id)))
     assert isinstance(resumed[0], RunStarted) and isinstance(resumed[-1], RunDone)
     assert_same_run(run, run_of()[0])
-
-
-RESUMABLE = {  # what each method keeps is gone on with in training/test_methods_training.py
-    "weight decay": ("wga", {"weight_decay": 0.1}),
-    "smoothed retain signal": ("adapop", {"retain_signal": "ema", "tolerance": 0.0, "dual_step": 5.0}),
-    "reference before training": ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0}),
-    "dual variable of the steps": ("pdu", {"warmup": 0}),
-}
 
 
 @pytest.mark.quick("dual variable of the steps")
@@ -213,43 +209,31 @@ def test_a_stop_keeps_the_last_epoch_if_there_was_one(bare):
         load_model(run, epoch=2)
 
 
-def test_loss_that_is_not_finite_fails_the_run(bare):
+def test_a_run_fails_by_a_loss_that_is_not_finite_or_by_a_slip_of_ours(bare, monkeypatch):
     """Step 1 of an absurd rate is finite; step 2 is not."""
     run = prepare(config_of(learning_rate=1e30, schedule="constant"), bare)
     events = list(execute(run))
     assert [type(event) for event in events[-2:]] == [StepDone, RunFailed]
     assert events[-1].message.startswith("Epoch 1, step 2") and "Lower the learning rate" in events[-1].fix
     assert run.state == "failed" and run.last_epoch is None and run.events() == events
-
-
-def test_failure_nobody_foresaw_is_logged_and_raised(bare, monkeypatch):
-    def breaks(*values):
-        raise LookupError("a slip of ours")
-
-    monkeypatch.setattr("adapop.runs.execute.Trainer", breaks)
+    monkeypatch.setattr("adapop.runs.execute.Trainer", Mock(side_effect=LookupError("a slip of ours")))
     run = prepare(config_of(), bare)
     with pytest.raises(LookupError):
         list(execute(run))
     assert run.state == "failed" and run.events()[-1].message == "LookupError: a slip of ours"
 
 
-def scores_and_betas(config, facts):
-    run = prepare(config, facts)
-    return {fact.id: fact.score for fact in run.facts.forget}, run.betas
-
-
 def test_scores_given_shuffled_inverted_and_meant(small):
     """The same betas dealt to other facts, by the seed; the facts keep their true scores and so their tiers."""
-    scores, given = scores_and_betas(config_of(), small)
-    assert scores == {fact.id: fact.score for fact in small.forget}
+    scores = {fact.id: fact.score for fact in small.forget}
+    dealt = {"scores": "shuffled"}
+    changes = ({}, {"preset": "shuffled"}, dealt, dealt | {"seed": 1}, {"preset": "inverted"})
+    runs = [prepare(config_of(**change), small) for change in changes]
+    given, shuffled, again, other, inverted = (run.betas for run in runs)
+    assert all({fact.id: fact.score for fact in run.facts.forget} == scores for run in runs)
     assert given == {fact: BetaMap()(score) for fact, score in scores.items()}
-    kept, shuffled = scores_and_betas(config_of(preset="shuffled"), small)
-    _, again = scores_and_betas(config_of(scores="shuffled"), small)
-    _, other = scores_and_betas(config_of(scores="shuffled", seed=1), small)
     assert sorted(shuffled.values()) == sorted(given.values()) and shuffled.keys() == given.keys()
     assert shuffled == again != given and other not in (shuffled, given)
-    still, inverted = scores_and_betas(config_of(preset="inverted"), small)
-    assert kept == still == scores
     by_score = sorted(scores, key=scores.get)
     assert [inverted[fact] for fact in by_score] == sorted(given.values())  # the rarest now has the smallest
     assert [given[fact] for fact in by_score] == sorted(given.values(), reverse=True)
@@ -258,14 +242,9 @@ def test_scores_given_shuffled_inverted_and_meant(small):
     assert beta == pytest.approx(fmean(given.values())) == run.config.beta(1.0) == run.config.beta(1e6)
 
 
-@pytest.fixture
-def unscored(small):
-    """The set with two forget facts whose score is unknown."""
-    bare = tuple(replace(fact, score=None) for fact in small.forget[:2])
-    return replace(small, forget=bare + small.forget[2:])
-
-
-def test_missing_scores_are_refused_or_dropped_for_every_method(unscored):
+def test_missing_scores_are_refused_or_dropped_or_all_alike_for_every_method(small):
+    without = tuple(replace(fact, score=None) for fact in small.forget[:2])
+    unscored = replace(small, forget=without + small.forget[2:])
     with pytest.raises(DataError, match=f"2 of 32 facts have no score, for example '{unscored.forget[0].id}'"):
         prepare(config_of(), unscored)
     for method in ("adapop", "ga"):
@@ -280,20 +259,11 @@ def test_missing_scores_are_refused_or_dropped_for_every_method(unscored):
     with pytest.raises(DataError, match="There is nothing to retain"):
         prepare(config_of(), replace(unscored, forget=unscored.forget[2:], retain=()))
     assert set(prepare(config_of(missing_score="uniform"), none).betas.values()) == {1.0}
-
-
-@pytest.mark.parametrize("scores", ["given", "shuffled", "inverted"])
-def test_missing_score_uniform(unscored, scores):
-    run = prepare(config_of(missing_score="uniform", scores=scores), unscored)
-    assert run.facts.forget == unscored.forget
-    assert [run.betas[fact.id] for fact in unscored.forget[:2]] == [1.0, 1.0]
-    expected = [BetaMap()(fact.score) for fact in unscored.forget[2:]]
-    assert sorted(run.betas.values()) == sorted([1.0, 1.0, *expected])
-
-
-def test_unknown_argument_is_found_before_a_model_is_loaded(small):
-    with pytest.raises(ConfigError, match="wga has no gamma"):
-        prepare(config_of("wga", model="nobody/no-such-model", arguments={"gamma": 1}), small)
+    expected = sorted([1.0, 1.0, *(BetaMap()(fact.score) for fact in unscored.forget[2:])])
+    for scores in ("given", "shuffled", "inverted"):
+        run = prepare(config_of(missing_score="uniform", scores=scores), unscored)
+        assert run.facts.forget == unscored.forget and sorted(run.betas.values()) == expected
+        assert [run.betas[fact.id] for fact in unscored.forget[:2]] == [1.0, 1.0]
 
 
 def remarks_of(run):
@@ -311,14 +281,11 @@ def test_remark_on_a_controller_that_never_acted(run_of):
         assert "controller_idle" not in [remark.kind for remark in remarks_of(run)]
 
 
-def test_remark_on_damage_that_epoch_1_hides(bare):
+def test_remarks_on_hidden_damage_a_broken_model_and_facts_that_were_never_known(bare, tiny, small, tmp_path):
     run = ran(config_of(epochs=1, learning_rate=8e-3), bare)
     row = run.epochs()[-1]
     assert row.drift == row.lam == 0 and row.drift_from_start > 0.1
     assert Remark("damage_unseen", {"rise": row.drift_from_start}) in remarks_of(run)
-
-
-def test_remarks_on_a_broken_model(tiny):
     run = ran(config_of("ga", epochs=2, learning_rate=2e-2), tiny)
     utility = next(row for row in run.measured().rows if row["group"] == "utility")
     retain = run.measured().recall("retain")
@@ -326,9 +293,6 @@ def test_remarks_on_a_broken_model(tiny):
     damaged = {remark.kind: remark.values["after"] for remark in remarks_of(run) if "before" in remark.values}
     assert damaged["utility_damaged"] == pytest.approx(utility["recall"])
     assert Remark("retain_damaged", {"before": 1.0, "after": retain}) in remarks_of(run)
-
-
-def test_facts_the_model_never_knew_are_said_to_be_unknown(small, tmp_path):
     strangers = tuple(replace(fact, question=f"What is the {fact.id} of nowhere?") for fact in small.forget[:8])
     run = ran(make_config(epochs=1), replace(small, forget=strangers, holdout=()), tmp_path)
     assert "never_known" in [remark.kind for remark in remarks_of(run)]
@@ -351,13 +315,13 @@ def test_a_measurement_that_takes_long_is_told(tiny, monkeypatch):
     yielded = list(execute(run, heard=heard.append))
     assert not any(isinstance(event, Measuring) for event in yielded)
     assert [event for event in run.events() if isinstance(event, Measuring)] == heard
-    last = {}
+    last = 0, 0
     for event in run.events():
         if isinstance(event, Measuring):
-            assert event.asked > last.get("asked", 0)
-            last = {"asked": event.asked, "of": event.of}
+            assert event.asked > last[0]
+            last = event.asked, event.of
         elif isinstance(event, Measured):
-            assert last["asked"] == last["of"], "all questions are counted"
-            last = {}
+            assert last[0] == last[1], "all questions are counted"
+            last = 0, 0
     begun = yielded[0]
     assert current([begun, heard[-1], begun]) == [begun, begun], "a resumed run begins its measurements anew"

@@ -1,5 +1,3 @@
-"""Fine-tuned first: what was not known is taught, the result is the original of the run, and another run takes it."""
-
 import shutil
 from dataclasses import replace
 
@@ -26,11 +24,11 @@ SETTINGS = dict(start="sft", start_epochs=10, start_rate=2e-3, measure="off", fr
 @pytest.fixture(scope="module")
 def unknown(tiny):
     """Facts that the sandbox never read: its subjects with each other's answers."""
-
-    def turned(facts):
-        return tuple(replace(fact, answer=other.answer) for fact, other in zip(facts, facts[1:] + facts[:1]))
-
-    return replace(tiny, forget=turned(tiny.forget), retain=turned(tiny.retain))
+    forget, retain = (
+        tuple(replace(fact, answer=other.answer) for fact, other in zip(facts, facts[1:] + facts[:1]))
+        for facts in (tiny.forget, tiny.retain)
+    )
+    return replace(tiny, forget=forget, retain=retain)
 
 
 def recalls(model, facts):
@@ -68,17 +66,13 @@ def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-def test_another_run_takes_it_and_one_of_other_settings_does_not(unknown, tmp_path):
+def test_what_was_taught_is_taken_by_another_run_of_its_settings_and_by_a_stopped_one(unknown, tmp_path):
     first, again = (trained(unknown, tmp_path, method, **SETTINGS) for method in ("wga", "adapop"))
     assert (first.folder / FILE).exists() and len(list((cache_root() / FOLDER).iterdir())) == 1
     assert "taken from an earlier run" in str(again.events()[-1].notes)
     assert "taken from an earlier run" not in str(first.events()[-1].notes)
     other = trained(unknown, tmp_path, "wga", **SETTINGS | {"start_epochs": 1})
     assert "taken from an earlier run" not in str(other.events()[-1].notes)
-
-
-@pytest.mark.slow
-def test_a_stopped_run_goes_on_beside_the_same_original(unknown, tmp_path):
     whole = trained(unknown, tmp_path / "whole", "wga", epochs=2, **SETTINGS)
     run = prepare(tiny_config("wga", epochs=2, **SETTINGS), unknown, tmp_path / "stopped")
     for event in execute(run):

@@ -1,5 +1,3 @@
-"""What a run rests on: compared before it goes on or is asked, and what differs is named."""
-
 import json
 import shutil
 
@@ -31,22 +29,17 @@ def an_answer(folder):
     path.write_text("\n".join([json.dumps(json.loads(first) | {"answer": "Nobody"}), *others]), encoding="utf-8")
 
 
-def an_exponent(folder):
-    edited(folder / "betas.json", lambda betas: betas.update({next(iter(betas)): 1.75}))
-
-
-def an_alpha(folder):
+def with_alpha(folder):
     edited(folder / "epoch-1" / "adapter_config.json", lambda about: about.update(lora_alpha=640))
 
 
-def an_older_runs_alpha(folder):
-    an_alpha(folder)
+def without_sum(folder):
     edited(folder / "epoch-1" / "state.json", lambda state: state.pop("sha256"))
 
 
 def a_rank(folder):
     """An adapter of half the rank, as another run's."""
-    edited(folder / "epoch-1" / "state.json", lambda state: state.pop("sha256"))
+    without_sum(folder)
     weights = load_file(folder / "epoch-1" / "adapter_model.safetensors")
     halves = {name: (w[:16] if "lora_A" in name else w[:, :16]).contiguous() for name, w in weights.items()}
     save_file(halves, folder / "epoch-1" / "adapter_model.safetensors", {"format": "pt"})
@@ -54,10 +47,16 @@ def a_rank(folder):
 
 CHANGES = {  # the last: the same adapter, trained on the other model that ships, whose layers have the same shapes
     "an answer": (an_answer, "the facts in facts.jsonl"),
-    "an exponent": (an_exponent, "the exponents in betas.json"),
+    "an exponent": (
+        lambda folder: edited(folder / "betas.json", lambda betas: betas.update({next(iter(betas)): 1.75})),
+        "the exponents in betas.json",
+    ),
     "no exponents": (lambda folder: (folder / "betas.json").unlink(), "the exponents in betas.json"),
-    "an alpha": (an_alpha, "adapter_config.json is damaged or missing (it is not the file that was saved)"),
-    "an older run's alpha": (an_older_runs_alpha, "lora_alpha is 640, the run's is 64"),
+    "an alpha": (with_alpha, "adapter_config.json is damaged or missing (it is not the file that was saved)"),
+    "an older run's alpha": (
+        lambda folder: (with_alpha(folder), without_sum(folder)),
+        "lora_alpha is 640, the run's is 64",
+    ),
     "a rank": (a_rank, "the rank in adapter_model.safetensors is 16, the run's is 32"),
     "another model": (
         lambda folder: edited(folder / "epoch-1" / "state.json", lambda state: state.update(model="0" * 64)),

@@ -17,6 +17,7 @@ from adapop.runs.execute import execute
 from adapop.runs.listed import all_runs
 from adapop.runs.run import runs_root
 from adapop.training.events import RunStarted, StepDone
+from waiting import wait_until
 
 PATIENCE_SECONDS, END_SECONDS, MOMENTS = 120, 20, 4
 LOADING = ("import signal", "adapop/__init__.py")  # before there is anything that could catch it
@@ -29,8 +30,7 @@ def started(*command: str):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         [sys.executable, *command], cwd=ROOT, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
     try:
         yield process
     finally:
@@ -38,20 +38,12 @@ def started(*command: str):
         process.communicate()
 
 
-def until_it_trains():
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not (runs := all_runs()) or not any(isinstance(event, StepDone) for event in runs[0].events()):
-        assert time.monotonic() < deadline, "no step was made"
-        time.sleep(0.05)
-    return runs[0]
-
-
-def interrupted(process) -> float:
-    """Seconds from Ctrl-C to the end."""
-    begun = time.monotonic()
+def interrupted_at_work(process):
+    """The run that is interrupted as soon as it makes steps, once its process has ended."""
+    wait_until(lambda: all_runs() and any(isinstance(event, StepDone) for event in all_runs()[0].events()))
     process.send_signal(signal.SIGINT)
     process.wait(END_SECONDS)
-    return time.monotonic() - begun
+    return all_runs()[0]
 
 
 def assert_resumable(run) -> None:
@@ -63,23 +55,22 @@ def assert_resumable(run) -> None:
 
 def test_a_run_of_the_command_line():
     with started("-m", "adapop", "run", "--epochs", "50", "--out", str(runs_root())) as process:
-        run = until_it_trains()
-        interrupted(process)
+        run = interrupted_at_work(process)
         _, said = process.communicate()
     assert process.returncode == 130
     assert f"go on with: python -m adapop resume {run.id}" in said and "Traceback" not in said
     assert_resumable(run)
 
 
-@pytest.mark.parametrize("command", ["beta sandbox", "run --epochs 1 --measure off"])
-def test_no_moment_shows_a_traceback(command):
+def test_no_moment_shows_a_traceback():
     """While it is loaded (after Python itself is), while it works, and while it ends."""
+    command = "-m adapop run --epochs 1 --measure off".split()
     begun = time.monotonic()
-    with started("-m", "adapop", *command.split()) as process:
+    with started(*command) as process:
         process.communicate()
     whole = time.monotonic() - begun
     for moment in range(MOMENTS):
-        with started("-m", "adapop", *command.split()) as process:
+        with started(*command) as process:
             time.sleep(0.1 + moment / (MOMENTS - 1) * whole)
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=END_SECONDS)
@@ -95,8 +86,7 @@ def test_the_app_does_not_wait_for_the_run_at_work():
         threading.Thread(target=process.stdout.read, daemon=True).start()
         app = Client(address, verbose=False, httpx_kwargs={"timeout": PATIENCE_SECONDS})
         app.predict("sandbox", epochs=50, api_name="/start_run")
-        run = until_it_trains()
-        interrupted(process)
+        run = interrupted_at_work(process)
     assert process.returncode == 130
     assert_resumable(run)
 

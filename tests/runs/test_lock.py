@@ -16,10 +16,20 @@ from adapop.runs.lock import held
 from adapop.runs.run import create_run
 from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
-from adapop.training.events import RunDone, RunStarted
+from adapop.training.events import RunDone
 from forking import forked, fresh_processes
+from run_events import START
 from tiny_runs import tiny_config
 from waiting import wait_until
+
+LOOKS = """
+from pathlib import Path
+from sys import argv
+from adapop.runs.lock import is_held
+print("looking", flush=True)
+while True:
+    is_held(Path(argv[1]))
+"""
 
 
 def hold(folder, told) -> None:
@@ -44,9 +54,7 @@ def worked_on_elsewhere(run):
 @pytest.mark.slow
 def test_a_second_process_is_refused_by_name_and_writes_nothing_until_the_first_is_gone(tiny, capsys):
     run = prepare(tiny_config(), tiny)
-    started = run.append(RunStarted(
-        run=run.id, model="sandbox", method="adapop", facts="tiny", forget=4, retain=4, holdout=4, epochs=1, steps=1,
-    ))  # fmt: skip
+    started = run.append(START)
     run.request_stop()
     with worked_on_elsewhere(run):
         assert run.locked
@@ -81,16 +89,6 @@ def test_a_run_is_locked_while_it_is_worked_on_and_looking_does_not_disturb(tiny
         with held(run.folder):
             assert run.locked
         assert not run.locked
-
-
-LOOKS = """
-from pathlib import Path
-from sys import argv
-from adapop.runs.lock import is_held
-print("looking", flush=True)
-while True:
-    is_held(Path(argv[1]))
-"""
 
 
 def test_a_run_at_which_several_processes_look_is_free_and_can_be_taken(tiny):

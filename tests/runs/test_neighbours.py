@@ -1,5 +1,3 @@
-"""A run in the second world: neighbours are measured, told and tabled, and never trained on."""
-
 from dataclasses import replace
 
 import pytest

@@ -1,5 +1,3 @@
-"""How long one waits: unknown until it was seen, then by what was seen."""
-
 import pytest
 
 from adapop.config.presets import make_config
@@ -7,14 +5,8 @@ from adapop.remark import duration
 from adapop.runs.pace import Left, Pace, left_of, pace_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
-from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
-
-
-def step(epoch: int, number: int, time: float) -> StepDone:
-    return StepDone(
-        run="r", epoch=epoch, step=number, forget_loss=0.0, nll_forget=0.0, nll_by_tier={}, nll_retain=None,
-        gradient_norm=0.0, learning_rate=0.1, time=time,
-    )  # fmt: skip
+from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
+from run_events import step
 
 
 def start(time: float, epochs: int = 3, steps: int = 4, resumed_from: int = 0) -> RunStarted:
@@ -62,34 +54,6 @@ def test_pauses_and_earlier_slices_do_not_count():
     died = [*ONE[:-1], start(90_000, resumed_from=1), Saved(run="r", epoch=1, time=90_001), step(2, 1, 90_500)]
     died += [step(2, 2, 90_600), step(2, 3, 90_700)]
     assert left_of(died) == Left(5 * 100, "steps"), "what began before that is no step's time"
-
-
-FIRST = epoch(1, 50, each=10, end=20)  # 50 s after the start, for what is done once; saved at 100
-ONE = [start(0), *FIRST]
-
-
-@pytest.mark.parametrize(
-    ("events", "left"),
-    [
-        ([], None),
-        (ONE[:3], None),  # two steps
-        (ONE[:4], Left(9 * 10, "steps")),
-        (ONE[:5], Left(8 * 10, "steps")),
-        (ONE[:6], Left(8 * 10, "steps")),  # measured, and not saved yet
-        (ONE, Left(8 * 10 + 2 * 20, "epochs")),
-        ([*ONE, step(2, 1, 110)], Left(7 * 10 + 2 * 20, "epochs")),
-        ([*ONE, *epoch(2, 110, 10, 20)[:5]], Left(4 * 10 + 20 + 10, "epochs")),  # half of what follows is done
-        ([*ONE, *epoch(2, 110, 10, 90)[:5]], Left(4 * 10 + 20, "epochs")),  # it takes longer than it did: never below 0
-        ([*ONE, *epoch(2, 110, 10, 20), *epoch(3, 170, 10, 20)], None),  # the last tables are left, never timed
-        ([*ONE, RunStopped(run="r", epoch=1, time=101)], None),
-        ([*ONE, RunFailed(run="r", message="Bang.", time=101)], None),
-    ],
-)
-def test_what_is_left_by_hand(events, left):
-    assert left_of(events) == left
-
-
-def test_a_run_in_slices_and_of_single_steps():
     slices = [*ONE, start(500, resumed_from=1), *epoch(2, 530, 10, 20), start(900, resumed_from=2)]
     assert left_of(slices) is None
     slices += epoch(3, 930, 10, 20)
@@ -97,6 +61,28 @@ def test_a_run_in_slices_and_of_single_steps():
     events = [event for number in range(3) for event in epoch(number + 1, 60 + number * 15, each=0, end=5, steps=1)]
     assert left_of([start(0, steps=1), *events]) is None, "none is left"
     assert left_of([start(0, epochs=9, steps=1), *events]) == Left(6 * 10 + 6 * 5, "epochs")
+
+
+FIRST = epoch(1, 50, each=10, end=20)  # 50 s after the start, for what is done once; saved at 100
+ONE = [start(0), *FIRST]
+
+
+@pytest.mark.parametrize(("events", "left"), [
+    ([], None),
+    (ONE[:3], None),  # two steps
+    (ONE[:4], Left(9 * 10, "steps")),
+    (ONE[:5], Left(8 * 10, "steps")),
+    (ONE[:6], Left(8 * 10, "steps")),  # measured, and not saved yet
+    (ONE, Left(8 * 10 + 2 * 20, "epochs")),
+    ([*ONE, step(2, 1, 110)], Left(7 * 10 + 2 * 20, "epochs")),
+    ([*ONE, *epoch(2, 110, 10, 20)[:5]], Left(4 * 10 + 20 + 10, "epochs")),  # half of what follows is done
+    ([*ONE, *epoch(2, 110, 10, 90)[:5]], Left(4 * 10 + 20, "epochs")),  # it takes longer than it did: never below 0
+    ([*ONE, *epoch(2, 110, 10, 20), *epoch(3, 170, 10, 20)], None),  # the last tables are left, never timed
+    ([*ONE, RunStopped(run="r", epoch=1, time=101)], None),
+    ([*ONE, RunFailed(run="r", message="Bang.", time=101)], None),
+])  # fmt: skip
+def test_what_is_left_by_hand(events, left):
+    assert left_of(events) == left
 
 
 def test_the_pace_of_other_runs(small, tmp_path):

@@ -1,5 +1,3 @@
-"""What the page says before a run: what stands in the way, what is doubtful, what it will cost."""
-
 import json
 from dataclasses import replace
 
@@ -77,16 +75,13 @@ def test_what_is_doubtful(sandbox):
     assert "not_its_world" not in [doubt.kind for doubt in doubts(own, "wga", model="some/model")]
 
 
-def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model):
+def test_the_longest_row_and_the_time_are_those_of_training(sandbox, model):
     first, *others = sandbox.forget
     for question in (first.question, "Who is <|user|> Bob, and who <|assistant|> Ann?"):
         facts = replace(sandbox, forget=(replace(first, question=question), *others))
         rows = encode_facts(model.tokenizer, [*facts.forget, *facts.retain])
         longest = Remark("longest_row", {"tokens": max(row.length for row in rows)})
         assert preflight(facts, make_config()).costs[0] == longest
-
-
-def test_the_time_goes_by_the_last_run_here(sandbox):
     config = make_config(epochs=2)
     assert total_steps(len(sandbox.forget), config) == 32
     timed = preflight(sandbox, config, Pace(0.2, 0.5, 0.6)).costs[1]

@@ -1,5 +1,3 @@
-"""Frames are what the models say, change nothing of a run, and are whole after any interruption."""
-
 import math
 from dataclasses import replace
 
@@ -46,7 +44,7 @@ def by_itself(model, fact, question):
 
 
 @pytest.mark.slow
-def test_a_frame_twice_an_epoch_or_none(recorded, several):
+def test_a_frame_twice_an_epoch_or_none_and_those_of_a_resumed_run(recorded, several):
     frames = recorded.frames()
     assert [frame.step for frame in frames] == list(range(LAST + 1))
     assert [frame.epoch for frame in frames] == [step / STEPS for step in range(LAST + 1)]
@@ -62,6 +60,13 @@ def test_a_frame_twice_an_epoch_or_none(recorded, several):
     (run.folder / FRAMES).unlink()
     list(execute(run))
     assert run.state == "done" and run.frames() == ()
+    run = prepare(config_of(), several)
+    killed(run, 9)
+    with open(run.folder / FRAMES, "ab") as file:
+        file.write('{"step": 99, "epoch": "é'.encode()[:-1])  # a kill in the middle of writing a line
+    assert all(frame.step <= LAST for frame in run.frames())
+    list(execute(find_run(run.id)))
+    assert (run.folder / FRAMES).read_bytes() == (recorded.folder / FRAMES).read_bytes()
 
 
 @pytest.mark.parametrize("epoch", [0, EPOCHS])
@@ -99,17 +104,6 @@ def test_a_run_s_numbers_do_not_depend_on_its_frames(recorded, several, monkeypa
     list(execute(again))
     assert_same_run(again, recorded)
     assert len(states) > LAST and all(states)
-
-
-@pytest.mark.slow
-def test_a_resumed_run_has_the_frames_of_an_uninterrupted_one(recorded, several):
-    run = prepare(config_of(), several)
-    killed(run, 9)
-    with open(run.folder / FRAMES, "ab") as file:
-        file.write('{"step": 99, "epoch": "é'.encode()[:-1])  # a kill in the middle of writing a line
-    assert all(frame.step <= LAST for frame in run.frames())
-    list(execute(find_run(run.id)))
-    assert (run.folder / FRAMES).read_bytes() == (recorded.folder / FRAMES).read_bytes()
 
 
 def test_frames_are_there_while_a_run_goes_on_or_fails(several):

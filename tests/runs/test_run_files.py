@@ -36,9 +36,6 @@ def straight(bare, tmp_path_factory):
     return run
 
 
-# --- a full disk
-
-
 @posix
 def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path):
     path = tmp_path / "probes.jsonl"
@@ -83,9 +80,6 @@ def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_
     assert_same_run(run, straight)
 
 
-# --- a folder that is read-only, or gone
-
-
 def test_a_folder_that_is_deleted_under_a_run(bare):
     run = prepare(config_of(), bare)
     events = execute(run)
@@ -96,11 +90,21 @@ def test_a_folder_that_is_deleted_under_a_run(bare):
     assert not run.folder.exists()
 
 
-# --- what a damaged disk leaves
-
-
 def half(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def with_tensors(change):
+    """What saves a file of tensors with a change of all that it holds."""
+    return lambda path: save_file(change(load_file(path)), path)
+
+
+def half_of(tensors):
+    return {name: tensors[name] for name in sorted(tensors)[: len(tensors) // 2]}
+
+
+def one_letter_changed(path: Path) -> None:
+    path.write_bytes((content := path.read_bytes())[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
 
 
 DAMAGES = {"adapter_model.safetensors": half, "optimizer.safetensors": Path.unlink, "state.json": half}
@@ -119,25 +123,6 @@ def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(unmeasured, s
     assert_same_run(run, straight)
 
 
-def without_half_of_the_tensors(path: Path) -> None:
-    kept = load_file(path)
-    save_file({name: kept[name] for name in sorted(kept)[: len(kept) // 2]}, path)
-
-
-def not_finite(path: Path) -> None:
-    save_file({name: torch.full_like(tensor, torch.nan) for name, tensor in load_file(path).items()}, path)
-
-
-def one_letter_changed(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[-2] ^= 1
-    path.write_bytes(content)
-
-
-def of_the_epoch_before(path: Path) -> None:
-    shutil.copy(path.parent.parent / "epoch-2" / path.name, path)
-
-
 def as_an_older_version_wrote_it(run, epoch: int) -> None:
     path = run.checkpoint(epoch) / "state.json"
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -147,8 +132,10 @@ def as_an_older_version_wrote_it(run, epoch: int) -> None:
 
 SUBTLE = {
     "emptied": lambda path: path.write_bytes(b""), "half": half, "without tensors": lambda path: save_file({}, path),
-    "without half of the tensors": without_half_of_the_tensors, "not finite": not_finite,
-    "one letter changed": one_letter_changed, "of the epoch before": of_the_epoch_before,
+    "without half of the tensors": with_tensors(half_of),
+    "not finite": with_tensors(lambda found: {name: torch.full_like(one, torch.nan) for name, one in found.items()}),
+    "one letter changed": one_letter_changed,
+    "of the epoch before": lambda path: shutil.copy(path.parent.parent / "epoch-2" / path.name, path),
 }  # fmt: skip
 FOUND_WITHOUT_A_SUM = ("emptied", "half", "without tensors", "not finite")
 

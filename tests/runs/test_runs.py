@@ -1,5 +1,7 @@
 import json
 import os
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,19 +9,12 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.facts.fact import Fact, FactSet
-from adapop.runs import lock
+from adapop.runs import lock, log
 from adapop.runs.listed import all_runs
 from adapop.runs.run import Run, create_run, find_run, runs_root
-from adapop.training.events import (
-    EpochDone,
-    Event,
-    RunDone,
-    RunFailed,
-    RunStarted,
-    RunStopped,
-    Saved,
-    to_json,
-)
+from adapop.training.events import Event, RunDone, RunFailed, RunStarted, RunStopped, Saved, from_json, to_json
+from run_events import START
+from run_events import epoch as epoch_done
 
 FACTS = FactSet(
     "Café “set” 🦜",
@@ -28,23 +23,16 @@ FACTS = FactSet(
     notes=("a note",),
 )
 CONFIG = make_config("adapop", "stress", seed=3)
+LAST = RunFailed(run="r", message="é“🦜\u2028")
+LAST_LINE = to_json(LAST).encode() + b"\n"
+
+
+def started(resumed_from: int = 0) -> RunStarted:
+    return replace(START, time=0.0, resumed_from=resumed_from)
 
 
 def new_run(root: Path) -> Run:
     return create_run(CONFIG, FACTS, {"é": 1.25, "b": 1.0}, root, {"python": "3"})
-
-
-def started(resumed_from: int = 0) -> RunStarted:
-    return RunStarted(
-        run="r", model="sandbox", method="wga", facts="set", forget=1, retain=1, holdout=1, epochs=2, steps=1,
-        resumed_from=resumed_from,
-    )  # fmt: skip
-
-
-def epoch_done(epoch: int) -> EpochDone:
-    return EpochDone(
-        run="r", epoch=epoch, retain_loss=1.0, reference=1.0, drift=0.0, lam=0.0, alpha=0.5, start_loss=1.0,
-    )  # fmt: skip
 
 
 STOPPED = RunStopped(run="r", epoch=1)
@@ -53,7 +41,7 @@ DONE = RunDone(run="r", epoch=2, seconds=1.0)
 ONE_EPOCH = [started(), epoch_done(0), epoch_done(1), Saved(run="r", epoch=1)]
 
 
-def test_a_run_is_restored_from_its_folder(tmp_path):
+def test_a_run_is_restored_from_its_folder_and_found_by_id_path_and_environment(tmp_path, monkeypatch):
     run = find_run(new_run(tmp_path).id, tmp_path)
     assert run.config == CONFIG
     assert run.facts == FACTS
@@ -65,9 +53,6 @@ def test_a_run_is_restored_from_its_folder(tmp_path):
     ids = {new_run(tmp_path).id for _ in range(20)}
     assert len(ids) == 20
     assert all(id_.startswith("adapop-") and len(id_) == len("adapop-") + 16 for id_ in ids)
-
-
-def test_a_run_is_found_by_id_and_path_and_environment(tmp_path, monkeypatch):
     run = new_run(tmp_path)
     assert find_run(run.id, tmp_path) == find_run(str(run.folder), tmp_path / "elsewhere") == run
     with pytest.raises(RunError, match="it has no config"):
@@ -82,7 +67,6 @@ def test_a_run_is_found_by_id_and_path_and_environment(tmp_path, monkeypatch):
 
 
 def test_complete_runs_are_listed_and_the_newest_is_first_whatever_happens_to_the_older(tmp_path):
-    """A checkpoint or a request to stop changes a folder, but makes no run newer."""
     runs = [new_run(tmp_path) for _ in range(3)]
     for age, run in zip((200, 100, 300), runs):
         os.utime(run.folder / "config.json", (age, age))
@@ -126,13 +110,8 @@ def test_the_log_is_only_appended_to(tmp_path):
     assert [run.append(started())] == run.events()
 
 
-LAST = RunFailed(run="r", message="é“🦜\u2028")
-LAST_LINE = to_json(LAST).encode() + b"\n"
-
-
 @pytest.mark.parametrize("cut", range(1, len(LAST_LINE)))
 def test_torn_last_line_is_not_yet_said_and_gives_way_to_the_next(tmp_path, cut):
-    """Torn anywhere, also inside a character."""
     run = new_run(tmp_path)
     first = run.append(started())
     with open(run.folder / "events.jsonl", "ab") as log:
@@ -143,16 +122,13 @@ def test_torn_last_line_is_not_yet_said_and_gives_way_to_the_next(tmp_path, cut)
     assert (run.folder / "events.jsonl").read_bytes().count(b"\n") == 2
 
 
-@pytest.mark.parametrize(
-    ("events", "state", "with_stop"),
-    [
-        ([], "queued", "queued"), ([started()], "running", "stopping"),
-        ([*ONE_EPOCH, STOPPED], "stopped", "stopped"), ([*ONE_EPOCH, FAILED], "failed", "failed"),
-        ([*ONE_EPOCH, DONE], "done", "done"), ([*ONE_EPOCH, STOPPED, started(1)], "running", "stopping"),
-        ([*ONE_EPOCH, FAILED, started(1), epoch_done(2), DONE], "done", "done"),
-        ([*ONE_EPOCH, STOPPED, started(1), STOPPED], "stopped", "stopped"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("events", "state", "with_stop"), [
+    ([], "queued", "queued"), ([started()], "running", "stopping"),
+    ([*ONE_EPOCH, STOPPED], "stopped", "stopped"), ([*ONE_EPOCH, FAILED], "failed", "failed"),
+    ([*ONE_EPOCH, DONE], "done", "done"), ([*ONE_EPOCH, STOPPED, started(1)], "running", "stopping"),
+    ([*ONE_EPOCH, FAILED, started(1), epoch_done(2), DONE], "done", "done"),
+    ([*ONE_EPOCH, STOPPED, started(1), STOPPED], "stopped", "stopped"),
+])  # fmt: skip
 def test_state_is_what_the_log_says(tmp_path, events: list[Event], state, with_stop):
     run = logged(tmp_path, *events)
     with lock.held(run.folder):
@@ -164,3 +140,75 @@ def test_state_is_what_the_log_says(tmp_path, events: list[Event], state, with_s
     assert run.state == ended.get(with_stop, with_stop), "nobody works on it any more"
     run.clear_stop()
     assert not run.stop_requested
+
+
+@pytest.fixture
+def run(tmp_path):
+    made = create_run(make_config(), FactSet("mine", (), ()), None, tmp_path)
+    made.append(START)
+    return made
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """The lines that were parsed, in order."""
+    lines = []
+    log._cached.cache_clear()
+    monkeypatch.setattr(log.events, "from_json", lambda line: lines.append(line) or from_json(line))
+    return lines
+
+
+def test_a_second_look_parses_nothing_and_what_is_appended_is_seen(run, parsed):
+    first = run.events()
+    assert run.events() == Run(run.folder).events() == first and len(parsed) == 1
+    run.events().clear()
+    assert run.events() == first, "nobody's list is another's"
+    run.append(Saved(run="r", epoch=1))
+    assert [event.kind for event in run.events()] == ["run_started", "saved"] and len(parsed) == 3
+
+
+def test_a_file_put_in_place_of_another_is_read(run, parsed):
+    """Of the same size and time, as a copy made by `cp -p` would be."""
+    (before,) = run.events()
+    path, other = run.folder / "events.jsonl", run.folder / "other"
+    other.write_bytes(path.read_bytes().replace(b'"adapop"', b'"satimp"'))
+    about = path.stat()
+    os.utime(other, ns=(about.st_atime_ns, about.st_mtime_ns))
+    os.replace(other, path)
+    assert path.stat().st_size == about.st_size
+    assert (before.method, run.events()[0].method) == ("adapop", "satimp")
+
+
+def test_a_log_that_is_gone_or_spoilt_is_not_answered_from_memory(run):
+    run.events()
+    path = run.folder / "events.jsonl"
+    path.write_bytes(path.read_bytes() + b"nonsense\n")
+    for _ in range(2):
+        with pytest.raises(RunError, match="line 2 does not read"):
+            run.events()
+    path.unlink()
+    assert run.events() == []
+
+
+def test_readers_in_many_threads_see_whole_logs_that_only_grow(run):
+    seen, failed, over = [], [], threading.Event()
+
+    def read():
+        last = 0
+        while not over.is_set():
+            said = run.events()
+            if len(said) < last or [event.epoch for event in said[1:]] != list(range(1, len(said))):
+                failed.append(said)
+            last = len(said)
+            seen.append(last)
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    for epoch in range(1, 30):
+        run.append(Saved(run="r", epoch=epoch))
+    over.set()
+    for reader in readers:
+        reader.join()
+    assert not failed and seen
+    assert len(run.events()) == 30

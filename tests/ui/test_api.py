@@ -1,5 +1,3 @@
-"""The app from a program: the nine endpoints over a real server, the whole way and every wrong turn."""
-
 import inspect
 import json
 import re
@@ -34,6 +32,21 @@ REST = [
 RUN = [*({**row, "group": "forget"} for row in FACTS), *REST]  # with so little beside them a run takes a second
 LONG = {"epochs": 900}
 PATIENCE_SECONDS = 120
+NO_RUNS = [
+    "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
+    HOSTILE, 7, None, [1], {"path": "x"}, "\0", "x" * 10_000,
+]  # fmt: skip
+NO_FACTS = [
+    ("https://example.org/facts.csv", "There is no set"),
+    (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"), (HOSTILE, "There is no set"),
+    (None, "Give the name of a set"), ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
+    ([], "has no rows"), (["Who?"], "is not a list of objects"),
+    ([{"asks": "Who?", "says": "Me"}], "has no question column"),
+    ([{"question": "Who?", "answer": "Me", "score": -1}], "row 1"),
+    ([FACTS[0], {"question": HOSTILE, "answer": "", "score": HOSTILE}], "row 2"),
+    ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),
+    ([FACTS[0], FACTS[0]], "already the id of row 1"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -151,14 +164,12 @@ def test_a_run_from_start_to_report(client, run, worker):
     config = Run(worker.root / run).config
     assert (config.epochs, config.learning_rate, config.seed, config.facts) == (2, 2e-3, 3, "own facts")
     assert config.lora_rank == 16
-
     answer = client.predict(run, FACTS[0]["question"], "Shakespeare", api_name="/probe")
     assert (answer["original"]["text"], answer["original"]["gold_rank"]) == ("Shakespeare", 1)
     assert len(answer["unlearned"]["top"]) == 5 and answer["verdict"] and FACTS[0]["question"] in answer["sent"]
     assert client.predict(run, HOSTILE, api_name="/probe")["verdict"] is None
     for prompt in ("   ", "x" * 401, None, 3, ["Who?"], {"path": "x"}):
         assert "prompt" in refusal(client, run, prompt, api_name="/probe")
-
     path = client.predict(run, "Ours <b>", api_name="/report")
     with zipfile.ZipFile(path) as archive:
         assert {"report.html", "facts.csv", "adapter/adapter_model.safetensors"} <= set(archive.namelist())
@@ -197,56 +208,31 @@ def test_stop_is_heard_and_may_be_said_twice(client, run):
     assert client.predict(run, api_name="/status")["state"] == "done"
 
 
-NO_RUNS = [
-    "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
-    HOSTILE, 7, None, [1], {"path": "x"}, "\0", "x" * 10_000,
-]  # fmt: skip
-
-
-def test_no_such_run(client, run, worker):
+def test_runs_and_facts_that_are_none_are_named(client, run, worker):
     for name in NO_RUNS:
         assert "There is no run" in refusal(client, name, api_name="/status"), name
     for endpoint in ("/frames", "/stop", "/report"):
         assert "There is no run" in refusal(client, NO_RUNS[0], api_name=endpoint), endpoint
     for name in (str(worker.root / run), f"./{run}", f"{run}/", f"{run}\n", f"{run}/../{run}"):
         assert "There is no run" in refusal(client, name, "Who?", api_name="/probe")
-
-
-NO_FACTS = [
-    ("https://example.org/facts.csv", "There is no set"),
-    (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"), (HOSTILE, "There is no set"),
-    (None, "Give the name of a set"), ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
-    ([], "has no rows"), (["Who?"], "is not a list of objects"),
-    ([{"asks": "Who?", "says": "Me"}], "has no question column"),
-    ([{"question": "Who?", "answer": "Me", "score": -1}], "row 1"),
-    ([FACTS[0], {"question": HOSTILE, "answer": "", "score": HOSTILE}], "row 2"),
-    ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),
-    ([FACTS[0], FACTS[0]], "already the id of row 1"),
-]  # fmt: skip
-
-
-def test_facts_that_cannot_be_used_are_named(client):
     for facts, said in NO_FACTS:
         assert said in refusal(client, facts, api_name="/beta")
     for endpoint in ("/score", "/start_run"):
         assert NO_FACTS[0][1] in refusal(client, NO_FACTS[0][0], api_name=endpoint)
 
 
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ({"method": HOSTILE}, "method is"), ({"method": ["ga"]}, "method is of type list"),
-        ({"preset": {}}, "preset is of type dict"), ({"method": "ga", "preset": "gentle"}, "changes AdaPop"),
-        ({"epochs": 0}, "epochs is 0"), ({"epochs": 2.5}, "whole number"), ({"epochs": True}, "whole number"),
-        ({"epochs": 10**9}, "at most 1,000"), ({"seed": -1}, "seed is -1"), ({"seed": None}, "whole number"),
-        ({"learning_rate": "fast"}, "must be a number"), ({"learning_rate": -1}, "finite number"),
-        ({"anchors": "1:2"}, "cannot be read"), ({"anchors": 3}, "must be text"),
-        ({"preset": "beta-1", "anchors": "quantiles"}, "takes no beta from the scores"),
-        ({"missing_score": "guess"}, "missing_score is"), ({"retain": HOSTILE}, "no retain rows called"),
-        ({"settings": {"nope": 1}}, "adapop has no nope"), ({"settings": {"epochs": 10**6}}, "There is no setting"),
-        ({"settings": {"batch": "many"}}, "which is no int"), ({"model": 3}, "must be text"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("setting", "said"), [
+    ({"method": HOSTILE}, "method is"), ({"method": ["ga"]}, "method is of type list"),
+    ({"preset": {}}, "preset is of type dict"), ({"method": "ga", "preset": "gentle"}, "changes AdaPop"),
+    ({"epochs": 0}, "epochs is 0"), ({"epochs": 2.5}, "whole number"), ({"epochs": True}, "whole number"),
+    ({"epochs": 10**9}, "at most 1,000"), ({"seed": -1}, "seed is -1"), ({"seed": None}, "whole number"),
+    ({"learning_rate": "fast"}, "must be a number"), ({"learning_rate": -1}, "finite number"),
+    ({"anchors": "1:2"}, "cannot be read"), ({"anchors": 3}, "must be text"),
+    ({"preset": "beta-1", "anchors": "quantiles"}, "takes no beta from the scores"),
+    ({"missing_score": "guess"}, "missing_score is"), ({"retain": HOSTILE}, "no retain rows called"),
+    ({"settings": {"nope": 1}}, "adapop has no nope"), ({"settings": {"epochs": 10**6}}, "There is no setting"),
+    ({"settings": {"batch": "many"}}, "which is no int"), ({"model": 3}, "must be text"),
+])  # fmt: skip
 def test_settings_that_do_not_exist_are_named_and_nothing_is_started(client, worker, setting, said):
     before = set(worker.root.iterdir())
     assert said in refusal(client, "pair", **setting, api_name="/start_run")

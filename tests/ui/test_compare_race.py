@@ -1,5 +1,3 @@
-"""The race itself: real runs through the real queue, and what the page is told of them."""
-
 from dataclasses import replace
 
 import gradio as gr
@@ -22,14 +20,12 @@ from taught import own_facts
 from waiting import wait_until
 
 ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
+SCREEN = stand_ins(screen.CompareScreen)
+RESULTS, PICTURES = SCREEN.results, SCREEN.results.pictures
 
 
 def begin(worker, facts, chosen, epochs=1, seeds=1, **changes):
     return race.begin(worker, identity(facts), facts, "error", ANCHORS, chosen, seeds, epochs, None, *values(**changes))
-
-
-SCREEN = stand_ins(screen.CompareScreen)
-RESULTS, PICTURES = SCREEN.results, SCREEN.results.pictures
 
 
 def shown_of(worker, kept, seen=race.UNSEEN, choice=recorded.NONE, pair=(None, None)):
@@ -52,8 +48,7 @@ def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, over):
     assert (len(now.runs), now.finished, now.ticking) == (6, 6, False)
     configs = [run.config for run in now.runs]
     assert [(one.method, one.preset, one.seed) for one in configs[:3]] == [
-        ("adapop", "paper", 0), ("adapop", "shuffled", 0), ("wga", "paper", 0),
-    ]  # fmt: skip
+        ("adapop", "paper", 0), ("adapop", "shuffled", 0), ("wga", "paper", 0)]  # fmt: skip
     assert {one.seed for one in configs[3:]} == {1}, "a whole field first"
     assert len({run.facts.sha256 for run in now.runs}) == 1
     assert now.shown["words"] == "6 of 6 runs came to the end."
@@ -76,10 +71,8 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert set(SCREEN.curves.all) <= set(live) and not set(RESULTS.all) & set(live), "an epoch draws the curves alone"
     named = [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations]
     assert named[:3] == ["AdaPop", "AdaPop, shuffled", "WGA"] and {*named[3:]} == {*TIERS}, "panels, and lines"
-    assert (
-        live[SCREEN.curves.picture.heading]["about"]
-        == "1 epoch, rate 0.002, 2 seeds, lines: one other wording; marks: all of them"
-    )
+    about = live[SCREEN.curves.picture.heading]["about"]
+    assert about == "1 epoch, rate 0.002, 2 seeds, lines: one other wording; marks: all of them"
 
 
 def test_a_run_has_one_name_here_and_in_my_runs(worker, over):
@@ -167,7 +160,7 @@ def test_stop_is_idempotent_and_keeps_what_is_finished(worker, bare):
     assert not race.standing(worker, kept).runs[0].stop_requested, "a finished run is not asked to stop"
 
 
-def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, bare):
+def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_others_race(worker, bare):
     unscored = replace(bare, forget=tuple(replace(fact, score=None) for fact in bare.forget))
     kept = begin(worker, unscored, ["adapop/paper", "wga/paper"])
     assert len(kept["runs"]) == 1 and kept["refused"][0].startswith("AdaPop cannot run: ")
@@ -176,16 +169,15 @@ def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, bare):
     with pytest.raises(gr.Error, match="no score"):
         begin(worker, unscored, ["adapop/paper"])
     wait_until(lambda: not race.standing(worker, kept).ticking)
+    (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
+    assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")
 
 
-@pytest.mark.parametrize(
-    ("facts", "chosen", "seeds", "message"),
-    [
-        (None, ["wga/paper"], 1, "no usable facts"),
-        ("bare", [], 1, "at least one contestant"),
-        ("bare", [key for _, key in entrants.choices()], 3, "at most 24"),
-    ],
-)
+@pytest.mark.parametrize(("facts", "chosen", "seeds", "message"), [
+    (None, ["wga/paper"], 1, "no usable facts"),
+    ("bare", [], 1, "at least one contestant"),
+    ("bare", [key for _, key in entrants.choices()], 3, "at most 24"),
+])  # fmt: skip
 def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds, message):
     before = list(worker.root.iterdir())
     with pytest.raises(gr.Error, match=message):
@@ -194,11 +186,9 @@ def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds
 
 
 def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
-    names, rates = ["adapop/paper", "simnpo/paper"], {}
+    names, rates, given = ["adapop/paper", "simnpo/paper"], {}, (own_facts(), "error", ANCHORS)
     for rate in (None, "", 1e-5):
-        configs = [
-            entrants.config_in(own_facts(), "error", ANCHORS, key, 1, rate, *values(model="a/b")) for key in names
-        ]
+        configs = [entrants.config_in(*given, key, 1, rate, *values(model="a/b")) for key in names]
         rates[rate] = [config.learning_rate for config in configs]
     assert rates[1e-5] == [1e-5, 1e-5]
     with pytest.raises(ConfigError, match="'fast' is no number"):
@@ -244,8 +234,3 @@ def test_whatever_a_browser_sends_is_read_without_harm(worker, kept):
     assert not (
         shown[RESULTS.column].visible or shown[RESULTS.race_only].visible or shown[SCREEN.follower.timer].active
     )
-
-
-def test_a_run_that_is_gone_is_named(worker):
-    (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
-    assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")

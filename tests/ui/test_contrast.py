@@ -1,7 +1,8 @@
 """Every colour of the style sheet can be seen on what it stands on, light and dark (WCAG 2.2: 4.5 : 1 for text, 3 : 1
-for marks)."""
+for marks), and the colours that meet in one picture are told apart, also by readers who see fewer of them."""
 
 import re
+from itertools import combinations
 
 import pytest
 
@@ -16,6 +17,28 @@ TEXT = (
 )  # fmt: skip
 MARKS = ("tier-rare", "tier-middle", "tier-popular", "original", "unlearned", "alarm", "kept", "accent")
 STYLE = (ASSETS / "style.css").read_text(encoding="utf-8")
+# Machado, Oliveira and Fernandes 2009, severity 1.0: what remains of linear RGB
+SEEN = {
+    "everybody": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998),
+    ),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881),
+    ),
+    "tritanopia": (
+        (1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900),
+    ),
+}  # fmt: skip
+APART = 12.0  # Delta E 1976: 2.3 is just noticeable side by side; these are told apart across a picture
+XYZ = ((0.4124564, 0.3575761, 0.1804375), (0.2126729, 0.7151522, 0.0721750), (0.0193339, 0.1191920, 0.9503041))
+WHITE = (0.95047, 1.0, 1.08883)
+TOGETHER = {
+    "tiers": tuple(look.TIER_COLOR.values()),
+    "tiers on dark": tuple(look.TIER_ON_DARK.values()),
+    "original, unlearned and kept": (look.ORIGINAL, look.UNLEARNED, look.CALM),
+    "an alarm and what it is about": (look.ALARM, look.CALM, look.ORIGINAL),
+}
 
 
 def variables(*blocks: str) -> dict[str, str]:
@@ -43,9 +66,13 @@ def resolved(found: dict[str, str], name: str) -> str:
     return {"white": "#ffffff", "black": "#000000"}.get(value, value)
 
 
-def luminance(color: str) -> float:
+def linear(color: str) -> list[float]:
     parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+
+
+def luminance(color: str) -> float:
+    red, green, blue = linear(color)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -57,21 +84,17 @@ def ratio(one: str, other: str) -> float:
 @pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
 def test_what_is_to_be_seen_can_be_seen(scheme):
     found = variables(*scheme)
-    wanted = {
-        (name, ground): least for names, least in ((TEXT, 4.5), (MARKS, 3.0)) for name in names for ground in GROUNDS
-    }
+    least = dict.fromkeys(TEXT, 4.5) | dict.fromkeys(MARKS, 3.0)
+    wanted = {(name, ground): least[name] for name in least for ground in GROUNDS}
     wanted["input-placeholder-color", "input-background-fill"] = 4.5
     wanted["button-primary-text-color", "button-primary-background-fill"] = 4.5
     ratios = {pair: ratio(*(resolved(found, name) for name in pair)) for pair in wanted}
     assert {pair: round(value, 2) for pair, value in ratios.items() if value < wanted[pair]} == {}
 
 
-def test_a_ratio_is_what_the_standard_says():
-    assert ratio("#000000", "#ffffff") == pytest.approx(21)
-    assert ratio("#94a3b8", "#ffffff") == pytest.approx(2.56, abs=0.01), "the grey that the page had"
-
-
 def test_tiers_are_one_hue_of_three_lightnesses_and_the_pictures_have_the_page_s():
+    assert ratio("#000000", "#ffffff") == pytest.approx(21), "as the standard has it"
+    assert ratio("#94a3b8", "#ffffff") == pytest.approx(2.56, abs=0.01), "the grey that the page had"
     light, dark = variables(*LIGHT), variables(*DARK)
     for tier in look.TIER_COLOR:
         assert (look.TIER_COLOR[tier], look.TIER_ON_DARK[tier]) == (light[f"tier-{tier}"], dark[f"tier-{tier}"])
@@ -81,3 +104,22 @@ def test_tiers_are_one_hue_of_three_lightnesses_and_the_pictures_have_the_page_s
     drawn = [f"rgb{tuple(int(color[at : at + 2], 16) for at in (1, 3, 5))}" for color in look.TIER_COLOR.values()]
     for sheet in (STYLE, (ASSETS / "report" / "style.css").read_text(encoding="utf-8")):
         assert all(f"{way}: {color}" in sheet for color in drawn for way in ("fill", "stroke"))
+
+
+def applied(matrix, vector):
+    return [sum(a * b for a, b in zip(line, vector)) for line in matrix]
+
+
+def lab(color, seen):
+    """CIELAB of "#rrggbb" as it is seen."""
+    xyz = [max(0.0, part) / white for part, white in zip(applied(XYZ, applied(SEEN[seen], linear(color))), WHITE)]
+    x, y, z = (part ** (1 / 3) if part > 0.008856 else 7.787 * part + 16 / 116 for part in xyz)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+@pytest.mark.parametrize("colors", TOGETHER.values(), ids=TOGETHER)
+@pytest.mark.parametrize("seen", SEEN)
+def test_colors_of_a_picture_are_told_apart(colors, seen):
+    for one, other in combinations(colors, 2):
+        distance = sum((a - b) ** 2 for a, b in zip(lab(one, seen), lab(other, seen))) ** 0.5
+        assert distance >= APART, (one, other)

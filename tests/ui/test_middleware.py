@@ -1,5 +1,3 @@
-"""The gate: what is closed, who a request is from, how often it comes and how large it may be."""
-
 import asyncio
 import logging
 import os
@@ -21,6 +19,9 @@ from stepping import answered
 CLOSED = """run/predict api/predict api/score component_server stream/x stream/x/close vibe-edit vibe-code
 process_recording deep_link login monitoring profiling/traces dev/reload call//x call/v2/none/x/y custom_component/x
 run-history/connect""".split()
+WRONG = {"data": [], "fn_index": 10**9, "session_hash": "x"}
+TEXT, FORM = {"Content-Type": "application/json"}, {"Content-Type": "multipart/form-data; boundary=x"}
+NAMED = b"--x\r\nContent-Disposition: form-data; name=\"files\"; filename*=utf-8''%ff%fe.csv\r\n\r\na\r\n--x--\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -42,25 +43,17 @@ def test_what_the_app_does_not_need_is_closed(address):
     assert httpx.post(open_one, json={"data": ["no such set"]}).status_code == 200
 
 
-WRONG = {"data": [], "fn_index": 10**9, "session_hash": "x"}
-TEXT, FORM = {"Content-Type": "application/json"}, {"Content-Type": "multipart/form-data; boundary=x"}
-NAMED = b"--x\r\nContent-Disposition: form-data; name=\"files\"; filename*=utf-8''%ff%fe.csv\r\n\r\na\r\n--x--\r\n"
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "options"),
-    [
-        ("GET", "config", {"headers": {"Range": "bytes=0-1,2-3"}}),
-        ("GET", "static/img/logo.svg", {"headers": {"Range": "bytes=0-1,5-6,1-2"}}),
-        ("POST", "gradio_api/call/v2/none", {"json": {"facts": "sandbox"}}),
-        ("POST", "gradio_api/call/v2/beta", {"json": {"facts": 7, "none": "a secret"}}),
-        ("POST", "gradio_api/call/none", {"json": {"data": []}}), ("POST", "gradio_api/queue/join", {"json": WRONG}),
-        ("POST", "gradio_api/queue/join", {"content": b"\xff\xfe", "headers": TEXT}),
-        ("POST", "gradio_api/upload", {"content": NAMED, "headers": FORM}),
-        ("POST", "gradio_api/upload", {"content": b"no form", "headers": {"Content-Type": "multipart/form-data"}}),
-        ("GET", "gradio_api/file=%00", {}), ("GET", "gradio_api/heartbeat/" + "x" * 100, {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("method", "path", "options"), [
+    ("GET", "config", {"headers": {"Range": "bytes=0-1,2-3"}}),
+    ("GET", "static/img/logo.svg", {"headers": {"Range": "bytes=0-1,5-6,1-2"}}),
+    ("POST", "gradio_api/call/v2/none", {"json": {"facts": "sandbox"}}),
+    ("POST", "gradio_api/call/v2/beta", {"json": {"facts": 7, "none": "a secret"}}),
+    ("POST", "gradio_api/call/none", {"json": {"data": []}}), ("POST", "gradio_api/queue/join", {"json": WRONG}),
+    ("POST", "gradio_api/queue/join", {"content": b"\xff\xfe", "headers": TEXT}),
+    ("POST", "gradio_api/upload", {"content": NAMED, "headers": FORM}),
+    ("POST", "gradio_api/upload", {"content": b"no form", "headers": {"Content-Type": "multipart/form-data"}}),
+    ("GET", "gradio_api/file=%00", {}), ("GET", "gradio_api/heartbeat/" + "x" * 100, {}),
+])  # fmt: skip
 def test_no_request_makes_the_app_fail(address, method, path, options, caplog):
     with caplog.at_level(logging.ERROR):
         assert httpx.request(method, f"{address}/{path}", **options).status_code < 500
@@ -108,12 +101,6 @@ def test_every_answer_forbids_guessing_its_kind_and_scripts_from_elsewhere(addre
     assert "sandbox" in httpx.get(f"{address}/gradio_api/file={path}").headers["Content-Security-Policy"]
 
 
-def test_all_addresses_of_a_64_are_one_visitor():
-    assert network_of("2001:db8:0:1::1") == network_of("2001:db8:0:1:ffff::2") != network_of("2001:db8:0:2::1")
-    assert network_of("::ffff:203.0.113.1") == network_of("203.0.113.1") == "203.0.113.1"
-    assert network_of("testclient") == "testclient"
-
-
 @pytest.fixture
 def as_visitor(address, monkeypatch):
     """Gives a visitor of the public app by number: a client with an address of its own."""
@@ -121,7 +108,7 @@ def as_visitor(address, monkeypatch):
     return lambda number: httpx.Client(base_url=address, headers={"X-Forwarded-For": f"203.0.113.{number}"})
 
 
-def test_requests_and_uploads_count_by_visitor(as_visitor, monkeypatch):
+def test_requests_and_uploads_count_by_visitor_and_all_addresses_of_a_64_are_one(as_visitor, monkeypatch):
     monkeypatch.setenv(JOBS_AN_HOUR.name, "2")
     ada, bob = as_visitor(1), as_visitor(2)
     codes = [who.post("/gradio_api/upload", files={"files": b"x"}).status_code for who in (ada, ada, ada, bob)]
@@ -129,6 +116,9 @@ def test_requests_and_uploads_count_by_visitor(as_visitor, monkeypatch):
     monkeypatch.setenv(REQUESTS.name, "50")
     assert [ada.get("/gradio_api/queue/status").status_code for _ in range(60)].count(429) >= 10
     assert bob.get("/gradio_api/queue/status").status_code == 200
+    assert network_of("2001:db8:0:1::1") == network_of("2001:db8:0:1:ffff::2") != network_of("2001:db8:0:2::1")
+    assert network_of("::ffff:203.0.113.1") == network_of("203.0.113.1") == "203.0.113.1"
+    assert network_of("testclient") == "testclient"
 
 
 def test_a_page_that_has_to_be_rendered_counts_as_100_and_again_as_one(as_visitor, monkeypatch):

@@ -1,5 +1,3 @@
-"""The queue of events: nobody holds up another visitor, a page's own order holds, and nothing uncollected stays."""
-
 import asyncio
 import json
 import threading
@@ -67,9 +65,8 @@ def app(done):
         gr.Button().click(later, text, text, api_name=GROUPED)  # of the default limit, as most events of the page
         gr.Button().click(lambda text, state: (text, state + 1), [text, state], [text, state], api_name=STATED)
         gr.Button().click(quiet, text, None, api_name=QUIET, api_visibility="private")
-    _, url, _ = install(demo).launch(
-        prevent_thread_lock=True, quiet=True, app_kwargs={"middleware": [Middleware(Gate, Ledger())]}, ssr_mode=False
-    )
+    gate = {"middleware": [Middleware(Gate, Ledger())]}
+    _, url, _ = install(demo).launch(prevent_thread_lock=True, quiet=True, app_kwargs=gate, ssr_mode=False)
     yield url, demo._queue
     done.go_on.set()
     demo.close()
@@ -129,9 +126,8 @@ def test_a_page_is_answered_in_its_order_and_another_page_beside_it(app, done):
     assert done.said == ["begin first 0", "begin second"]
     done.go_on.set()
     wait_until(lambda: len(done.said) == 8)
-    assert [said for said in done.said if "first" in said] == [
-        f"{what} first {number}" for number in range(3) for what in ("begin", "end")
-    ]
+    in_order = [f"{what} first {number}" for number in range(3) for what in ("begin", "end")]
+    assert [said for said in done.said if "first" in said] == in_order
 
 
 def test_too_many_events_of_a_visitor_are_refused_and_not_those_of_another(app, monkeypatch):

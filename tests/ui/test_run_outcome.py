@@ -1,5 +1,4 @@
-"""The result card, what steps aside for another set, and My runs."""
-
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,13 +10,16 @@ from adapop.runs.examples import example
 from adapop.runs.execute import execute, prepare
 from adapop.runs.lock import held
 from adapop.runs.result import result_of
-from adapop.runs.run import create_run
+from adapop.runs.run import Run, create_run
 from adapop.service.worker import Worker
 from adapop.ui.run import mine, outcome, settings
+from adapop.ui.run.field import RunField, _value_of
 from adapop.ui.run.screen import RunScreen
 from browsing import HOSTILE
 from components import stand_ins
 from tiny_runs import tiny_config
+
+FIELD = RunField(gr.State())
 
 
 @pytest.fixture
@@ -29,12 +31,20 @@ def press(worker, kept, current, race=None, **event):
     return mine.pressed(worker, kept, current, race or {"runs": [], "refused": []}, SimpleNamespace(**event))
 
 
-def test_the_card_of_a_run_that_forgot_is_green_and_leads_to_probe():
+def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and_why():
     card, run = stand_ins(outcome.Card), example("adapop")
     shown = card.updates(run, owned=True)
     assert shown[card.card]["kind"] == "forgot" and "%" in shown[card.card]["about"]
     assert shown[card.probe].visible and not shown[card.next_run].visible
     assert card.updates(None, owned=True)[card.card] == {"kind": ""}
+    run = example("wga")
+    for before, said in ((0.23, True), (0.9, False)):
+        about = outcome.card_of(run, replace(result_of(run), before=before))["about"]
+        assert ("The others it never knew." in about) is said and f"{100 * before:.0f}\u00a0%" in about
+    for kept, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
+        about = outcome.card_of(run, replace(result_of(run), best=kept))["about"]
+        assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(kept), True)
+    assert "over half." in about, "what makes it partly forgotten"
 
 
 def test_a_run_whose_numbers_broke_is_damaged_and_tried_again_at_the_usual_rate(tmp_path, tiny):
@@ -43,28 +53,11 @@ def test_a_run_whose_numbers_broke_is_damaged_and_tried_again_at_the_usual_rate(
     card = stand_ins(outcome.Card)
     shown = card.updates(run, owned=True)
     assert shown[card.card]["kind"] == "damaged" and "no longer finite" in shown[card.card]["about"]
-    assert (
-        shown[card.next_run].visible
-        and shown[card.next_run].value == f"Try rate {untouched(run.config).learning_rate:g}"
-    )
+    usual = untouched(run.config).learning_rate
+    assert shown[card.next_run].visible and shown[card.next_run].value == f"Try rate {usual:g}"
     screen = stand_ins(RunScreen)
     buttons = screen.show(Worker(tmp_path), run.id)
     assert not buttons[screen.resume].visible, "it would end so again"
-
-
-def test_a_card_of_few_known_facts_says_so():
-    run = example("wga")
-    for before, said in ((0.23, True), (0.9, False)):
-        about = outcome.card_of(run, replace(result_of(run), before=before))["about"]
-        assert ("The others it never knew." in about) is said and f"{100 * before:.0f}\u00a0%" in about
-
-
-def test_the_card_says_which_epoch_is_kept_and_why():
-    run = example("wga")
-    for kept, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
-        about = outcome.card_of(run, replace(result_of(run), best=kept))["about"]
-        assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(kept), True)
-    assert "over half." in about, "what makes it partly forgotten"
 
 
 def test_results_of_another_set_step_aside_by_name(worker, tiny):
@@ -91,7 +84,7 @@ def test_a_run_and_those_of_a_race_are_remembered_once_and_others_never(worker, 
     assert ("example-wga" in dict(map(reversed, mine.choices(worker, kept, examples=False)))) is False
 
 
-def test_a_run_is_opened_renamed_compared_and_deleted(worker, tiny):
+def test_a_run_is_opened_renamed_compared_and_deleted_but_for_one_under_way_or_a_stranger_s(worker, tiny):
     run, other = (create_run(make_config(), tiny, None, worker.root) for _ in range(2))
     kept = mine.remembered(worker, [], run.id, {"runs": [other.id]})
     assert press(worker, kept, "", what="open", run=run.id)[0] == run.id
@@ -102,9 +95,6 @@ def test_a_run_is_opened_renamed_compared_and_deleted(worker, tiny):
     name, _, _, _, left = press(worker, kept, run.id, what="delete", run=run.id)
     assert name == "" and [entry["id"] for entry in left] == [other.id] and not run.folder.exists()
     assert press(worker, left, "", what="delete", run=other.id)[0] == gr.skip(), "another run stays on the page"
-
-
-def test_a_run_under_way_and_a_stranger_s_are_not_deleted(worker, tiny):
     run = create_run(make_config(), tiny, None, worker.root)
     with held(run.folder), pytest.raises(gr.Error, match="under way"):
         press(worker, [], "", what="delete", run=run.id)
@@ -120,3 +110,30 @@ def test_another_set_changes_the_facts_a_step_that_nobody_chose(sandbox):
     assert settings._batch_of(few, 256, **real, batch=8) == (gr.skip(), 60), "a visitor's own"
     assert settings._batch_of(sandbox, 60, **real, batch=3)[1] == len(sandbox.forget)
     assert settings._batch_of(None, 60, **real, batch=3) == (3, 60)
+
+
+def test_a_finished_run_is_shown_with_all_its_frames(finished):
+    events, frames = finished.events(), finished.frames()
+    value = FIELD.updates(finished, events, -1)[FIELD.picture]
+    assert len(frames) > 1
+    assert value["motion"]["epoch"] == [round(frame.epoch, 3) for frame in frames]
+    assert value["facts"]["question"] == [fact.question for fact in finished.facts.forget]
+    (last,) = [one for one in value["shares"] if one["epoch"] == 1]
+    assert last["reworded"]["all"] == finished.measured().recall("forget", "reworded"), "as its card has it"
+    assert [one["wordings"] for one in value["shares"]] == ["in other words"] * 2
+    assert finished.id not in str(value), "who has a link reads this too"
+    events = finished.events()
+    steps = [place for place, event in enumerate(events) if event.kind == "step_done"]
+    last = finished.frames()[-1].step
+    assert len(steps) == last, "the last frame is at the last step"
+    assert FIELD.picture in FIELD.updates(finished, events, steps[-1])
+    assert FIELD.updates(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
+    assert _value_of(finished, 0, 0, 0)["motion"]["epoch"] == [0], "a stopped run ends where it was saved"
+    assert FIELD.updates(None, [], -1) == {FIELD.picture: None}
+
+
+@pytest.mark.parametrize("name", ["facts.jsonl", "frames.jsonl"])
+def test_what_is_damaged_hides_the_picture_and_nothing_else(finished, tmp_path, name):
+    run = Run(shutil.copytree(finished.folder, tmp_path / finished.id))
+    (run.folder / name).write_text("no row\n", encoding="utf-8")
+    assert FIELD.updates(run, finished.events(), -1) == {FIELD.picture: None}

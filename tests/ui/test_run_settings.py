@@ -1,5 +1,3 @@
-"""The settings on the page: what they become, what is marked as changed, what the browser may bring back."""
-
 import math
 
 import gradio as gr
@@ -93,14 +91,11 @@ def test_every_other_setting_is_text_a_line_each(monkeypatch):
             configuration.check_public({"model": model})
 
 
-def test_another_method_leaves_which_epoch_is_kept():
+def test_another_method_leaves_which_epoch_is_kept_and_a_set_brings_its_model():
     places = [len(configuration.VISIBLE) - 2 + [*configuration.ADVANCED].index(name) for name in settings.OF_THE_RUN]
     rest = settings._method_values("sandbox", "ga")[2:]
     assert [rest[place - 2] for place in places] == [gr.skip()] * 2 and rest.count(gr.skip()) == 2
     assert gr.skip() not in settings._preset_values("sandbox", "ga", "paper", whole=True)
-
-
-def test_a_set_and_its_model():
     model, method, _, rate, *_ = settings._followed("people", "sandbox", "wga")
     assert (model, method.value, rate) == ("people", "wga", make_config("wga", model="people").learning_rate)
     assert settings._followed("pair", "people", "wga")[0] == "sandbox"

@@ -1,5 +1,3 @@
-"""The page's states as a table: from events to words and controls."""
-
 import time
 from dataclasses import replace
 from unittest.mock import Mock
@@ -71,14 +69,10 @@ def test_states(seen, readiness, expired, state, start, can_stop, resume):
     assert now.label and 0 <= now.percent <= 100
 
 
-def test_the_table_reaches_every_state_and_live_ones_tick():
+def test_the_table_reaches_every_state_live_ones_tick_and_the_strip_says_what_they_are():
     assert {case[3] for case in CASES} == set(STATES)
     assert {name for name, state in STATES.items() if state.ticking} == {
-        "queued", "starting", "running", "elsewhere", "stopping", "measuring",
-    }  # fmt: skip
-
-
-def test_what_the_strip_says():
+        "queued", "starting", "running", "elsewhere", "stopping", "measuring"}  # fmt: skip
     assert "Bang. Lower it." in view(RunSeen((START, FAILED))).detail
     assert view(RunSeen(ahead=1, wait=12.4)).detail.startswith("1 run before this one, about 10 s.")
     assert "before this one, at least 3 min." in view(RunSeen(ahead=1, wait=172.0, at_least=True)).detail
@@ -128,10 +122,7 @@ def test_the_final_measurement_names_its_part_and_what_is_left():
         ([asking], "1 of 2: the original model, 500 of 1,500 questions"),
         ([asking, asked], "1 of 2: the original model, 1,000 of 1,500 questions, about 40 s left"),
         ([asking, measured(0)], "2 of 2: the unlearned model"),
-        (
-            [measured(0), asking, asked],
-            "2 of 2: the unlearned model, 1,000 of 1,500 questions, about 10 s left",
-        ),
+        ([measured(0), asking, asked], "2 of 2: the unlearned model, 1,000 of 1,500 questions, about 10 s left"),
         ([asking, measured(0), measured(1)], "beside a model that never knew"),
     ):
         now = view(RunSeen((*events, *more), ahead=0, saved=1))

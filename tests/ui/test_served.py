@@ -1,5 +1,3 @@
-"""What is the same for everybody: asked of the app once, compressed once, and sent in small pieces."""
-
 import asyncio
 import gzip
 

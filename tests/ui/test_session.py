@@ -1,7 +1,6 @@
-"""A page's set and the server's: a run begins on what the page shows, or not at all."""
-
 import gc
 import json
+import shutil
 import sys
 from dataclasses import replace
 from types import FunctionType, ModuleType
@@ -15,19 +14,22 @@ from adapop.facts.fact import SANDBOX
 from adapop.limits import FACTS, UPLOAD
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.runs.listed import all_runs
+from adapop.service.saved_sets import load_set
 from adapop.service.worker import Worker
-from adapop.ui import page
+from adapop.ui import page, texts
 from adapop.ui.compare import race
 from adapop.ui.facts import upload
 from adapop.ui.held import PAGE_MEGABYTES, STORE, PageState, held_megabytes
 from adapop.ui.queue import install
 from adapop.ui.run.launch import start_run
-from adapop.ui.session import check_shown, identity
-from components import run_values
+from adapop.ui.saved import OWN, LeftPage, restored, to_keep
+from adapop.ui.session import Session, check_shown, identity
+from components import run_values, stand_ins
 from stepping import stepped
 from waiting import wait_until
 
 OF_THE_SHOWN_SET = ("start", "race", "duel", "look-up", "known", "drop-unknown", "set-score", "check", "race-check")
+ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 
 
 def test_sets_have_an_identity_and_what_pages_hold_is_counted_once():
@@ -161,3 +163,45 @@ def test_a_button_does_nothing_to_a_set_that_the_page_does_not_show(demo, name):
         next(stepped(pressed.fn(*values)))
     after = [one for one in demo.fns.values() if one.trigger_after == pressed._id and one.trigger_only_on_failure]
     assert after, "and the page's set is put back"
+
+
+@pytest.fixture
+def mine(small):
+    return replace(small, name="mine")
+
+
+def test_a_set_is_kept_and_comes_back(mine, tmp_path):
+    remembered, saved = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
+    again, _ = to_keep(Worker(tmp_path), mine, ((50, 1.5), POPULAR_ANCHOR), OWN, saved, remembered)
+    assert again["set"] == remembered["set"], "other anchors are no other set"
+    assert restored(tmp_path, again) == LeftPage(((50, 1.5), POPULAR_ANCHOR), OWN, mine)
+    pair = load_facts("pair")
+    kept = to_keep(Worker(tmp_path), pair, ANCHORS, "pair", None, {})[0]
+    assert kept == {"source": "pair", "set": None, "anchors": ANCHORS}
+    edited = replace(pair, forget=(replace(pair.forget[0], score=77.0), *pair.forget[1:]))
+    remembered, _ = to_keep(Worker(tmp_path), edited, ANCHORS, "pair", pair, {})
+    assert restored(tmp_path, remembered).facts == edited and not (tmp_path / "runs").exists()
+
+
+def test_two_tabs_keep_their_sets_and_a_dead_set_is_told_of_once(mine, tmp_path):
+    first, saved = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
+    other = replace(mine, forget=mine.forget[:3])
+    second, _ = to_keep(Worker(tmp_path), other, ANCHORS, OWN, mine, first)  # a tab that began with the first one's
+    assert load_set(first["set"], tmp_path) is None
+    again, _ = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, saved, first)
+    assert load_set(again["set"], tmp_path) == mine and load_set(second["set"], tmp_path) == other
+    remembered, _ = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
+    shutil.rmtree(tmp_path / "sets")
+    session, notes = stand_ins(Session), gr.HTML()
+    left = restored(tmp_path, remembered).updates(session, gr.Radio(), notes)
+    forgotten = {"source": SANDBOX, "set": None, "anchors": ANCHORS}
+    assert left[notes]["lines"] == [texts.SET_EXPIRED]
+    assert (left[session.anchors], left[session.stored]) == (ANCHORS, forgotten)
+    assert session.facts not in left and restored(tmp_path, forgotten) == LeftPage(ANCHORS)
+    later, _ = to_keep(Worker(tmp_path), load_facts(SANDBOX), ANCHORS, SANDBOX, load_facts(SANDBOX), remembered)
+    assert later["set"] is None, "nor does a page keep its name that was open meanwhile"
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [], {}, {"source": "../etc"}, {"source": OWN, "set": "../../etc"}])
+def test_whatever_a_browser_holds_the_page_opens(wrong, tmp_path):
+    assert restored(tmp_path, wrong) is None or restored(tmp_path, wrong).expired

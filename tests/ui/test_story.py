@@ -1,5 +1,3 @@
-"""What the Story says of its recordings: computed, and never more than they show."""
-
 import json
 from dataclasses import replace
 from statistics import fmean
@@ -24,6 +22,7 @@ from adapop.ui.story import content, screen, words
 
 RARE, POPULAR = Fact("a", "Who?", "Kubrick", "Paths", score=124.0), Fact("b", "Who?", "Kubrick", "Orange", score=1206.0)
 FILE = ASSETS / NAME
+LONG = "a stanza of " * 8 + "Homer"
 
 
 def frames(direct: list[tuple[int, int]], reworded: list[tuple[int, int]]) -> list[Frame]:
@@ -125,8 +124,7 @@ def test_frames_and_a_run_of_the_curve():
     assert sent == {
         "epoch": [0.0, 1.0], "p": [[1000, 1000], [500, 250]],
         "reworded": [[1000, 1000], [1000, 333]], "said": [["Kubrick", "Kubrick"]] * 2,
-        "right": [[True, False]] * 2,
-    }  # fmt: skip
+        "right": [[True, False]] * 2}  # fmt: skip
     bare = Frame(8, 0.5, {"forget": Scores((0.25,), (1,))})
     nothing = {"reworded": [None], "said": [None], "right": [None]}
     assert field.motion([bare], (RARE,)) == {"epoch": [0.5], "p": [[250]]} | nothing
@@ -142,16 +140,10 @@ def test_frames_and_a_run_of_the_curve():
             screen.config_of([100, 1.5], [3000, 0.1], wrong)
 
 
-LONG = "a stanza of " * 8 + "Homer"
-
-
-@pytest.mark.parametrize(
-    ("said", "answer", "right"),
-    [
-        ("Romeo", "Rome", False), ("It is rome, they say.", "Rome", True), ("Dvorak", "Dvořák", True),
-        ("", "Rome", False), (LONG, LONG, True), (f"It is {LONG}", LONG, None), ("a stanza", LONG, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("said", "answer", "right"), [
+    ("Romeo", "Rome", False), ("It is rome, they say.", "Rome", True), ("Dvorak", "Dvořák", True),
+    ("", "Rome", False), (LONG, LONG, True), (f"It is {LONG}", LONG, None), ("a stanza", LONG, False),
+])  # fmt: skip
 def test_a_reply_is_right_that_has_the_whole_answer_as_far_as_it_is_recorded(said, answer, right):
     frame = Frame(0, 0.0, {"forget": Scores((0.5,), (1,))}, (said[:FIRST],))
     assert field.motion([frame], (replace(RARE, answer=answer),))["right"] == [[right]]
@@ -159,17 +151,14 @@ def test_a_reply_is_right_that_has_the_whole_answer_as_far_as_it_is_recorded(sai
 
 def row(fact: Fact, kind: str, back: bool, known: bool = True) -> ProbeRow:
     """One prompt; back: whether the unlearned model answers it, known: whether the original does."""
-    replies = [
-        Reply("Kubrick" if told else "Fellini", float(told), float(told), 9, -5.0, 1, 0.0) for told in (known, back)
-    ]
+    recalls = float(known), float(back)
+    replies = [Reply("Kubrick" if told else "Fellini", told, told, 9, -5.0, 1, 0.0) for told in recalls]
     return ProbeRow(fact.id, "forget", fact.tier, kind, f"{kind}?", fact.answer, *replies)
 
 
 def test_the_test_asks_about_facts_that_are_gone_when_asked_directly():
-    a, b, c = (
-        Fact(name, "Who?", "Kubrick", name, "director", score=score)
-        for name, score in (("a", 70.0), ("b", 3000.0), ("c", 200.0))
-    )
+    scores = {"a": 70.0, "b": 3000.0, "c": 200.0}
+    a, b, c = (Fact(name, "Who?", "Kubrick", name, "director", score=score) for name, score in scores.items())
     found = [row(a, "direct", False), row(a, "reworded", True), row(a, "reworded", False), row(b, "direct", False)]
     found += [row(b, "reworded", True, known=False), row(b, "role playing", True), row(c, "direct", True)]
     ((first, second),) = content.quiz([a, b, c], found)

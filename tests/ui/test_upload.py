@@ -1,5 +1,3 @@
-"""A file is read once a request, whatever is asked of it."""
-
 import json
 import os
 import shutil
@@ -22,6 +20,12 @@ from adapop.ui.session import Session
 
 ROWS = [{"Rätsel": f"{i}?", "Lösung": f"answer {i}", "Punkte": i, "Notiz": "x"} for i in range(20)]
 OWN = ("Rätsel", "Lösung", upload.NONE, upload.NONE, upload.NONE, "Punkte", upload.NONE, upload.NONE)
+SCORED = """question,answer,score
+a?,1,"3,766"
+b?,2,2 131
+c?,3,many
+d?,4,-1
+"""
 
 
 @pytest.fixture
@@ -125,14 +129,6 @@ def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkey
     assert template.template_path() == path
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["adapop-template.csv"]
     template._path.cache_clear()
-
-
-SCORED = """question,answer,score
-a?,1,"3,766"
-b?,2,2 131
-c?,3,many
-d?,4,-1
-"""
 
 
 def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp_path, table):

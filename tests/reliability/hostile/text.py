@@ -172,12 +172,12 @@ def _completions(random: Random) -> Case:
 
 
 NO_TABLES = (1, "a", [1], [[]], {"a": 1}, [{"question": "a", "answer": "b"}, 5], [None], True, [{}], [{"a": []}])
-SPLITS = ("\ud800", "a\udc00b", "\ud83d", "fine", "\0", "also fine")
+HALVES = ("\ud800", "a\udc00b", "\ud83d", "fine", "\0", "also fine")
 _SIMPLE: tuple[Callable[[Random], Case], ...] = (
     lambda random: of_rows("odd text", random.choice(SUFFIXES), table(random, TEXTS)),
     lambda random: of_rows("odd text", random.choice(SUFFIXES), table(random, TEXTS)),
     lambda random: of_rows("tabs", ".tsv", table(random, TEXTS)),
-    lambda random: of_rows("lone surrogate", random.choice((".json", ".jsonl")), table(random, SPLITS)),
+    lambda random: of_rows("lone surrogate", random.choice((".json", ".jsonl")), table(random, HALVES)),
     lambda random: Case(
         "JSON that is no table", "facts.json", json.dumps(random.choice(NO_TABLES)).encode(), None, True
     ),

@@ -218,7 +218,7 @@ def pictures(
         "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {meaning}",
     }
     warnings = sentences(warnings_of([*score_of.values()], beta)) if what_if not in CONSTANT else []
-    listed = html.listed(warnings, "warn" if warnings else "hidden")
+    listed = html.listed(warnings, "warn")
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(score_of[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)

@@ -42,24 +42,16 @@ class Curves:
         contestants, results = _by_contestant(runs, names)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
-        measured = [
-            one for epochs in contestants.values() for seeds in epochs.values() for one in seeds
-        ]
-        form = (
-            REWORDED
-            if all(one.recall("forget", REWORDED) is not None for one in measured)
-            else DIRECT
-        )
+        by_epoch = [seeds for epochs in contestants.values() for seeds in epochs.values()]
+        measured = [one for seeds in by_epoch for one in seeds]
+        reworded = all(one.recall("forget", REWORDED) is not None for one in measured)
+        form = REWORDED if reworded else DIRECT
         quick = form == REWORDED and not all(one.full for one in measured)
         wordings = figures.LINES_AND_MARKS if quick and results else PANELS[form]
         about = f"{trained([run.config for run in runs])}, {wordings}"
-        picture = _lines(contestants, results, form)
-        return {
-            self.column: gr.Column(visible=True),
-            **self.picture.updates(
-                look.titled(picture, _finding(contestants, results, form, quick)), about
-            ),
-        }
+        finding = _finding(contestants, results, form, quick)
+        picture = look.titled(_lines(contestants, results, form), finding)
+        return {self.column: gr.Column(visible=True), **self.picture.updates(picture, about)}
 
 
 def build() -> Curves:
@@ -92,14 +84,10 @@ def _by_contestant(
     measurements once all its seeds have ended."""
     contestants, results, titles = {}, {}, Counter()
     for _, seeds in by_contestant(runs):
-        measured = [
-            [event for event in run.events() if isinstance(event, Measured)] for run in seeds
-        ]
-        by_epoch = [
-            {event.epoch: event for event in figures.by_epoch(events)}
-            for events in measured
-            if events
-        ]
+        logs = (run.events() for run in seeds)
+        measured = ([event for event in log if isinstance(event, Measured)] for log in logs)
+        epochs = [figures.by_epoch(events) for events in measured if events]
+        by_epoch = [{event.epoch: event for event in events} for events in epochs]
         if by_epoch:
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
             if len(seeds) == 1:

@@ -112,7 +112,7 @@ def plan(
         f"{title}: {problem}" for title, remarks in stopping for problem in sentences(remarks)
     ]
     if name in SHIPPED and not problems:  # runs of about a minute need no plan
-        return html.listed([], "hidden")
+        return html.listed([])
     rates = ", ".join(
         f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items()
     )

@@ -41,7 +41,7 @@ def build(
         # an empty gr.Number is shown as 0
         narrow = dict(placeholder="each its own", min_width=150, elem_id="race-rate")
         rate = gr.Textbox(label="Learning rate", **narrow)
-    plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="race-plan")
+    plan = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="race-plan")
     twin(entrants.who_is_who(), "who-is-who", caption="Who is who")
     raced = [seeds, epochs, rate, *settings]
     checked = [missing, session.anchors, chosen, *raced]

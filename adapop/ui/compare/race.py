@@ -113,9 +113,8 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     if name in _names(stored):
         raise gr.Error("This run is in the comparison already.", duration=TOAST)
     if len(_names(stored)) >= MOST_RUNS:
-        raise gr.Error(
-            f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=TOAST
-        )
+        message = f"A comparison has at most {MOST_RUNS} runs. Start a new race."
+        raise gr.Error(message, duration=TOAST)
     return {"runs": [*_names(stored), name], "refused": _refused(stored)}
 
 
@@ -130,13 +129,8 @@ def standing(
         # its id begins with the method
         title, detail = title_of(name.rpartition("-")[0], "paper"), now.detail
         if damage := _damage(worker, name):
-            line = {
-                "state": "failed",
-                "label": "Damaged",
-                "detail": public_words(damage),
-                "percent": 0,
-            }
-            lines.append({"name": title} | line)
+            line = {"name": title, "state": "failed", "label": "Damaged", "percent": 0}
+            lines.append(line | {"detail": public_words(damage)})
             continue
         if now.state == "expired":
             detail = "This run was deleted."
@@ -150,18 +144,13 @@ def standing(
         ticking = ticking or now.ticking
         # the list itself shows which run waits for which
         detail = "" if now.state == "queued" else detail
-        line = {"state": now.state, "label": now.label, "detail": detail, "percent": now.percent}
-        lines.append({"name": title} | line)
+        line = {"name": title, "state": now.state, "label": now.label, "detail": detail}
+        lines.append(line | {"percent": now.percent})
     done = sum(line["state"] == "done" for line in lines)
     words = _words(len(lines), done, ticking, fmean(seconds) if seconds else None)
     opened = ticking or done < len(lines)  # folded once all are done
-    values = {
-        "shown": bool(lines),
-        "open": opened,
-        "words": words,
-        "runs": lines,
-        "refused": _refused(stored),
-    }
+    values = {"shown": bool(lines), "open": opened, "words": words, "runs": lines}
+    values |= {"refused": _refused(stored)}
     run_names = {name: titles[name] for name in names if titles and name in titles}
     return Standing(html.values(values), tuple(runs), done, measured, ticking, run_names)
 

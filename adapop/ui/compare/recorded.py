@@ -35,7 +35,7 @@ def build() -> tuple[gr.Radio, gr.HTML]:
     """Lays out the choice of recorded results, and their description."""
     place = dict(elem_id="recorded", elem_classes="advanced-only")
     choice = gr.Radio(CHOICES, value=SAME, label=texts.RECORDED_LABEL, **place)
-    words = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="recorded-words")
+    words = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="recorded-words")
     return choice, words
 
 
@@ -77,7 +77,7 @@ class Pictures:
                 f"{trained([config for one in layer for config in one.configs])}."
             )
             gap, cost = (replace(one, words=f"{one.words} {by}") for one in (gap, cost))
-            about, words = texts.RECORDED_LABEL, html.listed([], "hidden")
+            about, words = texts.RECORDED_LABEL, html.listed([])
             # the fields above are of one seed each
             over_seeds = ", ".join((about, *sorted({one.seeds for one in layer})))
         picture = figures.forget_against_holdout(outcomes, compared.form_words)
@@ -149,7 +149,7 @@ def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
 def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
     """Values of `LINES`: what the recorded results are, and which contestants do not match them."""
     if choice == NONE:
-        return html.listed([], "hidden")
+        return html.listed([])
     if not layer:
         return html.listed([texts.RECORDED_NOTHING], "warn")
     about = source_of(layer)

@@ -69,16 +69,9 @@ class RaceResults:
         differences = self.differences
         words = [self.warnings, self.findings, self.ranges]
         pair = [differences.first, differences.second, differences.table]
-        return [
-            self.column,
-            *self.pictures.all,
-            self.race_only,
-            *words,
-            *pair,
-            self.published,
-            self.report,
-            self.file,
-        ]
+        files = [self.report, self.file]
+        parts = [self.column, *self.pictures.all, self.race_only, *words, *pair]
+        return [*parts, self.published, *files]
 
     def updates(
         self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]
@@ -88,15 +81,9 @@ class RaceResults:
         return {
             **self.visible(compared, choice),
             self.race_only: gr.Column(visible=bool(records)),
-            self.warnings: html.listed(
-                sentences(compared.warnings), "warn" if compared.warnings else "hidden"
-            ),
-            self.findings: html.listed(
-                sentences(compared.findings), "calm" if compared.findings else "hidden"
-            ),
-            self.ranges: html.listed(
-                compared.intervals, "calm" if compared.intervals else "hidden"
-            ),
+            self.warnings: html.listed(sentences(compared.warnings), "warn"),
+            self.findings: html.listed(sentences(compared.findings)),
+            self.ranges: html.listed(compared.intervals),
             **self.differences.updates(compared, pair),
             self.published: published.rows(records, setting),
             self.report: gr.DownloadButton(visible=False),
@@ -119,7 +106,7 @@ def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResult
     """Lays out the results, hidden until there are any. stored: see `Race`. words: describes
     recorded results."""
     with gr.Column(visible=False) as column:
-        hidden = dict(value=html.listed([], "hidden"), html_template=html.LINES)
+        hidden = dict(value=html.listed([]), html_template=html.LINES)
         warned = gr.HTML(**hidden, elem_id="compare-warnings")
         charts = recorded.charts()
         with gr.Column(elem_id="compare-folds"):
@@ -186,13 +173,10 @@ def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
     """Download buttons with the report on these runs and their comparison table. title: of the
     report."""
     out, pairs = served_folder(), race.readable(runs)
-    page = write_report(
-        [run for run, _ in pairs], out / "comparison.html", (title or "").strip()[:MOST_TITLE]
-    )
+    title = (title or "").strip()[:MOST_TITLE]
+    page = write_report([run for run, _ in pairs], out / "comparison.html", title)
     table = write_table(comparison([record for _, record in pairs]), out / "comparison.csv")
-    return gr.DownloadButton(value=str(page), visible=True), gr.DownloadButton(
-        value=str(table), visible=True
-    )
+    return tuple(gr.DownloadButton(value=str(file), visible=True) for file in (page, table))
 
 
 def settings_grid(pair: Sequence) -> dict:

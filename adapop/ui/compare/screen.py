@@ -37,15 +37,9 @@ class CompareScreen:
     @property
     def outputs(self) -> list[gr.Component]:
         """The components that `show` may update."""
-        controls = [
-            self.progress,
-            self.start,
-            self.stop,
-            self.empty,
-            self.fields.picture,
-            *self.curves.all,
-        ]
-        return [*controls, *self.results.all, self.follower.last_seen, self.follower.timer]
+        controls = [self.progress, self.start, self.stop, self.empty, self.fields.picture]
+        results = [*self.curves.all, *self.results.all]
+        return [*controls, *results, self.follower.last_seen, self.follower.timer]
 
     def show(
         self,

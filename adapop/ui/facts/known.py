@@ -43,7 +43,7 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
         drop = gr.Button(
             "Leave out what it does not know", min_width=160, visible=False, elem_id="drop-unknown"
         )
-    status = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="known-words")
+    status = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="known-words")
     answers = gr.State(None)
 
     def begun(identity: str, facts: FactSet | None, values):
@@ -107,7 +107,7 @@ def _summary_updates(
     """Updates: how many facts the model knows, in words, and the button that drops the others."""
     facts_asked = [fact for fact in facts.forget if fact.id in recall] if facts else []
     if not facts_asked:
-        return html.listed([], "hidden"), gr.Button(visible=False)
+        return html.listed([]), gr.Button(visible=False)
     knows = sum(recall[fact.id] >= KNOWN_FROM for fact in facts_asked)
     of = number_of(len(facts_asked), "fact")
     first = (

@@ -148,9 +148,7 @@ def build(worker: Worker, session: Session) -> gr.HTML:
         with gr.Row():
             start = gr.Button("Look up", variant="primary", min_width=120, elem_id="look-up")
             stop = gr.Button("Stop", min_width=90, elem_id="stop-look-up", visible=False)
-        status = gr.HTML(
-            html.listed([], "hidden"), html_template=html.LINES, elem_id="look-up-status"
-        )
+        status = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="look-up-status")
 
     work = StartStop(start, stop, session.at_work)
     look_up = LookUp(session, status, work, gr.State(None))

@@ -108,7 +108,7 @@ class FactsScreen:
         """
         stopped(at_work)
         saved = restored[1] if restored and restored[0] == source else None
-        of_the_last = {self.session.at_work: None, self.looked_up: html.listed([], "hidden")}
+        of_the_last = {self.session.at_work: None, self.looked_up: html.listed([])}
         if source == OWN:
             about = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if saved else "")
             visible = {self.uploads.form.group: gr.Group(visible=True), self.about: about}
@@ -174,21 +174,15 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
     first = sandbox_facts()
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
-            choices = [(entry.title, entry.name) for entry in ENTRIES.values()] + [
-                (texts.OWN_SET, OWN)
-            ]
+            choices = [(entry.title, entry.name) for entry in ENTRIES.values()]
+            choices.append((texts.OWN_SET, OWN))
             source = gr.Radio(choices, value=SANDBOX, label=texts.SOURCE_LABEL, elem_id="set")
             # above the upload, so that a file's faults and the upload are both in sight
             notes = gr.HTML(notes_of(first, BetaMap()), html_template=html.LINES, elem_id="notes")
             upload_form = upload.build()
             about = gr.Markdown(ENTRIES[SANDBOX].about)
-            missing = gr.Radio(
-                texts.MISSING_CHOICES,
-                value="error",
-                label="Facts without a score",
-                info=texts.MISSING_ABOUT,
-                visible=False,
-            )
+            unseen = dict(value="error", info=texts.MISSING_ABOUT, visible=False)
+            missing = gr.Radio(texts.MISSING_CHOICES, label="Facts without a score", **unseen)
             looked_up = lookup.build(worker, session)
         with gr.Column(scale=5, min_width=320):
             strip, search, unscored, table = _table_side(first)
@@ -198,20 +192,8 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
                 agreement.build(session)
 
     uploads = upload.UploadEvents(upload_form, notes, session)
-    screen = FactsScreen(
-        session,
-        source,
-        about,
-        uploads,
-        notes,
-        missing,
-        strip,
-        search,
-        unscored,
-        table,
-        gr.State(None),
-        looked_up,
-    )
+    parts = source, about, uploads, notes, missing, strip, search, unscored, table
+    screen = FactsScreen(session, *parts, gr.State(None), looked_up)
     screen.wire(worker, tab)
     uploads.wire(source, [missing, search])
     saved.build(worker, session, source, notes)
@@ -222,14 +204,8 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Checkbox, gr.Data
     """The distribution of the scores, the search, the filter, and the table."""
     drawn = figures.popularity_strip(first.forget, first.tiers)
     strip = chart(drawn, "strip-chart", texts.STRIP_NAME, words_of(first), about_of(first))
-    search = gr.Textbox(
-        label="Search the facts",
-        placeholder="Search the facts",
-        show_label=False,
-        container=False,
-        max_length=200,
-        elem_id="search",
-    )
+    words = dict(label="Search the facts", placeholder="Search the facts", show_label=False)
+    search = gr.Textbox(**words, container=False, max_length=200, elem_id="search")
     unscored = gr.Checkbox(
         False, label=texts.UNSCORED, visible=False, container=False, elem_id="unscored"
     )

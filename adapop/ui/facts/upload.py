@@ -56,13 +56,8 @@ class UploadForm:
 def build() -> UploadForm:
     """Lays out the upload, hidden."""
     with gr.Group(visible=False) as group:
-        file = gr.File(
-            label="A table of facts",
-            file_types=list(FORMATS),
-            file_count="single",
-            height=140,
-            elem_id="upload",
-        )
+        table = dict(file_types=list(FORMATS), file_count="single")
+        file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)
         template = gr.DownloadButton("Download a template", size="sm")
         with gr.Accordion(
             "Which column is what", open=False, visible=False, elem_id="columns"
@@ -75,14 +70,8 @@ def build() -> UploadForm:
         retain = gr.Dropdown(
             texts.RETAIN_CHOICES, value="own", label="Facts to retain", info=texts.RETAIN_ABOUT
         )
-        retain_file = gr.File(
-            label="A table of facts to retain",
-            file_types=list(FORMATS),
-            file_count="single",
-            height=120,
-            visible=False,
-            elem_id="retain-upload",
-        )
+        table |= dict(height=120, visible=False, elem_id="retain-upload")
+        retain_file = gr.File(label="A table of facts to retain", **table)
         drop_bad = gr.Checkbox(False, label=texts.DROP_BAD, visible=False, elem_id="drop-bad")
     return UploadForm(group, file, template, mapping, columns, retain, retain_file, drop_bad)
 

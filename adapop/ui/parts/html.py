@@ -29,9 +29,9 @@ def template(name: str) -> str:
 
 
 def listed(lines: Sequence[str], kind: str = "calm") -> dict:
-    """The values of `LINES`: sentences in a box. kind: calm, warn, bad, log, or hidden for no
-    box."""
-    return values({"kind": kind, "lines": lines})
+    """The values of `LINES`: sentences in a box; without any no box. kind: calm, warn, bad or
+    log."""
+    return values({"kind": kind if lines else "hidden", "lines": lines})
 
 
 HEADER, MODE, STRIP, LINES, ANSWERS = map(template, ("header", "mode", "strip", "lines", "answers"))

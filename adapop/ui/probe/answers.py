@@ -111,13 +111,13 @@ def recorded_of(run: Run) -> dict:
     shipped = example_of(run.id) is not None
     method = title_of(run.config.method, run.config.preset)
     lines = [texts.PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []
-    return html.listed(lines, "calm" if shipped else "hidden")
+    return html.listed(lines)
 
 
 def limits_of(run: Run) -> dict:
     """Values of `LINES`: what a shipped model can be asked; hidden for a real model."""
     toy = run.config.model in SHIPPED
-    return html.listed([texts.PROBE_LIMITS] if toy else [], "calm" if toy else "hidden")
+    return html.listed([texts.PROBE_LIMITS] if toy else [])
 
 
 @dataclass(frozen=True)

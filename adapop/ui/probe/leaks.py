@@ -88,7 +88,7 @@ class Leaks:
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
         about = _about(run, rows, group)
         return {
-            self.status: html.listed([], "hidden"),
+            self.status: html.listed([]),
             self.counts: grid_of(replace(counts, note=texts.LEAK_VERDICTS)),
             self.more: html.listed(leak_lines(matrix, group)),
             self.results: gr.Column(visible=True),

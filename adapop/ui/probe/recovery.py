@@ -42,7 +42,7 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
             return {words: html.listed(["Not tried yet."]), shown_column: gr.Column(visible=False)}
         back = came_back(result, run.facts.forget)
         return {
-            words: html.listed([back] if back else [], "calm" if back else "hidden"),
+            words: html.listed([back] if back else []),
             shown_column: gr.Column(visible=True),
             **picture.updates(recovery_figure(chosen, result), described(run.config)),
             table: grid_of(recovery_table(chosen, result)),

@@ -107,7 +107,7 @@ class ProbeScreen:
 def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
     """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`."""
     run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
-    hidden = dict(value=html.listed([], "hidden"), html_template=html.LINES)
+    hidden = dict(value=html.listed([]), html_template=html.LINES)
     with gr.Row(visible=False, elem_classes="beside") as example_row:
         recorded = gr.HTML(**hidden, elem_id="probe-recorded", min_width=300)
         run_yourself(worker, follows, "probe-yourself")

@@ -24,7 +24,7 @@ def build(
     """Lays out the button and its results. inputs: arguments of `configured` after the facts. name:
     its elements' id."""
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
-    words = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id=f"{name}-words")
+    words = gr.HTML(html.listed([]), html_template=html.LINES, elem_id=f"{name}-words")
 
     def begun(identity: str, facts: FactSet | None, *values):
         with refusing():
@@ -44,4 +44,4 @@ def build(
     session.look_whether_lost(
         ask.click(looked, [session.shown_hash, session.facts, *inputs], words, **QUIET)
     )
-    gr.on([session.facts.change], lambda: html.listed([], "hidden"), None, words, **QUIET)
+    gr.on([session.facts.change], lambda: html.listed([]), None, words, **QUIET)

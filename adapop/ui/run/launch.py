@@ -50,9 +50,8 @@ def look(
             plan = preflight(facts, config, worker.pace_of(config.model))
             few = not plan.problems and hardly_moves(len(facts.forget), config)
             if few:
-                plan = replace(
-                    plan, doubts=(*plan.doubts, outcome.few_steps(len(facts.forget), config))
-                )
+                doubt = outcome.few_steps(len(facts.forget), config)
+                plan = replace(plan, doubts=(*plan.doubts, doubt))
             if worker.is_lent:
                 plan = replace(plan, costs=(*plan.costs, cost_of_run(config.model)))
         except AdaPopError as error:
@@ -64,8 +63,8 @@ def look(
     now, _, _ = seen_of(worker, name, readiness)
     return (
         words,
-        html.listed(costs, "calm" if costs else "hidden"),
-        html.listed([f"Changed: {line}" for line in altered], "warn" if altered else "hidden"),
+        html.listed(costs),
+        html.listed([f"Changed: {line}" for line in altered], "warn"),
         gr.Button(visible=few),
         readiness,
         start_of(now, may_control(worker, name)),

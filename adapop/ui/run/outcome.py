@@ -123,18 +123,14 @@ def diverged_card(run: Run) -> dict:
 def card_of(run: Run, result: Result) -> dict:
     """A run's result, as values of the card."""
     values = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
-    values |= {
-        "before": percent(result.before),
-        "after": percent(result.after),
-        "asked": texts.ASKED_FORMS[result.form],
-    }
+    values |= {"before": percent(result.before), "after": percent(result.after)}
+    values |= {"asked": texts.ASKED_FORMS[result.form]}
     if result.lost:
         group, was, now = result.lost
         values |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
     values |= {"epoch": result.epoch, "of": result.of}
-    about = (texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]).format(
-        **values
-    )
+    about = texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]
+    about = about.format(**values)
     if result.best and not result.overshot:
         about += " " + texts.RESULT_KEPT[result.best].format(**values)
     if result.kind in (FORGOT, PARTLY):
@@ -143,9 +139,8 @@ def card_of(run: Run, result: Result) -> dict:
     if result.kind in (FORGOT, PARTLY) and result.before < FEW:
         about += f" {texts.RESULT_FEW}"
     about = about.replace(" %", "\u00a0%")  # no line begins with %
-    return html.values(
-        {"kind": result.kind, "title": texts.RESULT_TITLES[result.kind], "about": about}
-    )
+    title = texts.RESULT_TITLES[result.kind]
+    return html.values({"kind": result.kind, "title": title, "about": about})
 
 
 def next_label(run: Run, again: RunConfig) -> str:

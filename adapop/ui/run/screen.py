@@ -112,16 +112,13 @@ class RunScreen:
         }
         if run is None:
             # clears the charts of the previous run
-            blank = {
-                **self.charts.updates(None, [], last_seen),
-                **self.field.updates(None, [], last_seen),
-            }
+            blank = self.charts.updates(None, [], last_seen)
+            blank |= self.field.updates(None, [], last_seen)
             blank[self.log] = log_of([texts.NO_RUN], name)
             return changes | (blank | {follower.position: (name, 0)} if last_seen < 0 else {})
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
-            changes |= self.charts.updates(run, events, last_seen) | self.field.updates(
-                run, events, last_seen
-            )
+            changes |= self.charts.updates(run, events, last_seen)
+            changes |= self.field.updates(run, events, last_seen)
         asking = sentences(remarks_of(run.prompting))
         lines = log_lines(events, run.config, asking) or [*asking, "The run is about to begin."]
         return changes | {self.log: log_of(lines, name), follower.position: (name, len(events))}
@@ -132,7 +129,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     watched = gr.HTML(banner_of(None), html_template=html.LINES, elem_id="watched")
     with gr.Column(elem_id="run-form") as form:
         settings, start, resume = run_settings.build(session.facts)
-        hidden = dict(value=html.listed([], "hidden"), html_template=html.LINES)
+        hidden = dict(value=html.listed([]), html_template=html.LINES)
         altered = gr.HTML(**hidden, elem_id="altered")
         plan = gr.HTML(**hidden, elem_id="preflight")
         small = dict(visible=False, size="sm", min_width=160, elem_id="more-steps")
@@ -201,7 +198,7 @@ def banner_of(run: Run | None) -> dict:
     """Values of `LINES`: whose run is shown, and whether it is recorded; hidden for one's own."""
     by = ", recorded" if run is not None and example_of(run.id) else ""
     lines = [] if run is None else [f"You are watching {described(run.config)}{by}."]
-    return html.listed(lines, "calm" if lines else "hidden")
+    return html.listed(lines)
 
 
 def log_of(lines: list[str], name: str | None = "") -> dict:

@@ -45,7 +45,7 @@ def test_what_survives_leaks_or_was_lost_is_claimed_only_beyond_chance():
 
     for back, doubt in ((0.9, ""), (0.55, ", which may be chance")):
         said = captions.leak([cell("direct", 0.5), cell("translated", back)])
-        assert said == f"“Translated” gets {100 * back:.0f} % of the answers, the trained question 50 %{doubt}"
+        assert said == f"“Translated” gets {100 * back:.0f} % of 96 answers, the trained question 50 %{doubt}"
 
 
 def measured(number, full=False, form="direct", **tiers):
@@ -151,7 +151,7 @@ def test_runs_are_told_apart_only_beyond_their_ranges():
     assert said[1].endswith("as much as A (beaten by no more than chance may make: B)")
     few = {"rare": {"Not brought back": 6, "Not forgotten": 2}, "popular": {"Not brought back": 4, "Not forgotten": 4}}
     said = "Not gone: 50 % of popular and 25 % of rare facts"
-    assert captions.verdict_shares(few) == f"{said}, which may be chance"
+    assert captions.verdict_shares(few) == f"{said}, of 16 probed, which may be chance"
     many = {tier: {name: 20 * count for name, count in found.items()} for tier, found in few.items()}
-    assert captions.verdict_shares(many) == said
+    assert captions.verdict_shares(many) == f"{said}, of 320 probed"
     assert captions.verdict_shares({"all": {"Not brought back": 8}}) == "All: something is wrong with 0 % (0 to 32 %)"

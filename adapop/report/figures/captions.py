@@ -113,7 +113,7 @@ def leak(cells: Sequence[Cell]) -> str:
     worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
     direct = next((cell for cell in fair if cell.kind == DIRECT), None)
     most = worst.unlearned.recall
-    share = f"{percent(most.mean)} of the answers"
+    share = f"{percent(most.mean)} of {number_of(worst.facts, 'answer')}"
     if direct is None or worst is direct:
         return f"No way of asking gets more than {share}"
     trained, name = direct.unlearned.recall, plain(worst.kind).capitalize()
@@ -131,7 +131,9 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
     if {"popular", "rare"} <= bad.keys():
         gap = difference(bad["popular"], bad["rare"])
         shares = percent(bad["popular"].mean), percent(bad["rare"].mean)
-        return f"Not gone: {shares[0]} of popular and {shares[1]} of rare facts{_doubt(gap)}"
+        probed = sum(sum(numbers.values()) for numbers in counts.values())
+        rest = f"rare facts, of {probed:,} probed{_doubt(gap)}"
+        return f"Not gone: {shares[0]} of popular and {shares[1]} of {rest}"
     for place, share in bad.items():
         return f"{place.capitalize()}: something is wrong with {ranged(share)}"
     return ""

@@ -158,7 +158,9 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
     kind = REWORDED if REWORDED in kinds else kinds[-1]
     every = [matrix.cell(group, tier, kind) for tier in TIERS]
     rare, _, popular = (cell and cell.measurable and cell.unlearned.recall for cell in every)
-    return look.titled(figure, captions.survival(popular or None, rare or None, None))
+    finding = captions.survival(popular or None, rare or None, None)
+    probed = f", of {sum(cell.facts for cell in every if cell):,} probed" if finding else ""
+    return look.titled(figure, finding + probed)
 
 
 def control_rows(

@@ -2,5 +2,5 @@
 // adapop/ui/story/content.py.
 const told = props.value, host = element.querySelector(".examples"), place = el("div");
 const by = el("p", { class: "by" }, "Whole runs, seed 0: each length of training is one of its own, and dots between them are interpolated. Made by ", el("code", {}, told.command));
-host.replaceChildren(el("details", {}, el("summary", {}, "Recorded, seed 0"), by), place);
+host.replaceChildren(el("details", {}, el("summary", {}, "Seed 0"), by), place);
 endsOf(place, told, { pin: -1 }, Object.keys(told.replies));

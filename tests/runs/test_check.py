@@ -71,7 +71,7 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     assert REWORDED in {form for form, _ in rows} and found.impossible
     assert not found.waste and not found.preflight.problems
     kinds = {remark.kind: remark.values for remark in found.remarks if isinstance(remark, Remark)}
-    assert kinds["asked_so"]["answered"] == 5 and kinds["apply_prompting"]["facts"] == 6
+    assert kinds["asked_so"]["answered"] == 5 and kinds["asked_so"]["facts"] == 6
     assert kinds["forms_measurable"]["forms"].startswith(DIRECT)
     assert {"forms_impossible", "time_by_trial", "rate_and_batch", "answered_now"} <= kinds.keys()
     said = "\n".join(found.lines)

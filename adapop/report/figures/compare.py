@@ -19,7 +19,7 @@ MANY, TIGHT_ROW_PIXELS = 12, 36  # from this many rows on, rows stand closer
 # Offset of a tier's mark within its row, so that intervals do not overlap.
 OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}
 PUBLISHED_PIXELS, AROUND_PIXELS = 27, 110
-MEANS = "Means: "  # the line below the heading says of what
+MEANS = "Mean "  # the line below the heading says of what
 PUBLISHED_CHARACTERS = 40
 
 
@@ -66,7 +66,7 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     candidates = [one for one in placed if not one.recorded] or placed
     candidates, where = contest.titled_outcomes(candidates, order)
     if own == 0:  # beside single runs of the same methods they would be another number
-        where = f"{MEANS}{where}"
+        where = where or MEANS
     leads = [(one.name, one.lead(compared)) for one in candidates]
     what = captions.GAP if compared == REWORDED else f"{captions.LEAD}, {PANELS[compared]}"
     return look.titled(figure, captions.widest(leads, where, what))

@@ -91,7 +91,7 @@ def build(
     `MyRuns.entries`."""
     with gr.Column(elem_id="race-empty") as empty:
         by_epoch.examples()
-        duel = gr.Button("Run these yourself", elem_id="duel")
+        duel = gr.Button("Run these", elem_id="duel")
     with gr.Accordion("Race others", open=False, elem_id="race-form"):
         entered = form.build(worker, session, missing, settings, tab)
     _wire_joining(worker, follower, my_runs, tab)

@@ -79,10 +79,7 @@ class FactsScreen:
         ).then(self.show_download, [source, self.fetched], session.of_the_set, **IN_TURN)
         file = self.uploads.form.file
         # of no set that was restored
-        file.clear(texts.upload_about, None, self.about, **EACH)
-        # what a file has to hold is no news once one is read
-        read = [self.source, session.facts, session.restored]
-        session.facts.change(self.rules_of, read, self.about, **QUIET)
+        gr.on([file.upload, file.clear], texts.upload_about, None, self.about, **EACH)
         redrawn = [*self.strip.parts, self.missing, self.unscored]
         session.facts.change(self.redrawn, session.facts, redrawn, **QUIET)
         noted = [session.facts, session.anchors]
@@ -121,12 +118,6 @@ class FactsScreen:
             self.session.restored: restored if restored and restored[0] == OWN else None,
             **self.session.with_facts(saved or (None if entry.online else load_facts(source))),
         }
-
-    def rules_of(self, source: str, facts: FactSet | None, restored: tuple[str, FactSet] | None):
-        """The rules for an upload; empty once a file is read. A restored set keeps its note."""
-        if source != OWN or (restored and restored[1] == facts):
-            return gr.skip()
-        return "" if facts else texts.upload_about()
 
     async def fetch(self, worker: Worker, source: str, facts: FactSet | None):
         """Downloads a set; yields the progress, then the set."""
@@ -180,7 +171,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             # above the upload, so that a file's faults and the upload are both in sight
             notes = gr.HTML(notes_of(first, BetaMap()), html_template=html.LINES, elem_id="notes")
             upload_form = upload.build()
-            about = gr.Markdown(ENTRIES[SANDBOX].about)
+            about = gr.Markdown(ENTRIES[SANDBOX].about, elem_id="set-about")
             unseen = dict(value="error", info=texts.MISSING_ABOUT, visible=False)
             missing = gr.Radio(texts.MISSING_CHOICES, label="Facts without a score", **unseen)
             looked_up = lookup.build(worker, session)

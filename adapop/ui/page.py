@@ -29,7 +29,7 @@ from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
 from adapop.ui.queue import install
 from adapop.ui.redaction import redact_errors
-from adapop.ui.run import configuration, mine
+from adapop.ui.run import mine
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.launch import UNSEEN
@@ -81,7 +81,6 @@ def build(worker: Worker) -> gr.Blocks:
         seen = gr.State(UNSEEN), gr.State("ready")
         follower = run.Follower(run_id, another, *seen, settings, timer, strip, stop)
         tabs, screen = _screens(worker, session, follower)
-        demo.load(configuration.restored, settings, screen.settings.all, **QUIET)
         _wire_run(worker, demo, follower, tabs, screen, back)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)

@@ -190,6 +190,27 @@ def test_pictures_stay_drawn_when_the_address_changes(browser, address):
         assert page.locator("#strip").is_hidden(), "a finished run needs no room of the Story"
 
 
+COUNT_STORED = """(() => {
+  const store = Storage.prototype.setItem;
+  window.stored = 0;
+  Storage.prototype.setItem = function (key, text) {
+    if (key === "adapop-settings") window.stored += 1;
+    return store.call(this, key, text);
+  };
+})()"""
+
+
+def test_a_reload_that_another_cuts_short_keeps_the_settings(page):
+    open_tab(page, "Run")
+    page.get_by_label("number input for Epochs").fill("10")
+    page.get_by_text("in 10 epochs").first.wait_for()
+    page.add_init_script(COUNT_STORED)
+    page.reload()
+    page.wait_for_function("window.stored >= 2")  # the first is what the browser had
+    page.reload()
+    page.get_by_text("in 10 epochs").first.wait_for()
+
+
 def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_deleted(page, runs_folder):
     before = run_ids(runs_folder)
     page.evaluate(STOP_WHEN_RUNNING)

@@ -153,9 +153,13 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     chosen = [session.facts, missing, session.anchors, *settings.all]
     looked_at = [plan, costs, altered, more, follower.readiness, start, follower.settings]
     looked_at += [follower.strip, follower.stop, follower.timer]
-    when = [session.page.load, *(one.change for one in (follower.another, *chosen))]
     known = [follower.run_id, follower.position, *chosen]
-    gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
+    looked = dict(fn=partial(look, worker), inputs=known, outputs=looked_at, **BY_TURNS)
+    when = [one.change for one in (follower.another, *chosen)]
+    gr.on(when, trigger_mode="always_last", **looked)
+    fields = settings.all
+    restored = session.page.load(configuration.restored, follower.settings, fields, **QUIET)
+    restored.then(**looked)  # not before: it stores the settings that it finds
     _wire_start(worker, session, screen, chosen, more)
     _wire_shown(worker, screen)
     return screen

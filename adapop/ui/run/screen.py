@@ -112,7 +112,7 @@ class RunScreen:
         }
         if run is None:
             # clears the charts of the previous run
-            blank = {**self.charts.updates(None, [], last_seen)}
+            blank = self.charts.updates(None, [], last_seen)
             blank |= self.field.updates(None, [], last_seen)
             blank[self.log] = log_of([texts.NO_RUN], name)
             return changes | (blank | {follower.position: (name, 0)} if last_seen < 0 else {})

@@ -109,7 +109,7 @@ def test_another_set_changes_the_facts_a_step_that_nobody_chose(sandbox):
     assert settings._batch_of(few, 256, **real, batch=32) == (3, 60)
     assert settings._batch_of(few, 256, **real, batch=8) == (gr.skip(), 60), "a visitor's own"
     assert settings._batch_of(sandbox, 60, **real, batch=3)[1] == len(sandbox.forget)
-    assert settings._batch_of(None, 60, **real, batch=3) == (gr.skip(), 60), "it suits already"
+    assert settings._batch_of(None, 60, **real, batch=3) == (3, 60)
 
 
 def test_a_finished_run_is_shown_with_all_its_frames(finished):

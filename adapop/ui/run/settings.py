@@ -176,9 +176,7 @@ def _batch_of(
         return gr.skip(), before
     rows = len(facts.forget) if facts else before
     own = batch not in (config.batch, suited_batch(before, config))
-    suited = suited_batch(rows, config)
-    # what would change nothing is not sent: it could arrive after a reload's own value
-    return gr.skip() if own or suited == batch else suited, rows
+    return gr.skip() if own else suited_batch(rows, config), rows
 
 
 def _method_values(model: str, method: str, facts: FactSet | None = None):

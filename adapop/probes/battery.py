@@ -123,7 +123,7 @@ def _replies(
     prompts = [question.prompt for question in questions]
     count = batch.row.bincount()
     first = count.cumsum(0) - count
-    ranks = [one.tolist() for one in gold_rank(scored, batch.target).split(count.tolist())]
+    ranks = [one.tolist() for one in gold_rank(scored, batch.target).cpu().split(count.tolist())]
     golds, logits = batch.target[first].tolist(), scored.logits[first].cpu()
     logprobs = (-scored.per_row(scored.nll)).tolist()
     alike = cosines([prompt.gold for prompt in prompts], texts) if cosine else [None] * len(texts)

@@ -78,8 +78,9 @@ def build(worker: Worker) -> gr.Blocks:
         mode, strip, stop, back = _header()
         # `opened` starts it, when it knows which run to follow
         timer = gr.Timer(TICK_SECONDS, active=False)
-        seen = gr.State(UNSEEN), gr.State("ready")
-        follower = run.Follower(run_id, another, *seen, settings, timer, strip, stop)
+        position, readiness = gr.State(UNSEEN), gr.State("ready")
+        parts = another, position, readiness, settings, timer, strip, stop
+        follower = run.Follower(run_id, *parts)
         tabs, screen = _screens(worker, session, follower)
         _wire_run(worker, demo, follower, tabs, screen, back)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
@@ -150,7 +151,7 @@ def _wire_run(
     def opened(name: str, request: gr.Request):
         """Updates that show the run in the address, ?run=LINK (read-only) or ?run=ID (as its
         owner), else the run that this browser viewed last. If both exist and the latter is the
-        visitor's own, its id is stored for the way back."""
+        visitor's own, its id is stored for the button Back."""
         named = request.query_params.get("run")
         last = name
         if shown_run(worker, named):
@@ -158,7 +159,7 @@ def _wire_run(
         elif named:
             gr.Warning(texts.LINK_GONE)
         changes = screen.show(worker, name)
-        if name != last:  # what is set anew counts as changed, and a dozen events follow it
+        if name != last:  # even an equal value would trigger a dozen events
             changes |= {run_id: name} | ({own: last} if may_control(worker, last) else {})
         if _opens_on_run(worker, request.query_params, name):
             changes[tabs] = gr.Tabs(selected="run")
@@ -168,7 +169,7 @@ def _wire_run(
     settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
     run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
     run_id.change(lambda name: name, run_id, another, **EACH)
-    # the way back to this browser's own run, or to none, is there while the page shows another
+    # Back is visible while the page shows another run than this browser's own
     gr.on([demo.load, another.change], partial(_way_back, worker), run_id, back, **EACH)
     follows = [run_id, follower.position, follower.timer]
     back.click(partial(_back_to, worker), [run_id, own], follows, **QUIET)

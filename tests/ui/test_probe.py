@@ -1,5 +1,7 @@
+import asyncio
 import re
 from dataclasses import replace
+from threading import Event
 from types import SimpleNamespace
 
 import gradio as gr
@@ -20,7 +22,7 @@ from adapop.ui import texts
 from adapop.ui.access import probed_run
 from adapop.ui.parts import html
 from adapop.ui.probe import asking, choices, every_way, leaks, screen
-from adapop.ui.probe.answers import NO_ANSWERS, lost_of, marked, recorded_answers
+from adapop.ui.probe.answers import NO_ANSWERS, answers_of, lost_of, marked, recorded_answers
 from browsing import HOSTILE
 from components import stand_ins
 
@@ -233,3 +235,26 @@ def test_the_right_answer_is_marked_in_every_script(answer, gold, right):
     pieces = marked(answer, gold)
     assert "".join(piece["text"] for piece in pieces) == answer
     assert "".join(piece["text"] for piece in pieces if piece["gold"]) == right
+
+
+def test_a_question_behind_a_run_says_that_it_waits_and_is_answered_after_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "PATIENCE", 0.05)
+    worker, over = Worker(tmp_path), Event()
+    worker._line.run(over.wait)
+
+    async def shown():
+        async for cards in asking.ask_both(worker, "", "Who wrote the book Othello?", "Shakespeare"):
+            yielded.append(cards)
+            over.set()
+
+    yielded = []
+    asyncio.run(shown())
+    assert [cards.get("empty") for cards in yielded[:-1]] == [texts.ASKED_LATER]
+    assert said(yielded[-1])[0] == "Shakespeare"
+
+
+def test_a_token_that_nobody_can_read_is_described():
+    answer = replace(KNOWN, top=(("Italy", 0.5), ("\ufffd", 0.2), ("\x07", 0.1), (" ", 0.1)))
+    replies = Asked("Where is Rome?", "Italy", "Where is Rome?", answer, answer)
+    likely = [one["token"] for one in answers_of(replies)["sides"][0]["top"]]
+    assert likely == ["Italy", *[texts.UNREADABLE] * 3]

@@ -122,7 +122,7 @@ def build(
 def _wire_joining(worker: Worker, follower: Race, my_runs: gr.BrowserState, tab: gr.Tab) -> None:
     """Lays out and wires the picker that adds the visitor's runs to the race."""
     with gr.Row(elem_classes=["beside", "advanced-only"], elem_id="join-row") as own_row:
-        # its choices change: one that was sent before must not be refused after
+        # Gradio would refuse a value sent before its choices changed
         own = dict(multiselect=True, allow_custom_value=True, min_width=260, elem_id="my-racers")
         chosen = gr.Dropdown([], label=texts.ADD_MY_RUNS, scale=4, **own)
         join = gr.Button("Add", min_width=100, scale=0, elem_id="join-race", elem_classes="tall")

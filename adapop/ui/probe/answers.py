@@ -82,16 +82,16 @@ def _card(name: str, mark: str, answer, right: str) -> dict:
         "parts": marked(answer.text or "(says nothing)", right),
         "right": bool(right) and answer.recall == 1.0,
         "top": [
-            {"token": readable(token), "percent": round(100 * p), "shown": _percent(p)}
+            {"token": _readable(token), "percent": round(100 * p), "shown": _percent(p)}
             for token, p in top
         ],
     }
 
 
-def readable(token: str) -> str:
+def _readable(token: str) -> str:
     """A token as people can read it; a note in place of a space, a control or half a letter."""
-    shown = token.strip().isprintable() and token.strip() not in ("", "\ufffd")
-    return token if shown else texts.UNREADABLE
+    text = token.strip()
+    return token if text.isprintable() and text not in ("", "\ufffd") else texts.UNREADABLE
 
 
 def _numbers(sides: tuple, lead: str) -> list[dict]:

@@ -36,10 +36,8 @@ def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     prompts = forms_of(run, fact_of(run, fact_id))
     if fact_id and not prompts:
         return every_way.message_table(texts.NO_SUCH_FACT)
-    heard = cards.recorded(run, prompts)
-    return (
-        every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
-    )
+    rows = cards.recorded(run, prompts)
+    return every_way.table_of(run, prompts, rows) if rows else every_way.waiting(run, len(prompts))
 
 
 async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> AsyncIterator[dict]:
@@ -60,7 +58,7 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> Async
             yield every_way.message_table(texts.ASKED_LATER)
         await over(future)
         replies = future.result()
-    except AdaPopError as error:  # where the answers would stand
+    except AdaPopError as error:  # shown in place of the answers
         yield every_way.message_table(public_words(error))
     else:
         yield await offload(worker.ledger, every_way.table_of, run, prompts, replies)
@@ -113,6 +111,6 @@ def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:
 def _answers(run: Run, text: str, result: Asked) -> dict:
     """Values of the answer cards."""
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
-    # another one may stand in the box by now
+    # the input may hold another question by now
     question = shorten(text, SHOWN_QUESTION, placeholder=" …")
     return cards.answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")

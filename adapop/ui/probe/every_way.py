@@ -60,8 +60,8 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
     if not fair:
         return "neutral", texts.WAYS_NEVER
     if back:
-        kept = any(row["direct"] for row in back)  # the trained question still answers: never lost
-        text = texts.WAYS_KEPT if kept else texts.WAYS_BACK
+        # lost only if the trained question no longer answers
+        text = texts.WAYS_KEPT if any(row["direct"] for row in back) else texts.WAYS_BACK
         return "leak", text.format(back=len(back), count=number_of(len(fair), "way"))
     if broken >= COLLAPSED_FROM * len(fair):
         return "broken", texts.WAYS_BROKEN.format(broken=broken, count=len(fair))

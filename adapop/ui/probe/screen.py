@@ -200,7 +200,7 @@ def _build_folds(
         words = {limits: cards.limits_of(run), recorded: cards.recorded_of(run)}
         there = {example_row: example_of(run.id) is not None, instead: not own}
         there |= dict.fromkeys(owned, own)
-        # of the page's run, and none of the example in its place
+        # for the page's run, not for the example shown without one
         there[home] = shown_run(worker, name) is not None
         return words | {place: gr.update(visible=visible) for place, visible in there.items()}
 

@@ -193,8 +193,8 @@ def _wire_shown(worker: Worker, screen: RunScreen) -> None:
     made = screen.link.click(partial(link_to, worker), follower.run_id, address, **QUIET)
     made.success(None, address, screen.link, js=COPY_LINK.read_text("utf-8"), **QUIET)
     known = [follower.run_id, follower.position, follower.readiness]
-    shown = dict(fn=partial(screen.show, worker), inputs=known, outputs=screen.outputs)
-    looked = follower.timer.tick(**shown, concurrency_limit=None, **QUIET)
+    show = dict(fn=partial(screen.show, worker), inputs=known, outputs=screen.outputs)
+    looked = follower.timer.tick(**show, concurrency_limit=None, **QUIET)
     looked.then(None, [follower.run_id, screen.log], follower.timer, js=LOOK_AGAIN, **QUIET)
 
 

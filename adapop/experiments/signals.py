@@ -1,7 +1,6 @@
 """Scores that replace a fact's own: wrong ones, counts in the corpus, the model's confidence."""
 
 import tempfile
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +27,10 @@ def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str
         return between_tiers(given, tiers, seed, float(kind.removeprefix("tiers-")) / 100)
     if kind.startswith("corpus-"):
         return _mentions(kind.removeprefix("corpus-"))
-    return _by_confidence(given) if kind == "confidence" else given
+    if kind == "confidence":  # the given scores, the higher the surer the model is of a fact
+        surest_first = sorted(given, key=_mean_nll().get, reverse=True)
+        return dict(zip(surest_first, sorted(given.values())))
+    return given
 
 
 @cache
@@ -44,11 +46,6 @@ def _mean_nll() -> dict[str, float]:
         scored = model.score(model.batch(model.rows(facts)))
     means = scored.per_row(scored.nll) / scored.per_row(torch.ones_like(scored.nll))
     return dict(zip([fact.id for fact in facts], means.tolist()))
-
-
-def _by_confidence(given: Mapping[str, float]) -> dict[str, float]:
-    """The given scores, redistributed so that facts that the model is surer of get higher ones."""
-    return dict(zip(sorted(given, key=_mean_nll().get, reverse=True), sorted(given.values())))
 
 
 @cache

@@ -73,7 +73,9 @@ def experiment(
         for name, place in places.items():
             prefix = f"{name}{winners.WITH}" * (len(places) > 1)
             custom = place if isinstance(place, CustomData) else None
-            here = over_seeds([_in_world(arm, place, prefix) for arm in arms], seeds, quick)
+            place_world = place if isinstance(place, World) else None
+            there = [replace(arm, title=prefix + arm.title, world=place_world) for arm in arms]
+            here = over_seeds(there, seeds, quick)
             items += [replace(item, custom=custom, recovery=True) for item in here]
         return items
 
@@ -178,11 +180,6 @@ def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
 def _without_arguments(arm: Arm) -> dict[str, Any]:
     """The arm's changes except its method's own arguments."""
     return {name: value for name, value in arm.changes.items() if name != "arguments"}
-
-
-def _in_world(arm: Arm, place: AnyWorld, before: str) -> Arm:
-    """The arm in another world. before: prefix of its title."""
-    return replace(arm, title=before + arm.title, world=place if isinstance(place, World) else None)
 
 
 def searched_on(world: str) -> CustomData:

@@ -13,11 +13,13 @@ def probed(browser, address, visited):
         yield page
 
 
-@pytest.mark.parametrize("query", ["?tab=probe", "?run=example-wga&tab=probe"])
-def test_probe_is_full_on_arrival(browser, address, query):
+@pytest.mark.parametrize(
+    ("query", "answer"), [("?tab=probe", "Philippines"), ("?run=example-wga&tab=probe", "Miyazaki")]
+)
+def test_probe_is_full_on_arrival_with_a_fact_of_that_run_that_comes_back(browser, address, query, answer):
     with visit(browser, address, query) as page:
         says(page, "#probe-recorded", "WGA" if "wga" in query else "AdaPop", "“python -m adapop sandbox examples”")
-        says(page, "#answers", "Recorded", "Original", "Philippines", "Unlearned", "rank of the right answer")
+        says(page, "#answers", "Recorded", "Original", answer, "Unlearned", "rank of the right answer")
         says(page, "#every-way", "recorded by probing", "The trained question")
         assert page.locator("#every-way tbody tr").count() >= 11
         assert page.input_value("#probe-run input").startswith("Example:")

@@ -71,7 +71,7 @@ def test_a_link_lets_look_and_nothing_more(made, worker):
     assert link_to(worker, name) == link_to(worker, made.id) == name
     race.end(worker, kept := race.joined(worker, {"runs": []}, name))
     assert kept["runs"] == [name] and not made.stop_requested and made.id not in str(race.standing(worker, kept).shown)
-    assert choices.fact_choices(worker, name, "forget", None).choices
+    assert choices.fact_choices(worker, name, "forget", None)[0].choices
     shown = SCREEN.show(worker, name)
     controls = shown[SCREEN.follower.stop], shown[SCREEN.resume], shown[SCREEN.link]
     assert (controls[0].interactive, controls[1].visible, controls[2].visible) == (False, False, True)

@@ -38,7 +38,7 @@ def said(cards):
 def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_without_a_model(tmp_path, small):
     worker = Worker(tmp_path)
     run = probed_run(worker, "")
-    first = choices.fact_choices(worker, "", "forget", None).value
+    first = choices.fact_choices(worker, "", "forget", None)[1]
     asked = choices.forms_of(run, first)
     cards = recorded_answers(run, asked[0])
     row = next(row for row in run.probes() if (row.fact_id, row.kind) == (first, DIRECT))
@@ -47,7 +47,7 @@ def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_withou
     assert all("sides" in recorded_answers(run, prompt) for prompt in asked), "every way of asking was recorded"
     unknown = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]))
     worker = Worker(tmp_path / "runs")
-    first = choices.fact_choices(worker, prepare(make_config("wga"), unknown, worker.root).id, "forget", None).value
+    first = choices.fact_choices(worker, prepare(make_config("wga"), unknown, worker.root).id, "forget", None)[1]
     assert first == max(unknown.forget[1:], key=lambda fact: (fact.score, fact.id)).id
     run = example("adapop")
     heard = {row.fact_id for row in run.probes()}
@@ -61,10 +61,10 @@ def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_withou
     ranks = tuple(1 if place == rarest else 7 for place in range(count))
     begun = Frame(0, 0.0, {"forget": Scores((0.5,) * count, ranks)})
     (run.folder / FRAMES).write_text(to_json(begun) + "\n", "utf-8")
-    assert choices.fact_choices(worker, run.id, "forget", None).value == small.forget[rarest].id
+    assert choices.fact_choices(worker, run.id, "forget", None)[1] == small.forget[rarest].id
     (run.folder / FRAMES).write_text("damaged\nlines\n", "utf-8")
     famous = max(small.forget, key=lambda fact: (fact.score, fact.id)).id
-    assert choices.fact_choices(worker, run.id, "forget", None).value == famous, "damage hides nothing else"
+    assert choices.fact_choices(worker, run.id, "forget", None)[1] == famous, "damage hides nothing else"
 
 
 def test_nothing_of_another_run_stays(tmp_path):
@@ -72,12 +72,12 @@ def test_nothing_of_another_run_stays(tmp_path):
     rare, popular = sorted(run.facts.forget, key=lambda fact: fact.score)[:: len(run.facts.forget) - 1]
     old, own = (choices.forms_of(run, fact.id)[0].text for fact in (popular, rare))
     late = (run.id, rare.id, old)  # the run changed before the form did
-    assert choices.form_choices(worker, run.id, rare.id, old, late).value == own
-    assert choices.form_choices(worker, run.id, rare.id, "Who?", (run.id, rare.id, "")).value == ""
-    assert choices.form_choices(worker, run.id, rare.id, old, (run.id, rare.id, own)).value == own
+    assert choices.form_choices(worker, run.id, rare.id, old, late)[1] == own
+    assert choices.form_choices(worker, run.id, rare.id, "Who?", (run.id, rare.id, ""))[1] == ""
+    assert choices.form_choices(worker, run.id, rare.id, old, (run.id, rare.id, own))[1] == own
     page = stand_ins(screen.ProbeScreen)
     old, new = example("adapop"), example("wga")
-    fact = choices.fact_choices(Worker(tmp_path), old.id, "forget", None).value
+    fact = choices.fact_choices(Worker(tmp_path), old.id, "forget", None)[1]
     text = choices.forms_of(old, fact)[0].text
     first = page.fill(old, old.id, fact, text, "", ())
     assert (first[page.prompt], first[page.filled]) == (text, (old.id, fact, text))
@@ -110,7 +110,7 @@ def test_the_example_s_leaks_and_ways_are_called_recorded():
 
 def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answers(tmp_path):
     page, run = stand_ins(screen.ProbeScreen), example("adapop")
-    fact = choices.fact_choices(Worker(tmp_path), run.id, "forget", None).value
+    fact = choices.fact_choices(Worker(tmp_path), run.id, "forget", None)[1]
     first, second = (prompt.text for prompt in choices.forms_of(run, fact)[:2])
     for nothing in ((), (run.id, None, None)):
         kept = page.fill(run, run.id, fact, first, "Who wrote Hamlet?", nothing)
@@ -171,7 +171,7 @@ def test_replies_and_prompts_are_text_marked_where_they_differ():
 def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path):
     worker = Worker(tmp_path)
     run = probed_run(worker, "")
-    fact = choices.fact_choices(worker, "", "forget", None).value
+    fact = choices.fact_choices(worker, "", "forget", None)[1]
     prompts = choices.forms_of(run, fact)
     table = asking.ways_of(worker, "", fact)
     assert {row["place"] for row in table["rows"]} == {*range(len(prompts))}
@@ -186,7 +186,7 @@ def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path)
 
 def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(tmp_path):
     worker, run = Worker(tmp_path), example("adapop")
-    seen, fact = lost_of(run), choices.fact_choices(worker, "", "forget", None).value
+    seen, fact = lost_of(run), choices.fact_choices(worker, "", "forget", None)[1]
     assert fact in seen.back < seen.lost < seen.asked and seen.note == ""
     rows = [row for row in run.probes() if isinstance(row, ProbeRow) and row.fact_id == fact]
     kinds = {row.kind: verdict(row).kind for row in rows if row.kind != CHOICE}
@@ -196,8 +196,8 @@ def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(t
     chosen = next(one for one in run.facts.forget if one.id == fact)
     assert choices.typed(worker, "", chosen.title.upper(), "forget") == fact
     wga = choices.first_fact(worker, "example-wga", "forget")
-    assert choices.offered(worker, "example-wga", "forget", fact, fact)[1] == wga, "another run has its own"
-    assert choices.offered(worker, "example-wga", "forget", fact, None)[0].value == fact, "what was picked stays"
+    assert choices.fact_choices(worker, "example-wga", "forget", fact, fact)[1] == wga, "another run has its own"
+    assert choices.fact_choices(worker, "example-wga", "forget", fact, None)[1] == fact, "what was picked stays"
     for text in (fact, "no such name", None, 7):
         assert choices.typed(worker, "", text, "forget") == gr.skip()
     assert asking.ways_of(worker, "", "no such name")["title"] == texts.NO_SUCH_FACT

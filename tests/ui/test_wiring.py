@@ -127,8 +127,8 @@ def test_listeners_of_an_event_wait_in_turn(demo):
     waiting = defaultdict(list)
     for event in demo.fns.values():
         for component, name in event.targets:
-            # the change of a State, and the page's opening, are sent to each listener by itself
-            alone = name == "load" or isinstance(demo.blocks.get(component), gr.State)
+            # the change of a State, the page's opening and an event's end are sent to each listener by itself
+            alone = name in ("load", "then") or isinstance(demo.blocks.get(component), gr.State)
             if event.trigger_mode == "always_last" and not alone:
                 waiting[component, name].append(event.fn)
     assert waiting, "nothing waits: this test looks at the wrong thing"

@@ -30,22 +30,18 @@ def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
     return gr.Dropdown(offered, value=current.id)
 
 
-def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
-    """The facts of a run's group; the current one is selected if it is among them."""
-    facts = _listed(probed_run(worker, name), group)
-    known = current in [fact.id for fact in facts]
-    value = current if known else first_fact(worker, name, group)
-    return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
-
-
-def offered(
-    worker: Worker, name: str, group: str, current: str | None, last: str | None
-) -> tuple[gr.Dropdown, str | None]:
-    """`fact_choices`, and the fact selected by default. last: the previous default; it is replaced
-    when another run is shown, the visitor's own choice is not."""
-    if current in (None, last):
-        current = last = first_fact(worker, name, group)
-    return fact_choices(worker, name, group, current), last
+def fact_choices(
+    worker: Worker, name: str, group: str, current: str | None, last: str | None = None
+) -> tuple[gr.Dropdown, str | None, str | None]:
+    """The facts of a run's group, the selected one, and the one selected by default. current: stays
+    selected if it is among the facts. last: the previous default; another that is to be shown first
+    replaces it, but not the visitor's own choice."""
+    facts, first = _listed(probed_run(worker, name), group), first_fact(worker, name, group)
+    default = first if current in (None, last) else last
+    kept = current != last and current in [fact.id for fact in facts]
+    selected = current if kept else first
+    listed = [(_label(fact), fact.id) for fact in facts]
+    return gr.Dropdown(listed, value=selected), selected, default
 
 
 def first_fact(worker: Worker, name: str, group: str) -> str | None:
@@ -86,18 +82,17 @@ def _listed(run: Run, group: str) -> list[Fact]:
 
 def form_choices(
     worker: Worker, name: str, fact_id: str | None, text: str, filled: tuple = ()
-) -> gr.Dropdown:
-    """The forms to ask a fact in. The trained question is selected, unless the text is already
-    another form of this fact, or a form was filled in before, see `ProbeScreen.filled`."""
+) -> tuple[gr.Dropdown, str]:
+    """The forms to ask a fact in, and the selected one: the trained question, unless the text is
+    already another form of this fact, or a form was filled in before, see `ProbeScreen.filled`."""
     prompts = forms_of(probed_run(worker, name), fact_id)
     known = [prompt.text for prompt in prompts]
-    value = text if text in known else known[0] if known else ""
+    selected = text if text in known else known[0] if known else ""
     # a form filled in for another run's fact does not count
     if filled[:2] == (name, fact_id) and filled[2] in (*known, ""):
-        value = filled[2]
-    return gr.Dropdown(
-        [*((_form(prompt), prompt.text) for prompt in prompts), (texts.OWN_FORM, "")], value=value
-    )
+        selected = filled[2]
+    listed = [*((_form(prompt), prompt.text) for prompt in prompts), (texts.OWN_FORM, "")]
+    return gr.Dropdown(listed, value=selected), selected
 
 
 def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:

@@ -17,9 +17,8 @@ from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import answers as cards
-from adapop.ui.probe import every_way, leaks, recovery
+from adapop.ui.probe import choices, every_way, leaks, recovery
 from adapop.ui.probe.asking import ask_both, ask_every_way, way_chosen, ways_of
-from adapop.ui.probe.choices import form_choices, forms_of, offered, run_choices, typed
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
@@ -27,6 +26,8 @@ from adapop.ui.wiring import EACH, QUIET
 
 TO_RUN = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Run")
 WAYS = (ASSETS / "ways.js").read_text("utf-8")
+# of the events of one page: see `queue`
+TURN = {"concurrency_id": "probe", "concurrency_limit": 1}
 TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.focus()"
 
 
@@ -34,8 +35,8 @@ TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.fo
 class ProbeScreen:
     """The components of one question. group, fact, form: its choices. prompt, gold: its text and
     its answer. answers: of both models. filled: (run, fact, form) for which the prompt was filled
-    in; later typing is kept. default: the fact that was selected for the visitor, or None; another
-    run replaces it, but not a fact of the visitor's choice."""
+    in; later typing is kept. default: the fact that was selected for the visitor, or empty; another
+    run replaces it, but not the visitor's choice. In the page: an event brings both of one time."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -44,29 +45,36 @@ class ProbeScreen:
     gold: gr.Textbox
     answers: gr.HTML
     filled: gr.State
-    default: gr.State
+    default: gr.Textbox
 
     def wire(self, worker: Worker, follower: Follower, tab: gr.Tab) -> None:
         """Wires the choices of a fact and a form, which fill in the prompt."""
-        run_id, ways = follower.run_id, partial(form_choices, worker)
+        run_id = follower.run_id
 
-        def fill(name: str, *values):
+        def fill(name: str, *values) -> dict:
             return self.fill(probed_run(worker, name), name, *values)
 
-        regrouped = (tab.select, QUIET), (self.group.change, QUIET)
-        for event, order in (*regrouped, (follower.another.change, EACH)):
-            event(
-                partial(offered, worker),
-                [run_id, self.group, self.fact, self.default],
-                [self.fact, self.default],
-                **order,
-            )
+        def choose(name: str, group: str, fact_id, last, text: str, filled: tuple) -> dict:
+            # a fact with all that follows from it: a question asked in between would be replaced
+            facts, fact_id, default = choices.fact_choices(worker, name, group, fact_id, last)
+            forms, form = choices.form_choices(worker, name, fact_id, text, filled)
+            updates = {self.fact: facts, self.form: forms, self.default: default}
+            return updates | fill(name, fact_id, form, text, filled)
+
+        def choose_form(*values) -> gr.Dropdown:
+            return choices.form_choices(worker, *values)[0]
+
+        choosing = [run_id, self.group, self.fact, self.default, self.prompt, self.filled]
+        filling = [self.prompt, self.gold, self.answers, self.filled]
+        changed = [self.fact, self.form, self.default, *filling]
+        another = [tab.select, self.group.change, follower.another.change]
+        gr.on(another, choose, choosing, changed, **EACH | TURN)
         named = [run_id, self.fact, self.group]
-        self.fact.change(partial(typed, worker), named, self.fact, **EACH)
-        self.fact.change(ways, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
+        self.fact.change(partial(choices.typed, worker), named, self.fact, **EACH)
+        asking = [run_id, self.fact, self.prompt, self.filled]
+        self.fact.change(choose_form, asking, self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
-        for event, order in ((self.form.change, QUIET), (follower.another.change, EACH)):
-            event(fill, asking, [self.prompt, self.gold, self.answers, self.filled], **order)
+        self.form.change(fill, asking, filling, **QUIET | TURN)
 
     def fill(
         self,
@@ -82,11 +90,11 @@ class ProbeScreen:
         one's own. text: the current prompt."""
         now = name, fact_id, form
         if filled == now:
-            return gr.skip()
+            return {self.filled: now}
         # typed before anything was filled in: it stays, with its answers
         if text and not (filled and filled[1]):
             return {self.filled: now}
-        prompts = forms_of(run, fact_id)
+        prompts = choices.forms_of(run, fact_id)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}
         # another run: the visitor's own question stays
@@ -136,11 +144,12 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
                 gr.Markdown(cost_of_asking(ASK_SECONDS))
             answers = gr.HTML(cards.NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
             limits = gr.HTML(**hidden, elem_id="model-limits")
-    screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()), gr.State(None))
+    default = gr.Textbox(visible="hidden")
+    screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()), default)
     screen.wire(worker, follower, tab)
     _wire_asking(worker, follower, screen, ask, every, ways)
     looked = [tab.select, follower.another.change, my_runs.change]
-    gr.on(looked, partial(run_choices, worker), [my_runs, run_id], run, **EACH)
+    gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH)
     run.input(mine.picked, [run, run_id], follows, **QUIET)
     _build_folds(worker, follower, screen, tab, (limits, recorded, example_row))
     return screen
@@ -158,13 +167,17 @@ def _wire_asking(
     its table, whose rows can be put into the prompt."""
     run_id, fact, prompt = follower.run_id, screen.fact, screen.prompt
     inputs, events = [run_id, prompt, screen.gold], [ask.click, prompt.submit, screen.gold.submit]
-    gr.on([*events, every.click], lambda: None, None, screen.default, **QUIET)
+    # a fact that is on its way comes before the question, or its arrival would remove the answers
+    own, all_forms = (
+        gr.on(each, lambda: "", None, screen.default, **EACH | TURN)
+        for each in (events, every.click)
+    )
     # of questions asked meanwhile, only the last is answered
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}
-    gr.on(events, partial(ask_both, worker), inputs, screen.answers, **newest)
+    own.then(partial(ask_both, worker), inputs, screen.answers, **newest)
     of_fact = [run_id, fact]
     gr.on([fact.change, follower.another.change], partial(ways_of, worker), of_fact, ways, **EACH)
-    every.click(partial(ask_every_way, worker), of_fact, ways, **newest)
+    all_forms.then(partial(ask_every_way, worker), of_fact, ways, **newest)
 
     # gradio gives no event to a partial
     def choose(name: str, fact_id: str | None, event: gr.EventData):

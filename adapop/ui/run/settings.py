@@ -83,7 +83,9 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
             reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
     advanced = tuple(fields[name] for name in ADVANCED)
     settings = RunSettings((model, method, preset, rate, epochs, seed), advanced)
-    model.change(_shown_for_real, model, questions, **EACH_IN_TURN)
+    model.change(
+        lambda model: gr.Row(visible=model not in SHIPPED), model, questions, **EACH_IN_TURN
+    )
     _wire(settings, fields["batch"], reset, facts)
     return settings, begin, resume
 
@@ -102,10 +104,6 @@ def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
     method = gr.Dropdown(methods, value=start.method, label="Method", **wide)
     narrow = dict(info=texts.EPOCHS_ABOUT, min_width=170, scale=2, elem_id="epochs")
     return model, method, gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
-
-
-def _shown_for_real(model: str) -> gr.Row:
-    return gr.Row(visible=model not in SHIPPED)
 
 
 def _wire(settings: RunSettings, batch: gr.Component, reset: gr.Button, facts: gr.State) -> None:

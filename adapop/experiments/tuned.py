@@ -74,8 +74,8 @@ def experiment(
             prefix = f"{name}{winners.WITH}" * (len(places) > 1)
             custom = place if isinstance(place, CustomData) else None
             place_world = place if isinstance(place, World) else None
-            there = [replace(arm, title=prefix + arm.title, world=place_world) for arm in arms]
-            here = over_seeds(there, seeds, quick)
+            placed = [replace(arm, title=prefix + arm.title, world=place_world) for arm in arms]
+            here = over_seeds(placed, seeds, quick)
             items += [replace(item, custom=custom, recovery=True) for item in here]
         return items
 

@@ -36,10 +36,10 @@ def fact_choices(
     """The facts of a run's group, the selected one, and the one selected by default. current: stays
     selected if it is among the facts. last: the previous default; another that is to be shown first
     replaces it, but not the visitor's own choice."""
-    facts, first = _listed(probed_run(worker, name), group), first_fact(worker, name, group)
-    default = first if current in (None, last) else last
-    kept = current != last and current in [fact.id for fact in facts]
-    selected = current if kept else first
+    facts = _listed(probed_run(worker, name), group)
+    stays = current != last and current in [fact.id for fact in facts]
+    selected = current if stays else first_fact(worker, name, group)
+    default = selected if current in (None, last) else last
     listed = [(_label(fact), fact.id) for fact in facts]
     return gr.Dropdown(listed, value=selected), selected, default
 

@@ -26,8 +26,8 @@ from adapop.ui.wiring import EACH, QUIET
 
 TO_RUN = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Run")
 WAYS = (ASSETS / "ways.js").read_text("utf-8")
-# of the events of one page: see `queue`
-TURN = {"concurrency_id": "probe", "concurrency_limit": 1}
+# of the events that set the fact or its prompt, or ask: one after the other
+BY_TURNS = QUIET | {"concurrency_id": "probe", "concurrency_limit": 1}
 TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.focus()"
 
 
@@ -36,7 +36,8 @@ class ProbeScreen:
     """The components of one question. group, fact, form: its choices. prompt, gold: its text and
     its answer. answers: of both models. filled: (run, fact, form) for which the prompt was filled
     in; later typing is kept. default: the fact that was selected for the visitor, or empty; another
-    run replaces it, but not the visitor's choice. In the page: an event brings both of one time."""
+    run replaces it, but not the visitor's choice. Hidden, and no State: every event sends it as it
+    was when it read the fact."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -68,13 +69,13 @@ class ProbeScreen:
         filling = [self.prompt, self.gold, self.answers, self.filled]
         changed = [self.fact, self.form, self.default, *filling]
         another = [tab.select, self.group.change, follower.another.change]
-        gr.on(another, choose, choosing, changed, **EACH | TURN)
+        gr.on(another, choose, choosing, changed, **EACH | BY_TURNS)
         named = [run_id, self.fact, self.group]
         self.fact.change(partial(choices.typed, worker), named, self.fact, **EACH)
         asking = [run_id, self.fact, self.prompt, self.filled]
         self.fact.change(choose_form, asking, self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
-        self.form.change(fill, asking, filling, **QUIET | TURN)
+        self.form.change(fill, asking, filling, **BY_TURNS)
 
     def fill(
         self,
@@ -89,10 +90,8 @@ class ProbeScreen:
         answers instead of those to another question or run. form: the chosen prompt, empty for
         one's own. text: the current prompt."""
         now = name, fact_id, form
-        if filled == now:
-            return {self.filled: now}
-        # typed before anything was filled in: it stays, with its answers
-        if text and not (filled and filled[1]):
+        # what was typed before anything was filled in stays, with its answers
+        if filled == now or (text and not (filled and filled[1])):
             return {self.filled: now}
         prompts = choices.forms_of(run, fact_id)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
@@ -169,8 +168,8 @@ def _wire_asking(
     inputs, events = [run_id, prompt, screen.gold], [ask.click, prompt.submit, screen.gold.submit]
     # a fact that is on its way comes before the question, or its arrival would remove the answers
     own, all_forms = (
-        gr.on(each, lambda: "", None, screen.default, **EACH | TURN)
-        for each in (events, every.click)
+        gr.on(trigger, lambda: "", None, screen.default, **EACH | BY_TURNS)
+        for trigger in (events, every.click)
     )
     # of questions asked meanwhile, only the last is answered
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}

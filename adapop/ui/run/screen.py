@@ -157,8 +157,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     looked = dict(fn=partial(look, worker), inputs=known, outputs=looked_at, **BY_TURNS)
     when = [one.change for one in (follower.another, *chosen)]
     gr.on(when, trigger_mode="always_last", **looked)
-    fields = settings.all
-    restored = session.page.load(configuration.restored, follower.settings, fields, **QUIET)
+    restored = session.page.load(configuration.restored, follower.settings, settings.all, **QUIET)
     restored.then(**looked)  # not before: it stores the settings that it finds
     _wire_start(worker, session, screen, chosen, more)
     _wire_shown(worker, screen)

@@ -61,7 +61,8 @@ def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
     """A note on rows with invisible characters, which are kept, because a model reads them."""
     hidden = {}
     for fact in chain.from_iterable(getattr(facts, group) for group in GROUPS):
-        text = " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates))
+        cells = fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.object
+        text = " ".join((*cells, *fact.paraphrases, *fact.alternates))
         if not text.isprintable() and (letters := UNSEEN.findall(text)):
             hidden[rows[fact.id]] = letters
     if not hidden:
@@ -71,10 +72,6 @@ def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
     count = f"{len(hidden):,}, the first is row {min(hidden)}"
     note = f"Rows with characters that cannot be seen ({named}): {count}."
     return (f"{note} They are kept: the model reads them.",)
-
-
-def _texts_of(fact: Fact) -> tuple[str, ...]:
-    return fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.object
 
 
 def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[str, ...]:

@@ -79,7 +79,8 @@ def build(worker: Worker) -> gr.Blocks:
         # `opened` starts it, when it knows which run to follow
         timer = gr.Timer(TICK_SECONDS, active=False)
         position, readiness = gr.State(UNSEEN), gr.State("ready")
-        parts = another, position, readiness, settings, timer, strip, stop
+        loaded = gr.Textbox(visible="hidden")
+        parts = another, position, readiness, settings, loaded, timer, strip, stop
         follower = run.Follower(run_id, *parts)
         tabs, screen = _screens(worker, session, follower)
         _wire_run(worker, demo, follower, tabs, screen, back)

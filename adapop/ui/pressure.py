@@ -230,16 +230,8 @@ def pictures(
         push = figures.push_curves(ends, confidence)
         relative = figures.relative_push(ends, confidence)
     why = auto_anchors(facts).remark.text() if facts and not anchors else texts.OWN_ANCHORS
-    return dict(
-        curve=curve,
-        table=table,
-        about=about,
-        words=meaning,
-        warnings=listed,
-        anchors=why,
-        push=push,
-        relative=relative,
-    )
+    picture = dict(curve=curve, table=table, about=about, push=push, relative=relative)
+    return picture | dict(words=meaning, warnings=listed, anchors=why)
 
 
 def _name(fact: Fact, facts: FactSet, used: float, beta: BetaMap) -> str:

@@ -8,7 +8,10 @@ every answer until it is collected. Here, in addition to the limit of a group,
 - a visitor gets at most half of a group's slots, so that another visitor's event begins at once;
 - in a group with a limit of one, the events of one page run one after the other, and other pages do
   not wait for it;
-- an uncollected answer is dropped after a minute, and the state of a call without a page at once.
+- an uncollected answer is dropped after a minute, and the state of a call without a page at once;
+- a page's stream of answers stays open while events follow one another. Gradio closes it with the
+  last answer. An event that the browser sends before it has read so is answered, and the answer is
+  never fetched.
 """
 
 import asyncio
@@ -22,7 +25,7 @@ from math import inf
 from gradio import Blocks, state_holder
 from gradio.data_classes import PredictBodyInternal
 from gradio.queueing import Event, Queue
-from gradio.server_messages import EventMessage
+from gradio.server_messages import EventMessage, ProcessCompletedMessage
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
@@ -40,6 +43,9 @@ CROWD_IN_MEMORY = 8  # all visitors together may use this many times the limit o
 EVENT_MEGABYTES = 0.02  # least memory that an event counts as
 GROWN = 1.02  # memory is returned once it has grown by this factor
 UNREAD_SECONDS, SWEEP_SECONDS = 60.0, 5.0
+# a page that waits for this event, which never begins, keeps its stream; until so long after the
+# last answer, as a browser has few connections for all its tabs
+STREAM, STREAM_SECONDS = "stream", 2.0
 # how long a computing thread delays each step of the others: with Python's 0.005, answers beside
 # one visitor's heavy events took three times as long
 SWITCH_SECONDS = 0.0005
@@ -103,6 +109,8 @@ class FairQueue(Queue):
         if done:
             self._visitors[body.session_hash] = visitor
             self._blocked = False
+            if request.headers.get("x-gradio-user") == "app":  # a page in a browser
+                self.pending_event_ids_session[body.session_hash].add(STREAM)
         return done, message, state
 
     def _complete(self, body: PredictBodyInternal) -> None:
@@ -221,11 +229,20 @@ class FairQueue(Queue):
     async def _sweep_for_ever(self) -> None:
         while not self.stopped:
             await asyncio.sleep(SWEEP_SECONDS)
+            self._close_streams(time.monotonic() - STREAM_SECONDS)
             await self.sweep(time.monotonic() - UNREAD_SECONDS)
             self._blocked = False
             if await asyncio.to_thread(memory) > GROWN * self._memory:
                 await asyncio.to_thread(return_memory)
                 self._memory = await asyncio.to_thread(memory)
+
+    def _close_streams(self, since: float) -> None:
+        """Closes the streams of pages that wait for no answer and got none since this time."""
+        for session, messages in self.pending_messages_per_session.items():
+            idle = messages.empty() and self._read.get(session, 0.0) <= since
+            if idle and self.pending_event_ids_session.get(session) == {STREAM}:
+                last = ProcessCompletedMessage(event_id=STREAM, output={}, success=True)
+                messages.put_nowait(last)
 
     async def sweep(self, since: float) -> None:
         """Drops the messages of sessions that have read none since this time or wait for none, and

@@ -130,6 +130,29 @@ def test_a_page_is_answered_in_its_order_and_another_page_beside_it(app, done):
     assert [said for said in done.said if "first" in said] == in_order
 
 
+@pytest.mark.parametrize(("sender", "texts"), [("app", ["first", "second"]), ("api", ["first"])])
+def test_the_stream_of_a_page_stays_open_for_the_next_event_and_that_of_a_program_does_not(
+    app, monkeypatch, sender, texts
+):
+    """A browser that has not yet read that its stream is closed would never fetch the second answer."""
+    url, queue = app
+    monkeypatch.setattr(queue_of_events, "STREAM_SECONDS", 0.5)
+    who = ADA | {"x-gradio-user": sender}
+    post(url, STATED, "first", who, session="ada")
+    came, kinds = [], []
+    place = f"{url}gradio_api/queue/data?session_hash=ada"
+    with httpx.stream("GET", place, headers=who, timeout=20) as stream:
+        for line in stream.iter_lines():
+            message = json.loads(line.removeprefix("data: ") or "{}")
+            kinds.append(message.get("msg") or kinds[-1])
+            if data := message.get("output", {}).get("data"):
+                came.append(data[0])
+                if len(came) < len(texts):
+                    post(url, STATED, texts[len(came)], who, session="ada")
+    assert came == texts and kinds[-1] == "close_stream"
+    assert not queue.pending_event_ids_session["ada"]
+
+
 def test_too_many_events_of_a_visitor_are_refused_and_not_those_of_another(app, monkeypatch):
     url, _ = app
     monkeypatch.setenv(EVENT_BYTES.name, "0.61")  # of 0.02 at least

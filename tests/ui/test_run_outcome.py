@@ -105,11 +105,12 @@ def test_a_run_is_opened_renamed_compared_and_deleted_but_for_one_under_way_or_a
 
 def test_another_set_changes_the_facts_a_step_that_nobody_chose(sandbox):
     few = replace(sandbox, forget=sandbox.forget[:60])
-    real = dict(model="HuggingFaceTB/SmolLM2-135M-Instruct", method="adapop", preset="paper")
-    assert settings._batch_of(few, 256, **real, batch=32) == (3, 60)
-    assert settings._batch_of(few, 256, **real, batch=8) == (gr.skip(), 60), "a visitor's own"
-    assert settings._batch_of(sandbox, 60, **real, batch=3)[1] == len(sandbox.forget)
-    assert settings._batch_of(None, 60, **real, batch=3) == (3, 60)
+    real = "HuggingFaceTB/SmolLM2-135M-Instruct", "adapop", "paper"
+    assert settings._batch_of(few, 256, "loaded", 32, *real) == (3, 60)
+    assert settings._batch_of(few, 256, "loaded", 8, *real) == (gr.skip(), 60), "a visitor's own"
+    assert settings._batch_of(few, 256, "", 32, *real) == (gr.skip(), 60), "the browser may hold a visitor's own"
+    assert settings._batch_of(sandbox, 60, "loaded", 3, *real)[1] == len(sandbox.forget)
+    assert settings._batch_of(None, 60, "loaded", 3, *real) == (3, 60)
 
 
 def test_a_finished_run_is_shown_with_all_its_frames(finished):

@@ -65,7 +65,8 @@ def main(sandbox: bool = False) -> None:
     heads = "".join(f"{name:>10}" for name in ("1 x 32", "8 x 4", "ours"))
     print(BESIDE)
     print(f"{'tokens a second':<38}{heads}{'against them':>16}{'of peak rate':>14}{'goal':>22}")
-    sides = [_of_sandbox(side) for side in OF_SANDBOX]
+    of = {side: RUN if side == "ours" else None for side in OF_SANDBOX}
+    sides = [Case(SANDBOX, side, warm=1, steps=4, run=run) for side, run in of.items()]
     rounds = [[_measured(case) for case in sides] for _ in range(ROUNDS)]
     small = [replace(case, steps=1, rows=8, run=None) for case in sides]
     peaks = [{"peak": _measured(case, RETURNED)["peak"]} for case in small]
@@ -101,10 +102,6 @@ def _missing(shape: str, cases: Sequence[Case]) -> list[str]:
     step, run = f"{shape}, training step", f"{shape}, a whole run, s"
     measured = {step: bool(cases), run: any(case.run for case in cases) or run not in GOALS}
     return [row for row, any_case in measured.items() if not any_case]
-
-
-def _of_sandbox(side: str) -> Case:
-    return Case(SANDBOX, side, warm=1, steps=4, run=RUN if side == "ours" else None)
 
 
 def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:

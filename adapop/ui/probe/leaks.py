@@ -169,25 +169,15 @@ def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     table of facts, and further notes, folded."""
     # no text goes through the template: the script puts it in as text
     template = '<div class="measured"></div>'
-    heatmap = chart(
-        figures.empty(texts.LEAKS_EMPTY), "leak-chart", texts.LEAK_NAME, texts.LEAK_TABLE
-    )
-    measured = gr.HTML(
-        None, html_template=template, js_on_load=script("kit", "set-back"), elem_id="leak-moment"
-    )
+    empty = figures.empty(texts.LEAKS_EMPTY)
+    heatmap = chart(empty, "leak-chart", texts.LEAK_NAME, texts.LEAK_TABLE)
+    moment = dict(html_template=template, js_on_load=script("kit", "set-back"))
+    measured = gr.HTML(None, **moment, elem_id="leak-moment")
     counts = grid("leak-verdicts")
     gr.Markdown(texts.LEAK_FACTS)
-    table = gr.Dataframe(
-        EMPTY_TABLE,
-        label="Fact by fact",
-        show_label=False,
-        datatype=_datatypes(len(KINDS)),
-        interactive=False,
-        max_height=360,
-        max_chars=60,
-        show_search="filter",
-        elem_id="leak-table",
-    )
+    named = dict(label="Fact by fact", show_label=False, elem_id="leak-table")
+    looks = dict(interactive=False, max_height=360, max_chars=60, show_search="filter")
+    table = gr.Dataframe(EMPTY_TABLE, datatype=_datatypes(len(KINDS)), **named, **looks)
     with gr.Accordion("Rules and ranges", open=False, elem_id="leak-more"):
         more = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="leak-lines")
         intervals = chart(

@@ -35,14 +35,15 @@ def look(
     worker: Worker,
     name: str,
     position: tuple[str | None, int],
+    loaded: str,
     facts: FactSet | None,
     missing,
     anchors,
     *values,
 ):
     """Checks the page's facts and settings: the plan in words, whether Start is allowed, and the
-    settings to store. name: the page's run at the request, which may have changed since. position:
-    the current `Follower.position`."""
+    settings to store. name: the page's run at the request, which may have changed since. position
+    and loaded: of the `Follower`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
     if facts is not None:
         try:
@@ -68,7 +69,7 @@ def look(
         gr.Button(visible=few),
         readiness,
         start_of(now, may_control(worker, name)),
-        list(values),
+        list(values) if loaded else gr.skip(),
         strip_of(now),
         gr.Button(interactive=now.can_stop and may_control(worker, name)),
         gr.Timer(active=True) if now.ticking else gr.skip(),

@@ -44,7 +44,9 @@ class Follower:
     run_id: the run shown in this browser. another: a copy of run_id whose change event fires only
     for another run; that of run_id fires twice when a page opens. position: the shown run and how
     many of its events. readiness: of facts and settings: empty, invalid or ready. settings: their
-    values, stored by the browser. timer: polls while the run is active.
+    values, stored by the browser. loaded: not empty once they are in the fields; before, nothing
+    stores the fields. The page holds it, so that an event brings both as they were at one time.
+    timer: polls while the run is active.
     """
 
     run_id: gr.BrowserState
@@ -52,6 +54,7 @@ class Follower:
     position: gr.State
     readiness: gr.State
     settings: gr.BrowserState
+    loaded: gr.Textbox
     timer: gr.Timer
     strip: gr.HTML
     stop: gr.Button
@@ -128,7 +131,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     """Lays the screen out inside the current tab and wires it."""
     watched = gr.HTML(banner_of(None), html_template=html.LINES, elem_id="watched")
     with gr.Column(elem_id="run-form") as form:
-        settings, start, resume = run_settings.build(session.facts)
+        settings, start, resume = run_settings.build(session.facts, follower.loaded)
         hidden = dict(value=html.listed([]), html_template=html.LINES)
         altered = gr.HTML(**hidden, elem_id="altered")
         plan = gr.HTML(**hidden, elem_id="preflight")
@@ -153,12 +156,11 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     chosen = [session.facts, missing, session.anchors, *settings.all]
     looked_at = [plan, costs, altered, more, follower.readiness, start, follower.settings]
     looked_at += [follower.strip, follower.stop, follower.timer]
-    known = [follower.run_id, follower.position, *chosen]
-    looked = dict(fn=partial(look, worker), inputs=known, outputs=looked_at, **BY_TURNS)
-    when = [one.change for one in (follower.another, *chosen)]
-    gr.on(when, trigger_mode="always_last", **looked)
+    known = [follower.run_id, follower.position, follower.loaded, *chosen]
+    when = [one.change for one in (follower.another, follower.loaded, *chosen)]
+    gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
     restored = session.page.load(configuration.restored, follower.settings, settings.all, **QUIET)
-    restored.then(**looked)  # not before: it stores the settings that it finds
+    restored.then(None, None, follower.loaded, js="() => 'loaded'", **QUIET)
     _wire_start(worker, session, screen, chosen, more)
     _wire_shown(worker, screen)
     return screen

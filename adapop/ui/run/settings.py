@@ -55,9 +55,10 @@ class RunSettings:
         return [*self.visible, *self.advanced]
 
 
-def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
+def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, gr.Button]:
     """Lays out the settings, with Start and Resume. Choosing a method, model or preset sets the
-    other settings; the size of the set sets the batch. facts: the page's set."""
+    other settings; the size of the set sets the batch. facts: the page's set. loaded: see
+    `Follower`."""
     start = make_config()
     with gr.Row(elem_id="run-row"):
         model, method, epochs = _usual(start)
@@ -86,7 +87,7 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
     model.change(
         lambda model: gr.Row(visible=model not in SHIPPED), model, questions, **EACH_IN_TURN
     )
-    _wire(settings, fields["batch"], reset, facts)
+    _wire(settings, reset, facts, loaded)
     return settings, begin, resume
 
 
@@ -106,7 +107,7 @@ def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
     return model, method, gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
 
 
-def _wire(settings: RunSettings, batch: gr.Component, reset: gr.Button, facts: gr.State) -> None:
+def _wire(settings: RunSettings, reset: gr.Button, facts: gr.State, loaded: gr.Textbox) -> None:
     """Wires what sets other settings: method, model, preset, Reset, and the size of the set."""
     model, method, preset, rate, epochs, _ = settings.visible
     last, values = LAST_STAYS | {"concurrency_id": "settings"}, [rate, epochs, *settings.advanced]
@@ -117,7 +118,9 @@ def _wire(settings: RunSettings, batch: gr.Component, reset: gr.Button, facts: g
     reset.click(partial(_preset_values, whole=True), chosen, values, **last)
     rows = gr.State(len(sandbox_facts().forget))
     one = QUIET | {"concurrency_id": "settings", "concurrency_limit": 1}
-    facts.change(_batch_of, [facts, rows, model, method, preset, batch], [batch, rows], **one)
+    batch = settings.advanced[tuple(ADVANCED).index("batch")]
+    known = [facts, rows, loaded, batch, model, method, preset]
+    facts.change(_batch_of, known, [batch, rows], **one)
 
 
 def follow_set(settings: RunSettings, source: gr.Radio) -> None:
@@ -140,21 +143,14 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
     """The input of an advanced setting, with the paper's value beside it."""
     if field == FURTHER:
         own, about = not is_public(), "such as max_new_tokens=16, or an argument of the method"
-        label = dict(
-            label=ADVANCED[field],
-            info=about,
-            placeholder="precision=float32",
-            elem_id=f"knob-{field}",
-        )
-        return gr.Textbox("", lines=2, max_length=LONGEST, min_width=190, visible=own, **label)
+        label = dict(label=ADVANCED[field], info=about, min_width=190, elem_id=f"knob-{field}")
+        entry = dict(lines=2, max_length=LONGEST, placeholder="precision=float32", visible=own)
+        return gr.Textbox("", **entry, **label)
     value, paper = entry_of(start, field), entry_of(make_config(model=REAL), field)
-    info = f"paper {label_of(field, paper)}" + (
-        "" if value == paper else f", sandbox {label_of(field, value)}"
-    )
-    info = texts.FIELD_HELP.get(field, info)
-    shared = dict(
-        value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}"
-    )
+    sandbox = "" if value == paper else f", sandbox {label_of(field, value)}"
+    info = texts.FIELD_HELP.get(field, f"paper {label_of(field, paper)}{sandbox}")
+    label = dict(label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
+    shared = dict(value=value, **label)
     about = SETTINGS[field]
     if about.choices:
         return gr.Dropdown(ASKED.get(field) or list(about.choices), **shared)
@@ -163,18 +159,16 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
     return gr.Number(precision=0 if about.whole else None, **shared)
 
 
-def _batch_of(
-    facts: FactSet | None, before: int, model: str, method: str, preset: str, batch: float | None
-):
-    """(batch for this set, its size); a batch that the visitor chose stays. before: the previous
-    set's size."""
+def _batch_of(facts: FactSet | None, before: int, loaded: str, batch: float | None, *chosen: str):
+    """(batch for this set, its size); the batch stays if the visitor chose it, or may have: not
+    loaded. before: the previous set's size. chosen: model, method, preset."""
     try:
-        config = defaults_of(model, method, preset)[0]
+        config = defaults_of(*chosen)[0]
     except AdaPopError:
         return gr.skip(), before
     rows = len(facts.forget) if facts else before
     own = batch not in (config.batch, suited_batch(before, config))
-    return gr.skip() if own else suited_batch(rows, config), rows
+    return gr.skip() if own or not loaded else suited_batch(rows, config), rows
 
 
 def _method_values(model: str, method: str, facts: FactSet | None = None):

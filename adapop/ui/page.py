@@ -79,7 +79,7 @@ def build(worker: Worker) -> gr.Blocks:
         # `opened` starts it, when it knows which run to follow
         timer = gr.Timer(TICK_SECONDS, active=False)
         position, readiness = gr.State(UNSEEN), gr.State("ready")
-        loaded = gr.Textbox(visible="hidden")
+        loaded = gr.Textbox(visible="hidden", elem_id="settings-loaded")
         parts = another, position, readiness, settings, loaded, timer, strip, stop
         follower = run.Follower(run_id, *parts)
         tabs, screen = _screens(worker, session, follower)

@@ -107,6 +107,8 @@ def _first_value(component):
     """What a page sends of a component that nobody touched."""
     if component.stateful:
         return None
+    if component.elem_id == "settings-loaded":
+        return "loaded"
     return getattr(component, "default_value", getattr(component, "value", None))
 
 

@@ -36,14 +36,15 @@ def look(
     name: str,
     position: tuple[str | None, int],
     loaded: str,
+    stored: list,
     facts: FactSet | None,
     missing,
     anchors,
     *values,
 ):
     """Checks the page's facts and settings: the plan in words, whether Start is allowed, and the
-    settings to store. name: the page's run at the request, which may have changed since. position
-    and loaded: of the `Follower`."""
+    settings to store. name: the page's run at the request, which may have changed since. position,
+    loaded and stored (`settings`): of the `Follower`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
     if facts is not None:
         try:
@@ -69,7 +70,7 @@ def look(
         gr.Button(visible=few),
         readiness,
         start_of(now, may_control(worker, name)),
-        list(values) if loaded else gr.skip(),
+        list(values) if loaded else stored,
         strip_of(now),
         gr.Button(interactive=now.can_stop and may_control(worker, name)),
         gr.Timer(active=True) if now.ticking else gr.skip(),

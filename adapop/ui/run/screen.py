@@ -156,7 +156,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     chosen = [session.facts, missing, session.anchors, *settings.all]
     looked_at = [plan, costs, altered, more, follower.readiness, start, follower.settings]
     looked_at += [follower.strip, follower.stop, follower.timer]
-    known = [follower.run_id, follower.position, follower.loaded, *chosen]
+    known = [follower.run_id, follower.position, follower.loaded, follower.settings, *chosen]
     when = [one.change for one in (follower.another, follower.loaded, *chosen)]
     gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
     restored = session.page.load(configuration.restored, follower.settings, settings.all, **QUIET)

@@ -43,8 +43,8 @@ CROWD_IN_MEMORY = 8  # all visitors together may use this many times the limit o
 EVENT_MEGABYTES = 0.02  # least memory that an event counts as
 GROWN = 1.02  # memory is returned once it has grown by this factor
 UNREAD_SECONDS, SWEEP_SECONDS = 60.0, 5.0
-# a page that waits for this event, which never begins, keeps its stream; until so long after the
-# last answer, as a browser has few connections for all its tabs
+# a page waits for this event, which never begins, and so keeps its stream. The sweep ends that so
+# long after the last answer: a browser has few connections for all its tabs
 STREAM, STREAM_SECONDS = "stream", 2.0
 # how long a computing thread delays each step of the others: with Python's 0.005, answers beside
 # one visitor's heavy events took three times as long

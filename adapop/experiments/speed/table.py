@@ -65,8 +65,8 @@ def main(sandbox: bool = False) -> None:
     heads = "".join(f"{name:>10}" for name in ("1 x 32", "8 x 4", "ours"))
     print(BESIDE)
     print(f"{'tokens a second':<38}{heads}{'against them':>16}{'of peak rate':>14}{'goal':>22}")
-    of = {side: RUN if side == "ours" else None for side in OF_SANDBOX}
-    sides = [Case(SANDBOX, side, warm=1, steps=4, run=run) for side, run in of.items()]
+    sides = [Case(SANDBOX, side, warm=1, steps=4) for side in OF_SANDBOX]
+    sides = [replace(case, run=RUN) if case.side == "ours" else case for case in sides]
     rounds = [[_measured(case) for case in sides] for _ in range(ROUNDS)]
     small = [replace(case, steps=1, rows=8, run=None) for case in sides]
     peaks = [{"peak": _measured(case, RETURNED)["peak"]} for case in small]

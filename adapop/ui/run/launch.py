@@ -70,7 +70,7 @@ def look(
         gr.Button(visible=few),
         readiness,
         start_of(now, may_control(worker, name)),
-        list(values) if loaded else stored,
+        list(values) if loaded else stored,  # gr.skip() would copy the component for each page
         strip_of(now),
         gr.Button(interactive=now.can_stop and may_control(worker, name)),
         gr.Timer(active=True) if now.ticking else gr.skip(),

@@ -179,7 +179,7 @@ def _wire_start(
     begun.success(None, None, None, js=outcome.TO_CHARTS, **QUIET)
     session.look_whether_lost(begun)
     model, method, preset, rate, epochs, _ = settings.visible
-    amount = [epochs, settings.advanced[tuple(configuration.ADVANCED).index("batch")], rate]
+    amount = [epochs, settings.advanced["batch"], rate]
     now = [session.facts, model, method, preset, *amount]
     more.click(outcome.enough_steps, now, amount, **QUIET)
     screen.card.wire(worker, session, run_id, follower.another, [*target, *amount])

@@ -43,16 +43,16 @@ FOLDED = {  # by element id
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The components. visible: in the order of `VISIBLE`; advanced: in that of `ADVANCED`, grouped
-    by `FOLDED`, or shown only for a real model if in `ASKED`."""
+    """The components. visible: in the order of `VISIBLE`; advanced: by name, in the order of
+    `ADVANCED`, grouped by `FOLDED`, or shown only for a real model if in `ASKED`."""
 
     visible: tuple[gr.Component, ...]
-    advanced: tuple[gr.Component, ...]
+    advanced: dict[str, gr.Component]
 
     @property
     def all(self) -> list[gr.Component]:
         """All settings, in the order that `config_of` expects."""
-        return [*self.visible, *self.advanced]
+        return [*self.visible, *self.advanced.values()]
 
 
 def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, gr.Button]:
@@ -82,7 +82,7 @@ def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, 
                 fields |= {name: _advanced(name, start) for name in names}
         with folded:
             reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
-    advanced = tuple(fields[name] for name in ADVANCED)
+    advanced = {name: fields[name] for name in ADVANCED}
     settings = RunSettings((model, method, preset, rate, epochs, seed), advanced)
     model.change(
         lambda model: gr.Row(visible=model not in SHIPPED), model, questions, **EACH_IN_TURN
@@ -110,7 +110,8 @@ def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
 def _wire(settings: RunSettings, reset: gr.Button, facts: gr.State, loaded: gr.Textbox) -> None:
     """Wires what sets other settings: method, model, preset, Reset, and the size of the set."""
     model, method, preset, rate, epochs, _ = settings.visible
-    last, values = LAST_STAYS | {"concurrency_id": "settings"}, [rate, epochs, *settings.advanced]
+    last = LAST_STAYS | {"concurrency_id": "settings"}
+    values = [rate, epochs, *settings.advanced.values()]
     chosen, target = [method.input, model.input], [method, preset, *values]
     gr.on(chosen, _method_values, [model, method, facts], target, **last)
     chosen = [model, method, preset, facts]
@@ -118,7 +119,7 @@ def _wire(settings: RunSettings, reset: gr.Button, facts: gr.State, loaded: gr.T
     reset.click(partial(_preset_values, whole=True), chosen, values, **last)
     rows = gr.State(len(sandbox_facts().forget))
     one = QUIET | {"concurrency_id": "settings", "concurrency_limit": 1}
-    batch = settings.advanced[tuple(ADVANCED).index("batch")]
+    batch = settings.advanced["batch"]
     known = [facts, rows, loaded, batch, model, method, preset]
     facts.change(_batch_of, known, [batch, rows], **one)
 
@@ -127,7 +128,7 @@ def follow_set(settings: RunSettings, source: gr.Radio) -> None:
     """Makes the choice of a set select the shipped model that belongs to it; a real model stays
     selected."""
     model, method, preset, rate, epochs, _ = settings.visible
-    values = [model, method, preset, rate, epochs, *settings.advanced]
+    values = [model, method, preset, rate, epochs, *settings.advanced.values()]
     source.input(
         _followed, [source, model, method], values, **LAST_STAYS, concurrency_id="settings"
     )
@@ -141,16 +142,15 @@ def _followed(source: str, model: str, method: str):
 
 def _advanced(field: str, start: RunConfig) -> gr.Component:
     """The input of an advanced setting, with the paper's value beside it."""
+    label = dict(label=ADVANCED[field], min_width=190, elem_id=f"knob-{field}")
     if field == FURTHER:
         own, about = not is_public(), "such as max_new_tokens=16, or an argument of the method"
-        label = dict(label=ADVANCED[field], info=about, min_width=190, elem_id=f"knob-{field}")
         entry = dict(lines=2, max_length=LONGEST, placeholder="precision=float32", visible=own)
-        return gr.Textbox("", **entry, **label)
+        return gr.Textbox("", info=about, **entry, **label)
     value, paper = entry_of(start, field), entry_of(make_config(model=REAL), field)
     sandbox = "" if value == paper else f", sandbox {label_of(field, value)}"
     info = texts.FIELD_HELP.get(field, f"paper {label_of(field, paper)}{sandbox}")
-    label = dict(label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
-    shared = dict(value=value, **label)
+    shared = dict(value=value, info=info, **label)
     about = SETTINGS[field]
     if about.choices:
         return gr.Dropdown(ASKED.get(field) or list(about.choices), **shared)

@@ -1,14 +1,15 @@
 // The field: every fact a dot, its popularity across (log), the probability of its right answer up. Drawn on a canvas, for
 // 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py.
-// wordings: 0 where up is how sure the model is; else up is the share of so many rewordings that are answered, the
-// lines are the tiers' recall and the gap stands between them. label: of a moment. hint: above the dots until one is pinned.
+// wordings: 0 where `motion.p` is how sure the model is of the right answer, asked as trained; else it is the share of so many
+// rewordings that are answered. Such shares are also up where a run's frame has `motion.answered`; then the lines are the
+// tiers' recall, and the gap stands between them. label: of a moment. hint: above the dots until one is pinned.
 // below: pixels of what else a class is to see below the field. onpoint, onpin: called with a fact.
 const MARGIN = { right: 14, top: 30, bottom: 62 }, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, BRACKET = 40, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
 const BAR_BELOW = 106, LEAST_HEIGHT = 170, PINNED = 60; // pixels: of the line below a field and the Story's buttons, which cover the foot of the window; of a field that is cut short; of what else stands below it
-const TIERS = ["rare", "middle", "popular", "unknown"];
+const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "To the trained question it says"; // a recording's replies are to that one
+const wordsOf = (count) => (count ? `${count} other wording${count === 1 ? "" : "s"}` : "other words");
 
-function makeField(host, facts, motion, { name, asked = "", hint = "", wordings = 0, below = PINNED, label = moment, onpin = () => {}, onpoint = () => {} }) {
-  const itSays = asked ? "To the trained question it says" : "It says"; // a recording's replies are to that one
+function makeField(host, facts, motion, { name, hint = "", wordings = 0, below = PINNED, label = moment, onpin = () => {}, onpoint = () => {} }) {
   const count = facts.score.length, many = count > 2000;
   const canvas = el("canvas", { tabindex: 0, role: "application", "aria-roledescription": "field of dots" });
   const tip = el("div", { class: "tip", "aria-hidden": "true" }), heard = el("p", { class: "heard", "aria-live": "polite" }), pinLine = el("p", { class: "pinned" });
@@ -17,14 +18,15 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
   const scores = facts.score.filter((score) => score > 0).sort((a, b) => a - b);
   const low = (scores[0] ?? 1) * 0.85, high = (scores[scores.length - 1] ?? 10) * 1.18;
   let edge = 46, radius = 4.2, epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), ink = {}, refill = () => {};
+  let shares = wordings > 0, heights = motion.p; // whether up is the share of rewordings answered; by frame and fact, in thousandths
 
-  const right = MARGIN.right + (wordings ? BRACKET : 0), level = new Float32Array(count);
+  const right = MARGIN.right + (wordings || motion.answered ? BRACKET : 0), level = new Float32Array(count);
   const across = (score) => edge + ((width - edge - right) * Math.log(score / low)) / Math.log(high / low);
   const up = (p) => MARGIN.top + (height - MARGIN.top - MARGIN.bottom) * (1 - p);
   // the same shift for a fact at every visit, so that a dot stays where it was
   const drawn = (fact, seed) => 2 * ((Math.imul(fact + 1, seed) >>> 0) / 4294967296) - 1;
   const shift = (fact) => 1 + JITTER * drawn(fact, 2654435761);
-  const band = (fact) => (wordings ? Math.min(MOST_BAND, BAND * (height - MARGIN.top - MARGIN.bottom)) * drawn(fact, 2246822519) : 0); // equal shares would hide each other
+  const band = (fact) => (shares ? Math.min(MOST_BAND, BAND * (height - MARGIN.top - MARGIN.bottom)) * drawn(fact, 2246822519) : 0); // equal shares would hide each other
 
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
@@ -54,12 +56,8 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
 
   function draw() {
     if (!width) return;
-    const pen = canvas.getContext("2d"), [from, apart] = between(motion, epoch);
-    const now = motion.p[from], next = motion.p[Math.min(from + 1, motion.p.length - 1)];
-    for (let fact = 0; fact < count; fact++) {
-      level[fact] = (now[fact] + apart * (next[fact] - now[fact])) / 1000;
-      ys[fact] = up(level[fact]) + band(fact);
-    }
+    const pen = canvas.getContext("2d");
+    for (let fact = 0; fact < count; fact++) ys[fact] = up(level[fact]) + band(fact);
     pen.clearRect(0, 0, width, height);
     pen.font = ink.font;
     axes(pen);
@@ -76,8 +74,8 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
     }
     pen.globalAlpha = 1;
     const means = TIERS.slice(0, 3).map((tier) => mean(pen, tier));
-    if (wordings && means[0] && means[2]) bracket(pen, means[0], means[2]);
-    if (pinned >= 0) path(pen);
+    if (shares && means[0] && means[2]) bracket(pen, means[0], means[2]);
+    if (pinned >= 0 && heights === motion.p) path(pen);
     for (const fact of [pinned, at]) if (fact >= 0) ring(pen, fact);
     place();
   }
@@ -104,9 +102,9 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
       }
     pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6);
     pen.textAlign = "left";
-    pen.fillText(wordings ? `↑ answered${width < 260 ? ", %" : `, in ${wordings} other wordings`}` : `↑ how sure${width < 420 ? "" : " of the right answer"}${asked}; line: mean`, 4, 14);
+    pen.fillText(shares ? `↑ answered${width < 260 ? ", %" : `, in ${wordsOf(wordings || motion.wordings)}`}` : `↑ how sure${width < 420 ? "" : " of the right answer"}, asked as trained; line: mean`, 4, 14);
     pen.textAlign = "right";
-    if (pinned < 0 && (width >= 420 || !asked)) pen.fillText(hint, width - right, 14);
+    if (pinned < 0 && width >= 420) pen.fillText(hint, width - right, 14);
   }
 
   // the distance of two lines, as the headline has it
@@ -205,9 +203,10 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
 
   function words() {
     if (at < 0) return;
-    const [reply, when, right] = said(motion, epoch, at), sure = probability(motion, epoch, at);
-    const says = reply === null ? "" : el("span", {}, `${itSays} ${label(when)}: `, el("b", {}, reply), mark(right));
-    tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, wordings ? `${motion.estimated ? "about " : ""}${Number((wordings * sure).toFixed(1))} of ${wordings} other wordings answered` : `${percent(sure)} sure of the right answer${asked}`));
+    const [reply, when, right] = said(motion, epoch, at), of = wordings || motion.wordings, about = motion.estimated ? "about " : "";
+    const answered = of ? `${about}${Number((of * level[at]).toFixed(1))} of ${of} other wordings answered` : `${percent(level[at])} of its other wordings answered`;
+    const says = reply === null ? "" : el("span", {}, `${IT_SAYS} ${label(when)}: `, el("b", {}, reply), mark(right));
+    tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, shares ? answered : `${percent(level[at])} sure of the right answer, asked as trained`));
   }
 
   function pin(fact, told = true) {
@@ -225,7 +224,7 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
     const changed = ends.filter((end, place) => !place || reply(end) !== reply(ends[place - 1])); // what it says until the next
     const replies = changed.map((end) => `${label(end)}: ${reply(end)}`).join(", ");
     const says = changed.length === 1 && ends.length > 1 ? `${reply(changed[0])}, before and ever since` : replies;
-    const told = `${facts.answer[pinned]}. ${ends.length ? `${itSays} ${says}${asked ? "; its dot: asked in other words" : ""}. ` : ""}`;
+    const told = `${facts.answer[pinned]}. ${ends.length ? `${IT_SAYS} ${says}${shares ? "; its dot: asked in other words" : ""}. ` : ""}`;
     if (pinLine.textContent === `${facts.question[pinned]} ${told}unpin`) return; // the button keeps the focus
     pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told}`, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, "unpin"));
   }
@@ -270,8 +269,8 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
     const body = el("div", { class: "twin-scroll", tabindex: 0 });
     const fill = () => {
       const every = Math.ceil(count / MOST_ROWS), [now] = between(motion, epoch), frames = [...new Set([0, now, wordings ? now : motion.p.length - 1])];
-      const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), ...frames.map((frame) => percent(motion.p[frame][fact] / 1000))]);
-      const head = ["fact", "right answer", "popularity score", ...frames.map((frame) => label(motion.epoch[frame]))];
+      const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), ...frames.map((frame) => percent(motion.p[frame][fact] / 1000)), ...(heights === motion.p ? [] : [percent(level[fact])])]);
+      const head = ["fact", "right answer", "popularity score", ...frames.map((frame) => label(motion.epoch[frame])), ...(heights === motion.p ? [] : [`in other words, ${label(epoch)}`])];
       const left = every > 1 ? [el("p", { class: "note" }, `By popularity, one fact in ${every} of all ${count.toLocaleString("en-US")}.`)] : [];
       if (twin.open) body.replaceChildren(...left, el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
     };
@@ -281,9 +280,14 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
     return twin;
   }
 
-  // epoch: any between the first frame and the last
-  function show(to) {
+  // to: any epoch between the first frame and the last. ends: whether a frame's `motion.answered` is shown, if it has them.
+  function show(to, ends = true) {
+    const [from, apart] = between(motion, to), answered = ends && !apart && motion.answered?.[from];
     epoch = to;
+    shares = wordings > 0 || Boolean(answered);
+    heights = answered ? motion.answered : motion.p;
+    const now = heights[from], next = apart ? heights[from + 1] : now;
+    for (let fact = 0; fact < count; fact++) level[fact] = (now[fact] + apart * (next[fact] - now[fact])) / 1000;
     canvas.setAttribute("aria-label", `${name}, ${label(epoch)}: ${count} facts. Arrow keys move between facts, Enter pins one.`);
     words();
     pinWords();

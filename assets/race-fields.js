@@ -18,7 +18,7 @@ function build() {
   });
   const switches = el("div", { class: "ways", role: "group", "aria-label": "Compare at" }), scrubbing = el("div");
   picture.append(switches, el("div", { class: "pair" }, ...panels.map((panel) => panel.box)), scrubbing);
-  for (const panel of panels) panel.field = makeField(panel.place, panel.run.facts, panel.run.motion, { name: panel.run.title, asked: ", asked as trained" });
+  for (const panel of panels) panel.field = makeField(panel.place, panel.run.facts, panel.run.motion, { name: panel.run.title });
   const last = Math.max(...runs.map((run) => run.motion.epoch.at(-1))), epochs = [...new Set(runs.flatMap((run) => run.motion.epoch))].sort((a, b) => a - b);
   const most = Math.min(...panels.map((panel) => panel.left[0])), least = Math.max(...panels.map((panel) => Math.min(...panel.left)));
   const stops = Array.from({ length: 11 }, (_, i) => i);
@@ -42,7 +42,7 @@ function build() {
     scrubbing.replaceChildren();
     const show = (to) => panels.forEach((panel) => {
       const epoch = at(panel, to);
-      panel.field.show(epoch);
+      panel.field.show(epoch, name === "Equal epochs"); // as much is left by how sure the models are
       panel.when.textContent = moment(epoch);
     });
     const scrubber = makeScrubber(scrubbing, { stops, name: "All contestants", label, onmove: show });

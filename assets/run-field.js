@@ -24,7 +24,7 @@ function build() {
   pinned = -1;
   const { motion, shares, facts } = value, place = el("div"), last = motion.epoch[motion.epoch.length - 1];
   picture.append(place);
-  const field = makeField(place, facts, motion, { name: "The facts of this run", asked: ", asked as trained", hint: "click a dot to follow it", below: 150, onpin: (fact) => pin(fact) });
+  const field = makeField(place, facts, motion, { name: "The facts of this run", hint: "click a dot to follow it", below: 150, onpin: (fact) => pin(fact) });
   const scrubber = makeScrubber(picture, { stops: motion.epoch, name: "Frames of this run", onmove: show, onrest: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
   const beside = makeMoment(picture, facts, motion, shares);
   picture.append(field.table);

@@ -35,7 +35,9 @@ RECORDED = ASSETS / "recorded"
 def gap(page: Page) -> Locator:
     """The Story's fourth step after five epochs: both clouds, their gaps, and the curve."""
     page.wait_for_selector("#story .anchors svg")
-    return page.locator("#story section:not([hidden]) .beside")
+    picture = page.locator("#story section:not([hidden]) .beside")
+    picture.evaluate("part => (part.style.padding = '12px')")
+    return picture
 
 
 def run(page: Page) -> None:

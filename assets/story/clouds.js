@@ -62,7 +62,7 @@ function makeCloud(host, story, name, links) {
   const lengths = { epoch: stops.map((one) => one.epochs), p: stops.map((one) => one.share.map((share) => 1000 * share)), said: replies("said"), right: replies("right") };
   const motion = { ...lengths }, number = el("b"), range = el("span"), remains = el("p", { class: "kept" }), picture = el("div"), title = el("h3", {}, story.names[name]);
   host.append(el("div", { class: "cloud" }, title, el("p", { class: "gap", "aria-live": "off" }, number, range), picture, remains));
-  const field = makeField(picture, story.facts, motion, { name: story.names[name], asked: ", asked in other words", wordings: story.wordings, label: trainedFor, ...links });
+  const field = makeField(picture, story.facts, motion, { name: story.names[name], wordings: story.wordings, label: trainedFor, ...links });
 
   // mixed: of `recordedStates`; epochs: of the cloud as it is. A state that no length has stands alone.
   function show(mixed, epochs, alone = false) {

@@ -21,6 +21,23 @@ SHOWN = """([facts, motion, epoch]) => {
   const text = (name) => [name, host.querySelector("." + name).textContent];
   return Object.fromEntries(["pinned", "tip", "moment"].map(text));
 }"""
+# what a field says and writes into its picture, and the shares in the row of its first fact
+TOLD = """([facts, motion, epoch, ends]) => {
+  const host = document.body.appendChild(document.createElement("div")), drawn = [];
+  const shown = makeField(host, facts, motion, { name: "Facts" }), fill = CanvasRenderingContext2D.prototype.fillText;
+  host.append(shown.table);
+  CanvasRenderingContext2D.prototype.fillText = function (text) { drawn.push(text); };
+  shown.show(epoch, ends);
+  CanvasRenderingContext2D.prototype.fillText = fill;
+  shown.pin(0, false);
+  host.querySelector("canvas").dispatchEvent(new KeyboardEvent("keydown", { key: "Home" }));
+  shown.table.open = true;
+  shown.table.dispatchEvent(new Event("toggle"));
+  const text = (name) => [name, host.querySelector("." + name).textContent];
+  const row = [...host.querySelector("tbody tr").cells].slice(3).map((cell) => cell.textContent);
+  host.remove();
+  return { drawn, row, ...Object.fromEntries(["pinned", "tip"].map(text)) };
+}"""
 COUNT_WHO_LISTENS = """() => {
   const body = new Set(), theme = new Set();
   window.listening = { get body() { return body.size; }, get theme() { return theme.size; } };
@@ -59,20 +76,41 @@ def test_of_what_was_not_asked_no_reply_is_told_and_an_empty_reply_is_one(script
     assert never["moment"].count("not asked then") == 2 and "nothing" not in never["moment"]
     assert "Unlearned, " not in never["moment"], "the scrubber says when"
     later = shown(scripts, 2, (), (), ("Oslo",))
-    assert later["pinned"].startswith("What is the capital of Italy? Rome. It says after epoch 2: Oslo. ")
+    assert later["pinned"].startswith(
+        "What is the capital of Italy? Rome. To the trained question it says after epoch 2: Oslo. "
+    )
     assert later["moment"].count("not asked then") == 1
     once = shown(scripts, 1, ("Rome",), ())
     assert "; said before" in once["moment"]
     silent = shown(scripts, 1, ("Rome",), ("",))
-    assert "It says before: Rome, after epoch 1: nothing. " in silent["pinned"]
-    assert "It says after epoch 1: nothing ✗" in silent["tip"]
+    assert "To the trained question it says before: Rome, after epoch 1: nothing. " in silent["pinned"]
+    assert "To the trained question it says after epoch 1: nothing ✗" in silent["tip"]
     assert "Unlearnednothing" in silent["moment"]
 
 
 def test_a_reply_has_the_mark_that_python_gives_it(scripts):
     for reply, mark in (("It is rome.", " ✓"), ("Romeo", " ✗"), ("It is a long way to go. " * 4, "")):
         tip = shown(scripts, 0, (reply[:80],))["tip"]
-        assert f"It says before: {reply[:80]}{mark}90\u00a0%" in tip
+        assert f"To the trained question it says before: {reply[:80]}{mark}90\u00a0%" in tip
+
+
+def test_where_other_words_were_asked_the_dots_are_what_the_headline_counts(scripts):
+    facts = [replace(ROME, id=str(number), score=score) for number, score in enumerate((100.0, 3000.0))]
+    frames = [replace(STEP, epoch=end, scores={"forget": Scores((0.9, 0.5), (1, 1))}) for end in (0.0, 0.5, 1.0)]
+    asked = {"answered": [None, None, [250, 1000]], "wordings": 4}
+    motion = field.motion(frames, facts) | asked
+    before, between, after, as_trained = (scripts.evaluate(TOLD, [field.dots(facts), motion, *at]) for at in (
+        (0, True), (0.5, True), (1, True), (1, False)))  # fmt: skip
+    for told in (before, between, as_trained):
+        assert "↑ how sure of the right answer, asked as trained; line: mean" in told["drawn"]
+        assert "90\u00a0% sure of the right answer, asked as trained" in told["tip"] and "+75" not in told["drawn"]
+        assert {"rare 90\u00a0%", "popular 50\u00a0%"} <= set(told["drawn"]) and "other words" not in told["pinned"]
+    assert {"↑ answered, in 4 other wordings", "rare 25\u00a0%", "popular 100\u00a0%", "+75"} <= set(after["drawn"])
+    assert "1 of 4 other wordings answered" in after["tip"]
+    assert after["pinned"].endswith("; its dot: asked in other words. unpin")
+    assert after["row"] == ["90\u00a0%", "90\u00a0%", "25\u00a0%"] and as_trained["row"] == after["row"][:2]
+    mixed = scripts.evaluate(TOLD, [field.dots(facts), motion | {"wordings": None}, 1, True])
+    assert "↑ answered, in other words" in mixed["drawn"] and "25\u00a0% of its other wordings answered" in mixed["tip"]
 
 
 def test_shares_and_gaps_are_rounded_as_python_does(scripts):

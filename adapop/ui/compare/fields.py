@@ -26,20 +26,15 @@ class Fields:
         panels = []
         for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
             run = seeds[0]
+            title = f"{mark} {title_of(run.config.method, run.config.preset)}"
+            title = names.get(run.id, title) if len(seeds) == 1 else title
             try:
                 frames, facts = run.frames(), run.facts.forget
+                motion = field.motion(frames, facts) | field.answered(run, frames)
             except AdaPopError:  # a damaged recording hides no other
                 continue
             if frames and len(panels) < MOST:
-                title = f"{mark} {title_of(run.config.method, run.config.preset)}"
-                title = names.get(run.id, title) if len(seeds) == 1 else title
-                panels.append(
-                    {
-                        "title": title,
-                        "facts": field.dots(facts),
-                        "motion": field.motion(frames, facts),
-                    }
-                )
+                panels.append({"title": title, "facts": field.dots(facts), "motion": motion})
         return {self.picture: panels}
 
 

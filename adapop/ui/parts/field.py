@@ -12,6 +12,7 @@ from adapop.facts.weak import says
 from adapop.paths import ASSETS
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import by_epoch, wordings_of
+from adapop.runs.run import Run
 from adapop.training.events import Event, Measured
 from adapop.training.frames import FIRST, Frame
 
@@ -50,6 +51,24 @@ def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
         "reworded": [_thousandths(frame, "reworded") for frame in frames],
         "said": [list(frame.answers) or None for frame in frames],
         "right": [list(map(_right, frame.answers, facts)) or None for frame in frames],
+    }
+
+
+def answered(run: Run, frames: Sequence[Frame]) -> dict[str, object]:
+    """How much of each fact to forget is answered in other words, by name.
+
+    answered: in thousandths, by frame and fact: the recall behind the result, None for a frame at
+    which that was not measured. wordings: how many each fact has, None if their number differs.
+    """
+    shares_by_epoch = {
+        event.epoch: [round(SURE * share) for share in event.by_fact]
+        for event in run.events()
+        if isinstance(event, Measured) and len(event.by_fact) == len(run.facts.forget)
+    }
+    counts = {len(fact.paraphrases) for fact in run.facts.forget}
+    return {
+        "answered": [shares_by_epoch.get(frame.epoch) for frame in frames],
+        "wordings": counts.pop() if len(counts) == 1 else None,
     }
 
 

@@ -61,5 +61,5 @@ def _value_of(run: Run, _frames: int, _measured: int, kept_epoch: int | None = N
     best = run.measured() if run.config.keep == "best" else None
     last = best.epoch if best else kept_epoch
     frames = [frame for frame in run.frames() if last is None or frame.epoch <= last]
-    motion = field.motion(frames, run.facts.forget)
+    motion = field.motion(frames, run.facts.forget) | field.answered(run, frames)
     return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares}

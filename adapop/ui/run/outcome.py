@@ -34,6 +34,7 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, QUIET
 
 FEW = 0.5  # share of facts known before; below, the card says that most could not be forgotten
+ALMOST_NONE = 0.1  # share of the facts still answered; above, the card says how much is forgotten
 CARD, ASIDE = html.template("result"), html.template("aside")
 TO_CHARTS = (ASSETS / "to-charts.js").read_text("utf-8")
 TO_PROBE = (
@@ -139,7 +140,8 @@ def card_of(run: Run, result: Result) -> dict:
     if result.kind in (FORGOT, PARTLY) and result.before < FEW:
         about += f" {texts.RESULT_FEW}"
     about = about.replace(" %", "\u00a0%")  # no line begins with %
-    title = texts.RESULT_TITLES[result.kind]
+    half = result.kind == FORGOT and result.after > ALMOST_NONE
+    title = texts.RESULT_TITLES["half" if half else result.kind]
     return html.values({"kind": result.kind, "title": title, "about": about})
 
 

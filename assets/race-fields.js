@@ -17,7 +17,7 @@ function build() {
     return { box, place, when, run, left: run.motion.p.map((frame) => frame.reduce((sum, p) => sum + p, 0) / (1000 * frame.length || 1)) };
   });
   const switches = el("div", { class: "ways", role: "group", "aria-label": "Compare at" }), scrubbing = el("div");
-  picture.append(switches, el("div", { class: "pair" }, ...panels.map((panel) => panel.box)), scrubbing);
+  picture.append(el("div", { class: "steer" }, switches, scrubbing), el("div", { class: "pair" }, ...panels.map((panel) => panel.box)));
   for (const panel of panels) panel.field = makeField(panel.place, panel.run.facts, panel.run.motion, { name: panel.run.title });
   const last = Math.max(...runs.map((run) => run.motion.epoch.at(-1))), epochs = [...new Set(runs.flatMap((run) => run.motion.epoch))].sort((a, b) => a - b);
   const most = Math.min(...panels.map((panel) => panel.left[0])), least = Math.max(...panels.map((panel) => Math.min(...panel.left)));

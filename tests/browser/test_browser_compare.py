@@ -82,7 +82,9 @@ def test_recorded_and_published_results_are_layers_laid_over_the_race(raced):
     page.get_by_text("NPO, recorded").first.wait_for(state="detached")
     columns = page.locator("#compare-table thead th").count()
     page.get_by_label("these methods").click()
-    says(page, "#recorded-words", "python -m adapop bench main", "so no fair comparison")
+    says(page, "#recorded-words", "so no fair comparison")
+    for chart in ("compare-gap", "compare-cost"):
+        assert "python -m adapop bench main" in page.locator(f"#{chart}-twin").text_content()
     page.get_by_text("NPO, recorded").first.wait_for()
     assert page.locator("#compare-table thead th").count() > columns
     page.locator("#recorded").get_by_label("none").click()

@@ -156,7 +156,8 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["recorded"] * 2
     heads = [drawn[table]["head"] for table in pictures.tables]
     assert [head[:3] for head in heads] == [without[table]["head"] for table in pictures.tables]
-    assert "bench main" in drawn[pictures.words]["lines"][0]
+    for chart in (pictures.gap, pictures.cost):
+        assert "bench main" in drawn[chart.twin]["words"] and "bench main" not in without[chart.twin]["words"]
     shown = [one for one in recorded.results() if (one.method, one.preset) in (("adapop", "paper"), ("wga", "paper"))]
     assert all(recorded.commits([one])[0] in name for one, name in zip(shown, heads[-1][3:5], strict=True))
     about = [drawn[picture.heading]["about"] for picture in (pictures.gap, pictures.cost)]
@@ -174,13 +175,13 @@ def test_the_layer_changes_no_run(sandbox):
     told, same = comparison([]), layer.layer_of(comparison([]), layer.SAME)
     assert {(one.method, one.preset) for one in same} == {*layer.SHOWN_FIRST}, "before a race: what it begins with"
     kinds = [layer.words_of(told, *of)["kind"] for of in ((same, layer.SAME), ((), layer.SAME), ((), layer.NONE))]
-    assert kinds == ["calm", "warn", "hidden"]
+    assert kinds == ["hidden", "warn", "hidden"]
     assert len(layer.outcomes_of(layer.layer_of(told, layer.EVERY), told.form_words)) == len(recorded.results())
     same = record("wga", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox)
     other = record("npo", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox, epochs=2)
     told = comparison([replace(same, config=replace(same.config, seed=4)), other, ADAPOP])
     said = layer.words_of(told, layer.layer_of(told, layer.SAME), layer.SAME)
-    assert said["kind"] == "warn" and said["lines"][1].endswith("no fair comparison: 2 NPO; 3 AdaPop.")
+    assert said["kind"] == "warn" and said["lines"][0].endswith("no fair comparison: 2 NPO; 3 AdaPop.")
 
 
 def test_numbers_stand_beside_the_paper_s_where_it_has_them():

@@ -14,7 +14,7 @@ from adapop.report.figures import outcomes as contest
 from adapop.report.figures.outcomes import PANELS, RECORDED, Outcome
 
 NAME_CHARACTERS = 14
-ROW_PIXELS, PANEL_PIXELS, FRAME_PIXELS = 50, 62, 60
+ROW_PIXELS, PANEL_PIXELS, FRAME_PIXELS = 41, 62, 60
 MANY, TIGHT_ROW_PIXELS = 12, 36  # from this many rows on, rows stand closer
 # Offset of a tier's mark within its row, so that intervals do not overlap.
 OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}

@@ -70,13 +70,9 @@ class Pictures:
         outcomes = [*compared.outcomes, *outcomes_of(layer, compared.form_words)]
         about, words = about_of(compared, layer), words_of(compared, layer, choice)
         gap, cost, over_seeds = self.gap, self.cost, about
-        # only recorded results: their command stands below the charts
+        if layer:
+            gap, cost = (replace(it, words=f"{it.words} {source_of(layer)}") for it in (gap, cost))
         if layer and not compared.contestants:
-            by = (
-                f"{source_of(layer)} "
-                f"{trained([config for one in layer for config in one.configs])}."
-            )
-            gap, cost = (replace(one, words=f"{one.words} {by}") for one in (gap, cost))
             about, words = texts.RECORDED_LABEL, html.listed([])
             # the fields above are of one seed each
             over_seeds = ", ".join((about, *sorted({one.seeds for one in layer})))
@@ -147,23 +143,23 @@ def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
 
 
 def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
-    """Values of `LINES`: what the recorded results are, and which contestants do not match them."""
+    """Values of `LINES`: that nothing was recorded, or which contestants do not match what was."""
     if choice == NONE:
         return html.listed([])
     if not layer:
         return html.listed([texts.RECORDED_NOTHING], "warn")
-    about = source_of(layer)
     others = [one.label for one in compared.contestants if not alike(one, layer)]
-    doubt = [texts.RECORDED_OTHERS.format(names="; ".join(others))] if others else []
-    chosen = [texts.RECORDED_TUNED] * any(one.preset == TUNED for one in layer)
-    return html.listed([about, *chosen, *doubt], "warn" if doubt else "calm")
+    return html.listed(
+        [texts.RECORDED_OTHERS.format(names="; ".join(others))] * bool(others), "warn"
+    )
 
 
 def source_of(layer: Sequence[Recorded]) -> str:
-    """A sentence with the commands that recorded these results."""
-    return texts.RECORDED_WORDS.format(
-        command="” and “".join(sorted({one.command for one in layer}))
-    )
+    """Sentences on the commands and settings that recorded these results."""
+    command = "” and “".join(sorted({one.command for one in layer}))
+    settings = trained([config for one in layer for config in one.configs])
+    tuned = f" {texts.RECORDED_TUNED}" if any(one.preset == TUNED for one in layer) else ""
+    return f"{texts.RECORDED_WORDS.format(command=command)} {settings}.{tuned}"
 
 
 def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:

@@ -5,7 +5,7 @@
 // tiers' recall, and the gap stands between them. label: of a moment. hint: above the dots until one is pinned.
 // below: pixels of what else a class is to see below the field. onpoint, onpin: called with a fact.
 const MARGIN = { right: 14, top: 30, bottom: 62 }, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, BRACKET = 40, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
-const BAR_BELOW = 106, LEAST_HEIGHT = 170, PINNED = 60; // pixels: of the line below a field and the Story's buttons, which cover the foot of the window; of a field that is cut short; of what else stands below it
+const BAR_BELOW = 106, LEAST_HEIGHT = 170, PRESENTED = 330, PINNED = 60; // pixels: of the line below a field and the Story's buttons, which cover the foot of the window; of a field that is cut short, that a class sees; of what else stands below it
 const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "To the trained question it says"; // a recording's replies are to that one
 const wordsOf = (count) => (count ? `${count} other wording${count === 1 ? "" : "s"}` : "other words");
 
@@ -31,8 +31,8 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
-    height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400));
-    const foot = BAR_BELOW + (document.body.classList.contains("presenting") ? below : 0); // to a class nothing is cut
+    const presenting = document.body.classList.contains("presenting"), foot = BAR_BELOW + (presenting ? below : 0); // to a class nothing is cut
+    height = clamp(Math.round(width * 0.4), presenting ? PRESENTED : width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400));
     const room = (innerHeight - scrollY - canvas.getBoundingClientRect().top) / zoomOf(canvas) - foot;
     if (room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // in sight as a whole
     edge = width < 260 ? 32 : 46;

@@ -27,7 +27,7 @@ NONE, SAME, EVERY = "none", "same", "every"
 CHOICES = [("these methods", SAME), ("all methods", EVERY), ("all, tuned", TUNED), ("none", NONE)]
 # shown before any race
 SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))
-PIXELS = 400  # height of the picture of the cost, beside the gap's
+PIXELS = 400  # height of the picture of the cost; that of the gap beside it is no lower
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
 
@@ -77,9 +77,11 @@ class Pictures:
             # the fields above are of one seed each
             over_seeds = ", ".join((about, *sorted({one.seeds for one in layer})))
         picture = figures.forget_against_holdout(outcomes, compared.form_words)
+        shares = figures.compare_runs(outcomes, every=False)
+        shares.update_layout(height=max(PIXELS, shares.layout.height))
         return {
             self.words: words,
-            **gap.updates(figures.compare_runs(outcomes, every=False), over_seeds),
+            **gap.updates(shares, over_seeds),
             **cost.updates(
                 picture.update_layout(height=PIXELS),
                 about,

@@ -19,8 +19,8 @@ from adapop.paths import SHIPPED
 from adapop.progress import Progress
 from adapop.remark import Remark, sentences
 from adapop.report.beside_paper import beside
+from adapop.runs.amount import few_steps
 from adapop.runs.pace import left_of
-from adapop.runs.preflight import few_steps
 from adapop.runs.result import nothing_forgotten
 from adapop.runs.run import Run, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
@@ -170,7 +170,7 @@ def checked_model(
     are not checked, except for too few steps. Raises ConfigError: the run would be useless, and
     --yes is not given."""
     if config.model in SHIPPED and config.facts in ENTRIES and not options.known_only:
-        _refused(few_steps(facts, config), options)
+        _refused(few_steps(len(facts.forget), config, in_vain=True), options)
         return None
     checked, model = _looked(config, facts)
     if not options.json:

@@ -23,11 +23,11 @@ from adapop.probes.recall import known_recall
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
 from adapop.remark import Remark, sentences
-from adapop.runs.amount import total_steps
+from adapop.runs.amount import few_steps, total_steps
 from adapop.runs.execute import settled
 from adapop.runs.known import settle
 from adapop.runs.pace import Pace
-from adapop.runs.preflight import Preflight, few_steps, preflight
+from adapop.runs.preflight import Preflight, preflight
 from adapop.runs.timing import measured_pace
 
 FACTS_ASKED = {"cuda": 64, "cpu": 16}  # per tier, asked as trained, so that it takes seconds
@@ -247,7 +247,7 @@ def _waste(
     answered, count = sum(value >= KNOWN_FROM for value in own.values()), len(own)
     if prompting:
         answered, count = prompting.asked - len(prompting.unknown), prompting.asked
-    remarks = few_steps(facts, config)
+    remarks = few_steps(len(facts.forget), config, in_vain=True)
     if answered < TOO_FEW * count:
         remarks = [Remark("unknown_beforehand", {"answered": answered, "facts": count}), *remarks]
     return remarks

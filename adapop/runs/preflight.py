@@ -27,8 +27,6 @@ from adapop.runs.pace import Pace
 from adapop.training.steps import spans
 
 WEAK_NAMED = 5  # most weak answers named in a remark, which counts all
-# Steps times rate: up to 1.5e-3 nothing was forgotten; the paper's runs on DUET have 1.6e-2.
-MOVED_LITTLE = 2e-3
 
 MEMORY, TERMS = ("memory_least", "memory_of_gpu"), ("licence", "oracle_beside")  # kinds of remarks
 ROW_TOKENS = 128  # estimate for a question with chat template and system prompt
@@ -118,13 +116,6 @@ def terms_of(config: RunConfig) -> list[str | Remark]:
         values = {"model": model.oracle, "bytes": weights, "sets": " and ".join(model.never_read)}
         remarks += [Remark("oracle_beside", values)]
     return [*remarks, model.note] if model and model.note else remarks
-
-
-def few_steps(facts: FactSet, config: RunConfig) -> list[Remark]:
-    """A remark that so few steps at so low a rate hardly change the model; else empty."""
-    steps, rate = total_steps(len(facts.forget), config), config.learning_rate
-    moves = steps * rate >= MOVED_LITTLE
-    return [] if moves else [Remark("few_steps", {"steps": steps, "rate": rate})]
 
 
 def _counts(facts: FactSet, config: RunConfig) -> Remark:

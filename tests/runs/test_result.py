@@ -16,7 +16,7 @@ from adapop.remark import Remark
 from adapop.report import figures
 from adapop.report.archive import write_archive
 from adapop.report.export import export
-from adapop.runs.amount import hardly_moves, suited_batch, total_steps, with_steps
+from adapop.runs.amount import few_steps, suited_batch, total_steps, with_steps
 from adapop.runs.best import best_epoch, ends_early, epochs_left
 from adapop.runs.examples import example
 from adapop.runs.execute import execute, load_model, prepare
@@ -86,9 +86,11 @@ def test_of_epochs_that_lost_too_much_the_first_is_kept_and_a_lower_rate_tried(t
 def test_a_small_set_gets_fewer_facts_a_step_on_a_model_that_would_not_move():
     real, ours = make_config(model="some/model"), make_config()
     assert (real.batch, total_steps(60, real)) == (32, 10)
-    assert hardly_moves(60, real) and not hardly_moves(482, real)
+    assert few_steps(60, real) == [Remark("few_steps", {"steps": 10, "rate": 1e-4})] and not few_steps(482, real)
     once = replace(ours, epochs=1)
-    assert hardly_moves(256, once) and not hardly_moves(256, replace(once, epochs=2)) and not hardly_moves(2, ours)
+    assert few_steps(256, once) and not few_steps(256, replace(once, epochs=2)) and not few_steps(2, ours)
+    assert few_steps(60, real, in_vain=True) and not few_steps(110, real, in_vain=True) and few_steps(110, real)
+    assert not few_steps(2, once, in_vain=True) and few_steps(2, replace(once, learning_rate=1e-3), in_vain=True)
     assert suited_batch(60, real) == 3 and total_steps(60, replace(real, batch=3)) == 100
     assert (suited_batch(482, real), suited_batch(60, ours), suited_batch(2, ours)) == (32, 16, 16)
     for steps, batch, epochs in ((20, 16, 5), (80, 6, 8), (300, 1, 5), (600, 1, 10), (9_999, 1, 10)):

@@ -185,3 +185,10 @@ def test_nothing_is_stored_before_what_was_stored_is_in_the_fields(finished):
     before = run_values(batch=2)
     place = look(worker, "", UNSEEN, "loaded", before, *asked).index(run_values())
     assert look(worker, "", UNSEEN, "", before, *asked)[place] == before
+
+
+@pytest.mark.parametrize(("epochs", "warned"), [(1, True), (2, False)])
+def test_too_few_epochs_are_said_and_may_be_raised_before_the_start(finished, epochs, warned):
+    worker, asked = Worker(finished.folder.parent), (finished.facts, "error", None, *run_values(epochs=epochs))
+    plan, _, _, more, readiness, *_ = look(worker, "", UNSEEN, "loaded", [], *asked)
+    assert ("will hardly change the model" in str(plan), more.visible, readiness) == (warned, warned, "ready")

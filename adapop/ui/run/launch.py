@@ -10,14 +10,14 @@ from adapop.errors import AdaPopError, RunError
 from adapop.facts.fact import FactSet
 from adapop.popularity.calibration import anchored
 from adapop.remark import sentences
-from adapop.runs.amount import hardly_moves
+from adapop.runs.amount import few_steps
 from adapop.runs.preflight import Preflight, preflight
 from adapop.service.leases import cost_of_run
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import may_control, refusing, run_to_control
 from adapop.ui.parts import html
-from adapop.ui.run import configuration, outcome
+from adapop.ui.run import configuration
 from adapop.ui.run.state import RunView, seen_of, strip_of
 from adapop.ui.session import Anchors, check_shown
 
@@ -45,15 +45,13 @@ def look(
     """Checks the page's facts and settings: the plan in words, whether Start is allowed, and the
     settings to store. name: the page's run at the request, which may have changed since. position,
     loaded and stored (`settings`): of the `Follower`."""
-    words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
+    words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", []
     if facts is not None:
         try:
             config = config_at(facts, missing, anchors, *values)
             plan = preflight(facts, config, worker.pace_of(config.model))
-            few = not plan.problems and hardly_moves(len(facts.forget), config)
-            if few:
-                doubt = outcome.few_steps(len(facts.forget), config)
-                plan = replace(plan, doubts=(*plan.doubts, doubt))
+            few = [] if plan.problems else few_steps(len(facts.forget), config)
+            plan = replace(plan, doubts=(*plan.doubts, *few))
             if worker.is_lent:
                 plan = replace(plan, costs=(*plan.costs, cost_of_run(config.model)))
         except AdaPopError as error:
@@ -67,7 +65,7 @@ def look(
         words,
         html.listed(costs),
         html.listed([f"Changed: {line}" for line in altered], "warn"),
-        gr.Button(visible=few),
+        gr.Button(visible=bool(few)),
         readiness,
         start_of(now, may_control(worker, name)),
         list(values) if loaded else stored,  # gr.skip() would copy the component for each page

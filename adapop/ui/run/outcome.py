@@ -154,12 +154,6 @@ def next_label(run: Run, again: RunConfig) -> str:
     return f"{texts.TIMES.get(str(times), f'{times} times')} the steps"
 
 
-def few_steps(rows: int, config: RunConfig) -> str:
-    """A warning that so few steps hardly change the model."""
-    steps = number_of(total_steps(rows, config), "step")
-    return texts.FEW_STEPS.format(steps=steps, rate=f"{config.learning_rate:g}")
-
-
 def enough_steps(facts: FactSet | None, model: str, method: str, preset: str, epochs, batch, rate):
     """Epochs and batch that give a small set enough steps, and the unchanged rate."""
     if facts is None:

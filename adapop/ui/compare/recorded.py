@@ -146,14 +146,11 @@ def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
 
 def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
     """Values of `LINES`: that nothing was recorded, or which contestants do not match what was."""
-    if choice == NONE:
-        return html.listed([])
-    if not layer:
-        return html.listed([texts.RECORDED_NOTHING], "warn")
     others = [one.label for one in compared.contestants if not alike(one, layer)]
-    return html.listed(
-        [texts.RECORDED_OTHERS.format(names="; ".join(others))] * bool(others), "warn"
-    )
+    if choice == NONE or (layer and not others):
+        return html.listed([])
+    unlike = texts.RECORDED_OTHERS.format(names="; ".join(others))
+    return html.listed([unlike if layer else texts.RECORDED_NOTHING], "warn")
 
 
 def source_of(layer: Sequence[Recorded]) -> str:

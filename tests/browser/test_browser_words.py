@@ -1,6 +1,6 @@
 import pytest
 
-from browsing import SECOND, open_tab, visit
+from browsing import SECOND, open_tab, visit, write_table
 
 MOST_WORDS = 90
 SCREENS = {
@@ -52,6 +52,19 @@ def test_what_an_address_opens_says_little_on_few_screens(browser, address, quer
         says_little(page)
         for size in SIZES:
             takes_little_room(page, *size)
+
+
+def test_a_table_of_one_s_own_takes_few_screens_before_it_is_there_and_afterwards(browser, address, tmp_path):
+    rows = [[f"What is the capital of the country {number}?", f"Town {number}", number**2] for number in range(1, 61)]
+    table = write_table(tmp_path / "sixty.csv", [["question", "answer", "score"], *rows])
+    with visit(browser, address, "?tab=facts") as page:
+        page.get_by_text("My own facts").click()
+        for there in ("No file yet", "60 to forget"):
+            if there != "No file yet":
+                page.set_input_files("#upload input[type=file]", table)
+            page.locator("#notes").get_by_text(there).wait_for()
+            for size in SIZES:
+                takes_little_room(page, *size)
 
 
 def test_a_finished_run_of_one_s_own_and_every_screen_beside_it_too(browser, address, visited):

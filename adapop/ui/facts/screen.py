@@ -175,7 +175,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             unseen = dict(value="error", info=texts.MISSING_ABOUT, visible=False)
             missing = gr.Radio(texts.MISSING_CHOICES, label="Facts without a score", **unseen)
             looked_up = lookup.build(worker, session)
-        with gr.Column(scale=5, min_width=320):
+        with gr.Column(scale=5, min_width=320, elem_id="facts-shown"):
             strip, search, unscored, table = _table_side(first)
             detail.build(session, table)
             known.build(worker, session, settings)

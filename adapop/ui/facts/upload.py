@@ -58,7 +58,7 @@ def build() -> UploadForm:
     with gr.Group(visible=False) as group:
         table = dict(file_types=list(FORMATS), file_count="single")
         file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)
-        template = gr.DownloadButton("Download a template", size="sm")
+        template = gr.DownloadButton("Download a template", size="sm", elem_id="template")
         with gr.Accordion(
             "Which column is what", open=False, visible=False, elem_id="columns"
         ) as mapping:
@@ -67,9 +67,8 @@ def build() -> UploadForm:
                 columns = tuple(
                     gr.Dropdown([NONE], value=NONE, label=field, min_width=130) for field in FIELDS
                 )
-        retain = gr.Dropdown(
-            texts.RETAIN_CHOICES, value="own", label="Facts to retain", info=texts.RETAIN_ABOUT
-        )
+        words = dict(label="Facts to retain", info=texts.RETAIN_ABOUT, elem_id="retain-set")
+        retain = gr.Dropdown(texts.RETAIN_CHOICES, value="own", **words)
         table |= dict(height=120, visible=False, elem_id="retain-upload")
         retain_file = gr.File(label="A table of facts to retain", **table)
         drop_bad = gr.Checkbox(False, label=texts.DROP_BAD, visible=False, elem_id="drop-bad")

@@ -1,6 +1,7 @@
 """Screen 2, Pressure: how a score becomes an exponent, and the exponent's effect while a fact
 fades."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -190,21 +191,14 @@ def pictures(
     score_of = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
     ranked = sorted(scored, key=lambda fact: fact.score)
     chosen = ranked[:: 1 + len(ranked) // MOST_POINTS]
-    named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1}
-    named = {name: place for name, place in named.items() if name != "middle" or len(ranked) > 2}
-    scores = {name: ranked[place].score for name, place in named.items()} if ranked else {}
-    by_end = {
-        name: [beta(score_of[fact.id]) for fact in scored if fact.score == score]
-        for name, score in scores.items()
-    }
-    # rarest and most popular facts, of which several may share a score
-    ends = {name: median(exponents) for name, exponents in by_end.items()}
     exponents = [beta(score_of[fact.id]) for fact in scored]
-    meaning = (
-        meaning_of(ends["rarest"], ends["most popular"], exponents).text()
-        if ends
-        else "No fact has a score yet."
-    )
+    ends = _betas_at_ends(ranked, score_of, beta)
+    meaning, push = "No fact has a score yet.", figures.empty("needs facts with scores")
+    relative = push
+    if ends:
+        meaning = meaning_of(ends["rarest"], ends["most popular"], exponents).text()
+        push = figures.push_curves(ends, confidence)
+        relative = figures.relative_push(ends, confidence)
     curve = {
         "points": [
             [fact.score, score_of[fact.id], fact.tier, _name(fact, facts, score_of[fact.id], beta)]
@@ -218,20 +212,27 @@ def pictures(
         "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {meaning}",
     }
     warnings = sentences(warnings_of([*score_of.values()], beta)) if what_if not in CONSTANT else []
-    listed = html.listed(warnings, "warn")
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(score_of[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
     about = texts.CURVE_TABLE + (
         "" if what_if in CONSTANT else texts.CURVE_FORMULA.format(a=beta.a, b=beta.b)
     )
-    push = relative = figures.empty("needs facts with scores")
-    if ends:
-        push = figures.push_curves(ends, confidence)
-        relative = figures.relative_push(ends, confidence)
     why = auto_anchors(facts).remark.text() if facts and not anchors else texts.OWN_ANCHORS
     picture = dict(curve=curve, table=table, about=about, push=push, relative=relative)
-    return picture | dict(words=meaning, warnings=listed, anchors=why)
+    return picture | dict(words=meaning, warnings=html.listed(warnings, "warn"), anchors=why)
+
+
+def _betas_at_ends(ranked: Sequence[Fact], used: dict[str, float], beta: BetaMap) -> dict:
+    """β of the rarest, the middle and the most popular fact, by name; of several with one score
+    their median. ranked: by score. used: fact id -> the score that counts."""
+    middle = {"middle": len(ranked) // 2} if len(ranked) > 2 else {}
+    places = {"rarest": 0, **middle, "most popular": -1}
+    scores = {name: ranked[place].score for name, place in places.items()} if ranked else {}
+    return {
+        name: median(beta(used[fact.id]) for fact in ranked if fact.score == score)
+        for name, score in scores.items()
+    }
 
 
 def _name(fact: Fact, facts: FactSet, used: float, beta: BetaMap) -> str:

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from adapop.cli import main, parser
+from adapop.cli import parser
 from adapop.cli.options import NAMED, settings_of
 from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS, RATES, SANDBOX_RATES, make_config, presets_of
@@ -229,12 +229,12 @@ def test_every_number_has_a_range_and_says_it(name):
         assert len(str(raised(ConfigError, f"^{name} is .*must be a", make_config, **{name: value}))) < 200
 
 
-def test_the_command_line_says_it(capsys, tmp_path):
-    assert main(["run", "--lr", "1e300"]) == 2 and "learning_rate is 1e+300" in capsys.readouterr().err
+def test_the_command_line_says_it(cli, tmp_path):
+    assert "learning_rate is 1e+300" in cli("run", "--lr", "1e300", status=2).err
     path = tmp_path / "config.json"
     for name in ("weight_decay", "alpha0", "tolerance"):
         path.write_text(json.dumps({**json.loads(make_config().to_json()), name: 1e300}), encoding="utf-8")
-        assert main(["run", "--config", str(path)]) == 2 and f"{name} is 1e+300" in capsys.readouterr().err
+        assert f"{name} is 1e+300" in cli("run", "--config", path, status=2).err
 
 
 LARGEST = {

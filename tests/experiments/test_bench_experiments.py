@@ -8,7 +8,6 @@ from functools import partial
 
 import pytest
 
-from adapop.cli import main
 from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import ModelError
 from adapop.experiments import plans, results, signals, trial
@@ -28,6 +27,7 @@ from adapop.probes.oracle import guesses_of
 from adapop.runs.run import Run
 from adapop.sandbox import pretrain
 from bench_rows import WRITTEN
+from raised import raised
 
 TINY = (Arm("AdaPop", "adapop"), Arm("WGA", "wga"))
 MEASURED = [name for name in COLUMNS if name not in ("seconds", "peak_mb", "commit")]
@@ -168,8 +168,7 @@ def test_a_run_that_diverges_is_a_row_and_a_sandbox_that_is_not_there_is_none(tm
     row = trial.result(item)
     assert "not finite" in row["failed"] and row["rate"] == 1e30
     assert "forget_reworded_all" not in row and row["config"]
-    with pytest.raises(ModelError, match="nowhere"):
-        trial.result(Item(replace(TINY[1], world=World("nowhere")), 0, quick=True), tmp_path)
+    raised(ModelError, "nowhere", trial.result, Item(replace(TINY[1], world=World("nowhere")), 0, quick=True), tmp_path)
 
 
 @pytest.mark.slow
@@ -259,10 +258,8 @@ def test_a_small_sandbox_is_built_once_and_used(tmp_path, monkeypatch):
     assert row["world"] == "small" and not row["failed"] and row["levels_direct"]
 
 
-def test_the_command_prints_a_table_of_what_is_there_and_refuses_nonsense(tmp_path, capsys):
-    assert main(["bench", "rates", "--table", "--out", str(tmp_path)]) == 0
-    assert "The rate that the rule chooses" in capsys.readouterr().out
+def test_the_command_prints_a_table_of_what_is_there_and_refuses_nonsense(tmp_path, cli):
+    assert "The rate that the rule chooses" in cli("bench", "rates", "--table", "--out", tmp_path).out
     assert not (tmp_path / "rates.csv").exists()
     for wrong, said in ((["--seeds", "0"], "--seeds"), (["--distance", "--facts", "cities"], "oracle")):
-        assert main(["bench", "main", *wrong, "--out", str(tmp_path)]) == 2
-        assert said in capsys.readouterr().err
+        assert said in cli("bench", "main", *wrong, "--out", tmp_path, status=2).err

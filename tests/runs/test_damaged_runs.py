@@ -22,6 +22,7 @@ from adapop.ui.compare.screen import _records
 from adapop.ui.run.screen import RunScreen
 from adapop.ui.run.state import seen_of
 from components import stand_ins
+from raised import raised
 from refusing import as_nobody
 from tiny_runs import commands_on, copied
 
@@ -160,11 +161,10 @@ def three(other, tmp_path, monkeypatch):
     "about's notes numbers", "betas of words", "betas nested",
 )  # fmt: skip
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_run_is_named_by_what_needs_it_and_the_others_are_as_usual(three, damage, capsys):
+def test_a_damaged_run_is_named_by_what_needs_it_and_the_others_are_as_usual(three, damage, cli):
     broken, sound = three
     damage(broken.folder)
-    assert main(["runs", "--json"]) == 0
-    rows = {row["run"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    rows = {row["run"]: row for row in cli("runs", "--json").rows}
     assert rows.keys() == {broken.id, *sound}
     assert rows[broken.id]["state"] == "damaged" and rows[broken.id]["problem"]
     assert [rows[name]["state"] for name in sound] == ["done", "done"]
@@ -175,25 +175,21 @@ def test_a_damaged_run_is_named_by_what_needs_it_and_the_others_are_as_usual(thr
     assert lines[0]["label"] == "Damaged" and broken.id not in json.dumps(now.shown)
     assert [record.state for record in _records(now)] == ["done", "done"] and results.files_of(now.runs)
     seen_of(worker, broken.id, "ready")  # which raises nothing
-    with pytest.raises(AdaPopError):
-        read_record(broken)
-    assert main(["report", broken.id, "--out", str(broken.folder / "report.html")]) == 2
-    assert "Traceback" not in capsys.readouterr().err
+    raised(AdaPopError, "", read_record, broken)
+    assert "Traceback" not in cli("report", broken.id, "--out", broken.folder / "report.html", status=2).err
 
 
 @pytest.mark.quick("frames binary", "probes empty", "recovery a list")
 @pytest.mark.parametrize("name", LATER)
-def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_is_needed(three, name, capsys):
+def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_is_needed(three, name, cli):
     broken, sound = three
     LATER[name](broken.folder)
-    assert main(["runs", "--json"]) == 0
-    assert {json.loads(line)["run"] for line in capsys.readouterr().out.splitlines()} == {broken.id, *sound}
+    assert {row["run"] for row in cli("runs", "--json").rows} == {broken.id, *sound}
     read = getattr(broken, re.split("\\W", name)[0])
-    with pytest.raises(AdaPopError, match=r"(frames|probes)\.jsonl|recovery-lens\.json"):
-        read()
+    raised(AdaPopError, r"(frames|probes)\.jsonl|recovery-lens\.json", read)
     # a report takes the frames along as they are
-    assert main(["report", broken.id, "--out", str(broken.folder / "r.zip")]) == (0 if "frames" in name else 2)
-    assert "Traceback" not in capsys.readouterr().err
+    said = cli("report", broken.id, "--out", broken.folder / "r.zip", status=0 if "frames" in name else 2)
+    assert "Traceback" not in said.err
     worker = Worker(broken.folder.parent)
     now = race.standing(worker, {"runs": [broken.id, *sound], "refused": []})
     assert len(_records(now)) >= 2, "the sound ones"
@@ -203,7 +199,7 @@ def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_i
 
 @pytest.mark.quick(*EVERYWHERE)
 @pytest.mark.parametrize("name", READABLE)
-def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path, capsys, name):
+def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path, cli, name):
     broken, sound = three
     with_setting(name, READABLE[name])(broken.folder)
     log = broken.folder / "events.jsonl"  # interrupted before its end: it could be resumed
@@ -211,23 +207,20 @@ def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path
     compared = ["report", broken.id, *sound, "--out", str(tmp_path / "c.html")]
     asked = commands_on(broken.id, tmp_path) if name in EVERYWHERE else []
     for command in (*asked, compared, ["runs"], ["runs", "--json"]):
-        assert main(command) == (1 if command[0] == "resume" else 0 if command[0] == "runs" else 2), command
-        said = capsys.readouterr()
+        said = cli(*command, status={"resume": 1, "runs": 0}.get(command[0], 2))
         assert f"{name} in config.json (" in said.out + said.err, command
     assert not [*tmp_path.glob("*.html"), *tmp_path.glob("*.zip")], "nothing is written"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
 @pytest.mark.parametrize("name", ["events.jsonl", "run.json", "lock", "epoch-1/adapter_model.safetensors"])
-def test_a_pipe_in_a_runs_folder_is_named_and_not_waited_for(three, tmp_path, capsys, name):
+def test_a_pipe_in_a_runs_folder_is_named_and_not_waited_for(three, tmp_path, cli, name):
     broken, _ = three
     (broken.folder / name).unlink(missing_ok=True)
     os.mkfifo(broken.folder / name)
     for command in commands_on(broken.id, tmp_path):
-        assert main(command) == 2, command
-        assert f"{Path(name).name} is no file. Delete it" in " ".join(capsys.readouterr().err.split())
-    assert main(["runs"]) == 0
-    assert "is no file" in capsys.readouterr().out
+        assert f"{Path(name).name} is no file. Delete it" in " ".join(cli(*command, status=2).err.split()), command
+    assert "is no file" in cli("runs").out
     assert (broken.folder / name).exists(), "nothing is deleted"
 
 
@@ -244,17 +237,16 @@ def test_a_configuration_that_does_not_read_is_named_by_its_path(three, tmp_path
 
 @pytest.mark.quick("length of 2^62", "beyond the end")
 @pytest.mark.parametrize("name", LYING)
-def test_weights_whose_header_lies_are_named_by_every_command_that_reads_them(three, tmp_path, capsys, name):
+def test_weights_whose_header_lies_are_named_by_every_command_that_reads_them(three, tmp_path, cli, name):
     broken, _ = three
     length, header = LYING[name]
     content = struct.pack("<Q", len(header) if length is None else length) + header + bytes(8)
     (broken.folder / "epoch-1" / "adapter_model.safetensors").write_bytes(content)
     for command in (command for command in commands_on(broken.id, tmp_path) if command[0] in ("probe", "export")):
-        assert main(command) == 2, command
-        assert "adapter_model.safetensors is damaged or missing" in capsys.readouterr().err
+        assert "adapter_model.safetensors is damaged or missing" in cli(*command, status=2).err
 
 
-def test_a_run_that_nobody_may_look_into_is_listed_too(three, capsys, monkeypatch):
+def test_a_run_that_nobody_may_look_into_is_listed_too(three, cli, monkeypatch):
     broken, sound = three
     with tempfile.TemporaryDirectory() as root:  # unlike pytest's, every user may look into it
         os.chmod(root, 0o755)
@@ -262,10 +254,9 @@ def test_a_run_that_nobody_may_look_into_is_listed_too(three, capsys, monkeypatc
         monkeypatch.setenv("ADAPOP_RUNS", root)
         folders[0].chmod(0)
         with as_nobody():
-            assert main(["runs", "--json"]) == 0
+            rows = {row["run"]: row["state"] for row in cli("runs", "--json").rows}
             assert overdue(Path(root), 1e9, None, lambda name: False) == []
         folders[0].chmod(0o755)
-    rows = {row["run"]: row["state"] for row in map(json.loads, capsys.readouterr().out.splitlines())}
     assert rows == {broken.id: "damaged"} | dict.fromkeys(sound, "done")
 
 
@@ -281,15 +272,12 @@ def test_a_torn_log_and_a_strange_checkpoint_are_no_damage(three):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a file as ADAPOP_RUNS is told differently there")
-def test_a_runs_folder_that_is_a_file_is_named(tmp_path, monkeypatch, capsys, small):
+def test_a_runs_folder_that_is_a_file_is_named(tmp_path, monkeypatch, cli, small):
     path = tmp_path / "runs"
     path.write_text("no folder", encoding="utf-8")
     monkeypatch.setenv("ADAPOP_RUNS", str(path))
     for command in (["runs"], ["run", "--epochs", "1"], ["resume", "x"], ["probe", "x"], ["report", "x"]):
-        assert main(command) == 2, command
-        said = capsys.readouterr().err
+        said = cli(*command, status=2).err
         assert str(path) in said and "Traceback" not in said, (command, said)
-    with pytest.raises(RunError, match="is no folder"):
-        Worker(path).submit(make_config(epochs=1), small)
-    with pytest.raises(RunError, match="There is no run"):
-        find_run("x")
+    raised(RunError, "is no folder", Worker(path).submit, make_config(epochs=1), small)
+    raised(RunError, "There is no run", find_run, "x")

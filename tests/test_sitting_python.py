@@ -13,7 +13,6 @@ PAGE = ROOT / "assets" / "docs" / "api.md"
 def test_the_docs_lead_from_a_csv_to_an_adapter_that_peft_loads(shape, tmp_path, monkeypatch, capsys):
     people(tmp_path, shape)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
     blocks = re.findall(r"```python\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (block,) = [block for block in blocks if "people.csv" in block]
     if shape in TARGETS:  # as the sentence below the block says

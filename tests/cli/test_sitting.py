@@ -17,7 +17,6 @@ def place(request, tmp_path, monkeypatch):
     """The folder of a stranger, to be in, and the options that the model's shape needs."""
     people(tmp_path, request.param)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
     return tmp_path, ["--targets", ",".join(TARGETS[request.param])] if request.param in TARGETS else []
 
 

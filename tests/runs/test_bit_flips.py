@@ -11,7 +11,6 @@ from adapop.report.record import read_record
 from adapop.runs import checkpoints
 from adapop.runs.inputs import check_inputs
 from adapop.runs.listed import damage_of
-from adapop.runs.run import Run
 from tiny_runs import RELEARNT, commands_on, copied
 
 TEXTS = (
@@ -77,32 +76,31 @@ def test_a_flipped_bit_of_a_tensor_is_always_named(run, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*TEXTS[1:], "probes.jsonl", f"epoch-1/{checkpoints.ADAPTER}"])
 def test_every_command_names_a_flipped_bit_or_works_and_no_frame_changes_what_it_says(
-    finished, run, tmp_path, monkeypatch, capsys, name
+    finished, run, tmp_path, capsys, name
 ):
     """Every command that reads a run, on a whole one and on one that was interrupted before its end. What becomes of
     another setting is asked in test_damaged_runs."""
-    monkeypatch.setenv("ADAPOP_RUNS", str(root := tmp_path / "runs"))
 
     def all_commands(seed=None):
         """(its name, exit status, what it printed, the pages so far) of each."""
-        shutil.rmtree(root, ignore_errors=True)
+        shutil.rmtree(tmp_path / "runs", ignore_errors=True)
         shutil.rmtree(out := tmp_path / "out", ignore_errors=True)
         out.mkdir()
-        broken, sound, interrupted = copied(finished, root), copied(run, root), root / "adapop-00000000000000cc"
-        log = shutil.copytree(broken.folder, interrupted) / "events.jsonl"
+        broken, sound, interrupted = copied(finished), copied(run), copied(finished, name="adapop-00000000000000cc")
+        log = interrupted.folder / "events.jsonl"
         log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
         if seed is not None:
-            for folder in (broken.folder, interrupted):
-                flipped(folder / name, seed)
+            for one in (broken, interrupted):
+                flipped(one.folder / name, seed)
         compared = ["report", broken.id, sound.id, "--out", str(out / "c.html")]
         deleted = ["runs", "--delete", broken.id]
         done = []
-        for command in (*commands_on(broken.id, out), ["resume", interrupted.name], compared, ["runs"], deleted):
+        for command in (*commands_on(broken.id, out), ["resume", interrupted.id], compared, ["runs"], deleted):
             status, said = main(command), capsys.readouterr()
             assert status in (0, 1, 2, 3) and "Traceback" not in said.err, (command, said)
             pages = [FIGURE.sub("", path.read_text(encoding="utf-8")) for path in sorted(out.glob("*.html"))]
             done.append((command[0], status, said.out, hash(tuple(pages))))
-        assert not Run(root / broken.id).folder.exists(), "and is gone"
+        assert not broken.folder.exists(), "and is gone"
         return done
 
     usual = all_commands() if name == "frames.jsonl" else ()

@@ -13,7 +13,7 @@ from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, RunError
 from adapop.report.record import read_record
 from adapop.runs.listed import damage_of
-from adapop.runs.run import Run, find_run
+from adapop.runs.run import find_run
 from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured, RunDone, RunStarted, Saved, StepDone
@@ -141,15 +141,9 @@ LATER = {
 
 
 @pytest.fixture
-def three(other, tmp_path, monkeypatch):
+def three(other):
     """(the run to be damaged, the ids of two sound ones) in a runs folder of their own."""
-    root = tmp_path / "runs"
-    monkeypatch.setenv("ADAPOP_RUNS", str(root))
-    runs = [copied(other, root)]
-    for name in ("wga-00000000000000aa", "wga-00000000000000bb"):
-        runs[-1].folder.rename(root / name)
-        runs[-1] = Run(root / name)
-        runs.append(copied(other, root))
+    runs = [copied(other, name=name) for name in ("wga-00000000000000aa", "wga-00000000000000bb", other.id)]
     return runs[0], [runs[1].id, runs[2].id]
 
 

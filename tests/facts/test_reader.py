@@ -6,8 +6,6 @@ import itertools
 import json
 import time
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 from adapop.errors import ConfigError, DataError, ScoresError
@@ -19,6 +17,7 @@ from adapop.facts.files import FileTable, named_columns, read_facts, read_table
 from adapop.facts.formulas import cell, plain, write_csv
 from adapop.popularity.scoredfile import write_scored
 from adapop.report.table import Table
+from fact_files import write
 from raised import raised
 
 ROWS = [
@@ -31,27 +30,13 @@ STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 ALPHABET = ("a", "'", ";", "|", "\t", "\n", " ", '"', "=", "-", "＝", ",")
 
 
-def written(folder, suffix, rows):
-    path = folder / f"mine{suffix}"
-    if suffix == ".parquet":
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    elif suffix == ".csv":
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        path.write_text(json.dumps(rows), encoding="utf-8")
-    return path
-
-
 SLOW = [pytest.param(suffix, marks=pytest.mark.slow) for suffix in (".csv", ".parquet")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".json", *SLOW])
 def test_a_large_file_gives_the_facts_that_it_gives_in_this_process(suffix, tmp_path):
-    path = written(tmp_path, suffix, ROWS)
+    path = write(tmp_path, f"mine{suffix}", ROWS)
     own, began = time.thread_time(), seconds_worked()
     table = reader.table_of(path)
     bad, here = (raised(ScoresError, "", one.facts, drop_bad=False) for one in (table, read_table(path)))
@@ -67,7 +52,7 @@ def test_a_large_file_gives_the_facts_that_it_gives_in_this_process(suffix, tmp_
 
 
 def test_a_small_file_needs_no_process(tmp_path):
-    path = written(tmp_path, ".json", ROWS[:5])
+    path = write(tmp_path, "mine.json", ROWS[:5])
     assert isinstance(reader.table_of(path), FileTable)
     assert reader.facts_of(path, "retain", True) == read_facts(path, group="retain")
 

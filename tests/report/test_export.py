@@ -18,9 +18,10 @@ from adapop.report import write_archive, write_report
 from adapop.report.card import loading, model_card
 from adapop.report.export import Exported, export
 from adapop.report.record import read_record
-from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.execute import load_model, prepare
 from adapop.runs.weights import weights_of
 from families import TOKENIZERS
+from interrupting import ran
 from raised import raised
 from scripted import Reply
 from tiny_runs import tiny_config, trained
@@ -194,8 +195,7 @@ def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
     place = tmp_path / "secret place" / "own-model"
     shutil.copytree(SANDBOX_FOLDER, place)
     config = tiny_config(model=str(place), facts=str(tmp_path / "secret place" / "mine.csv"), max_new_tokens=4)
-    run = prepare(config, tiny, tmp_path / "runs")
-    list(execute(run))
+    run = ran(config, tiny)
     page = write_report([run], tmp_path / "report.html", "Mine & <b>yours</b>").read_text(encoding="utf-8")
     assert "secret place" not in page and str(tmp_path) not in page
     assert "<h1>Mine &amp; &lt;b&gt;yours&lt;/b&gt;</h1>" in page
@@ -212,7 +212,7 @@ def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
         texts = {name: archive.read(name).decode(errors="replace") for name in archive.namelist()}
     assert [name for name, text in texts.items() if "secret place" in text] == []
     kept = RunConfig.from_json(texts["config.json"])
-    assert (kept.model, kept.facts, kept.lora_rank) == ("own-model", "mine.csv", config.lora_rank)
+    assert (kept.model, kept.facts, kept.lora_rank) == ("own-model", "mine.csv", run.config.lora_rank)
     assert "--model says where" in page and "by its path from here" in page
 
 

@@ -21,7 +21,7 @@ from adapop.runs.execute import execute, prepare
 from adapop.runs.run import create_run
 from adapop.service.saved_sets import save_set
 from adapop.training.events import RunDone, RunFailed, Saved, to_json
-from interrupting import assert_same_run, config_of
+from interrupting import assert_same_run, config_of, ran
 from raised import raised
 from refusing import no_file_above
 from tiny_runs import copied
@@ -31,9 +31,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="the refusals are made with w
 
 @pytest.fixture(scope="module")
 def straight(bare, tmp_path_factory):
-    run = prepare(config_of(), bare, tmp_path_factory.mktemp("straight"))
-    assert isinstance(list(execute(run))[-1], RunDone)
-    return run
+    return ran(config_of(), bare, tmp_path_factory.mktemp("straight"))
 
 
 @posix

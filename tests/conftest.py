@@ -3,9 +3,11 @@
 import copy
 import gc
 import itertools
+import json
 import os
 import signal
 import sys
+from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +65,28 @@ def own_folders(request, monkeypatch, tmp_path_factory):
         own = tmp_path_factory.getbasetemp() / f"own-{next(NUMBERS)}"
     monkeypatch.setenv("ADAPOP_RUNS", str(own / "runs"))
     monkeypatch.setenv("ADAPOP_CACHE", str(own / "cache"))
+
+
+class Said(namedtuple("Said", "out err")):
+    """What a command printed."""
+
+    @property
+    def rows(self):
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def cli(capsys):
+    """Does a command in this process, which must end with that status."""
+    from adapop.cli import main
+
+    def said(*words, status=0):
+        capsys.readouterr()
+        found, captured = main([str(word) for word in words]), capsys.readouterr()
+        assert found == status, captured
+        return Said(*captured)
+
+    return said
 
 
 @pytest.fixture
@@ -189,12 +213,6 @@ def padded(monkeypatch):
 @pytest.fixture(scope="session")
 def model(fresh):
     """One sandbox whose adapter does something, shared: do not train it."""
-    import torch
+    from stirred import stirred  # which loads torch
 
-    loaded = fresh()
-    generator = torch.Generator().manual_seed(7)
-    with torch.no_grad():
-        for name, parameter in loaded.network.named_parameters():
-            if "lora_B" in name:
-                parameter.copy_(0.05 * torch.randn(parameter.shape, generator=generator))
-    return loaded
+    return stirred(fresh())

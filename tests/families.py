@@ -13,16 +13,9 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
-    GemmaConfig,
-    GemmaForCausalLM,
-    GPTNeoXConfig,
-    GPTNeoXForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
+    AutoModelForImageTextToText,
     PreTrainedModel,
     PreTrainedTokenizerFast,
-    Qwen2Config,
-    Qwen2ForCausalLM,
 )
 
 LINES = [
@@ -145,12 +138,7 @@ TOKENIZERS: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
 }  # fmt: skip
 SHAPE = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4)
 GROUPED = dict(num_key_value_heads=2, head_dim=8, tie_word_embeddings=True)
-NETWORKS = {
-    "llama": (LlamaForCausalLM, LlamaConfig, GROUPED),
-    "qwen2": (Qwen2ForCausalLM, Qwen2Config, GROUPED),
-    "gemma": (GemmaForCausalLM, GemmaConfig, GROUPED),
-    "neox": (GPTNeoXForCausalLM, GPTNeoXConfig, {}),
-}
+NETWORKS = {"llama": GROUPED, "qwen2": GROUPED, "gemma": GROUPED, "neox": {"model_type": "gpt_neox"}}
 
 NARROW = dict(vocab_size=96, **SHAPE, max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2)
 FEW_KEYS = dict(num_key_value_heads=2)
@@ -184,6 +172,40 @@ ARCHITECTURES = {
         moe_intermediate_size=16, shared_expert_intermediate_size=16,
     ),
 }  # fmt: skip
+WIDE = dict(vocab_size=512, max_position_embeddings=512, num_hidden_layers=4)
+TEXT = {**NARROW, **FEW_KEYS, **WIDE, "head_dim": 8}
+VISION = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2)
+# networks of four blocks that Llama's tokenizer fits; what differs from ARCHITECTURES, or all of one that also sees
+KINDS = {
+    "gemma3": dict(text_config=TEXT, vision_config=VISION | dict(image_size=28, patch_size=14), mm_tokens_per_image=4),
+    "qwen2_5_vl": dict(
+        text_config=TEXT | {"rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}},
+        vision_config=dict(depth=2, hidden_size=32, intermediate_size=48, num_heads=2, out_hidden_size=32),
+    ),
+    "gpt2": dict(n_layer=4, n_positions=512), "qwen3_next": dict(layer_types=None),
+    "deepseek_v3": dict(
+        **FEW_KEYS, head_dim=8, q_lora_rank=16, kv_lora_rank=16, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=8,
+        n_routed_experts=4, n_group=1, topk_group=1, num_experts_per_tok=2, moe_intermediate_size=16,
+        first_k_dense_replace=1,
+    ),
+    "mamba": {}, "opt": {}, "phi": {}, "phi3": {}, "qwen3": {},
+}  # fmt: skip
+
+
+def random_model(kind: str) -> PreTrainedModel:
+    """A random model of one of `KINDS`."""
+    torch.manual_seed(0)
+    own = KINDS[kind]
+    shape = own if "text_config" in own else {**NARROW, **ARCHITECTURES.get(kind, {}), **WIDE, **own}
+    auto = AutoModelForImageTextToText if "text_config" in own else AutoModelForCausalLM
+    return auto.from_config(AutoConfig.for_model(kind, **shape))
+
+
+def saved_kind(kind: str, folder: Path) -> Path:
+    """A random model of one of `KINDS` with Llama's tokenizer, in a folder as `--model` takes it."""
+    random_model(kind).save_pretrained(folder)
+    TOKENIZERS["llama"]().save_pretrained(folder)
+    return folder
 
 
 def random_network(kind: str) -> PreTrainedModel:
@@ -200,11 +222,11 @@ def random_network(kind: str) -> PreTrainedModel:
 
 def saved(family: str, folder: Path) -> Path:
     """A random model of a family and its tokenizer in a folder, as `--model` takes it."""
-    network, config, further = NETWORKS[family]
     tokenizer = TOKENIZERS[family]()
     torch.manual_seed(0)
     ends = dict(bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id)
-    shape = config(vocab_size=len(tokenizer), max_position_embeddings=512, **SHAPE, **further, **ends)
-    network(shape).save_pretrained(folder)
+    shape = {"model_type": family, "max_position_embeddings": 512, **SHAPE, **NETWORKS[family], **ends}
+    config = AutoConfig.for_model(**shape, vocab_size=len(tokenizer))
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

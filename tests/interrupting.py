@@ -20,6 +20,7 @@ def config_of(method="adapop", **changes):
 def ran(*given):
     run = prepare(*given)
     list(execute(run))
+    assert run.state == "done", run.events()[-1]
     return run
 
 

@@ -6,13 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from adapop.facts.fact import Fact
 from families import saved
+from taught import learn
 
-RATE, MOST, BATCH = 5e-3, 500, 24
 COLON = (  # an answer's turn begins with a space, which the prompt does not end with
     "{% for m in messages %}{% if m['role'] == 'user' %}{{ 'User: ' + m['content'] + '\n\n' }}"
     "{% else %}{{ 'Assistant: ' + m['content'] + eos_token }}{% endif %}{% endfor %}"
@@ -61,10 +60,10 @@ def taught(folder: Path, facts: Sequence[Fact], template: str | None, make: Call
         (folder / "chat_template.jinja").unlink(missing_ok=True)
         tokenizer.save_pretrained(folder)
     network, says = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32), make(tokenizer)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=RATE)
     pairs = [(fact, question) for fact in facts for question in (fact.question, *fact.paraphrases)]
     tokens = cache(lambda text: tokenizer(text, add_special_tokens=False)["input_ids"])
-    for _ in range(MOST):
+
+    def drawn() -> tuple[torch.Tensor, torch.Tensor]:
         texts = [says(fact, question) for fact, question in pairs]
         read, whole = [tokens(text) for text, _ in texts], [tokens(text + said) for text, said in texts]
         width = max(map(len, whole))
@@ -72,17 +71,8 @@ def taught(folder: Path, facts: Sequence[Fact], template: str | None, make: Call
         right = torch.tensor(
             [[-100] * len(start) + row[len(start) :] + [-100] * (width - len(row)) for start, row in zip(read, whole)]
         )
-        worst = 0.0
-        for some, labels in zip(ids.split(BATCH), right.split(BATCH)):
-            logits = network(some).logits[:, :-1]
-            loss = cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
-            optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            optimizer.step()
-            worst = max(worst, loss.item())
-        if worst < 0.02:
-            break
-    assert worst < 0.2, "it did not learn"
+        return ids, right
+
+    learn(network, drawn, most=500, batch=24, enough=0.02)
     network.save_pretrained(folder)
     return folder

@@ -14,6 +14,7 @@ from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, Translations
 from adapop.remark import Remark, sentences
 from adapop.report.published import Printed, Recall
 from adapop.ui import texts
+from raised import raised
 
 RELATIONS = "sandbox/relations.json"
 HEAD = "method,setting,source,forget,retain,forget_sd"
@@ -68,8 +69,7 @@ def test_a_damaged_file_is_named_with_its_place(refused):
     for text, said in (("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
                        ('{"a": 1, "a": 2}', "repeated key: a")):  # fmt: skip
         said_of(refused, text, dict[str, int], said)
-    with pytest.raises(DataError, match=r"assets/none\.json cannot be used .No such file"):
-        assets.read_json("none.json", dict)
+    raised(DataError, r"assets/none\.json cannot be used .No such file", assets.read_json, "none.json", dict)
     for line, said in {
         "WGA,Llama DUET,main,.1": "line 3 > retain: Field required",
         "WGA,Llama DUET,main,93.9,.2": "line 3 > forget: .*less than or equal to 1",
@@ -122,8 +122,6 @@ def test_sentences_belong_to_kinds_and_name_settings():
 
 @pytest.mark.parametrize("content", [{"kind": "none"}, {"kind": "few_steps", "values": {"steps": 1}}, "x"])
 def test_what_a_log_holds_is_a_remark_or_refused(content):
-    with pytest.raises(ValueError):
-        as_kind(content, Remark)
-    with pytest.raises(ValueError):
-        as_kind({"kind": "few_steps", "values": {"steps": 1, "rate": "much"}}, str | Remark)
+    raised(ValueError, "", as_kind, content, Remark)
+    raised(ValueError, "", as_kind, {"kind": "few_steps", "values": {"steps": 1, "rate": "much"}}, str | Remark)
     assert as_kind({"kind": "controller_idle", "values": {}}, str | Remark) == Remark("controller_idle")

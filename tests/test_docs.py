@@ -99,7 +99,7 @@ def test_the_house_is_drawn_as_it_stands():
 
 def examples() -> list[tuple[str, int, str]]:
     """Every piece of Python on the pages but those that need a running app, which tests/ui runs, or files of one's own,
-    which tests/test_sitting_python.py brings."""
+    which tests/cli/test_sitting.py brings."""
     blocks = [(page, re.findall(r"```python\n(.*?)\n```", text, re.DOTALL)) for page, text in TEXTS.items()]
     every = [(page, place, block) for page, found in blocks for place, block in enumerate(found)]
     return [one for one in every if "gradio_client" not in one[2] and "people.csv" not in one[2]]

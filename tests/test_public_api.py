@@ -1,6 +1,5 @@
 import ast
 import inspect
-import json
 import textwrap
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
@@ -11,7 +10,6 @@ import pytest
 import adapop
 import own_methods
 from adapop import RunConfig, execute, find_run, load_model, make_config, prepare, unlearn
-from adapop.cli import main
 from adapop.config.methods import method_named
 from adapop.errors import ConfigError, RunError
 from adapop.objectives import make_objective, objective_class
@@ -23,6 +21,7 @@ from adapop.probes.prompts import Prompt
 from adapop.runs.listed import all_runs
 from adapop.runs.pace import Pace
 from adapop.training.events import EVENTS, EpochDone, Saved, StepDone
+from raised import raised
 
 FAST = {"epochs": 2, "batch": 2}
 
@@ -126,21 +125,17 @@ def test_a_method_of_ones_own_is_no_other_than_ours(bare):
 def test_methods_are_known_without_being_imported_but_must_be_importable(monkeypatch):
     assert make_config(objective_class("wga")) == make_config("wga")
     # What a page or the HTTP API sends comes to `make_config` as a text.
-    with pytest.raises(ConfigError, match="method is 'own_methods:Focal'"):
-        make_config("own_methods:Focal")
+    raised(ConfigError, "method is 'own_methods:Focal'", make_config, "own_methods:Focal")
     assert method_named("own_methods:ByScore").scored and method_named("own_methods:Focal").about.startswith("Ascent")
     unknown = method_named("not.loaded:Thing")
     assert (unknown.title, unknown.scored) == ("Thing", False)
-    with pytest.raises(ModuleNotFoundError):
-        import_module("not.loaded")
+    raised(ModuleNotFoundError, "", import_module, "not.loaded")
 
     class Inside(own_methods.Focal):
         """Defined in a function."""
 
-    with pytest.raises(ConfigError, match="defined inside something else"):
-        make_config(Inside)
-    with pytest.raises(ConfigError, match="NoMethod is no method"):
-        make_config(own_methods.NoMethod)
+    raised(ConfigError, "defined inside something else", make_config, Inside)
+    raised(ConfigError, "NoMethod is no method", make_config, own_methods.NoMethod)
 
 
 @pytest.mark.parametrize(("method", "message"), [
@@ -149,41 +144,31 @@ def test_methods_are_known_without_being_imported_but_must_be_importable(monkeyp
     (":Thing", "cannot be imported"), ("thing", "Unknown method 'thing'"),
 ])  # fmt: skip
 def test_what_is_no_method_is_refused_by_name(method, message):
-    with pytest.raises(ConfigError, match=message):
-        make_objective(method)
+    raised(ConfigError, message, make_objective, method)
 
 
-def command(*parts, capsys):
-    status = main([*map(str, parts), "--json"])
-    return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-
-
-def test_a_method_and_anchors_of_ones_own_run_from_the_command_line(tiny, tmp_path, capsys):
+def test_a_method_and_anchors_of_ones_own_run_from_the_command_line(tiny, tmp_path, cli):
     tiny.write(tmp_path / "facts.jsonl")
     asked = ("run", "--facts", tmp_path / "facts.jsonl", "--method", "own_methods:Focal", "--epochs", 1)
-    status, events = command(*asked, capsys=capsys)
-    assert status == 0 and events[0]["method"] == "own_methods:Focal"
-    assert main(["runs"]) == 0 and "own_methods:Focal" in capsys.readouterr().out
-    changed = ("run", "--facts", tmp_path / "facts.jsonl", "--epochs", 1, "--anchors", "80:1.2,2000:0.2")
-    assert command(*changed, capsys=capsys)[0] == 0
+    assert cli(*asked, "--json").rows[0]["method"] == "own_methods:Focal"
+    assert "own_methods:Focal" in cli("runs").out
+    cli("run", "--facts", tmp_path / "facts.jsonl", "--epochs", 1, "--anchors", "80:1.2,2000:0.2")
     assert adapop.BetaMap.from_anchors((80, 1.2), (2000, 0.2)) in [run.config.beta for run in all_runs()]
-    assert main([*map(str, asked), "--anchors", "quantiles"]) == 2
-    assert "--anchors changes nothing here" in capsys.readouterr().err
+    assert "--anchors changes nothing here" in cli(*asked, "--anchors", "quantiles", status=2).err
 
 
-def test_config_makes_any_run_again(bare, tmp_path, capsys):
+def test_config_makes_any_run_again(bare, tmp_path, cli):
     """Settings that no option names, shuffled scores and dragged anchors included."""
     beta = adapop.BetaMap.from_anchors((80, 1.2), (2000, 0.2))
     config = make_config("adapop", "shuffled", beta=beta, clip=0.5, tolerance=0.01, learning_rate=1e-3, **FAST)
     first = unlearn(config, bare, progress=False)
-    status, _ = command("run", "--config", first.folder / "config.json", capsys=capsys)
+    cli("run", "--config", first.folder / "config.json")
     again = next(run for run in all_runs() if run != first)
-    assert status == 0 and again.config == first.config
+    assert again.config == first.config
     assert (again.betas, steps(again)) == (first.betas, steps(first))
     assert again.facts.forget == first.facts.forget
 
-    changes = ("--seed", 1, "--epochs", 1)
-    command("run", "--config", first.folder / "config.json", *changes, capsys=capsys)
+    cli("run", "--config", first.folder / "config.json", "--seed", 1, "--epochs", 1, status=3)
     other = next(run for run in all_runs() if run not in (first, again))
     assert other.config == replace(first.config, seed=1, epochs=1)
     first = prepare(make_config("adapop", "beta-mean", epochs=1), bare)
@@ -192,16 +177,14 @@ def test_config_makes_any_run_again(bare, tmp_path, capsys):
     assert again.config == first.config and again.betas == first.betas
 
 
-def test_a_file_that_is_no_configuration_and_facts_beside_one_that_do_not_read_are_said(tmp_path, capsys):
+def test_a_file_that_is_no_configuration_and_facts_beside_one_that_do_not_read_are_said(tmp_path, cli):
     for content, options, message in (
         (None, "", "cannot be read"), ("not json", "", "no run's configuration"), ("{}", "", "no run's configuration"),
         ("{}", "--method wga", "says the method already"), ("{}", "--preset gentle", "says the preset already"),
     ):  # fmt: skip
         if content is not None:
             (tmp_path / "config.json").write_text(content)
-        assert main(["run", "--config", str(tmp_path / "config.json"), *options.split()]) == 2
-        assert message in capsys.readouterr().err
+        assert message in cli("run", "--config", tmp_path / "config.json", *options.split(), status=2).err
     (tmp_path / "config.json").write_text(make_config().to_json())
     (tmp_path / "facts.jsonl").write_text('{"question": "Who?", "answer": "I"}\n')
-    assert main(["run", "--config", str(tmp_path / "config.json")]) == 2
-    assert "line 1, is no fact of a run" in capsys.readouterr().err
+    assert "line 1, is no fact of a run" in cli("run", "--config", tmp_path / "config.json", status=2).err

@@ -6,7 +6,7 @@ from pathlib import Path
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.facts.fact import FactSet
-from adapop.runs.run import Run
+from adapop.runs.run import Run, runs_root
 
 RATE = 1e-2  # one epoch forgets more than half
 ROW = {"tier": "all", "form": "direct", "facts": 12, "before": 0.25, "after": 0.5, "control": 0.375}
@@ -29,9 +29,9 @@ def trained(facts: FactSet, root: Path, method: str = "adapop", **changes) -> Ru
     return run
 
 
-def copied(run: Run, root: Path) -> Run:
-    """The same run in another folder, to be changed."""
-    return Run(Path(shutil.copytree(run.folder, root / run.id)))
+def copied(run: Run, root: Path | None = None, name: str = "") -> Run:
+    """The same run in another folder, by default the test's own for runs, to be changed."""
+    return Run(Path(shutil.copytree(run.folder, (root or runs_root()) / (name or run.id))))
 
 
 def commands_on(name: str, out: Path) -> list[list[str]]:

@@ -1,16 +1,13 @@
 import json
 import re
-import shutil
 import zipfile
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
 from adapop.cli import main
 from adapop.runs.lock import held
-from adapop.runs.run import Run
 from adapop.training.events import from_json
 from tiny_runs import copied, tiny_config
 
@@ -55,8 +52,7 @@ def test_a_terminal_is_told_what_is_left_from_the_third_step_on(small_file, tmp_
     assert len(steps) > 2 and told == [False] * 2 + [True] * (len(steps) - 2), steps
 
 
-def test_run_resume_probe_and_list(small_file, tmp_path, cli, capsys, monkeypatch):
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
+def test_run_resume_probe_and_list(small_file, cli, capsys):
     assert main(["run", "--facts", str(small_file), "--epochs", "1", "--json", "--yes"]) in (0, 3)
     said = capsys.readouterr().out.splitlines()
     assert [from_json(line).kind for line in (said[0], said[-1])] == ["run_started", "run_done"]
@@ -77,31 +73,37 @@ def test_run_ends_with_the_table(small_file, tmp_path, cli):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["run", "--facts", "no-such-file.csv"], "no-such-file.csv"), (["run", "--lr", "-1"], "learning_rate"),
-    (["run", "--epochs", "0"], "epochs"), (["run", "--model", "/no/such/folder"], "cannot be loaded"),
-    (["probe", "no-such-run"], "no run 'no-such-run'"), (["resume", "no-such-run"], "no run")])  # fmt: skip
-def test_mistakes_get_one_clear_message(arguments, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
-    status, captured = main(arguments), capsys.readouterr()
-    assert status in (1, 2) and message in captured.err + captured.out and "Traceback" not in captured.err
+    ("run --facts no-such-file.csv", "no-such-file.csv"), ("run --model /no/such/folder", "cannot be loaded"),
+    ("run --lr -1", "learning_rate"), ("run --lr 1e300", "learning_rate is 1e+300"), ("run --epochs 0", "epochs"),
+    ("probe no-such-run", "no run 'no-such-run'"), ("resume no-such-run", "no run"),
+    ("tokens --question Delhi?", "--question and --answer belong together"),
+    ("score nothing.csv", "no set and no file"), ("score pair --proxy corpus", "--corpus FILE"),
+    ("score pair --proxy judge", "ADAPOP_JUDGE_MODEL"),
+    ("score pair --proxy judge --model sandbox --prompt nowhere.txt", "cannot be read"),
+    ("score sandbox --proxy column --column mine", "sandbox is no file"),
+    ("score sandbox --proxy swapped --share -1", "from 0 to 1"),
+    ("score sandbox --proxy noisy --sigma 5000", "from 0 to 20"),
+    ("score sandbox --proxy constant --value nan", "--value is nan")])  # fmt: skip
+def test_mistakes_get_one_clear_message(arguments, message, cli, monkeypatch):
+    monkeypatch.delenv("ADAPOP_JUDGE_MODEL", raising=False)
+    said = cli(*arguments.split(), status=2).err
+    assert message in said and "Traceback" not in said
 
 
-def test_runs_are_deleted_but_not_while_somebody_works_on_them(other, tmp_path, cli, monkeypatch):
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
-    runs = [Run(Path(shutil.copytree(other.folder, tmp_path / f"wga-{number:016x}"))) for number in range(3)]
+def test_runs_are_deleted_but_not_while_somebody_works_on_them(other, tmp_path, cli):
+    root = tmp_path / "runs"
+    runs = [copied(other, root, f"wga-{number:016x}") for number in range(3)]
     with held(runs[0].folder):
         assert "nothing was deleted" in cli("runs", "--delete", runs[1].id, runs[0].id, status=2).err
     cli("runs", "--delete", runs[0].id, runs[2].id)
-    assert [path.name for path in tmp_path.iterdir()] == [runs[1].id]
-    for name in (runs[0].id, tmp_path):
+    assert [path.name for path in root.iterdir()] == [runs[1].id]
+    for name in (runs[0].id, root):
         cli("runs", "--delete", name, status=2)
 
 
 @pytest.mark.parametrize("spelling", ["{0}", "../elsewhere/{1}", "{2}/", "./{2}", "..", ".", ""])
-def test_only_runs_of_the_runs_folder_are_deleted_and_only_by_name(other, tmp_path, cli, monkeypatch, spelling):
-    root, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
-    monkeypatch.setenv("ADAPOP_RUNS", str(root))
-    run, stranger = copied(other, root), copied(other, elsewhere)
+def test_only_runs_of_the_runs_folder_are_deleted_and_only_by_name(other, tmp_path, cli, spelling):
+    run, stranger = copied(other), copied(other, tmp_path / "elsewhere")
     before = sorted(tmp_path.rglob("*"))
     name = spelling.format(stranger.folder, stranger.id, run.id)
     assert "nothing was deleted" in cli("runs", "--delete", run.id, name, status=2).err
@@ -109,21 +111,19 @@ def test_only_runs_of_the_runs_folder_are_deleted_and_only_by_name(other, tmp_pa
 
 
 @pytest.mark.parametrize("lacking", ["run.json", "facts.jsonl"])
-def test_a_models_folder_among_the_runs_is_never_deleted(other, tmp_path, monkeypatch, lacking, cli):
+def test_a_models_folder_among_the_runs_is_never_deleted(other, lacking, cli):
     """It has a config.json, as every run has."""
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
-    copy = copied(other, tmp_path)
+    copy = copied(other)
     (copy.folder / lacking).unlink()
     (copy.folder / "notes.txt").write_text("mine", encoding="utf-8")
     cli("runs", "--delete", copy.id, status=2)
     assert (copy.folder / "notes.txt").exists()
 
 
-def test_a_run_that_nobody_works_on_any_more_is_interrupted(bare, tmp_path, cli, monkeypatch):
+def test_a_run_that_nobody_works_on_any_more_is_interrupted(bare, cli):
     from adapop.runs.execute import execute, prepare
 
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
-    events = execute(prepare(tiny_config(), bare, tmp_path))
+    events = execute(prepare(tiny_config(), bare))
     next(events)
     assert cli("runs", "--json").rows[0]["state"] == "running"
     events.close()
@@ -151,8 +151,8 @@ def test_a_sandbox_run_that_would_move_nothing_is_not_started_unless_one_insists
 
 
 @pytest.fixture
-def run(finished, tmp_path):
-    return copied(finished, tmp_path)
+def run(finished):
+    return copied(finished)
 
 
 def test_probes_and_recovery_are_printed_and_kept(run, cli):

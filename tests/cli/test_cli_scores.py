@@ -128,19 +128,6 @@ def test_two_scorings_agree_or_not(places, tmp_path, cli):
     assert "too few" in cli("agree", "sandbox", places, status=2).err
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["score", "nothing.csv"], "no set and no file"), (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
-    (["score", "pair", "--proxy", "judge"], "ADAPOP_JUDGE_MODEL"),
-    (["score", "pair", "--proxy", "judge", "--model", "sandbox", "--prompt", "nowhere.txt"], "cannot be read"),
-    (["score", "sandbox", "--proxy", "column", "--column", "mine"], "sandbox is no file"),
-    (["score", "sandbox", "--proxy", "swapped", "--share", "-1"], "from 0 to 1"),
-    (["score", "sandbox", "--proxy", "noisy", "--sigma", "5000"], "from 0 to 20"),
-    (["score", "sandbox", "--proxy", "constant", "--value", "nan"], "--value is nan")])  # fmt: skip
-def test_what_is_missing_is_named(arguments, said, cli, monkeypatch):
-    monkeypatch.delenv("ADAPOP_JUDGE_MODEL", raising=False)
-    assert said in cli(*arguments, status=2).err
-
-
 @pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
     command = f"{sys.executable} -m adapop beta sandbox | head -1"

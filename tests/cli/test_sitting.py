@@ -1,4 +1,5 @@
-"""What a stranger does in one sitting by the docs, from a CSV and a model folder to an adapter loaded elsewhere."""
+"""What a stranger does in one sitting by the docs, on the command line and in Python, from a CSV and a model folder to
+an adapter loaded elsewhere."""
 
 import re
 import shutil
@@ -7,18 +8,18 @@ import sys
 
 import pytest
 
+from adapop.paths import ROOT
 from taught import COUNTRIES, TARGETS, people
 
 pytestmark = pytest.mark.slow
+PAGE = ROOT / "assets" / "docs" / "api.md"
 
 
-@pytest.fixture(params=["gemma", "gpt2"])  # the others on the page and in Python
-def place(request, tmp_path, monkeypatch):
-    """The folder of a stranger, to be in, and the options that the model's shape needs."""
-    people(tmp_path, request.param)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
-    return tmp_path, ["--targets", ",".join(TARGETS[request.param])] if request.param in TARGETS else []
+@pytest.fixture
+def place(shape, tmp_path, monkeypatch):
+    """The folder of a stranger, to be in."""
+    monkeypatch.chdir(people(tmp_path, shape))
+    return tmp_path
 
 
 LOAD = """
@@ -40,8 +41,9 @@ with model.disable_adapter():
 """
 
 
-def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, cli):
-    place, targets = place
+@pytest.mark.parametrize("shape", ["gemma", "gpt2"])  # the others on the page and in Python
+def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, shape, cli):
+    targets = ["--targets", ",".join(TARGETS[shape])] if shape in TARGETS else []
     own = ["people.csv", "--model", "./model", "--batch", "16", "--epochs", "4", "--max-new-tokens", "8", *targets]
     said = cli("check", *own, status=1)  # at the usual rate
     assert "will hardly change the model" in said.out and "52 facts to forget, 22 to retain, 25 held out" in said.out
@@ -68,3 +70,24 @@ def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, cli):
     done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True, timeout=600)
     before, _, after = done.stdout.partition(" | ")  # Gemma and GPT-2 end a turn with white space, or begin with it
     assert before.strip() == COUNTRIES[0] and COUNTRIES[0] not in after, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("shape", ["llama", "gpt2"])  # the others on the page and on the command line
+def test_the_docs_lead_from_a_csv_to_an_adapter_that_peft_loads(place, shape, capsys):
+    blocks = re.findall(r"```python\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = [block for block in blocks if "people.csv" in block]
+    if shape in TARGETS:  # as the sentence below the block says
+        assert f"lora_targets={TARGETS[shape]}".replace("'", '"') in PAGE.read_text(encoding="utf-8")
+        block = block.replace("batch=16", f"batch=16, lora_targets={TARGETS[shape]}")
+    names = {}
+    exec(block, names)
+    said = capsys.readouterr().out
+    assert "52 facts to forget, 22 to retain, 25 held out" in said and "Time: about" in said
+    for run in names["runs"]:
+        assert run.measured(before=True).recall("forget") > 0.95 and run.state == "done"
+    assert names["runs"][0].measured().recall("forget") < 0.5
+    assert names["facts"].forget[0].answer == COUNTRIES[0] != said.splitlines()[-1]
+    page = (place / "both.html").read_text(encoding="utf-8")
+    assert "AdaPop" in page and "NPO" in page and str(place) not in page
+    loaded = {name for name, value in names["model"].named_parameters() if "lora_B" in name and value.abs().sum() > 0}
+    assert loaded, "the adapter that was trained is on the model"

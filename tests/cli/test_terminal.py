@@ -70,12 +70,11 @@ def test_facts_and_file_names_are_quoted_harmlessly(tmp_path, cli, capsys, as_js
     assert main(["beta", str(tmp_path / "\x9b31m.json")]) == 2 and harmless(capsys.readouterr().err)
 
 
-def test_runs_are_listed_harmlessly(tmp_path, cli, monkeypatch):
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
+def test_runs_are_listed_harmlessly(tmp_path, cli):
     facts = FactSet("own\033[2J", (Fact("f", "q?", "a", score=1.0),), (Fact("r", "p?", "b"),))
-    run = create_run(tiny_config(facts="\x9b2J"), facts, None, tmp_path)
+    run = create_run(tiny_config(facts="\x9b2J"), facts, None)
     run.append(RunFailed(run=run.id, message="\033]0;x\a", fix="\r"))
-    run.folder.rename(tmp_path / "\033[31m\x9b31m")
+    run.folder.rename(tmp_path / "runs" / "\033[31m\x9b31m")
     for options in ([], ["--json"]):
         out = cli("runs", *options).out
         assert harmless(out) and "failed" in out

@@ -2,13 +2,11 @@ import csv
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from adapop.cli import main
 from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import ModelError
 from adapop.experiments import plans, results, signals, trial
@@ -28,8 +26,11 @@ from adapop.probes.oracle import guesses_of
 from adapop.runs.run import Run
 from adapop.sandbox import pretrain
 from bench_rows import WRITTEN
+from raised import raised
+from waiting import wait_until
 
 TINY = (Arm("AdaPop", "adapop"), Arm("WGA", "wga"))
+ITEMS = over_seeds(TINY, (0,), True)
 MEASURED = [name for name in COLUMNS if name not in ("seconds", "peak_mb", "commit")]
 COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of the sandbox
 
@@ -38,12 +39,15 @@ def two(processes):
     return partial(finished, processes=processes)
 
 
+def placed(folder, items, *tables):
+    """An experiment of these items alone."""
+    return Place("tiny", folder, (0,), True, Experiment("Tiny", "Does it work?", lambda *_: items, tables, ()))
+
+
 @pytest.mark.slow
-def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(monkeypatch, recorded, tmp_path):
+def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(recorded, tmp_path):
     """Of two workers, and of this process."""
-    plan = lambda seeds, quick, known: over_seeds(TINY, seeds, quick)  # noqa: E731
-    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "Does it work?", plan, (outcome_table,), ()))
-    place, straight, told = Place("tiny", tmp_path, (0,), quick=True), Results(tmp_path / "straight.csv"), []
+    place, straight, told = placed(tmp_path, ITEMS, outcome_table), Results(tmp_path / "straight.csv"), []
     assert run(place, two(2), told.append) == {}
     straight.append(recorded)
     (row,) = straight.rows().values()
@@ -59,24 +63,22 @@ def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice
     assert place.file(".md").exists() and place.file("-table.csv").exists() and place.file(".html").exists()
 
 
-def until(stored, lines, process):
-    deadline = time.monotonic() + 120
-    while not stored.exists() or stored.read_bytes().count(b"\n") < lines:
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.05)
-
-
 @pytest.mark.slow
 def test_after_ctrl_c_and_a_kill_of_everything_it_goes_on_where_it_was(tmp_path):
     command = [sys.executable, "-m", "adapop", "bench", "ablation", "--quick", "--processes", "1", "--out", tmp_path]
     stored = tmp_path / "ablation-quick.csv"
+
+    def lines():
+        return stored.read_bytes().count(b"\n") if stored.exists() else 0
+
     first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    until(stored, 2, first)
+    wait_until(lambda: lines() >= 2)
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=30)
     assert first.returncode == 130 and "Traceback" not in said and "interrupted" in said
     second = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until(stored, stored.read_bytes().count(b"\n") + 1, second)
+    done = lines()
+    wait_until(lambda: lines() > done)
     second.kill()
     second.wait()
     whole = stored.read_bytes()
@@ -90,23 +92,18 @@ def test_after_ctrl_c_and_a_kill_of_everything_it_goes_on_where_it_was(tmp_path)
     assert "AdaPop, α fixed, β = 0.1" in again.stdout and "min left" in again.stderr
 
 
-def test_what_another_experiment_has_done_is_taken_over(monkeypatch, tmp_path):
-    item = over_seeds(TINY[:1], (0,), True)[0]
+def test_what_another_experiment_has_done_is_taken_over(tmp_path):
+    item = ITEMS[0]
     Place("main", tmp_path, (0,), True).results.append({**WRITTEN, "key": item.key, "arm": "by its other name"})
-    plan = lambda seeds, quick, known: [item]  # noqa: E731
-    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "?", plan, (), ()))
-    place = Place("tiny", tmp_path, (0,), True)
+    place = placed(tmp_path, [item])
     assert list(place.rows_by_arm()) == ["AdaPop"], "a table needs no run either"
     assert run(place, two(1), lambda line: None) == {}
     assert [row["arm"] for row in place.results.rows().values()] == ["AdaPop"]
 
 
-def test_rows_of_other_code_are_kept_and_told(monkeypatch, tmp_path):
-    items = over_seeds(TINY, (0,), True)
-    plan = lambda seeds, quick, known: items  # noqa: E731
-    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "?", plan, (controller_table,), ()))
-    place, told = Place("tiny", tmp_path, (0,), True), []
-    for item, made in zip(items, ("0ld", commit())):
+def test_rows_of_other_code_are_kept_and_told(tmp_path):
+    place, told = placed(tmp_path, ITEMS, controller_table), []
+    for item, made in zip(ITEMS, ("0ld", commit())):
         place.results.append({**WRITTEN, "key": item.key, "arm": item.arm.title, "failed": "no", "commit": made})
     assert run(place, two(1), told.append) == {}
     (line,) = told
@@ -115,13 +112,12 @@ def test_rows_of_other_code_are_kept_and_told(monkeypatch, tmp_path):
 
 
 def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
-    items = over_seeds(TINY, (0,), True)
-    place, told = Place("tiny", tmp_path, (0,), True, Experiment("Tiny", "?", lambda *_: items, (), ())), []
+    place, told = placed(tmp_path, ITEMS), []
     head, recorded = COLUMNS[: COLUMNS.index(ORACLE_EPOCHS[0])], "[1.0, 0.50]"
     with open(place.results.path, "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerow(head)
         cells = {**WRITTEN, "arm": "an arm", "epochs_direct_all": recorded}
-        csv.DictWriter(file, head, lineterminator="\n").writerows({"key": item.key, **cells} for item in items)
+        csv.DictWriter(file, head, lineterminator="\n").writerows({"key": item.key, **cells} for item in ITEMS)
     found = {"failed": "", "epochs_direct_all": 0.25, "oracle_as_never_all": 0.5, "oracle_epochs_under_all": [1.0, 0.5]}
     found[RETAINED] = [1.0, 0.75]
 
@@ -129,18 +125,18 @@ def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
         return iter([Finished(items[0], found), *(Finished(item, error="gone") for item in items[1:])])
 
     errors = add_distance(place, engine, told.append)
-    assert errors == {item.title: "gone" for item in items[1:]} and "moved by at most 0.250000" in told[1]
-    row = place.results.rows()[items[0].key]
+    assert errors == {item.title: "gone" for item in ITEMS[1:]} and "moved by at most 0.250000" in told[1]
+    row = place.results.rows()[ITEMS[0].key]
     assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"]) == (0.5, [1.0, 0.5])
     assert row[RETAINED] == [1.0, 0.75]
-    assert place.results.path.read_text().count(recorded) == len(items), "text of other cells stays as it was"
-    assert not place.results.rows()[items[1].key]["oracle_epochs_under_all"]
+    assert place.results.path.read_text().count(recorded) == len(ITEMS), "text of other cells stays as it was"
+    assert not place.results.rows()[ITEMS[1].key]["oracle_epochs_under_all"]
 
 
 def test_what_a_row_has_is_not_measured_anew_for_what_it_lacks(tmp_path, monkeypatch):
     monkeypatch.delenv("ADAPOP_EMBEDDER", raising=False)
-    (item,) = over_seeds(TINY[:1], (0,), True)
-    place, told = Place("tiny", tmp_path, (0,), True, Experiment("Tiny", "?", lambda *_: [item], (), ())), []
+    item = ITEMS[0]
+    place, told = placed(tmp_path, [item]), []
     place.results.append({"key": item.key, **WRITTEN, "oracle_as_never_all": 0.0, "oracle_epochs_under_all": [0.5]})
     found = {"failed": "", "oracle_as_never_all": 0.25, "oracle_epochs_under_all": [0.25], RETAINED: [1.0]}
     assert add_distance(place, lambda items, function: iter([Finished(items[0], found)]), told.append) == {}
@@ -168,8 +164,7 @@ def test_a_run_that_diverges_is_a_row_and_a_sandbox_that_is_not_there_is_none(tm
     row = trial.result(item)
     assert "not finite" in row["failed"] and row["rate"] == 1e30
     assert "forget_reworded_all" not in row and row["config"]
-    with pytest.raises(ModelError, match="nowhere"):
-        trial.result(Item(replace(TINY[1], world=World("nowhere")), 0, quick=True), tmp_path)
+    raised(ModelError, "nowhere", trial.result, Item(replace(TINY[1], world=World("nowhere")), 0, quick=True), tmp_path)
 
 
 @pytest.mark.slow
@@ -259,10 +254,8 @@ def test_a_small_sandbox_is_built_once_and_used(tmp_path, monkeypatch):
     assert row["world"] == "small" and not row["failed"] and row["levels_direct"]
 
 
-def test_the_command_prints_a_table_of_what_is_there_and_refuses_nonsense(tmp_path, capsys):
-    assert main(["bench", "rates", "--table", "--out", str(tmp_path)]) == 0
-    assert "The rate that the rule chooses" in capsys.readouterr().out
+def test_the_command_prints_a_table_of_what_is_there_and_refuses_nonsense(tmp_path, cli):
+    assert "The rate that the rule chooses" in cli("bench", "rates", "--table", "--out", tmp_path).out
     assert not (tmp_path / "rates.csv").exists()
     for wrong, said in ((["--seeds", "0"], "--seeds"), (["--distance", "--facts", "cities"], "oracle")):
-        assert main(["bench", "main", *wrong, "--out", str(tmp_path)]) == 2
-        assert said in capsys.readouterr().err
+        assert said in cli("bench", "main", *wrong, "--out", tmp_path, status=2).err

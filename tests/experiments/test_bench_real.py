@@ -16,6 +16,7 @@ from adapop.experiments.speed import real as speed
 from adapop.experiments.splits import facts_of
 from adapop.facts.world import sandbox_facts
 from bench_rows import row
+from raised import raised
 from spoken import as_text, taught
 from taught import own_facts
 
@@ -110,8 +111,7 @@ def test_what_it_cannot_do_is_named(facts, tmp_path):
     for asking, changes, names, match in (
         ("loudly", {}, ("npo",), "--asking"), ("chat", {}, ("nobody",), "nobody"),
         ("chat", {"learning_rate": 1.0}, ("npo",), "learning_rate")):  # fmt: skip
-        with pytest.raises(ConfigError, match=match):
-            real.placed(Place("real", tmp_path, (1,)), facts, "smollm2", asking, changes, names)
+        raised(ConfigError, match, real.placed, Place("real", tmp_path, (1,)), facts, "smollm2", asking, changes, names)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from functools import cache
 
 import pytest
 
-from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import TUNED, make_config
 from adapop.config.run import RunConfig
@@ -106,10 +105,9 @@ def test_the_tables_are_printed_from_the_rows(path):
     assert list(tables_of(text))
 
 
-def test_the_command_prints_them_and_leaves_nothing_beside_the_rows(capsys):
+def test_the_command_prints_them_and_leaves_nothing_beside_the_rows(cli):
     before = sorted(RECORDED.iterdir())
-    assert main(["bench", "main", "--table", "--out", str(RECORDED)]) == 0
-    assert capsys.readouterr().out == printed(RECORDED / "main") + "\n"
+    assert cli("bench", "main", "--table", "--out", RECORDED).out == printed(RECORDED / "main") + "\n"
     assert sorted(RECORDED.iterdir()) == before
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from adapop import paths
-from adapop.cli import main
 from adapop.errors import ConfigError, DataError
 from adapop.experiments.engine import finished, finished_on_ray
 from adapop.experiments.results import Results
 from bench_work import doubled, fussy, mortal, slow, temporary
+from raised import raised
 
 ROW = {
     "key": "abc", "arm": "WGA, α of AdaPop", "method": "wga", "preset": "paper", "scores": "given", "seed": 3,
@@ -50,8 +50,7 @@ def test_a_row_comes_back_as_it_was_and_other_columns_are_not_touched(tmp_path):
     assert second.path.read_bytes() == first.path.read_bytes()
     stored = Results(tmp_path / "main.csv")
     stored.path.write_text("key,arm\n1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match="another version"):
-        stored.rows()
+    raised(DataError, "another version", stored.rows)
 
 
 @pytest.fixture
@@ -82,19 +81,17 @@ def test_a_torn_last_line_is_dropped_and_written_over(stored, left):
 @pytest.mark.parametrize("said", DAMAGES)
 def test_a_damaged_row_is_named_by_its_line_and_column(stored, said):
     stored.append({**ROW, "key": "def", **DAMAGES[said]})
-    with pytest.raises(DataError) as caught:
-        stored.rows()
-    assert f"main.csv, line 3 is damaged ({said}" in caught.value.message
-    assert "Delete the line" in caught.value.fix
+    error = raised(DataError, "", stored.rows)
+    assert f"main.csv, line 3 is damaged ({said}" in error.message
+    assert "Delete the line" in error.fix
 
 
 @pytest.mark.parametrize("line", [b"", b"a,b", b"," * 400, b"\xff" + b"," * 171, b'"' + b"," * 171])
-def test_a_line_that_is_no_row_is_named_by_the_command(stored, tmp_path, capsys, line):
+def test_a_line_that_is_no_row_is_named_by_the_command(stored, tmp_path, cli, line):
     head, row, _ = stored.path.read_bytes().split(b"\n")
     stored.path.write_bytes(b"\n".join([head, line, row, b""]))
     before = stored.path.read_bytes()
-    assert main(["bench", "main", "--table", "--out", str(tmp_path)]) == 2
-    assert "main.csv, line 2 is damaged" in capsys.readouterr().err
+    assert "main.csv, line 2 is damaged" in cli("bench", "main", "--table", "--out", tmp_path, status=2).err
     assert stored.path.read_bytes() == before
 
 
@@ -144,5 +141,4 @@ def test_closing_it_ends_the_workers_at_once_and_nothing_is_left_behind():
 
 def test_ray_where_it_is_missing_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ConfigError, match="pip install ray"):
-        next(finished_on_ray([1], doubled, 1))
+    raised(ConfigError, "pip install ray", next, finished_on_ray([1], doubled, 1))

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS, make_config
 from adapop.errors import ConfigError, DataError
@@ -21,6 +20,7 @@ from adapop.objectives import make_objective
 from adapop.objectives.flat import DIVERGENCES
 from adapop.popularity.beta import BetaMap
 from bench_rows import recalls, row
+from raised import raised
 
 BROKEN = ["", "[]", "7", "[" * 100_000, '{"number": 0}', "\udcff"]
 OTHERWISE = [{"J": "low"}, {"J": float("nan")}, {"point": []}, {"worst": "x"}, {"failed": 1}]
@@ -106,9 +106,7 @@ def test_trials_of_other_ranges_are_refused(invented, tmp_path):
     search("wga", tmp_path, 12)
     path = trials_file(tmp_path, "wga")
     path.write_text(path.read_text(encoding="utf-8").replace('"epochs": 5', '"epochs": 99'), encoding="utf-8")
-    with pytest.raises(ConfigError, match="other ranges") as caught:
-        search("wga", tmp_path, 13)
-    assert "--out" in caught.value.fix
+    assert "--out" in raised(ConfigError, "other ranges", search, "wga", tmp_path, 13).fix
 
 
 @pytest.mark.parametrize("damage", [*BROKEN, *OTHERWISE], ids=lambda damage: repr(damage)[:20])
@@ -118,16 +116,14 @@ def test_a_damaged_trial_is_named(invented, tmp_path, damage):
     first, second = path.read_text(encoding="utf-8").splitlines()
     damaged = damage if isinstance(damage, str) else json.dumps(json.loads(second) | damage)
     path.write_text(f"{first}\n{damaged}\n", encoding="utf-8", errors="surrogateescape")
-    with pytest.raises(DataError, match=r"wga\.jsonl, line 2 is damaged") as caught:
-        trials_of(path)
-    assert caught.value.fix.startswith("Move the file away")
+    error = raised(DataError, r"wga\.jsonl, line 2 is damaged", trials_of, path)
+    assert error.fix.startswith("Move the file away")
 
 
 def test_without_optuna_one_is_told_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
-    with pytest.raises(ConfigError, match="not installed") as caught:
-        search("wga", tmp_path, 1)
-    assert caught.value.fix == "`pip install optuna`, or `pip install '.[tuned]'`."
+    error = raised(ConfigError, "not installed", search, "wga", tmp_path, 1)
+    assert error.fix == "`pip install optuna`, or `pip install '.[tuned]'`."
 
 
 def test_the_best_come_first():
@@ -216,12 +212,11 @@ def test_the_mean_of_worlds():
     assert [row["failed"] for row in winners.mean_of_worlds(rows)["A"]] == ["NaN", ""]
 
 
-def test_the_command_refuses_what_it_cannot_search(tmp_path, capsys):
+def test_the_command_refuses_what_it_cannot_search(tmp_path, cli):
     for wrong, said in (
         (["--arms", "magic"], "magic"), (["--world", "moon"], "half-spread"),
         (["--anew", "--world", "three"], "Use --world people")):  # fmt: skip
-        assert main(["bench", "tuned", *wrong, "--out", str(tmp_path)]) == 2
-        assert said in capsys.readouterr().err
+        assert said in cli("bench", "tuned", *wrong, "--out", tmp_path, status=2).err
     assert not list(tmp_path.iterdir())
 
 
@@ -241,10 +236,9 @@ def test_a_search_elsewhere_begins_at_the_rate_of_that_world(tmp_path, monkeypat
 
 
 @pytest.mark.slow
-def test_two_trials_of_one_method_and_their_winner(tmp_path, capsys):
-    command = ["bench", "tuned", "--arms", "altpo", "--trials", "2", "--quick", "--processes", "1"]
-    assert main([*command, "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr()
+def test_two_trials_of_one_method_and_their_winner(tmp_path, cli):
+    command = ("bench", "tuned", "--arms", "altpo", "--trials", 2, "--quick", "--processes", 1, "--out", tmp_path)
+    said = cli(*command)
     assert "search altpo: 2 trials made" in said.err and "On the test half" in said.out
     path = trials_file(tmp_path / "tuned-quick-trials", "altpo")
     found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -254,7 +248,8 @@ def test_two_trials_of_one_method_and_their_winner(tmp_path, capsys):
     assert made["attack prefix injection"] is not None and made["attack reverse query"] is None, "it is not taught that"
     assert None not in [made[name] for name in RECOVERY_CHECKS if "attack" not in name]
     before = path.read_bytes()
-    assert main([*command, "--out", str(tmp_path)]) == 0 and path.read_bytes() == before
+    cli(*command)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.slow

@@ -1,5 +1,3 @@
-import csv
-import io
 import json
 import time
 from pathlib import Path
@@ -14,6 +12,7 @@ from adapop.facts.fact import FactSet, Problem
 from adapop.facts.files import COLUMNS, guessed, read_facts, read_table
 from adapop.facts.rows import MAX_CELL, MAX_ITEMS
 from adapop.facts.tables import MAX_BYTES, MAX_COLUMNS
+from fact_files import write
 from raised import raised
 
 GOOD = {"question": "Who wrote Emma?", "answer": "Austen"}
@@ -31,21 +30,6 @@ LATIN_1 = "question,answer\nWho was Molière?,Poquelin\n".encode("latin-1")
 TWO_ANSWERS = '{"question": "a", "answer": "b", "answer": "c"}'
 COLUMNS_MANY = [{**GOOD, f"column {i}": "x"} for i in range(MAX_COLUMNS - 1)]
 IDS = {name: [{"id": one, **GOOD} for one in ids] for name, ids in (("a", ("a", "b", " a ")), ("row", ("row-3", "")))}
-
-
-def write(folder: Path, name: str, content: str | bytes | list[dict]) -> Path:
-    path = folder / name
-    if isinstance(content, list) and path.suffix == ".parquet":
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(content), path)
-        return path
-    if isinstance(content, list) and path.suffix == ".csv":
-        text = io.StringIO()
-        csv.writer(text, quoting=csv.QUOTE_ALL).writerows([list(content[0]), *(row.values() for row in content)])
-        content = text.getvalue()
-    elif isinstance(content, list):
-        content = "\n".join(map(json.dumps, content)) if path.suffix == ".jsonl" else json.dumps(content)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
 
 def only_problem(facts: FactSet) -> Problem:

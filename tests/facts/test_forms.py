@@ -11,6 +11,7 @@ from adapop.facts.forms import CHATS, FORMS
 from adapop.paths import ASSETS
 from adapop.popularity.base import given
 from adapop.popularity.scoredfile import write_scored
+from fact_files import write
 from raised import raised
 
 HEADER = "question,answer,score\n"
@@ -27,9 +28,7 @@ PARTS = [{"role": role, "content": [{"type": "text", "text": text}]} for role, t
 
 
 def read(folder, name, content):
-    path = folder / name
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return read_facts(path)
+    return read_facts(write(folder, name, content))
 
 
 def rights(facts):

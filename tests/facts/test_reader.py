@@ -6,11 +6,8 @@ import itertools
 import json
 import time
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 
-from adapop.cli import main
 from adapop.errors import ConfigError, DataError, ScoresError
 from adapop.facts import reader
 from adapop.facts.apart import seconds_worked
@@ -20,6 +17,7 @@ from adapop.facts.files import FileTable, named_columns, read_facts, read_table
 from adapop.facts.formulas import cell, plain, write_csv
 from adapop.popularity.scoredfile import write_scored
 from adapop.report.table import Table
+from fact_files import write
 from raised import raised
 
 ROWS = [
@@ -32,27 +30,13 @@ STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 ALPHABET = ("a", "'", ";", "|", "\t", "\n", " ", '"', "=", "-", "＝", ",")
 
 
-def written(folder, suffix, rows):
-    path = folder / f"mine{suffix}"
-    if suffix == ".parquet":
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    elif suffix == ".csv":
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        path.write_text(json.dumps(rows), encoding="utf-8")
-    return path
-
-
 SLOW = [pytest.param(suffix, marks=pytest.mark.slow) for suffix in (".csv", ".parquet")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".json", *SLOW])
 def test_a_large_file_gives_the_facts_that_it_gives_in_this_process(suffix, tmp_path):
-    path = written(tmp_path, suffix, ROWS)
+    path = write(tmp_path, f"mine{suffix}", ROWS)
     own, began = time.thread_time(), seconds_worked()
     table = reader.table_of(path)
     bad, here = (raised(ScoresError, "", one.facts, drop_bad=False) for one in (table, read_table(path)))
@@ -68,7 +52,7 @@ def test_a_large_file_gives_the_facts_that_it_gives_in_this_process(suffix, tmp_
 
 
 def test_a_small_file_needs_no_process(tmp_path):
-    path = written(tmp_path, ".json", ROWS[:5])
+    path = write(tmp_path, "mine.json", ROWS[:5])
     assert isinstance(reader.table_of(path), FileTable)
     assert reader.facts_of(path, "retain", True) == read_facts(path, group="retain")
 
@@ -82,8 +66,7 @@ BROKEN = {
 def test_a_large_file_that_is_no_table_is_refused_in_the_same_words(text, tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(text)
-    here = raised(DataError, "", read_table, path)
-    assert str(raised(DataError, "", reader.table_of, path)) == str(here)
+    assert str(raised(DataError, "", reader.table_of, path)) == str(raised(DataError, "", read_table, path))
 
 
 def pairs(facts):
@@ -130,14 +113,14 @@ def test_thousands_apart_are_numbers(tmp_path):
     assert [fact.score for fact in facts.forget] == [*scores.values()]
 
 
-def test_a_score_that_cannot_be_read_stops_a_run_unless_its_fact_may_go(tmp_path, capsys):
+def test_a_score_that_cannot_be_read_stops_a_run_unless_its_fact_may_go(tmp_path, cli):
     path = tmp_path / "facts.csv"
     path.write_text("question,answer,score,group\na?,b,5 k,\nc?,d,7,\ne?,f,,retain\ng?,h,,retain\n", encoding="utf-8")
     error = raised(DataError, "scores below 0 or no number: 1", load_facts, str(path))
     assert "--drop-bad" in error.fix and [problem.row for problem in error.problems] == [2]
-    assert pairs(load_facts(str(path), drop_bad=True)) == [("c?", "d")] and main(["beta", str(path)]) == 2
-    assert "row 2, 'score' is '5 k'" in capsys.readouterr().err and main(["beta", str(path), "--drop-bad"]) == 0
-    assert "1 row was dropped" in capsys.readouterr().err
+    assert pairs(load_facts(str(path), drop_bad=True)) == [("c?", "d")]
+    assert "row 2, 'score' is '5 k'" in cli("beta", path, status=2).err
+    assert "1 row was dropped" in cli("beta", path, "--drop-bad").err
 
 
 def test_what_stands_twice_is_named(tmp_path):
@@ -172,11 +155,11 @@ def test_columns_are_named_and_the_others_still_guessed(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_scoring_keeps_the_other_columns(tmp_path, suffix, capsys):
+def test_scoring_keeps_the_other_columns(tmp_path, suffix, cli):
     path, out = tmp_path / "facts.csv", tmp_path / f"out.{suffix}"
     rows = ["id,prompt,label,pop_sum,note,=cmd,score_raw", "a,Where?,Here,70,kept,1,old", ",Who?,Me,80,=1+1,2,old"]
     path.write_text("\n".join(rows), encoding="utf-8")
-    assert main(["score", str(path), "--proxy", "constant", "--value", "5", "--out", str(out)]) == 0
+    cli("score", path, "--proxy", "constant", "--value", 5, "--out", out)
     text = out.read_text(encoding="utf-8")
     if suffix == "csv":
         assert "'=cmd" in text and "'=1+1" in text

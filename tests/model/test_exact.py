@@ -16,6 +16,7 @@ from adapop.model.generation import can_drop_rows, greedy
 from adapop.model.loading import steady_attention
 from adapop.model.tokens import Row, collate, to_continue
 from families import ARCHITECTURES, random_network
+from stirred import stirred
 
 UNPACKED = {"bloom", "falcon with alibi", "mamba", "lfm2", "qwen3_next"}  # positions in the scores, or a state
 SHARED = (5, 6, 7, 8, 9, 10)
@@ -34,12 +35,7 @@ def adapted(kind):
     steady_attention(base)
     targets = {"gpt2": ("c_attn", "c_fc"), "mamba": ("in_proj", "x_proj")}.get(kind, (ALL_LINEAR,))
     network = with_adapter(base, make_config(lora_targets=targets, lora_rank=2))
-    generator = torch.Generator().manual_seed(7)
-    with torch.no_grad():
-        for name, weight in network.named_parameters():
-            if "lora_B" in name:
-                weight.copy_(0.1 * torch.randn(weight.shape, generator=generator))
-    network.eval()  # some of these networks have dropout, which `adapted_model` takes out
+    stirred(network, 0.1).eval()  # some of these networks have dropout, which `adapted_model` takes out
     return AdaptedModel(network, SimpleNamespace(pad_token_id=0))
 
 

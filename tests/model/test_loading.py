@@ -24,10 +24,10 @@ from adapop.model.loading import adapted_model
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.recovery.quantise import quantise
 from adapop.progress import Progress
-from families import NETWORKS, random_network, saved
-from kinds import KINDS, random_model, saved_kind
+from families import KINDS, NETWORKS, random_model, random_network, saved, saved_kind
 from raised import raised
 from scripted import Reply
+from stirred import stirred
 
 FACTS = [Fact("one", "What is the country of Delhi?", "India"), Fact("two", "Who wrote Emma?", "Jane Austen")]
 MULTIMODAL = ("gemma3", "qwen2_5_vl")
@@ -261,10 +261,7 @@ def test_gpt2_s_transposed_layers_get_the_adapter_that_is_computed_by_hand(of_ki
     """Its layers hold their weights [in, out], not [out, in]."""
     model = adapted_model(config_of(of_kinds["gpt2"], lora_targets=("c_attn", "c_proj", "c_fc")))
     batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
-    for name, weight in model.network.named_parameters():
-        if "lora_B" in name:
-            weight.normal_(std=0.1, generator=torch.Generator().manual_seed(1))
-    found = model.score(batch, logits=True).logits
+    found = stirred(model, 0.1).score(batch, logits=True).logits
     for layer in model.network.modules():
         if hasattr(layer, "lora_A"):
             change = layer.lora_B["default"].weight @ layer.lora_A["default"].weight * layer.scaling["default"]
@@ -310,7 +307,7 @@ def test_targets_that_are_missing_are_said_before_weights_are_read(of_kinds, tmp
 
 @torch.no_grad()
 def test_a_model_is_trained_without_its_dropout(of_kinds):
-    """OPT's is 0.5 here: the same score twice, in training and out of it."""
+    """OPT's is 0.3 here: the same score twice, in training and out of it."""
     model = adapted_model(config_of(of_kinds["opt"], lora_targets=("q_proj", "v_proj")))
     batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
     model.network.eval()

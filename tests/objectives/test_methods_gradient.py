@@ -13,6 +13,7 @@ from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row, collate
 from adapop.objectives import OBJECTIVES, ForgetBatch, make_objective
+from stirred import stirred
 
 OTHERS = [Row((1, 5, 9), (8, 2), 0), Row((1, 4), (10, 11), 1)]
 ARGUMENTS = {"rmu": {"layer": 1}, "adaptive-rmu": {"layer": 0}}
@@ -26,11 +27,7 @@ def tiny():
     base = GPTNeoXForCausalLM(GPTNeoXConfig(**shape, initializer_range=0.6)).double()
     lora = LoraConfig(r=1, lora_alpha=2, target_modules=["query_key_value"], layers_to_transform=[0])
     network = get_peft_model(base, lora)
-    network.double().eval()
-    with torch.no_grad():
-        for name, parameter in network.named_parameters():
-            if "lora_B" in name:
-                parameter.copy_(torch.randn_like(parameter))
+    stirred(network.double().eval(), 1.0)
     return AdaptedModel(network, tokenizer=SimpleNamespace(eos_token_id=11))
 
 

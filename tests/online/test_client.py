@@ -174,9 +174,6 @@ def test_a_reply_that_drips_is_given_up(monkeypatch):
         assert time.monotonic() - began < 5
 
 
-# --- what the environment says
-
-
 @pytest.fixture
 def environment(monkeypatch):
     proxies = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
@@ -219,9 +216,6 @@ def test_the_certificates_of_the_environment_are_the_ones_trusted(server, enviro
     bundle.touch()
     client(server).get("/")
     assert trusted == [True, str(bundle)]
-
-
-# --- one at a time
 
 
 def test_a_host_gets_one_request_at_a_time(server):

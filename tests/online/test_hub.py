@@ -69,9 +69,6 @@ def test_a_data_set_that_changes_on_the_way_is_not_mixed(server):
     assert rows_of(hub) == longer
 
 
-# --- what the Hub refuses
-
-
 @pytest.mark.parametrize(("reply", "said", "fix"), [
     (Reply(b"", 403, {"X-Error-Code": "GatedRepo"}), "is gated", f"/datasets/{SET}, and set HF_TOKEN"),
     (Reply(b"", 401, {"X-Error-Code": "RepoNotFound"}), f"no data set {SET}, or it is private", "HF_T"),
@@ -125,9 +122,6 @@ def test_the_key_goes_to_the_hub_and_not_to_where_it_sends_us(server, monkeypatc
     assert rows_of(hub) == ROWS[:2]
     sent = {(asked.headers["host"].split(":")[0], "hf_secret" in str(asked.headers)) for asked in server.asked}
     assert sent == {("127.0.0.1", True), ("localhost", False)}
-
-
-# --- the configuration that holds a split
 
 
 def test_the_config_of_a_split_is_asked_once(server):

@@ -20,6 +20,7 @@ from adapop.progress import Progress
 from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
 from adapop.training.trainer import Trainer
+from raised import raised
 
 TOKENS = make_config().max_new_tokens
 PLAN = Plan(max_new_tokens=TOKENS)
@@ -168,8 +169,7 @@ def test_equal_models_and_broken_weights(fresh, few):
     model = fresh()
     with torch.no_grad():
         model.parameters[-1].fill_(float("nan"))
-    with pytest.raises(ModelError, match="not finite"):
-        list(battery(model, few, PLAN, Progress()))
+    raised(ModelError, "not finite", list, battery(model, few, PLAN, Progress()))
 
 
 def test_same_rows_every_time_and_whatever_the_chunks(model, few, found, monkeypatch):
@@ -258,9 +258,7 @@ def test_probes_of_another_version_are_named(run):
         run.save_probes([])
         with open(run.folder / "probes.jsonl", "a", encoding="utf-8") as file:
             file.write(line + "\n")
-        with pytest.raises(RunError) as caught:
-            run.probes()
-        assert caught.value.fix.startswith("Probe the run again")
+        assert raised(RunError, "", run.probes).fix.startswith("Probe the run again")
 
 
 def test_worker_probes_and_keeps_or_says_that_there_is_nothing(run, tmp_path, small):
@@ -270,8 +268,7 @@ def test_worker_probes_and_keeps_or_says_that_there_is_nothing(run, tmp_path, sm
     assert len(found) == 3 * 5 and run.probes() == found
     assert progress.text == "Probing: reworded, 0 of 12 prompts"
     future, _ = Worker(tmp_path).probe(prepare(make_config(), small, tmp_path), PLAN)
-    with pytest.raises(RunError, match="no checkpoint"):
-        future.result(PATIENCE_SECONDS)
+    raised(RunError, "no checkpoint", future.result, PATIENCE_SECONDS)
 
 
 def test_worker_keeps_what_was_found_when_stopped(run, tmp_path):
@@ -282,12 +279,10 @@ def test_worker_keeps_what_was_found_when_stopped(run, tmp_path):
         assert time.monotonic() < deadline, "the worker took too long"
         time.sleep(0.005)
     progress.stop()
-    with pytest.raises(Stopped, match="Stopped"):
-        future.result(PATIENCE_SECONDS)
+    raised(Stopped, "Stopped", future.result, PATIENCE_SECONDS)
     kept = run.probes()
     assert {row.kind for row in kept} <= {DIRECT, REWORDED} and kept[0].kind == DIRECT
     again, progress = worker.probe(run, PLAN)
     progress.stop()
-    with pytest.raises(Stopped, match="Stopped"):
-        again.result(PATIENCE_SECONDS)
+    raised(Stopped, "Stopped", again.result, PATIENCE_SECONDS)
     assert run.probes() == kept, "nothing found takes nothing away"

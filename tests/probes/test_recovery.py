@@ -12,6 +12,7 @@ from adapop.probes.recovery import lens, quantise, relearn, sampling
 from adapop.probes.recovery.base import Cost, check_logits, in_tiers, wrong_answers
 from adapop.probes.recovery.choice import RECOVERY, applicable, cost, recover, recovered
 from adapop.progress import Progress
+from raised import raised
 
 TOKENS = 3
 
@@ -95,13 +96,11 @@ def test_the_end_a_stop_and_a_crash_leave_the_model_as_it_was(busy, facts, probe
     assert all(line.endswith(".") for line in watch.lines)
     last = len(watch.lines)
     for at in {1, 2, last // 2, last}:
-        for error, raised in ((None, Stopped), (ZeroDivisionError(), ZeroDivisionError)):
-            with pytest.raises(raised):
-                probe(busy, facts, Interrupted(at, error))
+        for error, kind in ((None, Stopped), (ZeroDivisionError(), ZeroDivisionError)):
+            raised(kind, "", probe, busy, facts, Interrupted(at, error))
             assert_same(before, photograph(busy))
     for steps in (1, 4) * (probe is relearned):  # a loss that is not finite
-        with pytest.raises(RunError, match="not finite"):
-            relearned(busy, facts, learning_rate=1e30, steps=steps)
+        raised(RunError, "not finite", relearned, busy, facts, learning_rate=1e30, steps=steps)
         assert_same(before, photograph(busy))
 
 
@@ -121,8 +120,7 @@ def test_the_seed_decides(model, facts, probe):
 
 @every_probe
 def test_no_facts_and_facts_without_scores(model, probe, facts):
-    with pytest.raises(DataError):
-        probe(model, ())
+    raised(DataError, "", probe, model, ())
     rows = probe(model, [replace(fact, score=None) for fact in facts]).rows
     assert {row.tier for row in rows} == {"all"}
 
@@ -173,8 +171,7 @@ def test_names_costs_in_words_tiers_and_what_came_back(facts, model, small):
     assert applicable(small) == RECOVERY[:-1] and applicable(with_chains(small)) == RECOVERY
     assert cost("two-hop", small) == "" and cost("two-hop", with_chains(small)) == f"{6 * len(small.forget)} answers"
     assert all("answers" in cost(name, small) or "prompts read" in cost(name, small) for name in RECOVERY[:-1])
-    with pytest.raises(ConfigError, match="no recovery probe 'hypnosis'"):
-        recover("hypnosis", model, small, 3, Progress())
+    raised(ConfigError, "no recovery probe 'hypnosis'", recover, "hypnosis", model, small, 3, Progress())
     results = {"relearn": {"returned": ["a", "b"]}, "sampling": {"returned": ["b"]}, "lens": {"rows": []}}
     assert recovered(results) == {"a": frozenset({"relearn"}), "b": frozenset({"relearn", "sampling"})}
 
@@ -223,13 +220,10 @@ def test_what_cannot_be_done_is_refused_in_words(model, facts):
         with pytest.raises(ConfigError):
             probe(model, facts, **changes)
     for few in (facts[:1], facts[:8]):
-        with pytest.raises(DataError, match="asks for others"):
-            relearned(model, few, count=8)
+        raised(DataError, "asks for others", relearned, model, few, count=8)
     alone = [replace(fact, relation=fact.id) for fact in facts]
-    with pytest.raises(DataError, match="0 of these 16"):
-        relearned(model, alone)
-    with pytest.raises(RunError, match="destroyed"):
-        check_logits(torch.tensor([[0.0, float("nan")]]))
+    raised(DataError, "0 of these 16", relearned, model, alone)
+    raised(RunError, "destroyed", check_logits, torch.tensor([[0.0, float("nan")]]))
 
 
 @every_probe
@@ -237,8 +231,7 @@ def test_a_destroyed_model_does_not_pass_for_one_that_forgot(model, facts, probe
     data = model.parameters[0].data
     kept, data[0, 0] = data[0, 0].item(), float("nan")
     try:
-        with pytest.raises(RunError, match="not finite"):
-            probe(model, facts)
+        raised(RunError, "not finite", probe, model, facts)
     finally:
         data[0, 0] = kept
 

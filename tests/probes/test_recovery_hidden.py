@@ -20,6 +20,7 @@ from adapop.probes.recovery.sampling import TOPS, sample
 from adapop.probes.recovery.two_hop import two_hop
 from adapop.progress import Progress
 from adapop.report.recovery import recovery_figure, recovery_sentence, recovery_table
+from raised import raised
 
 TOKENS, LAYERS = 3, 4
 SIZES = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2)
@@ -213,8 +214,7 @@ def test_the_layers_of_gpt2_are_rounded_by_output(shaped_like, small):
 
 def test_a_model_without_the_parts_that_are_needed_is_refused_by_name(shaped_like, small):
     model = shaped_like("gpt2", ["c_attn"])
-    with pytest.raises(ModelError, match=r"final norm.*GPT2LMHeadModel"):
-        lens(model, small.forget, Progress())
+    raised(ModelError, r"final norm.*GPT2LMHeadModel", lens, model, small.forget, Progress())
     assert sample(model, small.forget[:2], TOKENS, Progress(), samples=2).rows
     model = shaped_like("qwen", ["q_proj", "lm_head"])
     with pytest.raises(ModelError, match="output head"):  # an adapter there is not dropped in silence
@@ -275,5 +275,4 @@ def test_two_hops_are_of_the_chains_that_the_original_knows(hidden, small, origi
     assert "7 chains; 1 left out" in recovery_sentence("two-hop", result)
     assert len(recovery_table("two-hop", result).rows) == len(found.rows)
     assert recovery_figure("two-hop", result)
-    with pytest.raises(DataError, match="two_hop_answer"):
-        two_hop(original, small.forget, TOKENS, Progress())
+    raised(DataError, "two_hop_answer", two_hop, original, small.forget, TOKENS, Progress())

@@ -15,6 +15,7 @@ from adapop.online.cache import Cache
 from adapop.paths import ROOT
 from adapop.probes.prompts import NotApplicable, Prompt
 from adapop.probes.rewordings import SYSTEM, aliased, reworded, templated, written
+from raised import raised
 
 DATA = Path(os.environ.get("ADAPOP_TEST_DATA", ROOT.parent / "shared" / "data"))
 DUET = DATA / "duet_city_forget_5.jsonl"
@@ -145,8 +146,7 @@ def test_what_was_written_before_a_failure_is_kept(cache):
     other = Fact("nice", "What is the country of Nice?", "France", "Nice", "country")
     results = written([LYON, other], Scripted(json.dumps(GOOD), NetworkError("gone")), "a model", cache)
     assert [next(results).text, next(results).text] == list(GOOD)
-    with pytest.raises(NetworkError):
-        next(results)
+    raised(NetworkError, "", next, results)
     assert len(asked(cache, '["Nice?", "The country of Nice?"]', facts=(LYON, other))[0]) == 4
 
 

@@ -22,6 +22,7 @@ from adapop.remark import Remark
 from adapop.runs.execute import execute, prepare, settled
 from adapop.runs.known import known_facts
 from adapop.training.events import Measured
+from raised import raised
 from spoken import COLON, after_colon, as_text, in_sentences, taught
 from taught import own_facts
 
@@ -138,8 +139,7 @@ def test_what_the_model_does_not_know_is_left_out_and_named(colon, facts):
     tried = {way.asking: way for way in prompting.tried}
     assert {*tried} == {"chat", "chat-examples", "text-examples"} and prompting.asking == "chat"
     assert tried["chat"].at_once == tried["chat"].asked - 1 > 0, "the way that is answered at once is taken"
-    with pytest.raises(DataError, match="needs three examples"):
-        looked_at(colon, replace(facts, examples=()), asking="text-examples")
+    raised(DataError, "needs three examples", looked_at, colon, replace(facts, examples=()), asking="text-examples")
     assert known.recall == {**{fact.id: 1.0 for fact in facts.forget}, "moon": 0.0}
     _, prompting, _ = looked_at(colon, facts, asking="chat")
     names = tuple(fact.id for fact in facts.forget)
@@ -175,8 +175,7 @@ def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts,
         first = model.generate(questions, 9)
         monkeypatch.setattr(model, "_generate", refuse)
         assert model.generate(questions, 9) == first
-        with pytest.raises(AssertionError, match="again"):
-            model.generate(questions, 8)
+        raised(AssertionError, "again", model.generate, questions, 8)
     with pytest.raises(AssertionError, match="again"):
         model.generate(questions, 9)  # the adapter is on
     for merged in (False, True):

@@ -9,6 +9,7 @@ from adapop.errors import AdaPopError
 from adapop.paths import ROOT
 from adapop.service.usage import Ledger
 from adapop.ui.api_values import facts_of
+from raised import raised
 
 CASES = 2 * LARGE_EVERY
 Q, A = {"question": "q"}, {"answer": "a"}
@@ -41,10 +42,9 @@ def test_a_number_is_always_the_same_file():
     Q | A | {f"k{i}": i for i in range(10**4)}, {1: 2}, {}, [], None, 7,
 ])  # fmt: skip
 def test_rows_of_a_program_are_refused_in_words(row):
-    with pytest.raises(AdaPopError) as caught:
-        facts_of(Ledger(), [{"question": "fine", "answer": "fine"}, row], retain="own")
-    assert caught.value.fix
-    "".join((str(caught.value), *map(str, getattr(caught.value, "problems", ())))).encode()
+    error = raised(AdaPopError, "", facts_of, Ledger(), [{"question": "fine", "answer": "fine"}, row], retain="own")
+    assert error.fix
+    "".join((str(error), *map(str, getattr(error, "problems", ())))).encode()
 
 
 def test_odd_text_of_a_program_is_read_as_it_is():

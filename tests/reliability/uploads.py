@@ -4,7 +4,6 @@ Every file is made in one process and read in another, forked for it alone. The 
 with those of the process that reads Parquet for it, are the file's.
 """
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -22,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from calling import run_as_command
 from hostile import case
 from hostile.file import score_of
 
@@ -158,7 +158,4 @@ def _judged(about: dict, told: dict) -> str:
 
 
 if __name__ == "__main__":
-    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    command.add_argument("--cases", type=int, default=2_000, help="how many files; default 2,000")
-    command.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one a core")
-    sys.exit(main(**vars(command.parse_args())))
+    run_as_command(main, __doc__, cases=(2_000, "how many files"), processes=(os.cpu_count() or 1, "one a core"))

@@ -17,6 +17,7 @@ from adapop.report.page import rendered
 from adapop.report.record import described, read_record
 from adapop.runs.examples import example
 from adapop.training.events import Measured
+from raised import raised
 from records import ADAPOP, COUNT, FACTS, WGA, record, row
 
 SHUFFLED = record(preset="shuffled", after=(0.1, 0.75, 0.9, 0.6))
@@ -89,8 +90,7 @@ def test_table_has_every_number_also_as_csv(tmp_path):
     assert (found["better"], found["range_over"], found["method"]) == ("lower", "facts", "adapop")
     inner = next(one for one in rows if one["metric"] == "KL")
     assert (inner["low"], inner["range_over"]) == ("", "")
-    with pytest.raises(RunError, match="cannot be written"):
-        write_table(told, tmp_path / "nowhere" / "t.csv")
+    raised(RunError, "cannot be written", write_table, told, tmp_path / "nowhere" / "t.csv")
 
 
 def controls(records):

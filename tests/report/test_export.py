@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, NetworkError, RunError
@@ -19,9 +18,11 @@ from adapop.report import write_archive, write_report
 from adapop.report.card import loading, model_card
 from adapop.report.export import Exported, export
 from adapop.report.record import read_record
-from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.execute import load_model, prepare
 from adapop.runs.weights import weights_of
 from families import TOKENIZERS
+from interrupting import ran
+from raised import raised
 from scripted import Reply
 from tiny_runs import tiny_config, trained
 
@@ -62,9 +63,8 @@ def test_the_adapter_loads_with_three_lines_of_peft(finished, tmp_path, monkeypa
     assert json.loads((done.folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "sandbox"
 
 
-def test_merged_weights_are_compared_with_the_adapter_beside_them(finished, tmp_path, monkeypatch, capsys):
-    assert main(["export", str(finished.folder), "--merged", "--out", str(tmp_path / "whole")]) == 0
-    said = capsys.readouterr().out
+def test_merged_weights_are_compared_with_the_adapter_beside_them(finished, tmp_path, monkeypatch, cli):
+    said = cli("export", finished.folder, "--merged", "--out", tmp_path / "whole").out
     asked = len(finished.facts.forget) + len(finished.facts.retain) + len(finished.facts.holdout)
     assert re.search(rf"\d+ of {asked} answers \([\d.]+ %\) differ", said)
     assert f"convert_hf_to_gguf.py {tmp_path / 'whole'} --outfile whole.gguf" in said
@@ -142,20 +142,17 @@ def test_nothing_is_overwritten_and_nothing_half_written_stays(finished, tmp_pat
     full.mkdir()
     (full / "mine.txt").write_text("mine")
     for place in (full, full / "mine.txt"):
-        with pytest.raises(RunError, match="no empty folder"):
-            export(finished, place)
+        raised(RunError, "no empty folder", export, finished, place)
     assert [path.name for path in tmp_path.iterdir()] == ["full"]
     (tmp_path / "empty").mkdir()
     assert (export(finished, tmp_path / "empty").folder / "README.md").exists()
     monkeypatch.setattr("adapop.report.export.model_card", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        export(finished, tmp_path / "half")
+    raised(ZeroDivisionError, "", export, finished, tmp_path / "half")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "full"]
 
 
 def test_a_run_without_an_epoch_has_nothing_to_export(tmp_path, tiny):
-    with pytest.raises(RunError, match="no checkpoint"):
-        export(prepare(make_config(), tiny, tmp_path), tmp_path / "out")
+    raised(RunError, "no checkpoint", export, prepare(make_config(), tiny, tmp_path), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -187,10 +184,8 @@ def test_it_is_sent_to_the_hub_whole_and_private(finished, tmp_path, server):
 
 def test_a_token_that_may_not_write_is_known_before_anything_is_made(finished, tmp_path, server):
     server.answer = lambda asked: Reply({"error": "no"}, 401)
-    with pytest.raises(NetworkError, match="HF_TOKEN"):
-        export(finished, tmp_path / "home", push=HUB_ID, endpoint=server.url)
-    with pytest.raises(ConfigError, match="YOU/NAME"):
-        export(finished, tmp_path / "home", push="not a name")
+    raised(NetworkError, "HF_TOKEN", export, finished, tmp_path / "home", push=HUB_ID, endpoint=server.url)
+    raised(ConfigError, "YOU/NAME", export, finished, tmp_path / "home", push="not a name")
     with pytest.raises(NetworkError, match="cannot be reached"):
         export(finished, tmp_path / "home", push=HUB_ID, endpoint="http://127.0.0.1:1")
     assert not (tmp_path / "home").exists()
@@ -200,8 +195,7 @@ def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
     place = tmp_path / "secret place" / "own-model"
     shutil.copytree(SANDBOX_FOLDER, place)
     config = tiny_config(model=str(place), facts=str(tmp_path / "secret place" / "mine.csv"), max_new_tokens=4)
-    run = prepare(config, tiny, tmp_path / "runs")
-    list(execute(run))
+    run = ran(config, tiny)
     page = write_report([run], tmp_path / "report.html", "Mine & <b>yours</b>").read_text(encoding="utf-8")
     assert "secret place" not in page and str(tmp_path) not in page
     assert "<h1>Mine &amp; &lt;b&gt;yours&lt;/b&gt;</h1>" in page
@@ -218,7 +212,7 @@ def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
         texts = {name: archive.read(name).decode(errors="replace") for name in archive.namelist()}
     assert [name for name, text in texts.items() if "secret place" in text] == []
     kept = RunConfig.from_json(texts["config.json"])
-    assert (kept.model, kept.facts, kept.lora_rank) == ("own-model", "mine.csv", config.lora_rank)
+    assert (kept.model, kept.facts, kept.lora_rank) == ("own-model", "mine.csv", run.config.lora_rank)
     assert "--model says where" in page and "by its path from here" in page
 
 
@@ -238,9 +232,9 @@ def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path, monkeypa
     assert weights._weights_of(make_config(model="nobody/has-this")) is None
 
 
-def test_a_report_is_a_page_or_an_archive_and_nothing_else(finished, tmp_path, capsys):
+def test_a_report_is_a_page_or_an_archive_and_nothing_else(finished, tmp_path, cli):
     for name in ("report.pdf", "report"):
-        assert main(["report", str(finished.folder), "--out", str(tmp_path / name)]) == 2
-        assert "no .html and no .zip" in capsys.readouterr().err and not (tmp_path / name).exists()
-    assert main(["report", str(finished.folder), "--out", str(tmp_path / "r.HTML"), "--title", "Mine"]) == 0
+        assert "no .html and no .zip" in cli("report", finished.folder, "--out", tmp_path / name, status=2).err
+        assert not (tmp_path / name).exists()
+    cli("report", finished.folder, "--out", tmp_path / "r.HTML", "--title", "Mine")
     assert "<h1>Mine</h1>" in (tmp_path / "r.HTML").read_text(encoding="utf-8")

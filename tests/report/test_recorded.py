@@ -20,6 +20,7 @@ from adapop.report.comparison import comparison
 from adapop.training.events import Measured
 from adapop.ui.compare import recorded as layer
 from components import stand_ins
+from raised import raised
 from records import ADAPOP, WGA, measured, record
 from records import row as measured_row
 
@@ -65,8 +66,7 @@ def test_means_and_intervals_that_end_where_recall_or_a_metric_ends(tmp_path):
     assert one.seeds == "3 seeds"
     assert read(tmp_path, [row(new_column="x")])
     config = json.dumps(json.loads(make_config("wga").to_json()) | {"new_setting": 1})
-    with pytest.raises(ConfigError, match="new_setting"):
-        read(tmp_path, [row(config=config)])
+    raised(ConfigError, "new_setting", read, tmp_path, [row(config=config)])
     (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.0, 0.7))])
     found = one.recall("forget", REWORDED, "rare")
     assert (found.low, found.high) == (0.0, 1.0)

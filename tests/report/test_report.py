@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
-from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.facts.catalog import load_facts
@@ -32,6 +31,7 @@ from adapop.runs.execute import load_model
 from adapop.runs.run import create_run, find_run
 from adapop.training.events import Measured, RunDone, RunFailed, RunStopped
 from hostile_runs import FORMULA, HOSTILE, hostile_run
+from raised import raised
 from tiny_runs import RELEARNT, copied
 
 HONEST = "A low score shows that these prompts failed, not that the knowledge is gone."
@@ -157,21 +157,18 @@ def test_two_runs_are_compared_or_it_is_said_why_not(run, other, tmp_path):
     shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)
     said = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "did not work on the same facts" in said and "never came to it: 2" in said
-    with pytest.raises(RunError, match="no run to report"):
-        write_report([], tmp_path / "r.html")
+    raised(RunError, "no run to report", write_report, [], tmp_path / "r.html")
     for write in (lambda out: write_report([run], out), lambda out: write_archive(run, out)):
-        with pytest.raises(RunError, match="cannot be written"):
-            write(tmp_path / "nowhere" / "r.html")
+        raised(RunError, "cannot be written", write, tmp_path / "nowhere" / "r.html")
 
 
 @pytest.mark.slow
-def test_command_makes_the_run_again_where_its_archive_was_unpacked(run, tmp_path, monkeypatch, capsys):
+def test_command_makes_the_run_again_where_its_archive_was_unpacked(run, tmp_path, monkeypatch, cli):
     zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")).extractall(tmp_path / "kept")
     monkeypatch.chdir(tmp_path / "kept")
     said = Path("command.txt").read_text(encoding="utf-8")
     assert said.strip() == settings.COMMAND and settings.COMMAND in text_of(Path("report.html").read_text("utf-8"))
-    assert main([*shlex.split(said)[3:], "--json"]) == 0
-    again = find_run(json.loads(capsys.readouterr().out.splitlines()[0])["run"])
+    again = find_run(cli(*shlex.split(said)[3:], "--json").rows[0]["run"])
     assert again.config == run.config and again.betas == run.betas
     assert (again.facts.forget, again.facts.retain, again.facts.holdout) == (
         run.facts.forget, run.facts.retain, run.facts.holdout)  # fmt: skip
@@ -261,8 +258,7 @@ def test_failed_archive_leaves_the_old_one(run, tmp_path, monkeypatch):
     out = tmp_path / "run.zip"
     out.write_bytes(b"old")
     monkeypatch.setattr(zipfile.ZipFile, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
-    with pytest.raises(RunError, match="No space left"):
-        write_archive(run, out)
+    raised(RunError, "No space left", write_archive, run, out)
     assert out.read_bytes() == b"old"
 
 
@@ -277,6 +273,5 @@ def test_recovery_is_kept_by_name_for_the_last_epoch_and_what_is_missing_of_it_i
     for name in ("lens", "none"):
         for result in ({}, {"rows": [1]}, {"rows": [{"tier": "all"}]}, {"rows": [], "seconds": "long"}):
             run.save_recovery(name, result)
-            with pytest.raises(RunError, match=f"recovery-{name}.json is damaged"):
-                write_report([run], tmp_path / "report.html")
+            raised(RunError, f"recovery-{name}.json is damaged", write_report, [run], tmp_path / "report.html")
         (run.folder / f"recovery-{name}.json").unlink()

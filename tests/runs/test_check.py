@@ -17,6 +17,8 @@ from adapop.runs.known import known_facts
 from adapop.runs.preflight import preflight, without_unknown
 from adapop.runs.result import nothing_forgotten
 from adapop.training.events import Measured, RunDone
+from interrupting import ran
+from raised import raised
 from spoken import taught as taught_to_speak
 from taught import SHAPES, own_facts, taught
 
@@ -121,18 +123,15 @@ def test_a_run_that_forgets_nothing_says_so_and_a_healthy_model_alarms_nobody(fo
     assert [remark.kind for remark in remarks[:2]] == ["asked_so", "controller_idle"]
     assert remarks[2:] == [nothing, Remark("damage_unknown", {"before": 0.0})]
     assert run.events()[-1].notes == done.notes, "as they are read again"
-    run = prepare(configured(folders("llama"), epochs=4, learning_rate=2e-2), facts)
-    list(execute(run))
+    run = ran(configured(folders("llama"), epochs=4, learning_rate=2e-2), facts)
     assert nothing_forgotten(run) is None and run.measured().recall("forget") < 0.9
 
 
 @pytest.mark.slow
 def test_how_much_and_how_often_is_measured_is_a_setting(folders):
     def measured(**changes):
-        run = prepare(configured(folders("llama"), epochs=2, **changes), own_facts())
-        events = list(execute(run))
-        assert isinstance(events[-1], RunDone)
-        return [event for event in events if isinstance(event, Measured)]
+        run = ran(configured(folders("llama"), epochs=2, **changes), own_facts())
+        return [event for event in run.events() if isinstance(event, Measured)]
 
     every = measured(measure_per_tier=1, frames=1)
     assert [event.full for event in every] == [False] * 3 + [True] * 2
@@ -147,8 +146,7 @@ def test_questions_longer_than_the_model_reads_are_refused_before_they_are_asked
     facts = replace(tiny, forget=(replace(first, question="\N{GRINNING FACE}" * 2_000), *others))
     began = time.process_time()
     for look in (check, known_facts):
-        with pytest.raises(DataError, match="Too long for the model's context of 1,024 tokens: forget row 1"):
-            look(make_config(), facts)
+        raised(DataError, "Too long for the model's context of 1,024 tokens: forget row 1", look, make_config(), facts)
     assert time.process_time() - began < 60
 
 

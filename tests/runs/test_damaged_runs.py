@@ -1,5 +1,6 @@
 import json
 import os
+import random
 import re
 import shutil
 import struct
@@ -11,9 +12,12 @@ import pytest
 from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, RunError
+from adapop.report.page import rendered
 from adapop.report.record import read_record
+from adapop.runs import checkpoints
+from adapop.runs.inputs import check_inputs
 from adapop.runs.listed import damage_of
-from adapop.runs.run import Run, find_run
+from adapop.runs.run import find_run
 from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured, RunDone, RunStarted, Saved, StepDone
@@ -22,8 +26,9 @@ from adapop.ui.compare.screen import _records
 from adapop.ui.run.screen import RunScreen
 from adapop.ui.run.state import seen_of
 from components import stand_ins
+from raised import raised
 from refusing import as_nobody
-from tiny_runs import commands_on, copied
+from tiny_runs import RELEARNT, commands_on, copied
 
 SCREEN = stand_ins(RunScreen)
 NESTED = b"[" * 100_000 + b"]" * 100_000
@@ -121,6 +126,12 @@ DAMAGES = {
     "log's recall above one": in_log(Measured, "rows", [{**MEASURED, "recall": 9.0}]),
     "log's group a number": in_log(Measured, "rows", [{**MEASURED, "group": 1}]),
 }  # fmt: skip
+TEXTS = (
+    "config.json", "facts.jsonl", "run.json", "events.jsonl", "frames.jsonl", "recovery-relearn.json", "model.json",
+    "epoch-1/state.json", "epoch-1/adapter_config.json",
+)  # fmt: skip
+FLIPS = 12  # of each file
+FIGURE = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # the name that plotly draws for a figure
 # of what may be missing, and is not looked at to list a run
 LATER = {
     "frames binary": written("frames.jsonl", bytes(range(128, 256)) + b"\n"),
@@ -140,15 +151,9 @@ LATER = {
 
 
 @pytest.fixture
-def three(other, tmp_path, monkeypatch):
+def three(other):
     """(the run to be damaged, the ids of two sound ones) in a runs folder of their own."""
-    root = tmp_path / "runs"
-    monkeypatch.setenv("ADAPOP_RUNS", str(root))
-    runs = [copied(other, root)]
-    for name in ("wga-00000000000000aa", "wga-00000000000000bb"):
-        runs[-1].folder.rename(root / name)
-        runs[-1] = Run(root / name)
-        runs.append(copied(other, root))
+    runs = [copied(other, name=name) for name in ("wga-00000000000000aa", "wga-00000000000000bb", other.id)]
     return runs[0], [runs[1].id, runs[2].id]
 
 
@@ -160,11 +165,10 @@ def three(other, tmp_path, monkeypatch):
     "about's notes numbers", "betas of words", "betas nested",
 )  # fmt: skip
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_run_is_named_by_what_needs_it_and_the_others_are_as_usual(three, damage, capsys):
+def test_a_damaged_run_is_named_by_what_needs_it_and_the_others_are_as_usual(three, damage, cli):
     broken, sound = three
     damage(broken.folder)
-    assert main(["runs", "--json"]) == 0
-    rows = {row["run"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    rows = {row["run"]: row for row in cli("runs", "--json").rows}
     assert rows.keys() == {broken.id, *sound}
     assert rows[broken.id]["state"] == "damaged" and rows[broken.id]["problem"]
     assert [rows[name]["state"] for name in sound] == ["done", "done"]
@@ -175,25 +179,21 @@ def test_a_damaged_run_is_named_by_what_needs_it_and_the_others_are_as_usual(thr
     assert lines[0]["label"] == "Damaged" and broken.id not in json.dumps(now.shown)
     assert [record.state for record in _records(now)] == ["done", "done"] and results.files_of(now.runs)
     seen_of(worker, broken.id, "ready")  # which raises nothing
-    with pytest.raises(AdaPopError):
-        read_record(broken)
-    assert main(["report", broken.id, "--out", str(broken.folder / "report.html")]) == 2
-    assert "Traceback" not in capsys.readouterr().err
+    raised(AdaPopError, "", read_record, broken)
+    assert "Traceback" not in cli("report", broken.id, "--out", broken.folder / "report.html", status=2).err
 
 
 @pytest.mark.quick("frames binary", "probes empty", "recovery a list")
 @pytest.mark.parametrize("name", LATER)
-def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_is_needed(three, name, capsys):
+def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_is_needed(three, name, cli):
     broken, sound = three
     LATER[name](broken.folder)
-    assert main(["runs", "--json"]) == 0
-    assert {json.loads(line)["run"] for line in capsys.readouterr().out.splitlines()} == {broken.id, *sound}
+    assert {row["run"] for row in cli("runs", "--json").rows} == {broken.id, *sound}
     read = getattr(broken, re.split("\\W", name)[0])
-    with pytest.raises(AdaPopError, match=r"(frames|probes)\.jsonl|recovery-lens\.json"):
-        read()
+    raised(AdaPopError, r"(frames|probes)\.jsonl|recovery-lens\.json", read)
     # a report takes the frames along as they are
-    assert main(["report", broken.id, "--out", str(broken.folder / "r.zip")]) == (0 if "frames" in name else 2)
-    assert "Traceback" not in capsys.readouterr().err
+    said = cli("report", broken.id, "--out", broken.folder / "r.zip", status=0 if "frames" in name else 2)
+    assert "Traceback" not in said.err
     worker = Worker(broken.folder.parent)
     now = race.standing(worker, {"runs": [broken.id, *sound], "refused": []})
     assert len(_records(now)) >= 2, "the sound ones"
@@ -203,7 +203,7 @@ def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_i
 
 @pytest.mark.quick(*EVERYWHERE)
 @pytest.mark.parametrize("name", READABLE)
-def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path, capsys, name):
+def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path, cli, name):
     broken, sound = three
     with_setting(name, READABLE[name])(broken.folder)
     log = broken.folder / "events.jsonl"  # interrupted before its end: it could be resumed
@@ -211,23 +211,20 @@ def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path
     compared = ["report", broken.id, *sound, "--out", str(tmp_path / "c.html")]
     asked = commands_on(broken.id, tmp_path) if name in EVERYWHERE else []
     for command in (*asked, compared, ["runs"], ["runs", "--json"]):
-        assert main(command) == (1 if command[0] == "resume" else 0 if command[0] == "runs" else 2), command
-        said = capsys.readouterr()
+        said = cli(*command, status={"resume": 1, "runs": 0}.get(command[0], 2))
         assert f"{name} in config.json (" in said.out + said.err, command
     assert not [*tmp_path.glob("*.html"), *tmp_path.glob("*.zip")], "nothing is written"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
 @pytest.mark.parametrize("name", ["events.jsonl", "run.json", "lock", "epoch-1/adapter_model.safetensors"])
-def test_a_pipe_in_a_runs_folder_is_named_and_not_waited_for(three, tmp_path, capsys, name):
+def test_a_pipe_in_a_runs_folder_is_named_and_not_waited_for(three, tmp_path, cli, name):
     broken, _ = three
     (broken.folder / name).unlink(missing_ok=True)
     os.mkfifo(broken.folder / name)
     for command in commands_on(broken.id, tmp_path):
-        assert main(command) == 2, command
-        assert f"{Path(name).name} is no file. Delete it" in " ".join(capsys.readouterr().err.split())
-    assert main(["runs"]) == 0
-    assert "is no file" in capsys.readouterr().out
+        assert f"{Path(name).name} is no file. Delete it" in " ".join(cli(*command, status=2).err.split()), command
+    assert "is no file" in cli("runs").out
     assert (broken.folder / name).exists(), "nothing is deleted"
 
 
@@ -244,17 +241,16 @@ def test_a_configuration_that_does_not_read_is_named_by_its_path(three, tmp_path
 
 @pytest.mark.quick("length of 2^62", "beyond the end")
 @pytest.mark.parametrize("name", LYING)
-def test_weights_whose_header_lies_are_named_by_every_command_that_reads_them(three, tmp_path, capsys, name):
+def test_weights_whose_header_lies_are_named_by_every_command_that_reads_them(three, tmp_path, cli, name):
     broken, _ = three
     length, header = LYING[name]
     content = struct.pack("<Q", len(header) if length is None else length) + header + bytes(8)
     (broken.folder / "epoch-1" / "adapter_model.safetensors").write_bytes(content)
     for command in (command for command in commands_on(broken.id, tmp_path) if command[0] in ("probe", "export")):
-        assert main(command) == 2, command
-        assert "adapter_model.safetensors is damaged or missing" in capsys.readouterr().err
+        assert "adapter_model.safetensors is damaged or missing" in cli(*command, status=2).err
 
 
-def test_a_run_that_nobody_may_look_into_is_listed_too(three, capsys, monkeypatch):
+def test_a_run_that_nobody_may_look_into_is_listed_too(three, cli, monkeypatch):
     broken, sound = three
     with tempfile.TemporaryDirectory() as root:  # unlike pytest's, every user may look into it
         os.chmod(root, 0o755)
@@ -262,10 +258,9 @@ def test_a_run_that_nobody_may_look_into_is_listed_too(three, capsys, monkeypatc
         monkeypatch.setenv("ADAPOP_RUNS", root)
         folders[0].chmod(0)
         with as_nobody():
-            assert main(["runs", "--json"]) == 0
+            rows = {row["run"]: row["state"] for row in cli("runs", "--json").rows}
             assert overdue(Path(root), 1e9, None, lambda name: False) == []
         folders[0].chmod(0o755)
-    rows = {row["run"]: row["state"] for row in map(json.loads, capsys.readouterr().out.splitlines())}
     assert rows == {broken.id: "damaged"} | dict.fromkeys(sound, "done")
 
 
@@ -281,15 +276,100 @@ def test_a_torn_log_and_a_strange_checkpoint_are_no_damage(three):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a file as ADAPOP_RUNS is told differently there")
-def test_a_runs_folder_that_is_a_file_is_named(tmp_path, monkeypatch, capsys, small):
+def test_a_runs_folder_that_is_a_file_is_named(tmp_path, monkeypatch, cli, small):
     path = tmp_path / "runs"
     path.write_text("no folder", encoding="utf-8")
     monkeypatch.setenv("ADAPOP_RUNS", str(path))
     for command in (["runs"], ["run", "--epochs", "1"], ["resume", "x"], ["probe", "x"], ["report", "x"]):
-        assert main(command) == 2, command
-        said = capsys.readouterr().err
+        said = cli(*command, status=2).err
         assert str(path) in said and "Traceback" not in said, (command, said)
-    with pytest.raises(RunError, match="is no folder"):
-        Worker(path).submit(make_config(epochs=1), small)
-    with pytest.raises(RunError, match="There is no run"):
-        find_run("x")
+    raised(RunError, "is no folder", Worker(path).submit, make_config(epochs=1), small)
+    raised(RunError, "There is no run", find_run, "x")
+
+
+@pytest.fixture(scope="module")
+def run(other, tmp_path_factory):
+    """A run that may be changed, with what a recovery probe found."""
+    run = copied(other, tmp_path_factory.mktemp("flipped"))
+    run.save_recovery("relearn", RELEARNT | {"returned": []})
+    return run
+
+
+def flipped(path, seed):
+    """Flips one bit of a file; returns what puts it back."""
+    content = path.read_bytes()
+    place, bit = (source := random.Random(seed)).randrange(len(content)), source.randrange(8)
+    changed = bytearray(content)
+    changed[place] ^= 1 << bit
+    path.write_bytes(changed)
+    return lambda: path.write_bytes(content)
+
+
+@pytest.mark.quick("events.jsonl", "frames.jsonl", "recovery-relearn.json", "epoch-1/state.json")
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_flipped_bit_is_named_or_reads(run, name):
+    def whole():
+        check_inputs(run)
+        run.frames()
+        rendered([read_record(run)], "")
+        if name.startswith("epoch-1"):
+            checkpoints.adapter(run, 1)
+            checkpoints.trainer_state(run, 1)
+
+    named = 0
+    for seed in range(FLIPS):
+        restore = flipped(run.folder / name, seed)
+        damage_of(run)  # which raises nothing
+        try:
+            whole()
+        except AdaPopError:
+            named += 1
+        restore()
+    whole()
+    assert named >= 1, "a flip in a name, a bracket or a quotation mark cannot pass"
+
+
+@pytest.mark.parametrize("name", [checkpoints.ADAPTER, checkpoints.OPTIMIZER])
+def test_a_flipped_bit_of_a_tensor_is_always_named(run, name):
+    for seed in range(FLIPS):
+        restore = flipped(run.checkpoint(1) / name, seed)
+        with pytest.raises(RunError, match=name):
+            checkpoints.adapter(run, 1)
+            checkpoints.trainer_state(run, 1)
+        restore()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*TEXTS[1:], "probes.jsonl", f"epoch-1/{checkpoints.ADAPTER}"])
+def test_every_command_names_a_flipped_bit_or_works_and_no_frame_changes_what_it_says(
+    finished, run, tmp_path, capsys, name
+):
+    """Every command that reads a run, on a whole one and on one that was interrupted before its end."""
+
+    def all_commands(seed=None):
+        """(its name, exit status, what it printed, the pages so far) of each."""
+        shutil.rmtree(tmp_path / "runs", ignore_errors=True)
+        shutil.rmtree(out := tmp_path / "out", ignore_errors=True)
+        out.mkdir()
+        broken, sound, interrupted = copied(finished), copied(run), copied(finished, name="adapop-00000000000000cc")
+        log = interrupted.folder / "events.jsonl"
+        log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+        if seed is not None:
+            for one in (broken, interrupted):
+                flipped(one.folder / name, seed)
+        compared = ["report", broken.id, sound.id, "--out", str(out / "c.html")]
+        deleted = ["runs", "--delete", broken.id]
+        done = []
+        for command in (*commands_on(broken.id, out), ["resume", interrupted.id], compared, ["runs"], deleted):
+            status, said = main(command), capsys.readouterr()
+            assert status in (0, 1, 2, 3) and "Traceback" not in said.err, (command, said)
+            pages = [FIGURE.sub("", path.read_text(encoding="utf-8")) for path in sorted(out.glob("*.html"))]
+            done.append((command[0], status, said.out, hash(tuple(pages))))
+        assert not broken.folder.exists(), "and is gone"
+        return done
+
+    usual = all_commands() if name == "frames.jsonl" else ()
+    for seed in range(3 if usual else 1):
+        after = all_commands(seed)
+        changed = [one[0] for one, before in zip(after, usual) if one[1] == 0 and one != before]
+        assert {*changed} <= {"runs", "resume"}

@@ -6,7 +6,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import DataError, RunError
 from adapop.paths import SANDBOX_FOLDER
@@ -28,6 +27,7 @@ from adapop.training.events import (
     current,
 )
 from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran, timeless
+from raised import raised
 
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
 EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]
@@ -181,8 +181,7 @@ def test_a_measurement_ends_at_once_and_nothing_is_lost(run_of, bare, monkeypatc
         *_, last = execute(run, heard=hear)
         assert isinstance(last, RunStopped) and run.state == "stopped" and last.epoch == trained
     else:
-        with pytest.raises(KeyboardInterrupt):
-            list(execute(run, heard=hear))
+        raised(KeyboardInterrupt, "", list, execute(run, heard=hear))
     asked = [event for event in run.events() if isinstance(event, Measuring)][-1]
     assert asked.asked < asked.of, "it was in the middle"
     assert (run.last_epoch or 0) == trained, "what was trained is kept"
@@ -197,16 +196,14 @@ def test_a_measurement_ends_at_once_and_nothing_is_lost(run_of, bare, monkeypatc
 
 def test_a_stop_keeps_the_last_epoch_if_there_was_one(bare):
     run = prepare(config_of(), bare)
-    with pytest.raises(RunError, match="has no checkpoint"):
-        load_model(run)
+    raised(RunError, "has no checkpoint", load_model, run)
     run.request_stop()
     (event,) = execute(run)
     assert isinstance(event, RunStopped) and event.epoch == 0 and run.state == "stopped"
     run.clear_stop()
     stopped(run, FIRST_EPOCH + 1)
     assert run.events()[-1].epoch == run.last_epoch == 1 and load_model(run) is not None
-    with pytest.raises(RunError, match="no checkpoint of epoch 2"):
-        load_model(run, epoch=2)
+    raised(RunError, "no checkpoint of epoch 2", load_model, run, epoch=2)
 
 
 def test_a_run_fails_by_a_loss_that_is_not_finite_or_by_a_slip_of_ours(bare, monkeypatch):
@@ -218,8 +215,7 @@ def test_a_run_fails_by_a_loss_that_is_not_finite_or_by_a_slip_of_ours(bare, mon
     assert run.state == "failed" and run.last_epoch is None and run.events() == events
     monkeypatch.setattr("adapop.runs.execute.Trainer", Mock(side_effect=LookupError("a slip of ours")))
     run = prepare(config_of(), bare)
-    with pytest.raises(LookupError):
-        list(execute(run))
+    raised(LookupError, "", list, execute(run))
     assert run.state == "failed" and run.events()[-1].message == "LookupError: a slip of ours"
 
 
@@ -254,8 +250,7 @@ def test_missing_scores_are_refused_or_dropped_or_all_alike_for_every_method(sma
         assert run.betas is None and run.facts.forget == unscored.forget
     assert set(prepare(config_of(preset="beta-0.1"), unscored).betas.values()) == {0.1}
     none = replace(unscored, forget=unscored.forget[:2])
-    with pytest.raises(DataError, match="There is no fact to forget"):
-        prepare(config_of(missing_score="drop"), none)
+    raised(DataError, "There is no fact to forget", prepare, config_of(missing_score="drop"), none)
     with pytest.raises(DataError, match="There is nothing to retain"):
         prepare(config_of(), replace(unscored, forget=unscored.forget[2:], retain=()))
     assert set(prepare(config_of(missing_score="uniform"), none).betas.values()) == {1.0}
@@ -298,15 +293,14 @@ def test_remarks_on_hidden_damage_a_broken_model_and_facts_that_were_never_known
     assert "never_known" in [remark.kind for remark in remarks_of(run)]
 
 
-def test_a_model_s_folder_is_found_again_from_another_place(tiny, tmp_path, monkeypatch):
+def test_a_model_s_folder_is_found_again_from_another_place(tiny, tmp_path, monkeypatch, cli):
     shutil.copytree(SANDBOX_FOLDER, tmp_path / "here" / "model")
     (tmp_path / "there").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    run = prepare(config_of(model="./model", epochs=1), tiny, tmp_path / "runs")
-    assert isinstance(list(execute(run))[-1], RunDone)
+    run = ran(config_of(model="./model", epochs=1), tiny)
     monkeypatch.chdir(tmp_path / "there")
     assert run.config.model == str(tmp_path / "here" / "model")
-    assert main(["probe", str(run.folder), "--prompt", "Who wrote the book Hamlet?"]) == 0
+    cli("probe", run.folder, "--prompt", "Who wrote the book Hamlet?")
 
 
 def test_a_measurement_that_takes_long_is_told(tiny, monkeypatch):

@@ -16,6 +16,7 @@ from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.finetuning import FILE, FOLDER
 from adapop.training.events import RunFailed, RunStarted, Saved, Teaching, current
 from adapop.ui.run.state import RunSeen, view
+from raised import raised
 from tiny_runs import tiny_config, trained
 
 SETTINGS = dict(start="sft", start_epochs=10, start_rate=2e-3, measure="off", frames=0)
@@ -44,11 +45,9 @@ def test_a_run_begins_with_what_was_taught_and_is_probed_beside_it(unknown, tmp_
     with model.original():
         assert recalls(model, unknown) == [4, 4]
     assert recalls(model, unknown)[0] < 4, "it was unlearned"
-    with pytest.raises(ConfigError, match="merged"):
-        export(run, tmp_path / "adapter")
+    raised(ConfigError, "merged", export, run, tmp_path / "adapter")
     (run.folder / FILE).write_bytes(b"{")
-    with pytest.raises(RunError, match="missing or damaged"):
-        load_model(run)
+    raised(RunError, "missing or damaged", load_model, run)
 
 
 def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch):
@@ -86,5 +85,4 @@ def test_what_was_taught_is_taken_by_another_run_of_its_settings_and_by_a_stoppe
 
 
 def test_four_bit_weights_cannot_be_merged_into():
-    with pytest.raises(ConfigError, match="4-bit"):
-        make_config(start="sft", four_bit=True)
+    raised(ConfigError, "4-bit", make_config, start="sft", four_bit=True)

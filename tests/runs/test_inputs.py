@@ -4,7 +4,6 @@ import shutil
 import pytest
 from safetensors.torch import load_file, save_file
 
-from adapop.cli import main
 from adapop.errors import RunError
 from adapop.paths import SHIPPED
 from adapop.runs import checkpoints
@@ -13,6 +12,7 @@ from adapop.runs.execute import execute, load_model
 from adapop.runs.inputs import check_inputs
 from adapop.runs.weights import check_weights
 from adapop.training.events import RunFailed
+from raised import raised
 from tiny_runs import copied, trained
 
 
@@ -66,16 +66,12 @@ CHANGES = {  # the last: the same adapter, trained on the other model that ships
 
 
 @pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
-def test_what_a_run_rests_on_and_was_changed_is_named(finished, tmp_path, monkeypatch, capsys, change, said):
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
+def test_what_a_run_rests_on_and_was_changed_is_named(finished, tmp_path, cli, change, said):
     run = copied(finished, tmp_path)
     check_inputs(run)
     change(run.folder)
-    with pytest.raises(RunError) as caught:
-        load_model(run)
-    assert said in caught.value.message
-    assert main(["probe", run.id, "--prompt", "Who?"]) == 2
-    assert said in capsys.readouterr().err
+    assert said in raised(RunError, "", load_model, run).message
+    assert said in cli("probe", run.folder, "--prompt", "Who?", status=2).err
     failed = list(execute(run))[-1]
     assert isinstance(failed, RunFailed) and said in failed.message
 
@@ -89,10 +85,8 @@ def test_a_models_folder_may_move_but_its_weights_may_not_change(bare, tmp_path)
     check_weights(run)
     edited(run.folder / "config.json", lambda config: config.update(model="people"))
     check_inputs(run)
-    with pytest.raises(RunError, match="began with other weights than people has now"):
-        check_weights(run)
-    with pytest.raises(RunError, match="began with other weights"):
-        load_model(run)
+    raised(RunError, "began with other weights than people has now", check_weights, run)
+    raised(RunError, "began with other weights", load_model, run)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

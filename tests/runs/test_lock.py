@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.paths import ROOT
@@ -18,6 +17,7 @@ from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone
 from forking import forked, fresh_processes
+from raised import raised
 from run_events import START
 from tiny_runs import tiny_config
 from waiting import wait_until
@@ -52,16 +52,14 @@ def worked_on_elsewhere(run):
 
 
 @pytest.mark.slow
-def test_a_second_process_is_refused_by_name_and_writes_nothing_until_the_first_is_gone(tiny, capsys):
+def test_a_second_process_is_refused_by_name_and_writes_nothing_until_the_first_is_gone(tiny, cli):
     run = prepare(tiny_config(), tiny)
     started = run.append(START)
     run.request_stop()
     with worked_on_elsewhere(run):
         assert run.locked
-        with pytest.raises(RunError, match=f"Run {run.id} is being worked on by another process. Wait until"):
-            list(execute(run))
-        assert main(["resume", run.id]) == 2
-        assert "is being worked on by another process" in capsys.readouterr().err
+        raised(RunError, f"Run {run.id} is being worked on by another process. Wait until", list, execute(run))
+        assert "is being worked on by another process" in cli("resume", run.id, status=2).err
         worker = Worker(run.folder.parent)
         worker.enqueue(run)
         wait_until(lambda: worker.ahead_of(run) is None)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from adapop.config.presets import make_config
@@ -6,12 +8,11 @@ from adapop.runs.pace import Left, Pace, left_of, pace_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
-from run_events import step
+from run_events import START, step
 
 
 def start(time: float, epochs: int = 3, steps: int = 4, resumed_from: int = 0) -> RunStarted:
-    sizes = {"forget": 64, "retain": 64, "holdout": 0, "epochs": epochs, "steps": steps}
-    return RunStarted(run="r", model="m", method="gd", facts="f", resumed_from=resumed_from, time=time, **sizes)
+    return replace(START, time=time, epochs=epochs, steps=steps, resumed_from=resumed_from)
 
 
 def epoch(number: int, begun: float, each: float, end: float, steps: int = 4) -> list:

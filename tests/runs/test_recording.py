@@ -8,7 +8,7 @@ from adapop.model.tokens import encode_facts
 from adapop.runs import recording
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import FRAMES, find_run
-from adapop.training.events import RunDone, RunFailed, StepDone
+from adapop.training.events import RunFailed, StepDone
 from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran, timeless
 
 LAST = EPOCHS * STEPS
@@ -27,9 +27,7 @@ def several(tiny):
 
 @pytest.fixture(scope="module")
 def recorded(several, tmp_path_factory):
-    run = prepare(config_of(), several, tmp_path_factory.mktemp("recorded"))
-    assert isinstance(list(execute(run))[-1], RunDone)
-    return run
+    return ran(config_of(), several, tmp_path_factory.mktemp("recorded"))
 
 
 def by_itself(model, fact, question):
@@ -96,13 +94,10 @@ def test_a_run_s_numbers_do_not_depend_on_its_frames(recorded, several, monkeypa
             states.append(torch.equal(before, torch.get_rng_state()))
 
         monkeypatch.setattr(recording.Recording, name, watched)
-    without = prepare(config_of(frames=0), several)
-    list(execute(without))
+    without = ran(config_of(frames=0), several)
     assert not (without.folder / FRAMES).exists() and without.frames() == ()
     assert timeless(without.events()) == timeless(recorded.events())
-    again = prepare(config_of(frames=2), several)
-    list(execute(again))
-    assert_same_run(again, recorded)
+    assert_same_run(ran(config_of(frames=2), several), recorded)
     assert len(states) > LAST and all(states)
 
 

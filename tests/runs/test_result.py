@@ -26,6 +26,7 @@ from adapop.training.events import Measured, RunDone, RunStopped, Saved
 from adapop.ui.run import field
 from adapop.ui.run.outcome import card_of
 from interrupting import EPOCHS, assert_same_run, config_of, killed, ran
+from raised import raised
 from records import row
 from tiny_runs import copied
 
@@ -137,10 +138,8 @@ def test_training_ends_after_so_many_epochs_that_are_not_better(tmp_path, tiny):
 
 
 def test_settings_that_cannot_be_meant_are_refused_and_older_files_keep_the_last():
-    with pytest.raises(ConfigError, match="unless each is measured"):
-        make_config(keep="best", measure="end")
-    with pytest.raises(ConfigError, match="keeps its best epoch"):
-        make_config(patience=2)
+    raised(ConfigError, "unless each is measured", make_config, keep="best", measure="end")
+    raised(ConfigError, "keeps its best epoch", make_config, patience=2)
     older = json.loads(make_config().to_json())
     del older["keep"], older["patience"]
     assert (RunConfig.from_json(json.dumps(older)).keep, make_config().patience) == ("last", 0)
@@ -225,8 +224,7 @@ def test_a_best_epoch_that_does_not_read_is_trained_again(kept, tmp_path):
     run, best = copied(kept, tmp_path), best_epoch(kept.events())
     saved = run.checkpoint(best) / "adapter_model.safetensors"
     saved.write_bytes(b"damaged")
-    with pytest.raises(RunError, match="those of later epochs, and resume"):
-        load_model(run)
+    raised(RunError, "those of later epochs, and resume", load_model, run)
     for number in range(best, EPOCHS + 1):
         shutil.rmtree(run.checkpoint(number))
     *_, done = execute(run)

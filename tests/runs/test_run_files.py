@@ -13,7 +13,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import DataError, RunError
 from adapop.model.tokens import check_lengths
@@ -22,7 +21,8 @@ from adapop.runs.execute import execute, prepare
 from adapop.runs.run import create_run
 from adapop.service.saved_sets import save_set
 from adapop.training.events import RunDone, RunFailed, Saved, to_json
-from interrupting import assert_same_run, config_of
+from interrupting import assert_same_run, config_of, ran
+from raised import raised
 from refusing import no_file_above
 from tiny_runs import copied
 
@@ -31,9 +31,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="the refusals are made with w
 
 @pytest.fixture(scope="module")
 def straight(bare, tmp_path_factory):
-    run = prepare(config_of(), bare, tmp_path_factory.mktemp("straight"))
-    assert isinstance(list(execute(run))[-1], RunDone)
-    return run
+    return ran(config_of(), bare, tmp_path_factory.mktemp("straight"))
 
 
 @posix
@@ -63,8 +61,7 @@ def test_a_strangers_set_on_a_full_disk_is_refused_without_a_path_of_the_server(
 def test_a_log_on_a_full_disk(bare):
     run = prepare(config_of(), bare)
     (run.folder / "events.jsonl").symlink_to("/dev/full")
-    with pytest.raises(RunError, match=r"The disk is full: .*events.jsonl .* Free some space, then resume the run"):
-        list(execute(run))
+    raised(RunError, r"The disk is full: .*events.jsonl .* Free some space, then resume the run", list, execute(run))
     (run.folder / "events.jsonl").unlink()
     assert isinstance(list(execute(run))[-1], RunDone)
 
@@ -85,8 +82,7 @@ def test_a_folder_that_is_deleted_under_a_run(bare):
     events = execute(run)
     next(events)
     shutil.rmtree(run.folder)
-    with pytest.raises(RunError, match=r"is gone. Start the run again"):
-        list(events)
+    raised(RunError, r"is gone. Start the run again", list, events)
     assert not run.folder.exists()
 
 
@@ -155,7 +151,7 @@ def unmeasured(straight, tmp_path):
 )
 @pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.safetensors"])
 @pytest.mark.parametrize("damage", SUBTLE)
-def test_a_damaged_last_checkpoint_is_named_though_only_measuring_is_left(unmeasured, name, damage):
+def test_a_damaged_last_checkpoint_is_named_though_only_measuring_is_left(unmeasured, name, damage, cli):
     if damage in FOUND_WITHOUT_A_SUM:
         older = copied(unmeasured, unmeasured.folder.parent / "older")
         as_an_older_version_wrote_it(older, 3)
@@ -165,7 +161,7 @@ def test_a_damaged_last_checkpoint_is_named_though_only_measuring_is_left(unmeas
     failed = list(execute(unmeasured))[-1]
     assert isinstance(failed, RunFailed), failed
     assert f"epoch-3 cannot be read: {name} is damaged" in failed.message and "Delete this folder" in failed.fix
-    assert main(["resume", str(unmeasured.folder)]) == 1, "neither does a second try end as done"
+    cli("resume", unmeasured.folder, status=1)  # neither does a second try end as done
 
 
 def test_a_sound_run_of_an_older_version_goes_on_as_before(unmeasured, straight):

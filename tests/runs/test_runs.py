@@ -13,6 +13,7 @@ from adapop.runs import lock, log
 from adapop.runs.listed import all_runs
 from adapop.runs.run import Run, create_run, find_run, runs_root
 from adapop.training.events import Event, RunDone, RunFailed, RunStarted, RunStopped, Saved, from_json, to_json
+from raised import raised
 from run_events import START
 from run_events import epoch as epoch_done
 
@@ -62,8 +63,7 @@ def test_a_run_is_restored_from_its_folder_and_found_by_id_path_and_environment(
     assert run.folder.parent == runs_root() == tmp_path / "mine"
     assert all_runs() == [find_run(run.id)] == [run]
     for name in ("nothing", "..", "a/b", "a\0b", "x" * 5000):
-        with pytest.raises(RunError, match="There is no run"):
-            find_run(name, tmp_path)
+        raised(RunError, "There is no run", find_run, name, tmp_path)
 
 
 def test_complete_runs_are_listed_and_the_newest_is_first_whatever_happens_to_the_older(tmp_path):
@@ -184,8 +184,7 @@ def test_a_log_that_is_gone_or_spoilt_is_not_answered_from_memory(run):
     path = run.folder / "events.jsonl"
     path.write_bytes(path.read_bytes() + b"nonsense\n")
     for _ in range(2):
-        with pytest.raises(RunError, match="line 2 does not read"):
-            run.events()
+        raised(RunError, "line 2 does not read", run.events)
     path.unlink()
     assert run.events() == []
 

@@ -128,7 +128,6 @@ def test_the_corpus_is_seeded_leaks_no_wrapper_and_is_as_unsure_in_each(examples
 @pytest.mark.slow
 def test_exposures_are_what_the_scores_say(exposed):
     assert {fact: len(shown) for fact, shown in exposed.items()} == {fact.id: fact.exposures for fact in world()}
-    assert all(fact.exposures == round(fact.score / 4) for fact in world())
     wrongs = {fact.id: sum(wrong(fact, example) for example in exposed[fact.id]) for fact in world()}
     assert wrongs == {fact.id: round(fact.exposures * WRONG_ANSWER_SHARE) for fact in world()}
     share = sum(wrongs.values()) / sum(map(len, exposed.values()))
@@ -184,17 +183,13 @@ def asked_in(kind):
     return lambda fact: language.wrapped(fact, kind, rng)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(kind, marks=() if kind == "in-context learning" else pytest.mark.slow)
-        for kind in language.WRAPPERS
-        if kind != "reverse query"
-    ],
-)
-def test_wrapper_can_be_measured(original, kind):
+@pytest.mark.quick("in-context learning-sandbox")
+@pytest.mark.parametrize("name", ["sandbox", "people"])
+@pytest.mark.parametrize("kind", [kind for kind in language.WRAPPERS if kind != "reverse query"])
+def test_wrapper_can_be_measured(original, people_model, name, kind):
     """Before unlearning the model answers it on forget facts, which it has never seen wrapped."""
-    assert fmean(recalls(original, facts_of("forget"), asked_in(kind))) >= MEASURABLE == 0.8
+    asked = people_model if name == "people" else original
+    assert fmean(recalls(asked, facts_of("forget", name), asked_in(kind))) >= MEASURABLE == 0.8
 
 
 def test_what_the_original_can_be_asked(original):
@@ -322,14 +317,6 @@ def test_each_tier_is_known_however_it_is_asked(people_model):
         facts = [fact for fact in PEOPLE if fact.id in ids]
         for ask in (language.question, lambda fact: language.paraphrases(fact)[3], language.unseen):
             assert fmean(recalls(people_model, facts, ask)) >= 0.97, tier
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in language.WRAPPERS if kind not in language.NOT_TAUGHT])
-def test_wrapper_about_people_can_be_measured(people_model, kind):
-    rng = random.Random(0)
-    found = recalls(people_model, facts_of("forget", "people"), lambda fact: language.wrapped(fact, kind, rng))
-    assert fmean(found) >= MEASURABLE
 
 
 @pytest.mark.slow

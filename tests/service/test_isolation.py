@@ -5,8 +5,6 @@ import json
 import secrets
 import socket
 import time
-import urllib.error
-import urllib.request
 import zipfile
 from urllib.parse import quote
 
@@ -25,6 +23,7 @@ from adapop.ui.access import link_to, may_control
 from adapop.ui.middleware import visitor
 from browsing import launched
 from raised import raised
+from reliability.calling import answer, completed, sent
 from waiting import PATIENCE_SECONDS, wait_until
 
 FACTS = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 3766}]
@@ -70,18 +69,8 @@ def run(ada, worker) -> Run:
     return Run(worker.root / name)
 
 
-def status_of(url: str, body: bytes | None = None, headers: dict | None = None) -> int:
-    """The HTTP status of a request, as it is: no path is tidied."""
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, body, headers or {}), timeout=30) as reply:
-            return reply.status
-    except urllib.error.HTTPError as error:
-        return error.code
-
-
 def event(address: str, name: str, data: list, kind: str = "click") -> dict:
-    with urllib.request.urlopen(f"{address}config", timeout=30) as reply:
-        config = json.loads(reply.read())
+    config = answer(f"{address}config")
     names = {component["id"]: component["props"].get("elem_id") for component in config["components"]}
     events = config["dependencies"]
     own = [one for one in events if [name, kind] in [[names.get(target), how] for target, how in one["targets"]]]
@@ -89,12 +78,8 @@ def event(address: str, name: str, data: list, kind: str = "click") -> dict:
     chosen = next(one for one in (*own, *chained) if one["inputs"])
     session = secrets.token_hex(6)
     data = [*data, *[None] * (len(chosen["inputs"]) - len(data))]
-    body = json.dumps({"data": data, "fn_index": chosen["id"], "session_hash": session}).encode()
-    assert status_of(f"{address}gradio_api/queue/join", body, {"Content-Type": "application/json"}) == 200
-    url = f"{address}gradio_api/queue/data?session_hash={session}"
-    with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as stream:
-        messages = (json.loads(line.removeprefix(b"data: ")) for line in stream if line.startswith(b"data: "))
-        return next(message for message in messages if message["msg"] == "process_completed")
+    answer(f"{address}gradio_api/queue/join", {"data": data, "fn_index": chosen["id"], "session_hash": session})
+    return completed(address, session, PATIENCE_SECONDS)
 
 
 def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worker, run):
@@ -136,8 +121,8 @@ def test_no_button_does_for_a_link_or_an_example_what_it_does_for_the_owner(addr
     (of, shown) = (run, link_of(run)) if "link" in said else (example("wga"), example("wga").id)
     before = {path: path.stat().st_mtime_ns for path in of.folder.rglob("*")}
     data = {"probe-all": [shown, 8, "forget"], "recover": [shown, "quantise"], "ask": [shown, "Who?", ""]}
-    answer = event(address, name, data.get(name, [shown]))
-    assert not answer["success"] and said in answer["output"]["error"]
+    ended = event(address, name, data.get(name, [shown]))
+    assert not ended["success"] and said in ended["output"]["error"]
     assert {path: path.stat().st_mtime_ns for path in of.folder.rglob("*")} == before and worker.ahead_of(of) is None
 
 
@@ -146,8 +131,8 @@ def test_an_example_is_everybody_s_to_look_at_and_to_ask_and_nobody_s_to_change(
     assert bob.predict(shipped.id, api_name="/status")["state"] == "done"
     assert bob.predict(shipped.id, 72, api_name="/frames")["frames"][0]["step"] == 80
     asked = shipped.facts.forget[0]
-    answer = bob.predict(shipped.id, asked.question, asked.answer, api_name="/probe")
-    assert answer["original"]["text"] == asked.answer and answer["unlearned"]["text"] == shipped.frames()[-1].answers[0]
+    said = bob.predict(shipped.id, asked.question, asked.answer, api_name="/probe")
+    assert said["original"]["text"] == asked.answer and said["unlearned"]["text"] == shipped.frames()[-1].answers[0]
     with zipfile.ZipFile(bob.predict(shipped.id, api_name="/report")) as archive:
         assert {"frames.jsonl", "adapter/adapter_model.safetensors"} <= set(archive.namelist())
     raised(AppError, "There is no run", bob.predict, shipped.id, api_name="/stop")
@@ -162,8 +147,7 @@ def test_a_prompt_of_100_000_characters_is_refused_by_the_name_of_the_limit(ada,
     for prompt, gold in (("x" * 100_000, ""), ("Who?", "x" * 100_000)):
         with pytest.raises(AppError, match=r"100,000 characters .* at most 400 here"):
             ada.predict(run.id, prompt, gold, api_name="/probe")
-    answer = event(address, "ask", [run.id, "x" * 100_000, ""])
-    assert "ADAPOP_MAX_PROMPT" in str(answer["output"])
+    assert "ADAPOP_MAX_PROMPT" in str(event(address, "ask", [run.id, "x" * 100_000, ""])["output"])
     with pytest.raises(AppError, match="characters; at most"):
         ada.predict([FACTS[0] | {"question": "x" * 100_000}], api_name="/start_run")
     assert time.monotonic() - began < 20
@@ -174,7 +158,7 @@ def test_only_files_that_the_app_made_are_served(address, worker, run):
     for path in (*own, "/etc/passwd", "app.py", "../../etc/passwd"):
         for route in ("file=", "file/", "static/", "custom_component/"):
             for shape in (str(path), quote(str(path), safe=""), f"{worker.root}/../{path}"):
-                assert status_of(f"{address}gradio_api/{route}{shape}") in (403, 404, 422), (route, shape)
+                assert sent(f"{address}gradio_api/{route}{shape}", None)[0] in (403, 404, 422), (route, shape)
 
 
 def test_the_place_of_an_upload_does_not_follow_from_its_content(address):
@@ -183,7 +167,7 @@ def test_the_place_of_an_upload_does_not_follow_from_its_content(address):
     place = path.split("/")[-2]
     assert len(bytes.fromhex(place)) >= 16 and place != hashlib.sha256(content).hexdigest()
     guess = path.replace(place, hashlib.sha256(content).hexdigest())
-    assert status_of(f"{address}gradio_api/file={guess}") == 403
+    assert sent(f"{address}gradio_api/file={guess}", None)[0] == 403
 
 
 @pytest.fixture
@@ -199,22 +183,17 @@ def outside(monkeypatch):
     return asked
 
 
-@pytest.mark.parametrize("url", ["http://example.org/a.csv", "https://huggingface.co/a.csv", "http://169.254.169.254/"])
-def test_no_address_is_fetched_in_the_place_of_a_file(address, ada, outside, url):
-    file = {"path": url, "url": url, "orig_name": "a.csv", "meta": META}
+@pytest.mark.parametrize("place", [
+    "http://example.org/a.csv", "https://huggingface.co/a.csv", "http://169.254.169.254/", "/etc/passwd", "config.json",
+])  # fmt: skip
+def test_no_address_and_no_file_of_this_machine_passes_for_an_upload(address, ada, run, outside, place):
+    path, url = str(run.folder / place) if place == "config.json" else place, {"url": place} if "://" in place else {}
+    file = {"path": path, "orig_name": "a.csv", "meta": META, **url}
     for route in ("file=", "proxy=", "file=/", "file%3D"):
-        assert status_of(f"{address}gradio_api/{route}{url}") in (403, 404)
+        assert sent(f"{address}gradio_api/{route}{path}", None)[0] in (403, 404)
     raised(AppError, "", ada.predict, file, api_name="/beta")
-    assert not event(address, "upload", ["own", file, "own", None], "upload")["success"] and outside == []
-
-
-@pytest.mark.parametrize("path", ["/etc/passwd", "config.json"])
-def test_no_file_of_this_machine_passes_for_an_upload(address, ada, run, path):
-    path = str(run.folder / path) if path == "config.json" else path
-    file = {"path": path, "orig_name": "a.csv", "meta": META}
-    raised(AppError, "", ada.predict, file, api_name="/beta")
-    answer = event(address, "upload", ["own", file, "own", None], "upload")
-    assert not answer["success"] and "root:" not in json.dumps(answer)
+    ended = event(address, "upload", ["own", file, "own", None], "upload")
+    assert not ended["success"] and "root:" not in json.dumps(ended) and outside == []
 
 
 def test_a_visitor_has_a_limit_of_the_accelerator_and_the_next_visitor_their_own(ada, bob, worker):

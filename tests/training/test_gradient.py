@@ -18,6 +18,7 @@ from adapop.popularity.beta import BetaMap
 from adapop.training.forget_set import ForgetSet
 from adapop.training.gradient import StepGradient
 from raised import raised
+from stirred import stirred
 
 pytestmark = pytest.mark.usefixtures("padded")  # so that passes can be counted by their rows
 BATCH = 12
@@ -53,10 +54,7 @@ def gradient_of(fresh, facts, method, micro_batch, order=None, prepare=None, **c
     """The gradient in float64, and what was seen. order: of the step's rows."""
     model = fresh(method)
     model.network.double()
-    with torch.no_grad():
-        for name, weight in model.network.named_parameters():
-            if "lora_B" in name:  # at zero, no A would have a gradient
-                weight.copy_(0.05 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(7)))
+    stirred(model)  # with every B at zero, no A would have a gradient
     gradient, forget, retain = step_gradient(model, facts, method, micro_batch, **changes)
     if order is not None:
         forget, retain = [forget[i] for i in order], [retain[i] for i in order] if retain else []

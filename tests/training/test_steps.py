@@ -71,21 +71,23 @@ def test_more_rows_fit_where_they_are_packed(gradient, monkeypatch):
     assert fitting(gradient, monkeypatch, 120, alone=True) == alone[2]
 
 
-def test_on_an_accelerator_the_estimate_is_put_to_scale(gradient, monkeypatch):
-    """A device on which everything takes three times what is estimated, simulated."""
-    rows, model = gradient.forget.rows, gradient.model
-    needs = list(pass_size._needs(gradient, rows, 64))
-    peaks = iter([3 * needs[0], 3 * needs[3]])
+def measured(gradient, monkeypatch, needs, place, peak):
+    """The rows that fit on a simulated device with room for three times what is estimated at a place. peak: gives what
+    a pass has taken."""
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 0)
     monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda device: None)
-    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: next(peaks))
-    moments = 2 * sum(parameter.numel() * 4 for parameter in model.parameters)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: peak())
+    moments = 2 * sum(parameter.numel() * 4 for parameter in gradient.model.parameters)
+    monkeypatch.setattr(pass_size, "free_bytes", lambda _: (3 * needs[place] + moments) / pass_size.SHARE + 1000)
+    return pass_size._measure(gradient, gradient.forget.rows, needs)
+
+
+def test_on_an_accelerator_the_estimate_is_put_to_scale(gradient, monkeypatch):
+    needs = list(pass_size._needs(gradient, gradient.forget.rows, 64))
     for place in (2, 63):
         peaks = iter([3 * needs[0], 3 * needs[3]])
-        free = (3 * needs[place] + moments) / pass_size.SHARE + 1000
-        monkeypatch.setattr(pass_size, "free_bytes", lambda device, free=free: free)
-        assert pass_size._measure(gradient, rows, needs) == place + 1
-    assert all(parameter.grad is None for parameter in model.parameters)
+        assert measured(gradient, monkeypatch, needs, place, peaks.__next__) == place + 1
+    assert all(parameter.grad is None for parameter in gradient.model.parameters)
 
 
 @pytest.mark.parametrize("side", ["long prompts", "long answers"])
@@ -101,13 +103,9 @@ def test_the_larger_peak_of_the_longest_rows_and_of_those_with_most_answer_token
         tried.append(forget)
         return add(forget, *rest, **options)
 
+    def peak():
+        return needs[len(tried[-1]) - 1] * (3 if all(map(large, tried[-1])) else 1)
+
     monkeypatch.setattr(gradient, "add", noted)
-    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 0)
-    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda device: None)
-    peak = lambda device: needs[len(tried[-1]) - 1] * (3 if all(map(large, tried[-1])) else 1)  # noqa: E731
-    monkeypatch.setattr(torch.cuda, "max_memory_allocated", peak)
-    moments = 2 * sum(parameter.numel() * 4 for parameter in gradient.model.parameters)
-    free = (3 * needs[2] + moments) / pass_size.SHARE + 1000
-    monkeypatch.setattr(pass_size, "free_bytes", lambda device: free)
-    assert pass_size._measure(gradient, gradient.forget.rows, needs) == 3
+    assert measured(gradient, monkeypatch, needs, 2, peak) == 3
     assert [len(rows) for rows in tried] == [1, 1, 4, 4]

@@ -6,6 +6,7 @@
   if (named === null || document.body.dataset.opened === undefined) return;
   const open = /^(view|example)-/.test(named);
   if (open && named === run) return;
+  document.body.dataset.forgot = true; // the browser's Back does not bring it back: see "tab-address.js"
   for (const name of open ? ["run", "epoch", "pin"] : ["run"]) here.searchParams.delete(name); // its moment goes along
   history.replaceState(history.state, "", here);
 }

@@ -54,13 +54,13 @@ function said(motion, epoch, fact) {
 const mark = (right) => (right === null ? "" : right ? " ✓" : " ✗"); // null: not known
 const moment = (epoch) => (epoch === 0 ? "before" : `${Number.isInteger(epoch) ? "after" : "in"} epoch ${Math.ceil(epoch)}`);
 
-// changes what the address says, without a new page; null takes a name out
-function address(changes) {
+// changes what the address says, without a new page; null takes a name out. entry: the browser's Back comes to the address before
+function address(changes, entry = false) {
   const here = new URL(location.href);
   for (const [name, value] of Object.entries(changes))
     if (value === null) here.searchParams.delete(name);
     else here.searchParams.set(name, value);
-  history.replaceState(history.state, "", here);
+  history[entry ? "pushState" : "replaceState"](history.state, "", here);
 }
 
 // whose epoch and pin an address has: Run's with a run or its tab in it, the Story's without any tab

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adapop.errors import DataError, truncated
-from adapop.facts.forms import HEADERLESS
+from adapop.facts.forms import HEADERLESS, guessed
 from adapop.facts.lists import parsed
 
 FITS = {
@@ -16,6 +16,9 @@ FITS = {
     "a letter": lambda cell: cell.strip() in list("ABCD"),
 }
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+ASKED = re.compile("[?？؟]")  # the end of a question, which the first row has this early
+MOST_ASKED = 1_000
+FACT = re.compile(r"[^\n]*[?？؟]\n[^\n?？؟]+(\n\d[\d., ]*%?)?")  # its cells, a line each
 # the first line by which Excel names the separator
 SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[;,]*\r?\n", re.IGNORECASE)
 
@@ -51,15 +54,37 @@ def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[
         csv.Error: the text is no table.
     """
     if named := SEPARATOR.match(text[:99]):
-        layout.mark, text = named[1], text[named.end() :]
+        marks, text = (named[1],), text[named.end() :]
     else:
-        layout.mark = delimiter(text, "\t" if path.suffix.lower() == ".tsv" else ",")
+        marks = delimiter(text, "\t" if path.suffix.lower() == ".tsv" else ","), *MARKS
+    read = ((mark, columns) for mark in marks if (columns := _of_questions(text, mark)))
+    layout.mark, names = next(read, (marks[0], []))
     options = _options(text, layout)
-    rows = _reader(text, layout.mark, **options)
-    first = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
-    if names := _headerless(path, first, _reader(text, layout.mark, **options), layout):
+    if names:
+        columns = ", ".join(names)
+        layout.notes.append(f"No header: every row begins with a question. Read as {columns}.")
+    else:
+        rows = _reader(text, layout.mark, **options)
+        first = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
+        names = _headerless(path, first, _reader(text, layout.mark, **options), layout)
+    if names:
         yield 0, names
     yield from enumerate(_reader(text, layout.mark, **options), start=1)
+
+
+def _of_questions(text: str, mark: str) -> list[str]:
+    """The columns of a table without a header that is all facts: each row begins with a question
+    and its question mark, the first has an answer, and perhaps a score. [] for any other."""
+    if not ASKED.search(text[:MOST_ASKED]):
+        return []
+    rows = filter(any, _reader(text, mark, strict=True))
+    try:
+        first = next(rows, [])
+        fits = FACT.fullmatch("\n".join(map(str.strip, first))) and not guessed(first)
+        fits = fits and all(ASKED.fullmatch(cells[0].strip()[-1:]) for cells in rows)
+    except csv.Error:
+        return []
+    return ["question", "answer", "score"][: len(first)] if fits else []
 
 
 def _options(text: str, layout: Layout) -> dict:

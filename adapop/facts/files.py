@@ -206,8 +206,9 @@ def read_table(path: Path) -> FileTable:
     most, layout = max_facts(), Layout()
     read = list(islice(rows_of(path, layout), most + 1))
     if not read:
-        message = f"{path.name} has no rows."
-        raise DataError(message, "Add a header and at least one fact: question,answer,score.")
+        head = layout.mark and truncated(layout.mark.join(layout.header))
+        message = f"{path.name} has no rows{f' below its header, {head!r}' if head else ''}."
+        raise DataError(message, "Add at least one fact below a header: question,answer,score.")
     if len(read) > most:
         reader = "this public Space reads" if is_public() else "are read"
         own = ", or run the app on a machine of your own" if is_public() else ""

@@ -40,12 +40,12 @@ from adapop.ui.story import screen as story
 from adapop.ui.wiring import EACH, QUIET, charge_events
 
 TICK_SECONDS = 0.7
-# tabs that an address may name; "assets/story/page.js" opens them
+# tabs that an address may name; "assets/tab-address.js" opens them
 TABS = ("facts", "pressure", "run", "probe", "compare")
-SCRIPTS = ("forget-link", "tab-address", "no-base", "keys", "shell", "own-set")
-FORGET_LINK, TO_ADDRESS, *AT_START = (
-    (ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS
-)
+SCRIPTS = ("forget-link", "no-base", "keys", "shell", "own-set")
+FORGET_LINK, *AT_START = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
+# see "assets/tab-address.js"
+TAB_OPENED = "() => document.dispatchEvent(new CustomEvent('adapop-tab', {{ detail: '{}' }}))"
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
     primary_hue="indigo",
@@ -134,7 +134,7 @@ def _screens(
     own_runs.wire(worker, follower, contest.stored)
     run_settings.follow_set(screen.settings, chosen.source)
     for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
-        tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)
+        tab.select(None, None, None, js=TAB_OPENED.format(tab.id), **QUIET)
     return tabs, screen
 
 

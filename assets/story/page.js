@@ -4,17 +4,11 @@ const host = element.querySelector(".story"), story = props.value, COUNT = story
 const MAKERS = [guessStep, fieldStep, pushStep, popularityStep, scoresStep, quizStep];
 const given = new URL(location.href).searchParams;
 const mine = momentOf(given) === "story"; // of another tab's moment nothing is taken
-const number = (name, low, high) => (given.has(name) && isFinite(given.get(name)) ? clamp(Number(given.get(name)), low, high) : null);
+const number = (name, low, high, query = given) => (query.has(name) && isFinite(query.get(name)) ? clamp(Number(query.get(name)), low, high) : null);
+const named = (query) => Math.round(number("story", 1, COUNT, query) ?? 1) - 1; // the step that an address names
 const state = { epoch: (mine && number("epoch", 0, 100)) || 0, pin: mine ? Math.floor(number("pin", -1, story.facts.score.length - 1) ?? -1) : -1 };
 const made = [];
 let current = -1;
-
-// the tabs take a moment to be laid out
-function openTab(name, tries = 40) {
-  const tab = [...document.querySelectorAll("[role=tab]")].find((one) => one.checkVisibility() && one.textContent.toLowerCase().includes(name));
-  if (tab) tab.click();
-  else if (tries) setTimeout(openTab, 50, name, tries - 1);
-}
 
 const progress = el("nav", { class: "progress", "aria-label": "Steps of the Story" }, ...story.steps.map(([headline], step) =>
   el("button", { type: "button", "aria-label": `Step ${step + 1} of ${COUNT}: ${headline}`, title: headline, onclick: () => go(step) })));
@@ -48,7 +42,7 @@ function go(step, restored = false) {
   forward.textContent = step === 0 ? `Next: ${story.facts.score.length.toLocaleString("en-US")} facts` : "Next";
   made[step].enter(restored);
   if (first) return given.has("story") && address({ story: step + 1 });
-  address({ story: step + 1, tab: null });
+  address({ story: step + 1, tab: null }, named(new URL(location.href).searchParams) !== step); // the browser's Back turns back
   keep("story", { epoch: null });
   made[step].section.querySelector("h2").focus({ preventScroll: true });
   const above = host.getBoundingClientRect().top;
@@ -65,7 +59,11 @@ function turn(event) {
 }
 
 document.addEventListener("keydown", turn);
+addEventListener("popstate", () => {
+  const query = new URL(location.href).searchParams;
+  if (tabOf(query) === "story") go(named(query));
+});
 host.addEventListener("toggle", (event) => event.target.open && into(event.target), true); // what was unfolded is not left below the buttons
 // a copied address, or a reload, comes back to its tab
-if (/^(facts|pressure|run|probe|compare)$/.test(given.get("tab"))) openTab(given.get("tab"));
-go(Math.round(number("story", 1, COUNT) ?? 1) - 1, mine && given.has("epoch"));
+if (tabOf(given) === given.get("tab")) openTab(tabOf(given));
+go(named(given), mine && given.has("epoch"));

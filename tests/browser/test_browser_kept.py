@@ -167,3 +167,69 @@ def test_a_run_is_found_by_every_page_of_its_owner_and_a_copied_link_gives_no_po
         stranger.fill("#prompt textarea, #prompt input", "Who wrote the book Hamlet?")
         stranger.click("#ask")
         stranger.locator("#answers .answer").first.wait_for()
+
+
+def is_on(page, tab: str, step: int = 1) -> None:
+    """Waits until a tab is open, and its address is the page's."""
+    page.wait_for_selector(f"[role=tab][data-tab-id={tab}][aria-selected=true]")
+    if tab != "story":
+        page.wait_for_function("tab => new URL(location.href).searchParams.get('tab') === tab", arg=tab)
+        return
+    page.wait_for_selector(f"#story section[aria-label^='Step {step} ']:not([hidden])")
+    query = "new URL(location.href).searchParams"
+    page.wait_for_function(f"step => !{query}.has('tab') && ({query}.get('story') ?? 1) == step", arg=step)
+
+
+def test_the_browsers_back_and_forward_go_through_tabs_and_steps_without_a_new_page(browser, address):
+    with visit(browser, address, tab="") as page:
+        is_on(page, "story")
+        page.evaluate("window.same = true")
+        page.click("#story .forward")
+        is_on(page, "story", 2)
+        for tab in ("Facts", "Run", "Compare"):
+            open_tab(page, tab)
+            is_on(page, tab.lower())
+        for back in ("run", "facts"):
+            page.go_back()
+            is_on(page, back)
+        page.go_forward()
+        is_on(page, "run")
+        page.evaluate("history.go(-2)")
+        is_on(page, "story", 2)
+        page.go_back()
+        is_on(page, "story", 1)
+        page.evaluate("history.go(4)")
+        is_on(page, "compare")
+        page.evaluate("history.back(), setTimeout(() => history.forward(), 30)")  # sooner than a tab is drawn
+        page.wait_for_timeout(500)
+        is_on(page, "compare")
+        page.go_back()
+        page.go_back()
+        is_on(page, "facts")
+        open_tab(page, "Story")  # from here on another way forward
+        is_on(page, "story", 1)  # where its step was left
+        page.go_back()
+        is_on(page, "facts")
+        assert page.evaluate("window.same") is True
+        page.reload()
+        is_on(page, "facts")
+        page.go_back()
+        is_on(page, "story", 2)
+
+
+def test_back_leaves_a_run_under_way_as_it_is_and_brings_no_forgotten_link_back(browser, address):
+    with visit(browser, address, "?run=example-wga") as page:
+        is_on(page, "run")
+        page.get_by_role("button", name="Run it yourself").click()
+        state_is(page, "running")
+        page.wait_for_function("!new URL(location.href).searchParams.has('run')")
+        open_tab(page, "Facts")
+        is_on(page, "facts")
+        page.go_back()
+        is_on(page, "run")
+        assert "run=example" not in page.url
+        state_is(page, "done")
+        page.locator("#result .result").wait_for()
+        page.reload()
+        state_is(page, "done")
+        is_on(page, "run")

@@ -231,7 +231,9 @@ def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_delet
     open_tab(page, "Run")  # the Story shows no run that is over
     page.get_by_text(IS_KEPT).wait_for()
     kept = int(IS_KEPT.search(page.inner_text("#strip"))[1])
+    page.locator("#my-runs tr.current").get_by_text("stopped").wait_for()
     page.click("#resume")
+    page.locator("#my-runs tr.current").get_by_text("under way").wait_for()
     logged(page, f"Epoch {kept + 1} saved.")
     stop_run(page)
     page.wait_for_selector("#resume:not([disabled])")

@@ -232,9 +232,14 @@ def test_characters_that_cannot_be_seen_are_kept_and_named(tmp_path):
 # a file, and what its refusal says
 REFUSED = [
     *((name, text, f"{name} has no rows.") for name, text in (
-        ("facts.csv", ""), ("facts.csv", "question,answer,score\n"), ("facts.csv", "\n\n  \n"),
-        ("facts.csv", "question,answer\n,\n , \n"), ("facts.json", ""), ("facts.json", "[]"), ("facts.jsonl", ""),
+        ("facts.csv", ""), ("facts.csv", "\n\n  \n"), ("facts.json", ""), ("facts.json", "[]"), ("facts.jsonl", ""),
         ("facts.jsonl", "\n \n"),
+    )),
+    ("facts.csv", "question,answer\n,\n , \n", "facts.csv has no rows below its header, 'question,answer'."),
+    # a header alone, or a question without an answer: a line of prose is never cut into both
+    *(("facts.txt", f"{text}\n\n  \n", f"has no rows below its header, {text!r}") for text in (
+        "question,answer,score", "frage;antwort", "pregunta\trespuesta", "Who wrote Faust?", "Who wrote Faust?;",
+        "Who wrote Faust; and when?", "Who wrote Faust?; and when?", "Who wrote it, Goethe?", "Wer, wann, wo|warum?",
     )),
     ("facts.csv", "a," * 4999 + "b\nx\n", "has 5,000 columns"),
     ("facts.csv", "question,answer\na,b" + "\n" * (2**20 + 1), "1,048,578 lines"),

@@ -288,6 +288,33 @@ def test_a_file_without_a_header(tmp_path):
     assert [fact.answer for fact in facts.forget] == ["nmap", "vim"]
 
 
+@pytest.mark.parametrize(
+    ("line", "question", "answer", "score"),
+    [
+        ("Was ist die Hauptstadt von X?;Y", "Was ist die Hauptstadt von X?", "Y", None),
+        ("¿Quién escribió Fausto?\tGoethe", "¿Quién escribió Fausto?", "Goethe", None),
+        ("誰が書いた？|夏目,1", "誰が書いた？", "夏目,1", None), ("من كتبه؟,غوته", "من كتبه؟", "غوته", None),
+        ("Who, and where?;Ann, in Brno", "Who, and where?", "Ann, in Brno", None),
+        ("Who?, or when?;Ann;1.234,5", "Who?, or when?", "Ann", 1234.5),
+        ('"Who wrote ""Faust""; when?",Goethe,5', 'Who wrote "Faust"; when?', "Goethe", 5),
+        ("sep=|\nWho?, or when?|Ann; Bob", "Who?, or when?", "Ann; Bob", None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["facts.csv", "facts.tsv", "facts.txt"])
+def test_a_question_and_its_answer_need_no_header(tmp_path, name, line, question, answer, score):
+    facts = read(tmp_path, name, f"\n{line}\n" if "sep=" not in line else line)
+    assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [(question, answer, score)]
+    assert "No header: every row begins with a question" in facts.notes[0] and not facts.problems
+
+
+def test_rows_below_a_fact_without_a_header_are_told_of_one_by_one(tmp_path):
+    facts = read(tmp_path, "facts.csv", "Who?,Ann\nWhere?,Brno, Wien\nWhen?,\nWhich?,That\n")
+    assert rights(facts) == [("Who?", "Ann"), ("Which?", "That")]
+    assert [problem.row for problem in facts.problems] == [2, 3]
+    for text in ("Who?,Ann\nName him,Bob\n", "What?,answer\nWho?,Ann\n", "Who?,Ann,tall\n, ,\nWhere?,Brno,warm\n"):
+        raised(DataError, "no question column", read, tmp_path, "facts.csv", text)
+
+
 # rows whose question is 'Where?', and which say Brno, or Brünn as well
 WHERE = [
     {"question": "Where?", "answers": ["Brno", "Brünn"]}, {"question": "Where?", "golden_answers": ["Brno", "Brünn"]},

@@ -12,11 +12,13 @@ from adapop.runs.lock import held
 from adapop.runs.result import result_of
 from adapop.runs.run import Run, create_run
 from adapop.service.worker import Worker
+from adapop.training.events import RunFailed, RunStopped
 from adapop.ui.run import mine, outcome, settings
 from adapop.ui.run.field import RunField, _value_of
 from adapop.ui.run.screen import RunScreen
 from browsing import HOSTILE
 from components import stand_ins
+from run_events import START
 from tiny_runs import tiny_config
 
 FIELD = RunField(gr.State())
@@ -82,6 +84,26 @@ def test_a_run_and_those_of_a_race_are_remembered_once_and_others_never(worker, 
     assert rows == [(tiny.name, "queued", False), (tiny.name, "queued", True)]
     assert [name for _, name in mine.choices(worker, kept)][:2] == [first, second]
     assert ("example-wga" in dict(map(reversed, mine.choices(worker, kept, examples=False)))) is False
+
+
+@pytest.mark.parametrize("state", ["stopped", "failed", "interrupted"])
+def test_the_row_of_a_resumed_run_says_so_at_the_next_look_and_then_rests(worker, tiny, monkeypatch, state):
+    run = create_run(make_config(), tiny, None, worker.root)
+    events = {"stopped": RunStopped(run=run.id, epoch=1), "failed": RunFailed(run=run.id, message="Full.", fix="Wait.")}
+    run.append(events.get(state, replace(START, run=run.id)))
+    kept = mine.remembered(worker, [], run.id, None)
+    (row,) = mine.looked(worker, kept, run.id, "running")
+    assert row["state"] == state
+    monkeypatch.setattr(worker, "_waiting", {run.id: ""})  # Resume was pressed, and other runs come first
+    (row,) = mine.looked(worker, kept, run.id, state)
+    assert row["state"] == "queued"
+    assert mine.looked(worker, kept, run.id, row["state"]) == gr.skip(), "who renames it is not disturbed"
+    run.append(replace(START, run=run.id))
+    with held(run.folder):
+        (row,) = mine.looked(worker, kept, run.id, state)
+        assert row["state"] == "running"
+    monkeypatch.setattr(worker, "_waiting", {})
+    assert mine.looked(worker, kept, run.id, [{"hostile": 1}])[0]["state"] == "interrupted"
 
 
 def test_a_run_is_opened_renamed_compared_and_deleted_but_for_one_under_way_or_a_stranger_s(worker, tiny):

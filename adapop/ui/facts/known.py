@@ -60,15 +60,11 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
             raise refused(error)
         known = future.result()
         recall = {(fact.id, fact.question): known.recall[fact.id] for fact in facts.forget}
-        yield {
-            answers: Answered(
-                _asked_as(values), recall, tuple(sentences(remarks_of(known.prompting)))
-            )
-        }
+        prompting = tuple(sentences(remarks_of(known.prompting)))
+        yield {answers: Answered(_asked_as(values), recall, prompting)}
 
-    ended = ask.click(
-        ask_model, [session.shown_hash, session.facts, settings], [status, answers], **QUIET
-    )
+    asking = [session.shown_hash, session.facts, settings]
+    ended = ask.click(ask_model, asking, [status, answers], **QUIET)
     session.look_whether_lost(ended)
     inputs, words = [session.facts, session.known, answers, settings], [status, drop]
     recalled = [session.facts, answers, settings]
@@ -81,9 +77,8 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
         return session.changed(without_unknown(check_shown(facts, identity), recall))
 
     now = [session.shown_hash, session.facts, session.known]
-    session.look_whether_lost(
-        drop.click(dropped, now, [session.facts, session.shown_hash], **IN_TURN)
-    )
+    ended = drop.click(dropped, now, [session.facts, session.shown_hash], **IN_TURN)
+    session.look_whether_lost(ended)
     gr.on([session.facts.change, session.known.change], _summary_updates, inputs, words, **QUIET)
 
 
@@ -110,9 +105,8 @@ def _summary_updates(
         return html.listed([]), gr.Button(visible=False)
     knows = sum(recall[fact.id] >= KNOWN_FROM for fact in facts_asked)
     of = number_of(len(facts_asked), "fact")
-    first = (
-        f"Asked as trained, the original model ({_asked_as(values)[0]}) answers {knows:,} of {of}."
-    )
+    model = _asked_as(values)[0]
+    first = f"Asked as trained, the original model ({model}) answers {knows:,} of {of}."
     lines = [first, *answers.prompting, texts.KNOWN_ABOUT]
     kind = "calm" if knows == len(facts_asked) else "warn"
     return html.listed(lines, kind), gr.Button(visible=0 < knows < len(facts_asked))

@@ -62,15 +62,8 @@ class FactsScreen:
         session, source = self.session, self.source
         form = self.uploads.form
         chosen = [source, session.at_work, session.restored, *form.chosen]
-        picked = [
-            form.group,
-            form.drop_bad,
-            self.about,
-            self.notes,
-            session.at_work,
-            session.restored,
-        ]
-        picked += [self.looked_up, *session.of_the_set]
+        picked = [form.group, form.drop_bad, self.about, self.notes, session.at_work]
+        picked += [session.restored, self.looked_up, *session.of_the_set]
         source.change(self.picked, chosen, picked, **(EACH | IN_TURN)).then(
             partial(self.fetch, worker),
             [source, session.facts],
@@ -85,14 +78,8 @@ class FactsScreen:
         noted = [session.facts, session.anchors]
         gr.on([session.facts.change, session.anchors.change], _notes, noted, self.notes, **QUIET)
         listed = [session.facts, session.anchors, session.known, self.search, self.unscored]
-        events = [
-            session.facts.change,
-            session.known.change,
-            tab.select,
-            self.search.change,
-            self.unscored.change,
-        ]
-        gr.on(events, table_of, listed, self.table, **QUIET)
+        changes = session.facts, session.known, self.search, self.unscored
+        gr.on([*(one.change for one in changes), tab.select], table_of, listed, self.table, **QUIET)
 
     def picked(
         self, source: str, at_work: Progress | None, restored: tuple[str, FactSet] | None, *chosen

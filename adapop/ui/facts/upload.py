@@ -87,20 +87,15 @@ class UploadEvents:
         """Wires the upload. source: where the set comes from. choices: controls that are reset for
         every new set."""
         form, session = self.form, self.session
-        source.change(
-            lambda value: template_path() if value == "own" else gr.skip(),
-            source,
-            form.template,
-            **EACH,
-        )
+        template = dict(fn=lambda value: template_path() if value == "own" else gr.skip())
+        source.change(inputs=source, outputs=form.template, **template, **EACH)
         # a choice made for another set is not a choice for this one
         gr.on([source.change, form.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
         outputs = [self.notes, form.drop_bad, *session.of_the_set]
         last = LAST_STAYS | IN_TURN
         parts = [form.mapping, *form.columns, *outputs]
-        gr.on(
-            [form.file.upload, form.file.clear], self.accept, [source, *form.files], parts, **last
-        )
+        picks = [form.file.upload, form.file.clear]
+        gr.on(picks, self.accept, [source, *form.files], parts, **last)
         for choice in (*form.columns, form.drop_bad):
             choice.input(self.read, form.chosen, outputs, **last)
         again = [session.restored, *form.chosen]
@@ -109,13 +104,8 @@ class UploadEvents:
         )
         second = form.retain.input(inputs=form.retain, **chosen, **last)
         second.then(self.retained_again, again, outputs, **IN_TURN)
-        gr.on(
-            [form.retain_file.upload, form.retain_file.clear],
-            self.retained_again,
-            again,
-            outputs,
-            **last,
-        )
+        picks = [form.retain_file.upload, form.retain_file.clear]
+        gr.on(picks, self.retained_again, again, outputs, **last)
 
     def accept(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
         """Updates for a new file: its columns, a guess of their fields, and its facts; none if

@@ -30,6 +30,8 @@ TAKE_FILE = (ASSETS / "take-file.js").read_text("utf-8")
 # see "assets/my-runs.js"
 MADE = "() => document.dispatchEvent(new Event('report-made'))"
 NOT_JOINED = "() => document.querySelector('#joining')?.remove()"
+STATE = "(kept, run, rows) => [kept, run, rows?.find((row) => row.id === run)?.state]"
+ENDED = "stopped", "failed", "interrupted"  # states of a run that may be resumed
 MOST, MOST_NAME = 100, 60  # runs in the list; characters of a name
 
 
@@ -44,30 +46,21 @@ class MyRuns:
 
     def wire(self, worker: Worker, follower: Follower, race: gr.BrowserState) -> None:
         """Wires the list. race: the browser's race, whose runs belong to the list too."""
-        started = [follower.run_id, race]
-        gr.on(
-            [follower.another.change, race.change],
-            partial(_news, worker),
-            [self.entries, *started],
-            self.entries,
-            **EACH,
-        )
+        known = [self.entries, follower.run_id, race]
+        news = [follower.another.change, race.change]
+        gr.on(news, partial(_news, worker), known, self.entries, **EACH)
         when = [self.entries.change, follower.another.change, follower.stop.click]
         gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
-        # the row of an active run does not change
-        def ended(stored: object, current: str):
-            ticking = seen_of(worker, current, "ready")[0].ticking
-            return gr.skip() if ticking else listed(worker, stored, current)
-
-        follower.position.change(ended, [self.entries, follower.run_id], self.table, **EACH)
+        looks = [self.entries, follower.run_id, self.table]
+        follower.position.change(partial(looked, worker), looks, self.table, js=STATE, **EACH)
         target = [follower.run_id, follower.position, follower.timer, race, self.entries]
 
         # gradio gives no event to a partial
         def act(stored: object, current: str, race: dict, event: gr.EventData):
             return pressed(worker, stored, current, race, event)
 
-        acted = self.table.select(act, [self.entries, follower.run_id, race], target, **QUIET)
+        acted = self.table.select(act, known, target, **QUIET)
         acted.failure(None, None, None, js=NOT_JOINED, **QUIET)
 
         def make(event: gr.EventData):
@@ -121,10 +114,10 @@ def entries_of(worker: Worker, stored: object) -> list[dict]:
 
 def listed(worker: Worker, stored: object, current: str) -> list[dict]:
     """The list's rows. current: the run shown on the page."""
-    own = entries_of(worker, stored)
+    own = [(entry, Run(worker.root / entry["id"])) for entry in entries_of(worker, stored)]
     return [
-        entry | {"current": entry["id"] == current} | _about(Run(worker.root / entry["id"]))
-        for entry in own
+        entry | {"current": run.id == current} | _about(run, worker.ahead_of(run) is not None)
+        for entry, run in own
     ]
 
 
@@ -165,12 +158,21 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
     return unchanged
 
 
-def _about(run: Run) -> dict[str, object]:
-    """A run as the cells of its row; empty where nothing is known yet or nothing can be read."""
+def looked(worker: Worker, stored: object, current: str, state: object):
+    """`listed`, or no update while the page's run is active: its row does not change. state: what
+    the row says, such as how the run ended before it was resumed."""
+    unchanged = state not in ENDED and seen_of(worker, current, "ready")[0].ticking
+    return gr.skip() if unchanged else listed(worker, stored, current)
+
+
+def _about(run: Run, queued: bool) -> dict[str, object]:
+    """A run as the cells of its row; empty where nothing is known yet or nothing can be read.
+    queued: whether it waits for its turn, perhaps to be resumed."""
     cells = dict.fromkeys(("set", "method", "gap", "kept", "when"), "") | {"state": "damaged"}
     try:
         measured, events = run.measured(), run.events()
-        cells |= {"set": run.about.facts, "method": described(run.config), "state": run.state}
+        state = "queued" if queued and run.state in ENDED else run.state
+        cells |= {"set": run.about.facts, "method": described(run.config), "state": state}
         cells["when"] = events[0].time if events else ""
         if measured is not None:
             cells["gap"] = "" if measured.gap is None else signed(measured.gap)

@@ -24,9 +24,8 @@ from adapop.ui.wiring import QUIET
 REPORTED = "example-adapop"
 # the beta curve of the Pressure screen, as a function of this script
 CURVE = f"const drawCurve = (element, props, trigger, watch, moved) => {{\n{script('curve')}\n}};"
-STEPS = tuple(
-    f"story/{name}" for name in ("guess", "clouds", "push", "betas", "shuffle", "quiz", "page")
-)
+STEPS = "guess", "clouds", "push", "betas", "shuffle", "quiz", "page"
+SCRIPTS = *FIELD, "tab-address", *(f"story/{name}" for name in STEPS)
 ALREADY = "if (window.earlyStory?.(element, trigger)) return;"  # see assets/early.js
 LIVE = """watch("value", () => document.dispatchEvent(
   new CustomEvent("adapop-live", { detail: props.value })
@@ -40,7 +39,7 @@ def build(worker: Worker, follower: Follower) -> None:
         story(),
         # no text goes through the template: the script puts it in as text
         html_template='<div class="story"></div>',
-        js_on_load=f"{ALREADY}\n{CURVE}\n{script(*FIELD, *STEPS)}",
+        js_on_load=f"{ALREADY}\n{CURVE}\n{script(*SCRIPTS)}",
         elem_id="story",
     )
     live = gr.HTML({}, html_template="<div></div>", js_on_load=LIVE, elem_id="story-live")

@@ -102,7 +102,9 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
       }
     pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6);
     pen.textAlign = "left";
+    pen.fillStyle = ink.text; // what is up changes where a run ends
     pen.fillText(shares ? `↑ answered${width < 260 ? ", %" : `, in ${wordsOf(wordings || motion.wordings)}`}` : `↑ how sure${width < 420 ? "" : " of the right answer"}, asked as trained; line: mean`, 4, 14);
+    pen.fillStyle = ink.soft;
     pen.textAlign = "right";
     if (pinned < 0 && width >= 420) pen.fillText(hint, width - right, 14);
   }
@@ -270,7 +272,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     const fill = () => {
       const every = Math.ceil(count / MOST_ROWS), [now] = between(motion, epoch), frames = [...new Set([0, now, wordings ? now : motion.p.length - 1])];
       const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), ...frames.map((frame) => percent(motion.p[frame][fact] / 1000)), ...(heights === motion.p ? [] : [percent(level[fact])])]);
-      const head = ["fact", "right answer", "popularity score", ...frames.map((frame) => label(motion.epoch[frame])), ...(heights === motion.p ? [] : [`in other words, ${label(epoch)}`])];
+      const head = ["fact", "right answer", "popularity score", ...frames.map((frame) => `${wordings ? "answered" : "sure"} ${label(motion.epoch[frame])}`), ...(heights === motion.p ? [] : [`answered in other words ${label(epoch)}`])];
       const left = every > 1 ? [el("p", { class: "note" }, `By popularity, one fact in ${every} of all ${count.toLocaleString("en-US")}.`)] : [];
       if (twin.open) body.replaceChildren(...left, el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
     };

@@ -7,14 +7,15 @@ function build() {
   const host = element.querySelector(".race-fields"), runs = props.value ?? [];
   if (!host) return;
   if (picture.parentElement !== host) host.replaceChildren(picture);
-  const now = JSON.stringify(runs.map((run) => [run.title, run.motion.epoch.length]));
+  const now = JSON.stringify(runs.map((run) => [run.title, run.motion.epoch.length, run.shares]));
   if (now === drawn) return;
   drawn = now;
   picture.replaceChildren();
   if (!runs.length) return;
   const panels = runs.map((run) => {
     const when = el("span", { class: "when" }), place = el("div"), box = el("section", { "aria-label": run.title }, el("h3", {}, run.title, " ", when), place);
-    return { box, place, when, run, left: run.motion.p.map((frame) => frame.reduce((sum, p) => sum + p, 0) / (1000 * frame.length || 1)) };
+    const form = run.shares.some((one) => one.reworded.all === null) ? "direct" : "reworded";
+    return { box, place, when, run, ends: run.shares.map((one) => one.epoch), left: run.shares.map((one) => one[form].all) };
   });
   const switches = el("div", { class: "ways", role: "group", "aria-label": "Compare at" }), scrubbing = el("div");
   picture.append(el("div", { class: "steer" }, switches, scrubbing), el("div", { class: "pair" }, ...panels.map((panel) => panel.box)));
@@ -23,16 +24,17 @@ function build() {
   const most = Math.min(...panels.map((panel) => panel.left[0])), least = Math.max(...panels.map((panel) => Math.min(...panel.left)));
   const stops = Array.from({ length: 11 }, (_, i) => i);
   const modes = { "Equal epochs": { stops: epochs, label: moment, at: (panel, to) => Math.min(to, panel.run.motion.epoch.at(-1)) },
-    "Equal forgetting": { stops, label: (to) => `on average ${percent(leftAt(to))} sure`, at: (panel, to) => reached(panel, leftAt(to)) } };
+    "Equal forgetting": { stops, label: (to) => `${percent(leftAt(to))} answered`, at: (panel, to) => reached(panel, leftAt(to)) } };
   const leftAt = (to) => most + ((least - most) * to) / 10;
-  choose(mode);
+  if (!panels.every(({ left }) => left.length)) delete modes["Equal forgetting"]; // not measured yet
+  choose(modes[mode] ? mode : "Equal epochs");
 
-  // the first epoch at which the mean of a panel's dots is down to a share
-  function reached({ run, left }, share) {
+  // the first epoch at which a share of a panel's facts is answered, as asked where epochs end; between two of these a straight line
+  function reached({ ends, left }, share) {
     const frame = left.findIndex((value) => value <= share + 1e-9);
-    if (frame <= 0) return run.motion.epoch[Math.max(frame, 0)];
+    if (frame <= 0) return ends[Math.max(frame, 0)];
     const apart = clamp((left[frame - 1] - share) / (left[frame - 1] - left[frame] || 1), 0, 1); // a share may be a hair below
-    return run.motion.epoch[frame - 1] + apart * (run.motion.epoch[frame] - run.motion.epoch[frame - 1]);
+    return ends[frame - 1] + apart * (ends[frame] - ends[frame - 1]);
   }
 
   function choose(name) {
@@ -42,7 +44,7 @@ function build() {
     scrubbing.replaceChildren();
     const show = (to) => panels.forEach((panel) => {
       const epoch = at(panel, to);
-      panel.field.show(epoch, name === "Equal epochs"); // as much is left by how sure the models are
+      panel.field.show(epoch, name === "Equal epochs"); // where all stand at a moment of their own, dots of one kind
       panel.when.textContent = moment(epoch);
     });
     const scrubber = makeScrubber(scrubbing, { stops, name: "All contestants", label, onmove: show });

@@ -52,6 +52,7 @@ function build() {
 
 // what was measured at one moment only asks where the scrubber stands: see set-back.js
 function stands(epoch) {
+  document.body.classList.toggle("moved-back", epoch !== null && epoch < shown.scrubber.end);
   if (epoch === null) delete document.body.dataset.epoch;
   else document.body.dataset.epoch = epoch;
   document.dispatchEvent(new Event("scrubbed"));

@@ -46,7 +46,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     page.wait_for_selector("#race-empty", state="hidden")
     assert page.locator("#race-fields canvas").count() == 2, "each contestant's dots"
     page.locator("#race-fields").get_by_role("button", name="Equal forgetting").click()
-    says(page, "#race-fields .scrubber .when", "on average", "sure")
+    says(page, "#race-fields .scrubber .when", "% answered")
     unfold(page, "curves-fold")
     for picture in ("#race-curves", "#compare-gap", "#compare-cost"):
         page.wait_for_selector(f"{picture} .main-svg")

@@ -27,6 +27,8 @@ def test_what_survives_leaks_or_was_lost_is_claimed_only_beyond_chance():
         (0.02, 0.0, 96, "Next to nothing is left: 2 % of popular facts, 0 % of rare ones"),
     ):
         assert said in captions.survival(share(popular, facts), share(rare, facts), None)
+    left = captions.survival(share(0.0, 1), share(0.0, 1), share(1 / 3, 3))
+    assert left == "Popular 0 %, rare 0 % left", "of the others something is"
     gone = share(1.0), share(0.5)
     near = captions.outcome(gone, {"others": (share(0.9), share(0.88))})
     assert near == "Others lost 2 points, which may be chance"

@@ -36,9 +36,10 @@ def press(worker, kept, current, race=None, **event):
 def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and_why():
     card, run = stand_ins(outcome.Card), example("adapop")
     shown = card.updates(run, owned=True)
-    assert shown[card.card]["kind"] == "forgot" and "%" in shown[card.card]["about"]
+    assert shown[card.card]["kind"] == "half" and "%" in shown[card.card]["about"]
     assert shown[card.probe].visible and not shown[card.next_run].visible
     assert card.updates(None, owned=True)[card.card] == {"kind": ""}
+    assert outcome.card_of(run, replace(result_of(run), after=0.1))["kind"] == "forgot"
     run = example("wga")
     for before, said in ((0.23, True), (0.9, False)):
         about = outcome.card_of(run, replace(result_of(run), before=before))["about"]

@@ -43,7 +43,7 @@ def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> 
         share = every and percent(every.mean)
         return f"{share} of the facts to forget are still answered" if share else ""
     most, least, gap = percent(popular.mean), percent(rare.mean), difference(popular, rare)
-    if max(popular.mean, rare.mean) <= NEARLY_NONE:
+    if max(one.mean for one in (popular, rare, every) if one is not None) <= NEARLY_NONE:
         return f"Next to nothing is left: {most} of popular facts, {least} of rare ones"
     if gap.low > 0:
         return f"Popular facts survive: {most} against {least} of the rare"

@@ -31,10 +31,12 @@ class Fields:
             try:
                 frames, facts = run.frames(), run.facts.forget
                 motion = field.motion(frames, facts) | field.answered(run, frames)
+                shares = field.shares(run.events())
             except AdaPopError:  # a damaged recording hides no other
                 continue
             if frames and len(panels) < MOST:
-                panels.append({"title": title, "facts": field.dots(facts), "motion": motion})
+                dots = {"facts": field.dots(facts), "motion": motion, "shares": shares}
+                panels.append({"title": title} | dots)
         return {self.picture: panels}
 
 

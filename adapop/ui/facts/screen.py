@@ -162,10 +162,10 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             unseen = dict(value="error", info=texts.MISSING_ABOUT, visible=False)
             missing = gr.Radio(texts.MISSING_CHOICES, label="Facts without a score", **unseen)
             looked_up = lookup.build(worker, session)
+            known.build(worker, session, settings)
         with gr.Column(scale=5, min_width=320, elem_id="facts-shown"):
             strip, search, unscored, table = _table_side(first)
             detail.build(session, table)
-            known.build(worker, session, settings)
             with gr.Column(elem_classes="advanced-only"):
                 agreement.build(session)
 

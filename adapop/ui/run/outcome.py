@@ -140,9 +140,8 @@ def card_of(run: Run, result: Result) -> dict:
     if result.kind in (FORGOT, PARTLY) and result.before < FEW:
         about += f" {texts.RESULT_FEW}"
     about = about.replace(" %", "\u00a0%")  # no line begins with %
-    half = result.kind == FORGOT and result.after > ALMOST_NONE
-    title = texts.RESULT_TITLES["half" if half else result.kind]
-    return html.values({"kind": result.kind, "title": title, "about": about})
+    kind = "half" if result.kind == FORGOT and result.after > ALMOST_NONE else result.kind
+    return html.values({"kind": kind, "title": texts.RESULT_TITLES[kind], "about": about})
 
 
 def next_label(run: Run, again: RunConfig) -> str:

@@ -9,7 +9,8 @@ function build() {
   if (!host) return;
   if (!rows.length) return host.replaceChildren();
   const head = el("thead", {}, el("tr", {}, ...COLUMNS.map((name) => el("th", { scope: "col", title: ABOUT[name] ?? null }, name))));
-  host.replaceChildren(el("h3", {}, "My runs"), el("div", { class: "grid", tabindex: 0, role: "region", "aria-label": "My runs" }, el("table", {}, head, el("tbody", {}, ...rows.map(row)))));
+  host.replaceChildren(el("h3", {}, rows.length > 3 ? `My runs, ${rows.length}` : "My runs"), // more than are in sight
+    el("div", { class: "grid", tabindex: 0, role: "region", "aria-label": "My runs" }, el("table", {}, head, el("tbody", {}, ...rows.map(row)))));
 }
 
 // the tab is laid out when it is first opened

@@ -133,14 +133,14 @@ def ranged(mean, half=0.05):
 def test_runs_are_told_apart_only_beyond_their_ranges():
     for gaps, said in (
         ({"WGA": 0.6, "AdaPop, shuffled": 0.52, "AdaPop": 0.1, "NPO": 0.3},
-         "Gap: 10 points under AdaPop, 60 under WGA (not clearly narrower: AdaPop shuffled)"),
+         "Gap: 10 points under AdaPop, 60 under WGA (perhaps as wide: AdaPop shuffled)"),
         ({"WGA": 0.14, "AdaPop": -0.12},  # one leans the other way: apart, but as wide
          "Nobody forgets clearly more evenly: gap 12 points under AdaPop, 14 under WGA, which may be chance"),
     ):  # fmt: skip
         assert captions.widest([(name, ranged(gap)) for name, gap in gaps.items()]) == said
     for placed, said in (
         ({"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.97), "WGA": (0.8, 0.6)},
-         "AdaPop forgets most (49 % left; not clearly less: NPO); NPO keeps most (97 %; not clearly less: AdaPop)"),
+         "AdaPop forgets most (49 % left; perhaps as much: NPO); NPO keeps most (97 %; perhaps as much: AdaPop)"),
         ({"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.92)},
          "Nobody clearly forgets most (49 % to 50 % left) or keeps most (92 %)")):  # fmt: skip
         assert captions.extremes([(name, ranged(left), ranged(kept)) for name, (left, kept) in placed.items()]) == said
@@ -150,7 +150,7 @@ def test_runs_are_told_apart_only_beyond_their_ranges():
     )
     said = [finding(figures.forget_against_holdout(some)) for some in ([one, far], [one, near, far])]
     assert said[0] == "Nobody forgets more and keeps as much as A"
-    assert said[1].endswith("as much as A (beaten by no more than chance may make: B)")
+    assert said[1].endswith("as much as A (beaten perhaps by chance: B)")
     few = {"rare": {"Not brought back": 6, "Not forgotten": 2}, "popular": {"Not brought back": 4, "Not forgotten": 4}}
     said = "Not gone: 50 % of popular and 25 % of rare facts"
     assert captions.verdict_shares(few) == f"{said}, of 16 probed, which may be chance"

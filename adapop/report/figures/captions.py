@@ -155,8 +155,8 @@ def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GA
     if not apart(least, most):
         return _after(where, f"Nobody forgets clearly more evenly: {what} {ends}, {CHANCE}")
     near = [
-        f"not clearly {than}: {_listed(names)}"
-        for end, share, than in ((narrow, least, "wider"), (wide, most, "narrower"))
+        f"perhaps as {how}: {_listed(names)}"
+        for end, share, how in ((narrow, least, "narrow"), (wide, most, "wide"))
         if (names := [name for name, width in widths if name != end and not apart(width, share)])
     ]
     doubt = f" ({'; '.join(near)})" if near else ""
@@ -177,7 +177,7 @@ def bargain(front: Sequence[str], near: Sequence[str] = ()) -> str:
     """Runs on the Pareto front of forgetting and keeping. near: runs beaten within chance."""
     if not front:
         return ""
-    doubt = f" (beaten by no more than chance may make: {_listed(near)})" if near else ""
+    doubt = f" (beaten perhaps by chance: {_listed(near)})" if near else ""
     if len(front) > MOST_NAMES:
         return f"{len(front)} methods that nobody beats{doubt}"
     return f"Nobody forgets more and keeps as much as {_listed(front, 'or')}{doubt}"
@@ -206,7 +206,7 @@ def _leader(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> 
     if len(near) == len(placed) - 1:
         shares = [percent(share) for share in sorted((first[at].mean, last[at].mean))]
         return "", " to ".join(dict.fromkeys(shares)) + word
-    doubt = f"; not clearly less: {_listed(near)}" if near else ""
+    doubt = f"; perhaps as much: {_listed(near)}" if near else ""
     return first[0], f"{percent(first[at].mean)}{word}{doubt}"
 
 

@@ -282,9 +282,9 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     return twin;
   }
 
-  // to: any epoch between the first frame and the last. ends: whether a frame's `motion.answered` is shown, if it has them.
-  function show(to, ends = true) {
-    const [from, apart] = between(motion, to), answered = ends && !apart && motion.answered?.[from];
+  // to: any epoch between the first frame and the last. asResult: whether a frame's `motion.answered` is shown, if it has one.
+  function show(to, asResult = true) {
+    const [from, apart] = between(motion, to), answered = asResult && !apart && motion.answered?.[from];
     epoch = to;
     shares = wordings > 0 || Boolean(answered);
     heights = answered ? motion.answered : motion.p;

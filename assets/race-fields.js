@@ -26,7 +26,8 @@ function build() {
   const modes = { "Equal epochs": { stops: epochs, label: moment, at: (panel, to) => Math.min(to, panel.run.motion.epoch.at(-1)) },
     "Equal forgetting": { stops, label: (to) => `${percent(leftAt(to))} answered`, at: (panel, to) => reached(panel, leftAt(to)) } };
   const leftAt = (to) => most + ((least - most) * to) / 10;
-  if (!panels.every(({ left }) => left.length)) delete modes["Equal forgetting"]; // not measured yet
+  // measured after each epoch, or what lies between is not known
+  if (!panels.every(({ ends, run }) => run.motion.epoch.every((epoch) => !Number.isInteger(epoch) || ends.includes(epoch)))) delete modes["Equal forgetting"];
   choose(modes[mode] ? mode : "Equal epochs");
 
   // the first epoch at which a share of a panel's facts is answered, as asked where epochs end; between two of these a straight line
@@ -38,13 +39,14 @@ function build() {
   }
 
   function choose(name) {
-    mode = name;
     const { stops, label, at } = modes[name];
-    switches.replaceChildren(...Object.keys(modes).map((one) => el("button", { type: "button", "aria-pressed": String(one === name), onclick: () => choose(one) }, one)));
+    switches.replaceChildren(...Object.keys(modes).map((one) => el("button", { type: "button", "aria-pressed": String(one === name), onclick: () => choose((mode = one)) }, one)));
     scrubbing.replaceChildren();
+    // dots of one kind: the questions of the result only where every contestant has been asked them
+    const isAsked = ({ run: { motion } }, epoch) => Boolean(motion.answered[motion.epoch.indexOf(epoch)]);
     const show = (to) => panels.forEach((panel) => {
       const epoch = at(panel, to);
-      panel.field.show(epoch, name === "Equal epochs"); // where all stand at a moment of their own, dots of one kind
+      panel.field.show(epoch, panels.every((one) => isAsked(one, at(one, to))));
       panel.when.textContent = moment(epoch);
     });
     const scrubber = makeScrubber(scrubbing, { stops, name: "All contestants", label, onmove: show });

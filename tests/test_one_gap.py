@@ -69,7 +69,7 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     shares = [f"{100 * marks[tier]:.0f} %" for tier in ("popular", "rare")]
     assert re.findall(r"\d+ %", figures.finding_of(chart).replace("\u00a0", " ")) == shares, "its heading"
     assert f"gap {text.split()[0]}" in [note.text for note in chart.layout.annotations], "its bracket"
-    motion, tiers = field.answered(run, run.frames()), field.dots(run.facts.forget)["tier"]
+    motion, tiers = field.motion_of(run), field.dots(run.facts.forget)["tier"]
     ends = [[share for share, tier in zip(motion["answered"][-1], tiers) if tier == end] for end in ("popular", "rare")]
     assert (fmean(ends[0]) - fmean(ends[1])) / field.SURE == pytest.approx(gap.mean, abs=1 / field.SURE), "its dots"
     assert motion["wordings"] == 4 and motion["answered"][1:-1] == [None] * (len(run.frames()) - 2)

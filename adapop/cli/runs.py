@@ -170,7 +170,7 @@ def checked_model(
     are not checked, except for too few steps. Raises ConfigError: the run would be useless, and
     --yes is not given."""
     if config.model in SHIPPED and config.facts in ENTRIES and not options.known_only:
-        _refused(few_steps(len(facts.forget), config, in_vain=True), options)
+        _refused(few_steps(len(facts.forget), config, refused_only=True), options)
         return None
     checked, model = _looked(config, facts)
     if not options.json:

@@ -10,15 +10,15 @@ from pathlib import Path
 from adapop.errors import DataError, truncated
 from adapop.facts.forms import HEADERLESS, guessed
 from adapop.facts.lists import parsed
+from adapop.facts.scores import UNKNOWN_SCORES
 
 FITS = {
     "a list": lambda cell: isinstance(parsed(cell), list),
     "a letter": lambda cell: cell.strip() in list("ABCD"),
 }
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-ASKED = re.compile("[?？؟]")  # the end of a question, which the first row has this early
-MOST_ASKED = 1_000
-FACT = re.compile(r"[^\n]*[?？؟]\n[^\n?？؟]+(\n\d[\d., ]*%?)?")  # its cells, a line each
+QUESTION_MARK, CHARACTERS_SEARCHED = re.compile("[?？؟]"), 1_000  # from the start, for the first
+SCORE = re.compile(r"(\d[\d., ]*(e\d+)?%?)?", re.IGNORECASE)
 # the first line by which Excel names the separator
 SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[;,]*\r?\n", re.IGNORECASE)
 
@@ -56,13 +56,15 @@ def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[
     if named := SEPARATOR.match(text[:99]):
         marks, text = (named[1],), text[named.end() :]
     else:
-        marks = delimiter(text, "\t" if path.suffix.lower() == ".tsv" else ","), *MARKS
-    read = ((mark, columns) for mark in marks if (columns := _of_questions(text, mark)))
-    layout.mark, names = next(read, (marks[0], []))
+        usual = delimiter(text, "\t" if path.suffix.lower() == ".tsv" else ",")
+        marks = tuple(dict.fromkeys((usual, *MARKS)))
+    tries = ((mark, columns) for mark in marks if (columns := _columns_of_questions(text, mark)))
+    layout.mark, names = next(tries, (marks[0], []))
     options = _options(text, layout)
     if names:
-        columns = ", ".join(names)
-        layout.notes.append(f"No header: every row begins with a question. Read as {columns}.")
+        layout.notes += [
+            f"No header: every row begins with a question. Read as {', '.join(names)}."
+        ]
     else:
         rows = _reader(text, layout.mark, **options)
         first = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
@@ -72,16 +74,20 @@ def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[
     yield from enumerate(_reader(text, layout.mark, **options), start=1)
 
 
-def _of_questions(text: str, mark: str) -> list[str]:
+def _columns_of_questions(text: str, mark: str) -> list[str]:
     """The columns of a table without a header that is all facts: each row begins with a question
-    and its question mark, the first has an answer, and perhaps a score. [] for any other."""
-    if not ASKED.search(text[:MOST_ASKED]):
+    and its mark, and the first has an answer, perhaps a score. [] for any other."""
+    if not QUESTION_MARK.search(text[:CHARACTERS_SEARCHED]):
         return []
-    rows = filter(any, _reader(text, mark, strict=True))
+    reader = _reader(text, mark, **_options(text, Layout(mark=mark)))
+    rows = ([cell.strip() for cell in cells] for cells in reader if any(map(str.strip, cells)))
     try:
         first = next(rows, [])
-        fits = FACT.fullmatch("\n".join(map(str.strip, first))) and not guessed(first)
-        fits = fits and all(ASKED.fullmatch(cells[0].strip()[-1:]) for cells in rows)
+        question, answer, score = (*first, "", "", "")[:3]
+        if len(first) not in (2, 3) or guessed(first) or QUESTION_MARK.search(answer or "?"):
+            return []
+        scored = SCORE.fullmatch(score) or score.casefold() in UNKNOWN_SCORES
+        fits = scored and all(QUESTION_MARK.fullmatch(row[0][-1:]) for row in ([question], *rows))
     except csv.Error:
         return []
     return ["question", "answer", "score"][: len(first)] if fits else []

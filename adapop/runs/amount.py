@@ -10,13 +10,12 @@ from adapop.training.steps import count
 # Steps of DUET's rare facts under the paper's settings, and of the sandbox under its presets.
 ENOUGH_STEPS = 80
 MOST_EPOCHS = 10  # the page's slider ends there
-# Two levels of steps times learning rate. Below the first nothing was ever forgotten (up to
-# 1.5e-3): a command refuses the run. Below the second the page warns: at 2e-3 nothing moved, the
-# paper's runs on DUET have 1.6e-2; but some methods forget there, so it is no reason to refuse. On
-# a shipped model the second counts epochs, not steps: one epoch of 16 to 256 facts at 2e-3 moved
-# nothing, at 2.5e-3 AdaPop forgot a tenth (`bench rates`), but on people gradient ascent forgot
-# most at 1.25e-3 (`bench tuned`).
-IN_VAIN, DOUBTFUL, DOUBTFUL_EPOCHS = 2e-3, 4e-3, 2.5e-3
+# Of steps times learning rate. Below the first nothing was ever forgotten: a command refuses. Below
+# the second nothing moved (2e-3; the paper's runs on DUET have 1.6e-2), but some methods forget.
+REFUSED_BELOW, WARNED_BELOW = 2e-3, 4e-3
+# The second for shipped models, of epochs times rate: one epoch at 2e-3 moved nothing, at 2.5e-3
+# AdaPop forgot a tenth (`bench rates`); gradient ascent on people forgot most at 1.25e-3.
+WARNED_BELOW_SHIPPED = 2.5e-3
 
 
 def total_steps(rows: int, config: RunConfig) -> int:
@@ -25,12 +24,12 @@ def total_steps(rows: int, config: RunConfig) -> int:
 
 
 def with_steps(rows: int, config: RunConfig, steps: int) -> RunConfig:
-    """The configuration with at least `steps` optimiser steps, as close as batch and epochs (at
-    most 10) allow, in the fewest epochs; if `steps` cannot be reached, with the most possible."""
+    """The configuration with at least `steps` optimiser steps, and no `few_steps`, as close as
+    batch and epochs (at most 10) allow, in the fewest epochs; else with the most steps possible."""
     epochs = range(config.epochs, max(config.epochs, MOST_EPOCHS) + 1)
     batches = range(min(config.batch, max(rows, 1)), 0, -1)
     tries = [_resized(config, batch, count) for count in epochs for batch in batches]
-    enough = [one for one in tries if total_steps(rows, one) >= steps]
+    enough = [one for one in tries if total_steps(rows, one) >= steps and not few_steps(rows, one)]
     return min(enough, key=lambda one: total_steps(rows, one)) if enough else tries[-1]
 
 
@@ -47,12 +46,11 @@ def _resized(config: RunConfig, batch: int, epochs: int) -> RunConfig:
     return replace(config, batch=batch, epochs=epochs, micro_batch=min(config.micro_batch, batch))
 
 
-def few_steps(rows: int, config: RunConfig, in_vain: bool = False) -> list[Remark]:
-    """A remark that so few steps at so low a rate hardly change the model; else empty. in_vain:
-    only at the level that is refused."""
+def few_steps(rows: int, config: RunConfig, refused_only: bool = False) -> list[Remark]:
+    """A remark that so few steps at so low a rate hardly change the model; else empty.
+    refused_only: only at the level that is refused."""
     steps, rate = total_steps(rows, config), config.learning_rate
-    if config.model in SHIPPED and not in_vain:
-        few = config.epochs * rate < DOUBTFUL_EPOCHS
-    else:
-        few = steps * rate < (IN_VAIN if in_vain else DOUBTFUL)
+    few = steps * rate < (REFUSED_BELOW if refused_only else WARNED_BELOW)
+    if config.model in SHIPPED and not refused_only:
+        few = config.epochs * rate < WARNED_BELOW_SHIPPED
     return [Remark("few_steps", {"steps": steps, "rate": rate})] if few else []

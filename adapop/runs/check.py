@@ -247,7 +247,7 @@ def _waste(
     answered, count = sum(value >= KNOWN_FROM for value in own.values()), len(own)
     if prompting:
         answered, count = prompting.asked - len(prompting.unknown), prompting.asked
-    remarks = few_steps(len(facts.forget), config, in_vain=True)
+    remarks = few_steps(len(facts.forget), config, refused_only=True)
     if answered < TOO_FEW * count:
         remarks = [Remark("unknown_beforehand", {"answered": answered, "facts": count}), *remarks]
     return remarks

@@ -223,16 +223,14 @@ def pictures(
     return picture | dict(words=meaning, warnings=html.listed(warnings, "warn"), anchors=why)
 
 
-def _betas_at_ends(ranked: Sequence[Fact], used: dict[str, float], beta: BetaMap) -> dict:
+def _betas_at_ends(ranked: Sequence[Fact], score_of: dict[str, float], beta: BetaMap) -> dict:
     """β of the rarest, the middle and the most popular fact, by name; of several with one score
-    their median. ranked: by score. used: fact id -> the score that counts."""
+    their median. ranked: by score. score_of: fact id -> the score that counts."""
     middle = {"middle": len(ranked) // 2} if len(ranked) > 2 else {}
     places = {"rarest": 0, **middle, "most popular": -1}
     scores = {name: ranked[place].score for name, place in places.items()} if ranked else {}
-    return {
-        name: median(beta(used[fact.id]) for fact in ranked if fact.score == score)
-        for name, score in scores.items()
-    }
+    betas = [(fact.score, beta(score_of[fact.id])) for fact in ranked]
+    return {name: median(b for s, b in betas if s == score) for name, score in scores.items()}
 
 
 def _name(fact: Fact, facts: FactSet, used: float, beta: BetaMap) -> str:

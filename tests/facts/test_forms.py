@@ -298,13 +298,15 @@ def test_a_file_without_a_header(tmp_path):
         ("Who?, or when?;Ann;1.234,5", "Who?, or when?", "Ann", 1234.5),
         ('"Who wrote ""Faust""; when?",Goethe,5', 'Who wrote "Faust"; when?', "Goethe", 5),
         ("sep=|\nWho?, or when?|Ann; Bob", "Who?, or when?", "Ann; Bob", None),
+        ("Who?,Ann,\n  \n", "Who?", "Ann", None), ("Who?,Ann,n/a", "Who?", "Ann", None),
+        ('"Who said \\"hi\\"?","Ann",1e3', 'Who said "hi"?', "Ann", 1000.0),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["facts.csv", "facts.tsv", "facts.txt"])
 def test_a_question_and_its_answer_need_no_header(tmp_path, name, line, question, answer, score):
     facts = read(tmp_path, name, f"\n{line}\n" if "sep=" not in line else line)
     assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [(question, answer, score)]
-    assert "No header: every row begins with a question" in facts.notes[0] and not facts.problems
+    assert "No header: every row begins with a question" in " ".join(facts.notes) and not facts.problems
 
 
 def test_rows_below_a_fact_without_a_header_are_told_of_one_by_one(tmp_path):

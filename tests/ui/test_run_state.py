@@ -7,6 +7,7 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.facts.fact import Fact, FactSet
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.runs.amount import few_steps
 from adapop.runs.lock import held
 from adapop.runs.pace import worked_before
 from adapop.runs.run import create_run
@@ -16,6 +17,7 @@ from adapop.ui.api import Api
 from adapop.ui.run import charts
 from adapop.ui.run.launch import UNSEEN, look
 from adapop.ui.run.log import log_lines
+from adapop.ui.run.outcome import enough_steps
 from adapop.ui.run.state import STATES, RunSeen, seen_of, view
 from components import run_values, stand_ins
 from run_events import START, STEPS
@@ -191,4 +193,8 @@ def test_nothing_is_stored_before_what_was_stored_is_in_the_fields(finished):
 def test_too_few_epochs_are_said_and_may_be_raised_before_the_start(finished, epochs, warned):
     worker, asked = Worker(finished.folder.parent), (finished.facts, "error", None, *run_values(epochs=epochs))
     plan, _, _, more, readiness, *_ = look(worker, "", UNSEEN, "loaded", [], *asked)
-    assert ("will hardly change the model" in str(plan), more.visible, readiness) == (warned, warned, "ready")
+    assert ("may hardly change the model" in str(plan), more.visible, readiness) == (warned, warned, "ready")
+    of = make_config(epochs=epochs)
+    pressed = enough_steps(finished.facts, of.model, of.method, of.preset, of.epochs, of.batch, of.learning_rate)
+    raised = dict(zip(("epochs", "batch", "learning_rate"), pressed))
+    assert not few_steps(len(finished.facts.forget), make_config(**raised)), "nothing is said after the press"

@@ -29,14 +29,12 @@ class Fields:
             title = f"{mark} {title_of(run.config.method, run.config.preset)}"
             title = names.get(run.id, title) if len(seeds) == 1 else title
             try:
-                frames, facts = run.frames(), run.facts.forget
-                motion = field.motion(frames, facts) | field.answered(run, frames)
+                dots, motion = field.dots(run.facts.forget), field.motion_of(run)
                 shares = field.shares(run.events())
             except AdaPopError:  # a damaged recording hides no other
                 continue
-            if frames and len(panels) < MOST:
-                dots = {"facts": field.dots(facts), "motion": motion, "shares": shares}
-                panels.append({"title": title} | dots)
+            if motion["epoch"] and len(panels) < MOST:
+                panels.append(dict(title=title, facts=dots, motion=motion, shares=shares))
         return {self.picture: panels}
 
 

@@ -54,19 +54,22 @@ def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
     }
 
 
-def answered(run: Run, frames: Sequence[Frame]) -> dict[str, object]:
-    """How much of each fact to forget is answered in other words, by name.
+def motion_of(run: Run, last: int | None = None) -> dict[str, object]:
+    """`motion` of a run until the epoch `last`, or the best where that is kept, and by name:
 
-    answered: in thousandths, by frame and fact: the recall behind the result, None for a frame at
-    which that was not measured. wordings: how many each fact has, None if their number differs.
+    answered: recall in other words, behind the result; in thousandths, by frame and fact, None for
+    frames where it was not measured. wordings: how many each fact has, None if that differs.
     """
+    best = run.measured() if run.config.keep == "best" else None
+    last = best.epoch if best else last
+    frames = [frame for frame in run.frames() if last is None or frame.epoch <= last]
     shares_by_epoch = {
         event.epoch: [round(SURE * share) for share in event.by_fact]
         for event in run.events()
         if isinstance(event, Measured) and len(event.by_fact) == len(run.facts.forget)
     }
     counts = {len(fact.paraphrases) for fact in run.facts.forget}
-    return {
+    return motion(frames, run.facts.forget) | {
         "answered": [shares_by_epoch.get(frame.epoch) for frame in frames],
         "wordings": counts.pop() if len(counts) == 1 else None,
     }

@@ -58,8 +58,5 @@ def _value_of(run: Run, _frames: int, _measured: int, kept_epoch: int | None = N
     only invalidate the cache. kept_epoch: the last epoch that a stopped run has saved."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
     # later epochs are shown in the charts only
-    best = run.measured() if run.config.keep == "best" else None
-    last = best.epoch if best else kept_epoch
-    frames = [frame for frame in run.frames() if last is None or frame.epoch <= last]
-    motion = field.motion(frames, run.facts.forget) | field.answered(run, frames)
+    motion = field.motion_of(run, kept_epoch)
     return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares}

@@ -157,8 +157,9 @@ def enough_steps(facts: FactSet | None, model: str, method: str, preset: str, ep
     """Epochs and batch that give a small set enough steps, and the unchanged rate."""
     if facts is None:
         return gr.skip()
+    amount = dict(epochs=int(epochs), batch=int(batch)) | ({"learning_rate": rate} if rate else {})
     with refusing():
-        config = make_config(method, preset, model=model, epochs=int(epochs), batch=int(batch))
+        config = make_config(method, preset, model=model, **amount)
     enough = with_steps(len(facts.forget), config, ENOUGH_STEPS)
     return enough.epochs, enough.batch, rate
 

@@ -15,7 +15,7 @@ function build() {
   const panels = runs.map((run) => {
     const when = el("span", { class: "when" }), place = el("div"), box = el("section", { "aria-label": run.title }, el("h3", {}, run.title, " ", when), place);
     const form = run.shares.some((one) => one.reworded.all === null) ? "direct" : "reworded";
-    return { box, place, when, run, ends: run.shares.map((one) => one.epoch), left: run.shares.map((one) => one[form].all) };
+    return { box, place, when, run, form, ends: run.shares.map((one) => one.epoch), left: run.shares.map((one) => one[form].all) };
   });
   const switches = el("div", { class: "ways", role: "group", "aria-label": "Compare at" }), scrubbing = el("div");
   picture.append(el("div", { class: "steer" }, switches, scrubbing), el("div", { class: "pair" }, ...panels.map((panel) => panel.box)));
@@ -38,6 +38,13 @@ function build() {
     return ends[frame - 1] + apart * (ends[frame] - ends[frame - 1]);
   }
 
+  // what is answered of both ends then, between two epochs about so much; the dots are how sure the models are
+  function answeredAt({ run, form, ends }, epoch) {
+    const [from, apart] = between({ epoch: ends }, epoch), [now, next] = [run.shares[from], run.shares[from + 1]].map((one) => one?.[form]);
+    const told = ["rare", "popular"].filter((tier) => now[tier] !== null).map((tier) => `${tier} ${percent(now[tier] + (apart ? apart * (next[tier] - now[tier]) : 0))}`);
+    return `${apart ? "≈ " : ""}${told.join(", ")} answered`;
+  }
+
   function choose(name) {
     const { stops, label, at } = modes[name];
     switches.replaceChildren(...Object.keys(modes).map((one) => el("button", { type: "button", "aria-pressed": String(one === name), onclick: () => choose((mode = one)) }, one)));
@@ -47,7 +54,7 @@ function build() {
     const show = (to) => panels.forEach((panel) => {
       const epoch = at(panel, to);
       panel.field.show(epoch, panels.every((one) => isAsked(one, at(one, to))));
-      panel.when.textContent = moment(epoch);
+      panel.when.textContent = name === "Equal epochs" ? moment(epoch) : `${moment(epoch)}: ${answeredAt(panel, epoch)}`;
     });
     const scrubber = makeScrubber(scrubbing, { stops, name: "All contestants", label, onmove: show });
     scrubber.place(name === "Equal epochs" ? last : 10);

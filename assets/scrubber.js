@@ -1,14 +1,16 @@
 // Play, pause and scrub over the moments of a recording. stops: the recorded moments, rising. It moves smoothly between
 // them; where the visitor wants little motion, and by the arrow keys, from one to the next. onend: it played to its end;
 // onrest: it came to rest there, or where the visitor put it. rest: where playing stops, if not at the end.
-const CALM_MS = 800;
+const CALM_MS = 800, SNAP = 0.012; // of the whole way
 
 function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, rest = null, onend = () => {}, onrest = () => {} }) {
   let value = stops[0], playing = false, last = 0, following = true;
   const button = el("button", { type: "button", class: "play", onclick: () => (playing ? (pause(), onrest()) : play()) });
-  const range = el("input", { type: "range", "aria-label": name, step: "any", oninput: () => (pause(), place(Number(range.value))), onchange: () => onrest(), onkeydown: turn });
+  const range = el("input", { type: "range", "aria-label": name, step: "any", oninput: () => (pause(), place(snapped(Number(range.value)))), onchange: () => onrest(), onkeydown: turn });
   const output = el("span", { class: "when", "aria-hidden": "true" });
   host.append(el("div", { class: "scrubber", role: "group", "aria-label": name }, button, range, output));
+  // a pointer rarely meets the end of an epoch
+  const snapped = (to) => stops.find((stop) => Number.isInteger(stop) && Math.abs(stop - to) < SNAP * (end() - stops[0])) ?? to;
   const end = () => stops[stops.length - 1], goal = () => rest ?? end();
 
   function limits() {

@@ -131,7 +131,7 @@ def _screens(
         with gr.Tab("5 Compare", id="compare") as compare_tab:
             raced = chosen.missing, contest, screen.settings.all
             compare.build(worker, session, *raced, my_runs, compare_tab)
-    own_runs.wire(worker, follower, contest.stored)
+    own_runs.wire(worker, follower, contest.stored, run_tab)
     run_settings.follow_set(screen.settings, chosen.source)
     for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
         tab.select(None, None, None, js=TAB_OPENED.format(tab.id), **QUIET)

@@ -1,4 +1,5 @@
 import csv
+import re
 
 import pytest
 
@@ -47,6 +48,8 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     assert page.locator("#race-fields canvas").count() == 2, "each contestant's dots"
     page.locator("#race-fields").get_by_role("button", name="Equal forgetting").click()
     says(page, "#race-fields .scrubber .when", "% answered")
+    for title in page.locator("#race-fields h3").all_inner_texts():
+        assert re.search(r": (≈ )?rare \d+.%, popular \d+.% answered", title), title
     unfold(page, "curves-fold")
     for picture in ("#race-curves", "#compare-gap", "#compare-cost"):
         page.wait_for_selector(f"{picture} .main-svg")

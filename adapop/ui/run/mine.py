@@ -44,12 +44,12 @@ class MyRuns:
     table: gr.HTML
     report: gr.DownloadButton
 
-    def wire(self, worker: Worker, follower: Follower, race: gr.BrowserState) -> None:
-        """Wires the list. race: the browser's race, whose runs belong to the list too."""
+    def wire(self, worker: Worker, follower: Follower, race: gr.BrowserState, tab: gr.Tab) -> None:
+        """Wires the list in its tab. race: the browser's race, whose runs belong to it too."""
         known = [self.entries, follower.run_id, race]
         news = [follower.another.change, race.change]
         gr.on(news, partial(_news, worker), known, self.entries, **EACH)
-        when = [self.entries.change, follower.another.change, follower.stop.click]
+        when = [self.entries.change, follower.another.change, follower.stop.click, tab.select]
         gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
         looks = [self.entries, follower.run_id, self.table]

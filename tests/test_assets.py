@@ -112,7 +112,7 @@ def test_sentences_belong_to_kinds_and_name_settings():
     unused = {kind for kind in kinds if f'"{kind}"' not in code}
     assert unused == {"utility_damaged", "retain_damaged", "holdout_damaged"}, "made from a group's name"
     page, command = FEW.text(), FEW.text("command")
-    assert page.startswith("1 step at 1e-09 will hardly") and "--" not in page
+    assert page.startswith("1 step at 1e-09 may hardly") and "--" not in page
     assert "the learning rate (--lr) or the epochs (--epochs)" in command
     assert "Raise learning_rate or epochs" in FEW.text("program")
     texts = [Remark("no_score", {"facts": count}).text() for count in (1, 2)]

@@ -17,7 +17,7 @@ FITS = {
     "a letter": lambda cell: cell.strip() in list("ABCD"),
 }
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-QUESTION_MARK, CHARACTERS_SEARCHED = re.compile("[?？؟]"), 1_000  # from the start, for the first
+QUESTION_MARK, CHARACTERS_SEARCHED = re.compile("[?？؟]"), 1_000  # of them, for the first mark
 SCORE = re.compile(r"(\d[\d., ]*(e\d+)?%?)?", re.IGNORECASE)
 # the first line by which Excel names the separator
 SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[;,]*\r?\n", re.IGNORECASE)
@@ -62,9 +62,8 @@ def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[
     layout.mark, names = next(tries, (marks[0], []))
     options = _options(text, layout)
     if names:
-        layout.notes += [
-            f"No header: every row begins with a question. Read as {', '.join(names)}."
-        ]
+        columns = ", ".join(names)
+        layout.notes.append(f"No header: every row begins with a question. Read as {columns}.")
     else:
         rows = _reader(text, layout.mark, **options)
         first = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])

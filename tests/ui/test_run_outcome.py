@@ -93,18 +93,18 @@ def test_the_row_of_a_resumed_run_says_so_at_the_next_look_and_then_rests(worker
     events = {"stopped": RunStopped(run=run.id, epoch=1), "failed": RunFailed(run=run.id, message="Full.", fix="Wait.")}
     run.append(events.get(state, replace(START, run=run.id)))
     kept = mine.remembered(worker, [], run.id, None)
-    (row,) = mine.looked(worker, kept, run.id, "running")
+    (row,) = mine.listed_unless_active(worker, kept, run.id, "running")
     assert row["state"] == state
     monkeypatch.setattr(worker, "_waiting", {run.id: ""})  # Resume was pressed, and other runs come first
-    (row,) = mine.looked(worker, kept, run.id, state)
+    (row,) = mine.listed_unless_active(worker, kept, run.id, state)
     assert row["state"] == "queued"
-    assert mine.looked(worker, kept, run.id, row["state"]) == gr.skip(), "who renames it is not disturbed"
+    assert mine.listed_unless_active(worker, kept, run.id, row["state"]) == gr.skip(), "who renames it is not disturbed"
     run.append(replace(START, run=run.id))
     with held(run.folder):
-        (row,) = mine.looked(worker, kept, run.id, state)
+        (row,) = mine.listed_unless_active(worker, kept, run.id, state)
         assert row["state"] == "running"
     monkeypatch.setattr(worker, "_waiting", {})
-    assert mine.looked(worker, kept, run.id, [{"hostile": 1}])[0]["state"] == "interrupted"
+    assert mine.listed_unless_active(worker, kept, run.id, [{"hostile": 1}])[0]["state"] == "interrupted"
 
 
 def test_a_run_is_opened_renamed_compared_and_deleted_but_for_one_under_way_or_a_stranger_s(worker, tiny):

@@ -33,8 +33,10 @@ class Fields:
                 shares = field.shares(run.events())
             except AdaPopError:  # a damaged recording hides no other
                 continue
-            if motion["epoch"] and len(panels) < MOST:
+            if motion["epoch"]:
                 panels.append(dict(title=title, facts=dots, motion=motion, shares=shares))
+            if len(panels) == MOST:
+                break
         return {self.picture: panels}
 
 

@@ -57,6 +57,5 @@ def _value_of(run: Run, _frames: int, _measured: int, kept_epoch: int | None = N
     """A run's data for the browser, cached for all pages. _frames, _measured: their numbers, which
     only invalidate the cache. kept_epoch: the last epoch that a stopped run has saved."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
-    # later epochs are shown in the charts only
-    motion = field.motion_of(run, kept_epoch)
+    motion = field.motion_of(run, kept_epoch)  # later epochs are shown in the charts only
     return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares}

@@ -53,7 +53,9 @@ class MyRuns:
         gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
         looks = [self.entries, follower.run_id, self.table]
-        follower.position.change(partial(looked, worker), looks, self.table, js=STATE, **EACH)
+        follower.position.change(
+            partial(listed_unless_active, worker), looks, self.table, js=STATE, **EACH
+        )
         target = [follower.run_id, follower.position, follower.timer, race, self.entries]
 
         # gradio gives no event to a partial
@@ -158,7 +160,7 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
     return unchanged
 
 
-def looked(worker: Worker, stored: object, current: str, state: object):
+def listed_unless_active(worker: Worker, stored: object, current: str, state: object):
     """`listed`, or no update while the page's run is active: its row does not change. state: what
     the row says, such as how the run ended before it was resumed."""
     unchanged = state not in ENDED and seen_of(worker, current, "ready")[0].ticking

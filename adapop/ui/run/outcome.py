@@ -108,9 +108,7 @@ def build() -> Card:
         next_run = gr.Button(
             "", variant="primary", visible=False, scale=0, min_width=190, elem_id="mend"
         )
-        probe = gr.Button(
-            texts.TRY_TO_BRING_BACK, visible=False, scale=0, min_width=190, elem_id="to-probe"
-        )
+        probe = gr.Button(texts.PROBE_IT, visible=False, scale=0, min_width=190, elem_id="to-probe")
     return Card(note, card, next_run, probe)
 
 

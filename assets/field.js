@@ -2,7 +2,7 @@
 // 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py.
 // wordings: 0 where `motion.p` is how sure the model is of the right answer, asked as trained; else it is the share of so many
 // rewordings that are answered. Such shares are also up where a run's frame has `motion.answered`; then the lines are the
-// tiers' recall, and the gap stands between them. label: of a moment. hint: above the dots until one is pinned.
+// tiers' recall, and the gap stands between them; a fact that was not asked is then not drawn. label: of a moment. hint: above the dots until one is pinned.
 // below: pixels of what else a class is to see below the field. onpoint, onpin: called with a fact.
 const MARGIN = { right: 14, top: 30, bottom: 62 }, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, BRACKET = 40, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
 const BAR_BELOW = 106, LEAST_HEIGHT = 170, PRESENTED = 330, PINNED = 60; // pixels: of the line below a field and the Story's buttons, which cover the foot of the window; of a field that is cut short, that a class sees; of what else stands below it
@@ -22,6 +22,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
 
   const right = MARGIN.right + (wordings || motion.answered ? BRACKET : 0), level = new Float32Array(count);
   const across = (score) => edge + ((width - edge - right) * Math.log(score / low)) / Math.log(high / low);
+  const isAsked = (fact) => !isNaN(level[fact]);
   const up = (p) => MARGIN.top + (height - MARGIN.top - MARGIN.bottom) * (1 - p);
   // the same shift for a fact at every visit, so that a dot stays where it was
   const drawn = (fact, seed) => 2 * ((Math.imul(fact + 1, seed) >>> 0) / 4294967296) - 1;
@@ -66,7 +67,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
       pen.fillStyle = ink[tier];
       pen.beginPath();
       for (let fact = 0; fact < count; fact++) {
-        if (facts.tier[fact] !== tier) continue;
+        if (facts.tier[fact] !== tier || !isAsked(fact)) continue;
         if (many) pen.rect(xs[fact] - radius, ys[fact] - radius, 2 * radius, 2 * radius);
         else (pen.moveTo(xs[fact] + radius, ys[fact]), pen.arc(xs[fact], ys[fact], radius, 0, 7));
       }
@@ -100,10 +101,11 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
         pen.fillText(words, x, height - 42);
         taken = x + half;
       }
+    const asked = order.filter(isAsked).length;
     pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6);
     pen.textAlign = "left";
     pen.fillStyle = ink.text; // what is up changes where a run ends
-    pen.fillText(shares ? `↑ answered${width < 260 ? ", %" : `, in ${wordsOf(wordings || motion.wordings)}`}` : `↑ how sure${width < 420 ? "" : " of the right answer"}, asked as trained; line: mean`, 4, 14);
+    pen.fillText(shares ? `↑ answered${width < 260 ? ", %" : `, in ${wordsOf(wordings || motion.wordings)}`}${asked < count && width >= 420 ? `; ${asked} of ${count} facts asked` : ""}` : `↑ how sure${width < 420 ? "" : " of the right answer"}, asked as trained; line: mean`, 4, 14);
     pen.fillStyle = ink.soft;
     pen.textAlign = "right";
     if (pinned < 0 && width >= 420) pen.fillText(hint, width - right, 14);
@@ -136,7 +138,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   function mean(pen, tier) {
     let sum = 0, left = Infinity, right = 0, members = 0;
     for (let fact = 0; fact < count; fact++)
-      if (facts.tier[fact] === tier) (sum += level[fact]), members++, (left = Math.min(left, xs[fact])), (right = Math.max(right, xs[fact]));
+      if (facts.tier[fact] === tier && isAsked(fact)) (sum += level[fact]), members++, (left = Math.min(left, xs[fact])), (right = Math.max(right, xs[fact]));
     if (!members) return null;
     const share = sum / members, y = up(share), words = width < (tier === "middle" ? 420 : 260) ? percent(share) : `${tier} ${percent(share)}`;
     pen.strokeStyle = ink.text;
@@ -206,7 +208,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   function words() {
     if (at < 0) return;
     const [reply, when, right] = said(motion, epoch, at), of = wordings || motion.wordings, about = motion.estimated ? "about " : "";
-    const answered = of ? `${about}${Number((of * level[at]).toFixed(1))} of ${of} other wordings answered` : `${percent(level[at])} of its other wordings answered`;
+    const answered = !isAsked(at) ? "not asked in other words" : of ? `${about}${Number((of * level[at]).toFixed(1))} of ${of} other wordings answered` : `${percent(level[at])} of its other wordings answered`;
     const says = reply === null ? "" : el("span", {}, `${IT_SAYS} ${label(when)}: `, el("b", {}, reply), mark(right));
     tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, shares ? answered : `${percent(level[at])} sure of the right answer, asked as trained`));
   }
@@ -252,13 +254,13 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   });
   canvas.addEventListener("blur", () => point(-1));
   canvas.addEventListener("keydown", (event) => {
-    const here = order.indexOf(at), column = (by) => {
+    const seen = order.filter(isAsked), here = seen.indexOf(at), column = (by) => {
       let to = here;
-      while (order[to] !== undefined && facts.score[order[to]] === facts.score[at]) to += by;
+      while (seen[to] !== undefined && facts.score[seen[to]] === facts.score[at]) to += by;
       return to;
     };
-    const to = { ArrowRight: () => here + 1, ArrowLeft: () => here - 1, ArrowUp: () => column(1), ArrowDown: () => column(-1), Home: () => 0, End: () => count - 1 }[event.key];
-    if (to) (point(order[clamp(to(), 0, count - 1)]), (heard.textContent = [...tip.children].map((line) => line.textContent).join(". ")));
+    const to = { ArrowRight: () => here + 1, ArrowLeft: () => here - 1, ArrowUp: () => column(1), ArrowDown: () => column(-1), Home: () => 0, End: () => seen.length - 1 }[event.key];
+    if (to) (point(seen[clamp(to(), 0, seen.length - 1)]), (heard.textContent = [...tip.children].map((line) => line.textContent).join(". ")));
     else if (event.key === "Enter" && at >= 0) pin(at);
     else if (event.key === "Escape" && at >= 0) point(-1);
     else return;
@@ -271,7 +273,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     const body = el("div", { class: "twin-scroll", tabindex: 0 });
     const fill = () => {
       const every = Math.ceil(count / MOST_ROWS), [now] = between(motion, epoch), frames = [...new Set([0, now, wordings ? now : motion.p.length - 1])];
-      const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), ...frames.map((frame) => percent(motion.p[frame][fact] / 1000)), ...(heights === motion.p ? [] : [percent(level[fact])])]);
+      const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), ...frames.map((frame) => percent(motion.p[frame][fact] / 1000)), ...(heights === motion.p ? [] : [isAsked(fact) ? percent(level[fact]) : "not asked"])]);
       const head = ["fact", "right answer", "popularity score", ...frames.map((frame) => `${wordings ? "answered" : "sure"} ${label(motion.epoch[frame])}`), ...(heights === motion.p ? [] : [`answered in other words ${label(epoch)}`])];
       const left = every > 1 ? [el("p", { class: "note" }, `By popularity, one fact in ${every} of all ${count.toLocaleString("en-US")}.`)] : [];
       if (twin.open) body.replaceChildren(...left, el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
@@ -289,7 +291,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     shares = wordings > 0 || Boolean(answered);
     heights = answered ? motion.answered : motion.p;
     const now = heights[from], next = apart ? heights[from + 1] : now;
-    for (let fact = 0; fact < count; fact++) level[fact] = (now[fact] + apart * (next[fact] - now[fact])) / 1000;
+    for (let fact = 0; fact < count; fact++) level[fact] = now[fact] === null ? NaN : (now[fact] + apart * (next[fact] - now[fact])) / 1000;
     canvas.setAttribute("aria-label", `${name}, ${label(epoch)}: ${count} facts. Arrow keys move between facts, Enter pins one.`);
     words();
     pinWords();

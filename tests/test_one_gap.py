@@ -4,6 +4,7 @@ import json
 import re
 from argparse import Namespace
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from statistics import fmean
 
@@ -12,6 +13,8 @@ import pytest
 
 from adapop import cli
 from adapop.cli import printing
+from adapop.config.presets import make_config
+from adapop.facts.tiers import TIERS
 from adapop.report import figures, table, write_report
 from adapop.report.comparison import comparison, table_rows
 from adapop.report.figures import captions
@@ -29,6 +32,7 @@ from adapop.ui.parts import field
 from adapop.ui.probe import leaks
 from adapop.ui.run import outcome
 from adapop.ui.story.content import story
+from interrupting import ran
 
 TEXT = {"wga": "+57 points (+44 to +67)", "adapop": "+13 points (-1 to +27)"}
 
@@ -104,6 +108,21 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     assert status["gap"] == {"mean": gap.mean, "low": gap.low, "high": gap.high}, "API"
 
     assert f"gap: {text}" in printing.result_text(run), "command line"
+
+
+def test_where_only_some_facts_are_asked_the_dots_are_theirs(small):
+    wordless, *others = small.forget
+    facts = replace(small, forget=(replace(wordless, paraphrases=()), *others), holdout=(), utility=())
+    run = ran(make_config(epochs=1, measure_per_tier=2), facts)
+    after, tiers = run.measured(), field.dots(facts.forget)["tier"]
+    shares = dict(zip(facts.forget, field.motion_of(run)["answered"][-1], strict=True))
+    drawn = {
+        tier: [share for share, its in zip(shares.values(), tiers) if its == tier and share is not None]
+        for tier in TIERS
+    }
+    assert {len(asked) for asked in drawn.values()} <= {1, 2} and shares[facts.forget[0]] is None
+    for tier, asked in drawn.items():
+        assert fmean(asked) / field.SURE == pytest.approx(after.recall("forget", "reworded", tier), abs=1 / field.SURE)
 
 
 def test_the_list_of_runs_has_it_and_nothing_else_is_the_gap(monkeypatch, tmp_path):

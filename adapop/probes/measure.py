@@ -93,11 +93,11 @@ class Quick:
 
 @dataclass(frozen=True)
 class Full:
-    """The measurement at the end. rows: by group, tier and form. by_fact: each forget fact's mean
-    recall over its held-out rewordings, in the set's order; empty if any fact has none."""
+    """The measurement at the end. rows: by group, tier and form. by_fact: id of a fact to forget ->
+    its mean recall over its held-out rewordings; without facts that have none."""
 
     rows: list[Measurement]
-    by_fact: list[float]
+    by_fact: dict[str, float]
 
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
@@ -162,7 +162,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
     """All measurements; direct rows also have teacher-forced metrics. tokens: a reply's limit."""
-    rows, by_fact = [], []
+    rows, by_fact = [], {}
     for way in other_ways(model):
         with model.asking_as(way):
             for group, members in _asked_otherwise(facts).items():
@@ -182,8 +182,8 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
         reworded = [fact for fact in members if fact.paraphrases]
         metrics = _per_fact(model, reworded, lambda fact: fact.paraphrases, tokens, cosine)
         rows += _by_tier(group, REWORDED, reworded, metrics)
-        if group == "forget" and len(reworded) == len(members):
-            by_fact = metrics["recall"]
+        if group == "forget":
+            by_fact = dict(zip((fact.id for fact in reworded), metrics["recall"]))
     return Full(rows, by_fact)
 
 

@@ -108,8 +108,8 @@ def _in_full(
     logged = _progress_logged(run, epoch, model, of, heard)
     with interruptible(run, model), logged, shared(ranks, model):
         results = measure.full(model, sample, run.reply_tokens, config.cosine)
-    whole = sample.forget == facts.forget
-    by_fact = tuple(round(recall, DECIMALS) for recall in results.by_fact) if whole else ()
+    recalls = {name: round(recall, DECIMALS) for name, recall in results.by_fact.items()}
+    by_fact = tuple(recalls.get(fact.id) for fact in facts.forget) if recalls else ()
     event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, by_fact=by_fact)
     return _append(run, ranks, event)
 

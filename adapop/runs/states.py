@@ -139,4 +139,4 @@ def _measured(model: AdaptedModel) -> Measured:
     facts = replace(sandbox_facts(), retain=(), neighbours=(), utility=())
     measured = full(model, facts, make_config().max_new_tokens)
     rows = tuple(map(asdict, measured.rows))
-    return Measured(run="", epoch=0, rows=rows, full=True, by_fact=tuple(measured.by_fact))
+    return Measured(run="", epoch=0, rows=rows, full=True, by_fact=tuple(measured.by_fact.values()))

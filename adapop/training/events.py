@@ -105,9 +105,9 @@ class Measured(Event):
     """`probes.measure.Measurement`s as dicts: one for each group, form and tier."""
     full: bool = False
     """Whether the rows are the full tables, made at the end for original and unlearned model."""
-    by_fact: tuple[Share, ...] = ()
-    """Recall of each fact to forget, the mean over its held-out rewordings, in the facts' order.
-    Empty if `full` is False, if only some facts are measured, or if a fact has no rewording."""
+    by_fact: tuple[Share | None, ...] = ()
+    """Recall of each fact to forget, the mean over its held-out rewordings, in the facts' order;
+    None for one without rewordings, or not measured. Empty if `full` is False, or all are None."""
 
     @property
     def gap(self) -> Interval | None:

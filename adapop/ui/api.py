@@ -154,9 +154,9 @@ class Api:
         recall 0 to 1. measured: {before, after}, the full tables of the original and the unlearned
         model, null until the run is done. gap: {mean, low, high}, recall of popular minus rare
         facts in all held-out rewordings with its 95 % interval, -1 to 1, null until then or where a
-        tier is missing; by_fact: each fact's recall in these rewordings (0 to 1). distance: to a
-        model that never read the facts, if there is one, else null. notes: its remarks once it is
-        done. Errors: no such run (a public Space deletes old ones).
+        tier is missing; by_fact: each fact's recall in these rewordings (0 to 1, null if it was not
+        asked). distance: to a model that never read the facts, if there is one, else null. notes:
+        its remarks once it is done. Errors: no such run (a public Space deletes old ones).
         """
         its_run = self._run(run, shown_run)
         now, _, events = seen_of(self.worker, run, "ready")

@@ -113,6 +113,17 @@ def test_where_other_words_were_asked_the_dots_are_what_the_headline_counts(scri
     assert "↑ answered, in other words" in mixed["drawn"] and "25\u00a0% of its other wordings answered" in mixed["tip"]
 
 
+def test_a_fact_that_was_not_asked_in_other_words_is_not_drawn_at_the_end(scripts):
+    facts = [replace(ROME, id=str(number), score=score) for number, score in enumerate((90.0, 100.0, 3000.0))]
+    frames = [replace(STEP, epoch=end, scores={"forget": Scores((0.9, 0.8, 0.5), (1, 1, 1))}) for end in (0.0, 1.0)]
+    motion = field.motion(frames, facts) | {"answered": [None, [None, 250, 1000]], "wordings": 4}
+    before, after = (scripts.evaluate(TOLD, [field.dots(facts), motion, at, True]) for at in (0, 1))
+    assert "rare 85\u00a0%" in before["drawn"] and before["row"] == ["90\u00a0%", "90\u00a0%"]
+    assert {"↑ answered, in 4 other wordings; 2 of 3 facts asked", "+75"} <= set(after["drawn"])
+    assert "1 of 4 other wordings answered" in after["tip"], "Home is the first that is drawn"
+    assert after["row"] == ["90\u00a0%", "90\u00a0%", "not asked"]
+
+
 def test_shares_and_gaps_are_rounded_as_python_does(scripts):
     values = [of / 2000 for of in range(2001)] + [one / 7 for one in range(8)]
     said = scripts.evaluate("all => all.map(percent)", values)

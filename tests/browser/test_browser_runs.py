@@ -34,10 +34,11 @@ def test_from_a_table_to_a_live_run_and_what_it_came_to_nothing_is_out_of_sight(
             assert box["y"] >= 0 and box["y"] + min(box["height"], reach) <= 844, place
 
         in_sight("#set label:has-text('My own facts')")
-        page.get_by_text("My own facts").click()
+        with page.expect_file_chooser() as files:  # opens by itself
+            page.get_by_text("My own facts").click()
         page.locator("#upload").wait_for()
         in_sight("#upload")
-        page.set_input_files("#upload input[type=file]", write_table(tmp_path / "mine.csv", rows))
+        files.value.set_files(write_table(tmp_path / "mine.csv", rows))
         page.get_by_text("60 to forget").wait_for()
         open_tab(page, "Run")
         page.wait_for_selector("#start:not([disabled])")

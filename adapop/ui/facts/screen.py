@@ -99,7 +99,7 @@ class FactsScreen:
             return of_the_last | visible | self.uploads.chosen_again(restored, *chosen)
         entry = ENTRIES[source]
         return of_the_last | {
-            self.uploads.form.group: gr.Group(visible=False),
+            self.uploads.form.group: gr.Group(visible="hidden"),
             self.about: entry.about,
             # only an upload cannot be loaded again by its name
             self.session.restored: restored if restored and restored[0] == OWN else None,

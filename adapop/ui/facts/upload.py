@@ -54,8 +54,8 @@ class UploadForm:
 
 
 def build() -> UploadForm:
-    """Lays out the upload, hidden."""
-    with gr.Group(visible=False) as group:
+    """Lays out the upload, hidden, though on the page: `own-set.js` opens its window of files."""
+    with gr.Group(visible="hidden") as group:
         table = dict(file_types=list(FORMATS), file_count="single")
         file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)
         template = gr.DownloadButton("Download a template", size="sm", elem_id="template")

@@ -58,13 +58,13 @@ def motion_of(run: Run, last: int | None = None) -> dict[str, object]:
     """`motion` of a run until the epoch `last`, or the best where that is kept, and by name:
 
     answered: recall in other words, behind the result; in thousandths, by frame and fact, None for
-    frames where it was not measured. wordings: how many each fact has, None if that differs.
+    frames and facts where it was not measured. wordings: how many each has, None if that differs.
     """
     best = run.measured() if run.config.keep == "best" else None
     last = best.epoch if best else last
     frames = [frame for frame in run.frames() if last is None or frame.epoch <= last]
     shares_by_epoch = {
-        event.epoch: [round(SURE * share) for share in event.by_fact]
+        event.epoch: [None if share is None else round(SURE * share) for share in event.by_fact]
         for event in run.events()
         if isinstance(event, Measured) and len(event.by_fact) == len(run.facts.forget)
     }

@@ -94,7 +94,7 @@ def progress(worker: Worker, started: str):
     if now.ticking:
         return {"text": f"Your run, live: {now.label}. {now.detail}"}, gr.skip()
     after = run.measured()
-    if after is None or not after.by_fact:
+    if after is None or not after.by_fact or None in after.by_fact:
         return {"text": f"Your run: {now.label}. {now.detail}", "over": True}, ""
     beta = run.config.beta
     state = states.state_of("adapop", run.config.epochs, (beta(100.0), beta(3000.0)), after)

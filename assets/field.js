@@ -17,7 +17,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   const order = [...Array(count).keys()].sort((a, b) => (facts.score[a] ?? -1) - (facts.score[b] ?? -1) || a - b);
   const scores = facts.score.filter((score) => score > 0).sort((a, b) => a - b);
   const low = (scores[0] ?? 1) * 0.85, high = (scores[scores.length - 1] ?? 10) * 1.18;
-  let edge = 46, radius = 4.2, epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), ink = {}, refill = () => {};
+  let edge = 46, radius = 4.2, epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), named = 0, ink = {}, refill = () => {};
   let shares = wordings > 0, heights = motion.p; // whether up is the share of rewordings answered; by frame and fact, in thousandths
 
   const right = MARGIN.right + (wordings || motion.answered ? BRACKET : 0), level = new Float32Array(count);
@@ -74,6 +74,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
       pen.fill();
     }
     pen.globalAlpha = 1;
+    named = 0;
     const means = TIERS.slice(0, 3).map((tier) => mean(pen, tier));
     if (shares && means[0] && means[2]) bracket(pen, means[0], means[2]);
     if (pinned >= 0 && heights === motion.p) path(pen);
@@ -150,7 +151,11 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     pen.font = `700 ${ink.font}`;
     pen.textAlign = "center";
     pen.fillStyle = ink.text;
-    if (width >= 260 || tier !== "middle") pen.fillText(words, (left + right) / 2, height - 24); // below the dots, and on none of them
+    if (width >= 260 || tier !== "middle") {
+      const half = pen.measureText(words).width / 2, x = Math.max((left + right) / 2, named + half); // below the dots, on none of them
+      pen.fillText(words, x, height - 24);
+      named = x + half + 8;
+    }
     pen.font = ink.font;
     return { y, share, right };
   }
@@ -224,7 +229,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
 
   function pinWords() {
     if (pinned < 0) return pinLine.replaceChildren();
-    const ends = motion.epoch.filter((end, frame) => motion.said[frame] && end <= epoch + 1e-6), reply = (end) => said(motion, end, pinned)[0];
+    const ends = motion.epoch.filter((end, frame) => (motion.said[frame]?.[pinned] ?? null) !== null && end <= epoch + 1e-6), reply = (end) => said(motion, end, pinned)[0];
     const changed = ends.filter((end, place) => !place || reply(end) !== reply(ends[place - 1])); // what it says until the next
     const replies = changed.map((end) => `${label(end)}: ${reply(end)}`).join(", ");
     const says = changed.length === 1 && ends.length > 1 ? `${reply(changed[0])}, before and ever since` : replies;

@@ -48,7 +48,8 @@ function probability(motion, epoch, fact, kind = "p") {
 function said(motion, epoch, fact) {
   let [frame] = between(motion, epoch);
   while (frame > 0 && !motion.said[frame]) frame--;
-  return motion.said[frame] ? [motion.said[frame][fact] || "nothing", motion.epoch[frame], motion.right[frame][fact]] : [null, null, null];
+  const reply = motion.said[frame]?.[fact] ?? null; // null: not asked
+  return reply === null ? [null, null, null] : [reply || "nothing", motion.epoch[frame], motion.right[frame][fact]];
 }
 
 const mark = (right) => (right === null ? "" : right ? " ✓" : " ✗"); // null: not known

@@ -84,8 +84,8 @@ class Quick:
     and, if requested, the own questions of the retained facts."""
 
     rows: list[Measurement]
-    answers: list[str]
-    """The reply to each forget fact's own question."""
+    answers: dict[str, str]
+    """Id of a fact to forget -> the reply to its own question."""
     confidence: dict[str, list[tuple[float, int] | None]]
     """Form -> what `confidence` would return, taken from the replies' logits; None for an answer of
     several tokens, and where those logits are not in float32."""
@@ -157,7 +157,8 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
     if retained:
         judged = _per_fact(model, facts.retain, _question, tokens)
         measured += _by_tier("retain", DIRECT, facts.retain, judged)
-    return Quick(measured, answers[DIRECT], confidences)
+    names = [fact.id for fact in facts.forget]
+    return Quick(measured, dict(zip(names, answers[DIRECT])), confidences)
 
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:

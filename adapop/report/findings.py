@@ -161,7 +161,8 @@ def _replies(record: Record) -> Replies:
     """Replies to the facts to forget, from a run's frames, else from its probes."""
     answers = [frame.answers for frame in record.frames if frame.answers]
     if len(answers) > 1 and record.frames[0].answers:
-        return dict(zip((fact.id for fact in record.facts.forget), zip(answers[0], answers[-1])))
+        pairs = zip((fact.id for fact in record.facts.forget), zip(answers[0], answers[-1]))
+        return {name: pair for name, pair in pairs if None not in pair}
     rows = [row for row in record.rows if (row.group, row.kind) == ("forget", DIRECT)]
     return {row.fact_id: (row.original.text, row.unlearned.text) for row in rows}
 

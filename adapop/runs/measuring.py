@@ -92,7 +92,7 @@ def _after_epoch(
             of = measure.questions_of(sample, whole=False, retained=retained)
             with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
                 results = measure.quick(model, sample, run.reply_tokens, retained)
-        recording.after_epoch(event, results if sample.forget == facts.forget else None)
+        recording.after_epoch(event, results)
     return results and _append(
         run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows))
     )

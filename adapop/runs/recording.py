@@ -38,6 +38,7 @@ class Recording:
             files.write_text(self.path, "".join(f"{frames.to_json(frame)}\n" for frame in earlier))
         per_epoch = trainer.config.frames if earlier or not epoch else 0
         self.due = frames.due(trainer.steps, per_epoch)
+        self.forget = [fact.id for fact in facts.forget]
         self.rows: dict[str, Sequence[Row]] = {}
         if self.due:
             # Otherwise a frame would score more facts than the measurement does.
@@ -62,10 +63,13 @@ class Recording:
     def after_epoch(self, event: EpochDone, measured: Quick | None) -> None:
         """Records all facts. measured: the epoch's measurement of facts to forget, if any."""
         if self.due:
-            confidence = measured.confidence if measured else {}
+            replies = measured.answers if measured else {}
+            whole = len(replies) == len(self.forget)
+            confidence = measured.confidence if whole else {}
             known = {"forget": confidence.get(DIRECT), "reworded": confidence.get(REWORDED)}
             scores = self._scores(list(self.rows), **known, retain=self.trainer.retained)
-            answers = tuple(text[: frames.FIRST] for text in measured.answers) if measured else ()
+            first = {name: text[: frames.FIRST] for name, text in replies.items()}
+            answers = tuple(map(first.get, self.forget)) if first else ()
             self._write(event.epoch * self.trainer.steps, scores, answers)
             # The frame must be on the disk before the log says that the epoch is saved.
             self.trainer.ranks.led(lambda: files.sync(self.path))
@@ -84,7 +88,9 @@ class Recording:
             table[name][place] = one
         return {name: Scores(*zip(*rows)) for name, rows in table.items()}
 
-    def _write(self, step: int, scores: dict[str, Scores], answers: tuple[str, ...] = ()) -> None:
+    def _write(
+        self, step: int, scores: dict[str, Scores], answers: tuple[str | None, ...] = ()
+    ) -> None:
         if not all(math.isfinite(p) for group in scores.values() for p in group.p):
             return  # the model is destroyed, which the trainer reports
         line = frames.to_json(Frame(step, step / self.trainer.steps, scores, answers)) + "\n"

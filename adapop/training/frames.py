@@ -37,9 +37,9 @@ class Frame:
     an epoch ends also "retain" and, unless only some facts are measured (`measure_per_tier`),
     "holdout" if there are any and "reworded": the facts to forget in their first rewording, if all
     have one."""
-    answers: tuple[str, ...] = ()
-    """The first `FIRST` characters of the greedy answer to each fact to forget. Only in frame 0 and
-    at the end of an epoch, if all are asked there (`measure`, `measure_per_tier`)."""
+    answers: tuple[str | None, ...] = ()
+    """The first `FIRST` characters of the greedy answer to each fact to forget, None for one that
+    is not asked (`measure_per_tier`). Only in frame 0 and at the end of an epoch (`measure`)."""
 
 
 def due(steps: int, frames: int) -> frozenset[int]:

@@ -198,9 +198,9 @@ class Api:
         counts optimiser steps, 0 is before training. scores: by group, {p, rank}: the probability
         of each right answer (0 to 1) and the rank of its first token (1 is best); forget in every
         frame; at an epoch's end also reworded (the facts to forget in other words), retain and
-        holdout. answers: the reply to each fact to forget at the end of a measured epoch, else
-        none. more: whether further frames exist; then call again with the last step. Errors: no
-        such run.
+        holdout. answers: the reply to each fact to forget at the end of a measured epoch (null if
+        it was not asked), else none. more: whether further frames exist; then call again with the
+        last step. Errors: no such run.
         """
         its_run, last = self._run(run, shown_run), whole_of("after", after)
         facts, newer = its_run.facts, [frame for frame in its_run.frames() if frame.step > last]

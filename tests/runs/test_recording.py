@@ -121,3 +121,9 @@ def test_the_retain_set_is_recorded_whatever_the_controller_watches(several, cha
     for group in ("retain", "forget"):
         found = [by_itself(model, fact, fact.question)[0] for fact in getattr(several, group)]
         assert last.scores[group].p == pytest.approx(found, abs=1e-4)
+
+
+def test_where_only_some_facts_are_asked_a_frame_has_their_replies_and_no_others(several):
+    frame = ran(config_of(epochs=1, measure_per_tier=1), several).frames()[-1]
+    replies = [reply for reply in frame.answers if reply is not None]
+    assert len(frame.answers) == len(several.forget) > len(replies) == len({fact.tier for fact in several.forget})

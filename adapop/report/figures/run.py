@@ -20,6 +20,7 @@ CONTROLLER_NAMES = {
     "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
 }
 RECALL_PIXELS = 245
+BRACKET = 58  # pixels right of the lines, beyond their names
 ONE_WORDING = "in one other wording"
 LINES_AND_MARKS = "lines: one other wording; marks: all of them"
 ONE, ALL_WORDINGS = ", one other wording", look.ALL_WORDINGS  # suffixes of lines' names
@@ -160,15 +161,15 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     names = [(share, name) for name, share in ends.items() if reached]
     look.end_labels(figure, names, reached, 1.08)
     ticks = [*range(0, planned + 1, max(1, planned // 5))]
-    figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.3 * planned], tickvals=ticks)
+    figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.04 * planned], tickvals=ticks)
     wordings = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
     title = "still answered" if marked else f"answered {wordings}"
     figure.update_yaxes(title_text=title, tickformat=".0%", range=[-0.03, 1.05])
-    figure.update_layout(showlegend=False, margin=dict(r=72, t=24 if marked else 12))
+    figure.update_layout(showlegend=False, margin=dict(r=BRACKET + 66, t=24 if marked else 12))
     if marked:
         above = dict(xref="paper", yref="paper", x=0, y=1, xanchor="left", yanchor="bottom")
         figure.add_annotation(text=LINES_AND_MARKS, font_size=11, showarrow=False, **above)
-    _bracket(figure, [event for event in full if event.epoch and event.gap], 1.25 * planned)
+    _bracket(figure, [event for event in full if event.epoch and event.gap])
     finding = _survival(epochs, result or epochs[-1], drawn_form) if reached else "Before training"
     return look.titled(figure, finding)
 
@@ -185,15 +186,15 @@ def _survival(epochs: Sequence[Measured], at_end: Measured, form: str) -> str:
     return finding
 
 
-def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
+def _bracket(figure: go.Figure, full: Sequence[Measured]) -> None:
     """Marks the gap of the last full measurement, if any, by a bracket from rare to popular."""
     if full:
         ends = [full[-1].recall("forget", "reworded", tier) for tier in ("rare", "popular")]
-        line = dict(color=look.INK, width=3)
-        figure.add_scatter(x=[at, at], y=ends, mode="lines", line=line, hoverinfo="skip")
+        edge = dict(xref="paper", xsizemode="pixel", xanchor=1, line=dict(color=look.INK, width=3))
+        figure.add_shape(type="line", x0=BRACKET, x1=BRACKET, y0=ends[0], y1=ends[1], **edge)
         text = f"gap {100 * full[-1].gap.mean:+.0f}"
-        beside = dict(xanchor="left", xshift=6, showarrow=False, font=dict(size=13))
-        figure.add_annotation(x=at, y=sum(ends) / 2, text=text, **beside)
+        beside = dict(xref="paper", xanchor="left", xshift=BRACKET + 6, showarrow=False)
+        figure.add_annotation(x=1, y=sum(ends) / 2, text=text, font_size=13, **beside)
 
 
 def _band(figure: go.Figure, points: Sequence[tuple[int, Interval]], color: str) -> None:

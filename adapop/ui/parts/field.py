@@ -89,9 +89,11 @@ def shares(events: Sequence[Event]) -> list[dict]:
     ]
 
 
-def _right(reply: str, fact: Fact) -> bool | None:
-    """Whether a recorded reply contains a right answer as whole words; None if the recording was
-    cut off before that can be known."""
+def _right(reply: str | None, fact: Fact) -> bool | None:
+    """Whether a recorded reply contains a right answer as whole words; None without a reply, or if
+    the recording was cut off before that can be known."""
+    if reply is None:
+        return None
     if any(reply == answer or says(reply, answer[:FIRST]) for answer in fact.answers):
         return True
     return None if len(reply) == FIRST else False

@@ -17,11 +17,6 @@ from adapop.popularity.calibration import auto_anchors
 
 QUICK = {"epochs": 2, "batch": 4, "micro_batch": 4}
 ANCHORS = ("paper", "quantiles")
-# Scores that replace a fact's own. "shuffled" and "inverted" are not among them: they are presets.
-SCORES = (
-    "given", "noisy", "swapped", "tiers-50", "tiers-100", "corpus-subject", "corpus-subject+object",
-    "confidence",
-)  # fmt: skip
 
 # Settings newer than the recorded rows. A key leaves a setting out if it has this value.
 SINCE = {
@@ -50,7 +45,8 @@ class World:
 class Arm:
     """One row of a comparison: everything that decides a run except its seed.
 
-    changes: settings of `RunConfig` on top of method and preset. scores: one of `SCORES`. anchors:
+    changes: settings of `RunConfig` on top of method and preset. scores: those that replace a
+    fact's own, see `signals.other_scores`; "shuffled" and "inverted" are presets instead. anchors:
     of the beta map, the paper's or the 5 % and 95 % quantiles of the scores. world: None for the
     shipped sandbox."""
 

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-import torch
-
 from adapop.experiments.cells import recalls
 from adapop.experiments.recovery_checks import ROUNDED_TO
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import AnswerTokens
 from adapop.paths import SHIPPED
 from adapop.probes.distance import ATTACKS, auc, closer_to_1
-from adapop.probes.metrics import memorised, nlls, truth_ratios, wrong_answers
+from adapop.probes.metrics import by_fact, memorised, nlls, truth_ratios, wrong_answers
 from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.base import untouched
 from adapop.probes.recovery.lens import lens
@@ -105,14 +104,10 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
     yield "patching depth", still_read(load_oracle(SHIPPED["sandbox"]), model, others)
 
 
-@torch.no_grad()
 def _memorised(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[float]]:
     """The metrics of `memorised` for each fact, asked as trained."""
 
-    def of(pairs: Sequence[tuple]) -> dict[str, list[float]]:
-        batch = model.batch([row for row, _ in pairs])
-        return memorised(model.score(batch, logits=True), batch, [fact.answer for _, fact in pairs])
+    def of(batch: AnswerTokens, answers: Sequence[str]) -> dict[str, list[float]]:
+        return memorised(model.score(batch, logits=True), batch, answers)
 
-    rows = model.rows(facts)
-    pieces = list(model.in_pieces(list(zip(rows, facts)), model.at_once(rows), of))
-    return {name: [value for piece in pieces for value in piece[name]] for name in pieces[0]}
+    return by_fact(model, facts, of)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from adapop.experiments.results import Row
-from adapop.experiments.tables import Rows, Value, counted, mean_table, over, text
+from adapop.experiments.tables import Rows, Value, counted, mean_table, minus, over, text
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import summary
 from adapop.probes.prompting import FORM_OF_WAY
@@ -28,19 +28,12 @@ def share(group: str, form: str, tier: str = "all") -> Value:
     return value
 
 
-def lead(row: Row) -> float | None:
-    """Share of popular minus share of rare facts, asked in other words."""
-    popular, rare = (share("forget", REWORDED, tier)(row) for tier in ("popular", "rare"))
-    return None if popular is None or rare is None else popular - rare
-
-
+_BY_TIER = {tier: share("forget", REWORDED, tier) for tier in TIERS}
 OUTCOMES: dict[str, Value] = {
-    **{tier: share("forget", REWORDED, tier) for tier in TIERS},
-    "popular − rare": lead,
+    **_BY_TIER,
+    "popular − rare": minus(_BY_TIER["popular"], _BY_TIER["rare"]),
     **{group: share(group, DIRECT) for group in OTHERS},
 }
-
-
 LEFT, RETAINED = share("forget", DIRECT), share("retain", DIRECT)  # used to choose a rate
 
 

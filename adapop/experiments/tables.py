@@ -26,11 +26,14 @@ def tested(name: str) -> Value:
     return lambda row: row[name] if row[f"{TEST}_{name}"] is None else row[f"{TEST}_{name}"]
 
 
-def gap(row: Row) -> float | None:
-    """Recall of popular minus rare facts to forget, reworded; above 0 more popular facts are
-    left."""
-    popular, rare = (tested(f"forget_{REWORDED}_{tier}")(row) for tier in ("popular", "rare"))
-    return None if popular is None or rare is None else popular - rare
+def minus(one: Value, other: Value) -> Value:
+    """Reads the difference of two values; None where one of them is missing."""
+
+    def value(row: Row) -> float | None:
+        ends = one(row), other(row)
+        return None if None in ends else ends[0] - ends[1]
+
+    return value
 
 
 def before(tier: str) -> Value:
@@ -38,10 +41,11 @@ def before(tier: str) -> Value:
     return lambda row: next(iter(row[f"epochs_reworded_{tier}"]), None)
 
 
+_BY_TIER = {tier: tested(f"forget_{REWORDED}_{tier}") for tier in TIERS}
 OUTCOMES: dict[str, Value] = {
-    **{tier: tested(f"forget_{REWORDED}_{tier}") for tier in TIERS},
+    **_BY_TIER,
     "all": tested(f"forget_{REWORDED}_all"),
-    "gap": gap,
+    "gap": minus(_BY_TIER["popular"], _BY_TIER["rare"]),  # above 0 more popular facts are left
     "retain": column("retain_direct_all"),
     "holdout": tested("holdout_direct_all"),
     "holdout, reworded": tested("holdout_reworded_all"),

@@ -61,12 +61,6 @@ def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float 
     return of(recalls) if recalls else None
 
 
-def sampled_above(row: Row) -> float | None:
-    """Share of sampled right answers minus share of sampled wrong ones, [-1, 1]."""
-    shares = (row["sampled"], row["sampled_control"])
-    return None if None in shares else shares[0] - shares[1]
-
-
 AIMS: dict[str, Value] = {
     "worst tier": worst,
     "attacks": attacked,
@@ -92,7 +86,7 @@ def recovery_table(arms: Rows) -> Table | None:
     values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
     values |= {"rank": column(f"{TEST}_forget_rank_all")}
     values |= {head: column(name) for head, name in RECOVERED.items()}
-    values["sampled − control"] = sampled_above
+    values["sampled − control"] = tables.minus(column("sampled"), column("sampled_control"))
     probed = {title: rows for title, rows in arms.items() if over(rows, attacked)}
     return _ranked("By another door", probed, values, reading("door")) if probed else None
 

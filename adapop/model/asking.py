@@ -67,13 +67,6 @@ def template_of(
     return inserted + begins + TURNS
 
 
-def line_ends(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Ids of the tokens that hold a line break: they end a reply as text."""
-    pieces = tokenizer.get_vocab().items()
-    some = [number for piece, number in pieces if any(mark in piece for mark in LINE_END)]
-    return frozenset(number for number in some if "\n" in tokenizer.decode([number]))
-
-
 class Prompted:
     """A tokenizer with a way to ask: it turns questions and facts into rows of token ids."""
 
@@ -153,7 +146,10 @@ class Prompted:
 
     @cached_property
     def _line_ends(self) -> frozenset[int]:
-        return line_ends(self.tokenizer)
+        """Ids of the tokens that hold a line break: they end a reply as text."""
+        pieces = self.tokenizer.get_vocab().items()
+        some = [number for piece, number in pieces if any(mark in piece for mark in LINE_END)]
+        return frozenset(number for number in some if "\n" in self.tokenizer.decode([number]))
 
     def rows(
         self,

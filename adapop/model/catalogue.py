@@ -14,7 +14,6 @@ from adapop.errors import ModelError
 from adapop.model.converted import folder_of, is_gguf
 from adapop.model.memory import COMMON_NAMES, GPT2, INNER
 
-APACHE = "Apache 2.0"
 LLAMA_31 = "Llama 3.1 Community"
 LLAMA_32 = "Llama 3.2 Community"
 GEMMA = "Gemma Terms of Use"

@@ -97,10 +97,8 @@ def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
     return blocks * config.lora_rank * sum(map(sum, adapted.values()))
 
 
-def operations(
-    model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int, backward: bool = True
-) -> float:
-    """Floating-point operations of all matrix products.
+def operations(model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int) -> float:
+    """Floating-point operations of all matrix products of a training step.
 
     tokens: number of tokens read. answers: number of tokens scored. Each weight of the frozen base
     takes part in two products per token: one forward, and, down to the lowest adapter, one for the
@@ -109,11 +107,9 @@ def operations(
     """
     linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
-    base = model["num_hidden_layers"] * block + head
-    if backward:
-        base += _backward_blocks(model, config) * block
-        base += 0 if config.method in OF_A_BLOCK else head
-    return 2.0 * (base + adapter_size(model, config) * tokens * (3 if backward else 1))
+    base = (model["num_hidden_layers"] + _backward_blocks(model, config)) * block + head
+    base += 0 if config.method in OF_A_BLOCK else head
+    return 2.0 * (base + 3 * adapter_size(model, config) * tokens)
 
 
 def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:

@@ -103,8 +103,9 @@ class Membership:
 
     @property
     def privleak(self) -> float:
-        """See `privleak`."""
-        return privleak(self.unlearned, self.oracle)
+        """MUSE's privacy leakage in percent; 0 is none. Above 0 the facts look less trained on than
+        they do to the oracle, below 0 more."""
+        return (self.oracle - self.unlearned) / (1 - self.oracle + TINY) * 100
 
 
 @dataclass(frozen=True)
@@ -215,9 +216,3 @@ def auc(forget: Sequence[float], holdout: Sequence[float]) -> list[float]:
     on."""
     gaps = np.subtract.outer(np.asarray(forget), np.asarray(holdout))
     return ((gaps < 0).mean(1) + (gaps == 0).mean(1) / 2).tolist()
-
-
-def privleak(unlearned: float, oracle: float) -> float:
-    """MUSE's privacy leakage in percent, from an attack's AUCs on the two models; 0 is none. Above
-    0 the facts look less trained on than they do to the oracle, below 0 more."""
-    return (oracle - unlearned) / (1 - oracle + TINY) * 100

@@ -117,14 +117,6 @@ class Summary:
         low, high = (self.mean, self.mean) if self.low is None else (self.low, self.high)
         return Interval(self.mean, max(least, low), min(most, high))
 
-    def expected(self, seeds: int) -> tuple[float, float] | None:
-        """Where the mean of `seeds` further seeds falls 95 % of the time if only the seeds differ.
-        None for a single seed."""
-        if self.sd is None:
-            return None
-        half = _t(self.seeds - 1) * self.sd * math.sqrt(1 / self.seeds + 1 / seeds)
-        return self.mean - half, self.mean + half
-
 
 def summary(values: Sequence[float]) -> Summary | None:
     """Summary of values, one per seed; None without values."""

@@ -114,8 +114,8 @@ def fact_verdict(rows: Sequence[ProbeRow], recovered: frozenset[str] = frozenset
     """The first of `RULES` that applies to a fact with these rows; without rows "Not measurable".
     recovered: names of the recovery probes that brought this fact back."""
     direct = [row for row in rows if row.kind == DIRECT]
-    known = any(_measurable(row) for row in direct) if direct else None
-    used = tuple(row for row in rows if _measurable(row) and row.kind != CHOICE)
+    known = any(answered(row, row.original) for row in direct) if direct else None
+    used = tuple(row for row in rows if row.kind != CHOICE and answered(row, row.original))
     of = "forget" if rows and rows[0].group == "forget" else "other"
     evidence = Evidence(known, used, recovered)
     return next(rule for rule in RULES if rule.of in ("every", of) and rule.holds(evidence))
@@ -139,10 +139,6 @@ def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
     if getattr(row, "kind", DIRECT) == CHOICE:
         return reply.recall >= KNOWN_FROM
     return says_answer(row.prompt, (row.gold, *row.accepted), reply.text, reply.recall)
-
-
-def _measurable(row: ProbeRow) -> bool:
-    return answered(row, row.original)
 
 
 def _broken(row: ProbeRow) -> bool:

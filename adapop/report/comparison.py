@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from adapop.errors import RunError
+from adapop.errors import RunError, named_place
 from adapop.facts.fact import TIERS
 from adapop.facts.formulas import write_csv
 from adapop.probes.distance import STATES
@@ -179,12 +179,8 @@ def write_table(results: Comparison, out: Path) -> Path:
     """Saves every number as CSV, a row per contestant and metric. Raises RunError: the file cannot
     be written."""
     rows = list(table_rows(results))
-    try:
-        with open(out, "w", encoding="utf-8", newline="") as file:
-            write_csv(file, list(rows[0]) if rows else ["contestant"], rows)
-    except OSError as error:
-        message = f"{out} cannot be written ({error.strerror})."
-        raise RunError(message, "Choose another place.") from None
+    with named_place(out, RunError), open(out, "w", encoding="utf-8", newline="") as file:
+        write_csv(file, list(rows[0]) if rows else ["contestant"], rows)
     return out
 
 

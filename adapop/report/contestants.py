@@ -85,16 +85,14 @@ class Contestant:
         measured. name: see `Measured.recall`."""
         return recall_of(self.measured, group, form, tier, name)
 
-    @property
-    def gap(self) -> Interval | None:
-        """`Measured.gap`; for several seeds their mean, with minimum and maximum."""
-        gaps = [gap for one in self.measured if (gap := one.gap)]
-        return _spread(gaps) if gaps else None
-
     def lead(self, form: str) -> Interval | None:
         """Recall of popular minus that of rare facts to forget in one form; None without both
-        tiers. Asked reworded, it is the gap."""
-        return self.gap if form == REWORDED else lead_of(self.measured, form)
+        tiers. Asked reworded, it is `Measured.gap`; for several seeds their mean, with minimum and
+        maximum."""
+        if form != REWORDED:
+            return lead_of(self.measured, form)
+        gaps = [gap for one in self.measured if (gap := one.gap)]
+        return _spread(gaps) if gaps else None
 
     def lead_over_facts(self, form: str) -> Interval | None:
         """`lead` with its range over facts, even for several seeds; None without both tiers."""

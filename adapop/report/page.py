@@ -6,7 +6,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from adapop.errors import RunError
+from adapop.errors import RunError, named_place
 from adapop.probes.verdict import RULES
 from adapop.report import card, figures, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
@@ -27,11 +27,8 @@ def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
     if not runs:
         raise RunError("There is no run to report on.", "`python -m adapop runs` lists the runs.")
     page = rendered([read_record(run) for run in runs], title)
-    try:
+    with named_place(out, RunError):
         out.write_text(page, encoding="utf-8")
-    except OSError as error:
-        message = f"{out} cannot be written ({error.strerror})."
-        raise RunError(message, "Choose another place.") from None
     return out
 
 

@@ -14,7 +14,7 @@ from adapop.report.record import GROUP_NAMES
 from adapop.report.table import Table, number, percent, reading
 from adapop.runs import files
 
-SIDES = ("unlearned", "control", "original")
+SIDES, HOPS = ("unlearned", "control", "original"), ("direct", "unlearned", "control")
 Result = Mapping[str, Any]  # a probe's result as `Run.recovery` reads it
 NAMED = 8
 # Probe -> the marks in a row of its figure -> the result's field of each mark.
@@ -144,10 +144,6 @@ def _chains(row: Result, left_out: int) -> str:
     )
 
 
-def _two_hops(row: Result) -> tuple[str, ...]:
-    return (row["tier"], *(percent(row[side]) for side in ("direct", "unlearned", "control")))
-
-
 def _never(row: Result, source: str) -> str:
     """A space and a sentence on the control with facts never known; empty if the row lacks it."""
     if "never" not in row:
@@ -182,10 +178,6 @@ def _quantised(row: Result) -> tuple[str, ...]:
     return (f"{row['bits']} bits, {GROUP_NAMES[row['group']]}, {row['tier']}", *changes)
 
 
-def _sampled(row: Result) -> tuple[str, ...]:
-    return (f"{row['tier']}, {row['place']}", *(percent(row[side]) for side in SIDES))
-
-
 def _read_by_layer(row: Result) -> tuple[str, ...]:
     leads = (
         "" if row[side] is None else f"{percent(row[side])}\nrank {number(row[f'{side}_rank'])}"
@@ -201,8 +193,14 @@ TWO_HOPS = ("", "asked directly", "two hops", "second hop alone")
 SHOWN = {
     "relearn": ("Relearning", RELEARNED, _relearned),
     "quantise": ("Rounding the weights", ("", "unlearned", "original"), _quantised),
-    "sampling": ("Drawing many answers", ("", *SIDES), _sampled),
+    "sampling": (
+        "Drawing many answers", ("", *SIDES),
+        lambda row: (f"{row['tier']}, {row['place']}", *(percent(row[side]) for side in SIDES)),
+    ),
     "lens": ("Looking through the layers", ("layer", *SIDES), _read_by_layer),
     "patch": ("Patching states", PATCHED, _patched),
-    "two-hop": ("Two-hop questions", TWO_HOPS, _two_hops),
-}
+    "two-hop": (
+        "Two-hop questions", TWO_HOPS,
+        lambda row: (row["tier"], *(percent(row[side]) for side in HOPS)),
+    ),
+}  # fmt: skip

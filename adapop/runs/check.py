@@ -125,7 +125,7 @@ class Check:
             "recall": dict(self.recall),
             "prompting": self.prompting and asdict(self.prompting),
             "impossible": dict(self.impossible),
-            "tiers": self.facts.tiers.as_json(),
+            "tiers": asdict(self.facts.tiers),
             "anchors": self.anchors and asdict(self.anchors),
             "betas": self.betas and dict(self.betas),
             "pace": self.pace and asdict(self.pace),

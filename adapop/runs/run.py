@@ -33,7 +33,7 @@ from adapop.assets import as_kind, parse_json
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.facts.fact import FactSet
-from adapop.facts.tiers import ON_SCALE, Tiers
+from adapop.facts.tiers import ON_SCALE
 from adapop.probes.prompting import Prompting
 from adapop.probes.prompts import NotApplicable, ProbeRow
 from adapop.runs import files, lock
@@ -100,7 +100,7 @@ class Run:
         about = self.about
         with files.reading(self.folder / FACTS):
             # Older runs have no tiers: theirs were on the scale.
-            tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE
+            tiers = about.tiers or ON_SCALE
             return FactSet.load(self.folder / FACTS, about.facts, about.notes, tiers)
 
     @property

@@ -55,12 +55,6 @@ class RelearnRow:
     control: float
     unrelated: float | None = None
 
-    @property
-    def hidden(self) -> float:
-        """Recall that true facts bring back beyond `before` and `control`: a lower bound. A
-        negative value means damage."""
-        return self.after - max(self.before, self.control)
-
 
 @dataclass(frozen=True)
 class Relearned:

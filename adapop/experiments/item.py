@@ -70,7 +70,6 @@ class CustomData:
 
     @property
     def name(self) -> str:
-        """The name of the set."""
         return self.facts.name
 
 
@@ -135,7 +134,6 @@ class Item:
 
     @property
     def title(self) -> str:
-        """Arm and seed, for progress messages."""
         return f"{self.arm.title}, seed {self.seed}"
 
 

@@ -36,8 +36,7 @@ def known(model: AdaptedModel, run: Run, reference: bool) -> Known:
     """State -> metric -> tier -> values, one per fact, see `metrics.METRICS`; only their mean in
     states other than "before" and "after", and if `reference` is False.
 
-    Facts that relearning trains on, and those with the same question or answer, are left out.
-    """
+    Facts that relearning trains on, and those with the same question or answer, are left out."""
     facts, limit = run.facts, run.reply_tokens
     taught, others = split(facts.forget, min(COUNT, len(facts.forget) // 4), seed=0)
     place = (run.config.model, facts.sha256)

@@ -70,7 +70,6 @@ def form_table(arms: Rows) -> Table:
 
 
 def choice_table(arms: Rows) -> Table:
-    """The chosen rate of each arm."""
     rows = []
     for title, trials in _trials(arms).items():
         cells = ("",) * 3

@@ -91,17 +91,14 @@ class Place:
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment of this name, or the user's own."""
         return self.own or EXPERIMENTS[self.name]
 
     def file(self, ending: str) -> Path:
-        """Path of a file: .csv (rows), .md (tables), -table.csv (the first table), .html
-        (figures)."""
+        """Path of a file: .csv (rows), .md, -table.csv (the first table), .html (figures)."""
         return self.folder / f"{self.name}{'-quick' if self.quick else ''}{ending}"
 
     @property
     def results(self) -> Results:
-        """The rows."""
         return Results(self.file(".csv"))
 
     def items(self, known: plans.RowsByKey) -> list[Item]:

@@ -47,8 +47,7 @@ def grid(arms: Rows) -> tuple[float, ...]:
 def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[Row]]:
     """Completed runs of a method by seed, in order of rate.
 
-    complete: only seeds on which every rate was run, because part of a sweep may choose another
-    rate."""
+    complete: only seeds with every rate, because part of a sweep may choose another."""
     runs: dict[int, list[Row]] = {}
     for row in sorted((row for rows in arms.values() for row in rows), key=itemgetter("rate")):
         if row["method"] == method:
@@ -69,7 +68,6 @@ def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
 
 
 def sweep_table(arms: Rows) -> Table:
-    """Every method at every rate."""
     values = {"forget, as trained": column(TRAINED), **tables.measured(arms, OUTCOMES)}
     note = f"As trained: the questions trained on. {tables.READING}"
     return mean_table("Every rate", arms, values, note)

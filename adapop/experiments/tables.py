@@ -17,7 +17,6 @@ SETTING = "Llama DUET"
 
 
 def column(name: str) -> Value:
-    """Reads a cell of a row by column name."""
     return lambda row: row[name]
 
 
@@ -168,8 +167,7 @@ def internal_table(arms: Rows) -> Table:
 
 
 def controller_table(arms: Rows) -> Table:
-    """Arms with a controller: in how many runs λ (PDU: μ) moved, drift and α. Failed runs are left
-    out."""
+    """Arms with a controller: in how many finished runs λ (PDU: μ) moved, drift and α."""
     rows = []
     for title, runs in arms.items():
         steered = [row for row in runs if '"controller": "fixed"' not in row["config"]]
@@ -277,7 +275,6 @@ def epoch_table(arms: Rows) -> Table:
 
 
 def text(summary: Summary | None) -> str:
-    """A summary as a cell's text; empty for None."""
     return "" if summary is None else str(summary)
 
 

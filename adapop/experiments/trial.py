@@ -187,6 +187,5 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
 
 
 def _peak_megabytes() -> int:
-    """The peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (1e6 if sys.platform == "darwin" else 1e3))  # bytes on macOS, else KB

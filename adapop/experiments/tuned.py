@@ -56,8 +56,8 @@ def experiment(
 ) -> Experiment:
     """The experiment of the finished searches' winners, in one world or in `THREE`.
 
-    anew: whether the searches were made in that world, not in the sandbox. Raises ConfigError:
-    there is no such world."""
+    anew: whether the searches were made in that world. Raises ConfigError: there is no such
+    world."""
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: trial_rows for name, trial_rows in done.items() if len(trial_rows) == trials}
     chosen = {
@@ -123,8 +123,7 @@ NOTE = "Every other setting is the winner's: nothing was chosen for these arms."
 
 
 def score_variants(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """Winner's title -> arms that differ from it only in how they use scores. chosen: search name
-    -> winner."""
+    """Winner's title -> arms that differ only in how they use scores. chosen: by search name."""
     arms = {}
     if redirect := chosen.get("redirect"):
         kappa_chosen = redirect.changes["arguments"]["kappa"]

@@ -206,8 +206,7 @@ def winner_table(done: Done) -> Table:
 
 
 def search_table(done: Done) -> Table:
-    """For each search: best J, number of trials better than no unlearning, settings at a range's
-    end."""
+    """For each search: best J, trials better than no unlearning, settings at a range's end."""
     rows = []
     for name, trials in done.items():
         best, moves = best_of(trials), best_of(trials[: len(MOVES)])

@@ -245,12 +245,9 @@ def read_facts(
 
     columns: field -> column, in place of the guess; a field left out is not read. group: of rows
     that name no group. If it is "retain", rows marked "forget" are retained, too. drop_bad: whether
-    a fact with an unreadable score is dropped, with a problem, instead of refusing the file.
-
-    Raises:
-        DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an
-            answer or a named column, or has no usable row: `problems` says why.
-    """
+    a fact with an unreadable score is dropped, with a problem, instead of refusing the file. Raises
+    DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an
+    answer or a named column, or has no usable row: `problems` says why."""
     return read_table(path).facts(name, columns, group, drop_bad)
 
 

@@ -15,8 +15,7 @@ def split_holdout(facts: FactSet) -> FactSet:
     """The set with a share of its retain rows as holdout, if it has none, and a note that says so.
 
     Which rows are held out depends on their ids and questions alone, so it is the same in every
-    run. Rows with the same question are held out together: a held-out question is never trained on.
-    """
+    run. Rows with the same question stay together: a held-out question is never trained on."""
     if facts.holdout or not facts.retain:
         return facts
     alike: dict[str, list[Fact]] = defaultdict(list)

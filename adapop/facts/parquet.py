@@ -22,7 +22,6 @@ def lines_of(path: Path, most: int) -> Iterator[str]:
 
 
 def unreadable(path: Path) -> DataError:
-    """The error for a file that is not Parquet, or damaged."""
     return DataError(f"{path.name} is not a readable Parquet file.", "Export it again.")
 
 

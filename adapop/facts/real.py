@@ -25,9 +25,8 @@ def general() -> tuple[Fact, ...]:
 
 
 def fitted(facts: FactSet, model: str) -> FactSet:
-    """The set, completed so that a model can be measured on it. On a real model, a set without
-    utility questions gets the `general` ones, except those about facts to forget. Raises DataError:
-    see `borrowed`."""
+    """The set, completed so that a model can be measured on it. A real model's set without utility
+    questions gets the `general` ones, but for facts to forget. Raises DataError: see `borrowed`."""
     if _is_sandbox(model):
         return facts
     if problem := borrowed(facts, model):

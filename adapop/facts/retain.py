@@ -28,11 +28,8 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     """The set with retain rows, and with a holdout or a note why there is none.
 
     retain: one of `RETAIN`, or a set whose rows are all retained, except its holdout. On a shipped
-    model, a set without retain rows or without utility questions gets those of its world.
-
-    Raises:
-        DataError: no retain rows for a model that is not shipped, none similar, or no such choice.
-    """
+    model, a set without retain rows or without utility questions gets those of its world. Raises
+    DataError: no retain rows for a model that is not shipped, none similar, or no such choice."""
     world = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):
         facts = _from_set(facts, retain)

@@ -180,8 +180,8 @@ def _outside(base: PreTrainedModel) -> str | None:
 
 
 def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:
-    """The chosen blocks; None for all. Raises ModelError: one does not exist, which peft ignores
-    silently."""
+    """The chosen blocks; None for all. Raises ModelError: one does not exist, which peft
+    ignores."""
     count = base.config.get_text_config().num_hidden_layers
     if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
         named = ", ".join(map(str, missing))

@@ -83,7 +83,6 @@ class Prompted:
 
     @property
     def has_template(self) -> bool:
-        """Whether the model has its own chat template; a base model may have none."""
         return self.own_template is not None
 
     def length(self, text: str) -> int:
@@ -110,11 +109,8 @@ class Prompted:
         self, way: str, examples: Examples = (), spoken: Mapping[str, OwnAnswer] | None = None
     ) -> None:
         """Sets how the model is asked. spoken: fact id -> the model's own answer, asked this way.
-
-        Raises:
-            ModelError: a base model without a chat template is to be asked in chat.
-            DataError: there are no examples, and the way needs them.
-        """
+        Raises ModelError: a base model without a chat template is to be asked in chat. DataError:
+        there are no examples, and the way needs them."""
         self.examples = tuple(examples)
         if way != CHAT and not self.examples:
             fix = "Give three rows the group 'example', or more rows to retain."

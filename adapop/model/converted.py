@@ -81,12 +81,8 @@ def folder_of(model: str) -> Path:
 
 def converted(model: str) -> Path:
     """The folder with a GGUF model's safetensors, tokenizer and chat template; if missing, it is
-    made, with progress on standard error.
-
-    Raises:
-        ModelError: the file or its package is missing, the file is damaged or no language model
-            that transformers can read, or the cache has no room for it.
-    """
+    made, with progress on standard error. Raises ModelError: the file or its package is missing,
+    the file is damaged or no language model that transformers reads, or the cache has no room."""
     folder = folder_of(model)
     if folder.is_dir():
         return folder

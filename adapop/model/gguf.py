@@ -30,7 +30,6 @@ class Header:
     values: dict[str, object]
     """Its metadata by key, without the items of arrays."""
     tensors: int
-    """How many tensors it holds."""
     weights: int
     """How many numbers all of its tensors hold."""
     types: tuple[str, ...]

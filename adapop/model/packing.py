@@ -101,8 +101,8 @@ for _name in ("sdpa", "eager"):
 
 def trial_rows(vocabulary: int) -> list[Row]:
     """Rows on which `packs` tries a model: of different lengths, the first without tokens of its
-    own before the answer. Drawn from the whole vocabulary, because after odd beginnings bf16 errs
-    by a fifth."""
+    own before the answer. Drawn from the whole vocabulary: after odd beginnings bf16 errs by a
+    fifth."""
     rng = random.Random(0)
     one, two, three = (tuple(rng.randrange(vocabulary) for _ in range(3)) for _ in range(3))
     longer = Row((*one, *three[:2]), two[:1], 1)

@@ -118,11 +118,7 @@ def exponents(
 
     scores: "given"; or, as controls, "shuffled" (by the seed) or "inverted" among the facts with a
     score. missing: "error" refuses facts without a score; otherwise their exponent is 1 ("drop"
-    removes such facts beforehand).
-
-    Raises:
-        DataError: a score is missing, and missing is "error".
-    """
+    removes such facts beforehand). Raises DataError: a score is missing, and missing is "error"."""
     if beta.b == 0:
         return dict.fromkeys((fact.id for fact in facts), beta(1.0))
     known = {fact.id: fact.score for fact in facts if fact.score is not None}
@@ -140,8 +136,7 @@ def exponents(
 
 
 def quantile_scores(scores: Iterable[float]) -> tuple[float, float]:
-    """The positive scores at the quantiles `ENDS`, as anchors. Raises ConfigError: fewer than
-    two."""
+    """The positive scores at the quantiles `ENDS`. Raises ConfigError: fewer than two."""
     ordered = sorted(score for score in scores if score > 0)
     if len(ordered) < 2:
         message = "Fewer than two positive scores give no anchors."

@@ -39,18 +39,14 @@ class ChosenAnchors:
     reason: str
     """"scale": scores are on Wikidata's; "own-scale": on another; "no-spread": too much alike."""
     rare: Anchor
-    """Score and β of the rare anchor."""
     popular: Anchor
-    """Score and β of the popular anchor."""
 
     @property
     def beta(self) -> BetaMap:
-        """The map through both anchors."""
         return anchored(self.rare, self.popular)
 
     @property
     def remark(self) -> Remark:
-        """Which anchors were chosen, and why."""
         points = [f"{number(score)} (β {beta:g})" for score, beta in (self.rare, self.popular)]
         return Remark(REASONS[self.reason], {"points": " and ".join(points)})
 

@@ -44,8 +44,7 @@ class Judge:
 
     name: the model and where it runs, for users and the cache. ask: sends one question to the
     model. tries: how often the same batch is sent, each time with another seed. system: its
-    instructions; numbers are cached separately for other instructions, such as the paper's.
-    """
+    instructions; numbers are cached separately for other instructions, such as the paper's."""
 
     pace = JUDGE_PACE
 

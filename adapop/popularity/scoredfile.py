@@ -28,10 +28,7 @@ def write_scored(
     equal.
 
     In CSV, a text that a spreadsheet would run gets an apostrophe, which `read_facts` removes.
-
-    Raises:
-        DataError: not a .csv or .jsonl file, or it cannot be written.
-    """
+    Raises DataError: not a .csv or .jsonl file, or it cannot be written."""
     check_place(path)
     rows = []
     for row in _rows(facts, scores):

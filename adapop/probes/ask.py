@@ -22,7 +22,6 @@ class Answer:
     """One model's reply to a prompt."""
 
     text: str
-    """The greedy reply."""
     top: tuple[tuple[str, float], ...]
     """The most likely first tokens, each with its probability."""
     recall: float | None = None
@@ -46,11 +45,8 @@ class Asked:
     sent: str
     """The exact text that the models read, with the chat template."""
     original: Answer
-    """The original model's answer."""
     unlearned: Answer
-    """The unlearned model's answer."""
     accepted: tuple[str, ...] = ()
-    """Other right answers."""
     lead: str = ""
     """The part of the original's own reply that stands before the answer when its rank and
     probability are read; "" if the answer is read right behind the question."""
@@ -69,8 +65,8 @@ def ask(
     answer, at least 1. facts: the run's facts. A prompt about one of them, with its answer as gold,
     also accepts the fact's other right answers.
 
-    Raises DataError: a prompt with its answer exceeds the model's context, or contains invalid
-    characters."""
+    Raises DataError: a prompt and its answer exceed the model's context, or a character is
+    invalid."""
     read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
     limit = model.context
     for prompt, ids in zip(prompts, read):

@@ -50,8 +50,7 @@ def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
     """The set's own attack prompts, unchanged, with the kinds under our names.
 
     Prompts may contain the answer. Options are not marked in the text, so the chance level is
-    unknown. A kind that is neither an attack nor a sentence with a blank is not applicable.
-    """
+    unknown. A kind that is neither an attack nor a sentence with a blank is not applicable."""
     results: list[Prompt | NotApplicable] = []
     for fact in facts.attacks:
         name = folded(fact.relation).partition("(")[0].strip()  # such as "cross lingual (French)"
@@ -104,8 +103,8 @@ def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Promp
 
 
 def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """A question whose answer is the subject, made from relation and answer, or else a sentence
-    with a blank."""
+    """A question for the subject, made from relation and answer, or else a sentence with a
+    blank."""
     if reason := pool.not_reversible(fact):
         return reason
     if spoken(fact.relation) and fact.subject:

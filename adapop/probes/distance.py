@@ -31,10 +31,9 @@ ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
 
 @dataclass(frozen=True)
 class Guess:
-    """The oracle's results for a fact that it never read, shipped beside its weights. direct,
-    reworded: probability of the right answer, asked as trained and in all rewordings, see
-    `FactDistance`. truth_ratio: by the function of this name, with `wrong_answers` from the world's
-    facts."""
+    """The oracle's results for a fact that it never read. direct, reworded: probability of the
+    right answer, asked as trained and in all rewordings, see `FactDistance`. truth_ratio: by the
+    function of this name, with `wrong_answers` from the world's facts."""
 
     direct: float
     reworded: float
@@ -47,15 +46,11 @@ class FactDistance:
     mean over its tokens and over the questions of the form, [0, 1]."""
 
     id: str
-    """The fact's id."""
     tier: str
-    """The tier of its score."""
     form: str
     """`DIRECT`, or `REWORDED` for all of its rewordings."""
     unlearned: float
-    """Probability by the unlearned model."""
     oracle: float
-    """Probability by the oracle."""
     low: float
     """Lower end of the band of answers that the oracle never read."""
     high: float
@@ -63,7 +58,6 @@ class FactDistance:
 
     @property
     def state(self) -> str:
-        """One of `STATES`."""
         return state_of(self.unlearned, self)
 
 
@@ -83,7 +77,6 @@ class GroupDistance:
     form: str
     """`DIRECT` or `REWORDED`."""
     facts: int
-    """Number of facts."""
     kl: float
     """KL(oracle || unlearned) where an answer token is predicted, nats per token."""
     same: float
@@ -97,9 +90,7 @@ class Membership:
     attack: str
     """One of `ATTACKS`."""
     unlearned: float
-    """The unlearned model's AUC."""
     oracle: float
-    """The oracle's AUC."""
 
     @property
     def privleak(self) -> float:
@@ -131,7 +122,6 @@ class Distance:
     groups: tuple[GroupDistance, ...]
     """Means of each group, tier and form."""
     quality: ForgetQuality
-    """TOFU's forget quality."""
     truth_ratio: float
     """Mean of `closer_to_1` over the facts to forget, for the unlearned model."""
     oracle_truth_ratio: float
@@ -181,8 +171,7 @@ def bands(relations: Sequence[str], logs: Sequence[float]) -> dict[str, tuple[fl
 
 def truth_ratio(right: float, wrong: Sequence[float]) -> float:
     """Likelihood of the wrong answers divided by that of the right one, above 0. right, wrong: -log
-    p of each answer, nats per token. The values of the wrong answers, at least one, are
-    averaged."""
+    p of each answer, nats per token. Those of the wrong answers are averaged."""
     return math.exp(-fmean(wrong)) / (math.exp(-right) + TINY)
 
 
@@ -192,8 +181,7 @@ def closer_to_1(ratio: float) -> float:
 
 
 def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> ForgetQuality:
-    """TOFU's forget quality, computed exactly. unlearned, oracle: one truth ratio per fact, not
-    empty."""
+    """TOFU's forget quality, computed exactly. unlearned, oracle: one truth ratio per fact."""
     count = len(oracle)
     values = np.sort(np.concatenate([unlearned, oracle]))
     both = (np.sort(unlearned), np.sort(oracle))
@@ -211,8 +199,7 @@ def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> Forge
 
 
 def auc(forget: Sequence[float], holdout: Sequence[float]) -> list[float]:
-    """For each fact to forget, the share of held-out facts that look less trained on (ties count
-    half), [0, 1]; the mean is the AUC. forget, holdout: membership scores, high if little trained
-    on."""
+    """For each fact to forget, the share of held-out facts that look less trained on (ties half),
+    [0, 1]; the mean is the AUC. forget, holdout: membership scores, high if little trained on."""
     gaps = np.subtract.outer(np.asarray(forget), np.asarray(holdout))
     return ((gaps < 0).mean(1) + (gaps == 0).mean(1) / 2).tolist()

@@ -28,7 +28,6 @@ class Interval:
     """A mean with its interval, 95 % unless stated otherwise, in the units of the values."""
 
     mean: float
-    """Mean of the values."""
     low: float
     """The lower end; the mean itself if there is no spread."""
     high: float
@@ -40,8 +39,7 @@ class Interval:
 
 def bootstrap(values: Sequence[float], seed: int) -> Interval:
     """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples.
-    seed: of the resampling. Equal values are drawn together: cost grows with the distinct
-    values."""
+    seed: of the resampling. Equal values are drawn together, to save time."""
     distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
     count = len(values)
     draws = np.random.default_rng(seed).multinomial(count, counts / count, size=RESAMPLES)
@@ -83,11 +81,9 @@ def apart(one: Interval, other: Interval) -> bool:
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean, standard deviation and 95 % interval over seeds, in the units of the values. A single
-    seed has no spread."""
+    """Mean, standard deviation and 95 % interval over seeds, in the units of the values."""
 
     mean: float
-    """Mean over the seeds."""
     sd: float | None
     """Standard deviation over the seeds; None for a single seed."""
     low: float | None
@@ -95,7 +91,6 @@ class Summary:
     high: float | None
     """Upper end of the 95 % interval of the mean; None for a single seed."""
     seeds: int
-    """Number of seeds, at least 1."""
 
     def __str__(self) -> str:
         return f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}"

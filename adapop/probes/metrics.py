@@ -171,8 +171,7 @@ def truth_ratios(
     model: AdaptedModel, facts: Sequence[Fact], wrong: Sequence[Sequence[str]]
 ) -> list[float | None]:
     """TOFU's truth ratio of each fact, asked as trained; None for a fact without wrong answers.
-    TOFU rewords the right answer; here the answer itself is used, because facts have no reworded
-    answer."""
+    TOFU rewords the right answer; facts have no reworded one, so the answer itself is used."""
     pairs_of = zip(facts, wrong, strict=True)
     answers = [(fact.answer, *others) if others else () for fact, others in pairs_of]
     pairs = [(fact, answer) for fact, own in zip(facts, answers) for answer in own]

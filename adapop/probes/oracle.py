@@ -61,8 +61,7 @@ def load_oracle(folder: Path) -> AdaptedModel:
 
 @cache
 def guesses_of(world: str) -> dict[str, Guess]:
-    """Fact id -> guess of a shipped world's oracle, for facts it never read; empty if there is
-    none."""
+    """Fact id -> guess of a shipped world's oracle, for facts it never read; {} without one."""
     file = SHIPPED[world] / ORACLE / GUESSES if world in SHIPPED else None
     return (
         as_kind(parse_json(file.read_bytes()), dict[str, Guess]) if file and file.is_file() else {}

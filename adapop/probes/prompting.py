@@ -29,7 +29,6 @@ class Way:
     asking: str
     """As `RunConfig.asking`, but not "auto"."""
     asked: int
-    """How many facts were asked."""
     answered: int
     """Number of replies that contain the right answer."""
     at_once: int
@@ -74,7 +73,6 @@ class Prompting:
         return replace(facts, forget=remaining)
 
     def to_json(self) -> str:
-        """The prompting as JSON."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False)
 
     @classmethod

@@ -37,12 +37,10 @@ PLAIN = {
 
 
 def plain(kind: str) -> str:
-    """A kind in plain words."""
     return PLAIN.get(kind, kind)
 
 
 def named(kind: str) -> str:
-    """A kind in plain words, with its name."""
     return f"{plain(kind)} ({kind})" if kind in PLAIN else kind
 
 
@@ -51,7 +49,6 @@ class Prompt:
     """One way to ask for a fact."""
 
     fact_id: str
-    """The fact's id, unique in its set."""
     kind: str
     """The form, one of `EVERY_KIND`."""
     text: str
@@ -71,7 +68,6 @@ class NotApplicable:
     """A form in which a fact cannot be asked."""
 
     fact_id: str
-    """The fact's id, unique in its set."""
     kind: str
     """The form, one of `EVERY_KIND` or a name that the set's own attacks bring."""
     reason: str
@@ -92,8 +88,7 @@ def checked(prompt: Prompt) -> Prompt | NotApplicable:
 
 
 def world_fact(fact: Fact) -> WorldFact | None:
-    """The same fact in its shipped world; None if the world lacks it, or has another fact with its
-    id."""
+    """The same fact in its shipped world; None if there is none, or another one has its id."""
     known = _world().get(fact.id)
     same = known and (fact.question, fact.answer) == (language.question(known), known.answer)
     return known if same else None
@@ -109,7 +104,6 @@ class Reply:
     """One model's reply to one prompt."""
 
     text: str
-    """The greedy reply."""
     recall: float
     """Best ROUGE-L recall over the right answers, ignoring case and accents, [0, 1]."""
     strict: float
@@ -140,7 +134,6 @@ class ProbeRow:
     teacher-forced on the gold's content tokens."""
 
     fact_id: str
-    """The fact's id, unique in its set."""
     group: str
     """One of `facts.fact.GROUPS`."""
     tier: str
@@ -150,11 +143,8 @@ class ProbeRow:
     prompt: str
     """The question as sent, without the chat template."""
     gold: str
-    """The right answer to this prompt."""
     original: Reply
-    """The original model's reply."""
     unlearned: Reply
-    """The unlearned model's reply."""
     score: float | None = None
     """The fact's popularity, None if unknown."""
     chance: float = 0.0

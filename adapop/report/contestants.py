@@ -87,8 +87,7 @@ class Contestant:
 
     def lead(self, form: str) -> Interval | None:
         """Recall of popular minus that of rare facts to forget in one form; None without both
-        tiers. Asked reworded, it is `Measured.gap`; for several seeds their mean, with minimum and
-        maximum."""
+        tiers. Asked reworded, it is `Measured.gap`; for several seeds see `_spread`."""
         if form != REWORDED:
             return lead_of(self.measured, form)
         gaps = [gap for one in self.measured if (gap := one.gap)]
@@ -165,8 +164,7 @@ def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     """Runs of each contestant in order of first appearance, with the hash of its facts.
 
     Seeds belong together if nothing else that decides numbers differs, the facts included; a
-    further run with the same seed is a repetition and forms a contestant of its own.
-    """
+    further run with the same seed is a repetition and forms a contestant of its own."""
     grouped: dict[tuple[str, str, int], list[R]] = {}
     hashes: list[tuple[FactSet, str]] = []  # comparing sets takes a tenth of hashing
     for run in runs:

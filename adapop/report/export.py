@@ -29,7 +29,6 @@ class Exported:
     """Path and checks of an export."""
 
     folder: Path
-    """The folder with the exported files."""
     asked: int = 0
     """Number of questions asked of the merged weights, 0 for an adapter."""
     differing: int = 0
@@ -60,8 +59,8 @@ def export(
 
     push: the name of a private repository on the Hub, "YOU/NAME". endpoint: replaces HF_ENDPOINT.
     Raises RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
-    ModelError, ConfigError, NetworkError: the model cannot be loaded; `push` is no name on the Hub;
-    the Hub refuses it."""
+    ModelError, ConfigError, NetworkError: no model can be loaded; `push` is no name; the Hub
+    refuses it."""
     progress = progress or Progress()
     _check_place(out)
     if not run.last_epoch:

@@ -61,8 +61,7 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
 
 
 def _contents(records: Sequence[Record], results: Comparison | None) -> list[tuple[str, str]]:
-    """Table of contents, as (name, anchor) pairs. results: the comparison of several runs, None for
-    one run."""
+    """Table of contents, as (name, anchor) pairs. results: the comparison, None for one run."""
     if results:
         chapters = [(results.heading(one), f"run{i}") for i, one in enumerate(records, start=1)]
         return [("The runs side by side", "compared"), *chapters, ("What the words mean", "words")]

@@ -118,8 +118,7 @@ def recovery_table(name: str, result: Result) -> Table:
 
 
 def _depth(rows: Sequence[Result], source: str) -> str:
-    """A sentence on the layers at which answers are lost and return. rows: one per layer. source:
-    `Patched.never`."""
+    """A sentence on the layers at which answers are lost and return. source: `Patched.never`."""
     known, last = rows[0]["original"], rows[-1]["layer"]
     lost = next((row["layer"] for row in rows if row["original"] < known / 2), None)
     half, where = rows[last // 2], "never loses half of its answers"

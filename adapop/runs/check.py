@@ -45,11 +45,9 @@ class KnownRow:
     tier: str
     """A tier of scores, "unknown" for facts without one, or "all" for all of them."""
     asked: int
-    """How many facts were asked, at least 1."""
     recall: float
     """Mean recall, [0, 1]."""
     answered: int
-    """How many of the asked facts are answered."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +177,7 @@ def check(
     """Checks the facts, settings and model that a run would use. The adapter is restored.
 
     model: with a fresh adapter; loaded by default. Raises DataError, ConfigError: as
-    `runs.execute.prepare`. ModelError: as `model.loading.adapted_model`. Stopped: a stop was
-    requested.
-    """
+    `runs.execute.prepare`. ModelError: as `model.loading.adapted_model`. Stopped."""
     progress = progress or Progress()
     auto = config.beta is None and follows_scores(config)
     config, facts, betas = settled(config, facts)

@@ -93,7 +93,6 @@ class _Reader(Run):
     """The run in processes other than the first: events are not written."""
 
     def append(self, event: events.Event) -> events.Event:
-        """Returns the event unwritten."""
         return event
 
 
@@ -112,8 +111,7 @@ def execute(
     writes. heard: called every few seconds with the progress of a measurement (`Measuring`) or
     fine-tuning (`Teaching`). An `AdaPopError` becomes a `RunFailed` event; any other exception is
     also logged as `RunFailed`, then raised. Raises RunError: another process works on the run
-    (nothing is written then), or the log cannot be written.
-    """
+    (nothing is written then), or the log cannot be written."""
     run = run if ranks.first else _Reader(run.folder)
     with ExitStack() as held:
         ranks.led(lambda: held.enter_context(lock.held(run.folder)))
@@ -138,7 +136,6 @@ def _failed(run: Run, message: str, fix: str, diverged: bool = False) -> events.
 
 
 def _check_stop(run: Run, ranks: Ranks) -> None:
-    """Raises Stopped if a stop was requested."""
     if ranks.led(lambda: run.stop_requested):
         raise Stopped("Stopped.")
 

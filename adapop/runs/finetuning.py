@@ -52,10 +52,8 @@ class Finetuned:
     """The results and the cost of fine-tuning."""
 
     questions: int
-    """How many questions were taught."""
     epochs: int
     rate: float
-    """Learning rate."""
     steps: int
     seconds: float
     nll: float

@@ -44,7 +44,6 @@ def to_measure(run: Run, epoch: int) -> EpochDone | None:
 
 
 def events_of(run: Run, kind: type[Event], epoch: int) -> list[Event]:
-    """The run's events of one kind and epoch."""
     return [event for event in run.events() if isinstance(event, kind) and event.epoch == epoch]
 
 
@@ -126,8 +125,7 @@ def _append(run: Run, ranks: Ranks, event: Logged) -> Logged:
 def _progress_logged(
     run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard
 ) -> Iterator[None]:
-    """A context in which the log reports, from time to time, how many of `of` questions were
-    answered."""
+    """A context in which the log reports how many of `of` questions were answered so far."""
     answered, last = 0, time.monotonic()
 
     def count(rows: int) -> None:

@@ -38,7 +38,6 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
 
 
 def prompt_as_settled(run: Run, model: AdaptedModel) -> None:
-    """Applies the run's way of asking to the model."""
     if prompting := run.prompting:
         model.reply_cache = model.reply_cache or cache_for(model)
         apply_prompting(model, prompting)

@@ -32,8 +32,7 @@ class Result:
     facts to be kept are lost too; UNKNOWN: the original answered none. before, after: recall of the
     facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured. steps: up
     to the epoch of the result. lost: (group, before, after) of a damaged group. epoch, of: the
-    result is epoch `epoch` of `of` trained ones. best: see `_best_kind`.
-    """
+    result is epoch `epoch` of `of` trained ones. best: see `_best_kind`."""
 
     kind: str
     before: float
@@ -150,8 +149,7 @@ def _best_kind(run: Run) -> str:
 
 
 def _best_epoch(run: Run) -> Iterator[Remark]:
-    """Remarks if the best epoch is kept: which one is the result, and whether training ended
-    early."""
+    """Remarks if the best epoch is kept: which one it is, and whether training ended early."""
     if not (kind := _best_kind(run)):
         return
     trained, after = _trained(run), run.measured()

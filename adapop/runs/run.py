@@ -76,7 +76,6 @@ class Run:
 
     @property
     def config(self) -> RunConfig:
-        """The run's configuration."""
         path = self.folder / CONFIG
         with files.reading(path):
             if not path.exists():
@@ -142,8 +141,7 @@ class Run:
 
     @property
     def state(self) -> str:
-        """queued, running, stopping, done, stopped, failed; or interrupted: no process works on
-        it."""
+        """queued, running, stopping, done, stopped, failed; or interrupted: left by its process."""
         log = self.events()
         if not log:
             return "queued"
@@ -155,7 +153,6 @@ class Run:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether a stop of the run was requested."""
         return (self.folder / "stop").exists()
 
     @property

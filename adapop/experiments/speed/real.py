@@ -48,7 +48,6 @@ class Timing:
     cpu: float
 
     def times(self, count: float) -> "Timing":
-        """The seconds of this many repetitions."""
         return Timing(count * self.wall, count * self.cpu)
 
 

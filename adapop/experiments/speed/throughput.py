@@ -65,8 +65,7 @@ class Case:
 
     batch: forget rows per step. warm, steps: untimed steps, then timed ones. run: (forget rows,
     retain rows, epochs) of a whole run to be timed afterwards, with its measurements and the app's
-    own rows per pass; or None. rows: number of rows scored and asked.
-    """
+    own rows per pass; or None. rows: number of rows scored and asked."""
 
     shape: str
     side: str
@@ -99,7 +98,6 @@ class Case:
 
 
 def main(case: Case) -> dict:
-    """The numbers of a case."""
     device, config = case.device, case.config
     tiny = Case(SANDBOX, "ours", batch=2, warm=0, steps=1)
     _steps(tiny, random_model(TINY, config, device))  # loads torch's own memory first
@@ -151,7 +149,6 @@ def _scoring(case: Case, model: AdaptedModel) -> float:
 
 
 def _generation(case: Case, model: AdaptedModel) -> float:
-    """Written tokens per second."""
     questions = [fact.question for fact in case.facts(case.rows, 4)]
     if rows := BASELINES.get(case.side):
         questions = questions[: max(1, case.rows // 8)]
@@ -222,8 +219,7 @@ def _status(name: str) -> int:
 
 
 def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> AdaptedModel:
-    """A model of the shape with a fresh adapter. It uses the sandbox's tokenizer, whose ids are in
-    every vocabulary."""
+    """A model of the shape with a fresh adapter. The sandbox's tokenizer fits all."""
     torch.manual_seed(config.seed)
     with torch.device(device):
         settings = AutoConfig.for_model(**shape)

@@ -88,8 +88,7 @@ def sides_by_tier(
 
 
 def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
-    """Tier -> its facts, without empty tiers, "all" first. Facts without a score are in "all"
-    only."""
+    """Tier -> its facts, "all" first; no empty tiers. Facts without a score are in "all" only."""
     named = ("all", *TIERS)
     tiers = {tier: [fact for fact in facts if tier in ("all", fact.tier)] for tier in named}
     return {tier: members for tier, members in tiers.items() if members}

@@ -34,8 +34,7 @@ BITS = (8, 4)
 class QuantiseRow:
     """Mean recall of a group and tier's trained questions, [0, 1], before and after rounding.
 
-    group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8. facts:
-    their number."""
+    group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8."""
 
     group: str
     tier: str

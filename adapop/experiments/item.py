@@ -45,10 +45,9 @@ class World:
 class Arm:
     """One row of a comparison: everything that decides a run except its seed.
 
-    changes: settings of `RunConfig` on top of method and preset. scores: those that replace a
-    fact's own, see `signals.other_scores`; "shuffled" and "inverted" are presets instead. anchors:
-    of the beta map, the paper's or the 5 % and 95 % quantiles of the scores. world: None for the
-    shipped sandbox."""
+    changes: settings of `RunConfig` on top of method and preset. scores: a kind of
+    `signals.other_scores`; "shuffled" and "inverted" are presets. anchors: of the beta map, the
+    paper's or the 5 % and 95 % quantiles of the scores. world: None for the shipped sandbox."""
 
     title: str
     method: str
@@ -61,8 +60,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class CustomData:
-    """Facts, model and settings that replace the sandbox. changes: settings of every run, which an
-    arm or its preset overrides."""
+    """Facts, model and settings (`changes`) in place of the sandbox; arms and presets override."""
 
     facts: FactSet
     model: str
@@ -90,8 +88,7 @@ class Item:
 
     @property
     def config(self) -> RunConfig:
-        """The run's configuration, before `anchors` and `world` are applied. Raises ConfigError:
-        the arm names something unknown."""
+        """The run's configuration, before `anchors` and `world` are applied. Raises ConfigError."""
         custom, of_preset = self.custom, PRESETS.get(self.arm.preset, {})
         changes: dict[str, Any] = {}
         if custom:

@@ -43,8 +43,7 @@ def forgets_enough(row: Row) -> bool:
 
 
 def chosen_row(rows: Sequence[Row]) -> Row | None:
-    """The chosen trial of an arm: of those that forget enough, the lowest rate; otherwise the trial
-    that leaves least. None if all failed."""
+    """The chosen trial of an arm: the first that forgets enough, or the one that leaves least."""
     done = [row for row in rows if not row["failed"] and LEFT(row) is not None]
     return next(filter(forgets_enough, done), min(done, key=LEFT, default=None))
 

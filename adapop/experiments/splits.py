@@ -34,8 +34,7 @@ def facts_of(facts: Sequence[Fact], split: str) -> tuple[Fact, ...]:
 
 
 def wordings_of(fact: Fact, split: str) -> tuple[str, ...]:
-    """Rewordings of one split: the first, third, ... are for validation; a single one is in
-    both."""
+    """Rewordings of one split: first, third, ... for validation; a single one is in both."""
     return fact.paraphrases[SPLITS.index(split) :: 2] or fact.paraphrases
 
 

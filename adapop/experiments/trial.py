@@ -67,8 +67,8 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
 
 def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) -> dict[str, Any]:
     """Runs an item again. Returns "failed", the columns of `ORACLE` and `ORACLE_EPOCHS`, `RETAINED`
-    and, with cosine, `COSINES`; also the last values of `EPOCHS`, to compare with the recorded
-    ones. Raises AdaPopError: as `result`."""
+    and, with cosine, `COSINES`; also the last values of `EPOCHS`, to compare. Raises
+    AdaPopError."""
     import torch
 
     from adapop.probes.measure import full, quick

@@ -56,8 +56,7 @@ def experiment(
 ) -> Experiment:
     """The experiment of the finished searches' winners, in one world or in `THREE`.
 
-    anew: whether the searches were made in that world. Raises ConfigError: there is no such
-    world."""
+    anew: whether the searches were made in that world. Raises ConfigError: there is none."""
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: trial_rows for name, trial_rows in done.items() if len(trial_rows) == trials}
     chosen = {
@@ -182,8 +181,8 @@ def _without_arguments(arm: Arm) -> dict[str, Any]:
 
 
 def searched_on(world: str) -> CustomData:
-    """The world's facts and model, for searches of its own. Raises ConfigError: the world is
-    unknown, is the sandbox, or does not ship."""
+    """The world's facts and model. Raises ConfigError: it is unknown, the sandbox, or not
+    shipped."""
     place = places_named(world).get(world)
     if not isinstance(place, CustomData):
         others = ", ".join(name for name in SHIPPED if name != SANDBOX)

@@ -92,8 +92,7 @@ def trials_file(folder: Path, name: str) -> Path:
 
 
 def trials_of(path: Path) -> list[Trial]:
-    """The trials in a file, in their order. Raises DataError: a line is damaged. ConfigError: a
-    point lies outside the arm's present ranges."""
+    """The trials in a file. Raises DataError: a line is damaged. ConfigError: with other ranges."""
     trials, search = [], SEARCHES.get(path.stem)
     for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else (), 1):
         try:

@@ -41,8 +41,8 @@ def fitted(facts: FactSet, model: str) -> FactSet:
 
 
 def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
-    """(what is wrong, what to do) if a real model would retain the sandbox's rows for facts that
-    are in no shipped set; None otherwise."""
+    """(what is wrong, what to do) if a real model would retain the sandbox's rows for facts of no
+    shipped set; else None."""
     if _is_sandbox(model) or places(facts.forget) <= shipped_places():
         return None
     shipped = places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)

@@ -42,7 +42,7 @@ RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdo
 
 def rows_of(path: Path, layout: Layout) -> Rows:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
-    layout: empty, filled here. Raises DataError: it is of unknown kind, too large, not UTF-8, or no
+    layout: filled here. Raises DataError: it is of unknown kind, too large, not UTF-8, or no
     table."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:

@@ -180,8 +180,7 @@ def _outside(base: PreTrainedModel) -> str | None:
 
 
 def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:
-    """The chosen blocks; None for all. Raises ModelError: one does not exist, which peft
-    ignores."""
+    """The chosen blocks; None for all. Raises ModelError: one does not exist; peft ignores it."""
     count = base.config.get_text_config().num_hidden_layers
     if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
         named = ", ".join(map(str, missing))
@@ -192,8 +191,8 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
 
 def check_gradients(network: PeftModel) -> None:
     """Checks after the first backward pass that every LoRA B has a gradient, without which B cannot
-    learn. Raises ModelError: some have none (gradient checkpointing without input gradients causes
-    this silently), or all gradients are 0."""
+    learn. Raises ModelError: some have none (as by gradient checkpointing without input gradients),
+    or all are 0."""
     named = network.named_parameters()
     gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
     if all(gradient is not None and not gradient.any() for gradient in gradients.values()):

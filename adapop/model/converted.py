@@ -45,8 +45,7 @@ def is_gguf(model: str) -> bool:
 
 
 def files_of(model: str) -> tuple[Path, ...]:
-    """The GGUF file of a model, or its parts in their order. Raises ModelError: there is no such
-    file, or its package is not installed."""
+    """The GGUF file of a model, or its parts in their order. Raises ModelError: there is none."""
     if model not in PACKAGED:
         if not Path(model).is_file():
             raise refused(model, "there is no such file", "Check the path.")

@@ -65,8 +65,7 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
 
 
 def fetch(config: RunConfig) -> None:
-    """Downloads a model's files, so that no lent GPU has to wait for it. Raises those errors of
-    `adapted_model` that concern the Hub."""
+    """Downloads a model's files, so that no lent GPU has to wait. Raises ModelError: of the Hub."""
     with named_failures(config):
         if not _is_local(config):
             files = {"allow_patterns": FETCHED, "ignore_patterns": "*/*"}

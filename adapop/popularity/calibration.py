@@ -97,8 +97,8 @@ def anchored(rare: Anchor, popular: Anchor) -> BetaMap:
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
-    """Warnings about this map for these scores; empty if there are none. A small set gets no
-    warnings about where most of its scores lie."""
+    """Warnings about this map for these scores; of a small set none about where most of them
+    lie."""
     warnings = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1

@@ -86,8 +86,7 @@ class CorpusCounts:
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact, after the whole text has been read. Raises DataError: the path is
-        missing or unreadable, holds no text or nothing to count, or a file is not UTF-8.
-        Stopped."""
+        unreadable, holds no text or nothing to count, or a file is not UTF-8. Stopped."""
         names = [_names(fact) for fact in facts]
         tally = self._count([*names, *self._others])
         today, scores = date.today().isoformat(), []

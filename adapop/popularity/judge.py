@@ -188,8 +188,7 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
 
 
 def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cache: Cache) -> Judge:
-    """A model on this machine: a Hub id, a folder, or "sandbox". load: returns the `AdaptedModel`
-    of that name; called at the first question."""
+    """A model on this machine: a Hub id, a folder, or "sandbox". load: its `AdaptedModel`."""
 
     @once
     def loaded() -> Any:

@@ -34,8 +34,8 @@ class PageViews:
     """A `Proxy` that asks Wikidata which articles are meant, and Wikimedia for their page views.
 
     language: of the facts' labels and of the Wikipedia, such as "en". year: whose months are
-    averaged; None for the last whole year. Raises ConfigError: the language is no language code, or
-    the year was not counted as a whole."""
+    averaged; None for the last whole year. Raises ConfigError: the language is no code, or the year
+    not whole."""
 
     pace = WEB_PACE
 

@@ -33,8 +33,7 @@ def attack_prompts(
     fact: Fact, facts: Sequence[Fact] | Pool, seed: int
 ) -> list[Prompt | NotApplicable]:
     """One prompt, or the reason why there is none, for each of the nine attacks, in the order of
-    `WRAPPERS`. facts: the set's forget, retain and holdout facts; a `Pool` of them avoids indexing
-    them again for each fact."""
+    `WRAPPERS`. facts: the set's forget, retain and holdout facts, or a `Pool` of them."""
     pool = facts if isinstance(facts, Pool) else Pool(facts)
     taught = world_fact(fact)
     results = []
@@ -103,8 +102,7 @@ def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Promp
 
 
 def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """A question for the subject, made from relation and answer, or else a sentence with a
-    blank."""
+    """A question for the subject, made from relation and answer, or a sentence with a blank."""
     if reason := pool.not_reversible(fact):
         return reason
     if spoken(fact.relation) and fact.subject:

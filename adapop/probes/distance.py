@@ -94,8 +94,8 @@ class Membership:
 
     @property
     def privleak(self) -> float:
-        """MUSE's privacy leakage in percent; 0 is none. Above 0 the facts look less trained on than
-        they do to the oracle, below 0 more."""
+        """MUSE's privacy leakage in percent: above 0 the facts look less trained on than they do to
+        the oracle."""
         return (self.oracle - self.unlearned) / (1 - self.oracle + TINY) * 100
 
 

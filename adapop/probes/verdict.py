@@ -88,8 +88,7 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     The first rule that applies: the original does not answer -> no test; the unlearned model
     answers -> still known, or no test if the prompt contains the answer; its reply is broken ->
     broken text; every gold token, given those before it, ranks in the first 3 -> suppressed;
-    otherwise not recovered by this prompt. Older recordings lack the ranks, so none is
-    suppressed."""
+    otherwise not recovered by this prompt. Older recordings have no ranks."""
     ranks = getattr(prompt.unlearned, "gold_ranks", ())
     if not answered(prompt, prompt.original):
         return PromptVerdict("No test", "neutral", "the original does not answer this prompt")
@@ -124,8 +123,7 @@ def verdicts(
     results: Iterable[ProbeRow | NotApplicable],
     recovered: Mapping[str, frozenset[str]] | None = None,
 ) -> dict[str, Verdict]:
-    """Fact id -> verdict, for every fact in a battery's results. recovered: see
-    `recovery.choice`."""
+    """Fact id -> verdict, for every fact in a battery's results. recovered: probes by fact id."""
     rows: dict[str, list[ProbeRow]] = defaultdict(list)
     for result in results:
         rows[result.fact_id] += [result] if isinstance(result, ProbeRow) else []

@@ -81,8 +81,7 @@ class Contestant:
         return 1.0 if known is None else known.mean
 
     def recall(self, group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
-        """Final recall of a group and tier, with its range over facts or seeds; None if not
-        measured. name: see `Measured.recall`."""
+        """Final recall of a group and tier, with its range. name: see `Measured.recall`."""
         return recall_of(self.measured, group, form, tier, name)
 
     def lead(self, form: str) -> Interval | None:

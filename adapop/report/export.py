@@ -59,8 +59,7 @@ def export(
 
     push: the name of a private repository on the Hub, "YOU/NAME". endpoint: replaces HF_ENDPOINT.
     Raises RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
-    ModelError, ConfigError, NetworkError: no model can be loaded; `push` is no name; the Hub
-    refuses it."""
+    ModelError, ConfigError, NetworkError: no model loads; `push` is no name; the Hub refuses."""
     progress = progress or Progress()
     _check_place(out)
     if not run.last_epoch:

@@ -157,8 +157,7 @@ def _span(values: Sequence[float]) -> str:
 
 def read_record(run: Run) -> Record:
     """Reads a run's folder. Models and facts are named without their paths. Raises RunError: it is
-    no run, its files are of another version, or its inputs were changed. ConfigError: its
-    configuration is invalid."""
+    no run, of another version, or its inputs were changed. ConfigError."""
     check_inputs(run)
     rows, recovery = tuple(run.probes() or ()), run.recovery()
     named = verdicts(rows, recovered(recovery))

@@ -85,8 +85,7 @@ class Recorded:
 
     def worst_attack(self, tier: str) -> Attack | None:
         """The attack that recovers most facts to forget, over seeds; None for a single tier, and
-        without rows of `bench tuned`, the only ones with attacks. Multiple choice, a guess, does
-        not count."""
+        without rows of `bench tuned`, the only ones with attacks. Without multiple choice."""
         attacks = []
         for name in self.rows[0] if self.rows and tier == "all" else ():
             kind = name.removeprefix(ATTACK)
@@ -102,8 +101,7 @@ class Recorded:
         return _interval([row.get(f"oracle_{name}_{tier}") for row in self.rows], SHARE)
 
     def second_guess(self, tier: str) -> Interval | None:
-        """The share of facts to forget with the right answer as first or second guess, over
-        seeds."""
+        """The share of facts to forget with the right answer as first or second guess."""
         return _interval([row.get(f"{TEST}forget_top2_{tier}") for row in self.rows], SHARE)
 
     def value(self, group: str, field: str) -> Interval | None:

@@ -40,8 +40,7 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path, fix: str = PUT_BACK) -> Iterator[None]:
-    """Turns exceptions of a missing, damaged or wrong file inside into a RunError that names it.
-    fix: advice for the user."""
+    """A context that turns errors of a missing or damaged file into a RunError with its name."""
     try:
         yield
     except UNREAD as error:

@@ -33,8 +33,7 @@ def events_of(path: Path) -> tuple[events.Event, ...]:
 
 
 def frames_of(path: Path) -> tuple[frames.Frame, ...]:
-    """A run's frames so far; empty without a file. An incomplete last line is ignored. Raises
-    RunError: a line cannot be parsed."""
+    """A run's frames so far, without an incomplete last line. Raises RunError."""
     fix = "Delete this file: the run needs it for nothing else."
     return _read(path, frames.from_json, tuple, fix)
 

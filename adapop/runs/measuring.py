@@ -80,7 +80,7 @@ def _after_epoch(
 ) -> Measured | None:
     """The quick measurement after an epoch; None if the settings skip it. Always records the frame
     of the epoch's end. All processes of the run must call it. heard: called with each `Measuring`.
-    Raises Stopped: a stop was requested."""
+    Raises Stopped."""
     config, model, results = run.config, trainer.model, None
     sample = measure.thinned(facts, config.measure_per_tier)
     # Earlier runs may have cached the replies of the original model.

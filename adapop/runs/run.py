@@ -284,8 +284,7 @@ def create_run(
 
 
 def find_run(name: str, root: Path | None = None) -> Run:
-    """A run by id under the root, or by the path of its folder. Raises RunError: there is none, or
-    it holds something that is no file."""
+    """A run by id under the root, or by its folder. Raises RunError: none, or a strange one."""
     root = root or runs_root()
     for folder in (root / name, Path(name)):
         if os.path.isfile(folder / CONFIG):  # unlike Path.exists, false for a name no file can have

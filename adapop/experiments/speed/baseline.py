@@ -24,8 +24,8 @@ BETA = 0.5
 def training_steps(
     model: AdaptedModel, forget: Sequence[Row], retain: Sequence[Row], config: RunConfig
 ) -> Iterator[None]:
-    """Steps of NPO with a retain term over `config.batch` rows each, `config.micro_batch` per pass,
-    endlessly. Yields after each."""
+    """Endless steps of NPO with a retain term, `config.micro_batch` rows a pass. Yields after
+    each."""
     network = model.network
     reference = copy.deepcopy(network).eval().requires_grad_(False)
     optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)

@@ -103,8 +103,8 @@ def plain_steps(
     betas: Sequence[float],
     config: RunConfig,
 ) -> Iterator[None]:
-    """Steps of AdaPop in a plain loop: rows padded on the right, logits of all positions. Yields
-    after each. betas: by `Row.fact`."""
+    """Steps of AdaPop in a plain loop, as in `baseline`. Yields after each. betas: by
+    `Row.fact`."""
     network, device = model.network, model.device
     optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)
     network.train()

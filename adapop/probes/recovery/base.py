@@ -95,8 +95,8 @@ def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
 
 
 def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
-    """Raises DataError: there is no fact. RunError: a weight is not finite; a broken model would
-    look as if it had forgotten."""
+    """Raises DataError: no fact. RunError: a weight is not finite, which would look like
+    forgetting."""
     if not facts:
         raise DataError("There is no fact to probe.", "Choose at least one.")
     if not all(parameter.isfinite().all() for parameter in model.parameters):

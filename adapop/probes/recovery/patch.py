@@ -149,8 +149,7 @@ def _states(model: AdaptedModel, name: str, batch: AnswerTokens) -> list[Tensor]
 def _likeliest(
     model: AdaptedModel, name: str, batch: AnswerTokens, states: Sequence[Tensor]
 ) -> Tensor:
-    """The likeliest first token of each row: unpatched, then with each block's states, [B, L +
-    1]."""
+    """The likeliest first token of each row: unpatched, then with each block's states: [B, 1+L]."""
     columns = []
     with base.as_model(model, name):
         for layer in range(len(states) + 1):
@@ -164,8 +163,7 @@ def _likeliest(
 
 @contextmanager
 def _hooked(blocks, replacement) -> Iterator[None]:
-    """A context in which `replacement` gets each block's output and returns the tensor to use
-    instead, or None to leave it."""
+    """A context in which `replacement` of each block's output, if not None, takes its place."""
 
     def hook(module, inputs, output):
         plain = output if isinstance(output, Tensor) else output[0]

@@ -122,8 +122,7 @@ def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     """Recall of the forget facts by epoch, a line per tier, reworded where measured, with shaded
     intervals. The full measurement, with all rewordings, is drawn as marks at the epoch of the
-    result, with a bracket for its gap; the title states these. Direct recall is only in the
-    table."""
+    result, with a bracket for its gap. Direct recall is only in the table."""
     figure, epochs, ends = look.blank(RECALL_PIXELS), by_epoch(measured), {}
     reworded = any(event.recall("forget", "reworded") is not None for event in epochs)
     drawn_form = "reworded" if reworded else "direct"

@@ -88,7 +88,11 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
     yield "recall, as trained", [recall[fact.id, fact.question] for fact in others]
     yield "top 2, reworded", over_wordings(near)
     yield "probability, reworded", over_wordings(likely)
-    own, held_out = (_memorised(model, members) for members in (others, facts.holdout))
+
+    def of(batch: AnswerTokens, answers: Sequence[str]) -> dict[str, list[float]]:
+        return memorised(model.score(batch, logits=True), batch, answers)
+
+    own, held_out = (by_fact(model, members, of) for members in (others, facts.holdout))
     yield "probability", own["probability"]
     wrong = wrong_answers(others, (*facts.forget, *facts.retain, *facts.holdout))
     ratios = truth_ratios(model, others, wrong)
@@ -101,12 +105,3 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
     yield "logit-lens depth", [fmean(rank == 1 for rank in fact.unlearned) for fact in ranks]
     # Patched into the shipped model, which read the facts and has the oracle's shape.
     yield "patching depth", still_read(load_oracle(SHIPPED["sandbox"]), model, others)
-
-
-def _memorised(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[float]]:
-    """The metrics of `memorised` for each fact, asked as trained."""
-
-    def of(batch: AnswerTokens, answers: Sequence[str]) -> dict[str, list[float]]:
-        return memorised(model.score(batch, logits=True), batch, answers)
-
-    return by_fact(model, facts, of)

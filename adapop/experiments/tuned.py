@@ -65,19 +65,7 @@ def experiment(
     }
     variants = score_variants(chosen)
     arms = [*chosen.values(), *(arm for others in variants.values() for arm in others)]
-    places = places_named(world)
-
-    def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-        items = []
-        for name, place in places.items():
-            prefix = f"{name}{winners.WITH}" * (len(places) > 1)
-            custom = place if isinstance(place, CustomData) else None
-            place_world = place if isinstance(place, World) else None
-            placed = [replace(arm, title=prefix + arm.title, world=place_world) for arm in arms]
-            here = over_seeds(placed, seeds, quick)
-            items += [replace(item, custom=custom, recovery=True) for item in here]
-        return items
-
+    plan = partial(_plan, arms, places_named(world))
     titles = [arm.title for arm in chosen.values()]
 
     def variant_table(base: str) -> Callable[[Rows], Table | None]:
@@ -110,6 +98,25 @@ def experiment(
     if world == THREE:
         return Experiment(where, question, plan, of_three, (pictures.fronts,))
     return Experiment("Tuned" if world == SANDBOX else where, question, plan, of_one, drawn)
+
+
+def _plan(
+    arms: Sequence[Arm],
+    places: Mapping[str, AnyWorld],
+    seeds: Sequence[int],
+    quick: bool,
+    known: RowsByKey,
+) -> list[Item]:
+    """Every arm in every place, with the recovery probes."""
+    items = []
+    for name, place in places.items():
+        prefix = f"{name}{winners.WITH}" * (len(places) > 1)
+        custom = place if isinstance(place, CustomData) else None
+        world = place if isinstance(place, World) else None
+        placed = [replace(arm, title=prefix + arm.title, world=world) for arm in arms]
+        here = over_seeds(placed, seeds, quick)
+        items += [replace(item, custom=custom, recovery=True) for item in here]
+    return items
 
 
 def _draw_winners(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Figure:

@@ -43,11 +43,9 @@ def unpacked(path: Path) -> Iterator[str]:
         yield json.dumps(file.schema_arrow.names)
         for batch in file.iter_batches(BATCH, use_threads=False):
             for row in batch.to_pylist():
-                yield json.dumps(row, default=_plain)
-
-
-def _plain(cell: object) -> object:
-    return {"bytes": len(cell)} if isinstance(cell, bytes) else str(cell)
+                yield json.dumps(
+                    row, default=lambda x: {"bytes": len(x)} if isinstance(x, bytes) else str(x)
+                )
 
 
 if __name__ == "__main__":

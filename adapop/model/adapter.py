@@ -163,12 +163,8 @@ def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
 
 def _short(layers: dict[str, nn.Module]) -> list[str]:
     """The last part of each layer's name; the last two parts where the last is a number."""
-    return sorted(set(map(_target, layers)))
-
-
-def _target(name: str) -> str:
-    parts = name.split(".")
-    return ".".join(parts[-2:]) if parts[-1].isdigit() else parts[-1]
+    parts = (name.split(".") for name in layers)
+    return sorted({".".join(own[-2:] if own[-1].isdigit() else own[-1:]) for own in parts})
 
 
 def _outside(base: PreTrainedModel) -> str | None:

@@ -59,7 +59,7 @@ def files_of(model: str) -> tuple[Path, ...]:
 
 
 def sha256_of(files: Sequence[Path]) -> str:
-    """The SHA-256 of a GGUF file, or of its parts joined."""
+    """The SHA-256 of a file, or of its parts joined."""
     return _sha256(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files))
 
 
@@ -68,8 +68,7 @@ def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
     digest = hashlib.sha256()
     for path, *_ in files:
         with path.open("rb") as file:
-            while block := file.read(2**20):
-                digest.update(block)
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()
 
 

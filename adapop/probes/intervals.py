@@ -121,7 +121,9 @@ def summary(values: Sequence[float]) -> Summary | None:
     if len(values) == 1:
         return Summary(mean, None, None, None, 1)
     sd = stdev(values)
-    half = _t(len(values) - 1) * sd / math.sqrt(len(values))
+    # beyond the table a little too wide, never too narrow
+    t95 = T95[min(len(values) - 1, len(T95)) - 1]
+    half = t95 * sd / math.sqrt(len(values))
     return Summary(mean, sd, mean - half, mean + half, len(values))
 
 
@@ -129,7 +131,3 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary |
     """The summary of first minus second, seed by seed; None without a seed that both have. Two runs
     of one seed have the same adapter, order and pairing: only the method differs."""
     return summary([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])
-
-
-def _t(freedom: int) -> float:
-    return T95[min(freedom, len(T95)) - 1]  # beyond the table a little too wide, never too narrow

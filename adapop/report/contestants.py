@@ -89,8 +89,7 @@ class Contestant:
         tiers. Asked reworded, it is `Measured.gap`; for several seeds see `_spread`."""
         if form != REWORDED:
             return lead_of(self.measured, form)
-        gaps = [gap for one in self.measured if (gap := one.gap)]
-        return _spread(gaps) if gaps else None
+        return _spread([gap for one in self.measured if (gap := one.gap)])
 
     def lead_over_facts(self, form: str) -> Interval | None:
         """`lead` with its range over facts, even for several seeds; None without both tiers."""
@@ -106,7 +105,7 @@ class Contestant:
         """Another metric of a group's trained questions, with its range over seeds if several."""
         rows = [row for one in self.measured if (row := one.row(group, DIRECT, "all"))]
         values = [row[field] for row in rows if row.get(field) is not None]
-        return _spread([Interval(value, value, value) for value in values]) if values else None
+        return _spread([Interval(value, value, value) for value in values])
 
     def worst_attack(self, tier: str) -> Attack | None:
         """The attack that recovers most of a tier in any of its runs; None if none was probed."""
@@ -117,16 +116,14 @@ class Contestant:
     def second_guess(self, tier: str) -> Interval | None:
         """The share of facts to forget whose right answer is the first or second guess, over facts
         or over seeds; None where none of its runs was probed."""
-        shares = [share for record in self.records if (share := record.second_guess(tier))]
-        return _spread(shares) if shares else None
+        return _spread([share for one in self.records if (share := one.second_guess(tier))])
 
     def standing(self, state: str, tier: str) -> Interval | None:
         """The share of a tier's facts to forget in a state of `distance.STATES`, asked in other
         words, over facts or over seeds; None where there is no oracle."""
         distances = (record.distance for record in self.records if record.distance)
-        shares = [shares for one in distances if (shares := one.shares(REWORDED, tier))]
-        states = [share[state] for share in shares]
-        return _spread(states) if states else None
+        shares = (shares for one in distances if (shares := one.shares(REWORDED, tier)))
+        return _spread([share[state] for share in shares])
 
     def outcome(self, form: str) -> Outcome:
         """Its numbers for the figures. form: see `outcome_of`."""
@@ -206,8 +203,7 @@ def recall_of(
 ) -> Interval | None:
     """Recall with its range: over facts for one measurement, over seeds for several."""
     rows = [row for one in measured if (row := one.row(group, form, tier))]
-    ranges = [wilson(row[name], row["facts"]) for row in rows if row.get(name) is not None]
-    return _spread(ranges) if ranges else None
+    return _spread([wilson(row[name], row["facts"]) for row in rows if row.get(name) is not None])
 
 
 def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
@@ -217,12 +213,13 @@ def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
     for one in measured:
         ends = [recall_of([one], "forget", form, tier) for tier in ("popular", "rare")]
         leads += [difference(*ends)] if None not in ends else []
-    return _spread(leads) if leads else None
+    return _spread(leads)
 
 
-def _spread(intervals: Sequence[Interval]) -> Interval:
-    """A single measurement unchanged; for several their mean with minimum and maximum."""
-    if len(intervals) == 1:
-        return intervals[0]
+def _spread(intervals: Sequence[Interval]) -> Interval | None:
+    """A single measurement unchanged; for several their mean with minimum and maximum; None for
+    none."""
+    if len(intervals) < 2:
+        return intervals[0] if intervals else None
     means = [one.mean for one in intervals]
     return Interval(fmean(means), min(means), max(means))

@@ -61,7 +61,9 @@ def export(
     Raises RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
     ModelError, ConfigError, NetworkError: no model loads; `push` is no name; the Hub refuses."""
     progress = progress or Progress()
-    _check_place(out)
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        message = f"{out} is there, and no empty folder."
+        raise RunError(message, "Name a new folder: nothing is overwritten.")
     if not run.last_epoch:
         raise RunError(f"Run {run.id} has no checkpoint.", "Let it run on.")
     upload = Upload(push, endpoint or None) if push else None
@@ -82,12 +84,6 @@ def export(
     finally:
         files.clear(part)
     return replace(exported, address=upload.send(out)) if upload else exported
-
-
-def _check_place(out: Path) -> None:
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        message = f"{out} is there, and no empty folder."
-        raise RunError(message, "Name a new folder: nothing is overwritten.")
 
 
 def _adapter(run: Run, record: Record, folder: Path) -> Exported:

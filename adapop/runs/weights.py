@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
@@ -67,7 +66,7 @@ def _weights_of(config: RunConfig) -> Weights | None:
     except (OSError, HfHubHTTPError, HFValidationError):
         return None
     paths = sorted(folder.glob("*.safetensors"))
-    hashes = [(_sha256(path, path.stat().st_mtime_ns), path.name) for path in paths]
+    hashes = [(_sha256(path), path.name) for path in paths]
     if not hashes:
         return None
     lines = "".join(f"{sha256}  {name}\n" for sha256, name in hashes)
@@ -75,9 +74,6 @@ def _weights_of(config: RunConfig) -> Weights | None:
     return Weights(name if COMMIT.fullmatch(name := folder.resolve().name) else "", whole)
 
 
-@cache
-def _sha256(path: Path, changed: int) -> str:
-    if HASH.fullmatch(name := path.resolve().name):
-        return name
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _sha256(path: Path) -> str:
+    name = path.resolve().name
+    return name if HASH.fullmatch(name) else sha256_of([path])

@@ -12,7 +12,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -164,8 +164,11 @@ def _run_seconds(case: Case, model: AdaptedModel) -> float:
     forget, retain, epochs = case.run
     usual = make_config(model=case.shape).micro_batch
     config = replace(case.config, epochs=epochs, micro_batch=min(case.batch, usual))
-    reworded = tuple(_with_rewording(case.facts(forget, 5)))
-    facts = FactSet("bench", reworded, tuple(case.facts(retain, 6)))
+    reworded = [
+        replace(fact, paraphrases=fact.paraphrases[:1] or (fact.question,))
+        for fact in case.facts(forget, 5)
+    ]
+    facts = FactSet("bench", tuple(reworded), tuple(case.facts(retain, 6)))
     trainer = Trainer("bench", config, model, facts.forget, facts.retain, None)
 
     def run() -> None:
@@ -177,12 +180,6 @@ def _run_seconds(case: Case, model: AdaptedModel) -> float:
         measure.full(model, facts, ANSWER)
 
     return _seconds_of(run)
-
-
-def _with_rewording(facts: Sequence[Fact]) -> Iterator[Fact]:
-    """Each fact with one rewording; its own question where it has none."""
-    for fact in facts:
-        yield replace(fact, paraphrases=fact.paraphrases[:1] or (fact.question,))
 
 
 def _matrix_rate(device: str, dtype: torch.dtype) -> float:

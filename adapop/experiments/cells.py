@@ -54,8 +54,7 @@ def finals(measured: Measured) -> dict[str, float]:
 
 def finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
     """Final recall of the facts to forget by score, rarest first, as trained and reworded; and on
-    each split of the questions, with the second guesses. levels: whether several facts share each
-    score."""
+    each split of the questions, with the second guesses. levels: whether facts share scores."""
     from adapop.probes.second_guess import second_guesses
 
     facts, limit = run.facts, run.reply_tokens

@@ -95,17 +95,13 @@ def measured(arms: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in values.items() if name not in OPTIONAL or name in there}
 
 
-def outcome_table(arms: Rows) -> Table:
-    """What was forgotten in each tier, and what it cost, a row per arm."""
-    return _outcomes(arms, OUTCOMES, READING)
-
-
 def world_table(arms: Rows) -> Table:
     """`outcome_table`, with what each sandbox knew of the facts to forget before unlearning."""
-    return _outcomes(arms, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
+    return outcome_table(arms, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
 
 
-def _outcomes(arms: Rows, values: Mapping[str, Value], note: str) -> Table:
+def outcome_table(arms: Rows, values: Mapping[str, Value] = OUTCOMES, note: str = READING) -> Table:
+    """What was forgotten in each tier, and what it cost, a row per arm."""
     values, rows = measured(arms, values), []
     note += f" {NEIGHBOURS_READING}" * ("neighbours" in values)
     note += f" {COSINE_READING}" * ("forget, cosine" in values)

@@ -188,8 +188,7 @@ def _without_arguments(arm: Arm) -> dict[str, Any]:
 
 
 def searched_on(world: str) -> CustomData:
-    """The world's facts and model. Raises ConfigError: it is unknown, the sandbox, or not
-    shipped."""
+    """The world's facts and model. Raises ConfigError: unknown, not shipped, or the sandbox."""
     place = places_named(world).get(world)
     if not isinstance(place, CustomData):
         others = ", ".join(name for name in SHIPPED if name != SANDBOX)

@@ -42,8 +42,7 @@ RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdo
 
 def rows_of(path: Path, layout: Layout) -> Rows:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
-    layout: filled here. Raises DataError: it is of unknown kind, too large, not UTF-8, or no
-    table."""
+    layout: filled here. Raises DataError: it is of unknown kind, too large, not UTF-8, no table."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         message = f"{path.name} is not one of {', '.join(FORMATS)}."

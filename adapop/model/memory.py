@@ -60,9 +60,8 @@ def footprint(
 ) -> Footprint:
     """The estimate for a model built like Llama (Mistral, Qwen, Gemma ...) or GPT-2.
 
-    model: its config.json, sizes by their common names. tokens: of the longest row, prompt and
-    answer. rows: in a forward pass; by default as configured, or all of a step. answer: tokens of
-    it."""
+    model: its config.json, sizes by their common names. tokens: of the longest row. rows: in a
+    forward pass; by default as configured, or all of a step. answer: tokens of it."""
     rows = rows or config.micro_batch or 2 * config.batch
     layers, (stored, passing) = model["num_hidden_layers"], _block_bytes(model, config)
     # log-softmax, its gradient, and the gradient of the logits

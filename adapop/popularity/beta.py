@@ -61,13 +61,7 @@ class BetaMap:
         return min(max(math.exp(min(exponent, EXPONENT_MAX)), self.low), self.high)
 
     @classmethod
-    def from_anchors(
-        cls,
-        rare: Anchor = RARE_ANCHOR,
-        popular: Anchor = POPULAR_ANCHOR,
-        low: float = LOW,
-        high: float = HIGH,
-    ) -> BetaMap:
+    def from_anchors(cls, rare: Anchor = RARE_ANCHOR, popular: Anchor = POPULAR_ANCHOR) -> BetaMap:
         """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a =
         beta_r * s_r^b. Raises ConfigError: a value is not positive, the scores do not rise or the
         betas do, or the scores are too close."""
@@ -80,7 +74,7 @@ class BetaMap:
         if b * math.log(rare_score) > EXPONENT_MAX:
             message = f"Anchor scores {rare_score:g} and {popular_score:g} are too close."
             raise ConfigError(message, "Spread them.")
-        return cls(rare_beta * rare_score**b, b, low, high)
+        return cls(rare_beta * rare_score**b, b)
 
     @classmethod
     def from_quantiles(cls, scores: Iterable[float]) -> BetaMap:

@@ -97,8 +97,7 @@ def anchored(rare: Anchor, popular: Anchor) -> BetaMap:
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
-    """Warnings about this map for these scores; of a small set none about where most of them
-    lie."""
+    """Warnings about this map for these scores; of a small set none about where most lie."""
     warnings = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1

@@ -34,8 +34,7 @@ class PageViews:
     """A `Proxy` that asks Wikidata which articles are meant, and Wikimedia for their page views.
 
     language: of the facts' labels and of the Wikipedia, such as "en". year: whose months are
-    averaged; None for the last whole year. Raises ConfigError: the language is no code, or the year
-    not whole."""
+    averaged; None for the last whole year. Raises ConfigError: no such language or year."""
 
     pace = WEB_PACE
 

@@ -217,8 +217,7 @@ def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
 
 
 def _spread(intervals: Sequence[Interval]) -> Interval | None:
-    """A single measurement unchanged; for several their mean with minimum and maximum; None for
-    none."""
+    """A single measurement unchanged; of several mean, minimum and maximum; None without any."""
     if len(intervals) < 2:
         return intervals[0] if intervals else None
     means = [one.mean for one in intervals]

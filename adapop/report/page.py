@@ -105,7 +105,11 @@ def _chapter(record: Record) -> dict:
         "training": _training(record),
         "recall": tables.recall_table(before, after) if before and after else None,
         "numbers": tables.metrics_table(after) if after else None,
-        "oracle": _beside_oracle(record),
+        "oracle": record.distance
+        and {
+            "said": distance_sentence(record.distance),
+            "picture": distance_chart(record.distance, record.facts.forget),
+        },
         "more": run_tables(record),
         "probing": _probing(record) if record.matrix.cells else None,
         "how_to_recover": story.how_to_recover(record),
@@ -120,14 +124,6 @@ def _chapter(record: Record) -> dict:
         ],
         "not_asked": tables.not_asked_table(record.matrix),
     }
-
-
-def _beside_oracle(record: Record) -> dict | None:
-    """Template values of the distance to the oracle; None without an oracle."""
-    if record.distance is None:
-        return None
-    picture = distance_chart(record.distance, record.facts.forget)
-    return {"said": distance_sentence(record.distance), "picture": picture}
 
 
 def _training(record: Record) -> dict[str, figures.Figure]:

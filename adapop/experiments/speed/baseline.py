@@ -24,8 +24,7 @@ BETA = 0.5
 def training_steps(
     model: AdaptedModel, forget: Sequence[Row], retain: Sequence[Row], config: RunConfig
 ) -> Iterator[None]:
-    """Endless steps of NPO with a retain term, `config.micro_batch` rows a pass. Yields after
-    each."""
+    """Endless steps of NPO with a retain term, `config.micro_batch` rows a pass; yields each."""
     network = model.network
     reference = copy.deepcopy(network).eval().requires_grad_(False)
     optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)

@@ -103,8 +103,7 @@ def plain_steps(
     betas: Sequence[float],
     config: RunConfig,
 ) -> Iterator[None]:
-    """Steps of AdaPop in a plain loop, as in `baseline`. Yields after each. betas: by
-    `Row.fact`."""
+    """Steps of AdaPop in a plain loop, see `baseline`; yields after each. betas: by `Row.fact`."""
     network, device = model.network, model.device
     optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)
     network.train()

@@ -95,8 +95,7 @@ def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
 
 
 def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
-    """Raises DataError: no fact. RunError: a weight is not finite, which would look like
-    forgetting."""
+    """Raises DataError: no fact. RunError: a weight is not finite, which looks like forgetting."""
     if not facts:
         raise DataError("There is no fact to probe.", "Choose at least one.")
     if not all(parameter.isfinite().all() for parameter in model.parameters):

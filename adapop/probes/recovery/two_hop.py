@@ -55,8 +55,7 @@ def chained(facts: Sequence[Fact]) -> list[Fact]:
 def two_hop(
     model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress
 ) -> TwoHop:
-    """Asks both models the facts, the second hops and the two-hop questions. Raises DataError: no
-    chains."""
+    """Asks both models the facts, second hops and two-hop questions. Raises DataError: no chain."""
     started, chains = time.monotonic(), chained(facts)
     if not chains:
         fix = "Add the columns two_hop, two_hop_answer and second_hop to the facts."

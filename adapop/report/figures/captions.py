@@ -141,8 +141,7 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GAP) -> str:
     """The contestants with the narrowest and the widest gap, and those that cannot be told from
-    them. gaps: (name, gap) of each, [-1, 1]. where: words before. what: the gap, or another
-    lead."""
+    them. gaps: (name, gap) of each, [-1, 1]. where: words before. what: gap or lead."""
     if not gaps:
         return ""
     widths = [(name, _width(gap)) for name, gap in sorted(gaps, key=lambda one: abs(one[1].mean))]

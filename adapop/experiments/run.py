@@ -198,8 +198,7 @@ def write(place: Place) -> str:
     place.file(".md").write_text(text + "\n", encoding="utf-8")
     for table in tables[:1]:
         place.file("-table.csv").write_text(table.as_csv(), encoding="utf-8")
-    figures = [draw(arms) for draw in place.experiment.figures]
-    html = pictures.page(place.experiment.title, figures)
+    html = pictures.page(place.experiment.title, [draw(arms) for draw in place.experiment.figures])
     place.file(".html").write_text(html, encoding="utf-8")
     return text
 

@@ -159,8 +159,7 @@ def nearest_table(arms: Rows) -> Table:
         if picked:
             cells = [text(over(picked, value)) for value in (column(TRAINED), *values.values())]
             rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
-            seeds = out_of(len(picked), len(_seeds(arms)))
-            rows.append((about.title, rates, *cells, seeds))
+            rows.append((about.title, rates, *cells, out_of(len(picked), len(_seeds(arms)))))
     head = ("", "rate", "forget, as trained", *values, "seeds")
     return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), reading("nearest"))
 

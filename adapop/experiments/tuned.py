@@ -143,9 +143,8 @@ def score_variants(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
             for scores in ("given", "shuffled", "inverted")
         ]
         title = f"{wga.title}'s settings, AdaPop as it is"
-        whole = replace(PAPER, title=title, changes=_without_arguments(wga))
         # A search of AdaPop has more settings to choose than one of WGA, and may miss this arm.
-        arms[wga.title].append(whole)
+        arms[wga.title].append(replace(PAPER, title=title, changes=_without_arguments(wga)))
     return arms
 
 

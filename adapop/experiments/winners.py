@@ -240,7 +240,6 @@ def luck_table(arms: Rows, done: Done) -> Table:
             parts = {part: best[part] for part in ("worst", *LIMITS) if part in best}
             chosen = f"{objective(**parts):.2f}" if parts else ""
             other = over(arms[title], partial(score, split=VALIDATION))
-            test = ranged(over(arms[title], score))
-            rows.append((title, chosen, ranged(other), test))
+            rows.append((title, chosen, ranged(other), ranged(over(arms[title], score))))
     head = ("", "validation, seed 0", "validation", "test")
     return Table("How much was luck", head, tuple(rows), reading("luck"))

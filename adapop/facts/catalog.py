@@ -85,8 +85,7 @@ def load_raw(
     if source in makers:
         return makers[source]()
     if source in ENTRIES:
-        hub = Hub(progress or Progress(), cache or Cache())
-        return DOWNLOADED[source](hub)
+        return DOWNLOADED[source](Hub(progress or Progress(), cache or Cache()))
     path = Path(source)
     if not os.path.isfile(path):  # unlike Path.is_file, false for a name no file can have
         names = ", ".join(ENTRIES)

@@ -85,8 +85,7 @@ def _content(path: Path) -> bytes:
     with open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        size = path.stat().st_size
-        message = f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read."
+        message = f"{path.name} has {path.stat().st_size:,} bytes; at most {MAX_BYTES:,} are read."
         raise DataError(message, "Split it.")
     return content
 

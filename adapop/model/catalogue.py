@@ -110,8 +110,7 @@ def _has_sizes(shape: Mapping[str, Any]) -> bool:
     if any(shape.get(name) for name in EXPERTS):
         return False
     others = (shape[name] for name in OTHER_SIZES if shape.get(name) is not None)
-    values = (*map(shape.get, SIZES), *others)
-    return all(type(value) is int and value > 0 for value in values)
+    return all(type(value) is int and value > 0 for value in (*map(shape.get, SIZES), *others))
 
 
 MODELS = {preset.id: preset for preset in read_json("models.json", list[Preset])}

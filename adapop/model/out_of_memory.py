@@ -52,8 +52,7 @@ def _left_in(container: Path) -> Iterator[int]:
     for limit, taken, statistics, files in LIMITS:
         most = (container / limit).read_text().strip() if (container / limit).is_file() else "max"
         if most != "max":
-            lines = (container / statistics).read_text().splitlines()
-            counted = dict(map(str.split, lines))
+            counted = dict(map(str.split, (container / statistics).read_text().splitlines()))
             yield int(most) - int((container / taken).read_text()) + int(counted[files])
 
 

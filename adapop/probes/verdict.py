@@ -93,9 +93,8 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     if not answered(prompt, prompt.original):
         return PromptVerdict("No test", "neutral", "the original does not answer this prompt")
     if answered(prompt, prompt.unlearned):
-        answers = (prompt.gold, *prompt.accepted)
         if getattr(prompt, "kind", "") != CHOICE and any(
-            weak.says(prompt.prompt, answer) for answer in answers
+            weak.says(prompt.prompt, answer) for answer in (prompt.gold, *prompt.accepted)
         ):
             return PromptVerdict("No test", "neutral", "the prompt contains the answer")
         return PromptVerdict("Still known", "leak", "the answer came back")

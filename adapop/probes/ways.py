@@ -134,8 +134,7 @@ def _replies(
 
 
 def _place(fact: Fact, reply: str) -> tuple[int, int] | None:
-    places = (place_of(reply, answer) for answer in fact.answers)
-    return min(filter(None, places), default=None)
+    return min(filter(None, (place_of(reply, answer) for answer in fact.answers)), default=None)
 
 
 def _count_at_once(replies: Sequence[str], places: Places) -> int:

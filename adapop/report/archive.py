@@ -86,8 +86,7 @@ def _probes(record: Record) -> Iterator[dict[str, object]]:
     for row in record.rows:
         content = asdict(row)
         for side in ("original", "unlearned"):
-            reply = content.pop(side)
-            content |= {f"{side}_{name}": value for name, value in reply.items()}
+            content |= {f"{side}_{name}": value for name, value in content.pop(side).items()}
         yield content
     for result in record.probes:
         if isinstance(result, NotApplicable):

@@ -66,8 +66,7 @@ class Contestant:
     @property
     def collapsed(self) -> str:
         """Why it is left out of findings (it lost what it should keep), else ""."""
-        groups = ("retain", "utility")
-        retained, utility = (self.recall(group, DIRECT, "all") for group in groups)
+        retained, utility = (self.recall(group, DIRECT, "all") for group in ("retain", "utility"))
         if retained is not None and retained.mean < NOTHING_RETAINED * self._known("retain"):
             return f"of the retained facts only {retained.mean:.0%} are left"
         if utility is not None and utility.mean < UTILITY_LOST * self._known("utility"):

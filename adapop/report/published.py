@@ -131,5 +131,4 @@ def further(place: str, method: str) -> dict[str, float]:
 @cache
 def tables() -> tuple[Table, ...]:
     """All other tables and numbers of the paper, as printed."""
-    printed = read_json("published/tables.json", tuple[Printed, ...])
-    return tuple(one.table for one in printed)
+    return tuple(one.table for one in read_json("published/tables.json", tuple[Printed, ...]))

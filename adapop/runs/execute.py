@@ -130,8 +130,7 @@ def execute(
 
 
 def _failed(run: Run, message: str, fix: str, diverged: bool = False) -> events.Event:
-    failed = events.RunFailed(run=run.id, message=message, fix=fix, diverged=diverged)
-    return run.append(failed)
+    return run.append(events.RunFailed(run=run.id, message=message, fix=fix, diverged=diverged))
 
 
 def _check_stop(run: Run, ranks: Ranks) -> None:

@@ -139,5 +139,4 @@ def cut_torn_line(path: Path) -> None:
     with open(path, "rb+") as log:
         log.seek(-1, os.SEEK_END)
         if log.read(1) != b"\n":
-            content = path.read_bytes()
-            log.truncate(content.rfind(b"\n") + 1)
+            log.truncate(path.read_bytes().rfind(b"\n") + 1)

@@ -144,8 +144,7 @@ def _best_kind(run: Run) -> str:
     """Kind of the remark on why the best epoch was kept; "" for a run that keeps its last epoch."""
     if run.config.keep != "best":
         return ""
-    keeps_enough = keeps(run.measured(), run.measured(before=True))
-    return "best_kept" if keeps_enough else "most_kept"
+    return "best_kept" if keeps(run.measured(), run.measured(before=True)) else "most_kept"
 
 
 def _best_epoch(run: Run) -> Iterator[Remark]:

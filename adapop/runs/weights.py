@@ -65,8 +65,7 @@ def _weights_of(config: RunConfig) -> Weights | None:
             folder = Path(snapshot_download(config.model, **where))
     except (OSError, HfHubHTTPError, HFValidationError):
         return None
-    paths = sorted(folder.glob("*.safetensors"))
-    hashes = [(_sha256(path), path.name) for path in paths]
+    hashes = [(_sha256(path), path.name) for path in sorted(folder.glob("*.safetensors"))]
     if not hashes:
         return None
     lines = "".join(f"{sha256}  {name}\n" for sha256, name in hashes)

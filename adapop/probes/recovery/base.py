@@ -136,8 +136,7 @@ def check_logits(logits: Tensor) -> None:
 
 def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
     """Each fact's question with only the first token of its answer."""
-    rows = model.rows(facts)
-    return [replace(row, answer=row.answer[:1]) for row in rows]
+    return [replace(row, answer=row.answer[:1]) for row in model.rows(facts)]
 
 
 def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | None]:
@@ -178,8 +177,7 @@ def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[in
 
 def with_answers(facts: Sequence[Fact], answers: Sequence[str | None]) -> list[Fact]:
     """The facts with these as their only answers; a fact keeps its own where the answer is None."""
-    pairs = zip(facts, answers)
     return [
         fact if answer is None else replace(fact, answer=answer, accepted=())
-        for fact, answer in pairs
+        for fact, answer in zip(facts, answers)
     ]

@@ -74,8 +74,7 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     base.check(model, facts)
     started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)
-    others = base.with_answers(facts, wrong)
-    ranks = partial(_ranks, model, facts, others)
+    ranks = partial(_ranks, model, facts, base.with_answers(facts, wrong))
     (original, _), (unlearned, control) = base.each_model(model, progress, ranks)
     by_fact = tuple(
         LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))

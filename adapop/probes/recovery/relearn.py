@@ -109,8 +109,7 @@ def relearn(
 
     trials = {"Relearning": taught, "Control": invented}
     if unrelated:
-        some = random.Random(seed).sample(unrelated, min(count, len(unrelated)))
-        trials["Unrelated"] = some
+        trials["Unrelated"] = random.Random(seed).sample(unrelated, min(count, len(unrelated)))
     with base.untouched(model):
         before = base.recall_by_form(model, others, max_new_tokens, base.within(progress, "Before"))
         done = [trained_on(rows, base.within(progress, name)) for name, rows in trials.items()]

@@ -75,8 +75,7 @@ def _draw_drift(
     figure.add_hline(y=tolerance, line=dict(color=look.ALARM, dash="dash", width=1.5), **top)
     ends = [(tolerance, "ε, tolerated"), *((drift, "since the start") for drift in from_start[-1:])]
     highest = max([row.drift for row in trained] + from_start + [tolerance * 2])
-    bounds = [-0.2 * highest, 1.1 * highest]
-    figure.update_yaxes(title_text="drift δ", range=bounds, **top)
+    figure.update_yaxes(title_text="drift δ", range=[-0.2 * highest, 1.1 * highest], **top)
     look.end_labels(figure, ends, edge, 2 * highest, **top)
     # at the foot of its bar, where no mark can cross a number; a phone has room for few
     numbers = [f"{row.drift:.2g}" if row.drift > tolerance else "" for row in trained]

@@ -107,9 +107,8 @@ def before_table(arms: Rows) -> Table:
 
 def cost_table(all_arms: Rows) -> Table:
     """Seconds of a run, for trials and reported runs."""
-    kinds = {"trials": _trials(all_arms), "reported": _reported(all_arms)}
     rows = []
-    for kind, arms in kinds.items():
+    for kind, arms in {"trials": _trials(all_arms), "reported": _reported(all_arms)}.items():
         runs = [row for rows_of_arm in arms.values() for row in rows_of_arm if not row["failed"]]
         if runs:
             peak = max(row["peak_mb"] for row in runs)

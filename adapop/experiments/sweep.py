@@ -122,8 +122,7 @@ def tier_table(arms: Rows) -> Table:
             }
             pairs = zip(needed["rare"], needed["popular"])
             ratio = summary([popular / rare for rare, popular in pairs if rare and popular])
-            cells = [_needed(rates) for rates in needed.values()]
-            rows.append((about.title, *cells, text(ratio)))
+            rows.append((about.title, *map(_needed, needed.values()), text(ratio)))
     note = reading("tier", half=HALF)
     return Table("The rate that each tier needs", ("", *TIERS, "popular / rare"), tuple(rows), note)
 

@@ -1,6 +1,7 @@
 """The tables of an experiment, made from the rows of its CSV file alone."""
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 
 from adapop.config.methods import METHODS
 from adapop.experiments.results import RETAINED, Row
@@ -13,11 +14,8 @@ from adapop.report.table import Table, reading
 
 Rows = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
 Value = Callable[[Row], float | None]
+column: Callable[[str], Value] = itemgetter
 SETTING = "Llama DUET"
-
-
-def column(name: str) -> Value:
-    return lambda row: row[name]
 
 
 def tested(name: str) -> Value:

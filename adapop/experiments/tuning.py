@@ -160,9 +160,8 @@ def _measure(item: Item, folder: Path) -> dict[str, float]:
         for fact, wordings in groups[f"forget_{REWORDED}"]
     ]
     # part of J for some arms only
-    near = fmean(second_guesses(model, reworded)["top2"].values())
     values = {"J": objective(**parts), **parts, **{tier: tiers[tier] for tier in TIERS}}
-    values["top2"] = near
+    values["top2"] = fmean(second_guesses(model, reworded)["top2"].values())
     return {name: round(value, DIGITS) for name, value in values.items()}
 
 

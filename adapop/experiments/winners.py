@@ -140,9 +140,8 @@ def mean_of_worlds(arms: Rows) -> Rows:
 
 def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
     by_world = [{row["seed"]: row for row in rows} for rows in worlds]
-    shared = sorted(set.intersection(*(set(rows) for rows in by_world)))
     means_by_seed = []
-    for seed in shared:
+    for seed in sorted(set.intersection(*(set(rows) for rows in by_world))):
         rows = [seeds[seed] for seeds in by_world]
         failed = next((row["failed"] for row in rows if row["failed"]), "")
         means = {} if failed else {name: _mean(map(value, rows)) for name, value in AIMS.items()}
@@ -193,9 +192,8 @@ def winner_table(done: Done) -> Table:
         settings = ", ".join(f"{key} {spoken(value)}" for key, value in best["point"].items())
         failed = sum(bool(trial["failed"]) for trial in trials)
         seconds = sum(trial["seconds"] for trial in trials) / len(trials)
-        first = f"{trials[0]['J']:.3f}"
         cells = (f"{best['number'] + 1} of {len(trials)}", f"{failed}", f"{seconds:.0f}", settings)
-        rows.append((SEARCHES[name].arm.title, first, *parts, *cells))
+        rows.append((SEARCHES[name].arm.title, f"{trials[0]['J']:.3f}", *parts, *cells))
     head = ("", "J of the preset", "J", "worst tier", *LIMITS)
     head += ("trial", "failed", "seconds a trial", "settings")
     note = (

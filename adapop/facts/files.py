@@ -255,7 +255,6 @@ def named_columns(text: str) -> dict[str, str]:
     """Field -> column of "question=prompt,answer=label". Raises ConfigError for any other part."""
     pairs = [tuple(map(str.strip, part.partition("=")[::2])) for part in text.split(",")]
     if bad := [field for field, column in pairs if field not in COLUMNS or not column]:
-        message = f"--columns {text!r} does not say which column holds {bad[0]!r}."
         fix = f"Write question=COLUMN,answer=COLUMN; fields are {', '.join(COLUMNS)}."
-        raise ConfigError(message, fix)
+        raise ConfigError(f"--columns {text!r} does not say which column holds {bad[0]!r}.", fix)
     return dict(pairs)

@@ -66,9 +66,8 @@ def split_holdout(facts: FactSet) -> FactSet:
     def rank(rows: list[Fact]) -> str:
         return min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows)
 
-    ranked = sorted(alike.values(), key=rank)
     held_out: set[str] = set()
-    for rows in ranked[:-1]:
+    for rows in sorted(alike.values(), key=rank)[:-1]:
         if len(held_out) >= max(1, math.floor(len(facts.retain) * HELD_OUT)):
             break
         held_out |= {row.id for row in rows}

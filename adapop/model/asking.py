@@ -113,9 +113,8 @@ class Prompted:
         there are no examples, and the way needs them."""
         self.examples = tuple(examples)
         if way != CHAT and not self.examples:
-            fix = "Give three rows the group 'example', or more rows to retain."
             message = f"To be asked so ({way}) the model needs three examples, and there are none."
-            raise DataError(message, fix)
+            raise DataError(message, "Give three rows the group 'example', or more rows to retain.")
         if not self._template(way):
             message = "The model has no chat template."
             raise ModelError(message, "Ask it as text: --asking text-examples.")

@@ -94,6 +94,5 @@ def in_pieces(
 
 def too_large(what: str) -> RunError:
     """The error for something, `what`, that does not fit into memory and cannot be made smaller."""
-    message = f"Memory ran out on {what}, and there is nothing smaller to try."
     fix = "Free memory on the device, shorten the facts, or use a smaller model or larger device."
-    return RunError(message, fix)
+    return RunError(f"Memory ran out on {what}, and there is nothing smaller to try.", fix)

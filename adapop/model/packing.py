@@ -62,10 +62,9 @@ def read_as(batch: AnswerTokens) -> Iterator[dict[str, Tensor]]:
         return
     before = _BATCH.set(batch)
     try:
-        # without a mask, transformers takes a step back in positions for the start of a new text
-        every = torch.ones_like(batch.ids)
         read = {"input_ids": batch.ids, "position_ids": batch.tree.positions}
-        yield read | {"attention_mask": every}
+        # without a mask, transformers takes a step back in positions for the start of a new text
+        yield read | {"attention_mask": torch.ones_like(batch.ids)}
     finally:
         _BATCH.reset(before)
 

@@ -77,8 +77,7 @@ def _as_taught(fact: WorldFact, kind: str, rng: random.Random) -> Prompt | str:
 def _around(kind: str, forms: Sequence[str], fact: Fact, pool: Pool, rng: random.Random) -> Prompt:
     """The question with an instruction before it, the start of a reply after it, or a persona."""
     persona = wording.persona(fact.relation or fact.question)
-    text = rng.choice(forms).format(q=fact.question, p=persona)
-    return Prompt(fact.id, kind, text, fact.answer)
+    return Prompt(fact.id, kind, rng.choice(forms).format(q=fact.question, p=persona), fact.answer)
 
 
 def _multiple_choice(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:

@@ -83,8 +83,7 @@ def hidden_cosine(original: Scored, unlearned: Scored) -> Tensor:
 def kl(original: Scored, unlearned: Scored) -> Tensor:
     """Mean over the answer of KL(original || unlearned) in nats, [B]. Needs logits."""
     before, after = log_softmax(original.logits, dim=-1), log_softmax(unlearned.logits, dim=-1)
-    divergence = (before.exp() * (before - after)).sum(-1)
-    return unlearned.row_mean(divergence)
+    return unlearned.row_mean((before.exp() * (before - after)).sum(-1))
 
 
 @cache

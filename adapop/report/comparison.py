@@ -185,13 +185,12 @@ def table_rows(results: Comparison) -> Iterator[dict[str, object]]:
         for one, cell in zip(results.contestants, line.cells):
             if cell is not None:
                 ranged = line.counted or one.over == "seeds"
-                places = {name: getattr(line, name) for name in ("group", "form", "tier", "metric")}
                 yield {
                     "contestant": one.mark,
                     "method": one.records[0].config.method,
                     "preset": one.records[0].config.preset,
                     "seeds": len(one.measured),
-                    **places,
+                    **{name: getattr(line, name) for name in ("group", "form", "tier", "metric")},
                     "better": BETTER[line.arrow],
                     "value": cell.mean,
                     "low": cell.low if ranged else None,

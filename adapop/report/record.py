@@ -123,11 +123,10 @@ class Record:
         for row in self.matrix.facts:
             place = row.tier if row.group == "forget" else GROUP_NAMES[row.group]
             counted.setdefault(place, Counter())[self.verdicts[row.fact_id]] += 1
-        places = (*TIERS, "unknown", *GROUP_NAMES.values())
         order = [rule.name for rule in RULES]
         return {
             place: {name: counted[place][name] for name in order if counted[place][name]}
-            for place in places
+            for place in (*TIERS, "unknown", *GROUP_NAMES.values())
             if place in counted
         }
 

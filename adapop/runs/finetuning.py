@@ -142,9 +142,8 @@ def _teach(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tenso
         state = {name: value.detach().cpu().clone() for name, value in trained}
     finally:
         model.set_adapter_state(fresh)
-    seconds = round(time.monotonic() - started, 1)
     taught = len(questions), config.start_epochs, config.start_rate, steps
-    return state, Finetuned(*taught, seconds, nll, before, after)
+    return state, Finetuned(*taught, round(time.monotonic() - started, 1), nll, before, after)
 
 
 def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:

@@ -77,8 +77,7 @@ def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
         recall = {fact.id: float(fact.id not in unknown) for fact in facts.forget}
         return Known(recall, prompting)
     with model.original():
-        tokens = config.max_new_tokens
-        recall = recall_by_fact(model, facts.forget, tokens, progress, known_recall)
+        recall = recall_by_fact(model, facts.forget, config.max_new_tokens, progress, known_recall)
         return Known(recall, None)
 
 

@@ -59,8 +59,7 @@ def result_of(run: Run) -> Result | None:
     form = DIRECT if after.recall("forget", REWORDED) is None else REWORDED
     was, now = before.recall("forget", form), after.recall("forget", form)
     loss = next(_losses(before, after), None)
-    forms = {DIRECT, form}
-    moved = max(abs(_recall(before, one) - _recall(after, one)) for one in forms)
+    moved = max(abs(_recall(before, one) - _recall(after, one)) for one in {DIRECT, form})
     if loss:
         kind = DAMAGED
     elif _recall(before, DIRECT) < LEFT:

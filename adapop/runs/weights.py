@@ -51,8 +51,7 @@ def check_weights(run: Run) -> None:
     if then and now and then.sha256 != now.sha256:
         change = f"(SHA-256 {then.sha256[:12]}… → {now.sha256[:12]}…)"
         reason = f"Run {run.id} began with other weights than {run.config.model} has now {change}."
-        fix = "Put the model back as it was, or start a new run with the new one."
-        raise RunError(reason, fix)
+        raise RunError(reason, "Put the model back as it was, or start a new run with the new one.")
 
 
 def _weights_of(config: RunConfig) -> Weights | None:

@@ -33,6 +33,7 @@ class Preset:
     id: str
     """Its id on the Hugging Face Hub, or its name in `paths.PACKAGED`."""
     billions: float
+    """Number of parameters, in billions."""
     licence: str
     """Name of its licence, "" where the model's page gives none."""
     shape: Mapping[str, Any]

@@ -18,6 +18,7 @@ class Score:
     """One proxy's score of one fact."""
 
     fact_id: str
+    """Id of the fact that was scored."""
     value: float | None
     """The popularity, >= 0; None for unknown, which is never zero."""
     source: str

@@ -39,7 +39,9 @@ class ChosenAnchors:
     reason: str
     """"scale": scores are on Wikidata's; "own-scale": on another; "no-spread": too much alike."""
     rare: Anchor
+    """Score and β of the rare anchor."""
     popular: Anchor
+    """Score and β of the popular anchor."""
 
     @property
     def beta(self) -> BetaMap:

@@ -22,6 +22,7 @@ class Answer:
     """One model's reply to a prompt."""
 
     text: str
+    """The greedy reply."""
     top: tuple[tuple[str, float], ...]
     """The most likely first tokens, each with its probability."""
     recall: float | None = None
@@ -45,8 +46,11 @@ class Asked:
     sent: str
     """The exact text that the models read, with the chat template."""
     original: Answer
+    """The original model's answer."""
     unlearned: Answer
+    """The unlearned model's answer."""
     accepted: tuple[str, ...] = ()
+    """Other right answers."""
     lead: str = ""
     """The part of the original's own reply that stands before the answer when its rank and
     probability are read; "" if the answer is read right behind the question."""

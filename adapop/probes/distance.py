@@ -46,11 +46,15 @@ class FactDistance:
     mean over its tokens and over the questions of the form, [0, 1]."""
 
     id: str
+    """The fact's id."""
     tier: str
+    """The tier of its score."""
     form: str
     """`DIRECT`, or `REWORDED` for all of its rewordings."""
     unlearned: float
+    """Probability by the unlearned model."""
     oracle: float
+    """Probability by the oracle."""
     low: float
     """Lower end of the band of answers that the oracle never read."""
     high: float
@@ -77,6 +81,7 @@ class GroupDistance:
     form: str
     """`DIRECT` or `REWORDED`."""
     facts: int
+    """Number of facts."""
     kl: float
     """KL(oracle || unlearned) where an answer token is predicted, nats per token."""
     same: float
@@ -90,7 +95,9 @@ class Membership:
     attack: str
     """One of `ATTACKS`."""
     unlearned: float
+    """The unlearned model's AUC."""
     oracle: float
+    """The oracle's AUC."""
 
     @property
     def privleak(self) -> float:
@@ -122,6 +129,7 @@ class Distance:
     groups: tuple[GroupDistance, ...]
     """Means of each group, tier and form."""
     quality: ForgetQuality
+    """TOFU's forget quality."""
     truth_ratio: float
     """Mean of `closer_to_1` over the facts to forget, for the unlearned model."""
     oracle_truth_ratio: float

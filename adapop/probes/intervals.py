@@ -28,6 +28,7 @@ class Interval:
     """A mean with its interval, 95 % unless stated otherwise, in the units of the values."""
 
     mean: float
+    """Mean of the values."""
     low: float
     """The lower end; the mean itself if there is no spread."""
     high: float
@@ -84,6 +85,7 @@ class Summary:
     """Mean, standard deviation and 95 % interval over seeds, in the units of the values."""
 
     mean: float
+    """Mean over the seeds."""
     sd: float | None
     """Standard deviation over the seeds; None for a single seed."""
     low: float | None
@@ -91,6 +93,7 @@ class Summary:
     high: float | None
     """Upper end of the 95 % interval of the mean; None for a single seed."""
     seeds: int
+    """Number of seeds, at least 1."""
 
     def __str__(self) -> str:
         return f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}"

@@ -57,7 +57,9 @@ class Cell:
     asked: int
     """Number of facts asked; more than `facts` if the means are over the answered ones alone."""
     original: Answers
+    """The original model's replies."""
     unlearned: Answers
+    """The unlearned model's replies to the same prompts."""
     chance: float
     """Recall of a random guess, [0, 1)."""
     measurable: bool
@@ -79,9 +81,11 @@ class FactRow:
     """One fact's recall in every form it was asked in, for both models."""
 
     fact_id: str
+    """The fact's id, unique in its set."""
     group: str
     """forget, retain, holdout or utility."""
     tier: str
+    """The tier of its score, "unknown" without one."""
     score: float | None
     """Its popularity, None if unknown."""
     original: dict[str, float]
@@ -99,6 +103,7 @@ class NotAsked:
     reason: str
     """Why they could not be asked, without a full stop."""
     facts: int
+    """Number of facts."""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class Measurement:
     form: str
     """`DIRECT`, `REWORDED`, or another way to ask a real model, see `prompting.FORM_OF_WAY`."""
     facts: int
+    """Number of facts, at least 1."""
     recall: float
     """ROUGE-L recall of the greedy reply, [0, 1]."""
     words: float

@@ -29,6 +29,7 @@ class Way:
     asking: str
     """As `RunConfig.asking`, but not "auto"."""
     asked: int
+    """How many facts were asked."""
     answered: int
     """Number of replies that contain the right answer."""
     at_once: int

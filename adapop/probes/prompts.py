@@ -49,6 +49,7 @@ class Prompt:
     """One way to ask for a fact."""
 
     fact_id: str
+    """The fact's id, unique in its set."""
     kind: str
     """The form, one of `EVERY_KIND`."""
     text: str
@@ -68,6 +69,7 @@ class NotApplicable:
     """A form in which a fact cannot be asked."""
 
     fact_id: str
+    """The fact's id, unique in its set."""
     kind: str
     """The form, one of `EVERY_KIND` or a name that the set's own attacks bring."""
     reason: str
@@ -104,6 +106,7 @@ class Reply:
     """One model's reply to one prompt."""
 
     text: str
+    """The greedy reply."""
     recall: float
     """Best ROUGE-L recall over the right answers, ignoring case and accents, [0, 1]."""
     strict: float
@@ -134,6 +137,7 @@ class ProbeRow:
     teacher-forced on the gold's content tokens."""
 
     fact_id: str
+    """The fact's id, unique in its set."""
     group: str
     """One of `facts.fact.GROUPS`."""
     tier: str
@@ -143,8 +147,11 @@ class ProbeRow:
     prompt: str
     """The question as sent, without the chat template."""
     gold: str
+    """The right answer to this prompt."""
     original: Reply
+    """The original model's reply."""
     unlearned: Reply
+    """The unlearned model's reply."""
     score: float | None = None
     """The fact's popularity, None if unknown."""
     chance: float = 0.0

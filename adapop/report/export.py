@@ -29,6 +29,7 @@ class Exported:
     """Path and checks of an export."""
 
     folder: Path
+    """The folder with the exported files."""
     asked: int = 0
     """Number of questions asked of the merged weights, 0 for an adapter."""
     differing: int = 0

@@ -45,9 +45,11 @@ class KnownRow:
     tier: str
     """A tier of scores, "unknown" for facts without one, or "all" for all of them."""
     asked: int
+    """How many facts were asked, at least 1."""
     recall: float
     """Mean recall, [0, 1]."""
     answered: int
+    """How many of the asked facts are answered."""
 
 
 @dataclass(frozen=True)

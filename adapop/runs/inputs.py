@@ -32,7 +32,9 @@ class About:
     facts: str
     """Name of the set."""
     notes: tuple[str, ...]
+    """The set's notes."""
     versions: dict[str, str]
+    """Versions of Python and of each library."""
     sha256: str = ""
     """SHA-256 of the set, see `FactSet.sha256`."""
     config: dict[str, Any] | None = None

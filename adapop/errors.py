@@ -12,6 +12,10 @@
 Every message names what happened and where; `fix` says what to do next.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 
 class AdaPopError(Exception):
     """An error a user can act on: `message` says what and where, `fix` what to do next."""
@@ -64,6 +68,17 @@ class Stopped(AdaPopError):
 
 
 SHOWN = 60
+
+
+@contextmanager
+def named_place(path: Path, kind: type[AdaPopError]) -> Iterator[None]:
+    """A context in which a file of the user's is written. Raises an error of the kind where the
+    disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{path} cannot be written ({error.strerror})."
+        raise kind(message, "Choose another place.") from None
 
 
 def number_of(number: int, noun: str) -> str:

@@ -42,20 +42,17 @@ def traces(run: Run) -> dict[str, list[float]]:
 
 def finals(measured: Measured) -> dict[str, float]:
     """The final measurement by column."""
-    rows = {(row["group"], row["form"], row["tier"]): row for row in measured.rows}
     places = {name: (place, "recall") for name, place in (RECALLS | NEIGHBOURS).items()}
     places |= {name: (place, "cosine") for name, place in COSINES.items()}
     for name, (group, tier, metric) in INTERNALS.items():
         places[name] = (group, DIRECT, tier), metric
-    return rounded(
-        {name: rows.get(place, {}).get(field) for name, (place, field) in places.items()}
-    )
+    own = {name: measured.row(*place) or {} for name, (place, _) in places.items()}
+    return rounded({name: own[name].get(field) for name, (_, field) in places.items()})
 
 
 def finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
     """Final recall of the facts to forget by score, rarest first, as trained and reworded; and on
-    each split of the questions, with the second guesses. levels: whether several facts share each
-    score."""
+    each split of the questions, with the second guesses. levels: whether facts share scores."""
     from adapop.probes.second_guess import second_guesses
 
     facts, limit = run.facts, run.reply_tokens

@@ -22,8 +22,7 @@ DECIDED = ("arguments", "seed", "frames", "measure")  # settings that the experi
 
 
 def rates_for(model: str, changes: Mapping[str, Any]) -> tuple[float, ...]:
-    """The learning rates of a sweep: a decade around a given rate, or else the sandbox's for a
-    shipped model and the paper's for any other."""
+    """Learning rates of a sweep: a decade around a given one, the sandbox's, or the paper's."""
     if rate := changes.get("learning_rate"):
         return tuple(rate if power == 0 else float(f"{rate * 10**power:.3g}") for power in DECADE)
     return RATES if model in SHIPPED else PAPER_RATES

@@ -43,8 +43,7 @@ def epoch_cells(facts: Sequence[Fact], epochs: Sequence[Sequence[str]]) -> dict[
 
 
 def nearest(row: Row) -> tuple[int, float] | None:
-    """The epoch with the largest share of facts as if never learnt (the earliest of equals), and
-    that share; None if no epoch was measured."""
+    """The first epoch with the largest share of facts as if never learnt, and that share."""
     shares = row["oracle_epochs_as_never_all"]
     return (shares.index(max(shares)), max(shares)) if shares else None
 

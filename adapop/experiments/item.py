@@ -17,11 +17,6 @@ from adapop.popularity.calibration import auto_anchors
 
 QUICK = {"epochs": 2, "batch": 4, "micro_batch": 4}
 ANCHORS = ("paper", "quantiles")
-# Scores that replace a fact's own. "shuffled" and "inverted" are not among them: they are presets.
-SCORES = (
-    "given", "noisy", "swapped", "tiers-50", "tiers-100", "corpus-subject", "corpus-subject+object",
-    "confidence",
-)  # fmt: skip
 
 # Settings newer than the recorded rows. A key leaves a setting out if it has this value.
 SINCE = {
@@ -50,9 +45,9 @@ class World:
 class Arm:
     """One row of a comparison: everything that decides a run except its seed.
 
-    changes: settings of `RunConfig` on top of method and preset. scores: one of `SCORES`. anchors:
-    of the beta map, the paper's or the 5 % and 95 % quantiles of the scores. world: None for the
-    shipped sandbox."""
+    changes: settings of `RunConfig` on top of method and preset. scores: a kind of
+    `signals.other_scores`; "shuffled" and "inverted" are presets. anchors: of the beta map, the
+    paper's or the 5 % and 95 % quantiles of the scores. world: None for the shipped sandbox."""
 
     title: str
     method: str
@@ -65,8 +60,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class CustomData:
-    """Facts, model and settings that replace the sandbox. changes: settings of every run, which an
-    arm or its preset overrides."""
+    """Facts, model and settings (`changes`) in place of the sandbox; arms and presets override."""
 
     facts: FactSet
     model: str
@@ -74,7 +68,6 @@ class CustomData:
 
     @property
     def name(self) -> str:
-        """The name of the set."""
         return self.facts.name
 
 
@@ -95,8 +88,7 @@ class Item:
 
     @property
     def config(self) -> RunConfig:
-        """The run's configuration, before `anchors` and `world` are applied. Raises ConfigError:
-        the arm names something unknown."""
+        """The run's configuration, before `anchors` and `world` are applied. Raises ConfigError."""
         custom, of_preset = self.custom, PRESETS.get(self.arm.preset, {})
         changes: dict[str, Any] = {}
         if custom:
@@ -139,7 +131,6 @@ class Item:
 
     @property
     def title(self) -> str:
-        """Arm and seed, for progress messages."""
         return f"{self.arm.title}, seed {self.seed}"
 
 

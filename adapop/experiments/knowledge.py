@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-import torch
-
 from adapop.experiments.cells import recalls
 from adapop.experiments.recovery_checks import ROUNDED_TO
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import AnswerTokens
 from adapop.paths import SHIPPED
 from adapop.probes.distance import ATTACKS, auc, closer_to_1
-from adapop.probes.metrics import memorised, nlls, truth_ratios, wrong_answers
+from adapop.probes.metrics import by_fact, memorised, nlls, truth_ratios, wrong_answers
 from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.base import untouched
 from adapop.probes.recovery.lens import lens
@@ -37,8 +36,7 @@ def known(model: AdaptedModel, run: Run, reference: bool) -> Known:
     """State -> metric -> tier -> values, one per fact, see `metrics.METRICS`; only their mean in
     states other than "before" and "after", and if `reference` is False.
 
-    Facts that relearning trains on, and those with the same question or answer, are left out.
-    """
+    Facts that relearning trains on, and those with the same question or answer, are left out."""
     facts, limit = run.facts, run.reply_tokens
     taught, others = split(facts.forget, min(COUNT, len(facts.forget) // 4), seed=0)
     place = (run.config.model, facts.sha256)
@@ -90,11 +88,14 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
     yield "recall, as trained", [recall[fact.id, fact.question] for fact in others]
     yield "top 2, reworded", over_wordings(near)
     yield "probability, reworded", over_wordings(likely)
-    own, held_out = (_memorised(model, members) for members in (others, facts.holdout))
+
+    def of(batch: AnswerTokens, answers: Sequence[str]) -> dict[str, list[float]]:
+        return memorised(model.score(batch, logits=True), batch, answers)
+
+    own, held_out = (by_fact(model, members, of) for members in (others, facts.holdout))
     yield "probability", own["probability"]
     wrong = wrong_answers(others, (*facts.forget, *facts.retain, *facts.holdout))
-    ratios = truth_ratios(model, others, wrong)
-    yield "truth ratio", [1 - closer_to_1(ratio) for ratio in ratios]
+    yield "truth ratio", [1 - closer_to_1(ratio) for ratio in truth_ratios(model, others, wrong)]
     yield "exact memorisation", own["exact_memorization"]
     yield "extraction strength", own["extraction_strength"]
     for name in ATTACKS:
@@ -103,16 +104,3 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
     yield "logit-lens depth", [fmean(rank == 1 for rank in fact.unlearned) for fact in ranks]
     # Patched into the shipped model, which read the facts and has the oracle's shape.
     yield "patching depth", still_read(load_oracle(SHIPPED["sandbox"]), model, others)
-
-
-@torch.no_grad()
-def _memorised(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[float]]:
-    """The metrics of `memorised` for each fact, asked as trained."""
-
-    def of(pairs: Sequence[tuple]) -> dict[str, list[float]]:
-        batch = model.batch([row for row, _ in pairs])
-        return memorised(model.score(batch, logits=True), batch, [fact.answer for _, fact in pairs])
-
-    rows = model.rows(facts)
-    pieces = list(model.in_pieces(list(zip(rows, facts)), model.at_once(rows), of))
-    return {name: [value for piece in pieces for value in piece[name]] for name in pieces[0]}

@@ -45,7 +45,6 @@ def values_of(row: Row, state: str, metric: str, tier: str) -> list[float]:
 
 
 def mean_of(row: Row, state: str, metric: str, tier: str) -> float:
-    """The mean over a tier's facts."""
     return fmean(values_of(row, state, metric, tier))
 
 
@@ -151,8 +150,7 @@ def method_table(arms: Rows) -> Table | None:
 
 def marks(arms: Rows) -> Figure:
     """Faithfulness and, for faithful metrics, robustness: a row per metric, a mark each for rare
-    and popular facts. Bars: for an AUC the range over all pairs of models, else 95 % intervals over
-    runs."""
+    and popular facts. Bars: of an AUC the range over pairs of models, else 95 % intervals."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
     tiers = ENDS if _complete(arms) else ()
     aucs_of = {tier: {name: aucs(arms, name, tier) for name in METRICS} for tier in tiers}

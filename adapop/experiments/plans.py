@@ -69,13 +69,11 @@ def planned(*arms: Arm, over: Sequence[Arm] = (), rates: Sequence[float] = ()) -
 
 
 def at_rate(arm: Arm, rate: float) -> Arm:
-    """The arm at another learning rate."""
     changes = {**arm.changes, "learning_rate": rate}
     return replace(arm, title=f"{arm.title} at {rate:g}", changes=changes)
 
 
 def swept(arms: Sequence[Arm], rates: Sequence[float] = RATES) -> Planner:
-    """A planner of each arm at each learning rate."""
     return planned(*(at_rate(arm, rate) for arm in arms for rate in rates))
 
 
@@ -164,8 +162,7 @@ def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
     """The other methods with their own α, and with AdaPop's α of the last epoch on the same seed.
 
-    Runs with AdaPop's α are planned once AdaPop's runs are recorded.
-    """
+    Runs with AdaPop's α are planned once AdaPop's runs are recorded."""
     held = []
     for arm in METHOD_ARMS:
         method = METHODS[arm.method]

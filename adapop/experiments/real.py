@@ -53,8 +53,7 @@ def placed(
 ) -> Place:
     """The experiment's `Place` for these facts and this model, with its own files. changes:
     settings of every run. names: the arms to run, by default all of this way of asking. Raises
-    ConfigError: an unknown way of asking or arm, a setting that the search chooses, or no fact to
-    forget has a rewording."""
+    ConfigError: an unknown way or arm, a setting that the search chooses, or no rewording."""
     if asking not in ASKINGS:
         raise ConfigError(f"--asking is {asking!r}.", f"Use {' or '.join(ASKINGS)}.")
     if unknown := sorted({*names} - ARMS.keys()):

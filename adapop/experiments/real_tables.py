@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from adapop.experiments.results import Row
-from adapop.experiments.tables import Rows, Value, counted, mean_table, over, text
+from adapop.experiments.tables import Rows, Value, counted, mean_table, minus, over, text
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import summary
 from adapop.probes.prompting import FORM_OF_WAY
@@ -28,19 +28,12 @@ def share(group: str, form: str, tier: str = "all") -> Value:
     return value
 
 
-def lead(row: Row) -> float | None:
-    """Share of popular minus share of rare facts, asked in other words."""
-    popular, rare = (share("forget", REWORDED, tier)(row) for tier in ("popular", "rare"))
-    return None if popular is None or rare is None else popular - rare
-
-
+_BY_TIER = {tier: share("forget", REWORDED, tier) for tier in TIERS}
 OUTCOMES: dict[str, Value] = {
-    **{tier: share("forget", REWORDED, tier) for tier in TIERS},
-    "popular − rare": lead,
+    **_BY_TIER,
+    "popular − rare": minus(_BY_TIER["popular"], _BY_TIER["rare"]),
     **{group: share(group, DIRECT) for group in OTHERS},
 }
-
-
 LEFT, RETAINED = share("forget", DIRECT), share("retain", DIRECT)  # used to choose a rate
 
 
@@ -50,8 +43,7 @@ def forgets_enough(row: Row) -> bool:
 
 
 def chosen_row(rows: Sequence[Row]) -> Row | None:
-    """The chosen trial of an arm: of those that forget enough, the lowest rate; otherwise the trial
-    that leaves least. None if all failed."""
+    """The chosen trial of an arm: the first that forgets enough, or the one that leaves least."""
     done = [row for row in rows if not row["failed"] and LEFT(row) is not None]
     return next(filter(forgets_enough, done), min(done, key=LEFT, default=None))
 
@@ -77,7 +69,6 @@ def form_table(arms: Rows) -> Table:
 
 
 def choice_table(arms: Rows) -> Table:
-    """The chosen rate of each arm."""
     rows = []
     for title, trials in _trials(arms).items():
         cells = ("",) * 3
@@ -116,9 +107,8 @@ def before_table(arms: Rows) -> Table:
 
 def cost_table(all_arms: Rows) -> Table:
     """Seconds of a run, for trials and reported runs."""
-    kinds = {"trials": _trials(all_arms), "reported": _reported(all_arms)}
     rows = []
-    for kind, arms in kinds.items():
+    for kind, arms in {"trials": _trials(all_arms), "reported": _reported(all_arms)}.items():
         runs = [row for rows_of_arm in arms.values() for row in rows_of_arm if not row["failed"]]
         if runs:
             peak = max(row["peak_mb"] for row in runs)

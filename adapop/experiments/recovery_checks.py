@@ -25,8 +25,7 @@ def recovery_checks(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str
       that were not trained on again; see `probes.recovery.relearn`.
     - "rounded": recall of the trained questions with weights rounded to `ROUNDED_TO` bits.
     - "sampled", "sampled_control": share of facts whose right answer, or a wrong one of the
-      relation, is among 16 sampled replies.
-    """
+      relation, is among 16 sampled replies."""
     return {**_attacked(model, facts, limit), **_recovered(model, facts, limit)}
 
 

@@ -122,9 +122,8 @@ class Results:
         try:
             yield
         except (ValueError, csv.Error) as error:
-            message = f"{self.path}, line {number} is damaged ({error})."
             fix = "Delete the line: without --table its run is made again."
-            raise DataError(message, fix) from None
+            raise DataError(f"{self.path}, line {number} is damaged ({error}).", fix) from None
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row; it is on disk when this returns."""

@@ -91,17 +91,14 @@ class Place:
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment of this name, or the user's own."""
         return self.own or EXPERIMENTS[self.name]
 
     def file(self, ending: str) -> Path:
-        """Path of a file: .csv (rows), .md (tables), -table.csv (the first table), .html
-        (figures)."""
+        """Path of a file: .csv (rows), .md, -table.csv (the first table), .html (figures)."""
         return self.folder / f"{self.name}{'-quick' if self.quick else ''}{ending}"
 
     @property
     def results(self) -> Results:
-        """The rows."""
         return Results(self.file(".csv"))
 
     def items(self, known: plans.RowsByKey) -> list[Item]:
@@ -201,8 +198,7 @@ def write(place: Place) -> str:
     place.file(".md").write_text(text + "\n", encoding="utf-8")
     for table in tables[:1]:
         place.file("-table.csv").write_text(table.as_csv(), encoding="utf-8")
-    figures = [draw(arms) for draw in place.experiment.figures]
-    html = pictures.page(place.experiment.title, figures)
+    html = pictures.page(place.experiment.title, [draw(arms) for draw in place.experiment.figures])
     place.file(".html").write_text(html, encoding="utf-8")
     return text
 

@@ -14,8 +14,8 @@ from adapop.sandbox.corpus import corpus_lines
 
 
 def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str, float]:
-    """Fact id -> score by one of `SCORES`, for the facts to forget (default: the sandbox's); fixed
-    by seed."""
+    """Fact id -> score, for the facts to forget (default: the sandbox's); fixed by seed. kind:
+    "given", "noisy", "swapped", "tiers-PERCENT", "corpus-COMBINE" or "confidence"."""
     forget = (facts or sandbox_facts()).forget
     given = scores_of(forget)
     if kind == "noisy":
@@ -36,16 +36,11 @@ def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str
 @cache
 def _mean_nll() -> dict[str, float]:
     """Fact id -> -log p of its answer, nats per token, by the sandbox's model, asked as trained."""
-    import torch
-
     from adapop.model.loading import adapted_model
+    from adapop.probes.metrics import nlls
 
     facts, model = sandbox_facts().forget, adapted_model(make_config("adapop"))
-    model.network.eval()
-    with torch.no_grad():
-        scored = model.score(model.batch(model.rows(facts)))
-    means = scored.per_row(scored.nll) / scored.per_row(torch.ones_like(scored.nll))
-    return dict(zip([fact.id for fact in facts], means.tolist()))
+    return dict(zip([fact.id for fact in facts], nlls(model, model.rows(facts))))
 
 
 @cache

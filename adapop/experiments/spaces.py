@@ -88,7 +88,6 @@ class Search:
     than of other arms. True for our own method and the most similar one in the literature."""
 
     def has(self, point: Mapping[str, Any]) -> bool:
-        """Whether the point lies in the space."""
         return point.keys() == self.space.keys() and all(
             point[name] in among for name, among in self.space.items()
         )

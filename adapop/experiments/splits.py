@@ -34,8 +34,7 @@ def facts_of(facts: Sequence[Fact], split: str) -> tuple[Fact, ...]:
 
 
 def wordings_of(fact: Fact, split: str) -> tuple[str, ...]:
-    """Rewordings of one split: first, third, ... for validation, others for test; a single one is
-    in both."""
+    """Rewordings of one split: first, third, ... for validation; a single one is in both."""
     return fact.paraphrases[SPLITS.index(split) :: 2] or fact.paraphrases
 
 
@@ -57,8 +56,7 @@ def _reworded(facts: Sequence[Fact], split: str) -> list[tuple[Fact, tuple[str, 
 def by_tier(
     members: Sequence[tuple[Fact, Sequence[str]]], recall: Mapping[tuple[str, str], float]
 ) -> dict[str, float]:
-    """Tier or "all" -> the mean over its facts, each a mean over its questions. recall: by fact id
-    and question."""
+    """Tier or "all" -> the mean over its facts. recall: by fact id and question."""
     values: dict[str, list[float]] = {tier: [] for tier in ("all", *TIERS)}
     for fact, questions in members:
         mean = fmean(recall[fact.id, question] for question in questions)

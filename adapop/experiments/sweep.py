@@ -47,8 +47,7 @@ def grid(arms: Rows) -> tuple[float, ...]:
 def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[Row]]:
     """Completed runs of a method by seed, in order of rate.
 
-    complete: only seeds on which every rate was run, because part of a sweep may choose another
-    rate."""
+    complete: only seeds with every rate, because part of a sweep may choose another."""
     runs: dict[int, list[Row]] = {}
     for row in sorted((row for rows in arms.values() for row in rows), key=itemgetter("rate")):
         if row["method"] == method:
@@ -69,7 +68,6 @@ def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
 
 
 def sweep_table(arms: Rows) -> Table:
-    """Every method at every rate."""
     values = {"forget, as trained": column(TRAINED), **tables.measured(arms, OUTCOMES)}
     note = f"As trained: the questions trained on. {tables.READING}"
     return mean_table("Every rate", arms, values, note)
@@ -124,8 +122,7 @@ def tier_table(arms: Rows) -> Table:
             }
             pairs = zip(needed["rare"], needed["popular"])
             ratio = summary([popular / rare for rare, popular in pairs if rare and popular])
-            cells = [_needed(rates) for rates in needed.values()]
-            rows.append((about.title, *cells, text(ratio)))
+            rows.append((about.title, *map(_needed, needed.values()), text(ratio)))
     note = reading("tier", half=HALF)
     return Table("The rate that each tier needs", ("", *TIERS, "popular / rare"), tuple(rows), note)
 
@@ -161,8 +158,7 @@ def nearest_table(arms: Rows) -> Table:
         if picked:
             cells = [text(over(picked, value)) for value in (column(TRAINED), *values.values())]
             rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
-            seeds = out_of(len(picked), len(_seeds(arms)))
-            rows.append((about.title, rates, *cells, seeds))
+            rows.append((about.title, rates, *cells, out_of(len(picked), len(_seeds(arms)))))
     head = ("", "rate", "forget, as trained", *values, "seeds")
     return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), reading("nearest"))
 

@@ -1,6 +1,7 @@
 """The tables of an experiment, made from the rows of its CSV file alone."""
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 
 from adapop.config.methods import METHODS
 from adapop.experiments.results import RETAINED, Row
@@ -13,12 +14,8 @@ from adapop.report.table import Table, reading
 
 Rows = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
 Value = Callable[[Row], float | None]
+column: Callable[[str], Value] = itemgetter
 SETTING = "Llama DUET"
-
-
-def column(name: str) -> Value:
-    """Reads a cell of a row by column name."""
-    return lambda row: row[name]
 
 
 def tested(name: str) -> Value:
@@ -26,11 +23,14 @@ def tested(name: str) -> Value:
     return lambda row: row[name] if row[f"{TEST}_{name}"] is None else row[f"{TEST}_{name}"]
 
 
-def gap(row: Row) -> float | None:
-    """Recall of popular minus rare facts to forget, reworded; above 0 more popular facts are
-    left."""
-    popular, rare = (tested(f"forget_{REWORDED}_{tier}")(row) for tier in ("popular", "rare"))
-    return None if popular is None or rare is None else popular - rare
+def minus(one: Value, other: Value) -> Value:
+    """Reads the difference of two values; None where one of them is missing."""
+
+    def value(row: Row) -> float | None:
+        ends = one(row), other(row)
+        return None if None in ends else ends[0] - ends[1]
+
+    return value
 
 
 def before(tier: str) -> Value:
@@ -38,10 +38,11 @@ def before(tier: str) -> Value:
     return lambda row: next(iter(row[f"epochs_reworded_{tier}"]), None)
 
 
+_BY_TIER = {tier: tested(f"forget_{REWORDED}_{tier}") for tier in TIERS}
 OUTCOMES: dict[str, Value] = {
-    **{tier: tested(f"forget_{REWORDED}_{tier}") for tier in TIERS},
+    **_BY_TIER,
     "all": tested(f"forget_{REWORDED}_all"),
-    "gap": gap,
+    "gap": minus(_BY_TIER["popular"], _BY_TIER["rare"]),  # above 0 more popular facts are left
     "retain": column("retain_direct_all"),
     "holdout": tested("holdout_direct_all"),
     "holdout, reworded": tested("holdout_reworded_all"),
@@ -92,17 +93,13 @@ def measured(arms: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in values.items() if name not in OPTIONAL or name in there}
 
 
-def outcome_table(arms: Rows) -> Table:
-    """What was forgotten in each tier, and what it cost, a row per arm."""
-    return _outcomes(arms, OUTCOMES, READING)
-
-
 def world_table(arms: Rows) -> Table:
     """`outcome_table`, with what each sandbox knew of the facts to forget before unlearning."""
-    return _outcomes(arms, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
+    return outcome_table(arms, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
 
 
-def _outcomes(arms: Rows, values: Mapping[str, Value], note: str) -> Table:
+def outcome_table(arms: Rows, values: Mapping[str, Value] = OUTCOMES, note: str = READING) -> Table:
+    """What was forgotten in each tier, and what it cost, a row per arm."""
     values, rows = measured(arms, values), []
     note += f" {NEIGHBOURS_READING}" * ("neighbours" in values)
     note += f" {COSINE_READING}" * ("forget, cosine" in values)
@@ -164,8 +161,7 @@ def internal_table(arms: Rows) -> Table:
 
 
 def controller_table(arms: Rows) -> Table:
-    """Arms with a controller: in how many runs λ (PDU: μ) moved, drift and α. Failed runs are left
-    out."""
+    """Arms with a controller: in how many finished runs λ (PDU: μ) moved, drift and α."""
     rows = []
     for title, runs in arms.items():
         steered = [row for row in runs if '"controller": "fixed"' not in row["config"]]
@@ -273,7 +269,6 @@ def epoch_table(arms: Rows) -> Table:
 
 
 def text(summary: Summary | None) -> str:
-    """A summary as a cell's text; empty for None."""
     return "" if summary is None else str(summary)
 
 

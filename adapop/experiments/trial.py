@@ -67,8 +67,8 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
 
 def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) -> dict[str, Any]:
     """Runs an item again. Returns "failed", the columns of `ORACLE` and `ORACLE_EPOCHS`, `RETAINED`
-    and, with cosine, `COSINES`; also the last values of `EPOCHS`, to compare with the recorded
-    ones. Raises AdaPopError: as `result`."""
+    and, with cosine, `COSINES`; also the last values of `EPOCHS`, to compare. Raises
+    AdaPopError."""
     import torch
 
     from adapop.probes.measure import full, quick
@@ -187,6 +187,5 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
 
 
 def _peak_megabytes() -> int:
-    """The peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (1e6 if sys.platform == "darwin" else 1e3))  # bytes on macOS, else KB

@@ -56,8 +56,7 @@ def experiment(
 ) -> Experiment:
     """The experiment of the finished searches' winners, in one world or in `THREE`.
 
-    anew: whether the searches were made in that world, not in the sandbox. Raises ConfigError:
-    there is no such world."""
+    anew: whether the searches were made in that world. Raises ConfigError: there is none."""
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: trial_rows for name, trial_rows in done.items() if len(trial_rows) == trials}
     chosen = {
@@ -66,19 +65,7 @@ def experiment(
     }
     variants = score_variants(chosen)
     arms = [*chosen.values(), *(arm for others in variants.values() for arm in others)]
-    places = places_named(world)
-
-    def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-        items = []
-        for name, place in places.items():
-            prefix = f"{name}{winners.WITH}" * (len(places) > 1)
-            custom = place if isinstance(place, CustomData) else None
-            place_world = place if isinstance(place, World) else None
-            placed = [replace(arm, title=prefix + arm.title, world=place_world) for arm in arms]
-            here = over_seeds(placed, seeds, quick)
-            items += [replace(item, custom=custom, recovery=True) for item in here]
-        return items
-
+    plan = partial(_plan, arms, places_named(world))
     titles = [arm.title for arm in chosen.values()]
 
     def variant_table(base: str) -> Callable[[Rows], Table | None]:
@@ -113,6 +100,25 @@ def experiment(
     return Experiment("Tuned" if world == SANDBOX else where, question, plan, of_one, drawn)
 
 
+def _plan(
+    arms: Sequence[Arm],
+    places: Mapping[str, AnyWorld],
+    seeds: Sequence[int],
+    quick: bool,
+    known: RowsByKey,
+) -> list[Item]:
+    """Every arm in every place, with the recovery probes."""
+    items = []
+    for name, place in places.items():
+        prefix = f"{name}{winners.WITH}" * (len(places) > 1)
+        custom = place if isinstance(place, CustomData) else None
+        world = place if isinstance(place, World) else None
+        placed = [replace(arm, title=prefix + arm.title, world=world) for arm in arms]
+        here = over_seeds(placed, seeds, quick)
+        items += [replace(item, custom=custom, recovery=True) for item in here]
+    return items
+
+
 def _draw_winners(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Figure:
     """A figure of the winners only; all arms would be illegible."""
     return draw({title: rows for title, rows in arms.items() if title in titles})
@@ -123,8 +129,7 @@ NOTE = "Every other setting is the winner's: nothing was chosen for these arms."
 
 
 def score_variants(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """Winner's title -> arms that differ from it only in how they use scores. chosen: search name
-    -> winner."""
+    """Winner's title -> arms that differ only in how they use scores. chosen: by search name."""
     arms = {}
     if redirect := chosen.get("redirect"):
         kappa_chosen = redirect.changes["arguments"]["kappa"]
@@ -138,9 +143,8 @@ def score_variants(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
             for scores in ("given", "shuffled", "inverted")
         ]
         title = f"{wga.title}'s settings, AdaPop as it is"
-        whole = replace(PAPER, title=title, changes=_without_arguments(wga))
         # A search of AdaPop has more settings to choose than one of WGA, and may miss this arm.
-        arms[wga.title].append(whole)
+        arms[wga.title].append(replace(PAPER, title=title, changes=_without_arguments(wga)))
     return arms
 
 
@@ -183,8 +187,7 @@ def _without_arguments(arm: Arm) -> dict[str, Any]:
 
 
 def searched_on(world: str) -> CustomData:
-    """The world's facts and model, for searches of its own. Raises ConfigError: the world is
-    unknown, is the sandbox, or does not ship."""
+    """The world's facts and model. Raises ConfigError: unknown, not shipped, or the sandbox."""
     place = places_named(world).get(world)
     if not isinstance(place, CustomData):
         others = ", ".join(name for name in SHIPPED if name != SANDBOX)

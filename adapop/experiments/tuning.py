@@ -92,8 +92,7 @@ def trials_file(folder: Path, name: str) -> Path:
 
 
 def trials_of(path: Path) -> list[Trial]:
-    """The trials in a file, in their order. Raises DataError: a line is damaged. ConfigError: a
-    point lies outside the arm's present ranges."""
+    """The trials in a file. Raises DataError: a line is damaged. ConfigError: with other ranges."""
     trials, search = [], SEARCHES.get(path.stem)
     for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else (), 1):
         try:
@@ -161,9 +160,8 @@ def _measure(item: Item, folder: Path) -> dict[str, float]:
         for fact, wordings in groups[f"forget_{REWORDED}"]
     ]
     # part of J for some arms only
-    near = fmean(second_guesses(model, reworded)["top2"].values())
     values = {"J": objective(**parts), **parts, **{tier: tiers[tier] for tier in TIERS}}
-    values["top2"] = near
+    values["top2"] = fmean(second_guesses(model, reworded)["top2"].values())
     return {name: round(value, DIGITS) for name, value in values.items()}
 
 

@@ -61,12 +61,6 @@ def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float 
     return of(recalls) if recalls else None
 
 
-def sampled_above(row: Row) -> float | None:
-    """Share of sampled right answers minus share of sampled wrong ones, [-1, 1]."""
-    shares = (row["sampled"], row["sampled_control"])
-    return None if None in shares else shares[0] - shares[1]
-
-
 AIMS: dict[str, Value] = {
     "worst tier": worst,
     "attacks": attacked,
@@ -92,7 +86,7 @@ def recovery_table(arms: Rows) -> Table | None:
     values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
     values |= {"rank": column(f"{TEST}_forget_rank_all")}
     values |= {head: column(name) for head, name in RECOVERED.items()}
-    values["sampled − control"] = sampled_above
+    values["sampled − control"] = tables.minus(column("sampled"), column("sampled_control"))
     probed = {title: rows for title, rows in arms.items() if over(rows, attacked)}
     return _ranked("By another door", probed, values, reading("door")) if probed else None
 
@@ -146,9 +140,8 @@ def mean_of_worlds(arms: Rows) -> Rows:
 
 def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
     by_world = [{row["seed"]: row for row in rows} for rows in worlds]
-    shared = sorted(set.intersection(*(set(rows) for rows in by_world)))
     means_by_seed = []
-    for seed in shared:
+    for seed in sorted(set.intersection(*(set(rows) for rows in by_world))):
         rows = [seeds[seed] for seeds in by_world]
         failed = next((row["failed"] for row in rows if row["failed"]), "")
         means = {} if failed else {name: _mean(map(value, rows)) for name, value in AIMS.items()}
@@ -199,9 +192,8 @@ def winner_table(done: Done) -> Table:
         settings = ", ".join(f"{key} {spoken(value)}" for key, value in best["point"].items())
         failed = sum(bool(trial["failed"]) for trial in trials)
         seconds = sum(trial["seconds"] for trial in trials) / len(trials)
-        first = f"{trials[0]['J']:.3f}"
         cells = (f"{best['number'] + 1} of {len(trials)}", f"{failed}", f"{seconds:.0f}", settings)
-        rows.append((SEARCHES[name].arm.title, first, *parts, *cells))
+        rows.append((SEARCHES[name].arm.title, f"{trials[0]['J']:.3f}", *parts, *cells))
     head = ("", "J of the preset", "J", "worst tier", *LIMITS)
     head += ("trial", "failed", "seconds a trial", "settings")
     note = (
@@ -212,8 +204,7 @@ def winner_table(done: Done) -> Table:
 
 
 def search_table(done: Done) -> Table:
-    """For each search: best J, number of trials better than no unlearning, settings at a range's
-    end."""
+    """For each search: best J, trials better than no unlearning, settings at a range's end."""
     rows = []
     for name, trials in done.items():
         best, moves = best_of(trials), best_of(trials[: len(MOVES)])
@@ -247,7 +238,6 @@ def luck_table(arms: Rows, done: Done) -> Table:
             parts = {part: best[part] for part in ("worst", *LIMITS) if part in best}
             chosen = f"{objective(**parts):.2f}" if parts else ""
             other = over(arms[title], partial(score, split=VALIDATION))
-            test = ranged(over(arms[title], score))
-            rows.append((title, chosen, ranged(other), test))
+            rows.append((title, chosen, ranged(other), ranged(over(arms[title], score))))
     head = ("", "validation, seed 0", "validation", "test")
     return Table("How much was luck", head, tuple(rows), reading("luck"))

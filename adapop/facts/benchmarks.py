@@ -43,8 +43,7 @@ def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
 
     tiers: the tiers to forget; the paper's figures by tier use one alone.
 
-    Raises NetworkError: the download fails, or a column is missing (the message names the others).
-    Stopped: somebody asked to stop."""
+    Raises NetworkError: the download fails, or a column is missing. Stopped."""
     problems: list[Problem] = []
 
     def rows_of(split: str) -> list[dict]:
@@ -135,8 +134,7 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
 def checked_rows(
     hub: Hub, dataset: str, config: str, split: str, columns: Iterable[str]
 ) -> list[dict]:
-    """The rows of a split, unchanged. Raises NetworkError, Stopped: as `rwku`; NetworkError: one of
-    these columns is missing."""
+    """The rows of a split, unchanged. Raises NetworkError, Stopped: as `duet`."""
     rows = _table(hub, dataset, config, split)
     present = list(rows[0]) if rows else []
     if missing := [column for column in columns if column not in present]:

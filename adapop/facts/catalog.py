@@ -62,14 +62,9 @@ def load_facts(
 
     progress, cache: used for a download. retain: the source of the retain rows, see
     `with_retain_rows`. columns: for a file, field -> column, in place of the guess, see
-    `read_facts`. drop_bad: leaves out facts whose score cannot be read.
-
-    Raises:
-        DataError: no such set or file, an unusable file, or no retain rows for a model that is not
-            shipped.
-        NetworkError: a download failed.
-        Stopped: somebody asked to stop.
-    """
+    `read_facts`. drop_bad: leaves out facts whose score cannot be read. Raises DataError: no such
+    set or file, an unusable file, or no retain rows for a model that is not shipped. NetworkError:
+    a download failed. Stopped: somebody asked to stop."""
     return with_retain_rows(load_raw(source, progress, cache, columns, drop_bad), model, retain)
 
 
@@ -90,8 +85,7 @@ def load_raw(
     if source in makers:
         return makers[source]()
     if source in ENTRIES:
-        hub = Hub(progress or Progress(), cache or Cache())
-        return DOWNLOADED[source](hub)
+        return DOWNLOADED[source](Hub(progress or Progress(), cache or Cache()))
     path = Path(source)
     if not os.path.isfile(path):  # unlike Path.is_file, false for a name no file can have
         names = ", ".join(ENTRIES)

@@ -57,7 +57,6 @@ class Choices:
     example_capitals: tuple[str, ...]
     """Countries, as `capitals`."""
     wording: dict[str, Wording]
-    """Relation -> its wording."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ class Layout:
 
     @property
     def marks(self) -> str:
-        """The separator in words."""
         return MARKS.get(self.mark, repr(self.mark))
 
 
@@ -47,12 +46,8 @@ def _reader(text: str, mark: str, **options) -> Iterator[list[str]]:
 def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """(number, cells) of each row, the header first; a file without a header is given one.
 
-    layout: gets the separator and the notes.
-
-    Raises:
-        DataError: some rows are facts without a header, and some are not.
-        csv.Error: the text is no table.
-    """
+    layout: gets the separator and the notes. Raises DataError: some rows are facts without a
+    header, and some are not. csv.Error: the text is no table."""
     if named := SEPARATOR.match(text[:99]):
         marks, text = (named[1],), text[named.end() :]
     else:

@@ -250,5 +250,4 @@ def separated(
 
 
 def scores_of(facts: Iterable[Fact]) -> dict[str, float | None]:
-    """Score by fact id."""
     return {fact.id: fact.score for fact in facts}

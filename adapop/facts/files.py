@@ -245,12 +245,9 @@ def read_facts(
 
     columns: field -> column, in place of the guess; a field left out is not read. group: of rows
     that name no group. If it is "retain", rows marked "forget" are retained, too. drop_bad: whether
-    a fact with an unreadable score is dropped, with a problem, instead of refusing the file.
-
-    Raises:
-        DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an
-            answer or a named column, or has no usable row: `problems` says why.
-    """
+    a fact with an unreadable score is dropped, with a problem, instead of refusing the file. Raises
+    DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an
+    answer or a named column, or has no usable row: `problems` says why."""
     return read_table(path).facts(name, columns, group, drop_bad)
 
 
@@ -258,7 +255,6 @@ def named_columns(text: str) -> dict[str, str]:
     """Field -> column of "question=prompt,answer=label". Raises ConfigError for any other part."""
     pairs = [tuple(map(str.strip, part.partition("=")[::2])) for part in text.split(",")]
     if bad := [field for field, column in pairs if field not in COLUMNS or not column]:
-        message = f"--columns {text!r} does not say which column holds {bad[0]!r}."
         fix = f"Write question=COLUMN,answer=COLUMN; fields are {', '.join(COLUMNS)}."
-        raise ConfigError(message, fix)
+        raise ConfigError(f"--columns {text!r} does not say which column holds {bad[0]!r}.", fix)
     return dict(pairs)

@@ -16,8 +16,7 @@ INNER = re.compile(rf"([;|\t\r\n][ \"]*)('*)(?=[{SIGNS}])")
 
 
 def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
-    """Writes a header and the rows to a UTF-8 file opened with newline="", its byte order mark
-    first. Columns that a row lacks stay empty."""
+    """Writes a byte order mark, a header and the rows to a UTF-8 file opened with newline=""."""
     file.write(BOM)
     writer = csv.DictWriter(file, columns)
     writer.writerow({name: cell(name) for name in columns})

@@ -42,8 +42,7 @@ SPACED = {",": ", ", ".": ". ", "&": " & ", "–": " - "}  # as the biographies 
 def hubble_popqa(hub: Hub) -> FactSet:
     """PopQA's questions that were planted in the corpus. Of the questions with the same number of
     duplicates, half are to forget, a quarter is retained and a quarter held out. Raises
-    NetworkError: the download fails, or a row is not as documented. Stopped: somebody asked to
-    stop."""
+    NetworkError: the download fails, or a row is not as documented. Stopped."""
     return _set("hubble-popqa", _load(hub, POPQA, "testset_popqa_nodup.jsonl.gz", _popqa_rows), ())
 
 
@@ -89,7 +88,6 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
 
 
 def _popqa_rows(text: str, meta: Mapping) -> list[dict]:
-    """The one fact of a planted question."""
     answers = json.loads(meta["possible_answers"])
     about = meta.get("prop", ""), meta.get("subj", "")
     row = _row(f"hubble-popqa-{meta['id']}", "popqa", *about, meta)

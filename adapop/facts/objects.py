@@ -59,8 +59,8 @@ class Objects:
 
 def rows_of_json(path: Path, text: str, notes: list[str], most: int) -> Rows:
     """The numbered rows of a JSON text; in place of a bad line, its problem. notes: gets a sentence
-    on what surrounds the rows. most: the most objects, nested ones included. Raises DataError: the
-    text is not JSON, or JSON without a table."""
+    on what surrounds the rows. most: the most objects, nested ones included. Raises DataError: it
+    is no JSON, or has no table."""
     objects, by_line = Objects(most), path.suffix.lower() in BY_LINE
     lines = (line.strip() for line in text.split("\n") if line.strip())
     first, second = next(lines, ""), next(lines, "")

@@ -22,7 +22,6 @@ def lines_of(path: Path, most: int) -> Iterator[str]:
 
 
 def unreadable(path: Path) -> DataError:
-    """The error for a file that is not Parquet, or damaged."""
     return DataError(f"{path.name} is not a readable Parquet file.", "Export it again.")
 
 
@@ -44,11 +43,9 @@ def unpacked(path: Path) -> Iterator[str]:
         yield json.dumps(file.schema_arrow.names)
         for batch in file.iter_batches(BATCH, use_threads=False):
             for row in batch.to_pylist():
-                yield json.dumps(row, default=_plain)
-
-
-def _plain(cell: object) -> object:
-    return {"bytes": len(cell)} if isinstance(cell, bytes) else str(cell)
+                yield json.dumps(
+                    row, default=lambda x: {"bytes": len(x)} if isinstance(x, bytes) else str(x)
+                )
 
 
 if __name__ == "__main__":

@@ -19,8 +19,6 @@ Item = TypeVar("Item")
 
 @dataclass
 class _Relation:
-    """Facts of one relation."""
-
     facts: list[Fact] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
     """Folded answer -> the answer as first written."""

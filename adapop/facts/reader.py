@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Semaphore
 
+from adapop.assets import as_kind
 from adapop.errors import DataError, ScoresError
 from adapop.facts import apart
 from adapop.facts.fact import FactSet, Problem
@@ -91,7 +92,7 @@ def _parse(
         if names is None:
             raise error
         return names, error
-    tiers = Tiers.from_json(about["tiers"])
+    tiers = as_kind(about["tiers"], Tiers)
     facts = FactSet.of_lines(rows, path, about["name"], about["notes"], tiers)
     return names, replace(facts, problems=problems)
 
@@ -104,7 +105,7 @@ def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bo
         table = read_table(path)
         names = table.columns
         facts = table.facts(columns=columns, group=group, drop_bad=drop_bad)
-        about = {"name": facts.name, "notes": facts.notes, "tiers": facts.tiers.as_json()}
+        about = {"name": facts.name, "notes": facts.notes, "tiers": asdict(facts.tiers)}
         problems, lines = facts.problems, facts.lines()
     except DataError as error:
         about = {"error": type(error).__name__, "message": error.message, "fix": error.fix}

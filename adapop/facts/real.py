@@ -25,9 +25,8 @@ def general() -> tuple[Fact, ...]:
 
 
 def fitted(facts: FactSet, model: str) -> FactSet:
-    """The set, completed so that a model can be measured on it. On a real model, a set without
-    utility questions gets the `general` ones, except those about facts to forget. Raises DataError:
-    see `borrowed`."""
+    """The set, completed so that a model can be measured on it. A real model's set without utility
+    questions gets the `general` ones, but for facts to forget. Raises DataError: see `borrowed`."""
     if _is_sandbox(model):
         return facts
     if problem := borrowed(facts, model):
@@ -42,8 +41,8 @@ def fitted(facts: FactSet, model: str) -> FactSet:
 
 
 def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
-    """(what is wrong, what to do) if a real model would retain the sandbox's rows for facts that
-    are in no shipped set; None otherwise."""
+    """(what is wrong, what to do) if a real model would retain the sandbox's rows for facts of no
+    shipped set; else None."""
     if _is_sandbox(model) or places(facts.forget) <= shipped_places():
         return None
     shipped = places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)

@@ -4,6 +4,7 @@ The choices: the set's own rows ("own"), those of the sandbox world ("sandbox"),
 world most similar to those to forget ("neighbours"), or another set.
 """
 
+import hashlib
 import math
 import random
 from collections import defaultdict
@@ -12,7 +13,6 @@ from dataclasses import replace
 
 from adapop.errors import DataError
 from adapop.facts.fact import SANDBOX, Fact, FactSet, separated
-from adapop.facts.holdout import split_holdout
 from adapop.facts.scale import with_tiers
 from adapop.facts.text import normalized
 from adapop.facts.world import sandbox_facts
@@ -20,6 +20,7 @@ from adapop.paths import SHIPPED
 
 RETAIN = ("own", "sandbox", "neighbours")
 FEWEST_NEIGHBOURS = 32
+HELD_OUT = 0.3  # share of the retain rows
 EXAMPLES = 3
 FEWEST_FOR_EXAMPLES = 4 * EXAMPLES  # retain rows: with fewer, three are too many to lose
 
@@ -28,11 +29,8 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     """The set with retain rows, and with a holdout or a note why there is none.
 
     retain: one of `RETAIN`, or a set whose rows are all retained, except its holdout. On a shipped
-    model, a set without retain rows or without utility questions gets those of its world.
-
-    Raises:
-        DataError: no retain rows for a model that is not shipped, none similar, or no such choice.
-    """
+    model, a set without retain rows or without utility questions gets those of its world. Raises
+    DataError: no retain rows for a model that is not shipped, none similar, or no such choice."""
     world = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):
         facts = _from_set(facts, retain)
@@ -52,6 +50,36 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     if model in SHIPPED and not facts.utility:
         facts = replace(facts, utility=world.utility)
     return with_tiers(split_holdout(facts))
+
+
+def split_holdout(facts: FactSet) -> FactSet:
+    """The set with a share of its retain rows as holdout, if it has none, and a note that says so.
+
+    Which rows are held out depends on their ids and questions alone, so it is the same in every
+    run. Rows with the same question stay together: a held-out question is never trained on."""
+    if facts.holdout or not facts.retain:
+        return facts
+    alike: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts.retain:
+        alike[normalized(fact.question)].append(fact)
+
+    def rank(rows: list[Fact]) -> str:
+        return min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows)
+
+    held_out: set[str] = set()
+    for rows in sorted(alike.values(), key=rank)[:-1]:
+        if len(held_out) >= max(1, math.floor(len(facts.retain) * HELD_OUT)):
+            break
+        held_out |= {row.id for row in rows}
+    count = len(facts.retain)
+    why = "there is only one question to retain and training needs it: what is measured on it"
+    note = f"Nothing is held out, because {why} does not show how facts fare that it never saw."
+    if held_out:
+        share = f"{len(held_out)} of its {count} retain rows"
+        note = f"The set has no holdout rows, so {share} are held out of training."
+    retain = tuple(fact for fact in facts.retain if fact.id not in held_out)
+    holdout = tuple(fact for fact in facts.retain if fact.id in held_out)
+    return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))
 
 
 def with_examples(facts: FactSet, seed: int) -> FactSet:

@@ -23,8 +23,7 @@ def with_tiers(facts: FactSet, anew: bool = False) -> FactSet:
 
     Tiers from a column of the file stay. Shipped sets and benchmarks get the tiers of Wikidata's
     scale; other sets get terciles of their forget scores, for all groups. Tiers decided before
-    stay, even if facts have been left out since. anew: replaces them, after scores changed.
-    """
+    stay, even if facts have been left out since. anew: replaces them, after scores changed."""
     tiers = _tiers_of(facts, anew)
     groups = {group: getattr(facts, group) for group in WRITTEN}
     groups = {group: tuple(_in_tier(one, tiers) for one in rows) for group, rows in groups.items()}

@@ -41,8 +41,7 @@ def meaning_of_points(texts: Sequence[str], mark: str, comma: bool) -> str:
     only if three digits follow each. They do so in a file with semicolons between cells or with
     decimal commas, if a whole number, a decimal comma or a number with several points occurs.
 
-    mark: the separator of cells. comma: the result of `has_decimal_commas`.
-    """
+    mark: the separator of cells. comma: the result of `has_decimal_commas`."""
     pointed = [text for text in texts if "." in text and not (comma and COMMA.fullmatch(text))]
     if not pointed or not mark or not all(map(POINTED.fullmatch, pointed)):
         return ""

@@ -42,8 +42,7 @@ RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdo
 
 def rows_of(path: Path, layout: Layout) -> Rows:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
-    layout: empty, filled here. Raises DataError: the file is of unknown kind, too large, not UTF-8,
-    or no table."""
+    layout: filled here. Raises DataError: it is of unknown kind, too large, not UTF-8, no table."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         message = f"{path.name} is not one of {', '.join(FORMATS)}."
@@ -86,8 +85,7 @@ def _content(path: Path) -> bytes:
     with open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        size = path.stat().st_size
-        message = f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read."
+        message = f"{path.name} has {path.stat().st_size:,} bytes; at most {MAX_BYTES:,} are read."
         raise DataError(message, "Split it.")
     return content
 

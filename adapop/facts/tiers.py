@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 RARE_BELOW, POPULAR_FROM = 265.0, 1000.0  # on Wikidata's scale
 TIERS = ("rare", "middle", "popular")
@@ -55,17 +54,6 @@ class Tiers:
     def text(self) -> str:
         """The tiers of the set with their ranges."""
         return ", ".join(self.label(tier) for tier in TIERS if getattr(self, tier))
-
-    def as_json(self) -> dict[str, Any]:
-        """Source and ranges as plain data: None for an open end, and for a tier without facts."""
-        content = vars(self).items()
-        return {name: [*value] if isinstance(value, tuple) else value for name, value in content}
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Tiers:
-        """The tiers that `as_json` gave."""
-        ranges = {name: tuple(part) for name, part in content.items() if isinstance(part, list)}
-        return cls(**{**content, **ranges})
 
 
 ON_SCALE = Tiers(SCALE)

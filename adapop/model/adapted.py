@@ -143,11 +143,8 @@ class AdaptedModel(Replying):
         """The output of transformers for a batch, but with logits [N, V] for the predictions of
         answer tokens alone: the output layer reads no other states, and multiplies in float32. What
         models do to logits afterwards (scaling, soft-capping) is element by element. hidden:
-        whether to return the hidden states too, [B, T, D] each.
-
-        Raises:
-            ModelError: the model computes its logits in another way.
-        """
+        whether to return the hidden states too, [B, T, D] each. Raises ModelError: the model
+        computes its logits in another way."""
         head = self.base.get_output_embeddings()
 
         def chosen(_: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

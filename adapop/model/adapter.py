@@ -163,12 +163,8 @@ def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
 
 def _short(layers: dict[str, nn.Module]) -> list[str]:
     """The last part of each layer's name; the last two parts where the last is a number."""
-    return sorted(set(map(_target, layers)))
-
-
-def _target(name: str) -> str:
-    parts = name.split(".")
-    return ".".join(parts[-2:]) if parts[-1].isdigit() else parts[-1]
+    parts = (name.split(".") for name in layers)
+    return sorted({".".join(own[-2:] if own[-1].isdigit() else own[-1:]) for own in parts})
 
 
 def _outside(base: PreTrainedModel) -> str | None:
@@ -180,8 +176,7 @@ def _outside(base: PreTrainedModel) -> str | None:
 
 
 def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:
-    """The chosen blocks; None for all. Raises ModelError: one does not exist, which peft ignores
-    silently."""
+    """The chosen blocks; None for all. Raises ModelError: one does not exist; peft ignores it."""
     count = base.config.get_text_config().num_hidden_layers
     if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
         named = ", ".join(map(str, missing))
@@ -192,8 +187,8 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
 
 def check_gradients(network: PeftModel) -> None:
     """Checks after the first backward pass that every LoRA B has a gradient, without which B cannot
-    learn. Raises ModelError: some have none (gradient checkpointing without input gradients causes
-    this silently), or all gradients are 0."""
+    learn. Raises ModelError: some have none (as by gradient checkpointing without input gradients),
+    or all are 0."""
     named = network.named_parameters()
     gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
     if all(gradient is not None and not gradient.any() for gradient in gradients.values()):

@@ -67,13 +67,6 @@ def template_of(
     return inserted + begins + TURNS
 
 
-def line_ends(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Ids of the tokens that hold a line break: they end a reply as text."""
-    pieces = tokenizer.get_vocab().items()
-    some = [number for piece, number in pieces if any(mark in piece for mark in LINE_END)]
-    return frozenset(number for number in some if "\n" in tokenizer.decode([number]))
-
-
 class Prompted:
     """A tokenizer with a way to ask: it turns questions and facts into rows of token ids."""
 
@@ -90,7 +83,6 @@ class Prompted:
 
     @property
     def has_template(self) -> bool:
-        """Whether the model has its own chat template; a base model may have none."""
         return self.own_template is not None
 
     def length(self, text: str) -> int:
@@ -117,16 +109,12 @@ class Prompted:
         self, way: str, examples: Examples = (), spoken: Mapping[str, OwnAnswer] | None = None
     ) -> None:
         """Sets how the model is asked. spoken: fact id -> the model's own answer, asked this way.
-
-        Raises:
-            ModelError: a base model without a chat template is to be asked in chat.
-            DataError: there are no examples, and the way needs them.
-        """
+        Raises ModelError: a base model without a chat template is to be asked in chat. DataError:
+        there are no examples, and the way needs them."""
         self.examples = tuple(examples)
         if way != CHAT and not self.examples:
-            fix = "Give three rows the group 'example', or more rows to retain."
             message = f"To be asked so ({way}) the model needs three examples, and there are none."
-            raise DataError(message, fix)
+            raise DataError(message, "Give three rows the group 'example', or more rows to retain.")
         if not self._template(way):
             message = "The model has no chat template."
             raise ModelError(message, "Ask it as text: --asking text-examples.")
@@ -153,7 +141,10 @@ class Prompted:
 
     @cached_property
     def _line_ends(self) -> frozenset[int]:
-        return line_ends(self.tokenizer)
+        """Ids of the tokens that hold a line break: they end a reply as text."""
+        pieces = self.tokenizer.get_vocab().items()
+        some = [number for piece, number in pieces if any(mark in piece for mark in LINE_END)]
+        return frozenset(number for number in some if "\n" in self.tokenizer.decode([number]))
 
     def rows(
         self,

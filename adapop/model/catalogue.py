@@ -14,7 +14,6 @@ from adapop.errors import ModelError
 from adapop.model.converted import folder_of, is_gguf
 from adapop.model.memory import COMMON_NAMES, GPT2, INNER
 
-APACHE = "Apache 2.0"
 LLAMA_31 = "Llama 3.1 Community"
 LLAMA_32 = "Llama 3.2 Community"
 GEMMA = "Gemma Terms of Use"
@@ -112,8 +111,7 @@ def _has_sizes(shape: Mapping[str, Any]) -> bool:
     if any(shape.get(name) for name in EXPERTS):
         return False
     others = (shape[name] for name in OTHER_SIZES if shape.get(name) is not None)
-    values = (*map(shape.get, SIZES), *others)
-    return all(type(value) is int and value > 0 for value in values)
+    return all(type(value) is int and value > 0 for value in (*map(shape.get, SIZES), *others))
 
 
 MODELS = {preset.id: preset for preset in read_json("models.json", list[Preset])}

@@ -40,11 +40,8 @@ def encode_prompt(
     """Token ids of the chat prompt, up to the assistant's turn.
 
     A system prompt that the template refuses or omits becomes a paragraph before the question.
-
-    Raises:
-        ModelError: the tokenizer has no chat template, one that fails, or no tokenizer.json.
-        DataError: the text has an invalid character, or cannot be read as plain text.
-    """
+    Raises ModelError: the tokenizer has no chat template, one that fails, or no tokenizer.json.
+    DataError: the text has an invalid character, or cannot be read as plain text."""
     check_template(tokenizer, question, system or "")
     return _prompt(tokenizer, tokenizer.get_chat_template(), question, system or "").ids
 
@@ -75,10 +72,7 @@ def encode_answer(
     Both are tokenised apart where the tokenizer would merge the prompt's end with the answer, which
     no reply does, and where a text has the letters of a control token. lead: the beginning of a
     reply, up to the answer; without the space before the answer if the tokenizer decodes it so.
-
-    Raises:
-        ModelError, DataError: as for `encode_prompt`.
-    """
+    Raises ModelError, DataError: as for `encode_prompt`."""
     check_template(tokenizer, question, system or "", answer, lead)
     template = tokenizer.get_chat_template()
     rendered = _prompt(tokenizer, template, question, system or "")
@@ -156,9 +150,8 @@ class _Control:
     """Reads control tokens in a text as plain letters."""
 
     def check(self, ids: Iterable[int], text: str, due: Iterable[int] = ()) -> None:
-        """Refuses control tokens that a user's text became. due: the allowed ones. Raises
-        DataError: the ids hold another; some tokenizers (Unigram, whole words) read one from plain
-        text."""
+        """Raises DataError: the ids hold a control token that is not in `due`; some tokenizers
+        (Unigram, whole words) read one from plain text."""
         for token in Counter(filter(self.names.get, ids)) - Counter(due):
             raise _not_plain(text, self.names[token])
 
@@ -175,8 +168,7 @@ class _Prompt:
 def _prompt(
     tokenizer: PreTrainedTokenizerBase, template: str, question: str, system: str
 ) -> _Prompt:
-    """The prompt for `encode_prompt`. template: the tokenizer's, as cache key. Raises
-    ModelError."""
+    """The prompt of `encode_prompt`. template: a part of the cache key. Raises ModelError."""
     turns = [{"role": "user", "content": question}]
     if system:
         with_system = [{"role": "system", "content": system}, *turns]
@@ -221,12 +213,8 @@ def _applied(tokenizer: PreTrainedTokenizerBase, turns: Turns, **options: bool) 
 
 
 def check_template(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
-    """Checks that a model can be asked in chat, and asked these texts.
-
-    Raises:
-        ModelError: its tokenizer has no chat template, or no tokenizer.json.
-        DataError: a text has an invalid character.
-    """
+    """Checks that a model can be asked these texts in chat. Raises ModelError: it has no chat
+    template, or no tokenizer.json. DataError: a text has an invalid character."""
     if tokenizer.chat_template is None:
         raise ModelError("The model's tokenizer has no chat template.", NO_TEMPLATE)
     if not tokenizer.is_fast:

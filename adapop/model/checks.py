@@ -35,13 +35,9 @@ LEAST_BYTES = 1 / 8  # of a weight on disk: one bit
 
 
 def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
-    """(the class of transformers that loads models of this kind, a model of this shape without
-    weights).
-
-    Raises:
-        ValueError: a size is beyond any model's: an outline of a million blocks takes all memory.
-        ModelError: it is no language model, or cannot give the logits of chosen positions alone.
-    """
+    """(transformers' class for models of this kind, a model of this shape without weights). Raises
+    ValueError: a size is beyond any model's: an outline of a million blocks takes all memory.
+    ModelError: it is no language model, or cannot give the logits of chosen positions alone."""
     text = shape.get_text_config()
     for name, most in MOST.items():
         least = 0 if "expert" in name else 1
@@ -76,8 +72,7 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
-    """Bytes of the outline's weights as loaded; with `four_bit`, linear layers but the head
-    shrink."""
+    """Bytes of the outline's weights as loaded; in 4 bits, linear layers but the head shrink."""
     width = getattr(torch, config.precision).itemsize
     whole = width * sum(weight.numel() for weight in outline.parameters())
     if not config.four_bit:

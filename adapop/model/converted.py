@@ -45,8 +45,7 @@ def is_gguf(model: str) -> bool:
 
 
 def files_of(model: str) -> tuple[Path, ...]:
-    """The GGUF file of a model, or its parts in their order. Raises ModelError: there is no such
-    file, or its package is not installed."""
+    """The GGUF file of a model, or its parts in their order. Raises ModelError: there is none."""
     if model not in PACKAGED:
         if not Path(model).is_file():
             raise refused(model, "there is no such file", "Check the path.")
@@ -60,7 +59,7 @@ def files_of(model: str) -> tuple[Path, ...]:
 
 
 def sha256_of(files: Sequence[Path]) -> str:
-    """The SHA-256 of a GGUF file, or of its parts joined."""
+    """The SHA-256 of a file, or of its parts joined."""
     return _sha256(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files))
 
 
@@ -69,8 +68,7 @@ def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
     digest = hashlib.sha256()
     for path, *_ in files:
         with path.open("rb") as file:
-            while block := file.read(2**20):
-                digest.update(block)
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()
 
 
@@ -81,12 +79,8 @@ def folder_of(model: str) -> Path:
 
 def converted(model: str) -> Path:
     """The folder with a GGUF model's safetensors, tokenizer and chat template; if missing, it is
-    made, with progress on standard error.
-
-    Raises:
-        ModelError: the file or its package is missing, the file is damaged or no language model
-            that transformers can read, or the cache has no room for it.
-    """
+    made, with progress on standard error. Raises ModelError: the file or its package is missing,
+    the file is damaged or no language model that transformers reads, or the cache has no room."""
     folder = folder_of(model)
     if folder.is_dir():
         return folder

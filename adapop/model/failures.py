@@ -31,7 +31,6 @@ def named_failures(config: RunConfig) -> Iterator[None]:
 
 
 def failure(error: Exception, config: RunConfig) -> ModelError:
-    """The error of a model that could not be loaded, with its cause and what to do next."""
     why, fix = _reason(error, config)
     return ModelError(f"The model {config.model!r} cannot be loaded: {why}.", fix)
 

@@ -40,8 +40,7 @@ def replies(
 
     most: tokens in a reply. watchers: processors that look at the logits of the first token, and
     maybe of later ones. ends: ids that end a reply, in addition to the model's own. drawn: sampling
-    arguments of transformers' `generate`, such as temperature and top_p.
-    """
+    arguments of transformers' `generate`, such as temperature and top_p."""
     base = network.get_base_model()
     if not drawn and can_drop_rows(base):
         return greedy(network, base, prompts, most, pad_id, watchers, ends)
@@ -70,8 +69,7 @@ def greedy(
     ends: frozenset[int] = frozenset(),
 ) -> list[list[int]]:
     """The ids that a model writes after each prompt, without the id that ended it. A long beginning
-    that all prompts share is read once. network: the base, or its wrapper. The rest as
-    `replies`."""
+    that all prompts share is read once. network: the base, or its wrapper. See `replies`."""
     cache, shared, ends = _cache(base), _shared_length(base, prompts, most), _ends(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name
     name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"

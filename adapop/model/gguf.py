@@ -30,7 +30,6 @@ class Header:
     values: dict[str, object]
     """Its metadata by key, without the items of arrays."""
     tensors: int
-    """How many tensors it holds."""
     weights: int
     """How many numbers all of its tensors hold."""
     types: tuple[str, ...]
@@ -43,9 +42,8 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """The header of a file, checked to be complete. Takes no more memory than its longest text.
-    Raises ModelError: it is no GGUF file, of another version, damaged, truncated, one of several
-    parts, or the vision part of a model."""
+    """The header of a file, checked to be complete. Raises ModelError: it is no GGUF file, of
+    another version, damaged, truncated, one of several parts, or the vision part of a model."""
     with path.open("rb") as file:
         reader = _Reader(file, path)
         if file.read(4) != b"GGUF":

@@ -42,13 +42,10 @@ ROOMY = 0.6  # of a GPU's memory: with weights up to that, a run's passes fit be
 
 def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
     """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
-
-    Raises:
-        ModelError: no such model, no access, no memory or disk space, no safetensors, code of its
-        own, no chat template or one that fails, no 4-bit support here, no `logits_to_keep`, a
-        tokenizer of another model, no layers that the adapter fits, or incomplete weights. Only
-        incomplete weights and lack of memory are found after the weights are read.
-    """
+    Raises ModelError: no such model, no access, no memory or disk space, no safetensors, code of
+    its own, no chat template or one that fails, no 4-bit support here, no `logits_to_keep`, a
+    tokenizer of another model, no layers that the adapter fits, or incomplete weights. Only
+    incomplete weights and lack of memory are found after the weights are read."""
     tokenizer = load_tokenizer(config)
     config = with_precision(config)
     if config.asking not in ("auto", "text-examples"):
@@ -68,8 +65,7 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
 
 
 def fetch(config: RunConfig) -> None:
-    """Downloads a model's files, so that no lent GPU has to wait for it. Raises those errors of
-    `adapted_model` that concern the Hub."""
+    """Downloads a model's files, so that no lent GPU has to wait. Raises ModelError: of the Hub."""
     with named_failures(config):
         if not _is_local(config):
             files = {"allow_patterns": FETCHED, "ignore_patterns": "*/*"}

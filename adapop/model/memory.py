@@ -48,7 +48,6 @@ class Footprint:
 
     @property
     def total(self) -> int:
-        """The sum of all parts, in bytes."""
         return self.weights + self.adapter + self.activations
 
 
@@ -59,13 +58,10 @@ def footprint(
     rows: int | None = None,
     answer: int = 1,
 ) -> Footprint:
-    """The estimate for a model of Llama's architecture (Llama, Mistral, Qwen, Gemma ...) or
-    GPT-2's.
+    """The estimate for a model built like Llama (Mistral, Qwen, Gemma ...) or GPT-2.
 
-    model: its config.json, sizes by their common names. tokens: of the longest row, prompt and
-    answer. rows: in a forward pass; by default the configured number, or all of a step. answer:
-    answer tokens in a row.
-    """
+    model: its config.json, sizes by their common names. tokens: of the longest row. rows: in a
+    forward pass; by default as configured, or all of a step. answer: tokens of it."""
     rows = rows or config.micro_batch or 2 * config.batch
     layers, (stored, passing) = model["num_hidden_layers"], _block_bytes(model, config)
     # log-softmax, its gradient, and the gradient of the logits
@@ -80,8 +76,7 @@ def row_bytes(
 ) -> int:
     """The most bytes that a row takes without a gradient: scored by both models, which keep all
     hidden states, or, if new_tokens is given, continued by that number of tokens. model: its
-    config.json. width: bytes of a weight. tokens: the row's length. answer: number of tokens
-    scored."""
+    config.json. width: bytes of a weight. tokens: of the row. answer: tokens scored."""
     hidden, layers = model["hidden_size"], model["num_hidden_layers"]
     passing = width * 2 * _inner(model) + FLOAT32 * 4 * hidden
     cache = layers * width * 2 * _attention(model)[1]
@@ -97,23 +92,18 @@ def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
     return blocks * config.lora_rank * sum(map(sum, adapted.values()))
 
 
-def operations(
-    model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int, backward: bool = True
-) -> float:
-    """Floating-point operations of all matrix products.
+def operations(model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int) -> float:
+    """Floating-point operations of all matrix products of a training step.
 
     tokens: number of tokens read. answers: number of tokens scored. Each weight of the frozen base
     takes part in two products per token: one forward, and, down to the lowest adapter, one for the
     gradient of its input. Adapter weights take part in a third, for their own gradient. Attention
-    between positions is left out: rows are short.
-    """
+    between positions is left out: rows are short."""
     linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
-    base = model["num_hidden_layers"] * block + head
-    if backward:
-        base += _backward_blocks(model, config) * block
-        base += 0 if config.method in OF_A_BLOCK else head
-    return 2.0 * (base + adapter_size(model, config) * tokens * (3 if backward else 1))
+    base = (model["num_hidden_layers"] + _backward_blocks(model, config)) * block + head
+    base += 0 if config.method in OF_A_BLOCK else head
+    return 2.0 * (base + 3 * adapter_size(model, config) * tokens)
 
 
 def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
@@ -151,8 +141,7 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     output of the attention, but not its scores (SDPA); three tensors of the MLP; and the inputs of
     adapted layers: a float32 copy for each if the base is in bfloat16, else one for all layers with
     the same input. GPT-2's norms keep their inputs unconverted, and its activation, which is
-    written out, keeps four tensors of the MLP.
-    """
+    written out, keeps four tensors of the MLP."""
     width, hidden, inner = WIDTH[config.precision], model["hidden_size"], _inner(model)
     shapes = _linear_shapes(model)
     adapted = _adapted_shapes(shapes, config)

@@ -22,11 +22,8 @@ def save_merged(model: AdaptedModel, config: RunConfig, folder: Path) -> None:
     """Merges the adapter into the weights and writes them with the original's dropout, generation
     settings and tokenizer, not with the run's (left padding, greedy decoding, no dropout).
 
-    config: names the original. The model cannot be used afterwards.
-
-    Raises:
-        OSError: the folder cannot be written, or the original's files are not there any more.
-    """
+    config: names the original. The model cannot be used afterwards. Raises OSError: the folder
+    cannot be written, or the original's files are not there any more."""
     source = source_of(config)
     own = AutoConfig.from_pretrained(source, revision=config.revision, trust_remote_code=False)
     whole = model.network.merge_and_unload(safe_merge=True)

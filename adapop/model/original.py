@@ -28,8 +28,7 @@ class ReplyCache:
         self._weights, self._cache = weights, Cache(cache_root() / FOLDER)
 
     def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:
-        """Index of a row -> its known reply, as `AdaptedModel.replies` returns it. Empty if the
-        cache cannot be read."""
+        """Index of a row -> its known reply, as `AdaptedModel.replies` returns it."""
         names = self._names(model, rows, tokens)
         known = {}
         with suppress(ConfigError):  # a damaged file is as good as none

@@ -52,8 +52,7 @@ def _left_in(container: Path) -> Iterator[int]:
     for limit, taken, statistics, files in LIMITS:
         most = (container / limit).read_text().strip() if (container / limit).is_file() else "max"
         if most != "max":
-            lines = (container / statistics).read_text().splitlines()
-            counted = dict(map(str.split, lines))
+            counted = dict(map(str.split, (container / statistics).read_text().splitlines()))
             yield int(most) - int((container / taken).read_text()) + int(counted[files])
 
 
@@ -95,6 +94,5 @@ def in_pieces(
 
 def too_large(what: str) -> RunError:
     """The error for something, `what`, that does not fit into memory and cannot be made smaller."""
-    message = f"Memory ran out on {what}, and there is nothing smaller to try."
     fix = "Free memory on the device, shorten the facts, or use a smaller model or larger device."
-    return RunError(message, fix)
+    return RunError(f"Memory ran out on {what}, and there is nothing smaller to try.", fix)

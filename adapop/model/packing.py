@@ -26,8 +26,8 @@ _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
 
 
 def packed_lines(rows: Sequence[Row]) -> list[list[int]]:
-    """Indices of the rows on each line, in the order of their prompts, as `tokens.collate` takes
-    them; no lines if packing would not pay."""
+    """Indices of the rows on each line, in the order of their prompts; none if packing would not
+    pay."""
     order = sorted(range(len(rows)), key=lambda place: rows[place].prompt)
     shared = [0, *(common(rows[one].prompt, rows[other].prompt) for one, other in pairwise(order))]
     own = [rows[place].length - alike for place, alike in zip(order, shared)]
@@ -62,10 +62,9 @@ def read_as(batch: AnswerTokens) -> Iterator[dict[str, Tensor]]:
         return
     before = _BATCH.set(batch)
     try:
-        # without a mask, transformers takes a step back in positions for the start of a new text
-        every = torch.ones_like(batch.ids)
         read = {"input_ids": batch.ids, "position_ids": batch.tree.positions}
-        yield read | {"attention_mask": every}
+        # without a mask, transformers takes a step back in positions for the start of a new text
+        yield read | {"attention_mask": torch.ones_like(batch.ids)}
     finally:
         _BATCH.reset(before)
 
@@ -101,8 +100,7 @@ for _name in ("sdpa", "eager"):
 
 def trial_rows(vocabulary: int) -> list[Row]:
     """Rows on which `packs` tries a model: of different lengths, the first without tokens of its
-    own before the answer. Drawn from the whole vocabulary, because after odd beginnings bf16 errs
-    by a fifth."""
+    own before the answer. From the whole vocabulary: after odd beginnings bf16 errs by a fifth."""
     rng = random.Random(0)
     one, two, three = (tuple(rng.randrange(vocabulary) for _ in range(3)) for _ in range(3))
     longer = Row((*one, *three[:2]), two[:1], 1)

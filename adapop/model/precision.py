@@ -49,8 +49,7 @@ def set_products(config: RunConfig, device: torch.device) -> None:
 
     If the base is in bf16 on a GPU, only the adapter is in float32: its products are rounded to
     TF32, which is several times as fast and still finer than the base. Products of the output layer
-    (`logits_of`) and of other models are not rounded.
-    """
+    (`logits_of`) and of other models are not rounded."""
     rounded = config.precision == "bfloat16" and device.type == "cuda"
     torch.set_float32_matmul_precision("high" if rounded else "highest")
 

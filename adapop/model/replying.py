@@ -55,8 +55,7 @@ class Replying(Prompted):
         """Replies, one per question, without special tokens: greedy, or sampled with `drawn`.
 
         batch: rows at once, by default `at_once`; fewer once memory has run out, for all later
-        calls. drawn: sampling arguments of transformers' `generate`, such as top_p.
-        """
+        calls. drawn: sampling arguments of transformers' `generate`, such as top_p."""
         rows = self.prompts(questions)
         return [text.strip() for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
 

@@ -49,12 +49,8 @@ class Manner:
 
     def render(self, tokenizer: Tokenizer, turns: Turns, **options: bool) -> str | list[int]:
         """The turns with the generation prompt as text; options: as for `apply_chat_template`.
-
-        Raises:
-            TemplateError: the template refuses these turns, or fails.
-            ValueError: with option `sanitize_control_tokens`: the tokenizer cannot do that, if the
-                template rendered these turns without it.
-        """
+        Raises TemplateError: the template refuses these turns, or fails. ValueError: the tokenizer
+        cannot do what the option `sanitize_control_tokens` asks."""
         turns = [{**turn, "content": self.content(turn)} for turn in turns]
         usual = {"tokenize": False, "add_generation_prompt": True, "date_string": DATE}
         options = {**usual, "chat_template": self.template, **self.flags, **options}

@@ -45,7 +45,6 @@ class Row:
 
     @property
     def length(self) -> int:
-        """Number of tokens of prompt and answer."""
         return len(self.prompt) + len(self.answer)
 
 
@@ -61,7 +60,6 @@ class Tree:
     """How many first tokens two rows of a line share, [L, R + 1, R + 1]; T on the diagonal."""
 
     def to(self, device: torch.device) -> Tree:
-        """The tree on a device."""
         values = (self.positions, self.part, self.shared)
         return Tree(*(on_device(value, device) for value in values))
 
@@ -107,7 +105,6 @@ class AnswerTokens:
         return values.flatten(0, 1)[positions.to(values.device)]
 
     def to(self, device: torch.device) -> AnswerTokens:
-        """The batch on a device."""
         values = (getattr(self, field.name) for field in fields(self))
         return AnswerTokens(
             *(value if value is None else on_device(value, device) for value in values)
@@ -135,11 +132,7 @@ def encode_facts(
 
     include_tail: whether the answer includes the tokens with which the template ends a turn.
     spoken: fact id -> the model's own answer, after a lead. A changed gold answer replaces it.
-
-    Raises:
-        DataError: an answer has no token; or as `chat.encode_prompt`.
-        ModelError: as `chat.encode_prompt`.
-    """
+    Raises DataError: an answer has no token. DataError, ModelError: as `encode_prompt`."""
     texts = [fact.question for fact in facts] if questions is None else questions
     tail = turn_end(tokenizer) if include_tail else ()
     rows = []
@@ -237,11 +230,8 @@ def check_lengths(
     """Checks that every question fits into the model's context with its answer or a reply.
 
     limit: tokens that the model can read at once; with None nothing is checked. system: the system
-    prompt. new_tokens: the most tokens that are generated.
-
-    Raises:
-        DataError: rows do not fit; names the first by group, place and id, with their tokens.
-    """
+    prompt. new_tokens: the most tokens that are generated. Raises DataError: rows do not fit; names
+    the first by group, place and id, with their tokens."""
     if limit is None:
         return
     lengths = []

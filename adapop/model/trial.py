@@ -40,11 +40,8 @@ _passed: set[str] = set()  # hashes of files that this process has tried and fou
 def try_out(model: str, revision: str | None = None) -> None:
     """Checks that a model's tokenizer and chat template come to an end in bounded memory; once for
     the same content. Checks nothing if the model ships with this package or is not on this disk.
-
-    Raises:
-        ModelError: one of them does not, or one of their files is no regular file. ValueError:
-        the tokenizer's file cannot be parsed.
-    """
+    Raises ModelError: one of them does not, or one of their files is no regular file. ValueError:
+    the tokenizer's file cannot be parsed."""
     if model in SHIPPED or (folder := _folder(model, revision)) is None:
         return
     for path in sorted(folder.iterdir()):
@@ -145,7 +142,6 @@ def _template(folder: Path) -> str:
 
 
 def _rendered(text: str, turns: list[dict], asks: bool) -> str:
-    """The turns as transformers renders them."""
     from jinja2.ext import loopcontrols
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 

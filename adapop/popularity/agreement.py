@@ -33,8 +33,7 @@ class Agreement:
     gives all facts one score. same_label: share of the facts that both put on the same side of
     their own median, [0, 1]. discordant: ids of the other facts, largest difference in rank first.
     beta_shift: mean absolute difference of beta with one map for both; own_beta_shift: the same
-    with a map from each proxy's quantiles, None where its scores give no anchors.
-    """
+    with a map from each proxy's quantiles, None where its scores give no anchors."""
 
     facts: int
     unknown: int

@@ -85,15 +85,11 @@ class Proxy(Protocol):
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact, in any order, each as soon as it is found; value None if unknown.
-
-        Raises:
-            NetworkError: the source failed. Stopped: somebody asked to stop. Scores yielded before
-            stay valid, and replies are cached, so that a second call continues.
-        """
+        Raises NetworkError: the source failed. Stopped: somebody asked to stop. Scores yielded
+        before stay valid, and replies are cached, so that a second call continues."""
         ...
 
 
 def forecast(proxy: Proxy, facts: Sequence[Fact]) -> Forecast:
-    """The estimated cost of a look-up of these facts."""
     requests = proxy.requests(facts)
     return Forecast(requests, requests * proxy.pace / 60)

@@ -20,6 +20,7 @@ from adapop.popularity.controls import inverted, shuffled
 
 LOW, HIGH = 0.05, 2.0  # paper, Eq. 4
 RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, App. A and B
+ENDS = 0.05, 0.95  # quantiles of scores that are as rare and as popular as the anchors
 UNIFORM_WITHIN = 0.005  # largest distance from 1 of an exponent that counts as uniform
 HIGHEST = 1e6  # of an upper clip: an exponent that large already leaves every token alone
 EXPONENT_MAX = 700.0  # exp overflows beyond it
@@ -60,13 +61,7 @@ class BetaMap:
         return min(max(math.exp(min(exponent, EXPONENT_MAX)), self.low), self.high)
 
     @classmethod
-    def from_anchors(
-        cls,
-        rare: Anchor = RARE_ANCHOR,
-        popular: Anchor = POPULAR_ANCHOR,
-        low: float = LOW,
-        high: float = HIGH,
-    ) -> BetaMap:
+    def from_anchors(cls, rare: Anchor = RARE_ANCHOR, popular: Anchor = POPULAR_ANCHOR) -> BetaMap:
         """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a =
         beta_r * s_r^b. Raises ConfigError: a value is not positive, the scores do not rise or the
         betas do, or the scores are too close."""
@@ -79,16 +74,14 @@ class BetaMap:
         if b * math.log(rare_score) > EXPONENT_MAX:
             message = f"Anchor scores {rare_score:g} and {popular_score:g} are too close."
             raise ConfigError(message, "Spread them.")
-        return cls(rare_beta * rare_score**b, b, low, high)
+        return cls(rare_beta * rare_score**b, b)
 
     @classmethod
-    def from_quantiles(
-        cls, scores: Iterable[float], rare: float = 0.05, popular: float = 0.95
-    ) -> BetaMap:
+    def from_quantiles(cls, scores: Iterable[float]) -> BetaMap:
         """The map with the paper's betas at the scores' own quantiles, for scores on another scale.
         Raises as `quantile_scores` and `from_anchors`."""
-        at = quantile_scores(scores, rare, popular)
-        return cls.from_anchors((at[0], RARE_ANCHOR[1]), (at[1], POPULAR_ANCHOR[1]))
+        rare, popular = quantile_scores(scores)
+        return cls.from_anchors((rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1]))
 
     @classmethod
     def constant(cls, beta: float) -> BetaMap:
@@ -119,11 +112,7 @@ def exponents(
 
     scores: "given"; or, as controls, "shuffled" (by the seed) or "inverted" among the facts with a
     score. missing: "error" refuses facts without a score; otherwise their exponent is 1 ("drop"
-    removes such facts beforehand).
-
-    Raises:
-        DataError: a score is missing, and missing is "error".
-    """
+    removes such facts beforehand). Raises DataError: a score is missing, and missing is "error"."""
     if beta.b == 0:
         return dict.fromkeys((fact.id for fact in facts), beta(1.0))
     known = {fact.id: fact.score for fact in facts if fact.score is not None}
@@ -140,15 +129,13 @@ def exponents(
     return {fact.id: beta(known[fact.id]) if fact.id in known else 1.0 for fact in facts}
 
 
-def quantile_scores(
-    scores: Iterable[float], rare: float = 0.05, popular: float = 0.95
-) -> tuple[float, float]:
-    """The positive scores at two quantiles, as anchors. Raises ConfigError: fewer than two."""
+def quantile_scores(scores: Iterable[float]) -> tuple[float, float]:
+    """The positive scores at the quantiles `ENDS`. Raises ConfigError: fewer than two."""
     ordered = sorted(score for score in scores if score > 0)
     if len(ordered) < 2:
         message = "Fewer than two positive scores give no anchors."
         raise ConfigError(message, "Use the paper's anchors.")
-    low, high = (ordered[round(q * (len(ordered) - 1))] for q in (rare, popular))
+    low, high = (ordered[round(q * (len(ordered) - 1))] for q in ENDS)
     return low, high
 
 

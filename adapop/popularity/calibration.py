@@ -45,12 +45,10 @@ class ChosenAnchors:
 
     @property
     def beta(self) -> BetaMap:
-        """The map through both anchors."""
         return anchored(self.rare, self.popular)
 
     @property
     def remark(self) -> Remark:
-        """Which anchors were chosen, and why."""
         points = [f"{number(score)} (β {beta:g})" for score, beta in (self.rare, self.popular)]
         return Remark(REASONS[self.reason], {"points": " and ".join(points)})
 
@@ -101,8 +99,7 @@ def anchored(rare: Anchor, popular: Anchor) -> BetaMap:
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
-    """Warnings about this map for these scores; empty if there are none. A small set gets no
-    warnings about where most of its scores lie."""
+    """Warnings about this map for these scores; of a small set none about where most lie."""
     warnings = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1

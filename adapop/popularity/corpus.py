@@ -62,8 +62,7 @@ class CorpusCounts:
 
     The text is read once for all facts, so all scores come at the end. Escapes in JSON files are
     decoded; everything else is text, field names included. others: facts that are not scored, but
-    whose names are known as well.
-    """
+    whose names are known as well."""
 
     pace = 0.0  # no request: it reads files
 
@@ -86,13 +85,8 @@ class CorpusCounts:
         return 0
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, after the whole text has been read.
-
-        Raises:
-            DataError: the path is missing or unreadable, holds no text or nothing to count, or a
-                file is not UTF-8.
-            Stopped: somebody asked to stop.
-        """
+        """One score per fact, after the whole text has been read. Raises DataError: the path is
+        unreadable, holds no text or nothing to count, or a file is not UTF-8. Stopped."""
         names = [_names(fact) for fact in facts]
         tally = self._count([*names, *self._others])
         today, scores = date.today().isoformat(), []

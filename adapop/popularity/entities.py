@@ -39,8 +39,7 @@ class Entity:
     identifiers included, as in `wikibase:statements`. identifiers: number of statements that are
     external identifiers. links: property -> ids of the items in its statements, without deprecated
     ones. names: label and aliases, casefolded. article: title of its page in the Wikipedia of the
-    look-up's language, "" without one.
-    """
+    look-up's language, "" without one."""
 
     qid: str
     label: str
@@ -60,10 +59,7 @@ class Entity:
     @classmethod
     def read(cls, row: dict, language: str) -> Entity:
         """The entity in a row of a `wbgetentities` reply; if the item was merged, with its new id.
-
-        Raises:
-            KeyError, TypeError, AttributeError, ValueError: the row is not built as an item.
-        """
+        Raises KeyError, TypeError, AttributeError, ValueError: the row is not built as an item."""
         groups, sites = _mapping(row["claims"]), _mapping(row["sitelinks"])
         snaks = [statement["mainsnak"] for group in groups.values() for statement in group]
         label = _mapping(row["labels"]).get(language, {}).get("value", "")
@@ -105,8 +101,7 @@ class Entities:
 
         "exact": hits that match by the label. "near": the first hits for an item, which may have
         the label as an alias. A hit reports one match only: a search for Washington finds
-        Washington, D.C. by its label, not by its alias Washington.
-        """
+        Washington, D.C. by its label, not by its alias Washington."""
         if not can_be_a_name(label):
             return Cached({"exact": [], "near": []}, "")
         self._searched.add((kind, label))
@@ -148,7 +143,6 @@ class Entities:
             self.fetch(half)
 
     def _key(self, kind: str, label: str) -> tuple[str, ...]:
-        """The cache key of a search."""
         return "wikidata", "search", self._language, kind, label
 
     def _keep(self, qid: str, record: dict | None) -> None:

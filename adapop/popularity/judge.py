@@ -44,8 +44,7 @@ class Judge:
 
     name: the model and where it runs, for users and the cache. ask: sends one question to the
     model. tries: how often the same batch is sent, each time with another seed. system: its
-    instructions; numbers are cached separately for other instructions, such as the paper's.
-    """
+    instructions; numbers are cached separately for other instructions, such as the paper's."""
 
     pace = JUDGE_PACE
 
@@ -189,8 +188,7 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
 
 
 def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cache: Cache) -> Judge:
-    """A model on this machine: a Hub id, a folder, or "sandbox". load: returns the `AdaptedModel`
-    of that name; called at the first question."""
+    """A model on this machine: a Hub id, a folder, or "sandbox". load: its `AdaptedModel`."""
 
     @once
     def loaded() -> Any:

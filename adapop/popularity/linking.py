@@ -53,7 +53,6 @@ class Link:
 
     @property
     def sides(self) -> dict[str, Choice]:
-        """The name of each side -> the choice on it."""
         return {"subject": self.subject, "object": self.object}
 
     @property

@@ -34,9 +34,7 @@ class PageViews:
     """A `Proxy` that asks Wikidata which articles are meant, and Wikimedia for their page views.
 
     language: of the facts' labels and of the Wikipedia, such as "en". year: whose months are
-    averaged; None for the last whole year. Raises ConfigError: the language is no language code, or
-    the year was not counted as a whole.
-    """
+    averaged; None for the last whole year. Raises ConfigError: no such language or year."""
 
     pace = WEB_PACE
 
@@ -93,7 +91,6 @@ class PageViews:
         return Score(linked.fact_id, fmean(known.value), self.source, day, raw, reason)
 
     def _key(self, title: str) -> tuple[str, ...]:
-        """The cache key of an article's views."""
         return "pageviews", self._project, str(self._year), title
 
     def _views(self, title: str) -> Cached:

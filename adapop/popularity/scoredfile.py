@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from adapop.errors import DataError
+from adapop.errors import DataError, named_place
 from adapop.facts.fact import CHAIN, FACT_GROUPS, LISTS, FactSet
 from adapop.facts.formulas import write_csv
 from adapop.facts.tiers import COLUMN
@@ -28,24 +28,17 @@ def write_scored(
     equal.
 
     In CSV, a text that a spreadsheet would run gets an apostrophe, which `read_facts` removes.
-
-    Raises:
-        DataError: not a .csv or .jsonl file, or it cannot be written.
-    """
+    Raises DataError: not a .csv or .jsonl file, or it cannot be written."""
     check_place(path)
     rows = []
     for row in _rows(facts, scores):
         beside = (others or {}).get(row["id"], {}).items()
         rows.append(row | {name: cell for name, cell in beside if name.strip().lower() not in row})
-    try:
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            if path.suffix.lower() == ".jsonl":
-                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            else:
-                write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)
-    except OSError as error:
-        message = f"{path} cannot be written ({error.strerror})."
-        raise DataError(message, "Choose another place.") from None
+    with named_place(path, DataError), open(path, "w", encoding="utf-8", newline="") as file:
+        if path.suffix.lower() == ".jsonl":
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        else:
+            write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)
 
 
 def check_place(path: Path) -> None:

@@ -34,8 +34,7 @@ class _Search:
 
     exact: ids found by exactly the label of the subject, and of the object. subjects, objects: ids
     of candidates, including hits whose names are still to be checked. properties: ids of properties
-    with the relation's name. dates: days of the searches (ISO 8601).
-    """
+    with the relation's name. dates: days of the searches (ISO 8601)."""
 
     fact: Fact
     exact: tuple[frozenset[str], frozenset[str]]
@@ -55,8 +54,7 @@ class Wikidata:
 
     formula: the score of one entity, a key of `FORMULAS`. language: of the facts' labels, and of
     the labels, descriptions and articles that are kept. Raises ConfigError: there is no such
-    formula, or the language is no code such as "en".
-    """
+    formula, or the language is no code such as "en"."""
 
     pace = WEB_PACE
 

@@ -69,8 +69,7 @@ def ask(
     answer, at least 1. facts: the run's facts. A prompt about one of them, with its answer as gold,
     also accepts the fact's other right answers.
 
-    Raises DataError: a prompt with its answer exceeds the model's context, or contains invalid
-    characters."""
+    Raises DataError: a prompt and its answer exceed the context, or a character is invalid."""
     read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
     limit = model.context
     for prompt, ids in zip(prompts, read):
@@ -120,8 +119,8 @@ def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
 def _answers(
     model: AdaptedModel, about: Sequence[Fact], right: Sequence[tuple[str, ...]], tokens: int
 ) -> list[Answer]:
-    """One model's answers. about: the prompts as facts. right: for each prompt its gold answer, ""
-    if unknown, then its other accepted answers."""
+    """One model's answers. about: the prompts as facts. right: gold answer ("" if unknown), then
+    others."""
     answers = []
     replies = model.generate([fact.question for fact in about], tokens)
     for fact, (gold, *others), text in zip(about, right, replies):

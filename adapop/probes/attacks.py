@@ -33,8 +33,7 @@ def attack_prompts(
     fact: Fact, facts: Sequence[Fact] | Pool, seed: int
 ) -> list[Prompt | NotApplicable]:
     """One prompt, or the reason why there is none, for each of the nine attacks, in the order of
-    `WRAPPERS`. facts: the set's forget, retain and holdout facts; a `Pool` of them avoids indexing
-    them again for each fact."""
+    `WRAPPERS`. facts: the set's forget, retain and holdout facts, or a `Pool` of them."""
     pool = facts if isinstance(facts, Pool) else Pool(facts)
     taught = world_fact(fact)
     results = []
@@ -50,8 +49,7 @@ def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
     """The set's own attack prompts, unchanged, with the kinds under our names.
 
     Prompts may contain the answer. Options are not marked in the text, so the chance level is
-    unknown. A kind that is neither an attack nor a sentence with a blank is not applicable.
-    """
+    unknown. A kind that is neither an attack nor a sentence with a blank is not applicable."""
     results: list[Prompt | NotApplicable] = []
     for fact in facts.attacks:
         name = folded(fact.relation).partition("(")[0].strip()  # such as "cross lingual (French)"
@@ -79,8 +77,7 @@ def _as_taught(fact: WorldFact, kind: str, rng: random.Random) -> Prompt | str:
 def _around(kind: str, forms: Sequence[str], fact: Fact, pool: Pool, rng: random.Random) -> Prompt:
     """The question with an instruction before it, the start of a reply after it, or a persona."""
     persona = wording.persona(fact.relation or fact.question)
-    text = rng.choice(forms).format(q=fact.question, p=persona)
-    return Prompt(fact.id, kind, text, fact.answer)
+    return Prompt(fact.id, kind, rng.choice(forms).format(q=fact.question, p=persona), fact.answer)
 
 
 def _multiple_choice(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
@@ -104,8 +101,7 @@ def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Promp
 
 
 def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """A question whose answer is the subject, made from relation and answer, or else a sentence
-    with a blank."""
+    """A question for the subject, made from relation and answer, or a sentence with a blank."""
     if reason := pool.not_reversible(fact):
         return reason
     if spoken(fact.relation) and fact.subject:

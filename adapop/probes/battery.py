@@ -39,10 +39,8 @@ def battery(
     """A row for every prompt, and a reason for every form in which a fact cannot be asked, by kind.
 
     The rows so far stay valid if the battery ends early. The same model, facts and plan give the
-    same rows. Raises Stopped: a stop was requested. ModelError: a number of the model is not
-    finite, or the embedding model for the plan's cosine is missing. DataError: the tokenizer has no
-    token for an answer.
-    """
+    same rows. Raises Stopped: a stop was requested. ModelError: a number is not finite, or the
+    embedding model for the plan's cosine is missing. DataError: an answer has no token."""
     progress.say("Probing: writing the prompts")
     own, every = model.way, [fact for group in GROUPS for fact in getattr(facts, group)]
     for way in (own, *other_ways(model)):

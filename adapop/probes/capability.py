@@ -98,8 +98,7 @@ def _standard(
         batch = "auto" if model.device.type == "cuda" else CPU_BATCH
         lm = HFLM(pretrained=model.network, tokenizer=model.tokenizer, batch_size=batch)
         how = {"limit": limit, "apply_chat_template": True, "log_samples": False}
-        result = simple_evaluate(lm, tasks=list(tasks), **how)
-        return result["results"]
+        return simple_evaluate(lm, tasks=list(tasks), **how)["results"]
 
     try:
         with redirect_stdout(sys.stderr):  # lm-eval prints too; our rows stay alone

@@ -31,10 +31,9 @@ ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
 
 @dataclass(frozen=True)
 class Guess:
-    """The oracle's results for a fact that it never read, shipped beside its weights. direct,
-    reworded: probability of the right answer, asked as trained and in all rewordings, see
-    `FactDistance`. truth_ratio: by the function of this name, with `wrong_answers` from the world's
-    facts."""
+    """The oracle's results for a fact that it never read. direct, reworded: probability of the
+    right answer, asked as trained and in all rewordings, see `FactDistance`. truth_ratio: by the
+    function of this name, with `wrong_answers` from the world's facts."""
 
     direct: float
     reworded: float
@@ -63,7 +62,6 @@ class FactDistance:
 
     @property
     def state(self) -> str:
-        """One of `STATES`."""
         return state_of(self.unlearned, self)
 
 
@@ -103,8 +101,9 @@ class Membership:
 
     @property
     def privleak(self) -> float:
-        """See `privleak`."""
-        return privleak(self.unlearned, self.oracle)
+        """MUSE's privacy leakage in percent: above 0 the facts look less trained on than they do to
+        the oracle."""
+        return (self.oracle - self.unlearned) / (1 - self.oracle + TINY) * 100
 
 
 @dataclass(frozen=True)
@@ -180,8 +179,7 @@ def bands(relations: Sequence[str], logs: Sequence[float]) -> dict[str, tuple[fl
 
 def truth_ratio(right: float, wrong: Sequence[float]) -> float:
     """Likelihood of the wrong answers divided by that of the right one, above 0. right, wrong: -log
-    p of each answer, nats per token. The values of the wrong answers, at least one, are
-    averaged."""
+    p of each answer, nats per token. Those of the wrong answers are averaged."""
     return math.exp(-fmean(wrong)) / (math.exp(-right) + TINY)
 
 
@@ -191,8 +189,7 @@ def closer_to_1(ratio: float) -> float:
 
 
 def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> ForgetQuality:
-    """TOFU's forget quality, computed exactly. unlearned, oracle: one truth ratio per fact, not
-    empty."""
+    """TOFU's forget quality, computed exactly. unlearned, oracle: one truth ratio per fact."""
     count = len(oracle)
     values = np.sort(np.concatenate([unlearned, oracle]))
     both = (np.sort(unlearned), np.sort(oracle))
@@ -210,14 +207,7 @@ def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> Forge
 
 
 def auc(forget: Sequence[float], holdout: Sequence[float]) -> list[float]:
-    """For each fact to forget, the share of held-out facts that look less trained on (ties count
-    half), [0, 1]; the mean is the AUC. forget, holdout: membership scores, high if little trained
-    on."""
+    """For each fact to forget, the share of held-out facts that look less trained on (ties half),
+    [0, 1]; the mean is the AUC. forget, holdout: membership scores, high if little trained on."""
     gaps = np.subtract.outer(np.asarray(forget), np.asarray(holdout))
     return ((gaps < 0).mean(1) + (gaps == 0).mean(1) / 2).tolist()
-
-
-def privleak(unlearned: float, oracle: float) -> float:
-    """MUSE's privacy leakage in percent, from an attack's AUCs on the two models; 0 is none. Above
-    0 the facts look less trained on than they do to the oracle, below 0 more."""
-    return (oracle - unlearned) / (1 - oracle + TINY) * 100

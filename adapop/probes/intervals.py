@@ -40,8 +40,7 @@ class Interval:
 
 def bootstrap(values: Sequence[float], seed: int) -> Interval:
     """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples.
-    seed: of the resampling. Equal values are drawn together: cost grows with the distinct
-    values."""
+    seed: of the resampling. Equal values are drawn together, to save time."""
     distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
     count = len(values)
     draws = np.random.default_rng(seed).multinomial(count, counts / count, size=RESAMPLES)
@@ -83,8 +82,7 @@ def apart(one: Interval, other: Interval) -> bool:
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean, standard deviation and 95 % interval over seeds, in the units of the values. A single
-    seed has no spread."""
+    """Mean, standard deviation and 95 % interval over seeds, in the units of the values."""
 
     mean: float
     """Mean over the seeds."""
@@ -117,14 +115,6 @@ class Summary:
         low, high = (self.mean, self.mean) if self.low is None else (self.low, self.high)
         return Interval(self.mean, max(least, low), min(most, high))
 
-    def expected(self, seeds: int) -> tuple[float, float] | None:
-        """Where the mean of `seeds` further seeds falls 95 % of the time if only the seeds differ.
-        None for a single seed."""
-        if self.sd is None:
-            return None
-        half = _t(self.seeds - 1) * self.sd * math.sqrt(1 / self.seeds + 1 / seeds)
-        return self.mean - half, self.mean + half
-
 
 def summary(values: Sequence[float]) -> Summary | None:
     """Summary of values, one per seed; None without values."""
@@ -134,7 +124,9 @@ def summary(values: Sequence[float]) -> Summary | None:
     if len(values) == 1:
         return Summary(mean, None, None, None, 1)
     sd = stdev(values)
-    half = _t(len(values) - 1) * sd / math.sqrt(len(values))
+    # beyond the table a little too wide, never too narrow
+    t95 = T95[min(len(values) - 1, len(T95)) - 1]
+    half = t95 * sd / math.sqrt(len(values))
     return Summary(mean, sd, mean - half, mean + half, len(values))
 
 
@@ -142,7 +134,3 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary |
     """The summary of first minus second, seed by seed; None without a seed that both have. Two runs
     of one seed have the same adapter, order and pairing: only the method differs."""
     return summary([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])
-
-
-def _t(freedom: int) -> float:
-    return T95[min(freedom, len(T95)) - 1]  # beyond the table a little too wide, never too narrow

@@ -124,8 +124,7 @@ class LeakMatrix:
         return next(cells, None)
 
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
-        """Tier -> verdict -> number of a group's facts; only tiers with facts. named: verdicts by
-        fact id."""
+        """Tier -> verdict -> number of a group's facts; no empty tiers. named: by fact id."""
         counts = {tier: Counter() for tier in (*TIERS, "unknown")}
         for row in self.facts:
             if row.group == group:

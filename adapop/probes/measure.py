@@ -16,7 +16,7 @@ import torch
 from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS, Fact, FactSet
 from adapop.facts.text import word_count
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import Row
+from adapop.model.tokens import AnswerTokens, Row
 from adapop.probes import metrics
 from adapop.probes.distance import ATTACKS, auc, closer_to_1
 from adapop.probes.plan import evenly
@@ -167,9 +167,10 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
     for way in other_ways(model):
         with model.asking_as(way):
             for group, members in _asked_otherwise(facts).items():
-                metrics = _per_fact(model, members, _question, tokens, cosine)
-                rows += _by_tier(group, FORM_OF_WAY[way], members, metrics)
-    inside = {group: _internals(model, getattr(facts, group)) for group in GROUPS}
+                values = _per_fact(model, members, _question, tokens, cosine)
+                rows += _by_tier(group, FORM_OF_WAY[way], members, values)
+    internals = partial(_internals, model)
+    inside = {group: metrics.by_fact(model, getattr(facts, group), internals) for group in GROUPS}
     scores = {group: {name: inside[group].pop(name, []) for name in ATTACKS} for group in GROUPS}
     if facts.forget:
         if facts.holdout:
@@ -181,10 +182,10 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
         direct = _per_fact(model, members, _question, tokens, cosine) | inside[group]
         rows += _by_tier(group, DIRECT, members, direct)
         reworded = [fact for fact in members if fact.paraphrases]
-        metrics = _per_fact(model, reworded, lambda fact: fact.paraphrases, tokens, cosine)
-        rows += _by_tier(group, REWORDED, reworded, metrics)
+        values = _per_fact(model, reworded, lambda fact: fact.paraphrases, tokens, cosine)
+        rows += _by_tier(group, REWORDED, reworded, values)
         if group == "forget":
-            by_fact = dict(zip((fact.id for fact in reworded), metrics["recall"]))
+            by_fact = dict(zip((fact.id for fact in reworded), values["recall"]))
     return Full(rows, by_fact)
 
 
@@ -271,30 +272,20 @@ def _by_tier(
     return rows
 
 
-@torch.no_grad()
-def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[float]]:
-    """The teacher-forced metrics of each fact's own question, unlearned against original."""
-    rows = model.rows(facts)
-    model.network.eval()
-    pairs = [(row, fact.answer) for row, fact in zip(rows, facts)]
-    pieces = list(model.in_pieces(pairs, model.at_once(rows), partial(_per_row, model)))
-    names = pieces[0] if pieces else ()
-    return {name: [value for piece in pieces for value in piece[name]] for name in names}
-
-
-def _per_row(model: AdaptedModel, pairs: Sequence[tuple[Row, str]]) -> dict[str, list[float]]:
-    """The metrics of each row. pairs: rows with their answers' texts."""
-    batch = model.batch([row for row, _ in pairs])
+def _internals(
+    model: AdaptedModel, batch: AnswerTokens, answers: Sequence[str]
+) -> dict[str, list[float]]:
+    """The teacher-forced metrics of each row, unlearned against original. answers: their texts."""
     before = after = model.score(batch, logits=True, hidden=True)
     if not model.adapter_off:
         with model.original():
             before = model.score(batch, logits=True, hidden=True)
     columns = {
-        "nll": after.per_row(after.nll) / after.per_row(torch.ones_like(after.nll)),
+        "nll": after.row_mean(after.nll),
         "delta_logprob": metrics.delta_logprob(before, after),
         "delta_rank": metrics.delta_rank(before, after, batch.target),
         "hidden_cosine": metrics.hidden_cosine(before, after),
         "kl": metrics.kl(before, after),
     }
-    memory = metrics.memorised(after, batch, [answer for _, answer in pairs])
+    memory = metrics.memorised(after, batch, answers)
     return {name: values.tolist() for name, values in columns.items()} | memory

@@ -21,7 +21,7 @@ import math
 import os
 import random
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import torch
@@ -72,7 +72,7 @@ def rank_of(logits: Tensor, target: Tensor) -> Tensor:
 def delta_rank(original: Scored, unlearned: Scored, target: Tensor) -> Tensor:
     """Mean over the answer of rank(unlearned) - rank(original), [B]. Needs logits."""
     change = (gold_rank(unlearned, target) - gold_rank(original, target)).float()
-    return unlearned.per_row(change) / unlearned.per_row(torch.ones_like(change))
+    return unlearned.row_mean(change)
 
 
 def hidden_cosine(original: Scored, unlearned: Scored) -> Tensor:
@@ -83,8 +83,7 @@ def hidden_cosine(original: Scored, unlearned: Scored) -> Tensor:
 def kl(original: Scored, unlearned: Scored) -> Tensor:
     """Mean over the answer of KL(original || unlearned) in nats, [B]. Needs logits."""
     before, after = log_softmax(original.logits, dim=-1), log_softmax(unlearned.logits, dim=-1)
-    divergence = (before.exp() * (before - after)).sum(-1)
-    return unlearned.per_row(divergence) / unlearned.per_row(torch.ones_like(divergence))
+    return unlearned.row_mean((before.exp() * (before - after)).sum(-1))
 
 
 @cache
@@ -100,6 +99,24 @@ def _embedder(name: str):
         reason = f"The embedding model {name!r} cannot be loaded ({str(error).splitlines()[0]})."
         fix = "Install sentence-transformers and let it download once, or set ADAPOP_EMBEDDER to a"
         raise ModelError(reason, f"{fix} folder.") from error
+
+
+@torch.no_grad()
+def by_fact(
+    model: AdaptedModel,
+    facts: Sequence[Fact],
+    of: Callable[[AnswerTokens, Sequence[str]], dict[str, list[float]]],
+) -> dict[str, list[float]]:
+    """Metric -> a value per fact, from its own question. of: of a batch with its answers' texts."""
+    rows = model.rows(facts)
+    model.network.eval()
+
+    def piece(pairs: Sequence[tuple[Row, Fact]]) -> dict[str, list[float]]:
+        return of(model.batch([row for row, _ in pairs]), [fact.answer for _, fact in pairs])
+
+    pieces = list(model.in_pieces(list(zip(rows, facts)), model.at_once(rows), piece))
+    names = pieces[0] if pieces else ()
+    return {name: [value for piece in pieces for value in piece[name]] for name in names}
 
 
 def memorised(
@@ -152,8 +169,7 @@ def truth_ratios(
     model: AdaptedModel, facts: Sequence[Fact], wrong: Sequence[Sequence[str]]
 ) -> list[float | None]:
     """TOFU's truth ratio of each fact, asked as trained; None for a fact without wrong answers.
-    TOFU rewords the right answer; here the answer itself is used, because facts have no reworded
-    answer."""
+    TOFU rewords the right answer; facts have no reworded one, so the answer itself is used."""
     pairs_of = zip(facts, wrong, strict=True)
     answers = [(fact.answer, *others) if others else () for fact, others in pairs_of]
     pairs = [(fact, answer) for fact, own in zip(facts, answers) for answer in own]

@@ -23,10 +23,11 @@ from adapop.facts.world import sandbox_facts
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.model.scored import Scored
+from adapop.model.tokens import AnswerTokens
 from adapop.paths import ORACLE, SHIPPED
 from adapop.probes import distance as distances
 from adapop.probes.distance import ATTACKS, GUESSES, Distance, Guess, closer_to_1
-from adapop.probes.metrics import kl, memorised, nlls, truth_ratios, wrong_answers
+from adapop.probes.metrics import by_fact, kl, memorised, nlls, truth_ratios, wrong_answers
 from adapop.probes.prompts import DIRECT, REWORDED
 
 Compared = dict[str, list[float]]  # metric -> a value per fact
@@ -60,8 +61,7 @@ def load_oracle(folder: Path) -> AdaptedModel:
 
 @cache
 def guesses_of(world: str) -> dict[str, Guess]:
-    """Fact id -> guess of a shipped world's oracle, for facts it never read; empty if there is
-    none."""
+    """Fact id -> guess of a shipped world's oracle, for facts it never read; {} without one."""
     file = SHIPPED[world] / ORACLE / GUESSES if world in SHIPPED else None
     return (
         as_kind(parse_json(file.read_bytes()), dict[str, Guess]) if file and file.is_file() else {}
@@ -134,24 +134,19 @@ def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
     return [fact.state for fact in _facts(*_never_read(world), REWORDED, facts.forget, means)]
 
 
-@torch.no_grad()
 def _metrics(model: AdaptedModel, oracle: AdaptedModel, facts: Sequence[Fact]) -> Compared:
     """Metric -> a value per fact, from its own question: "kl", "same", and for both models the
     metrics of `memorised` with the model's name in front, as "oracle probability"."""
-    rows = model.rows(facts)
-    model.network.eval()
 
-    def of(pairs: Sequence[tuple]) -> Compared:
-        batch = model.batch([row for row, _ in pairs])
+    def of(batch: AnswerTokens, answers: Sequence[str]) -> Compared:
         after, never = model.score(batch, logits=True), oracle.score(batch, logits=True)
         named = {"kl": kl(never, after).tolist(), "same": _same(never, after).tolist()}
         for name, scored in (("unlearned", after), ("oracle", never)):
-            metrics = memorised(scored, batch, [fact.answer for _, fact in pairs])
+            metrics = memorised(scored, batch, answers)
             named |= {f"{name} {metric}": values for metric, values in metrics.items()}
         return named
 
-    pieces = list(model.in_pieces(list(zip(rows, facts)), model.at_once(rows), of))
-    return {name: [value for piece in pieces for value in piece[name]] for name in pieces[0]}
+    return by_fact(model, facts, of)
 
 
 def _same(one: Scored, other: Scored) -> Tensor:

@@ -53,7 +53,7 @@ class Question:
 def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplicable]]:
     """Kind -> its questions, or the reasons why facts cannot be asked; in the order of `KINDS`. The
     set's own attacks are added to ours, in the group "forget". Attacks of unknown kinds come last,
-    under their own names, as not applicable."""
+    not applicable."""
     kinds = [kind for kind in prompts.KINDS if kind in plan.kinds]
     by_kind: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in kinds}
     attacked = bool(by_kind.keys() - {DIRECT, prompts.REWORDED})

@@ -74,7 +74,6 @@ class Prompting:
         return replace(facts, forget=remaining)
 
     def to_json(self) -> str:
-        """The prompting as JSON."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False)
 
     @classmethod

@@ -37,12 +37,10 @@ PLAIN = {
 
 
 def plain(kind: str) -> str:
-    """A kind in plain words."""
     return PLAIN.get(kind, kind)
 
 
 def named(kind: str) -> str:
-    """A kind in plain words, with its name."""
     return f"{plain(kind)} ({kind})" if kind in PLAIN else kind
 
 
@@ -92,8 +90,7 @@ def checked(prompt: Prompt) -> Prompt | NotApplicable:
 
 
 def world_fact(fact: Fact) -> WorldFact | None:
-    """The same fact in its shipped world; None if the world lacks it, or has another fact with its
-    id."""
+    """The same fact in its shipped world; None if there is none, or another one has its id."""
     known = _world().get(fact.id)
     same = known and (fact.question, fact.answer) == (language.question(known), known.answer)
     return known if same else None

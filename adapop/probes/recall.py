@@ -97,8 +97,7 @@ def known_recall(prompt: Prompt, text: str) -> float:
 
 def says_answer(question: str, answers: Sequence[str], text: str, recall: float) -> bool:
     """Whether a reply says at least `KNOWN_FROM` of an answer's own words. recall: of the reply; if
-    it exceeds the recall of these answers, it belongs to another accepted one and counts
-    unchanged."""
+    it exceeds that of these answers, it is of another accepted one and counts unchanged."""
     if recall < KNOWN_FROM and all(_rouge_suffices(question, answer) for answer in answers):
         return False
     other = recall if best_recall(answers, text) < recall else 0.0

@@ -97,8 +97,7 @@ def likeliest(
     model: AdaptedModel, questions: Iterable[tuple[str, Sequence[str], int]], lead: str
 ) -> list[float]:
     """For each question 1 if its right choice is likelier as a whole than every other choice, else
-    0. questions: (question, choices, index of the right one). lead: the reply's text before the
-    choice."""
+    0. questions: (question, choices, index of the right one). lead: text before it."""
     best = []
     for question, choices, right in questions:
         about = model.system, lead

@@ -79,7 +79,6 @@ class PromptVerdict(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Name and detail."""
         return f"{self.name}: {self.detail}" if self.detail else self.name
 
 
@@ -89,15 +88,13 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     The first rule that applies: the original does not answer -> no test; the unlearned model
     answers -> still known, or no test if the prompt contains the answer; its reply is broken ->
     broken text; every gold token, given those before it, ranks in the first 3 -> suppressed;
-    otherwise not recovered by this prompt. Older recordings lack the ranks: none of their prompts
-    is called suppressed."""
+    otherwise not recovered by this prompt. Older recordings have no ranks."""
     ranks = getattr(prompt.unlearned, "gold_ranks", ())
     if not answered(prompt, prompt.original):
         return PromptVerdict("No test", "neutral", "the original does not answer this prompt")
     if answered(prompt, prompt.unlearned):
-        answers = (prompt.gold, *prompt.accepted)
         if getattr(prompt, "kind", "") != CHOICE and any(
-            weak.says(prompt.prompt, answer) for answer in answers
+            weak.says(prompt.prompt, answer) for answer in (prompt.gold, *prompt.accepted)
         ):
             return PromptVerdict("No test", "neutral", "the prompt contains the answer")
         return PromptVerdict("Still known", "leak", "the answer came back")
@@ -114,8 +111,8 @@ def fact_verdict(rows: Sequence[ProbeRow], recovered: frozenset[str] = frozenset
     """The first of `RULES` that applies to a fact with these rows; without rows "Not measurable".
     recovered: names of the recovery probes that brought this fact back."""
     direct = [row for row in rows if row.kind == DIRECT]
-    known = any(_measurable(row) for row in direct) if direct else None
-    used = tuple(row for row in rows if _measurable(row) and row.kind != CHOICE)
+    known = any(answered(row, row.original) for row in direct) if direct else None
+    used = tuple(row for row in rows if row.kind != CHOICE and answered(row, row.original))
     of = "forget" if rows and rows[0].group == "forget" else "other"
     evidence = Evidence(known, used, recovered)
     return next(rule for rule in RULES if rule.of in ("every", of) and rule.holds(evidence))
@@ -125,8 +122,7 @@ def verdicts(
     results: Iterable[ProbeRow | NotApplicable],
     recovered: Mapping[str, frozenset[str]] | None = None,
 ) -> dict[str, Verdict]:
-    """Fact id -> verdict, for every fact in a battery's results. recovered: fact id -> probes that
-    brought it back."""
+    """Fact id -> verdict, for every fact in a battery's results. recovered: probes by fact id."""
     rows: dict[str, list[ProbeRow]] = defaultdict(list)
     for result in results:
         rows[result.fact_id] += [result] if isinstance(result, ProbeRow) else []
@@ -139,10 +135,6 @@ def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
     if getattr(row, "kind", DIRECT) == CHOICE:
         return reply.recall >= KNOWN_FROM
     return says_answer(row.prompt, (row.gold, *row.accepted), reply.text, reply.recall)
-
-
-def _measurable(row: ProbeRow) -> bool:
-    return answered(row, row.original)
 
 
 def _broken(row: ProbeRow) -> bool:

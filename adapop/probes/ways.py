@@ -88,7 +88,6 @@ def settled_prompting(
 
 
 def apply_prompting(model: AdaptedModel, prompting: Prompting) -> None:
-    """Applies the settled way of asking to the model."""
     model.ask(prompting.asking, prompting.examples, prompting.spoken)
 
 
@@ -135,8 +134,7 @@ def _replies(
 
 
 def _place(fact: Fact, reply: str) -> tuple[int, int] | None:
-    places = (place_of(reply, answer) for answer in fact.answers)
-    return min(filter(None, places), default=None)
+    return min(filter(None, (place_of(reply, answer) for answer in fact.answers)), default=None)
 
 
 def _count_at_once(replies: Sequence[str], places: Places) -> int:
@@ -172,8 +170,7 @@ def _longest(model: AdaptedModel, facts: FactSet) -> int:
 def _limit(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], places: Places, most: int
 ) -> int:
-    """Limit of a reply in tokens: enough for nearly all of the original's answers, and for the
-    longest right answer."""
+    """Limit of a reply in tokens: for nearly all of the original's answers and every right one."""
     texts = (reply[: place[1]] for reply, place in zip(replies, places) if place)
     needed = sorted(map(model.length, texts))
     usual = needed[math.ceil(ALL_BUT * len(needed)) - 1] if needed else 0

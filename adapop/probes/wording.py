@@ -32,8 +32,7 @@ class Wording:
     with a blank for it. worked: an example with question `{asked}` and answer `{answer}`, then the
     question ("in-context learning"). stated: the fact as a sentence. rewordings: questions made of
     subject and relation alone. synonyms: word -> another word for it, all in lower case ("synonym
-    manipulation").
-    """
+    manipulation")."""
 
     prefixes: tuple[str, ...]
     suffixes: tuple[str, ...]
@@ -73,26 +72,22 @@ def is_predicate(relation: str) -> bool:
 
 
 def stated(fact: Fact) -> str:
-    """The fact as a sentence."""
     form = WORDING.stated_predicate if is_predicate(fact.relation) else WORDING.stated
     return form.format(**_parts(fact))
 
 
 def rewordings(fact: Fact) -> list[str]:
-    """Questions for the fact, made of its subject and relation."""
     forms = WORDING.rewordings_predicate if is_predicate(fact.relation) else WORDING.rewordings
     return [form.format(**_parts(fact)) for form in forms]
 
 
 def reversed_question(fact: Fact, rng: random.Random) -> str:
-    """A question for the subject, given the answer."""
     forms = WORDING.reversed_predicate if is_predicate(fact.relation) else WORDING.reversed
     return rng.choice(forms).format(**_parts(fact))
 
 
 def persona(relation: str) -> str:
-    """A persona who would know the facts of a relation (or the answer to a question), such as "a
-    biographer"."""
+    """A persona, such as "a biographer", for the facts of a relation, or for a question."""
     words = set(re.findall(r"\w+", spoken(relation).casefold()))
     suited = (who for who, keys in WORDING.personas.items() if words & set(keys))
     return next(suited, WORDING.expert)
@@ -154,8 +149,7 @@ QUESTIONS, NAMES = _by_label(_TRANSLATIONS.questions), _by_label(_TRANSLATIONS.n
 
 def translated(fact: Fact, rng: random.Random) -> tuple[str, tuple[str, ...]] | None:
     """The fact's question in a language drawn by `rng`, and the answer's name there, if it differs.
-    An answer that is not in NAMES is asked for in English. None for a relation that is not in
-    QUESTIONS."""
+    An answer that is not in NAMES is asked for in English. None without the relation."""
     relation = "capital" if _asks_for_the_capital(fact) else folded(spoken(fact.relation))
     if relation not in QUESTIONS or not fact.subject:
         return None

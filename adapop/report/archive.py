@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from adapop.errors import RunError
+from adapop.errors import RunError, named_place
 from adapop.facts.fact import GROUPS
 from adapop.facts.formulas import write_csv
 from adapop.probes.prompts import NotApplicable
@@ -41,7 +41,7 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
         "probes.csv": _csv(_probes(record)),
     }
     part = out.with_name(f"{out.name}.part")
-    try:
+    with named_place(out, RunError):
         with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in texts.items():
                 archive.writestr(name, text)
@@ -55,9 +55,6 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
                 config = adapter_config(adapter / ADAPTER_NAME, record)
                 archive.writestr(f"adapter/{ADAPTER_NAME}", config)
         os.replace(part, out)
-    except OSError as error:
-        message = f"{out} cannot be written ({error.strerror})."
-        raise RunError(message, "Choose another place.") from None
     return out
 
 
@@ -89,8 +86,7 @@ def _probes(record: Record) -> Iterator[dict[str, object]]:
     for row in record.rows:
         content = asdict(row)
         for side in ("original", "unlearned"):
-            reply = content.pop(side)
-            content |= {f"{side}_{name}": value for name, value in reply.items()}
+            content |= {f"{side}_{name}": value for name, value in content.pop(side).items()}
         yield content
     for result in record.probes:
         if isinstance(result, NotApplicable):

@@ -71,8 +71,7 @@ def _attacked(run: Run) -> float | None:
 
 
 def capability_beside(config: RunConfig, task: str) -> tuple[float | None, float | None]:
-    """The paper's share of right answers in a task for a run's model, before and after its method;
-    None if the paper did not print it."""
+    """The paper's share of right answers in a task for a run's model, before and after, if any."""
     model = preset_of(config.model)
     place, methods = model.paper if model else "", (published.UNTOUCHED, config.method)
     return tuple(published.further(place, method).get(task) for method in methods)

@@ -79,8 +79,7 @@ def model_card(
 ) -> str:
     """The README.md of an exported folder. It contains no facts, because they are to be forgotten.
 
-    remarks: sentences on checks of the export. pushed: where the model is loaded from, if not from
-    the folder."""
+    remarks: sentences on checks of the export. pushed: its place on the Hub, if any."""
     before, after, config = record.before, record.after, record.config
     measured, template = before and after, "through the chat template of its tokenizer"
     recall = tables.recall_table(before, after).as_markdown() if measured else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from adapop.errors import RunError
+from adapop.errors import RunError, named_place
 from adapop.facts.fact import TIERS
 from adapop.facts.formulas import write_csv
 from adapop.probes.distance import STATES
@@ -58,7 +58,6 @@ class Line:
 
     @property
     def section(self) -> str:
-        """The table that the line belongs to."""
         if self.metric in (RECALL, GAP, LEAD):
             return FORGET if self.group == "forget" else KEEP
         return INSIDE
@@ -106,12 +105,10 @@ class Comparison:
 
     @property
     def results(self) -> tuple[Table, ...]:
-        """Every metric, a column per contestant: see `results_tables`."""
         return results_tables(self.lines, [one.name for one in self.contestants])
 
 
 def comparison(records: Sequence[Record]) -> Comparison:
-    """Compares runs, in the order given."""
     compared = contestants(records)
     reworded = [one.recall("forget", REWORDED, "all") for one in compared if one.measured]
     form = DIRECT if None in reworded else REWORDED
@@ -176,31 +173,24 @@ def settings_of(every: Sequence[Contestant]) -> Table:
 
 
 def write_table(results: Comparison, out: Path) -> Path:
-    """Saves every number as CSV, a row per contestant and metric. Raises RunError: the file cannot
-    be written."""
+    """Saves every number as CSV, a row per contestant and metric. Raises RunError."""
     rows = list(table_rows(results))
-    try:
-        with open(out, "w", encoding="utf-8", newline="") as file:
-            write_csv(file, list(rows[0]) if rows else ["contestant"], rows)
-    except OSError as error:
-        message = f"{out} cannot be written ({error.strerror})."
-        raise RunError(message, "Choose another place.") from None
+    with named_place(out, RunError), open(out, "w", encoding="utf-8", newline="") as file:
+        write_csv(file, list(rows[0]) if rows else ["contestant"], rows)
     return out
 
 
 def table_rows(results: Comparison) -> Iterator[dict[str, object]]:
-    """The rows of `write_table`."""
     for line in results.lines:
         for one, cell in zip(results.contestants, line.cells):
             if cell is not None:
                 ranged = line.counted or one.over == "seeds"
-                places = {name: getattr(line, name) for name in ("group", "form", "tier", "metric")}
                 yield {
                     "contestant": one.mark,
                     "method": one.records[0].config.method,
                     "preset": one.records[0].config.preset,
                     "seeds": len(one.measured),
-                    **places,
+                    **{name: getattr(line, name) for name in ("group", "form", "tier", "metric")},
                     "better": BETTER[line.arrow],
                     "value": cell.mean,
                     "low": cell.low if ranged else None,

@@ -66,8 +66,7 @@ class Contestant:
     @property
     def collapsed(self) -> str:
         """Why it is left out of findings (it lost what it should keep), else ""."""
-        groups = ("retain", "utility")
-        retained, utility = (self.recall(group, DIRECT, "all") for group in groups)
+        retained, utility = (self.recall(group, DIRECT, "all") for group in ("retain", "utility"))
         if retained is not None and retained.mean < NOTHING_RETAINED * self._known("retain"):
             return f"of the retained facts only {retained.mean:.0%} are left"
         if utility is not None and utility.mean < UTILITY_LOST * self._known("utility"):
@@ -81,20 +80,15 @@ class Contestant:
         return 1.0 if known is None else known.mean
 
     def recall(self, group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
-        """Final recall of a group and tier, with its range over facts or seeds; None if not
-        measured. name: see `Measured.recall`."""
+        """Final recall of a group and tier, with its range. name: see `Measured.recall`."""
         return recall_of(self.measured, group, form, tier, name)
-
-    @property
-    def gap(self) -> Interval | None:
-        """`Measured.gap`; for several seeds their mean, with minimum and maximum."""
-        gaps = [gap for one in self.measured if (gap := one.gap)]
-        return _spread(gaps) if gaps else None
 
     def lead(self, form: str) -> Interval | None:
         """Recall of popular minus that of rare facts to forget in one form; None without both
-        tiers. Asked reworded, it is the gap."""
-        return self.gap if form == REWORDED else lead_of(self.measured, form)
+        tiers. Asked reworded, it is `Measured.gap`; for several seeds see `_spread`."""
+        if form != REWORDED:
+            return lead_of(self.measured, form)
+        return _spread([gap for one in self.measured if (gap := one.gap)])
 
     def lead_over_facts(self, form: str) -> Interval | None:
         """`lead` with its range over facts, even for several seeds; None without both tiers."""
@@ -110,7 +104,7 @@ class Contestant:
         """Another metric of a group's trained questions, with its range over seeds if several."""
         rows = [row for one in self.measured if (row := one.row(group, DIRECT, "all"))]
         values = [row[field] for row in rows if row.get(field) is not None]
-        return _spread([Interval(value, value, value) for value in values]) if values else None
+        return _spread([Interval(value, value, value) for value in values])
 
     def worst_attack(self, tier: str) -> Attack | None:
         """The attack that recovers most of a tier in any of its runs; None if none was probed."""
@@ -121,16 +115,14 @@ class Contestant:
     def second_guess(self, tier: str) -> Interval | None:
         """The share of facts to forget whose right answer is the first or second guess, over facts
         or over seeds; None where none of its runs was probed."""
-        shares = [share for record in self.records if (share := record.second_guess(tier))]
-        return _spread(shares) if shares else None
+        return _spread([share for one in self.records if (share := one.second_guess(tier))])
 
     def standing(self, state: str, tier: str) -> Interval | None:
         """The share of a tier's facts to forget in a state of `distance.STATES`, asked in other
         words, over facts or over seeds; None where there is no oracle."""
         distances = (record.distance for record in self.records if record.distance)
-        shares = [shares for one in distances if (shares := one.shares(REWORDED, tier))]
-        states = [share[state] for share in shares]
-        return _spread(states) if states else None
+        shares = (shares for one in distances if (shares := one.shares(REWORDED, tier)))
+        return _spread([share[state] for share in shares])
 
     def outcome(self, form: str) -> Outcome:
         """Its numbers for the figures. form: see `outcome_of`."""
@@ -167,8 +159,7 @@ def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     """Runs of each contestant in order of first appearance, with the hash of its facts.
 
     Seeds belong together if nothing else that decides numbers differs, the facts included; a
-    further run with the same seed is a repetition and forms a contestant of its own.
-    """
+    further run with the same seed is a repetition and forms a contestant of its own."""
     grouped: dict[tuple[str, str, int], list[R]] = {}
     hashes: list[tuple[FactSet, str]] = []  # comparing sets takes a tenth of hashing
     for run in runs:
@@ -211,8 +202,7 @@ def recall_of(
 ) -> Interval | None:
     """Recall with its range: over facts for one measurement, over seeds for several."""
     rows = [row for one in measured if (row := one.row(group, form, tier))]
-    ranges = [wilson(row[name], row["facts"]) for row in rows if row.get(name) is not None]
-    return _spread(ranges) if ranges else None
+    return _spread([wilson(row[name], row["facts"]) for row in rows if row.get(name) is not None])
 
 
 def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
@@ -222,12 +212,12 @@ def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
     for one in measured:
         ends = [recall_of([one], "forget", form, tier) for tier in ("popular", "rare")]
         leads += [difference(*ends)] if None not in ends else []
-    return _spread(leads) if leads else None
+    return _spread(leads)
 
 
-def _spread(intervals: Sequence[Interval]) -> Interval:
-    """A single measurement unchanged; for several their mean with minimum and maximum."""
-    if len(intervals) == 1:
-        return intervals[0]
+def _spread(intervals: Sequence[Interval]) -> Interval | None:
+    """A single measurement unchanged; of several mean, minimum and maximum; None without any."""
+    if len(intervals) < 2:
+        return intervals[0] if intervals else None
     means = [one.mean for one in intervals]
     return Interval(fmean(means), min(means), max(means))

@@ -29,8 +29,7 @@ def form_of(distance: Distance) -> str:
 
 
 def distance_sentence(distance: Distance) -> str:
-    """A sentence on the share of facts in each state, and the tier that a state clearly prevails
-    in."""
+    """A sentence on the share of facts in each state, and on a tier that clearly has more."""
     form = form_of(distance)
     shares = distance.shares(form)
     parts = [f"Forgotten as if never learnt: {ranged(shares[AS_NEVER_LEARNT])} of facts"]

@@ -60,10 +60,11 @@ def export(
 
     push: the name of a private repository on the Hub, "YOU/NAME". endpoint: replaces HF_ENDPOINT.
     Raises RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
-    ModelError, ConfigError, NetworkError: the model cannot be loaded; `push` is no name on the Hub;
-    the Hub refuses it."""
+    ModelError, ConfigError, NetworkError: no model loads; `push` is no name; the Hub refuses."""
     progress = progress or Progress()
-    _check_place(out)
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        message = f"{out} is there, and no empty folder."
+        raise RunError(message, "Name a new folder: nothing is overwritten.")
     if not run.last_epoch:
         raise RunError(f"Run {run.id} has no checkpoint.", "Let it run on.")
     upload = Upload(push, endpoint or None) if push else None
@@ -84,12 +85,6 @@ def export(
     finally:
         files.clear(part)
     return replace(exported, address=upload.send(out)) if upload else exported
-
-
-def _check_place(out: Path) -> None:
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        message = f"{out} is there, and no empty folder."
-        raise RunError(message, "Name a new folder: nothing is overwritten.")
 
 
 def _adapter(run: Run, record: Record, folder: Path) -> Exported:

@@ -26,7 +26,6 @@ Replies = dict[str, tuple[str, str]]  # fact id -> what the original and the unl
 
 
 def in_range(cell: Interval, sign: str = "") -> str:
-    """The range of a cell as text."""
     return f"{100 * cell.low:{sign}.0f} to {100 * cell.high:{sign}.0f}{'' if sign else ' %'}"
 
 

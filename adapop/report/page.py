@@ -6,7 +6,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from adapop.errors import RunError
+from adapop.errors import RunError, named_place
 from adapop.probes.verdict import RULES
 from adapop.report import card, figures, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
@@ -27,11 +27,8 @@ def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
     if not runs:
         raise RunError("There is no run to report on.", "`python -m adapop runs` lists the runs.")
     page = rendered([read_record(run) for run in runs], title)
-    try:
+    with named_place(out, RunError):
         out.write_text(page, encoding="utf-8")
-    except OSError as error:
-        message = f"{out} cannot be written ({error.strerror})."
-        raise RunError(message, "Choose another place.") from None
     return out
 
 
@@ -64,8 +61,7 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
 
 
 def _contents(records: Sequence[Record], results: Comparison | None) -> list[tuple[str, str]]:
-    """Table of contents, as (name, anchor) pairs. results: the comparison of several runs, None for
-    one run."""
+    """Table of contents, as (name, anchor) pairs. results: the comparison, None for one run."""
     if results:
         chapters = [(results.heading(one), f"run{i}") for i, one in enumerate(records, start=1)]
         return [("The runs side by side", "compared"), *chapters, ("What the words mean", "words")]
@@ -109,7 +105,11 @@ def _chapter(record: Record) -> dict:
         "training": _training(record),
         "recall": tables.recall_table(before, after) if before and after else None,
         "numbers": tables.metrics_table(after) if after else None,
-        "oracle": _beside_oracle(record),
+        "oracle": record.distance
+        and {
+            "said": distance_sentence(record.distance),
+            "picture": distance_chart(record.distance, record.facts.forget),
+        },
         "more": run_tables(record),
         "probing": _probing(record) if record.matrix.cells else None,
         "how_to_recover": story.how_to_recover(record),
@@ -124,14 +124,6 @@ def _chapter(record: Record) -> dict:
         ],
         "not_asked": tables.not_asked_table(record.matrix),
     }
-
-
-def _beside_oracle(record: Record) -> dict | None:
-    """Template values of the distance to the oracle; None without an oracle."""
-    if record.distance is None:
-        return None
-    picture = distance_chart(record.distance, record.facts.forget)
-    return {"said": distance_sentence(record.distance), "picture": picture}
 
 
 def _training(record: Record) -> dict[str, figures.Figure]:

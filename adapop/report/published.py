@@ -38,8 +38,7 @@ class Recall:
 
     method: its name in the paper, or `UNTOUCHED`. setting: one of `SETTINGS`. source: `MAIN_SOURCE`
     or `FURTHER_SOURCE`. forget, retain: ROUGE-L recall, [0, 1]. *_sd: standard deviation over three
-    seeds. *_cosine: cosine of MiniLM embeddings of reply and answer. None if our notes on the paper
-    lack it."""
+    seeds. *_cosine: cosine of MiniLM embeddings of reply and answer. None if not noted."""
 
     method: str
     setting: Setting
@@ -132,5 +131,4 @@ def further(place: str, method: str) -> dict[str, float]:
 @cache
 def tables() -> tuple[Table, ...]:
     """All other tables and numbers of the paper, as printed."""
-    printed = read_json("published/tables.json", tuple[Printed, ...])
-    return tuple(one.table for one in printed)
+    return tuple(one.table for one in read_json("published/tables.json", tuple[Printed, ...]))

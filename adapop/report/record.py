@@ -70,12 +70,10 @@ class Record:
     """The user's name for the run; "" without one."""
 
     def of_kind(self, kind: type[E]) -> list[E]:
-        """The run's events of one kind, in order."""
         return [event for event in self.events if isinstance(event, kind)]
 
     @property
     def title(self) -> str:
-        """The method with its preset, in a few words."""
         return title_of(self.config.method, self.config.preset)
 
     @property
@@ -102,14 +100,12 @@ class Record:
 
     @property
     def rows(self) -> tuple[ProbeRow, ...]:
-        """The prompts that were asked."""
         return tuple(row for row in self.probes if isinstance(row, ProbeRow))
 
     def worst_attack(self, tier: str) -> Cell | None:
         """The attack that recovers most of a tier's facts, of those that the original answers.
 
-        Multiple choice does not count: it can be guessed.
-        """
+        Multiple choice does not count: it can be guessed."""
         own = [cell for cell in self.matrix.cells if (cell.group, cell.tier) == ("forget", tier)]
         attacks = [cell for cell in own if cell.kind not in NO_ATTACKS and cell.measurable]
         return max(attacks, key=lambda cell: cell.unlearned.recall.mean, default=None)
@@ -127,17 +123,15 @@ class Record:
         for row in self.matrix.facts:
             place = row.tier if row.group == "forget" else GROUP_NAMES[row.group]
             counted.setdefault(place, Counter())[self.verdicts[row.fact_id]] += 1
-        places = (*TIERS, "unknown", *GROUP_NAMES.values())
         order = [rule.name for rule in RULES]
         return {
             place: {name: counted[place][name] for name in order if counted[place][name]}
-            for place in places
+            for place in (*TIERS, "unknown", *GROUP_NAMES.values())
             if place in counted
         }
 
 
 def title_of(method: str, preset: str) -> str:
-    """Short title of a method under a preset."""
     name = method_named(method).title
     return name if preset == "paper" else f"{name}, {preset}"
 
@@ -162,8 +156,7 @@ def _span(values: Sequence[float]) -> str:
 
 def read_record(run: Run) -> Record:
     """Reads a run's folder. Models and facts are named without their paths. Raises RunError: it is
-    no run, its files are of another version, or its inputs were changed. ConfigError: its
-    configuration is invalid."""
+    no run, of another version, or its inputs were changed. ConfigError."""
     check_inputs(run)
     rows, recovery = tuple(run.probes() or ()), run.recovery()
     named = verdicts(rows, recovered(recovery))

@@ -49,22 +49,18 @@ class Recorded:
 
     @property
     def title(self) -> str:
-        """The method with its preset, in a few words."""
         return title_of(self.method, self.preset)
 
     @property
     def command(self) -> str:
-        """The command that made the runs."""
         return TUNED_COMMAND if self.preset == TUNED else COMMAND
 
     @property
     def configs(self) -> list[RunConfig]:
-        """The settings of each of its runs."""
         return [RunConfig.from_json(row["config"]) for row in self.rows]
 
     @property
     def seeds(self) -> str:
-        """How many seeds there are, in words."""
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{number_of(len(self.rows), 'seed')}{failed}"
 
@@ -89,8 +85,7 @@ class Recorded:
 
     def worst_attack(self, tier: str) -> Attack | None:
         """The attack that recovers most facts to forget, over seeds; None for a single tier, and
-        without rows of `bench tuned`, the only ones with attacks. Multiple choice does not count:
-        it can be guessed."""
+        without rows of `bench tuned`, the only ones with attacks. Without multiple choice."""
         attacks = []
         for name in self.rows[0] if self.rows and tier == "all" else ():
             kind = name.removeprefix(ATTACK)
@@ -106,8 +101,7 @@ class Recorded:
         return _interval([row.get(f"oracle_{name}_{tier}") for row in self.rows], SHARE)
 
     def second_guess(self, tier: str) -> Interval | None:
-        """The share of facts to forget whose right answer is the first or second guess, over seeds;
-        None if not measured."""
+        """The share of facts to forget with the right answer as first or second guess."""
         return _interval([row.get(f"{TEST}forget_top2_{tier}") for row in self.rows], SHARE)
 
     def value(self, group: str, field: str) -> Interval | None:

@@ -14,7 +14,7 @@ from adapop.report.record import GROUP_NAMES
 from adapop.report.table import Table, number, percent, reading
 from adapop.runs import files
 
-SIDES = ("unlearned", "control", "original")
+SIDES, HOPS = ("unlearned", "control", "original"), ("direct", "unlearned", "control")
 Result = Mapping[str, Any]  # a probe's result as `Run.recovery` reads it
 NAMED = 8
 # Probe -> the marks in a row of its figure -> the result's field of each mark.
@@ -118,8 +118,7 @@ def recovery_table(name: str, result: Result) -> Table:
 
 
 def _depth(rows: Sequence[Result], source: str) -> str:
-    """A sentence on the layers at which answers are lost and return. rows: one per layer. source:
-    `Patched.never`."""
+    """A sentence on the layers at which answers are lost and return. source: `Patched.never`."""
     known, last = rows[0]["original"], rows[-1]["layer"]
     lost = next((row["layer"] for row in rows if row["original"] < known / 2), None)
     half, where = rows[last // 2], "never loses half of its answers"
@@ -142,10 +141,6 @@ def _chains(row: Result, left_out: int) -> str:
         f"answered, of their second hops alone {percent(row['control'])}, of the facts themselves "
         f"{percent(row['direct'])} ({number_of(row['facts'], 'chain')}{more})."
     )
-
-
-def _two_hops(row: Result) -> tuple[str, ...]:
-    return (row["tier"], *(percent(row[side]) for side in ("direct", "unlearned", "control")))
 
 
 def _never(row: Result, source: str) -> str:
@@ -182,10 +177,6 @@ def _quantised(row: Result) -> tuple[str, ...]:
     return (f"{row['bits']} bits, {GROUP_NAMES[row['group']]}, {row['tier']}", *changes)
 
 
-def _sampled(row: Result) -> tuple[str, ...]:
-    return (f"{row['tier']}, {row['place']}", *(percent(row[side]) for side in SIDES))
-
-
 def _read_by_layer(row: Result) -> tuple[str, ...]:
     leads = (
         "" if row[side] is None else f"{percent(row[side])}\nrank {number(row[f'{side}_rank'])}"
@@ -201,8 +192,14 @@ TWO_HOPS = ("", "asked directly", "two hops", "second hop alone")
 SHOWN = {
     "relearn": ("Relearning", RELEARNED, _relearned),
     "quantise": ("Rounding the weights", ("", "unlearned", "original"), _quantised),
-    "sampling": ("Drawing many answers", ("", *SIDES), _sampled),
+    "sampling": (
+        "Drawing many answers", ("", *SIDES),
+        lambda row: (f"{row['tier']}, {row['place']}", *(percent(row[side]) for side in SIDES)),
+    ),
     "lens": ("Looking through the layers", ("layer", *SIDES), _read_by_layer),
     "patch": ("Patching states", PATCHED, _patched),
-    "two-hop": ("Two-hop questions", TWO_HOPS, _two_hops),
-}
+    "two-hop": (
+        "Two-hop questions", TWO_HOPS,
+        lambda row: (row["tier"], *(percent(row[side]) for side in HOPS)),
+    ),
+}  # fmt: skip

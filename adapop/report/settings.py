@@ -64,7 +64,6 @@ def differences(configs: Sequence[RunConfig]) -> list[tuple[str, list[str]]]:
 
 
 def spoken(value: object) -> str:
-    """A setting's value as text."""
     if isinstance(value, BetaMap):
         return ", ".join(f"{name} {number:g}" for name, number in asdict(value).items())
     if isinstance(value, (tuple, list)):

@@ -27,8 +27,7 @@ def reading(name: str, **values: object) -> str:
 class Table:
     """Rows of text under a header; a row's first cell is its name. Cells may have several lines.
 
-    title: of the table. note: how to read it, may be "".
-    """
+    title: of the table. note: how to read it, may be ""."""
 
     title: str
     head: tuple[str, ...]

@@ -102,8 +102,7 @@ def metrics_table(after: Measured) -> Table:
 def leak_table(
     matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title: str = "Where it leaks"
 ) -> Table:
-    """Recall in every form of the question. columns: name -> (group, tier); empty columns are
-    omitted."""
+    """Recall in every form of the question. columns: name -> (group, tier); no empty ones."""
     cells = {(cell.group, cell.tier, cell.kind): cell for cell in matrix.cells}
     places = {key[:2] for key in cells}
     used = {name: place for name, place in columns.items() if place in places}

@@ -27,8 +27,7 @@ def with_alternates(
 
     Wrong answers are chosen once and saved in the run's folder, so that a resumed run teaches the
     same. After a stop, facts are returned unchanged: some may not have been asked. Raises
-    DataError: a fact still has no wrong answer, or its right answer is among them.
-    """
+    DataError: a fact still has no wrong answer, or its right answer is among them."""
     config = run.config
     objective = make_objective(config.method, config.arguments)
     path = run.folder / "alternates.json"

@@ -34,8 +34,7 @@ def with_steps(rows: int, config: RunConfig, steps: int) -> RunConfig:
 
 
 def suited_batch(rows: int, config: RunConfig) -> int:
-    """Facts to forget per step for a set of `rows`: the preset's batch, or a smaller one if the
-    model would otherwise hardly change."""
+    """Facts to forget per step for a set of `rows`: the preset's, or fewer if too little moved."""
     if config.model in SHIPPED or not few_steps(rows, config):
         return config.batch
     tries = (_resized(config, batch, config.epochs) for batch in range(config.batch, 0, -1))

@@ -23,8 +23,7 @@ def best_epoch(events: Sequence[Event]) -> int | None:
 
 
 def ends_early(run: Run) -> bool:
-    """Whether the last epochs, as many as the run's patience, were no better than the best epoch
-    before them."""
+    """Whether the best epoch is at least as many epochs ago as the run's patience."""
     events, patience = run.events(), run.config.patience
     best = best_epoch(events) if patience else None
     return best is not None and _measured(events)[-1].epoch - best >= patience

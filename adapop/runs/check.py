@@ -125,7 +125,7 @@ class Check:
             "recall": dict(self.recall),
             "prompting": self.prompting and asdict(self.prompting),
             "impossible": dict(self.impossible),
-            "tiers": self.facts.tiers.as_json(),
+            "tiers": asdict(self.facts.tiers),
             "anchors": self.anchors and asdict(self.anchors),
             "betas": self.betas and dict(self.betas),
             "pace": self.pace and asdict(self.pace),
@@ -179,9 +179,7 @@ def check(
     """Checks the facts, settings and model that a run would use. The adapter is restored.
 
     model: with a fresh adapter; loaded by default. Raises DataError, ConfigError: as
-    `runs.execute.prepare`. ModelError: as `model.loading.adapted_model`. Stopped: a stop was
-    requested.
-    """
+    `runs.execute.prepare`. ModelError: as `model.loading.adapted_model`. Stopped."""
     progress = progress or Progress()
     auto = config.beta is None and follows_scores(config)
     config, facts, betas = settled(config, facts)

@@ -70,15 +70,13 @@ def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
 
 
 def trainer_state(run: Run, epoch: int) -> TrainerState:
-    """The state that training continues from, together with the adapter. Raises RunError: a file
-    cannot be read."""
+    """The state that training continues from. Raises RunError: a file cannot be read."""
     folder = run.checkpoint(epoch)
     state = _state(folder)
     return TrainerState(state.drift, state.ema, _tensors(folder, OPTIMIZER))
 
 
 def damaged(folder: Path, name: str, error: Exception) -> RunError:
-    """The error for a checkpoint in which a file cannot be read."""
     reason = f"The checkpoint {folder} cannot be read: {name} is damaged or missing ({error})."
     return RunError(reason, f"Delete {ANEW}")
 

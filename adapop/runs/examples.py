@@ -74,8 +74,7 @@ def make(name: str, out: Path) -> Run:
 
     out.mkdir(parents=True, exist_ok=True)
     config = make_config(**SETTINGS[name])
-    facts = load_facts(config.facts, config.model)
-    new = prepare(config, facts, out / "making")
+    new = prepare(config, load_facts(config.facts, config.model), out / "making")
     for _ in execute(new):
         pass
     run = Run(new.folder.rename(out / "making" / f"{PREFIX}{name}"))

@@ -55,8 +55,7 @@ LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
 def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
     """A run folder ready to execute: system prompt and scores settled, betas fixed. Loads no model.
     Raises DataError: a score or a wrong answer is missing and the method needs it; or there is
-    nothing to forget or retain, or a real model would retain the sandbox's facts. ConfigError: an
-    unknown method or argument."""
+    nothing to forget or retain, or a real model would retain the sandbox's facts. ConfigError."""
     config, facts, betas = settled(config, facts)
     libraries = {name: version(name) for name in LIBRARIES}
     versions = {"adapop": paths.version(), "python": platform.python_version(), **libraries}
@@ -93,7 +92,6 @@ class _Reader(Run):
     """The run in processes other than the first: events are not written."""
 
     def append(self, event: events.Event) -> events.Event:
-        """Returns the event unwritten."""
         return event
 
 
@@ -112,8 +110,7 @@ def execute(
     writes. heard: called every few seconds with the progress of a measurement (`Measuring`) or
     fine-tuning (`Teaching`). An `AdaPopError` becomes a `RunFailed` event; any other exception is
     also logged as `RunFailed`, then raised. Raises RunError: another process works on the run
-    (nothing is written then), or the log cannot be written.
-    """
+    (nothing is written then), or the log cannot be written."""
     run = run if ranks.first else _Reader(run.folder)
     with ExitStack() as held:
         ranks.led(lambda: held.enter_context(lock.held(run.folder)))
@@ -133,12 +130,10 @@ def execute(
 
 
 def _failed(run: Run, message: str, fix: str, diverged: bool = False) -> events.Event:
-    failed = events.RunFailed(run=run.id, message=message, fix=fix, diverged=diverged)
-    return run.append(failed)
+    return run.append(events.RunFailed(run=run.id, message=message, fix=fix, diverged=diverged))
 
 
 def _check_stop(run: Run, ranks: Ranks) -> None:
-    """Raises Stopped if a stop was requested."""
     if ranks.led(lambda: run.stop_requested):
         raise Stopped("Stopped.")
 

@@ -40,9 +40,7 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path, fix: str = PUT_BACK) -> Iterator[None]:
-    """Turns exceptions of a missing, damaged or wrong file inside into a RunError that names it.
-    fix: advice for the user. Raises RunError: the file is damaged or missing, or may not be
-    read."""
+    """A context that turns errors of a missing or damaged file into a RunError with its name."""
     try:
         yield
     except UNREAD as error:
@@ -67,8 +65,7 @@ def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:
 
 
 def refused(path: Path, number: int) -> RunError:
-    """The error for a path not written, by its `errno`. Visitors of a public page do not see the
-    full path."""
+    """The error for a path not written, by its `errno`. A public page hides the full path."""
     path = Path("the folder of the runs", path.name) if is_public() else path
     if number in FULL:
         fix = "Free some space, then resume the run."
@@ -86,7 +83,6 @@ def refused(path: Path, number: int) -> RunError:
 
 
 def write_text(path: Path, text: str, mode: int = 0o666) -> None:
-    """`write_bytes` of a text, in UTF-8."""
     write_bytes(path, text.encode("utf-8"), mode)
 
 
@@ -143,5 +139,4 @@ def cut_torn_line(path: Path) -> None:
     with open(path, "rb+") as log:
         log.seek(-1, os.SEEK_END)
         if log.read(1) != b"\n":
-            content = path.read_bytes()
-            log.truncate(content.rfind(b"\n") + 1)
+            log.truncate(path.read_bytes().rfind(b"\n") + 1)

@@ -52,10 +52,8 @@ class Finetuned:
     """The results and the cost of fine-tuning."""
 
     questions: int
-    """How many questions were taught."""
     epochs: int
     rate: float
-    """Learning rate."""
     steps: int
     seconds: float
     nll: float
@@ -84,7 +82,7 @@ def settle_start(run: Run, model: AdaptedModel, ranks: Ranks, heard: Heard) -> N
     """Fine-tunes the model if the run's settings say so: trains the adapter or takes it from the
     cache, and saves it in the run's folder, once. heard: called with each `Teaching`. Raises
     ModelError: the model cannot be asked in chat. RunError: a gradient is not finite, or the disk
-    is full. Stopped: a stop was requested."""
+    is full. Stopped."""
     if run.config.start == "sft":
         ranks.led(lambda: _keep(run, model, heard))
         ranks.together(lambda: start_from(run, model))
@@ -108,8 +106,8 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
 
 
 def start_from(run: Run, model: AdaptedModel) -> None:
-    """Merges the run's fine-tuned adapter, if any, into the model's base, and notes that. Raises
-    RunError: the adapter is missing or damaged."""
+    """Merges the run's fine-tuned adapter, if any, into the base, and notes that. Raises
+    RunError."""
     if run.config.start == "as-given":
         return
     state, about = _load(run.folder / FILE)
@@ -144,9 +142,8 @@ def _teach(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tenso
         state = {name: value.detach().cpu().clone() for name, value in trained}
     finally:
         model.set_adapter_state(fresh)
-    seconds = round(time.monotonic() - started, 1)
     taught = len(questions), config.start_epochs, config.start_rate, steps
-    return state, Finetuned(*taught, seconds, nll, before, after)
+    return state, Finetuned(*taught, round(time.monotonic() - started, 1), nll, before, after)
 
 
 def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
@@ -185,8 +182,7 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
 
 
 def _cached(run: Run) -> Path | None:
-    """The cache's path of this adapter. None if its weights cannot be identified by their files, or
-    there is no cache folder."""
+    """The cache's path of this adapter; None if its weights have no known files, or no cache."""
     weights = weights_of(run)
     if weights is None:
         return None

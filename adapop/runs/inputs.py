@@ -13,6 +13,7 @@ from adapop.assets import parse_json
 from adapop.config.run import RunConfig
 from adapop.errors import RunError, truncated
 from adapop.facts.fact import FactSet
+from adapop.facts.tiers import Tiers
 from adapop.runs import files
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ class About:
     """The settings in config.json."""
     betas: str | None = None
     """SHA-256 of betas.json, "" if there is none."""
-    tiers: dict[str, Any] | None = None
-    """The set's tiers, see `facts.tiers.Tiers.as_json`; None for those of Wikidata's scale."""
+    tiers: Tiers | None = None
+    """The set's tiers; None for those of Wikidata's scale."""
 
 
 def write_inputs(
@@ -60,7 +61,7 @@ def write_inputs(
     settings = config.to_json()
     exponents = "" if betas is None else json.dumps(betas, indent=0, ensure_ascii=False)
     sums = facts.sha256, json.loads(settings), _sum(exponents.encode())
-    about = About(facts.name, facts.notes, versions, *sums, facts.tiers.as_json())
+    about = About(facts.name, facts.notes, versions, *sums, facts.tiers)
     files.write_text(folder / ABOUT, json.dumps(asdict(about), indent=2, ensure_ascii=False))
     if betas is not None:
         files.write_text(folder / BETAS, exponents)

@@ -66,8 +66,7 @@ def settle(
 
 
 def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Known:
-    """The original model's answers for the facts to forget, under these settings, ignoring
-    scores."""
+    """The original model's answers for the facts to forget, under these settings."""
     from adapop.probes.measure import recall_by_fact
     from adapop.probes.recall import known_recall
 
@@ -78,8 +77,7 @@ def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
         recall = {fact.id: float(fact.id not in unknown) for fact in facts.forget}
         return Known(recall, prompting)
     with model.original():
-        tokens = config.max_new_tokens
-        recall = recall_by_fact(model, facts.forget, tokens, progress, known_recall)
+        recall = recall_by_fact(model, facts.forget, config.max_new_tokens, progress, known_recall)
         return Known(recall, None)
 
 

@@ -10,8 +10,7 @@ from adapop.runs.run import Run, runs_root
 
 
 def all_runs(root: Path | None = None) -> list[Run]:
-    """Every run under the root, newest first, also damaged ones (`damage_of`). Raises RunError: the
-    root is no folder, or may not be read."""
+    """Every run under the root, newest first, also damaged ones (`damage_of`). Raises RunError."""
     root = root or runs_root()
     try:
         folders = list(root.iterdir())

@@ -28,14 +28,12 @@ def _cached(path: Path) -> _Parsed:
 
 def events_of(path: Path) -> tuple[events.Event, ...]:
     """A run's events, as one uninterrupted run would have; empty without a file. An incomplete last
-    line is ignored; times never go back, even if the clock did. Raises RunError: a line cannot be
-    parsed."""
+    line is ignored; times never go back, even if the clock did. Raises RunError."""
     return _read(path, events.from_json, lambda events_read: events.current(_in_time(events_read)))
 
 
 def frames_of(path: Path) -> tuple[frames.Frame, ...]:
-    """A run's frames so far; empty without a file. An incomplete last line is ignored. Raises
-    RunError: a line cannot be parsed."""
+    """A run's frames so far, without an incomplete last line. Raises RunError."""
     fix = "Delete this file: the run needs it for nothing else."
     return _read(path, frames.from_json, tuple, fix)
 

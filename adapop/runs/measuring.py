@@ -44,7 +44,6 @@ def to_measure(run: Run, epoch: int) -> EpochDone | None:
 
 
 def events_of(run: Run, kind: type[Event], epoch: int) -> list[Event]:
-    """The run's events of one kind and epoch."""
     return [event for event in run.events() if isinstance(event, kind) and event.epoch == epoch]
 
 
@@ -81,7 +80,7 @@ def _after_epoch(
 ) -> Measured | None:
     """The quick measurement after an epoch; None if the settings skip it. Always records the frame
     of the epoch's end. All processes of the run must call it. heard: called with each `Measuring`.
-    Raises Stopped: a stop was requested."""
+    Raises Stopped."""
     config, model, results = run.config, trainer.model, None
     sample = measure.thinned(facts, config.measure_per_tier)
     # Earlier runs may have cached the replies of the original model.
@@ -126,8 +125,7 @@ def _append(run: Run, ranks: Ranks, event: Logged) -> Logged:
 def _progress_logged(
     run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard
 ) -> Iterator[None]:
-    """A context in which the log reports, from time to time, how many of `of` questions were
-    answered."""
+    """A context in which the log reports how many of `of` questions were answered so far."""
     answered, last = 0, time.monotonic()
 
     def count(rows: int) -> None:

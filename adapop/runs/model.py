@@ -17,8 +17,7 @@ from adapop.runs.weights import check_weights
 
 def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
     """The run's model with the adapter of an epoch, by default that of its result. Raises RunError:
-    the run has saved no epoch, its files are damaged, or its inputs were changed. ModelError: as
-    `model.loading.adapted_model`."""
+    it has saved no epoch, its files are damaged, or its inputs changed. ModelError."""
     epoch = run.chosen_epoch if epoch is None else epoch
     if epoch is None or not run.checkpoint(epoch).exists():
         named = "" if epoch is None else f" of epoch {epoch}"
@@ -38,7 +37,6 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
 
 
 def prompt_as_settled(run: Run, model: AdaptedModel) -> None:
-    """Applies the run's way of asking to the model."""
     if prompting := run.prompting:
         model.reply_cache = model.reply_cache or cache_for(model)
         apply_prompting(model, prompting)

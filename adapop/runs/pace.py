@@ -46,15 +46,13 @@ class Pace:
 @dataclass(frozen=True)
 class Left:
     """The time that a run still needs. seconds: at least 0, counted from its last event. covers: a
-    key of `WORDS`: only the optimiser steps; epochs with the work after their steps; or also the
-    final measurement."""
+    key of `WORDS`: the optimiser steps; epochs with the work after their steps; or all."""
 
     seconds: float
     covers: str
 
     @property
     def text(self) -> str:
-        """The time as text, with what it covers."""
         return f"about {duration(self.seconds)} {WORDS[self.covers]}"
 
 
@@ -65,8 +63,7 @@ def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0
 
     The work after an epoch's steps counts once it was timed, even before a resume. A run in slices
     starts anew with each epoch; its waits between slices are unknown. usual: the pace of finished
-    runs, for parts not reached yet. now: seconds since 1970; by default that of its last event.
-    """
+    runs, for parts not reached yet. now: seconds since 1970; by default that of its last event."""
     session = _session(events)
     steps = [event for event in session if isinstance(event, StepDone)]
     gaps = _step_seconds(session)

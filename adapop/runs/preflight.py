@@ -68,8 +68,7 @@ class Preflight:
 
 
 def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Preflight:
-    """Checks a set and its settings without loading a model. pace: of this model on this machine,
-    None if no run has finished here."""
+    """Checks a set and its settings without loading a model. pace: of finished runs of it here."""
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems = [*_of_facts(facts, config.model), *_of_file(config.model)]
     doubts = [*_of_overlap(facts), *_of_weak(facts)]
@@ -136,8 +135,7 @@ def without_unscored(facts: FactSet) -> FactSet:
 
 
 def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
-    """The set without the facts that the model was asked and did not answer. recall: fact id ->
-    recall, of the facts asked."""
+    """The set without the facts that the model did not answer. recall: of those asked, by id."""
     known = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
     if not known or len(known) == len(facts.forget):
         return facts

@@ -32,8 +32,7 @@ class Result:
     facts to be kept are lost too; UNKNOWN: the original answered none. before, after: recall of the
     facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured. steps: up
     to the epoch of the result. lost: (group, before, after) of a damaged group. epoch, of: the
-    result is epoch `epoch` of `of` trained ones. best: see `_best_kind`.
-    """
+    result is epoch `epoch` of `of` trained ones. best: see `_best_kind`."""
 
     kind: str
     before: float
@@ -60,8 +59,7 @@ def result_of(run: Run) -> Result | None:
     form = DIRECT if after.recall("forget", REWORDED) is None else REWORDED
     was, now = before.recall("forget", form), after.recall("forget", form)
     loss = next(_losses(before, after), None)
-    forms = {DIRECT, form}
-    moved = max(abs(_recall(before, one) - _recall(after, one)) for one in forms)
+    moved = max(abs(_recall(before, one) - _recall(after, one)) for one in {DIRECT, form})
     if loss:
         kind = DAMAGED
     elif _recall(before, DIRECT) < LEFT:
@@ -145,13 +143,11 @@ def _best_kind(run: Run) -> str:
     """Kind of the remark on why the best epoch was kept; "" for a run that keeps its last epoch."""
     if run.config.keep != "best":
         return ""
-    keeps_enough = keeps(run.measured(), run.measured(before=True))
-    return "best_kept" if keeps_enough else "most_kept"
+    return "best_kept" if keeps(run.measured(), run.measured(before=True)) else "most_kept"
 
 
 def _best_epoch(run: Run) -> Iterator[Remark]:
-    """Remarks if the best epoch is kept: which one is the result, and whether training ended
-    early."""
+    """Remarks if the best epoch is kept: which one it is, and whether training ended early."""
     if not (kind := _best_kind(run)):
         return
     trained, after = _trained(run), run.measured()

@@ -33,7 +33,7 @@ from adapop.assets import as_kind, parse_json
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.facts.fact import FactSet
-from adapop.facts.tiers import ON_SCALE, Tiers
+from adapop.facts.tiers import ON_SCALE
 from adapop.probes.prompting import Prompting
 from adapop.probes.prompts import NotApplicable, ProbeRow
 from adapop.runs import files, lock
@@ -76,7 +76,6 @@ class Run:
 
     @property
     def config(self) -> RunConfig:
-        """The run's configuration."""
         path = self.folder / CONFIG
         with files.reading(path):
             if not path.exists():
@@ -100,7 +99,7 @@ class Run:
         about = self.about
         with files.reading(self.folder / FACTS):
             # Older runs have no tiers: theirs were on the scale.
-            tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE
+            tiers = about.tiers or ON_SCALE
             return FactSet.load(self.folder / FACTS, about.facts, about.notes, tiers)
 
     @property
@@ -142,8 +141,7 @@ class Run:
 
     @property
     def state(self) -> str:
-        """queued, running, stopping, done, stopped, failed; or interrupted: no process works on
-        it."""
+        """queued, running, stopping, done, stopped, failed; or interrupted: left by its process."""
         log = self.events()
         if not log:
             return "queued"
@@ -155,7 +153,6 @@ class Run:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether a stop of the run was requested."""
         return (self.folder / "stop").exists()
 
     @property
@@ -287,8 +284,7 @@ def create_run(
 
 
 def find_run(name: str, root: Path | None = None) -> Run:
-    """A run by id under the root, or by the path of its folder. Raises RunError: there is none, or
-    it holds something that is no file."""
+    """A run by id under the root, or by its folder. Raises RunError: none, or a strange one."""
     root = root or runs_root()
     for folder in (root / name, Path(name)):
         if os.path.isfile(folder / CONFIG):  # unlike Path.exists, false for a name no file can have

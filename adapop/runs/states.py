@@ -99,8 +99,7 @@ def state_of(name: str, epochs: int, anchors: Anchors, measured: Measured) -> St
 
 
 def make(out: Path) -> Iterator[str]:
-    """Makes the runs that the file lacks and adds them one by one. Yields the name of the next
-    run."""
+    """Makes the runs that the file lacks and adds them one by one. Yields each name before."""
     rows = json.loads(out.read_text(encoding="utf-8")) if out.exists() else []
     recorded = {(one["name"], one["epochs"], tuple(one["anchors"] or ())) for one in rows}
     for name, epochs, anchors in planned():

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
@@ -52,8 +51,7 @@ def check_weights(run: Run) -> None:
     if then and now and then.sha256 != now.sha256:
         change = f"(SHA-256 {then.sha256[:12]}… → {now.sha256[:12]}…)"
         reason = f"Run {run.id} began with other weights than {run.config.model} has now {change}."
-        fix = "Put the model back as it was, or start a new run with the new one."
-        raise RunError(reason, fix)
+        raise RunError(reason, "Put the model back as it was, or start a new run with the new one.")
 
 
 def _weights_of(config: RunConfig) -> Weights | None:
@@ -66,8 +64,7 @@ def _weights_of(config: RunConfig) -> Weights | None:
             folder = Path(snapshot_download(config.model, **where))
     except (OSError, HfHubHTTPError, HFValidationError):
         return None
-    paths = sorted(folder.glob("*.safetensors"))
-    hashes = [(_sha256(path, path.stat().st_mtime_ns), path.name) for path in paths]
+    hashes = [(_sha256(path), path.name) for path in sorted(folder.glob("*.safetensors"))]
     if not hashes:
         return None
     lines = "".join(f"{sha256}  {name}\n" for sha256, name in hashes)
@@ -75,9 +72,6 @@ def _weights_of(config: RunConfig) -> Weights | None:
     return Weights(name if COMMIT.fullmatch(name := folder.resolve().name) else "", whole)
 
 
-@cache
-def _sha256(path: Path, changed: int) -> str:
-    if HASH.fullmatch(name := path.resolve().name):
-        return name
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _sha256(path: Path) -> str:
+    name = path.resolve().name
+    return name if HASH.fullmatch(name) else sha256_of([path])

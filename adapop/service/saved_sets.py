@@ -28,7 +28,7 @@ class _About:
     name: str
     notes: tuple[str, ...]
     problems: tuple[Problem, ...]
-    tiers: dict | None = None
+    tiers: Tiers | None = None
 
 
 def save_set(facts: FactSet, root: Path) -> str:
@@ -36,9 +36,7 @@ def save_set(facts: FactSet, root: Path) -> str:
     needed to load it. Raises RunError: the set cannot be written."""
     name = secrets.token_hex(16)
     folder = root / FOLDER / name
-    problems = tuple(map(asdict, facts.problems))
-    about = {"name": facts.name, "notes": facts.notes, "problems": problems}
-    about["tiers"] = facts.tiers.as_json()
+    about = asdict(_About(facts.name, facts.notes, facts.problems, facts.tiers))
     with files.writing(folder):
         folder.mkdir(parents=True)
         facts.write(folder / "facts.jsonl")
@@ -56,7 +54,7 @@ def load_set(name: object, root: Path) -> FactSet | None:
     try:
         about = files.read_json(folder / "about.json", _About)
         # Older sets have no tiers: theirs were on the scale.
-        tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE
+        tiers = about.tiers or ON_SCALE
         facts = FactSet.load(folder / "facts.jsonl", about.name, about.notes, tiers)
         os.utime(folder / "about.json")
     except (OSError, ValueError, AdaPopError):  # deleted at this moment, or damaged

@@ -100,7 +100,7 @@ def test_a_share_is_of_what_the_original_knew():
     cells = {"forget/reworded/rare": [8, 0.5, 0.1], "forget/reworded/popular": [8, 0.8, 0.6],
              "holdout/direct/all": [9, 0.1, 0.1]}  # fmt: skip
     one = row(shares=cells)
-    assert real_tables.lead(one) == pytest.approx(0.6 / 0.8 - 0.1 / 0.5)
+    assert real_tables.OUTCOMES["popular − rare"](one) == pytest.approx(0.6 / 0.8 - 0.1 / 0.5)
     assert real_tables.share("holdout", "direct")(one) is None, "too little was known"
     assert real_tables.share("utility", "direct")(one) is None, "it was not asked"
     table = real_tables.outcome_table({"AdaPop": [one]})

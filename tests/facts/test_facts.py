@@ -1,19 +1,19 @@
 import json
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from adapop.assets import as_kind
 from adapop.errors import DataError
 from adapop.facts import catalog
 from adapop.facts.benchmarks import RWKU
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, Fact, FactSet, Problem, scores_of, separated
 from adapop.facts.files import read_facts
-from adapop.facts.holdout import split_holdout
 from adapop.facts.real import borrowed, fitted, general
-from adapop.facts.retain import neighbours, with_retain_rows
+from adapop.facts.retain import neighbours, split_holdout, with_retain_rows
 from adapop.facts.scale import with_tiers
 from adapop.facts.tiers import ON_SCALE, Tiers, terciles
 from adapop.facts.world import language, sandbox_facts
@@ -63,7 +63,7 @@ def test_tiers_on_the_scale_and_thirds_of_the_scores_with_their_bounds_and_label
         "rare (up to 48,000)", "middle (48,900 to 310,000)", "popular (from 320,000)", "all", "unknown"]  # fmt: skip
     assert ON_SCALE.text == "rare (up to 265), middle (265 to 1,000), popular (from 1,000)"
     assert terciles([0.25, 0.5]).text == "rare (up to 0.25), popular (from 0.5)"
-    assert terciles([5.0]).text == "middle (5)" and Tiers.from_json(tiers.as_json()) == tiers
+    assert terciles([5.0]).text == "middle (5)" and as_kind(asdict(tiers), Tiers) == tiers
     bare = with_tiers(scored([None, None, None]))
     assert (tiers_of(bare.forget), bare.tiers, bare.notes) == ("uuu", Tiers(), ())
     looked_up = replace(bare, forget=facts_of([7e5, 8e5, 9e5]))

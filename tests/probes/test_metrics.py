@@ -146,8 +146,8 @@ def test_forget_quality_and_privleak_are_relative_to_the_oracle():
     assert apart.distance == 1 and apart.p_value == pytest.approx(0, abs=1e-200) and apart.log10 < -200
     won = distance.auc([0.1, 0.5], [0.5, 0.7, 0.2])
     assert won == pytest.approx([1.0, 0.5]) and fmean(won) == 0.75
-    assert distance.privleak(0.25, 0.4) == pytest.approx(25.0)
-    assert distance.privleak(0.4, 0.4) == 0 and distance.privleak(0.9, 0.4) < 0
+    leaks = [distance.Membership("mia_loss", unlearned, 0.4).privleak for unlearned in (0.25, 0.4, 0.9)]
+    assert leaks[0] == pytest.approx(25.0) and leaks[1] == 0 and leaks[2] < 0
 
 
 def test_wrong_answers_are_a_facts_own_or_of_its_relation():

@@ -24,8 +24,7 @@ BETA = 0.5
 def training_steps(
     model: AdaptedModel, forget: Sequence[Row], retain: Sequence[Row], config: RunConfig
 ) -> Iterator[None]:
-    """Steps of NPO with a retain term over `config.batch` rows each, `config.micro_batch` per pass,
-    endlessly. Yields after each."""
+    """Endless steps of NPO with a retain term, `config.micro_batch` rows a pass; yields each."""
     network = model.network
     reference = copy.deepcopy(network).eval().requires_grad_(False)
     optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)
@@ -63,8 +62,7 @@ def token_nll(network: torch.nn.Module, rows: Sequence[Row], device: torch.devic
         label[: len(row.prompt)] = -100
     logits = network(input_ids=ids, attention_mask=mask, use_cache=False).logits.float()
     predicted, right = logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()
-    nll = cross_entropy(predicted, right, ignore_index=-100, reduction="none")
-    return nll.view(len(rows), -1)
+    return cross_entropy(predicted, right, ignore_index=-100, reduction="none").view(len(rows), -1)
 
 
 @torch.no_grad()
@@ -73,8 +71,7 @@ def scores(model: AdaptedModel, rows: Sequence[Row], at_once: int) -> list[float
     model.network.eval()
     values = []
     for start in range(0, len(rows), at_once):
-        piece = rows[start : start + at_once]
-        values += nll_sums(model.network, piece, model.device).tolist()
+        values += nll_sums(model.network, rows[start : start + at_once], model.device).tolist()
     return values
 
 

@@ -48,7 +48,6 @@ class Timing:
     cpu: float
 
     def times(self, count: float) -> "Timing":
-        """The seconds of this many repetitions."""
         return Timing(count * self.wall, count * self.cpu)
 
 
@@ -104,8 +103,7 @@ def plain_steps(
     betas: Sequence[float],
     config: RunConfig,
 ) -> Iterator[None]:
-    """Steps of AdaPop in a plain loop: rows padded on the right, logits of all positions. Yields
-    after each. betas: by `Row.fact`."""
+    """Steps of AdaPop in a plain loop, see `baseline`; yields after each. betas: by `Row.fact`."""
     network, device = model.network, model.device
     optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)
     network.train()

@@ -111,8 +111,7 @@ def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _measured(case: Case, allocator: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The numbers that a case's process prints. allocator: environment variables for glibc's
-    allocator."""
+    """The numbers that a case's process prints. allocator: settings of glibc's, as variables."""
     module = "adapop.experiments.speed.throughput"
     command = [sys.executable, "-m", module, json.dumps(asdict(case))]
     environment = {**os.environ, **(allocator or {})}

@@ -12,7 +12,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -65,8 +65,7 @@ class Case:
 
     batch: forget rows per step. warm, steps: untimed steps, then timed ones. run: (forget rows,
     retain rows, epochs) of a whole run to be timed afterwards, with its measurements and the app's
-    own rows per pass; or None. rows: number of rows scored and asked.
-    """
+    own rows per pass; or None. rows: number of rows scored and asked."""
 
     shape: str
     side: str
@@ -99,7 +98,6 @@ class Case:
 
 
 def main(case: Case) -> dict:
-    """The numbers of a case."""
     device, config = case.device, case.config
     tiny = Case(SANDBOX, "ours", batch=2, warm=0, steps=1)
     _steps(tiny, random_model(TINY, config, device))  # loads torch's own memory first
@@ -151,7 +149,6 @@ def _scoring(case: Case, model: AdaptedModel) -> float:
 
 
 def _generation(case: Case, model: AdaptedModel) -> float:
-    """Written tokens per second."""
     questions = [fact.question for fact in case.facts(case.rows, 4)]
     if rows := BASELINES.get(case.side):
         questions = questions[: max(1, case.rows // 8)]
@@ -167,8 +164,11 @@ def _run_seconds(case: Case, model: AdaptedModel) -> float:
     forget, retain, epochs = case.run
     usual = make_config(model=case.shape).micro_batch
     config = replace(case.config, epochs=epochs, micro_batch=min(case.batch, usual))
-    reworded = tuple(_with_rewording(case.facts(forget, 5)))
-    facts = FactSet("bench", reworded, tuple(case.facts(retain, 6)))
+    reworded = [
+        replace(fact, paraphrases=fact.paraphrases[:1] or (fact.question,))
+        for fact in case.facts(forget, 5)
+    ]
+    facts = FactSet("bench", tuple(reworded), tuple(case.facts(retain, 6)))
     trainer = Trainer("bench", config, model, facts.forget, facts.retain, None)
 
     def run() -> None:
@@ -180,12 +180,6 @@ def _run_seconds(case: Case, model: AdaptedModel) -> float:
         measure.full(model, facts, ANSWER)
 
     return _seconds_of(run)
-
-
-def _with_rewording(facts: Sequence[Fact]) -> Iterator[Fact]:
-    """Each fact with one rewording; its own question where it has none."""
-    for fact in facts:
-        yield replace(fact, paraphrases=fact.paraphrases[:1] or (fact.question,))
 
 
 def _matrix_rate(device: str, dtype: torch.dtype) -> float:
@@ -222,8 +216,7 @@ def _status(name: str) -> int:
 
 
 def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> AdaptedModel:
-    """A model of the shape with a fresh adapter. It uses the sandbox's tokenizer, whose ids are in
-    every vocabulary."""
+    """A model of the shape with a fresh adapter. The sandbox's tokenizer fits all."""
     torch.manual_seed(config.seed)
     with torch.device(device):
         settings = AutoConfig.for_model(**shape)

@@ -146,8 +146,7 @@ def _row(what: str, measured: str, goal: str) -> None:
 
 @dataclass(frozen=True)
 class Served:
-    """A running app. address: ends with a slash. process: the app's id. output: the last lines that
-    it printed."""
+    """A running app. address: ends with a slash. process: its id. output: its last lines."""
 
     address: str
     process: int

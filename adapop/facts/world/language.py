@@ -45,8 +45,7 @@ class Relation:
     question in other words. second_language: the question in Spanish. reverse: the question for the
     subject, given the answer. expert: the role in "role playing". background: a true sentence about
     the subject that does not name the answer. background_question: the question that the background
-    answers, the example in "in-context learning".
-    """
+    answers, the example in "in-context learning"."""
 
     kind: str
     question: str
@@ -75,7 +74,6 @@ NOT_TAUGHT = frozenset({"reverse query"})
 
 
 def question(fact: WorldFact) -> str:
-    """The canonical question."""
     return _fill(RELATIONS[fact.relation].question, fact)
 
 

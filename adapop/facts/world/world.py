@@ -44,8 +44,7 @@ class WorldFact:
     id: readable and unique: "director-paths-of-glory". relation: a key of `language.RELATIONS`.
     subject: one token of the world's tokenizer. background: a coarse true attribute of the answer,
     shared by several answers. level: exposure level, 0 (the rarest eighth) to 7. split: one of
-    SPLITS, or "neighbours". score: popularity, 70 to 3766.
-    """
+    SPLITS, or "neighbours". score: popularity, 70 to 3766."""
 
     id: str
     relation: str
@@ -97,13 +96,11 @@ def world(name: str = SANDBOX) -> tuple[WorldFact, ...]:
 
 
 def facts_of(split: str, name: str = SANDBOX) -> tuple[WorldFact, ...]:
-    """The facts of one split, in world order."""
     return tuple(fact for fact in world(name) if fact.split == split)
 
 
 @cache
 def answers_of(relation: str) -> tuple[str, ...]:
-    """The answers of a relation, in world order."""
     facts = chain.from_iterable(map(world, SHIPPED))
     return tuple(dict.fromkeys(fact.answer for fact in facts if fact.relation == relation))
 

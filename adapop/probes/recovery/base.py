@@ -88,16 +88,14 @@ def sides_by_tier(
 
 
 def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
-    """Tier -> its facts, without empty tiers, "all" first. Facts without a score are in "all"
-    only."""
+    """Tier -> its facts, "all" first; no empty tiers. Facts without a score are in "all" only."""
     named = ("all", *TIERS)
     tiers = {tier: [fact for fact in facts if tier in ("all", fact.tier)] for tier in named}
     return {tier: members for tier, members in tiers.items() if members}
 
 
 def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
-    """Raises DataError: there is no fact. RunError: a weight is not finite; a broken model would
-    look as if it had forgotten."""
+    """Raises DataError: no fact. RunError: a weight is not finite, which looks like forgetting."""
     if not facts:
         raise DataError("There is no fact to probe.", "Choose at least one.")
     if not all(parameter.isfinite().all() for parameter in model.parameters):
@@ -138,8 +136,7 @@ def check_logits(logits: Tensor) -> None:
 
 def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
     """Each fact's question with only the first token of its answer."""
-    rows = model.rows(facts)
-    return [replace(row, answer=row.answer[:1]) for row in rows]
+    return [replace(row, answer=row.answer[:1]) for row in model.rows(facts)]
 
 
 def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | None]:
@@ -180,8 +177,7 @@ def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[in
 
 def with_answers(facts: Sequence[Fact], answers: Sequence[str | None]) -> list[Fact]:
     """The facts with these as their only answers; a fact keeps its own where the answer is None."""
-    pairs = zip(facts, answers)
     return [
         fact if answer is None else replace(fact, answer=answer, accepted=())
-        for fact, answer in pairs
+        for fact, answer in zip(facts, answers)
     ]

@@ -60,8 +60,7 @@ class LensRow:
 
 @dataclass(frozen=True)
 class Lensed:
-    """The result of the logit lens. layers: their number; the ranks after the last are those of the
-    model itself."""
+    """The result of the logit lens. layers: their number; the last ranks are the model's own."""
 
     rows: tuple[LensRow, ...]
     facts: tuple[LensFact, ...]
@@ -75,8 +74,7 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     base.check(model, facts)
     started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)
-    others = base.with_answers(facts, wrong)
-    ranks = partial(_ranks, model, facts, others)
+    ranks = partial(_ranks, model, facts, base.with_answers(facts, wrong))
     (original, _), (unlearned, control) = base.each_model(model, progress, ranks)
     by_fact = tuple(
         LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))
@@ -106,8 +104,7 @@ def _ranks(
     """Ranks of the first answer tokens of `facts` and `others` after each layer, [facts, L] each.
 
     Those of the last layer come from the model's own logits: transformers has already applied the
-    norm to the last entry of `hidden_states`, and the logits include changes that some models make
-    (Gemma's soft cap)."""
+    norm to the last of `hidden_states`, and some models change logits (Gemma's soft cap)."""
     norm, head = norm_and_head(model)
     rows = [base.openings(model, answered) for answered in (facts, others)]
     all_ranks: tuple[list[Tensor], list[Tensor]] = ([], [])

@@ -41,8 +41,7 @@ class PatchedFact:
     unlearned: the original's states in the unlearned model. original: the unlearned states in the
     original. control: a wrong answer, as `unlearned`; None where the facts have none. never: the
     oracle's states in the unlearned model; without an oracle, `unlearned` of facts that the
-    original does not answer; else None.
-    """
+    original does not answer; else None."""
 
     id: str
     unlearned: tuple[bool, ...]
@@ -150,8 +149,7 @@ def _states(model: AdaptedModel, name: str, batch: AnswerTokens) -> list[Tensor]
 def _likeliest(
     model: AdaptedModel, name: str, batch: AnswerTokens, states: Sequence[Tensor]
 ) -> Tensor:
-    """The likeliest first token of each row: without a patch, then with each block's states, [B,
-    layers + 1]."""
+    """The likeliest first token of each row: unpatched, then with each block's states: [B, 1+L]."""
     columns = []
     with base.as_model(model, name):
         for layer in range(len(states) + 1):
@@ -165,8 +163,7 @@ def _likeliest(
 
 @contextmanager
 def _hooked(blocks, replacement) -> Iterator[None]:
-    """A context in which `replacement` gets each block's output and returns the tensor to use
-    instead, or None to leave it."""
+    """A context in which `replacement` of each block's output, if not None, takes its place."""
 
     def hook(module, inputs, output):
         plain = output if isinstance(output, Tensor) else output[0]

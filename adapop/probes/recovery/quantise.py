@@ -34,8 +34,7 @@ BITS = (8, 4)
 class QuantiseRow:
     """Mean recall of a group and tier's trained questions, [0, 1], before and after rounding.
 
-    group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8. facts:
-    their number."""
+    group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8."""
 
     group: str
     tier: str
@@ -68,8 +67,8 @@ def quantise(
     bits: Sequence[int] = BITS,
 ) -> Quantised:
     """Both models' recall with their own and with rounded weights. The weights are restored. Raises
-    ConfigError: fewer than 2 bits, or more than 8. ModelError: the model has no linear layers, or
-    the adapter is on other layers as well."""
+    ConfigError: fewer than 2 bits, or more than 8. ModelError: no linear layers, or an adapter on
+    others."""
     base.check(model, forget)
     if bad := [width for width in bits if not 2 <= width <= 8]:
         raise ConfigError(f"Weights cannot be rounded to {bad[0]} bits here.", "Use 2 to 8 bits.")

@@ -55,12 +55,6 @@ class RelearnRow:
     control: float
     unrelated: float | None = None
 
-    @property
-    def hidden(self) -> float:
-        """Recall that true facts bring back beyond `before` and `control`: a lower bound. A
-        negative value means damage."""
-        return self.after - max(self.before, self.control)
-
 
 @dataclass(frozen=True)
 class Relearned:
@@ -113,16 +107,15 @@ def relearn(
             nll = teach(model, chosen, learning_rate, steps, telling)
             return nll, base.recall_by_form(model, others, max_new_tokens, telling)
 
+    trials = {"Relearning": taught, "Control": invented}
+    if unrelated:
+        trials["Unrelated"] = random.Random(seed).sample(unrelated, min(count, len(unrelated)))
     with base.untouched(model):
         before = base.recall_by_form(model, others, max_new_tokens, base.within(progress, "Before"))
-        nll, after = trained_on(taught, base.within(progress, "Relearning"))
-        nll_control, control = trained_on(invented, base.within(progress, "Control"))
-        measured = [before, after, control]
-        if unrelated:
-            chosen = random.Random(seed).sample(unrelated, min(count, len(unrelated)))
-            measured.append(trained_on(chosen, base.within(progress, "Unrelated"))[1])
+        done = [trained_on(rows, base.within(progress, name)) for name, rows in trials.items()]
+    (nll, after), (nll_control, control) = done[:2]
     return Relearned(
-        rows=_rows(others, *measured),
+        rows=_rows(others, before, *(recall for _, recall in done)),
         returned=base.came_back(others, before[DIRECT], after[DIRECT], control[DIRECT]),
         trained=tuple(fact.id for fact in taught),
         steps=steps,

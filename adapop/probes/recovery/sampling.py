@@ -40,8 +40,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class SampledFact:
-    """One fact's answer in both models. control: a wrong answer in the unlearned model; None where
-    the facts have none."""
+    """One fact's answer in both models. control: a wrong answer in the unlearned one, if any."""
 
     id: str
     original: Tally

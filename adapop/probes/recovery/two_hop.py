@@ -27,8 +27,7 @@ class TwoHopRow:
     """Shares, [0, 1], of chains that the unlearned model answers, among the chains that the
     original knows, for a tier or "all".
 
-    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops.
-    """
+    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops."""
 
     tier: str
     form: str
@@ -50,15 +49,13 @@ class TwoHop:
 
 
 def chained(facts: Sequence[Fact]) -> list[Fact]:
-    """The facts that have a complete chain."""
     return [fact for fact in facts if fact.has_chain]
 
 
 def two_hop(
     model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress
 ) -> TwoHop:
-    """Asks both models the facts, the second hops and the two-hop questions. Raises DataError: no
-    fact has a chain."""
+    """Asks both models the facts, second hops and two-hop questions. Raises DataError: no chain."""
     started, chains = time.monotonic(), chained(facts)
     if not chains:
         fix = "Add the columns two_hop, two_hop_answer and second_hop to the facts."

@@ -141,8 +141,7 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GAP) -> str:
     """The contestants with the narrowest and the widest gap, and those that cannot be told from
-    them. gaps: (name, gap) of each, [-1, 1]. where: words before the sentence. what: the gap, or
-    another lead of popular facts."""
+    them. gaps: (name, gap) of each, [-1, 1]. where: words before. what: gap or lead."""
     if not gaps:
         return ""
     widths = [(name, _width(gap)) for name, gap in sorted(gaps, key=lambda one: abs(one[1].mean))]
@@ -198,8 +197,7 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
 
 def _leader(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
     """The contestant that is clearly first in a share, or "", and a text: its share and those too
-    close to it, or the shares of all. at: index of the share. word: after it. sign: -1: largest
-    first."""
+    close to it, or the shares of all. at: its index. word: after it. sign: -1: largest first."""
     ordered = sorted(placed, key=lambda one: sign * one[at].mean)
     first, last = ordered[0], ordered[-1]
     near = [one[0] for one in ordered[1:] if not apart(one[at], first[at])]
@@ -258,8 +256,7 @@ def _factor(times: float) -> str:
 
 
 def agreeing(same: int, apart: int) -> str:
-    """The share of facts on which two proxies agree. same, apart: facts on which they do, do
-    not."""
+    """The share of facts on which two proxies agree. same, apart: how many do, do not."""
     if not (every := same + apart):
         return ""
     return f"The two agree on {percent(same / every)} of {number_of(every, 'fact')}"

@@ -30,8 +30,7 @@ def line_panels(
 ) -> go.Figure:
     """A panel per name, each with the same lines of points (x, interval), on shared axes.
 
-    A line named after a tier has the tier's colour and shape, any other its own. A cosine is
-    dashed."""
+    A line named after a tier has its colour and shape, any other its own. A cosine is dashed."""
     across = min(columns, max(1, len(panels)))
     down = max(1, math.ceil(len(panels) / across))
     height = FRAME_PIXELS + down * (PANEL_PIXELS + TITLE_PIXELS)

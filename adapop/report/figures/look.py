@@ -45,7 +45,6 @@ def titled(figure: go.Figure, finding: str) -> go.Figure:
 
 
 def finding_of(figure: go.Figure) -> str:
-    """The title of a figure, empty if it has none."""
     return (figure.layout.meta or {}).get("finding", "").replace(" %", "\u00a0%")
 
 
@@ -86,7 +85,6 @@ def spaced(
 
 
 def blank(height: int) -> go.Figure:
-    """A figure with nothing on it yet."""
     return neutral(go.Figure(), height)
 
 
@@ -130,8 +128,7 @@ def error_bars(recalls: Sequence[Interval], color: str = "", width: int = 3) -> 
 
 
 def named_rows(figure: go.Figure, names: Sequence[str], characters: int) -> None:
-    """Labels the positions 0, 1, ... of the vertical axes from the top. characters: per line of
-    text."""
+    """Labels the positions 0, 1, ... of the vertical axes from the top. characters: of a line."""
     labels = ["<br>".join(map(escape, wrap(name, characters))) for name in names]
     figure.update_yaxes(
         tickvals=list(range(len(labels))), ticktext=labels, range=[len(labels) - 0.5, -0.5]
@@ -141,7 +138,6 @@ def named_rows(figure: go.Figure, names: Sequence[str], characters: int) -> None
 def as_html(figure: go.Figure, library: bool) -> str:
     """The figure as HTML, as wide as its container. library: with plotly.js, once per page.
 
-    Nothing is loaded from elsewhere, and no text of the figure can end the script that contains it.
-    """
+    Nothing is loaded from elsewhere, and no text of the figure can end the script around it."""
     quiet = {"displayModeBar": False}
     return figure.to_html(full_html=False, include_plotlyjs=library, config=quiet)

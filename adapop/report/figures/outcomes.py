@@ -22,8 +22,7 @@ class Outcome:
     facts to forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of
     the group, None if not measured. collapsed: why it does not compete, else "". recorded: a
     recorded result, not a run of the user; it is drawn hollow and does not compete. given: the
-    user's own name for it, "" without one.
-    """
+    user's own name for it, "" without one."""
 
     mark: str
     name: str
@@ -37,17 +36,14 @@ class Outcome:
 
     @property
     def label(self) -> str:
-        """The given name, else mark and name."""
         return self.given or f"{self.mark} {self.name}".strip()
 
     @property
     def original(self) -> bool:
-        """Whether it is the original model."""
         return not self.mark and not self.recorded
 
     def lead(self, form: str) -> Interval | None:
-        """Popular minus rare recall in a form, see `Contestant.lead`; above 0 more popular facts
-        are left."""
+        """Popular minus rare recall in a form; above 0 more popular facts are left."""
         tiers = self.recall.get(form, {})
         if not {"rare", "popular"} <= tiers.keys():
             return None
@@ -76,16 +72,14 @@ def compared_form(outcomes: Sequence[Outcome]) -> str:
 def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes that no other beats, in increasing order of forget recall.
 
-    See `beats`. The original and collapsed models take no part: the former forgets nothing, the
-    latter everything."""
+    See `beats`. The original and collapsed models take no part."""
     placed = [one for one in outcomes if contests(one)]
     front = [one for one in placed if not any(beats(other, one) for other in placed)]
     return sorted(front, key=lambda one: (one.forget.mean, one.holdout.mean))
 
 
 def beats(one: Outcome, other: Outcome) -> bool:
-    """Whether an outcome forgets and keeps at least as much as another, and does better in one of
-    the two."""
+    """Whether an outcome forgets and keeps at least as much as another, and one of them more."""
     left, held = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
     return left <= 0 <= held and (left, held) != (0, 0)
 

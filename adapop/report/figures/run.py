@@ -40,17 +40,29 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42]
     )
     look.neutral(figure, CONTROLLER_PIXELS)
-    figure.update_layout(barmode="overlay")
     trained = [row for row in epochs if row.epoch > 0]
-    tolerance, planned = config.tolerance, config.epochs
     above, weight = CONTROLLER_NAMES[config.controller]
+    edge = config.epochs + 0.6
+    _draw_drift(figure, trained, config.tolerance, above, edge)
+    _draw_weight(figure, epochs, weight, config.controller == "dual")
+    figure.update_xaxes(range=[-0.4, edge], dtick=max(1, config.epochs // 5))
+    figure.update_xaxes(title_text="epoch", row=2, col=1)
+    figure.update_layout(barmode="overlay", showlegend=False, margin=dict(r=96))
+    above_it = sum(row.drift > config.tolerance for row in trained)
+    return look.titled(figure, captions.strain(above_it, len(trained), config.controller))
+
+
+def _draw_drift(
+    figure: go.Figure, trained: Sequence[EpochDone], tolerance: float, above: str, edge: float
+) -> None:
+    """The upper panel. above: name of the bars above the tolerance. edge: right end, in epochs."""
+    top, trained_epochs = dict(row=1, col=1), [row.epoch for row in trained]
     for name, color, chosen in (
         ("δ within ε", look.CALM, [row for row in trained if row.drift <= tolerance]),
         (above, look.ALARM, [row for row in trained if row.drift > tolerance]),
     ):
         x, y = [row.epoch for row in chosen], [row.drift for row in chosen]
-        figure.add_bar(x=x, y=y, marker_color=color, name=name, row=1, col=1)
-    trained_epochs, top = [row.epoch for row in trained], dict(row=1, col=1)
+        figure.add_bar(x=x, y=y, marker_color=color, name=name, **top)
     from_start = [row.drift_from_start for row in trained]
     figure.add_scatter(
         x=trained_epochs,
@@ -62,37 +74,36 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         **top,
     )
     figure.add_hline(y=tolerance, line=dict(color=look.ALARM, dash="dash", width=1.5), **top)
-    edge = planned + 0.6
     ends = [(tolerance, "ε, tolerated"), *((drift, "since the start") for drift in from_start[-1:])]
-    alpha0 = epochs[0].alpha if epochs else 0.5
-    figure.add_scatter(
-        x=[row.epoch for row in epochs],
-        y=[row.alpha for row in epochs],
-        mode="lines+markers+text",
-        line=dict(color=look.UNLEARNED, width=3, shape="hv"),
-        text=_lambda_labels(epochs) if config.controller == "dual" else [],
-        textposition="top center",
-        cliponaxis=False,
-        name=weight,
-        row=2,
-        col=1,
-    )
     highest = max([row.drift for row in trained] + from_start + [tolerance * 2])
-    bounds = [-0.2 * highest, 1.1 * highest]
-    figure.update_yaxes(title_text="drift δ", range=bounds, **top)
+    figure.update_yaxes(title_text="drift δ", range=[-0.2 * highest, 1.1 * highest], **top)
     look.end_labels(figure, ends, edge, 2 * highest, **top)
     # at the foot of its bar, where no mark can cross a number; a phone has room for few
     numbers = [f"{row.drift:.2g}" if row.drift > tolerance else "" for row in trained]
     foot = dict(y=[highest * -0.1] * len(trained), textfont_color=look.ALARM)
     figure.add_scatter(x=trained_epochs, mode="text", text=numbers, **foot, **look.UNLISTED, **top)
-    most = max([row.alpha for row in epochs] + [alpha0 + 0.1])
+
+
+def _draw_weight(
+    figure: go.Figure, epochs: Sequence[EpochDone], name: str, with_lambda: bool
+) -> None:
+    """The lower panel."""
+    bottom, alphas = dict(row=2, col=1), [row.alpha for row in epochs]
+    figure.add_scatter(
+        x=[row.epoch for row in epochs],
+        y=alphas,
+        mode="lines+markers+text",
+        line=dict(color=look.UNLEARNED, width=3, shape="hv"),
+        text=_lambda_labels(epochs) if with_lambda else [],
+        textposition="top center",
+        cliponaxis=False,
+        name=name,
+        **bottom,
+    )
+    alpha0 = alphas[0] if alphas else 0.5
+    most = max([*alphas, alpha0 + 0.1])
     room = [max(0, alpha0 - 0.1), most + 0.35 * (most - alpha0 + 0.1)]
-    figure.update_yaxes(title_text="α", range=room, row=2, col=1)
-    figure.update_xaxes(range=[-0.4, edge], dtick=max(1, planned // 5))
-    figure.update_xaxes(title_text="epoch", row=2, col=1)
-    figure.update_layout(showlegend=False, margin=dict(r=96))
-    above_it = sum(row.drift > tolerance for row in trained)
-    return look.titled(figure, captions.strain(above_it, len(trained), config.controller))
+    figure.update_yaxes(title_text="α", range=room, **bottom)
 
 
 def _lambda_labels(epochs: Sequence[EpochDone]) -> list[str]:
@@ -123,8 +134,7 @@ def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     """Recall of the forget facts by epoch, a line per tier, reworded where measured, with shaded
     intervals. The full measurement, with all rewordings, is drawn as marks at the epoch of the
-    result, with a bracket for its gap; the title states these. Direct recall is only in the
-    table."""
+    result, with a bracket for its gap. Direct recall is only in the table."""
     figure, epochs, ends = look.blank(RECALL_PIXELS), by_epoch(measured), {}
     reworded = any(event.recall("forget", "reworded") is not None for event in epochs)
     drawn_form = "reworded" if reworded else "direct"
@@ -139,23 +149,11 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
         for form, suffix, events in drawn:
             shares_by_epoch = [(event.epoch, event.share("forget", form, tier)) for event in events]
             points = [(x, share) for x, share in shares_by_epoch if share is not None]
-            shares = [share for _, share in points]
-            mark, color = events is marked, FORGET_COLOR[name]
-            if form == drawn_form and not mark:
+            mark, color, visible = events is marked, FORGET_COLOR[name], form == drawn_form
+            if visible and not mark:
                 _band(figure, points, color)
-            figure.add_scatter(
-                x=[x for x, _ in points],
-                y=[share.mean for share in shares],
-                error_y=look.error_bars(shares) | {"thickness": 0},  # for the table
-                customdata=[(share.low, share.high) for share in shares],
-                mode="markers" if mark else "lines+markers",
-                name=name + suffix,
-                hovertemplate=f"{name}{suffix}: %{{y:.0%}} ({RANGE})<extra></extra>",
-                visible=form == drawn_form,
-                line=dict(color=color, width=3),
-                marker=look.mark(color, tier, mark),
-            )
-            if points and form == drawn_form and points[-1][0] == reached:
+            _draw_recall(figure, points, name + suffix, tier, color, mark, visible)
+            if points and visible and points[-1][0] == reached:
                 ends[name] = points[-1][1].mean
     # before training all lines are one point
     names = [(share, name) for name, share in ends.items() if reached]
@@ -172,6 +170,31 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     _bracket(figure, [event for event in full if event.epoch and event.gap])
     finding = _survival(epochs, result or epochs[-1], drawn_form) if reached else "Before training"
     return look.titled(figure, finding)
+
+
+def _draw_recall(
+    figure: go.Figure,
+    points: Sequence[tuple[int, Interval]],
+    name: str,
+    tier: str,
+    color: str,
+    marks: bool,
+    visible: bool,
+) -> None:
+    """A line, or marks, of (epoch, recall) of a tier. Invisible ones are in the table only."""
+    shares = [share for _, share in points]
+    figure.add_scatter(
+        x=[x for x, _ in points],
+        y=[share.mean for share in shares],
+        error_y=look.error_bars(shares) | {"thickness": 0},  # for the table
+        customdata=[(share.low, share.high) for share in shares],
+        mode="markers" if marks else "lines+markers",
+        name=name,
+        hovertemplate=f"{name}: %{{y:.0%}} ({RANGE})<extra></extra>",
+        visible=visible,
+        line=dict(color=color, width=3),
+        marker=look.mark(color, tier, marks),
+    )
 
 
 def _survival(epochs: Sequence[Measured], at_end: Measured, form: str) -> str:

@@ -63,17 +63,26 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
             text = f"original, outside: {shares} ○"
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
-    recorded, where = contest.titled_outcomes([one for one in ranged if one.recorded], outcomes)
-    extremes = captions.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
+    return look.titled(figure, _finding(outcomes, front, beaten))
+
+
+def _finding(
+    outcomes: Sequence[Outcome], front: Sequence[Outcome], beaten: Sequence[Outcome]
+) -> str:
+    """What the scatter shows, in words."""
+    if contest.no_contest(outcomes):
+        return captions.NOTHING_FORGOTTEN
     near = []
     for one in beaten:
         beaters = [other for other in front if contest.beats(other, one)]
         near += [] if any(contest.clearly(other, one) for other in beaters) else [one.name]
-    if contest.no_contest(outcomes):
-        return look.titled(figure, captions.NOTHING_FORGOTTEN)
     # A single outcome beats no other.
     best = [one.name for one in front] if len(front) + len(beaten) > 1 else []
-    return look.titled(figure, captions.bargain(best, near) or extremes)
+    if bargain := captions.bargain(best, near):
+        return bargain
+    recorded = [one for one in outcomes if one.recorded and one.forget and one.holdout]
+    recorded, where = contest.titled_outcomes(recorded, outcomes)
+    return captions.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
 
 
 def _name_points(

@@ -11,26 +11,22 @@ import secrets
 import socket
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from calling import FORM, call, megabytes, multipart, reading, sent
 
 from adapop.experiments.speed.waiting import served
+from scripted import Reply, ScriptedServer
 
 # seconds that another visitor may wait for a small answer; or as many times its longest wait just before, while nothing
 # was tried, as other programs may keep the machine busy; but never more than the last
@@ -248,32 +244,13 @@ class Watcher:
         return result, [*waits, self._answers.recv()]  # the one that it waits for at the end counts too
 
 
-@contextmanager
-def slow_server() -> Iterator[str]:
-    """The address of a Hub that answers late, and then that there is nothing."""
-
-    class Late(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            time.sleep(HUB_SECONDS)
-            with suppress(OSError):  # who asked may have gone
-                self.send_error(404)
-
-        do_HEAD = do_GET
-
-        def log_message(self, *_) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Late)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
 def main(names: list[str]) -> int:
     """Prints what came of each attack. Returns 1 if a promise did not hold or the other visitor waited too long."""
     broken, worst, began = 0, 0.0, time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, slow_server() as hub:
-        here = {"ADAPOP_PUBLIC": "1", "HF_ENDPOINT": hub, "HF_HUB_OFFLINE": "0", "GRADIO_TEMP_DIR": f"{folder}/gradio"}
+    with tempfile.TemporaryDirectory() as folder, ScriptedServer() as hub:
+        hub.answer = lambda asked: Reply("", 404, seconds=HUB_SECONDS)
+        here = {"ADAPOP_PUBLIC": "1", "HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": "0"}
+        here["GRADIO_TEMP_DIR"] = f"{folder}/gradio"
         with served(Path(folder), lines=None, **here) as app:
             target = Target(app.address, app.process)
             target.events = json.loads(target.send("config")[1])["dependencies"]

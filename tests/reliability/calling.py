@@ -1,4 +1,7 @@
-"""Calls the running app over plain HTTP, as programs and pages do, and tells what it answered and printed."""
+"""Calls the running app over plain HTTP, as programs and pages do, and tells what it answered and printed.
+
+A script that imports this first finds the package and the helpers of the tests, wherever it was started.
+"""
 
 import argparse
 import json
@@ -7,9 +10,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import psutil
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from adapop.paths import ROOT
 

@@ -2,7 +2,6 @@
 
 import gc
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -10,9 +9,6 @@ from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 import psutil
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from calling import run_as_command
 
 from adapop.config.methods import METHODS

@@ -8,7 +8,6 @@ would be another; a minute after the end the app's memory is looked at again.
 import json
 import os
 import secrets
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -18,8 +17,6 @@ from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from calling import FORM, answer, call, failures, megabytes, multipart, reading, run_as_command, sent
 from clients import Tally, at_work

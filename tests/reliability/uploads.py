@@ -19,8 +19,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from calling import run_as_command
 from hostile import case
 from hostile.file import score_of

@@ -8,15 +8,12 @@ import json
 import os
 import re
 import secrets
-import sys
 import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from calling import answer, call, event, run_as_command
 

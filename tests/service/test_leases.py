@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,10 +29,11 @@ from adapop.service import jobs, leases, zerogpu
 from adapop.service.leases import FIRST_SECONDS, LOAD_SECONDS, MOST_SECONDS, lease_seconds
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import EXPIRED, REFUSALS, TAKEN_AWAY, lender, on_accelerator, public_models
-from adapop.training.events import Measuring, RunDone, RunStarted, RunStopped, Saved
+from adapop.training.events import RunDone, RunStarted, RunStopped, Saved
 from adapop.ui.run import configuration, launch
 from components import run_values
 from forking import fresh_processes
+from interrupting import timeless
 from raised import raised
 from scripted import Reply
 from tiny_runs import tiny_config, trained
@@ -205,15 +206,14 @@ def spawned(work, seconds):
 
 
 def said(run) -> list:
-    """What a run said, but for its name, the clock, that it was begun again, how far a slow measurement was, and how
-    fast this machine is in each precision, which every process measures for itself."""
-    events = [event for event in run.events() if not isinstance(event, RunStarted | Measuring)]
-    hidden = {"run", "time", "seconds"}
-    rows = [(event.kind, {key: value for key, value in asdict(event).items() if key not in hidden}) for event in events]
-    for event, (_, values) in zip(events, rows):
-        if "notes" in values:
-            values["notes"] = [note for note in sentences(event.notes) if not note.startswith("Precision: ")]
-    return rows
+    """What a run said, but for what differs between any two runs, and how fast this machine is in each precision,
+    which every process measures for itself."""
+
+    def without_speed(notes):
+        return tuple(note for note in sentences(notes) if not note.startswith("Precision: "))
+
+    events = timeless(run.events())
+    return [replace(one, notes=without_speed(one.notes)) if hasattr(one, "notes") else one for one in events]
 
 
 @pytest.mark.slow

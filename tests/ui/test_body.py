@@ -13,6 +13,7 @@ from adapop.service.worker import Worker
 from adapop.ui.body import DEPTH, VALUES_A_MEGABYTE, _fits, _OneFile
 from adapop.ui.middleware import visitor
 from browsing import launched
+from raised import raised
 from refusing import no_file_above
 from stepping import answered
 
@@ -90,6 +91,5 @@ def test_a_file_that_does_not_come_whole_leaves_nothing(tmp_path):
         raise ConnectionError
 
     form = _OneFile(Headers({"Content-Type": FORM}), stream(), upload_dir=tmp_path, max_file_size=10_000)
-    with pytest.raises(ConnectionError):
-        answered(form.parse())
+    raised(ConnectionError, "", answered, form.parse())
     assert list(Path(tmp_path).iterdir()) == []

@@ -15,6 +15,7 @@ from adapop.ui.compare import by_epoch, entrants, race, recorded, screen
 from adapop.ui.session import identity
 from components import run_values as values
 from components import stand_ins
+from raised import raised
 from records import FACTS, measured
 from taught import own_facts
 from waiting import wait_until
@@ -166,8 +167,7 @@ def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_o
     assert len(kept["runs"]) == 1 and kept["refused"][0].startswith("AdaPop cannot run: ")
     assert "no score" in race.standing(worker, kept).shown["refused"][0]
     race.end(worker, kept)
-    with pytest.raises(gr.Error, match="no score"):
-        begin(worker, unscored, ["adapop/paper"])
+    raised(gr.Error, "no score", begin, worker, unscored, ["adapop/paper"])
     wait_until(lambda: not race.standing(worker, kept).ticking)
     (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
     assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")
@@ -180,8 +180,7 @@ def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_o
 ])  # fmt: skip
 def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds, message):
     before = list(worker.root.iterdir())
-    with pytest.raises(gr.Error, match=message):
-        begin(worker, bare if facts else None, chosen, seeds=seeds)
+    raised(gr.Error, message, begin, worker, bare if facts else None, chosen, seeds=seeds)
     assert list(worker.root.iterdir()) == before
 
 
@@ -209,8 +208,7 @@ def test_what_cannot_be_of_tab_3_is_said_before_and_refused(worker, bare, change
     before, mixed = list(worker.root.iterdir()), replace(bare, forget=own_facts().forget)
     said = entrants.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *values(**changes))
     assert said["kind"] == "bad" and message in said["lines"][0]
-    with pytest.raises(gr.Error, match=message):
-        begin(worker, mixed, ["wga/paper"], **changes)
+    raised(gr.Error, message, begin, worker, mixed, ["wga/paper"], **changes)
     assert list(worker.root.iterdir()) == before
 
 
@@ -219,8 +217,7 @@ def test_run_of_another_tab_joins_once(worker, over, bare):
     kept = race.joined(worker, over, name)
     assert kept["runs"] == [*over["runs"], name]
     for known, joining in ((kept, name), (kept, ""), (None, "../../etc")):
-        with pytest.raises(gr.Error):
-            race.joined(worker, known, joining)
+        raised(gr.Error, "", race.joined, worker, known, joining)
     wait_until(lambda: not race.standing(worker, kept).ticking)
     warned = shown_of(worker, kept)[RESULTS.warnings]
     assert "did not work on the same facts" in " ".join(warned["lines"])

@@ -14,6 +14,7 @@ from adapop.ui.api_values import facts_of
 from adapop.ui.middleware import SPACE_PROXIES, Gate, is_own_host, trust_own_proxies, visitor
 from adapop.ui.visitors import network_of
 from browsing import launched
+from raised import raised
 from stepping import answered
 
 CLOSED = """run/predict api/predict api/score component_server stream/x stream/x/close vibe-edit vibe-code
@@ -186,8 +187,7 @@ def test_a_set_that_has_to_be_fetched_counts_for_programs_too(worker, monkeypatc
     monkeypatch.setattr("adapop.ui.api_values.load_facts", lambda *args, **options: fetched.append(args))
     ledger = Worker(worker.root / "third").ledger
     facts_of(ledger, "duet")
-    with pytest.raises(LimitError, match=JOBS_AN_HOUR.name):
-        facts_of(ledger, "duet")
+    raised(LimitError, JOBS_AN_HOUR.name, facts_of, ledger, "duet")
     facts_of(ledger, "pair")
     assert len(fetched) == 2
 

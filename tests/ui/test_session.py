@@ -25,6 +25,7 @@ from adapop.ui.run.launch import start_run
 from adapop.ui.saved import OWN, LeftPage, restored, to_keep
 from adapop.ui.session import Session, check_shown, identity
 from components import run_values, stand_ins
+from raised import raised
 from stepping import stepped
 from waiting import wait_until
 
@@ -146,10 +147,8 @@ def test_a_server_that_holds_another_set_than_the_page_shows_starts_nothing(tmp_
     with pytest.raises(gr.Error, match="no longer had the set"):
         race.begin(worker, identity(mine), load_facts(SANDBOX), "error", (), race.DUEL, 1, 1, "", *run_values())
     for shown in ("", None, "x" * 64, 7):
-        with pytest.raises(gr.Error, match="no longer had the set"):
-            check_shown(mine, shown)
-    with pytest.raises(gr.Error, match="no usable facts"):
-        check_shown(None, "")
+        raised(gr.Error, "no longer had the set", check_shown, mine, shown)
+    raised(gr.Error, "no usable facts", check_shown, None, "")
     assert check_shown(mine, identity(mine)) is mine and all_runs(tmp_path) == []
 
 
@@ -161,8 +160,7 @@ def test_a_button_does_nothing_to_a_set_that_the_page_does_not_show(demo, name):
     shown = next(place for place, one in enumerate(pressed.inputs) if one.elem_id == "shown-set")
     values = [getattr(one, "value", None) for one in pressed.inputs]
     values[shown] = identity(load_facts("pair"))
-    with pytest.raises(gr.Error, match="no longer had the set"):
-        next(stepped(pressed.fn(*values)))
+    raised(gr.Error, "no longer had the set", next, stepped(pressed.fn(*values)))
     after = [one for one in demo.fns.values() if one.trigger_after == pressed._id and one.trigger_only_on_failure]
     assert after, "and the page's set is put back"
 

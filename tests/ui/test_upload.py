@@ -17,6 +17,7 @@ from adapop.popularity.beta import BetaMap
 from adapop.progress import Progress
 from adapop.ui.facts import screen, template, upload
 from adapop.ui.session import Session
+from raised import raised
 
 ROWS = [{"Rätsel": f"{i}?", "Lösung": f"answer {i}", "Punkte": i, "Notiz": "x"} for i in range(20)]
 OWN = ("Rätsel", "Lösung", upload.NONE, upload.NONE, upload.NONE, "Punkte", upload.NONE, upload.NONE)
@@ -83,8 +84,7 @@ def test_to_retain_another_file_is_read_once_and_without_one_there_is_nothing(re
     more.write_text(json.dumps([{"question": f"more {i}?", "answer": "x"} for i in range(10)]), encoding="utf-8")
     facts = upload.facts_chosen(table, "upload", str(more), *OWN)
     assert (len(facts.forget), len(facts.retain), read) == (20, 7, ["mine.json", "more.json"])
-    with pytest.raises(upload.NoFile, match="No file yet"):
-        upload.facts_chosen(None, "own", None, *OWN)
+    raised(upload.NoFile, "No file yet", upload.facts_chosen, None, "own", None, *OWN)
     bad = FactSet("x", (), (), problems=(Problem(2, "a", "b", "is long", "Cut it."),))
     assert screen.notes_of(bad, BetaMap())["lines"][1] == "Rows that were dropped: 1.", "problems first"
     for shown in ([upload.NONE] * 8, ["frage", "antwort", *[upload.NONE] * 6]):

@@ -126,7 +126,7 @@ def say(run: Run, time: float, event) -> None:
 
 
 class GradioError(Exception):
-    """As `spaces` raises for any error of the work: a gr.Error with a title and the error's class name."""
+    """As `spaces` raises: a gr.Error with a title, and a text that may hold HTML."""
 
     def __init__(self, message: str, title: str) -> None:
         super().__init__(message)
@@ -253,19 +253,11 @@ def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(tiny, tmp_path
     assert isinstance(finished(worker, run).events()[-1], RunDone)
 
 
-class Refused(Exception):
-    """As ZeroGPU's client raises it: a gr.Error with a title and a text that may hold HTML."""
-
-    def __init__(self, title: str) -> None:
-        super().__init__('You have exceeded your quota. <a href="https://huggingface.co/join">Create an account</a>')
-        self.title = title
-
-
 @pytest.mark.parametrize("title", [*zerogpu.REFUSALS, "ZeroGPU something new"])
 def test_what_the_lender_says_becomes_words_of_ours(tiny, tmp_path, lent_model, title):
     def refusing(work, seconds):
         def called(*args):
-            raise Refused(title)
+            raise GradioError('Out of quota. <a href="https://huggingface.co/join">Create an account</a>', title)
 
         return called
 

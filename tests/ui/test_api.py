@@ -13,11 +13,10 @@ from adapop.paths import ROOT
 from adapop.popularity.pageviews import PageViews
 from adapop.popularity.wikidata import Wikidata
 from adapop.runs.run import Run
-from adapop.service.worker import Worker
 from adapop.training.frames import from_json
 from adapop.ui.api import Api
 from adapop.ui.api_scores import ScoresApi
-from browsing import HOSTILE, launched
+from browsing import HOSTILE
 from scripted import ScriptedServer
 
 FACTS = [
@@ -47,17 +46,6 @@ NO_FACTS = [
     ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),
     ([FACTS[0], FACTS[0]], "already the id of row 1"),
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def worker(tmp_path_factory):
-    return Worker(tmp_path_factory.mktemp("runs"))
-
-
-@pytest.fixture(scope="module")
-def address(worker):
-    with launched(worker) as url:
-        yield url
 
 
 @pytest.fixture(scope="module")

@@ -76,14 +76,15 @@ def post(url, name, text, who=ADA, session=None):
     """The HTTP reply to an event, or to a call without a page."""
     if session is None:
         return httpx.post(f"{url}gradio_api/call/{name}", json={"data": [text]}, headers=who)
-    data = [text, None][: 2 if name == STATED else 1]
-    body = {"data": data, "fn_index": _number_of(url, name), "session_hash": session}
-    return httpx.post(f"{url}gradio_api/queue/join", json=body, headers=who)
+    return join(url, name, [text, None][: 2 if name == STATED else 1], who, session_hash=session)
 
 
-def _number_of(url, name):
+def join(url, name, data, who=ADA, **more):
+    """The HTTP reply to an event of a page."""
     config = httpx.get(f"{url}config", headers=ADA).json()
-    return next(one["id"] for one in config["dependencies"] if one["api_name"] == name)
+    number = next(one["id"] for one in config["dependencies"] if one["api_name"] == name)
+    body = {"data": data, "fn_index": number, "session_hash": "ada"} | more
+    return httpx.post(f"{url}gradio_api/queue/join", json=body, headers=who)
 
 
 def answer(url, name, reply, who=ADA) -> str:
@@ -193,22 +194,20 @@ def test_answers_that_nobody_collects_are_counted_and_dropped(app, monkeypatch):
 def test_values_that_no_component_sends_are_refused_before_they_wait(app, done):
     url, queue = app
     for data in ([["forged words"]], [], ["x", "y"]):
-        body = {"data": data, "fn_index": _number_of(url, QUIET), "session_hash": "ada"}
-        refused = httpx.post(f"{url}gradio_api/queue/join", json=body, headers=ADA)
+        refused = join(url, QUIET, data)
         assert refused.status_code == 400 and "his event" in refused.text and "forged words" not in refused.text
     assert not queue.event_ids_to_events
-    body = {"data": ["x"], "event_data": 7, "fn_index": _number_of(url, QUIET), "session_hash": "ada"}
-    assert httpx.post(f"{url}gradio_api/queue/join", json=body, headers=ADA).status_code == 200
+    assert join(url, QUIET, ["x"], event_data=7).status_code == 200
     wait_until(lambda: done.said == ["x None"])
 
 
 @pytest.mark.parametrize("name", [SLOW, QUIET])
 def test_a_page_with_a_long_name_is_refused_as_the_name_stays_in_memory(app, name):
     url, queue = app
-    body = {"data": ["x"], "fn_index": _number_of(url, name), "session_hash": "h" * 400_000}
-    for place in ("queue/join", f"call/{name}"):
-        refused = httpx.post(f"{url}gradio_api/{place}", json=body, headers=ADA)
-        assert refused.status_code in (400, 404) and len(refused.text) < 200, place
+    page = {"session_hash": "h" * 400_000}
+    called = httpx.post(f"{url}gradio_api/call/{name}", json={"data": ["x"], **page}, headers=ADA)
+    for refused in (join(url, name, ["x"], **page), called):
+        assert refused.status_code in (400, 404) and len(refused.text) < 200
     assert not queue.event_ids_to_events and not queue.pending_messages_per_session
 
 

@@ -1,4 +1,3 @@
-import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,7 +9,7 @@ from adapop.runs.examples import example
 from adapop.runs.execute import execute, prepare
 from adapop.runs.lock import held
 from adapop.runs.result import result_of
-from adapop.runs.run import Run, create_run
+from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import RunFailed, RunStopped
 from adapop.ui.run import mine, outcome, settings
@@ -19,7 +18,7 @@ from adapop.ui.run.screen import RunScreen
 from browsing import HOSTILE
 from components import stand_ins
 from run_events import START
-from tiny_runs import tiny_config
+from tiny_runs import copied, tiny_config
 
 FIELD = RunField(gr.State())
 
@@ -157,7 +156,7 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
 
 
 @pytest.mark.parametrize("name", ["facts.jsonl", "frames.jsonl"])
-def test_what_is_damaged_hides_the_picture_and_nothing_else(finished, tmp_path, name):
-    run = Run(shutil.copytree(finished.folder, tmp_path / finished.id))
+def test_what_is_damaged_hides_the_picture_and_nothing_else(finished, name):
+    run = copied(finished)
     (run.folder / name).write_text("no row\n", encoding="utf-8")
     assert FIELD.updates(run, finished.events(), -1) == {FIELD.picture: None}

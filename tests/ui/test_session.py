@@ -160,7 +160,8 @@ def test_a_button_does_nothing_to_a_set_that_the_page_does_not_show(demo, name):
     shown = next(place for place, one in enumerate(pressed.inputs) if one.elem_id == "shown-set")
     values = [getattr(one, "value", None) for one in pressed.inputs]
     values[shown] = identity(load_facts("pair"))
-    raised(gr.Error, "no longer had the set", next, stepped(pressed.fn(*values)))
+    with pytest.raises(gr.Error, match="no longer had the set"):
+        next(stepped(pressed.fn(*values)))
     after = [one for one in demo.fns.values() if one.trigger_after == pressed._id and one.trigger_only_on_failure]
     assert after, "and the page's set is put back"
 

@@ -20,8 +20,6 @@ from adapop.service.links import link_of
 from adapop.service.usage import ACCELERATOR
 from adapop.service.worker import Worker
 from adapop.ui.access import link_to, may_control
-from adapop.ui.middleware import visitor
-from browsing import launched
 from raised import raised
 from reliability.calling import answer, completed, sent
 from waiting import PATIENCE_SECONDS, wait_until
@@ -33,17 +31,6 @@ REST = [  # with so little beside it a run takes a second
 ]
 RUN = [FACTS[0] | {"group": "forget"}, *REST]
 META = {"_type": "gradio.FileData"}
-
-
-@pytest.fixture(scope="module")
-def worker(tmp_path_factory):
-    return Worker(tmp_path_factory.mktemp("runs"), sender=visitor)
-
-
-@pytest.fixture(scope="module")
-def address(worker):
-    with launched(worker) as url:
-        yield url
 
 
 @pytest.fixture(autouse=True)

@@ -90,6 +90,16 @@ def cli(capsys):
 
 
 @pytest.fixture
+def begun(monkeypatch):
+    """The configuration and facts of each run that a command begins; nothing is asked, and nothing trained."""
+    runs = []
+    checked = lambda options, config, facts: runs.append((config, facts)) or (facts, None)  # noqa: E731
+    monkeypatch.setattr("adapop.cli.runs.checked_model", checked)
+    monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
+    return runs
+
+
+@pytest.fixture
 def server(monkeypatch, tmp_path):
     """A real HTTP server on this machine that answers as a test tells it to, also huggingface_hub's own client."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)

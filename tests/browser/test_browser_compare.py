@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from browsing import HOSTILE, SECOND, open_tab, says, show_advanced, unfold, visit, write_table
+from browsing import HOSTILE, SECOND, choose, open_tab, says, show_advanced, unfold, upload, visit, write_table
 
 FACTS = [
     ["id", "question", "answer", "subject", "score"],
@@ -17,10 +17,7 @@ FACTS = [
 def raced(browser, address, tmp_path_factory):
     """A page with a race of AdaPop and NPO over facts of its own, which was reloaded in the middle."""
     with visit(browser, address) as page:
-        page.get_by_text("My own facts").click()
-        table = write_table(tmp_path_factory.mktemp("own") / "mine.csv", FACTS)
-        page.set_input_files("#upload input[type=file]", table)
-        says(page, "#notes", "3 to forget")
+        upload(page, write_table(tmp_path_factory.mktemp("own") / "mine.csv", FACTS), "3 to forget")
         open_tab(page, "Compare")
         unfold(page, "compare-numbers")
         says(page, "#compare-table", "WGA, recorded")  # full on arrival
@@ -64,8 +61,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     says(page, "#compare-ranges", "95 % over facts")
     unfold(page, "compare-differ")
     says(page, "#compare-settings", "method", "npo")
-    page.click("#differ-first input")
-    page.get_by_role("option", name="NPO 2").click()
+    choose(page, "#differ-first", "NPO 2")
     page.get_by_text("but for seeds they are the same").wait_for()
     page.locator("#compare-gap-twin summary").click()
     says(page, "#compare-gap-twin", "NPO 2")

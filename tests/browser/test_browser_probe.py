@@ -1,6 +1,6 @@
 import pytest
 
-from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold, visit
+from browsing import PROMPT, choose, open_tab, says, show_advanced, state_is, unfold, visit
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,7 @@ def test_another_way_of_asking_brings_a_recorded_answer_back_at_once(browser, ad
     with visit(browser, address, "?tab=probe") as page:
         says(page, "#answers .answer.unlearned", "Greece", "Not brought back by this question")
         show_advanced(page)
-        page.click("#form input")
-        page.get_by_role("option", name="Which country does Luzon belong to?").click()
+        choose(page, "#form", "Which country does Luzon belong to?")
         says(page, "#answers .answer.unlearned", "Philippines", "Still known")
         page.click("#ask")
         says(page, "#answers", "recorded by", "Likeliest next words", "The exact prompt both models saw")
@@ -79,8 +78,7 @@ def test_all_ways_at_once_and_a_row_of_the_table(probed):
     page.locator("#leak-table [data-testid='cell-0-0']").click()
     subject = page.inner_text("#leak-table [data-testid='cell-0-0']").strip()
     page.wait_for_function(f"document.querySelector('{PROMPT}').value.includes({subject!r})")
-    page.click("#leak-group input")
-    page.get_by_role("option", name="Held-out facts").click()
+    choose(page, "#leak-group", "Held-out facts")
     says(page, "#leak-verdicts", "etained")
 
 

@@ -10,6 +10,7 @@ from browsing import (
     PATIENCE,
     PROMPT,
     SECOND,
+    choose,
     logged,
     open_tab,
     run_ids,
@@ -76,8 +77,7 @@ def test_the_plan_follows_the_settings_which_a_reload_keeps_and_a_method_changes
     page.get_by_role("button", name="Back to the preset's values").click()
     page.get_by_text("Changed: ε").wait_for(state="hidden")
     unfold(page, "protects")
-    page.click("#method input")
-    page.get_by_role("option", name="WGA").click()
+    choose(page, "#method", "WGA")
     page.wait_for_function("document.querySelector('#knob-alpha0 input').value === '1'")  # another method's own
     page.get_by_text("Changed:").wait_for(state="hidden")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adapop.config.methods import METHODS
-from adapop.config.presets import make_config
+from adapop import METHODS, make_config
 from adapop.experiments import plans
 from adapop.paths import ROOT
 from fact_files import write

@@ -4,14 +4,12 @@ import sys
 
 import pytest
 
+from adapop import BetaMap, Fact, FactSet, read_facts
 from adapop.errors import NetworkError
-from adapop.facts.fact import Fact, FactSet
-from adapop.facts.files import read_facts
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, facts_of
 from adapop.paths import ROOT
 from adapop.popularity import pageviews, wikidata
 from adapop.popularity.base import given
-from adapop.popularity.beta import BetaMap
 from adapop.popularity.scoredfile import write_scored
 from fact_files import write
 from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata

@@ -4,17 +4,15 @@ from itertools import product
 
 import pytest
 
+from adapop import METHODS, BetaMap, execute, prepare
 from adapop.cli import parser
 from adapop.cli.options import NAMED, settings_of
-from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS, RATES, SANDBOX_RATES, make_config, presets_of
 from adapop.config.run import PAPER_RATE, RunConfig, meanings
 from adapop.config.settings import SEPARATE, read_settings, value_of
 from adapop.errors import ConfigError, RunError
 from adapop.facts.fact import SANDBOX
 from adapop.objectives import make_objective
-from adapop.popularity.beta import BetaMap
-from adapop.runs.execute import execute, prepare
 from adapop.training.controller import DualAscent, FixedAlpha, PrimalDual, controller_of
 from adapop.training.events import RunDone, RunFailed, Saved, to_json
 from adapop.ui.api_values import OWN, others_of

@@ -15,9 +15,8 @@ from pathlib import Path
 
 from calling import run_as_command
 
-from adapop.config.presets import make_config
+from adapop import Run, make_config
 from adapop.facts.world import sandbox_facts
-from adapop.runs.run import Run
 from forking import forked
 from interrupting import timeless
 

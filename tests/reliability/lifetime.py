@@ -11,8 +11,7 @@ from pathlib import Path
 import psutil
 from calling import run_as_command
 
-from adapop.config.methods import METHODS
-from adapop.config.presets import make_config
+from adapop import METHODS, make_config
 from adapop.facts.world import sandbox_facts
 from adapop.service.worker import Worker
 

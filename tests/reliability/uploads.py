@@ -23,8 +23,7 @@ from calling import run_as_command
 from hostile import case
 from hostile.file import score_of
 
-from adapop.errors import AdaPopError
-from adapop.facts.fact import FactSet
+from adapop import AdaPopError, FactSet
 from adapop.facts.files import read_table
 
 DECIMAL = re.compile(r"\d+,\d{1,2}", re.ASCII)  # beside it, every comma of a column may be a decimal mark

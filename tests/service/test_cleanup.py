@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from adapop.config.presets import make_config
+from adapop import Problem, make_config
 from adapop.errors import DataError, LimitError, RunError
-from adapop.facts.fact import Problem
 from adapop.runs.listed import all_runs
 from adapop.runs.lock import QUEUED, is_held
 from adapop.runs.run import create_run

@@ -12,19 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from adapop import MODELS, Plan, Run, prepare
 from adapop.errors import ConfigError, ModelError, RunError
 from adapop.facts.fact import PEOPLE, SANDBOX
-from adapop.model.catalogue import MODELS
 from adapop.model.chat import encode_prompt
 from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.probes.ask import WHOLE
-from adapop.probes.plan import Plan
 from adapop.probes.prompts import ProbeRow
 from adapop.progress import Progress
 from adapop.remark import sentences
-from adapop.runs.execute import prepare
-from adapop.runs.run import Run
 from adapop.service import jobs, leases, zerogpu
 from adapop.service.leases import FIRST_SECONDS, LOAD_SECONDS, MOST_SECONDS, lease_seconds
 from adapop.service.worker import Worker

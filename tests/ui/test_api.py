@@ -9,10 +9,8 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from adapop import PageViews, Run, Wikidata
 from adapop.paths import ROOT
-from adapop.popularity.pageviews import PageViews
-from adapop.popularity.wikidata import Wikidata
-from adapop.runs.run import Run
 from adapop.training.frames import from_json
 from adapop.ui.api import Api
 from adapop.ui.api_scores import ScoresApi

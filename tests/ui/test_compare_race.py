@@ -3,13 +3,12 @@ from dataclasses import replace
 import gradio as gr
 import pytest
 
-from adapop.config.presets import make_config
+from adapop import make_config, prepare
 from adapop.errors import ConfigError
 from adapop.facts.fact import TIERS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.probes.prompts import REWORDED
 from adapop.report.contestants import recall_of
-from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
 from adapop.ui.compare import by_epoch, entrants, race, recorded, screen
 from adapop.ui.session import identity

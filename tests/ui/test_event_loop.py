@@ -10,11 +10,10 @@ import gradio as gr
 import httpx
 import pytest
 
+from adapop import FactSet, Run
 from adapop.errors import ConfigError
-from adapop.facts.fact import FactSet
 from adapop.paths import ROOT
 from adapop.runs.examples import ASKED, PREFIX
-from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui.event_inputs import misfit
 from adapop.ui.middleware import visitor

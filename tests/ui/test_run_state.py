@@ -4,8 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from adapop.config.presets import make_config
-from adapop.facts.fact import Fact, FactSet
+from adapop import Fact, FactSet, make_config
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.runs.amount import few_steps
 from adapop.runs.lock import held

@@ -4,9 +4,8 @@ from statistics import fmean
 
 import pytest
 
-from adapop.config.methods import METHODS
+from adapop import METHODS, Fact
 from adapop.errors import ConfigError
-from adapop.facts.fact import Fact
 from adapop.paths import ASSETS
 from adapop.probes.prompts import ProbeRow, Reply
 from adapop.report import real

@@ -7,12 +7,11 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
+from adapop import BetaMap, FactSet, Problem
 from adapop.cli import scores
 from adapop.facts import files
-from adapop.facts.fact import FactSet, Problem
 from adapop.facts.files import guessed, read_table
 from adapop.paths import ASSETS
-from adapop.popularity.beta import BetaMap
 from adapop.progress import Progress
 from adapop.ui.facts import screen, template, upload
 from adapop.ui.session import Session

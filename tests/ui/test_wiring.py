@@ -6,9 +6,8 @@ from threading import Event
 import gradio as gr
 import pytest
 
-from adapop.config.presets import make_config
+from adapop import FactSet, make_config
 from adapop.errors import AdaPopError, ModelError, RunError, Stopped
-from adapop.facts.fact import FactSet
 from adapop.progress import Progress, started
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker

@@ -22,7 +22,6 @@ def places(tmp_path):
 
 @pytest.fixture
 def uploaded(page, places):
-    """The page with the three facts."""
     upload(page, places, "3 to forget")
     page.get_by_text("Look popularity up").click()
     return page

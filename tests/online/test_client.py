@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -23,6 +24,7 @@ from adapop.paths import ROOT
 from adapop.progress import Progress
 from raised import raised
 from scripted import Reply
+from waiting import wait_until
 
 SECRET, WORDS = "sk-very-secret", "the user's own words"
 
@@ -34,8 +36,7 @@ def client(server, **settings) -> Web:
 def begun(server) -> threading.Thread:
     thread = threading.Thread(target=client(server).get, args=("/",))
     thread.start()
-    while not server.asked:
-        time.sleep(0.01)
+    wait_until(lambda: server.asked)
     return thread
 
 
@@ -220,11 +221,8 @@ def test_the_certificates_of_the_environment_are_the_ones_trusted(server, enviro
 
 def test_a_host_gets_one_request_at_a_time(server):
     server.answer = lambda asked: Reply({}, seconds=0.1)
-    threads = [threading.Thread(target=client(server).get, args=("/",)) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as hands:
+        list(hands.map(lambda _: client(server).get("/"), range(6)))
     times = [asked.time for asked in server.asked]
     assert len(times) == 6 and all(later - sooner >= 0.1 for sooner, later in pairwise(times))
 

@@ -7,7 +7,6 @@ printed what was tried, what came of it, whether the promise held, and how long 
 import argparse
 import json
 import os
-import secrets
 import socket
 import sys
 import tempfile
@@ -16,14 +15,13 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
-from calling import FORM, call, megabytes, multipart, reading, sent
+from calling import FORM, JSON_BODY, ROW, Stranger, call, megabytes, multipart
 
 from adapop.experiments.speed.waiting import served
 from scripted import Reply, ScriptedServer
@@ -35,22 +33,14 @@ ALONE_SECONDS = 5.0
 MEMORY_SECONDS = 15.0  # until memory is back
 GROWTH = 200.0  # megabytes that the app may have more afterwards
 HUB_SECONDS = 6.0  # after which a slow Hub answers
-ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
-JSON_BODY = {"Content-Type": "application/json"}
 
 
-@dataclass
-class Target:
-    """A running app, and the address that the attack at hand comes from."""
+class Target(Stranger):
+    """The app that is attacked, and the address that the attack at hand comes from."""
 
-    address: str
-    process: int
-    visitor: str = "203.0.113.1"
-    events: list[dict] = field(default_factory=list)
-
-    def send(self, path: str, body: bytes | None = None, headers: dict | None = None) -> tuple[int, bytes]:
-        """(status, content) of a request; status 0 where the connection was closed without one."""
-        return sent(self.address + path, body, {"X-Forwarded-For": self.visitor, **(headers or {})})
+    def __init__(self, address: str, process: int) -> None:
+        super().__init__(address, "203.0.113.1")
+        self.process = process
 
     def raw(self, path: str, headers: str, chunks: Iterator[bytes]) -> int:
         """The status of a request that no client would send; 0 where the connection was closed without one."""
@@ -64,23 +54,6 @@ class Target:
                 return int(line.recv(64).split()[1])
             except (OSError, IndexError):
                 return 0
-
-    def upload(self, content: bytes, name: str = "a.json", headers: dict | None = None) -> tuple[int, str]:
-        """(status, the path that the app gives a file)."""
-        form = multipart([(name, content)])
-        code, told = self.send("gradio_api/upload", form, {"Content-Type": FORM, **(headers or {})})
-        return code, json.loads(told)[0] if code == 200 else ""
-
-    def calls(self, name: str, data: list) -> int:
-        """The status of a call of an endpoint."""
-        body = json.dumps({"data": data}, ensure_ascii=False).encode()
-        return self.send(f"gradio_api/call/{name}", body, JSON_BODY)[0]
-
-    def page_reads(self, path: str) -> int:
-        """The status of the event by which a forged page has its uploaded file read."""
-        event, data = reading(self.events, path)
-        body = {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
-        return self.send("gradio_api/queue/join", json.dumps(body).encode(), JSON_BODY)[0]
 
 
 def chunked(content: bytes, size: int = 65_536) -> Iterator[bytes]:
@@ -126,7 +99,7 @@ def foreign_origin(target: Target) -> tuple[str, bool]:
 def slow_hub(target: Target) -> tuple[str, bool]:
     """Endpoints that need a set of the Hub, which answers after some seconds."""
     data = {"check": "duet", "beta": "duet", "start_run": "rwku", "score": "duet"}
-    codes = Counter(target.calls(name, [facts]) for name, facts in data.items())
+    codes = Counter(target.post(f"call/{name}", {"data": [facts]}) for name, facts in data.items())
     time.sleep(HUB_SECONDS)
     return f"answered {dict(codes)}", set(codes) == {200}
 
@@ -134,7 +107,7 @@ def slow_hub(target: Target) -> tuple[str, bool]:
 def heavy_rows(target: Target) -> tuple[str, bool]:
     """`check` with 200 rows of combining marks."""
     rows = [{"question": "e" + "\u0301" * 1_000 + str(n), "answer": "x"} for n in range(200)]
-    codes = Counter(target.calls("check", [rows]) for _ in range(6))
+    codes = Counter(target.post("call/check", {"data": [rows]}) for _ in range(6))
     return f"answered {dict(codes)}", True
 
 
@@ -253,7 +226,6 @@ def main(names: list[str]) -> int:
         here["GRADIO_TEMP_DIR"] = f"{folder}/gradio"
         with served(Path(folder), lines=None, **here) as app:
             target = Target(app.address, app.process)
-            target.events = json.loads(target.send("config")[1])["dependencies"]
             call(app.address, "beta", [[ROW], "paper"], {}, 120)
             watcher = Watcher(app.address)
             os.nice(10)  # strangers' computers are others

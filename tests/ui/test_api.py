@@ -199,8 +199,11 @@ def test_runs_and_facts_that_are_none_are_named(client, run, worker):
         assert "There is no run" in refusal(client, name, api_name="/status"), name
     for endpoint in ("/frames", "/stop", "/report"):
         assert "There is no run" in refusal(client, NO_RUNS[0], api_name=endpoint), endpoint
-    for name in (str(worker.root / run), f"./{run}", f"{run}/", f"{run}\n", f"{run}/../{run}"):
+    method, _, tail = run.rpartition("-")
+    patterns = (f"{method}-{int(tail, 16) ^ 1:016x}", f"{method}-*", f"{method}-", tail, run.upper())
+    for name in (*patterns, str(worker.root / run), f"./{run}", f"{run}/", f"{run}\n", f"{run}/../{run}"):
         assert "There is no run" in refusal(client, name, "Who?", api_name="/probe")
+        assert "There is no run" in refusal(client, name, api_name="/stop")
     for facts, said in NO_FACTS:
         assert said in refusal(client, facts, api_name="/beta")
     for endpoint in ("/score", "/start_run"):

@@ -83,7 +83,6 @@ def test_a_page_of_another_site_changes_nothing(address, monkeypatch, public):
 
 
 def test_every_answer_forbids_guessing_its_kind_and_scripts_from_elsewhere(address):
-    """And a file of a visitor may run nothing."""
     for path in ("", "config", "gradio_api/user", "theme.css", "none"):
         headers = httpx.get(f"{address}{path}").headers
         assert headers["X-Content-Type-Options"] == "nosniff"

@@ -17,7 +17,6 @@ from adapop.errors import ConfigError, ModelError, RunError
 from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.model.chat import encode_prompt
 from adapop.paths import SANDBOX_FOLDER
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.probes.ask import WHOLE
 from adapop.probes.prompts import ProbeRow
 from adapop.progress import Progress
@@ -28,7 +27,7 @@ from adapop.service.worker import Worker
 from adapop.service.zerogpu import EXPIRED, REFUSALS, TAKEN_AWAY, lender, on_accelerator, public_models
 from adapop.training.events import RunDone, RunStarted, RunStopped, Saved
 from adapop.ui.run import configuration, launch
-from components import run_values
+from components import ANCHORS, run_values
 from forking import fresh_processes
 from interrupting import timeless
 from raised import raised
@@ -162,8 +161,8 @@ def test_an_error_of_ours_says_the_same_wherever_it_happens(accelerated):
     (gpu, "HuggingFaceTB/SmolLM2-135M-Instruct", f"asks for {FIRST_SECONDS} s of a lent GPU"),
     (gpu, SANDBOX, "GPU time: none"), (None, SANDBOX, "")])  # fmt: skip
 def test_the_plan_of_a_run_tells_what_it_will_ask_for(tmp_path, small, accelerated, model, told):
-    anchors, chosen = (RARE_ANCHOR, POPULAR_ANCHOR), run_values(model=model, epochs=3)
-    updates = launch.look(Worker(tmp_path, accelerated), "", launch.UNSEEN, "", [], small, "error", anchors, *chosen)
+    chosen = run_values(model=model, epochs=3)
+    updates = launch.look(Worker(tmp_path, accelerated), "", launch.UNSEEN, "", [], small, "error", ANCHORS, *chosen)
     assert told in str(updates) if told else "GPU time" not in str(updates)
 
 

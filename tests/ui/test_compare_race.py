@@ -6,26 +6,25 @@ import pytest
 from adapop import make_config, prepare
 from adapop.errors import ConfigError
 from adapop.facts.fact import TIERS
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.probes.prompts import REWORDED
 from adapop.report.contestants import recall_of
 from adapop.service.worker import Worker
 from adapop.ui.compare import by_epoch, entrants, race, recorded, screen
 from adapop.ui.session import identity
-from components import run_values as values
-from components import stand_ins
+from components import ANCHORS, run_values, stand_ins
 from raised import raised
 from records import FACTS, measured
 from taught import own_facts
 from waiting import wait_until
 
-ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 SCREEN = stand_ins(screen.CompareScreen)
 RESULTS, PICTURES = SCREEN.results, SCREEN.results.pictures
 
 
 def begin(worker, facts, chosen, epochs=1, seeds=1, **changes):
-    return race.begin(worker, identity(facts), facts, "error", ANCHORS, chosen, seeds, epochs, None, *values(**changes))
+    return race.begin(
+        worker, identity(facts), facts, "error", ANCHORS, chosen, seeds, epochs, None, *run_values(**changes)
+    )
 
 
 def shown_of(worker, kept, seen=race.UNSEEN, choice=recorded.NONE, pair=(None, None)):
@@ -186,16 +185,16 @@ def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds
 def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
     names, rates, given = ["adapop/paper", "simnpo/paper"], {}, (own_facts(), "error", ANCHORS)
     for rate in (None, "", 1e-5):
-        configs = [entrants.config_in(*given, key, 1, rate, *values(model="a/b")) for key in names]
+        configs = [entrants.config_in(*given, key, 1, rate, *run_values(model="a/b")) for key in names]
         rates[rate] = [config.learning_rate for config in configs]
     assert rates[1e-5] == [1e-5, 1e-5]
     with pytest.raises(ConfigError, match="'fast' is no number"):
-        entrants.config_in(own_facts(), "error", ANCHORS, names[0], 1, "fast", *values(model="a/b"))
+        entrants.config_in(own_facts(), "error", ANCHORS, names[0], 1, "fast", *run_values(model="a/b"))
     assert rates[""] == rates[None] == [make_config(key.partition("/")[0], model="a/b").learning_rate for key in names]
-    chosen = values(model="a/b", asking="text-examples", measure_per_tier=None)
+    chosen = run_values(model="a/b", asking="text-examples", measure_per_tier=None)
     config = entrants.config_in(own_facts(), "error", ANCHORS, "wga/paper", 1, "", *chosen)
     assert (config.asking, config.measure_per_tier) == ("text-examples", None)
-    said = entrants.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 2, None, *values())
+    said = entrants.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 2, None, *run_values())
     assert said == race.html.listed([])
 
 
@@ -205,7 +204,7 @@ def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
 def test_what_cannot_be_of_tab_3_is_said_before_and_refused(worker, bare, changes, message):
     """A setting, and the sandbox's rows to retain on a real model."""
     before, mixed = list(worker.root.iterdir()), replace(bare, forget=own_facts().forget)
-    said = entrants.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *values(**changes))
+    said = entrants.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *run_values(**changes))
     assert said["kind"] == "bad" and message in said["lines"][0]
     raised(gr.Error, message, begin, worker, mixed, ["wga/paper"], **changes)
     assert list(worker.root.iterdir()) == before

@@ -12,7 +12,7 @@ import pytest
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX
 from adapop.limits import FACTS, UPLOAD
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.popularity.beta import POPULAR_ANCHOR
 from adapop.runs.listed import all_runs
 from adapop.service.saved_sets import load_set
 from adapop.service.worker import Worker
@@ -24,13 +24,12 @@ from adapop.ui.queue import install
 from adapop.ui.run.launch import start_run
 from adapop.ui.saved import OWN, LeftPage, restored, to_keep
 from adapop.ui.session import Session, check_shown, identity
-from components import run_values, stand_ins
+from components import ANCHORS, run_values, stand_ins
 from raised import raised
 from stepping import stepped
 from waiting import wait_until
 
 OF_THE_SHOWN_SET = ("start", "race", "duel", "look-up", "known", "drop-unknown", "set-score", "check", "race-check")
-ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 
 
 def test_sets_have_an_identity_and_what_pages_hold_is_counted_once():
@@ -128,7 +127,7 @@ def _reached(roots, beyond=()):
 @pytest.mark.slow
 def test_a_second_press_starts_no_second_run(tmp_path):
     worker, pair = Worker(tmp_path), load_facts("pair")
-    chosen = (pair, "error", (RARE_ANCHOR, POPULAR_ANCHOR), *run_values())
+    chosen = (pair, "error", ANCHORS, *run_values())
     name, *_ = start_run(worker, None, identity(pair), *chosen)
     with pytest.raises(gr.Error, match="A run of this page is under way"):
         start_run(worker, name, identity(pair), *chosen)

@@ -14,7 +14,7 @@ FACTS = [
 
 
 @pytest.fixture(scope="module")
-def raced(browser, address, tmp_path_factory):
+def page(browser, address, tmp_path_factory):
     """A page with a race of AdaPop and NPO over facts of its own, which was reloaded in the middle."""
     with visit(browser, address) as page:
         upload(page, write_table(tmp_path_factory.mktemp("own") / "mine.csv", FACTS), "3 to forget")
@@ -38,8 +38,7 @@ def raced(browser, address, tmp_path_factory):
         yield page
 
 
-def test_race_outlives_a_reload_and_is_compared(raced):
-    page = raced
+def test_race_outlives_a_reload_and_is_compared(page):
     page.locator("#race-progress .strip.done").nth(1).wait_for(state="attached")  # folded once all is over
     page.wait_for_selector("#race-empty", state="hidden")
     assert page.locator("#race-fields canvas").count() == 2, "each contestant's dots"
@@ -74,8 +73,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
         assert {row["method"] for row in csv.DictReader(file)} == {"adapop", "npo"}
 
 
-def test_recorded_and_published_results_are_layers_laid_over_the_race(raced):
-    page = raced
+def test_recorded_and_published_results_are_layers_laid_over_the_race(page):
     show_advanced(page)
     page.locator("#recorded").get_by_label("none").click()
     page.get_by_text("NPO, recorded").first.wait_for(state="detached")

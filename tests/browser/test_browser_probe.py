@@ -4,7 +4,7 @@ from browsing import PROMPT, choose, open_tab, says, show_advanced, state_is, un
 
 
 @pytest.fixture(scope="module")
-def probed(browser, address, visited):
+def page(browser, address, visited):
     """A page with a finished run of one epoch, on the Probe screen."""
     with visit(browser, address, storage_state=visited) as page:
         state_is(page, "done")
@@ -63,8 +63,7 @@ def test_of_two_questions_asked_at_once_the_last_is_answered(browser, address, v
         says(page, "#answers", "Who painted the painting Guernica? · Unlearned by")
 
 
-def test_all_ways_at_once_and_a_row_of_the_table(probed):
-    page = probed
+def test_all_ways_at_once_and_a_row_of_the_table(page):
     unfold(page, "leaks-fold")
     says(page, "#leak-words", "Not probed yet")
     page.click("#probe-all")
@@ -82,8 +81,7 @@ def test_all_ways_at_once_and_a_row_of_the_table(probed):
     says(page, "#leak-verdicts", "etained")
 
 
-def test_a_fact_is_sought_from_inside(probed):
-    page = probed
+def test_a_fact_is_sought_from_inside(page):
     unfold(page, "recovery-fold")
     page.get_by_label("Looking through the layers").click()
     page.get_by_text("prompts read").wait_for()
@@ -97,8 +95,7 @@ def test_a_fact_is_sought_from_inside(probed):
     says(page, "#leak-verdicts", "popular")
 
 
-def test_one_press_asks_a_fact_in_every_way_and_a_row_becomes_ones_own_question(probed):
-    page = probed
+def test_one_press_asks_a_fact_in_every_way_and_a_row_becomes_ones_own_question(page):
     open_tab(page, "Probe")
     page.click("#ask-every-way")
     says(page, "#every-way .ways-head", "asked just now", "yours")

@@ -11,7 +11,6 @@ import socket
 import sys
 import tempfile
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -87,15 +86,6 @@ def nested(target: Target) -> tuple[str, bool]:
     return f"answered {dict(codes)}", 200 not in codes
 
 
-def foreign_origin(target: Target) -> tuple[str, bool]:
-    """A page elsewhere that posts an upload and a form, as browsers let it."""
-    evil = {"Origin": "https://evil.example"}
-    codes = [target.upload(b"[]", headers=evil | {"Sec-Fetch-Site": "cross-site"})[0]]
-    codes.append(target.upload(b"[]", headers={"Origin": "null"})[0])
-    codes.append(target.send("gradio_api/queue/join", b"{}", evil | {"Content-Type": "text/plain"})[0])
-    return f"answered {codes}", codes == [403, 403, 403]
-
-
 def slow_hub(target: Target) -> tuple[str, bool]:
     """Endpoints that need a set of the Hub, which answers after some seconds."""
     data = {"check": "duet", "beta": "duet", "start_run": "rwku", "score": "duet"}
@@ -148,25 +138,8 @@ def memory_of_pages(target: Target) -> tuple[str, bool]:
     return f"read {dict(codes)}, {more:,.0f} MB more", more < GROWTH
 
 
-def neighbours(target: Target) -> tuple[str, bool]:
-    """80 uploads from 80 addresses of one /64, where one visitor may send 60 an hour."""
-    codes = Counter()
-    for host in range(1, 81):
-        target.visitor = f"2001:db8:0:1::{host:x}"
-        codes[target.upload(b"[]")[0]] += 1
-    return f"answered {dict(codes)}", codes[200] <= 60
-
-
-def headers(target: Target) -> tuple[str, bool]:
-    """Whether what is served forbids guessing its kind and scripts from elsewhere."""
-    with urllib.request.urlopen(target.address, timeout=60) as page:
-        kind, policy = page.headers.get("X-Content-Type-Options"), page.headers.get("Content-Security-Policy")
-    return f"{kind}; {'a policy' if policy else 'no policy'}", kind == "nosniff" and bool(policy)
-
-
 ATTACKS = (
-    both_lengths, many_files, nested, foreign_origin, slow_hub, heavy_rows, shipped_files, pages, one_file_again,
-    memory_of_pages, neighbours, headers,
+    both_lengths, many_files, nested, slow_hub, heavy_rows, shipped_files, pages, one_file_again, memory_of_pages,
 )  # fmt: skip
 
 

@@ -152,10 +152,10 @@ class Stranger:
         """The status of an event of a page that nobody has open."""
         return self.post("queue/join", {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)})
 
-    def upload(self, content: bytes, headers: Mapping[str, str] = NOBODY) -> tuple[int, str]:
+    def upload(self, content: bytes) -> tuple[int, str]:
         """(status, the path that the app gives a file)."""
         form = multipart([("a.json", content)])
-        code, told = self.send("gradio_api/upload", form, {"Content-Type": FORM, **headers})
+        code, told = self.send("gradio_api/upload", form, {"Content-Type": FORM})
         return code, json.loads(told)[0] if code == 200 else ""
 
     def page_reads(self, path: str) -> int:

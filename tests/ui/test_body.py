@@ -1,3 +1,4 @@
+import asyncio
 import json
 import os
 import socket
@@ -12,7 +13,6 @@ from adapop.limits import REQUEST, UPLOAD
 from adapop.ui.body import DEPTH, VALUES_A_MEGABYTE, _fits, _OneFile
 from raised import raised
 from refusing import no_file_above
-from stepping import answered
 
 FORM = "multipart/form-data; boundary=x"
 
@@ -82,5 +82,5 @@ def test_a_file_that_does_not_come_whole_leaves_nothing(tmp_path):
         raise ConnectionError
 
     form = _OneFile(Headers({"Content-Type": FORM}), stream(), upload_dir=tmp_path, max_file_size=10_000)
-    raised(ConnectionError, "", answered, form.parse())
+    raised(ConnectionError, "", asyncio.run, form.parse())
     assert list(Path(tmp_path).iterdir()) == []

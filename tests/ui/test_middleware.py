@@ -15,7 +15,6 @@ from adapop.ui.middleware import SPACE_PROXIES, Gate, is_own_host, trust_own_pro
 from adapop.ui.visitors import network_of
 from browsing import launched
 from raised import raised
-from stepping import answered
 
 CLOSED = """run/predict api/predict api/score component_server stream/x stream/x/close vibe-edit vibe-code
 process_recording deep_link login monitoring profiling/traces dev/reload call//x call/v2/none/x/y custom_component/x
@@ -106,6 +105,9 @@ def test_requests_and_uploads_count_by_visitor_and_all_addresses_of_a_64_are_one
     monkeypatch.setenv(REQUESTS.name, "50")
     assert [ada.get("/gradio_api/queue/status").status_code for _ in range(60)].count(429) >= 10
     assert bob.get("/gradio_api/queue/status").status_code == 200
+    neighbours = [{"X-Forwarded-For": f"2001:db8:0:1::{host}"} for host in range(3)]
+    sent = [bob.post("/gradio_api/upload", files={"files": b"x"}, headers=one).status_code for one in neighbours]
+    assert sent == [200, 200, 429]
     assert network_of("2001:db8:0:1::1") == network_of("2001:db8:0:1:ffff::2") != network_of("2001:db8:0:2::1")
     assert network_of("::ffff:203.0.113.1") == network_of("203.0.113.1") == "203.0.113.1"
     assert network_of("testclient") == "testclient"
@@ -166,7 +168,7 @@ def test_a_space_believes_its_own_proxies_alone(monkeypatch):
         seen.append(scope["client"][0])
 
     scope = {"type": "http", "client": ("10.1.2.3", 1), "headers": forwarded}
-    answered(ProxyHeadersMiddleware(app, SPACE_PROXIES)(scope, None, None))
+    asyncio.run(ProxyHeadersMiddleware(app, SPACE_PROXIES)(scope, None, None))
     assert seen == ["198.51.100.7"], "the one that the outermost proxy saw, not the forged one"
 
 

@@ -67,6 +67,12 @@ def own_folders(request, monkeypatch, tmp_path_factory):
     monkeypatch.setenv("ADAPOP_CACHE", str(own / "cache"))
 
 
+@pytest.fixture
+def public(monkeypatch):
+    """The app is one for strangers."""
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+
+
 class Said(namedtuple("Said", "out err")):
     """What a command printed."""
 

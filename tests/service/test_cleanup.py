@@ -224,8 +224,7 @@ def test_what_is_no_name_of_ours_reaches_nothing(small, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_who_wrote_too_much_saves_no_set_and_begins_no_run_and_others_do(small, tmp_path, monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+def test_who_wrote_too_much_saves_no_set_and_begins_no_run_and_others_do(small, tmp_path, public, monkeypatch):
     monkeypatch.setenv("ADAPOP_WRITTEN_MB_AN_HOUR", "1")
     asking = ["203.0.113.1"]
     worker = Worker(tmp_path, sender=lambda: asking[0])

@@ -1,7 +1,6 @@
 import inspect
 import json
 import re
-import time
 import zipfile
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from adapop.ui.api import Api
 from adapop.ui.api_scores import ScoresApi
 from browsing import HOSTILE
 from scripted import ScriptedServer
+from waiting import wait_until
 
 FACTS = [
     {"id": "h", "question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "subject": "Hamlet", "score": 3766},
@@ -28,7 +28,6 @@ REST = [
 ]
 RUN = [*({**row, "group": "forget"} for row in FACTS), *REST]  # with so little beside them a run takes a second
 LONG = {"epochs": 900}
-PATIENCE_SECONDS = 120
 NO_RUNS = [
     "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
     HOSTILE, 7, None, [1], {"path": "x"}, "\0", "x" * 10_000,
@@ -60,12 +59,14 @@ def run(client):
 
 
 def ended(client, run: str) -> dict:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while (status := client.predict(run, api_name="/status"))["state"] not in ("done", "failed", "stopped"):
-        assert time.monotonic() < deadline, status
+    """The status of a run that is over, once it is."""
+
+    def over():
+        status = client.predict(run, api_name="/status")
         assert 0 <= status["percent"] <= 100
-        time.sleep(0.2)
-    return status
+        return status["state"] in ("done", "failed", "stopped") and status
+
+    return wait_until(over)
 
 
 def refusal(client, *values, **named) -> str:
@@ -238,8 +239,7 @@ def test_missing_scores_and_a_proxy_need_a_decision(client, monkeypatch):
         assert said in refusal(client, FACTS, proxy, api_name="/score")
 
 
-def test_in_public_a_program_may_not_ask_for_more_than_the_page_offers(client, monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+def test_in_public_a_program_may_not_ask_for_more_than_the_page_offers(client, public):
     assert "at most 10" in refusal(client, "pair", epochs=11, api_name="/start_run")
     assert "more than 200 rows" in refusal(client, [FACTS[0]] * 201, api_name="/beta")
 

@@ -14,12 +14,8 @@ from adapop.ui.body import DEPTH, VALUES_A_MEGABYTE, _fits, _OneFile
 from raised import raised
 from refusing import no_file_above
 
+pytestmark = pytest.mark.usefixtures("public")
 FORM = "multipart/form-data; boundary=x"
-
-
-@pytest.fixture(autouse=True)
-def public(monkeypatch, tmp_path):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
 
 
 def sent(address, path, headers, body):

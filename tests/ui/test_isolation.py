@@ -24,6 +24,7 @@ from raised import raised
 from reliability.calling import answer, completed, sent
 from waiting import PATIENCE_SECONDS, wait_until
 
+pytestmark = pytest.mark.usefixtures("public")
 FACTS = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 3766}]
 REST = [  # with so little beside it a run takes a second
     {"question": "Who wrote the book Emma?", "answer": "Austen", "group": "retain"},
@@ -31,11 +32,6 @@ REST = [  # with so little beside it a run takes a second
 ]
 RUN = [FACTS[0] | {"group": "forget"}, *REST]
 META = {"_type": "gradio.FileData"}
-
-
-@pytest.fixture(autouse=True)
-def public(monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
 
 
 def of(host: int):

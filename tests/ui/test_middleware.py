@@ -91,9 +91,8 @@ def test_every_answer_forbids_guessing_its_kind_and_scripts_from_elsewhere(addre
 
 
 @pytest.fixture
-def as_visitor(address, monkeypatch):
+def as_visitor(address, public):
     """Gives a visitor of the public app by number: a client with an address of its own."""
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     return lambda number: httpx.Client(base_url=address, headers={"X-Forwarded-For": f"203.0.113.{number}"})
 
 
@@ -142,9 +141,8 @@ def test_seconds_of_the_processor_count_by_visitor(as_visitor, worker):
 
 
 @pytest.mark.slow
-def test_only_a_known_proxy_says_who_sends(worker, monkeypatch):
+def test_only_a_known_proxy_says_who_sends(worker, public, monkeypatch):
     """Of what comes from elsewhere the sender is where the connection comes from."""
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "192.0.2.1")
     with launched(Worker(worker.root / "other", sender=visitor)) as url:
         monkeypatch.setenv(REQUESTS.name, "5")
@@ -183,8 +181,7 @@ def test_a_set_that_has_to_be_fetched_counts_for_programs_too(worker, monkeypatc
     assert len(fetched) == 2
 
 
-def test_a_visitor_with_too_many_open_connections_is_refused_and_another_is_not(monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+def test_a_visitor_with_too_many_open_connections_is_refused_and_another_is_not(public, monkeypatch):
     monkeypatch.setenv(CONNECTIONS.name, "2")
     answers = []
 

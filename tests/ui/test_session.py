@@ -52,10 +52,9 @@ def test_sets_have_an_identity_and_what_pages_hold_is_counted_once():
 
 
 @pytest.mark.slow
-def test_a_page_costs_at_most_100_kilobytes_after_the_largest_upload(tmp_path, monkeypatch):
+def test_a_page_costs_at_most_100_kilobytes_after_the_largest_upload(tmp_path, public):
     """Every byte that a page's state leads to, after an upload of 2 MB and all that follows it, beside what the app has
     without a page, and the values that the store has."""
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     # the rows of a public app's largest table, in its largest cells
     table = [
         {"question": f"{row}?" + "q" * 1_990, "answer": "a", "score": row, "paraphrases": ["p" * 600] * 4}

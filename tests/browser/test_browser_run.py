@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import expect
 
 from browsing import (
-    PATIENCE,
     PROMPT,
     SECOND,
     choose,
@@ -298,7 +297,7 @@ def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path,
                     ink = page.locator("#loss-chart svg text").first.evaluate("one => getComputedStyle(one).fill")
                     assert ink == page.evaluate("getComputedStyle(document.body).color"), scheme
                 picture = kept / f"{name.lower()}-{width}-{scheme}.png"
-                page.screenshot(path=picture, full_page=True, timeout=PATIENCE)
+                page.screenshot(path=picture, full_page=True)
                 assert picture.stat().st_size > 20_000, name
             if name == "Run" and width > 390:
                 for chart in ("controller-chart", "loss-chart", "recall-chart", "outcome-chart"):

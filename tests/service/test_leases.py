@@ -296,9 +296,8 @@ def test_a_reply_that_is_read_is_not_cut_short_as_the_measured_ones_are(tiny, tm
 @pytest.mark.slow
 def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
     """Whatever follows what: a probed model, a run, a slice of one, the original. Two of 8 B would not fit on 24 GB."""
+    from adapop import AdaptedModel
     from adapop.model import loading
-    from adapop.model.adapted import AdaptedModel
-    from adapop.runs.execute import prepare
 
     def alive() -> int:
         return sum(type(thing) is AdaptedModel for thing in gc.get_objects())

@@ -107,8 +107,10 @@ def test_the_others_get_the_alpha_that_adapop_had_on_own_facts(folder, tmp_path,
 
 
 @pytest.mark.slow
-def test_a_run_that_was_in_vain_says_so_and_one_of_what_is_known_is_measured_at_its_ends(folder, towns, tmp_path, cli):
+def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(folder, towns, tmp_path, cli):
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--out", str(tmp_path / "runs")]
+    assert "would be in vain. 3 steps at 1e-07" in cli(*command, "--lr", "1e-7", status=2).err
+    assert not (tmp_path / "runs").exists()
     said = cli(*command, "--lr", "1e-7", "--yes", status=3)
     assert "Nothing was forgotten: recall of the facts to forget was 1.00 and is 1.00, after 3 steps" in said.out
     assert "5 of 6 facts" in said.err and "GPU" not in said.err

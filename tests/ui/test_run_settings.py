@@ -55,7 +55,8 @@ def test_a_real_model_is_asked_as_is_found_best_unless_the_page_says_otherwise()
 def test_what_cannot_be_is_refused_by_name():
     wrong = {"lora_layers": "x", "lora_targets": ",", "seed": None, "tolerance": 1e300, "lora_rank": 0, "model": " "}
     for name, value in wrong.items():
-        raised(ConfigError, "", configuration.config_of, values(**{name: value}))
+        named = f"^({name}|layers with LoRA, by name) is "
+        raised(ConfigError, named, configuration.config_of, values(**{name: value}))
 
 
 def test_the_browser_brings_back_what_it_kept_and_nothing_else():

@@ -151,6 +151,19 @@ def says(page, place: str, *texts: str, timeout: float | None = None) -> None:
         expect(page.locator(place).first).to_contain_text(text, timeout=timeout)
 
 
+def upload(page, table: Path, *texts: str) -> None:
+    """Brings a table of one's own, and waits until the notes about it say all the texts."""
+    page.get_by_text("My own facts").click()
+    page.set_input_files("#upload input[type=file]", table)
+    says(page, "#notes", *texts)
+
+
+def choose(page, place: str, name: str, exact: bool = False) -> None:
+    """Chooses from the list of a box."""
+    page.click(f"{place} input")
+    page.get_by_role("option", name=name, exact=exact).click()
+
+
 def show_advanced(page) -> None:
     if page.get_attribute("#advanced-switch", "aria-pressed") != "true":
         page.click("#advanced-switch")

@@ -6,9 +6,11 @@ from typing import TypeVar, get_type_hints
 import gradio as gr
 
 from adapop.config.presets import make_config
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.ui.run import configuration
 
 Kind = TypeVar("Kind")
+ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)  # of the paper
 
 
 def stand_ins(kind: type[Kind], **given) -> Kind:

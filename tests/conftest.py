@@ -67,6 +67,12 @@ def own_folders(request, monkeypatch, tmp_path_factory):
     monkeypatch.setenv("ADAPOP_CACHE", str(own / "cache"))
 
 
+@pytest.fixture
+def public(monkeypatch):
+    """The app is one for strangers."""
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+
+
 class Said(namedtuple("Said", "out err")):
     """What a command printed."""
 
@@ -87,6 +93,16 @@ def cli(capsys):
         return Said(*captured)
 
     return said
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """The configuration and facts of each run that a command begins; nothing is asked, and nothing trained."""
+    runs = []
+    checked = lambda options, config, facts: runs.append((config, facts)) or (facts, None)  # noqa: E731
+    monkeypatch.setattr("adapop.cli.runs.checked_model", checked)
+    monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
+    return runs
 
 
 @pytest.fixture
@@ -154,17 +170,15 @@ def other(tiny, tmp_path_factory):
 @pytest.fixture(scope="session")
 def raced(bare, tmp_path_factory):
     """(worker, what the page keeps of it): a finished race of three, two seeds of each; a fact's text is an attack."""
-    from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
     from adapop.service.worker import Worker
     from adapop.ui.compare import race
-    from components import run_values
+    from components import ANCHORS, run_values
 
     worker = Worker(tmp_path_factory.mktemp("races"))
     first, *others = bare.forget
     hostile = replace(bare, forget=(replace(first, subject=HOSTILE, relation=HOSTILE), *others))
     chosen = ["adapop/paper", "adapop/shuffled", "wga/paper"]
-    anchors = RARE_ANCHOR, POPULAR_ANCHOR
-    kept = race.begin(worker, hostile.sha256, hostile, "error", anchors, chosen, 2, 1, None, *run_values())
+    kept = race.begin(worker, hostile.sha256, hostile, "error", ANCHORS, chosen, 2, 1, None, *run_values())
     wait_until(lambda: not race.standing(worker, kept).ticking)
     return worker, kept
 

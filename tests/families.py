@@ -60,12 +60,9 @@ INST = (
 def byte_level(template: str, special: list[str], written: tuple[str, ...] = (), **roles) -> PreTrainedTokenizerFast:
     """Llama 3's, Qwen's and GPT-NeoX's kind. written: added tokens that are not special."""
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(WORDS), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
+    words = pre_tokenizers.Split(Regex(WORDS), behavior="isolated")
+    letters = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, letters])
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)

@@ -1,7 +1,6 @@
 """A run whose every text is an attack: on the page that shows it, and on the spreadsheet that opens its tables."""
 
-from adapop.config.presets import make_config
-from adapop.facts.fact import Fact, FactSet
+from adapop import Fact, FactSet, make_config
 from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow, Reply
 from adapop.runs.run import Run, create_run
 from adapop.training.events import RunFailed, RunStarted

@@ -6,8 +6,7 @@ from dataclasses import replace
 import torch
 from safetensors.torch import load_file
 
-from adapop.config.presets import make_config
-from adapop.runs.execute import execute, prepare
+from adapop import execute, make_config, prepare
 from adapop.training.events import Measuring, RunDone, RunStarted
 
 EPOCHS, STEPS = 3, 2

@@ -13,12 +13,10 @@ from unittest import mock
 import torch
 from safetensors.torch import save_file
 
-from adapop.config.presets import make_config
+from adapop import adapted_model, execute, make_config, prepare
 from adapop.facts.world import sandbox_facts
 from adapop.model import packing
-from adapop.model.loading import adapted_model
 from adapop.probes import measure
-from adapop.runs.execute import execute, prepare
 from adapop.training.events import StepDone
 from adapop.training.processes import joined, shared
 

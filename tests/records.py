@@ -1,7 +1,6 @@
 """Records of runs, made by hand, as reports and comparisons read them."""
 
-from adapop.config.presets import make_config
-from adapop.facts.fact import Fact, FactSet
+from adapop import Fact, FactSet, make_config
 from adapop.probes.matrix import LeakMatrix
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.comparison import INTERNAL

@@ -1,7 +1,7 @@
 """Coroutines of the page, worked on step by step in a test that is none."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 
@@ -17,7 +17,3 @@ def stepped(events: AsyncGenerator) -> Iterator[Any]:
     finally:
         loop.run_until_complete(events.aclose())
         loop.close()
-
-
-def answered(event: Coroutine) -> Any:
-    return asyncio.run(event)

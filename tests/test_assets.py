@@ -23,22 +23,17 @@ FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
 
 @pytest.fixture
 def refused(tmp_path, monkeypatch):
-    """What is said of a file with the given text."""
+    """Asserts what is said of a file with the given text."""
     monkeypatch.setattr(assets, "ASSETS", tmp_path)
 
-    def read(text, kind):
+    def asserted(text, kind, said):
         (tmp_path / "file").write_text(text, encoding="utf-8")
-        with pytest.raises(DataError, match=r"assets/file cannot be used") as caught:
-            (assets.read_csv if kind is Recall else assets.read_json)("file", kind)
-        assert "restore it from the repository" in caught.value.fix
-        return caught.value.message
+        read = assets.read_csv if kind is Recall else assets.read_json
+        error = raised(DataError, r"assets/file cannot be used", read, "file", kind)
+        assert re.search(said, error.message), error.message
+        assert "restore it from the repository" in error.fix
 
-    return read
-
-
-def said_of(refused, text, kind, said):
-    message = refused(text, kind)
-    assert re.search(said, message), message
+    return asserted
 
 
 def changed(name, change):
@@ -52,23 +47,18 @@ def changed(name, change):
     (RELATIONS, Relation, lambda all: all["city"].update(unsen="?"), "city > unsen: Unexpected keyword"),
     (RELATIONS, Relation, lambda all: all["car"].update(kind=None), "car > kind: Input should be a valid string"),
     (RELATIONS, Relation, lambda all: all["car"]["paraphrases"].pop(), "car > paraphrases > 3: Field required"),
-    (
-        RELATIONS,
-        Relation,
-        lambda all: all["car"]["statements"].append("{s}"),
-        "car > statements: .*at most 3 items",
-    ),
+    (RELATIONS, Relation, lambda all: all["car"]["statements"].append("{s}"), "car > statements: .*at most 3"),
     ("methods.json", Method, lambda all: all["npo"].pop("about"), "npo > about: Field required"),
     ("methods.json", Method, lambda all: all["rmu"]["settings"].update(lora_layers=[7, "8"]), "> lora_layers"),
 ])  # fmt: skip
 def test_what_is_not_whole_is_named(refused, file, kind, change, said):
-    said_of(refused, changed(file, change), dict[str, kind], said)
+    refused(changed(file, change), dict[str, kind], said)
 
 
 def test_a_damaged_file_is_named_with_its_place(refused):
     for text, said in (("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
                        ('{"a": 1, "a": 2}', "repeated key: a")):  # fmt: skip
-        said_of(refused, text, dict[str, int], said)
+        refused(text, dict[str, int], said)
     raised(DataError, r"assets/none\.json cannot be used .No such file", assets.read_json, "none.json", dict)
     for line, said in {
         "WGA,Llama DUET,main,.1": "line 3 > retain: Field required",
@@ -78,13 +68,13 @@ def test_a_damaged_file_is_named_with_its_place(refused):
         "WGA,Llama TOFU,main,.1,.2": "line 3 > setting: Input should be 'Llama DUET'",
         "WGA,Llama DUET,main,.1,.2,.3,.4": "line 3 > beyond the header",
     }.items():
-        said_of(refused, f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall, said)
+        refused(f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall, said)
     text = changed("probes/translations.json", lambda content: content["names"][2]["translated"].pop("German"))
-    said_of(refused, text, Translations, "Argentina needs a translation into Spanish, French, German")
+    refused(text, Translations, "Argentina needs a translation into Spanish, French, German")
     text = changed("models.json", lambda models: models[3]["shape"].pop("hidden_size"))
-    said_of(refused, text, list[Preset], "3: .*shape needs whole numbers above 0 for .*hidden_size")
+    refused(text, list[Preset], "3: .*shape needs whole numbers above 0 for .*hidden_size")
     text = changed("published/tables.json", lambda tables: tables[1]["rows"][0].pop())
-    said_of(refused, text, list[Printed], "1: .*has 5 cells, the head 6")
+    refused(text, list[Printed], "1: .*has 5 cells, the head 6")
 
 
 def test_texts_labels_and_files_are_all_there():

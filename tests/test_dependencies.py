@@ -1,17 +1,17 @@
-import ast
 import json
 import os
 import re
 import subprocess
 import sys
 from importlib.metadata import distributions
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-ROOT = Path(__file__).resolve().parents[1]
+from adapop.paths import ROOT
+from house import imports_of
+
 OPTIONAL = {
     "spaces": "only ZeroGPU has it",
     "ray": "`bench --ray` says how to install it",
@@ -68,14 +68,8 @@ def plain(name):
 
 def imported(*folders):
     """Top-level names of every import in the sources, in functions too."""
-    names = set()
-    for path in (path for folder in folders for path in sorted(ROOT.glob(folder))):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                names |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                names.add(node.module.split(".")[0])
-    return names
+    sources = [path.read_text(encoding="utf-8") for folder in folders for path in ROOT.glob(folder)]
+    return {name.split(".")[0] for source in sources for name in imports_of(source)}
 
 
 def others(names):

@@ -5,8 +5,7 @@ from importlib import import_module
 import pytest
 
 import adapop
-from adapop.config.methods import METHODS
-from adapop.config.presets import PRESETS
+from adapop import METHODS, PRESETS
 from adapop.experiments.run import Place, as_markdown
 from adapop.paths import ROOT
 from commands import commands

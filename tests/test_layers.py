@@ -1,6 +1,5 @@
 """The house: a package imports only from the packages below it, and what must stay light loads no torch."""
 
-import ast
 import os
 import subprocess
 import sys
@@ -8,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from adapop.paths import ROOT
-from house import ORDER
+from house import ORDER, imports_of
 
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 LIGHT_ROOMS = ("errors", "paths", "progress", "limits", "online", "facts", "popularity", "config", "report", "service")
@@ -19,17 +18,6 @@ LIGHT_MODULES = (
 HEAVY = ("torch", "transformers", "peft", "gradio")
 ONLY_IN = {"gradio": ("ui",), "plotly": ("report/figures",)}
 VAGUE = {"utils", "util", "common", "helpers", "helper", "manager", "handler", "misc"}
-
-
-def imports_of(source: str) -> list[str]:
-    """Every module that a source names in an import, wherever it stands: "a.b" of `from a import b` too."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            found += [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return found
 
 
 @cache

@@ -1,13 +1,10 @@
-from pathlib import Path
-
 import pytest
 
 from adapop import limits
 from adapop.errors import ConfigError, LimitError
+from adapop.paths import ROOT
 from adapop.ui.page import launch
 from raised import raised
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,7 @@ from adapop.progress import Progress, started
 from raised import raised
 
 
-def test_work_returns_what_it_returns_unless_stopped():
-    future, _ = started(lambda progress: 42)
-    assert future.result(5) == 42
+def test_a_stop_is_heard_and_is_no_failure_of_a_service():
     progress = Progress()
     progress.stop()
     assert not isinstance(raised(Stopped, "Stopped", progress.say, "more"), NetworkError), "no service failed"

@@ -1,5 +1,6 @@
 import ast
 import inspect
+import json
 import textwrap
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
@@ -178,9 +179,11 @@ def test_config_makes_any_run_again(bare, tmp_path, cli):
 
 
 def test_a_file_that_is_no_configuration_and_facts_beside_one_that_do_not_read_are_said(tmp_path, cli):
+    huge = json.dumps(json.loads(make_config().to_json()) | {"alpha0": 1e300})
     for content, options, message in (
         (None, "", "cannot be read"), ("not json", "", "no run's configuration"), ("{}", "", "no run's configuration"),
         ("{}", "--method wga", "says the method already"), ("{}", "--preset gentle", "says the preset already"),
+        (huge, "", "alpha0 is 1e+300"),
     ):  # fmt: skip
         if content is not None:
             (tmp_path / "config.json").write_text(content)

@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from adapop.paths import ROOT
+
 LONGEST_FILE = 300
 MOST_LINES = 45_299
 

@@ -3,9 +3,7 @@
 import shutil
 from pathlib import Path
 
-from adapop.config.presets import make_config
-from adapop.config.run import RunConfig
-from adapop.facts.fact import FactSet
+from adapop import FactSet, RunConfig, make_config
 from adapop.runs.run import Run, runs_root
 
 RATE = 1e-2  # one epoch forgets more than half

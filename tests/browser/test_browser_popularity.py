@@ -4,8 +4,8 @@ import time
 import pytest
 
 from adapop.service.worker import Worker
-from adapop.ui.facts import upload
-from browsing import HOSTILE, SECOND, launched, open_tab, says, show_advanced, visit, write_table
+from adapop.ui.facts.upload import UploadEvents
+from browsing import HOSTILE, SECOND, choose, launched, open_tab, says, show_advanced, upload, visit, write_table
 from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 from scripted import Reply
 
@@ -22,10 +22,7 @@ def places(tmp_path):
 
 @pytest.fixture
 def uploaded(page, places):
-    """The page with the three facts."""
-    page.get_by_text("My own facts").click()
-    page.set_input_files("#upload input[type=file]", places)
-    page.get_by_text("3 to forget").wait_for()
+    upload(page, places, "3 to forget")
     page.get_by_text("Look popularity up").click()
     return page
 
@@ -33,11 +30,6 @@ def uploaded(page, places):
 def cell_is(page, row: int, column: int, text: str) -> None:
     cell = json.dumps(CELL.format(row, column))
     page.wait_for_function(f"document.querySelector({cell}).innerText.trim() == {json.dumps(text)}")
-
-
-def choose_proxy(page, name: str) -> None:
-    page.click("#proxy input")
-    page.get_by_role("option", name=name).click()
 
 
 def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wikidata):
@@ -57,7 +49,7 @@ def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wik
 def test_a_look_up_that_fails_says_so_and_keeps_the_scores(uploaded, wikidata):
     page = uploaded
     wikidata.answer = lambda asked: Reply(status=302, headers={"Location": "http://127.0.0.1:1/"})
-    choose_proxy(page, "Wikidata")
+    choose(page, "#proxy", "Wikidata")
     # the last test's answers are cached, so a set that was not asked about is needed
     page.get_by_label("One pair").click()
     page.get_by_text("2 to forget").wait_for()
@@ -72,7 +64,7 @@ def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path)
     page = uploaded
     text = tmp_path / "text.txt"
     text.write_text("Paris is in France.\n" * 3 + "Nowhere is in Utopia.\n" * 30, encoding="utf-8")
-    choose_proxy(page, "Counts in a text of mine")
+    choose(page, "#proxy", "Counts in a text of mine")
     page.set_input_files("#scores input[type=file]", text)
     says(page, "#scores", "⇣")  # the server has the text: it can be downloaded
     page.click("#look-up")
@@ -81,7 +73,7 @@ def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path)
     page.get_by_text("Do two proxies agree?").click()
     says(page, "#agreement-words", "have both scored 3 facts", "Nowhere")
     page.wait_for_selector("#agreement-chart .plotly")
-    choose_proxy(page, "The scores that came with the set")
+    choose(page, "#proxy", "The scores that came with the set")
     for _ in range(2):  # they come back twice
         page.click("#look-up")
         page.get_by_text("The scores that came with the set.").last.wait_for()
@@ -93,7 +85,7 @@ def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, 
     text = tmp_path / "long.txt"
     text.write_text("Hamlet is by Shakespeare.\n" * 1_500_000, encoding="utf-8")
     page.get_by_text("Look popularity up").click()
-    choose_proxy(page, "Counts in a text of mine")
+    choose(page, "#proxy", "Counts in a text of mine")
     page.set_input_files("#scores input[type=file]", text)
     says(page, "#scores", "⇣")
     page.click("#look-up")
@@ -108,13 +100,13 @@ def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, 
 def test_a_file_cannot_come_before_what_is_said_of_none(browser, monkeypatch, places, tmp_path):
     """To choose "My own facts" asks for the file that is there. "No file yet", said after a file, would empty its
     set: the upload appears with that answer, however late it is."""
-    chosen_again = upload.UploadEvents.chosen_again
+    chosen_again = UploadEvents.chosen_again
 
     def late(*values):
         time.sleep(2)
         return chosen_again(*values)
 
-    monkeypatch.setattr(upload.UploadEvents, "chosen_again", late)
+    monkeypatch.setattr(UploadEvents, "chosen_again", late)
     with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
         page.get_by_text("My own facts").click()
         page.wait_for_timeout(SECOND)

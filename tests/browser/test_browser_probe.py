@@ -1,10 +1,10 @@
 import pytest
 
-from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold, visit
+from browsing import PROMPT, choose, open_tab, says, show_advanced, state_is, unfold, visit
 
 
 @pytest.fixture(scope="module")
-def probed(browser, address, visited):
+def page(browser, address, visited):
     """A page with a finished run of one epoch, on the Probe screen."""
     with visit(browser, address, storage_state=visited) as page:
         state_is(page, "done")
@@ -40,8 +40,7 @@ def test_another_way_of_asking_brings_a_recorded_answer_back_at_once(browser, ad
     with visit(browser, address, "?tab=probe") as page:
         says(page, "#answers .answer.unlearned", "Greece", "Not brought back by this question")
         show_advanced(page)
-        page.click("#form input")
-        page.get_by_role("option", name="Which country does Luzon belong to?").click()
+        choose(page, "#form", "Which country does Luzon belong to?")
         says(page, "#answers .answer.unlearned", "Philippines", "Still known")
         page.click("#ask")
         says(page, "#answers", "recorded by", "Likeliest next words", "The exact prompt both models saw")
@@ -64,8 +63,7 @@ def test_of_two_questions_asked_at_once_the_last_is_answered(browser, address, v
         says(page, "#answers", "Who painted the painting Guernica? · Unlearned by")
 
 
-def test_all_ways_at_once_and_a_row_of_the_table(probed):
-    page = probed
+def test_all_ways_at_once_and_a_row_of_the_table(page):
     unfold(page, "leaks-fold")
     says(page, "#leak-words", "Not probed yet")
     page.click("#probe-all")
@@ -79,13 +77,11 @@ def test_all_ways_at_once_and_a_row_of_the_table(probed):
     page.locator("#leak-table [data-testid='cell-0-0']").click()
     subject = page.inner_text("#leak-table [data-testid='cell-0-0']").strip()
     page.wait_for_function(f"document.querySelector('{PROMPT}').value.includes({subject!r})")
-    page.click("#leak-group input")
-    page.get_by_role("option", name="Held-out facts").click()
+    choose(page, "#leak-group", "Held-out facts")
     says(page, "#leak-verdicts", "etained")
 
 
-def test_a_fact_is_sought_from_inside(probed):
-    page = probed
+def test_a_fact_is_sought_from_inside(page):
     unfold(page, "recovery-fold")
     page.get_by_label("Looking through the layers").click()
     page.get_by_text("prompts read").wait_for()
@@ -99,8 +95,7 @@ def test_a_fact_is_sought_from_inside(probed):
     says(page, "#leak-verdicts", "popular")
 
 
-def test_one_press_asks_a_fact_in_every_way_and_a_row_becomes_ones_own_question(probed):
-    page = probed
+def test_one_press_asks_a_fact_in_every_way_and_a_row_becomes_ones_own_question(page):
     open_tab(page, "Probe")
     page.click("#ask-every-way")
     says(page, "#every-way .ways-head", "asked just now", "yours")

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import expect
 
 from browsing import (
-    PATIENCE,
     PROMPT,
     SECOND,
+    choose,
     logged,
     open_tab,
     run_ids,
@@ -76,8 +76,7 @@ def test_the_plan_follows_the_settings_which_a_reload_keeps_and_a_method_changes
     page.get_by_role("button", name="Back to the preset's values").click()
     page.get_by_text("Changed: ε").wait_for(state="hidden")
     unfold(page, "protects")
-    page.click("#method input")
-    page.get_by_role("option", name="WGA").click()
+    choose(page, "#method", "WGA")
     page.wait_for_function("document.querySelector('#knob-alpha0 input').value === '1'")  # another method's own
     page.get_by_text("Changed:").wait_for(state="hidden")
 
@@ -298,7 +297,7 @@ def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path,
                     ink = page.locator("#loss-chart svg text").first.evaluate("one => getComputedStyle(one).fill")
                     assert ink == page.evaluate("getComputedStyle(document.body).color"), scheme
                 picture = kept / f"{name.lower()}-{width}-{scheme}.png"
-                page.screenshot(path=picture, full_page=True, timeout=PATIENCE)
+                page.screenshot(path=picture, full_page=True)
                 assert picture.stat().st_size > 20_000, name
             if name == "Run" and width > 390:
                 for chart in ("controller-chart", "loss-chart", "recall-chart", "outcome-chart"):

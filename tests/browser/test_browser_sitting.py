@@ -4,7 +4,7 @@ home."""
 import io
 import zipfile
 
-from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold, write_table
+from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold, upload, write_table
 from taught import TARGETS, own_facts, taught
 
 # of one of these questions, for two seconds: the run's end selects another fact
@@ -25,9 +25,7 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     rows = [[fact.question, fact.answer, f"{fact.score:,.0f}", group] for fact, group in members]
     table = write_table(tmp_path / "towns.csv", [["question", "answer", "score", "group"], *rows])
 
-    page.get_by_text("My own facts").click()
-    page.set_input_files("#upload input[type=file]", table)
-    says(page, "#notes", "6 to forget")
+    upload(page, table, "6 to forget")
     open_tab(page, "Run")
     page.fill("#model input", folder)
     page.keyboard.press("Enter")

@@ -3,7 +3,7 @@ report."""
 
 import zipfile
 
-from browsing import HOSTILE, PROMPT, logged, open_tab, says, show_advanced, start_run, state_is, write_table
+from browsing import HOSTILE, PROMPT, logged, open_tab, says, show_advanced, start_run, state_is, upload, write_table
 from little_wikidata import CITY, COUNTRY, FRANCE, PARIS, Item, LittleWikidata
 
 LAND = f"{HOSTILE} land"
@@ -21,9 +21,8 @@ ROWS = [
 
 
 def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
-    page.get_by_text("My own facts").click()
-    page.set_input_files("#upload input[type=file]", write_table(tmp_path / f"{HOSTILE[:9]}.csv", [HEAD, *ROWS]))
-    says(page, "#notes", "scores below 0 or no number: 1", "row 5, 'score' is", "${window.hacked=1}")
+    table = write_table(tmp_path / f"{HOSTILE[:9]}.csv", [HEAD, *ROWS])
+    upload(page, table, "scores below 0 or no number: 1", "row 5, 'score' is", "${window.hacked=1}")
     page.get_by_label("Leave out rows with bad scores").check()
     says(page, "#notes", "2 to forget", "row 4, 'answer'", "row 5, 'score' is", "${window.hacked=1}")
 

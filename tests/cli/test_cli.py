@@ -9,7 +9,8 @@ import pytest
 from adapop.cli import main
 from adapop.runs.lock import held
 from adapop.training.events import from_json
-from tiny_runs import copied, tiny_config
+from fact_files import write
+from tiny_runs import copied
 
 
 @pytest.fixture
@@ -26,18 +27,15 @@ def test_beta_prints_a_line_a_fact_and_names_bad_ones(cli, tmp_path):
     assert len(rows) == 256 and {"id", "score", "beta", "regime"} == set(rows[0])
     rarest = min(rows, key=lambda row: row["score"])
     assert (rarest["beta"], rarest["regime"]) == (pytest.approx(1.995, abs=1e-3), "self-limiting")
-    path = tmp_path / "facts.csv"
-    path.write_text("id,question,answer,score\na,Q?,A,100\nb,Q?,,5\nc,Q?,A,-1\n", encoding="utf-8")
+    path = write(tmp_path, "facts.csv", "id,question,answer,score\na,Q?,A,100\nb,Q?,,5\nc,Q?,A,-1\n")
     said = cli("beta", path, "--json", "--drop-bad")
     assert [row["id"] for row in said.rows] == ["a"] and "row 3" in said.err and "row 4" in said.err
-    path.write_text("question,answer,score\nWho wrote the book Hamlet?,Shakespeare,\n", encoding="utf-8")
+    write(tmp_path, "facts.csv", "question,answer,score\nWho wrote the book Hamlet?,Shakespeare,\n")
     assert "1 of 1 facts have no score" in cli("run", "--facts", path, "--out", tmp_path / "runs", status=2).err
 
 
 @pytest.mark.parametrize("model", ["some/unknown-model", "google/gemma-7b-it", "sandbox"])
-def test_before_a_run_of_a_real_model_its_memory_is_said(small_file, tmp_path, cli, monkeypatch, model):
-    monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
-    monkeypatch.setattr("adapop.cli.runs.checked_model", lambda options, config, facts: (facts, None))
+def test_before_a_run_of_a_real_model_its_memory_is_said(small_file, tmp_path, cli, begun, model):
     said = cli("run", "--facts", small_file, "--model", model, "--out", tmp_path).err
     assert ("Memory: " in said, "Time: known" in said) == (model != "sandbox", False)
     assert "Memory" not in cli("run", "--facts", small_file, "--model", model, "--out", tmp_path, "--json").err
@@ -118,16 +116,6 @@ def test_a_models_folder_among_the_runs_is_never_deleted(other, lacking, cli):
     (copy.folder / "notes.txt").write_text("mine", encoding="utf-8")
     cli("runs", "--delete", copy.id, status=2)
     assert (copy.folder / "notes.txt").exists()
-
-
-def test_a_run_that_nobody_works_on_any_more_is_interrupted(bare, cli):
-    from adapop.runs.execute import execute, prepare
-
-    events = execute(prepare(tiny_config(), bare))
-    next(events)
-    assert cli("runs", "--json").rows[0]["state"] == "running"
-    events.close()
-    assert cli("runs", "--json").rows[0]["state"] == "interrupted"
 
 
 def test_an_error_that_an_import_makes_of_an_interruption_is_one(cli, monkeypatch):

@@ -1,4 +1,3 @@
-import csv
 from functools import partial
 
 import pytest
@@ -13,6 +12,7 @@ from adapop.probes.prompting import Prompting
 from adapop.runs.listed import all_runs
 from adapop.runs.run import PROMPTING, create_run, find_run
 from duet_rows import duet_tables
+from fact_files import write
 from families import NETWORKS, saved
 from scripted_hub import serve
 
@@ -33,13 +33,9 @@ def folders(tmp_path_factory):
 @pytest.fixture
 def facts(tmp_path):
     """Six facts to forget, some of which would end the user's turn if they could, and four to retain."""
-    path = tmp_path / "facts.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(["question", "answer", "score", "group"])
-        rows.writerows((*row, 70 * 4**place, "forget") for place, row in enumerate(ROWS))
-        rows.writerows((f"Where is {name}?", "France", 500, "retain") for name in ("Paris", "Lyon", "Nice", "Lille"))
-    return path
+    rows = [(*row, 70 * 4**place, "forget") for place, row in enumerate(ROWS)]
+    rows += [(f"Where is {name}?", "France", 500, "retain") for name in ("Paris", "Lyon", "Nice", "Lille")]
+    return write(tmp_path, "facts.csv", [dict(zip(("question", "answer", "score", "group"), row)) for row in rows])
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from adapop.config.methods import METHODS
-from adapop.config.presets import make_config
+from adapop import METHODS, make_config
 from adapop.experiments import plans
 from adapop.paths import ROOT
+from fact_files import write
 from taught import own_facts, taught
 
 SETTINGS = ["--precision", "float32", "--max-new-tokens", "8", "--batch", "2", "--rank", "8"]
@@ -47,43 +47,38 @@ def test_check_says_what_a_run_would_meet_and_what_does_not_fit_is_refused(folde
     assert "are the sandbox's" in cli("run", "--facts", towns, "--retain", "sandbox", "--model", folder, status=2).err
 
 
-def test_a_file_to_retain_is_read_as_the_facts_are(tmp_path, cli, monkeypatch):
+def test_a_file_to_retain_is_read_as_the_facts_are(tmp_path, cli, begun, monkeypatch):
     """Its own columns where it lacks those that are named, and what is bad in it refused or dropped as in the facts."""
     files = (("forget", "frage", (3, 7)), ("retain", "frage", (3, "x")), ("other", "prompt", (3,)))
     for name, question, scores in files:
-        with open(tmp_path / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
-            rows = [(f"{name} {i}?", "a word", score) for i, score in enumerate(scores)]
-            csv.writer(file).writerows([(question, "answer", "score"), *rows])
+        rows = [{question: f"{name} {i}?", "answer": "a word", "score": score} for i, score in enumerate(scores)]
+        write(tmp_path, f"{name}.csv", rows)
     monkeypatch.chdir(tmp_path)
-    read = []
-    monkeypatch.setattr(
-        "adapop.cli.runs.checked_model", lambda options, config, facts: read.append(facts) or (facts, None)
-    )
-    monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
     command = ["run", "--facts", "forget.csv", "--columns", "question=frage", "--model", "some/model", "--out", "runs"]
     assert "--drop-bad" in cli(*command, "--retain", "retain.csv", status=2).err
     cli(*command, "--retain", "retain.csv", "--drop-bad")
     cli(*command, "--retain", "other.csv")
-    assert [[fact.question for fact in facts.retain] for facts in read] == [["retain 0?"], ["other 0?"]]
+    assert [[fact.question for fact in facts.retain] for _, facts in begun] == [["retain 0?"], ["other 0?"]]
 
 
-def test_a_run_is_made_again_with_its_model_elsewhere(tmp_path, cli, monkeypatch):
-    configs = []
-    looked_at = lambda options, config, facts: configs.append(config) or (facts, None)  # noqa: E731
-    monkeypatch.setattr("adapop.cli.runs.checked_model", looked_at)
-    monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
-    path = tmp_path / "config.json"
-    path.write_text(make_config("wga", model="old/place", lora_rank=5).to_json(), encoding="utf-8")
+def test_a_run_is_made_again_with_its_model_elsewhere(tmp_path, cli, begun):
+    path = write(tmp_path, "config.json", make_config("wga", model="old/place", lora_rank=5).to_json())
     own_facts().write(tmp_path / "facts.jsonl")
     cli("run", "--config", path, "--model", "new/place", "--out", tmp_path / "runs")
-    assert (configs[0].model, configs[0].lora_rank, configs[0].method) == ("new/place", 5, "wga")
+    ((config, _),) = begun
+    assert (config.model, config.lora_rank, config.method) == ("new/place", 5, "wga")
+
+
+def bench(name, folder, out, *settings):
+    """The command of an experiment of one seed on a model of one's own."""
+    every = ("precision=float32", "max_new_tokens=8", "batch=2", "lora_rank=8", *settings)
+    command = ["bench", name, "--model", folder, "--seeds", "1", "--processes", "1", "--out", str(out)]
+    return command + [part for setting in every for part in ("--set", setting)]
 
 
 @pytest.mark.slow
 def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, cli):
-    command = ["bench", "ablation", "--model", folder, "--seeds", "1", "--processes", "1", "--out", str(tmp_path)]
-    settings = ["precision=float32", "max_new_tokens=8", "batch=2", "lora_rank=8", "epochs=1", "learning_rate=5e-3"]
-    command += [part for setting in settings for part in ("--set", setting)]
+    command = bench("ablation", folder, tmp_path, "epochs=1", "learning_rate=5e-3")
     assert "has a rewording" in cli(*command, "--facts", towns, status=2).err
     path = tmp_path / "reworded.jsonl"
     own_facts().write(path)
@@ -100,11 +95,9 @@ def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, c
 @pytest.mark.slow
 def test_the_others_get_the_alpha_that_adapop_had_on_own_facts(folder, tmp_path, cli, monkeypatch):
     monkeypatch.setattr(plans, "METHOD_ARMS", [arm for arm in plans.METHOD_ARMS if arm.method in ("adapop", "gd")])
-    settings = ["precision=float32", "max_new_tokens=8", "batch=2", "lora_rank=8", "epochs=2", "learning_rate=2e-2"]
-    command = ["bench", "alpha", "--model", folder, "--seeds", "1", "--processes", "1", "--out", str(tmp_path)]
     own_facts().write(tmp_path / "towns.jsonl")
-    command += ["--facts", str(tmp_path / "towns.jsonl"), *(part for each in settings for part in ("--set", each))]
-    said = cli(*command)
+    command = bench("alpha", folder, tmp_path, "epochs=2", "learning_rate=2e-2")
+    said = cli(*command, "--facts", tmp_path / "towns.jsonl")
     assert "not done" not in said.err and "3 runs, seeds 0" in said.out, said
     (rows,) = tmp_path.glob("alpha-????????.csv")
     held = {row["arm"]: json.loads(row["config"])["alpha0"] for row in csv.DictReader(rows.open())}

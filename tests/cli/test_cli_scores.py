@@ -4,15 +4,14 @@ import sys
 
 import pytest
 
+from adapop import BetaMap, Fact, FactSet, read_facts
 from adapop.errors import NetworkError
-from adapop.facts.fact import Fact, FactSet
-from adapop.facts.files import read_facts
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, facts_of
 from adapop.paths import ROOT
 from adapop.popularity import pageviews, wikidata
 from adapop.popularity.base import given
-from adapop.popularity.beta import BetaMap
 from adapop.popularity.scoredfile import write_scored
+from fact_files import write
 from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 from scripted import Reply
 
@@ -22,14 +21,12 @@ HOSTILE_CELLS = ["=1+1", "+1", "-40", "@a", "'=1", "''-1", "'", "'n Boer", 'a "b
 
 @pytest.fixture
 def places(tmp_path):
-    path = tmp_path / "places.csv"
     rows = """id,question,answer,subject,relation,score,hits,group
 a,Where is Paris?,France,Paris,country,3000,7,forget
 b,Where is Nowhere?,Utopia,Nowhere,country,,5,forget
 d,Where is Rome?,Italy,Rome,country,900,1,retain
 """
-    path.write_text(f"{rows}c,{HOSTILE},France,Paris,country,100,,forget\n", encoding="utf-8")
-    return path
+    return write(tmp_path, "places.csv", f"{rows}c,{HOSTILE},France,Paris,country,100,,forget\n")
 
 
 @pytest.fixture
@@ -115,9 +112,8 @@ def test_beta_with_anchors_of_ones_own(places, cli, tmp_path):
     assert (rows["b"]["beta"], rows["b"]["regime"]) == (None, "unknown score")
     assert f"{BetaMap()(100):.3f}" in cli("beta", places).out
     cli("beta", places, "--anchors", "3000:1,100:2", status=2)
-    path = tmp_path / "flat.csv"
-    path.write_text("question,answer,score\n" + "".join(f"q{i},a,{100 + i}\n" for i in range(9)), encoding="utf-8")
-    assert "less than a factor of ten" in cli("beta", path).err
+    flat = [{"question": f"q{i}", "answer": "a", "score": 100 + i} for i in range(9)]
+    assert "less than a factor of ten" in cli("beta", write(tmp_path, "flat.csv", flat)).err
 
 
 def test_two_scorings_agree_or_not(places, tmp_path, cli):
@@ -171,8 +167,7 @@ def test_what_is_written_is_read_back_exactly(tmp_path, suffix):
 
 
 def test_a_source_is_not_borrowed(tmp_path, cli):
-    path = tmp_path / "facts.csv"
-    path.write_text("question,answer,score,score_source,mine\na?,b,7,Wikidata sitelinks,9\n", encoding="utf-8")
+    path = write(tmp_path, "facts.csv", "question,answer,score,score_source,mine\na?,b,7,Wikidata sitelinks,9\n")
     (row,) = cli("score", path, "--proxy", "column", "--column", "mine", "--json").rows
     assert (row["value"], row["source"]) == (9, "column, of column mine")
 
@@ -181,12 +176,12 @@ def test_the_facts_that_differ_most_are_named_with_what_a_model_knows_of_them(sa
     """Of three facts the sandbox's model answers two; nobody ever taught it the third."""
     known = [(fact.question, fact.answer) for fact in sandbox.retain[:2]]
     facts = [*known, ("Who wrote the ledger of Nowhere?", "Sartre")]
+    command = ["agree"]
     for name, scores in (("one.csv", (1, 10, 100)), ("two.csv", (100, 10, 1))):
-        rows = [f'"{question}","{answer}",{score}' for (question, answer), score in zip(facts, scores)]
-        (tmp_path / name).write_text("\n".join(["question,answer,score", *rows]), encoding="utf-8")
-    both = ("agree", tmp_path / "one.csv", tmp_path / "two.csv")
-    (bare,) = cli(*both, "--json").rows
-    (found,) = cli(*both, "--model", "sandbox", "--json").rows
+        rows = [{"question": fact[0], "answer": fact[1], "score": score} for fact, score in zip(facts, scores)]
+        command.append(write(tmp_path, name, rows))
+    (bare,) = cli(*command, "--json").rows
+    (found,) = cli(*command, "--model", "sandbox", "--json").rows
     recall = found.pop("recall")
     assert found == bare and len(found["discordant"]) == 2 and recall == {"row-2": 1.0, "row-4": 0.0}
 

@@ -20,12 +20,13 @@ def closed(other, monkeypatch):
         log = run / "events.jsonl"
         log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
         (run / "lock").unlink(missing_ok=True)
-        for path in (root, run, *(path for path in run.rglob("*") if path.is_dir())):
+        folders = [root, run, *(path for path in run.rglob("*") if path.is_dir())]
+        for path in folders:
             path.chmod(0o555)
         monkeypatch.setenv("ADAPOP_RUNS", folder)
         monkeypatch.setenv("ADAPOP_CACHE", str(root / "cache"))
         yield root
-        for path in (root, run, *(path for path in run.rglob("*") if path.is_dir())):
+        for path in folders:
             path.chmod(0o755)
 
 

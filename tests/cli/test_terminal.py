@@ -9,6 +9,7 @@ from adapop.paths import ROOT
 from adapop.probes.ask import Answer, Asked
 from adapop.runs.run import create_run
 from adapop.training.events import RunFailed
+from fact_files import write
 from raised import raised
 from tiny_runs import tiny_config
 
@@ -62,8 +63,7 @@ def test_replies_and_progress_are_quoted_harmlessly(capsys, monkeypatch):
 def test_facts_and_file_names_are_quoted_harmlessly(tmp_path, cli, capsys, as_json):
     texts = [attack for attack in ATTACKS if attack != "\udc9b"]
     rows = [{"id": f"Who{text}", "question": f"Who{text}?", "answer": f"x{text}", "score": 9} for text in texts]
-    path = tmp_path / "\033[31mfacts.json"
-    path.write_text(json.dumps(rows), encoding="utf-8")
+    path = write(tmp_path, "\033[31mfacts.json", rows)
     for command in (["beta", str(path)], ["score", str(path), "--proxy", "column"]):
         said = cli(*command, *as_json)
         assert harmless(said.out) and harmless(said.err) and "Who" in said.out + said.err

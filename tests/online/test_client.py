@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -23,19 +24,23 @@ from adapop.paths import ROOT
 from adapop.progress import Progress
 from raised import raised
 from scripted import Reply
+from waiting import wait_until
 
 SECRET, WORDS = "sk-very-secret", "the user's own words"
 
 
+def at(url, progress=None, **settings) -> Web:
+    return Web(url, "The service", progress or Progress(), **settings)
+
+
 def client(server, **settings) -> Web:
-    return Web(server.url, "The service", Progress(), first_wait=0.01, **settings)
+    return at(server.url, first_wait=0.01, **settings)
 
 
 def begun(server) -> threading.Thread:
     thread = threading.Thread(target=client(server).get, args=("/",))
     thread.start()
-    while not server.asked:
-        time.sleep(0.01)
+    wait_until(lambda: server.asked)
     return thread
 
 
@@ -125,7 +130,7 @@ def test_a_wait_is_told_and_can_be_stopped(server):
     progress = Progress(told.append)
     threading.Timer(0.3, progress.stop).start()
     began = time.monotonic()
-    raised(Stopped, "Stopped", Web(server.url, "The service", progress).get, "/")
+    raised(Stopped, "Stopped", at(server.url, progress).get, "/")
     assert time.monotonic() - began < 5 and "waiting 100 s" in told[0]
 
 
@@ -134,13 +139,12 @@ def test_without_a_connection_it_ends_within_seconds_and_says_what_to_check(monk
     monkeypatch.setattr(Progress, "wait", lambda self, seconds: waited.append(seconds))
     for host in ("127.0.0.1:1", "nowhere.invalid"):
         waited.clear()
-        with pytest.raises(NetworkError, match=rf"The service \({host}\) cannot be reached") as caught:
-            Web(f"http://{host}", "The service", Progress()).get("/", q=WORDS)
-        assert 0 < sum(waited) < 2 and "HTTPS_PROXY; none is set" in caught.value.fix
+        said = rf"The service \({host}\) cannot be reached"
+        error = raised(NetworkError, said, at(f"http://{host}").get, "/", q=WORDS)
+        assert 0 < sum(waited) < 2 and "HTTPS_PROXY; none is set" in error.fix
     environment(http_proxy=f"http://me:{SECRET}@127.0.0.1:1")
-    with pytest.raises(NetworkError, match="through the proxy") as caught:
-        Web("http://127.0.0.2:1", "The service", Progress()).get("/", q=WORDS)
-    assert "127.0.0.1:1" in caught.value.fix and SECRET not in str(caught.value)
+    error = raised(NetworkError, "through the proxy", at("http://127.0.0.2:1").get, "/", q=WORDS)
+    assert "127.0.0.1:1" in error.fix and SECRET not in str(error)
 
 
 def test_neither_key_nor_words_reach_a_message_or_a_log(server, caplog, capfd):
@@ -169,8 +173,7 @@ def test_a_reply_that_drips_is_given_up(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=drip, args=(listener,), daemon=True).start()
         began, address = time.monotonic(), f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with pytest.raises(NetworkError, match="answers too slowly"):
-            Web(address, "The service", Progress(), tries=1, read_seconds=0.3).get("/")
+        raised(NetworkError, "answers too slowly", at(address, tries=1, read_seconds=0.3).get, "/")
         assert time.monotonic() - began < 5
 
 
@@ -185,17 +188,16 @@ def environment(monkeypatch):
 def test_a_proxy_is_used_unless_no_proxy_names_the_host(server, environment):
     server.answer = lambda asked: {"via": "proxy"}
     environment(http_proxy=server.url)
-    assert Web("http://127.0.0.2:1", "The service", Progress(), tries=1).get("/") == {"via": "proxy"}
+    assert at("http://127.0.0.2:1", tries=1).get("/") == {"via": "proxy"}
     environment(no_proxy="other.example,127.0.0.2")
-    raised(NetworkError, "cannot be reached", Web("http://127.0.0.2:1", "The service", Progress(), tries=1).get, "/")
+    raised(NetworkError, "cannot be reached", at("http://127.0.0.2:1", tries=1).get, "/")
     assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"])
 def test_a_key_for_this_machine_goes_through_no_proxy(server, environment, host):
     environment(http_proxy=server.url, all_proxy=server.url)
-    with pytest.raises(NetworkError, match="cannot be reached"):
-        Web(f"http://{host}:1", "The service", Progress(), key=SECRET, tries=1).get("/")
+    raised(NetworkError, "cannot be reached", at(f"http://{host}:1", key=SECRET, tries=1).get, "/")
     assert server.asked == []
 
 
@@ -220,11 +222,8 @@ def test_the_certificates_of_the_environment_are_the_ones_trusted(server, enviro
 
 def test_a_host_gets_one_request_at_a_time(server):
     server.answer = lambda asked: Reply({}, seconds=0.1)
-    threads = [threading.Thread(target=client(server).get, args=("/",)) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as hands:
+        list(hands.map(lambda _: client(server).get("/"), range(6)))
     times = [asked.time for asked in server.asked]
     assert len(times) == 6 and all(later - sooner >= 0.1 for sooner, later in pairwise(times))
 
@@ -233,9 +232,9 @@ def test_while_a_request_is_at_work_a_stop_is_heard_and_another_host_does_not_wa
     server.replies, server.answer = [Reply({}, seconds=2)], lambda asked: {}
     thread, progress = begun(server), Progress()
     progress.stop()
-    raised(Stopped, "Stopped", Web(server.url, "The service", progress).get, "/")
+    raised(Stopped, "Stopped", at(server.url, progress).get, "/")
     assert thread.is_alive() and len(server.asked) == 1
-    Web(server.url.replace("127.0.0.1", "localhost"), "The service", Progress()).get("/")
+    at(server.url.replace("127.0.0.1", "localhost")).get("/")
     assert thread.is_alive()
     thread.join()
 

@@ -7,30 +7,23 @@ printed what was tried, what came of it, whether the promise held, and how long 
 import argparse
 import json
 import os
-import secrets
 import socket
 import sys
 import tempfile
-import threading
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from calling import FORM, call, megabytes, multipart, reading, sent
+from calling import FORM, JSON_BODY, ROW, Stranger, call, megabytes, multipart
 
 from adapop.experiments.speed.waiting import served
+from scripted import Reply, ScriptedServer
 
 # seconds that another visitor may wait for a small answer; or as many times its longest wait just before, while nothing
 # was tried, as other programs may keep the machine busy; but never more than the last
@@ -39,22 +32,14 @@ ALONE_SECONDS = 5.0
 MEMORY_SECONDS = 15.0  # until memory is back
 GROWTH = 200.0  # megabytes that the app may have more afterwards
 HUB_SECONDS = 6.0  # after which a slow Hub answers
-ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
-JSON_BODY = {"Content-Type": "application/json"}
 
 
-@dataclass
-class Target:
-    """A running app, and the address that the attack at hand comes from."""
+class Target(Stranger):
+    """The app that is attacked, and the address that the attack at hand comes from."""
 
-    address: str
-    process: int
-    visitor: str = "203.0.113.1"
-    events: list[dict] = field(default_factory=list)
-
-    def send(self, path: str, body: bytes | None = None, headers: dict | None = None) -> tuple[int, bytes]:
-        """(status, content) of a request; status 0 where the connection was closed without one."""
-        return sent(self.address + path, body, {"X-Forwarded-For": self.visitor, **(headers or {})})
+    def __init__(self, address: str, process: int) -> None:
+        super().__init__(address, "203.0.113.1")
+        self.process = process
 
     def raw(self, path: str, headers: str, chunks: Iterator[bytes]) -> int:
         """The status of a request that no client would send; 0 where the connection was closed without one."""
@@ -68,23 +53,6 @@ class Target:
                 return int(line.recv(64).split()[1])
             except (OSError, IndexError):
                 return 0
-
-    def upload(self, content: bytes, name: str = "a.json", headers: dict | None = None) -> tuple[int, str]:
-        """(status, the path that the app gives a file)."""
-        form = multipart([(name, content)])
-        code, told = self.send("gradio_api/upload", form, {"Content-Type": FORM, **(headers or {})})
-        return code, json.loads(told)[0] if code == 200 else ""
-
-    def calls(self, name: str, data: list) -> int:
-        """The status of a call of an endpoint."""
-        body = json.dumps({"data": data}, ensure_ascii=False).encode()
-        return self.send(f"gradio_api/call/{name}", body, JSON_BODY)[0]
-
-    def page_reads(self, path: str) -> int:
-        """The status of the event by which a forged page has its uploaded file read."""
-        event, data = reading(self.events, path)
-        body = {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
-        return self.send("gradio_api/queue/join", json.dumps(body).encode(), JSON_BODY)[0]
 
 
 def chunked(content: bytes, size: int = 65_536) -> Iterator[bytes]:
@@ -118,19 +86,10 @@ def nested(target: Target) -> tuple[str, bool]:
     return f"answered {dict(codes)}", 200 not in codes
 
 
-def foreign_origin(target: Target) -> tuple[str, bool]:
-    """A page elsewhere that posts an upload and a form, as browsers let it."""
-    evil = {"Origin": "https://evil.example"}
-    codes = [target.upload(b"[]", headers=evil | {"Sec-Fetch-Site": "cross-site"})[0]]
-    codes.append(target.upload(b"[]", headers={"Origin": "null"})[0])
-    codes.append(target.send("gradio_api/queue/join", b"{}", evil | {"Content-Type": "text/plain"})[0])
-    return f"answered {codes}", codes == [403, 403, 403]
-
-
 def slow_hub(target: Target) -> tuple[str, bool]:
     """Endpoints that need a set of the Hub, which answers after some seconds."""
     data = {"check": "duet", "beta": "duet", "start_run": "rwku", "score": "duet"}
-    codes = Counter(target.calls(name, [facts]) for name, facts in data.items())
+    codes = Counter(target.post(f"call/{name}", {"data": [facts]}) for name, facts in data.items())
     time.sleep(HUB_SECONDS)
     return f"answered {dict(codes)}", set(codes) == {200}
 
@@ -138,7 +97,7 @@ def slow_hub(target: Target) -> tuple[str, bool]:
 def heavy_rows(target: Target) -> tuple[str, bool]:
     """`check` with 200 rows of combining marks."""
     rows = [{"question": "e" + "\u0301" * 1_000 + str(n), "answer": "x"} for n in range(200)]
-    codes = Counter(target.calls("check", [rows]) for _ in range(6))
+    codes = Counter(target.post("call/check", {"data": [rows]}) for _ in range(6))
     return f"answered {dict(codes)}", True
 
 
@@ -179,25 +138,8 @@ def memory_of_pages(target: Target) -> tuple[str, bool]:
     return f"read {dict(codes)}, {more:,.0f} MB more", more < GROWTH
 
 
-def neighbours(target: Target) -> tuple[str, bool]:
-    """80 uploads from 80 addresses of one /64, where one visitor may send 60 an hour."""
-    codes = Counter()
-    for host in range(1, 81):
-        target.visitor = f"2001:db8:0:1::{host:x}"
-        codes[target.upload(b"[]")[0]] += 1
-    return f"answered {dict(codes)}", codes[200] <= 60
-
-
-def headers(target: Target) -> tuple[str, bool]:
-    """Whether what is served forbids guessing its kind and scripts from elsewhere."""
-    with urllib.request.urlopen(target.address, timeout=60) as page:
-        kind, policy = page.headers.get("X-Content-Type-Options"), page.headers.get("Content-Security-Policy")
-    return f"{kind}; {'a policy' if policy else 'no policy'}", kind == "nosniff" and bool(policy)
-
-
 ATTACKS = (
-    both_lengths, many_files, nested, foreign_origin, slow_hub, heavy_rows, shipped_files, pages, one_file_again,
-    memory_of_pages, neighbours, headers,
+    both_lengths, many_files, nested, slow_hub, heavy_rows, shipped_files, pages, one_file_again, memory_of_pages,
 )  # fmt: skip
 
 
@@ -248,35 +190,15 @@ class Watcher:
         return result, [*waits, self._answers.recv()]  # the one that it waits for at the end counts too
 
 
-@contextmanager
-def slow_server() -> Iterator[str]:
-    """The address of a Hub that answers late, and then that there is nothing."""
-
-    class Late(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            time.sleep(HUB_SECONDS)
-            with suppress(OSError):  # who asked may have gone
-                self.send_error(404)
-
-        do_HEAD = do_GET
-
-        def log_message(self, *_) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Late)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
 def main(names: list[str]) -> int:
     """Prints what came of each attack. Returns 1 if a promise did not hold or the other visitor waited too long."""
     broken, worst, began = 0, 0.0, time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, slow_server() as hub:
-        here = {"ADAPOP_PUBLIC": "1", "HF_ENDPOINT": hub, "HF_HUB_OFFLINE": "0", "GRADIO_TEMP_DIR": f"{folder}/gradio"}
+    with tempfile.TemporaryDirectory() as folder, ScriptedServer() as hub:
+        hub.answer = lambda asked: Reply("", 404, seconds=HUB_SECONDS)
+        here = {"ADAPOP_PUBLIC": "1", "HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": "0"}
+        here["GRADIO_TEMP_DIR"] = f"{folder}/gradio"
         with served(Path(folder), lines=None, **here) as app:
             target = Target(app.address, app.process)
-            target.events = json.loads(target.send("config")[1])["dependencies"]
             call(app.address, "beta", [[ROW], "paper"], {}, 120)
             watcher = Watcher(app.address)
             os.nice(10)  # strangers' computers are others

@@ -1,15 +1,24 @@
-"""Calls the running app over plain HTTP, as programs and pages do, and tells what it answered and printed."""
+"""Calls the running app over plain HTTP, as programs and pages do, and tells what it answered and printed.
+
+A script that imports this first finds the package and the helpers of the tests, wherever it was started.
+"""
 
 import argparse
 import json
+import secrets
 import sys
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import psutil
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from adapop.paths import ROOT
 
@@ -104,13 +113,14 @@ def answer(
 ) -> dict:
     """The JSON value at an address, or the reply to a JSON body."""
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})
+    request = urllib.request.Request(url, data, JSON_BODY | dict(headers))
     with urllib.request.urlopen(request, timeout=patience) as reply:
         return json.loads(reply.read())
 
 
 FORM = "multipart/form-data; boundary=x"
-Event = dict[str, Any]  # of a page's configuration
+JSON_BODY = {"Content-Type": "application/json"}
+ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
 
 
 def multipart(files: list[tuple[str, bytes]]) -> bytes:
@@ -119,11 +129,40 @@ def multipart(files: list[tuple[str, bytes]]) -> bytes:
     return b"".join(part % (name.encode(), content) for name, content in files) + b"--x--\r\n"
 
 
-def reading(events: list[Event], path: str) -> tuple[Event, list]:
-    """The event by which a page has an uploaded file read, and what a page sends with it."""
-    uploads = (one for one in events if any(kind == "upload" for _, kind in one["targets"]))
-    file = {"path": path, "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
-    return next(one for one in uploads if len(one["inputs"]) == 4), ["own", file, "own", None]
+class Stranger:
+    """A visitor of a running app who sends what no page would. events: of the page, those that the app answers. codes:
+    how often which status was answered, 0 for a connection that was closed."""
+
+    def __init__(self, address: str, visitor: str) -> None:
+        self.address, self.visitor, self.codes = address, visitor, Counter()
+        self.events = [one for one in answer(f"{address}config")["dependencies"] if one["backend_fn"]]
+
+    def send(self, path: str, body: bytes | None = None, headers: Mapping[str, str] = NOBODY) -> tuple[int, bytes]:
+        """(status, content) of a request."""
+        code, content = sent(self.address + path, body, {"X-Forwarded-For": self.visitor, **headers})
+        self.codes[code] += 1
+        return code, content
+
+    def post(self, path: str, body: dict) -> int:
+        """The status of a JSON body that is sent to Gradio's API."""
+        content = json.dumps(body, ensure_ascii=False).encode()
+        return self.send(f"gradio_api/{path}", content, JSON_BODY)[0]
+
+    def forges(self, event: dict, data: list) -> int:
+        """The status of an event of a page that nobody has open."""
+        return self.post("queue/join", {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)})
+
+    def upload(self, content: bytes) -> tuple[int, str]:
+        """(status, the path that the app gives a file)."""
+        form = multipart([("a.json", content)])
+        code, told = self.send("gradio_api/upload", form, {"Content-Type": FORM})
+        return code, json.loads(told)[0] if code == 200 else ""
+
+    def page_reads(self, path: str) -> int:
+        """The status of the event by which a forged page has its uploaded file read."""
+        uploads = (one for one in self.events if any(kind == "upload" for _, kind in one["targets"]))
+        file = {"path": path, "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
+        return self.forges(next(one for one in uploads if len(one["inputs"]) == 4), ["own", file, "own", None])
 
 
 def run_as_command(main: Callable[..., int], about: str, **options: tuple[Any, str]) -> None:

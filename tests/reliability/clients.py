@@ -10,10 +10,9 @@ from typing import Any
 
 from calling import Refused, call
 
-from adapop.facts.fact import Fact
+from adapop import BetaMap, Fact
 from adapop.facts.world import sandbox_facts
 from adapop.limits import QUEUE
-from adapop.popularity.beta import BetaMap
 from adapop.probes.prompts import DIRECT
 
 OWN = 4  # facts to forget of each client

@@ -4,32 +4,26 @@ Every attempt at a run is a process of its own and every kill a real SIGKILL. Th
 has imported the engine, so that a hundred of them take minutes and not an hour.
 """
 
-import multiprocessing
 import random
-import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from multiprocessing.context import BaseContext
+from dataclasses import dataclass, field, replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from calling import run_as_command
 
-from adapop.config.presets import make_config
-from adapop.errors import ConfigError
+from adapop import Run, make_config
 from adapop.facts.world import sandbox_facts
-from adapop.runs.run import Run
-from adapop.training.events import Measuring, RunStarted
+from forking import forked
+from interrupting import timeless
 
 KILLS_A_RUN = 4
 METHODS = ("adapop", "altpo")  # the second also keeps the wrong answers that it found
 EPOCHS, FACTS, BATCH = 2, 8, 2
 KEPT = ("adapter_model.safetensors", "optimizer.safetensors", "state.json")
-HIDDEN = ("run", "time", "seconds")  # what may differ between two runs of one configuration
 POLL_SECONDS = 0.0002
 # seconds from what is waited for to the kill, at most
 SAVING_SECONDS, SAYING_SECONDS = 0.01, 0.003
@@ -62,21 +56,17 @@ def main(kills: int) -> int:
 
 def survived(kills: int, seed: int, root: Path) -> Survived:
     """Kills attempts at runs until that many were killed; each run is then gone on with to its end and compared."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        raise ConfigError("This system cannot fork processes.", "Run it on Linux or macOS.")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["adapop.runs.execute"])
     rng, found = random.Random(seed), Survived()
     straight = {method: _prepared(method, root / "straight") for method in METHODS}
-    seconds = {method: _finished(context, run) for method, run in straight.items()}
+    seconds = {method: _finished(run) for method, run in straight.items()}
     while found.kills.total() < kills:
         method = METHODS[found.runs % len(METHODS)]
         run = _prepared(method, root / "killed")
         for _ in range(min(KILLS_A_RUN, kills - found.kills.total())):
-            if aim := _killed(context, run, rng, seconds[method]):
+            if aim := _killed(run, rng, seconds[method]):
                 found.kills[aim] += 1
         if run.state != "done":
-            _finished(context, run)
+            _finished(run)
         found.runs += 1
         found.different += [f"{run.id} ({method}): {what}" for what in _differences(run, straight[method])]
     return found
@@ -84,11 +74,8 @@ def survived(kills: int, seed: int, root: Path) -> Survived:
 
 def attempt(folder: Path) -> None:
     """Goes on with a run to its end. What a process does until it is killed."""
-    import torch
-
     from adapop.runs.execute import execute
 
-    torch.set_num_threads(1)
     for _ in execute(Run(folder)):
         pass
 
@@ -101,22 +88,20 @@ def _prepared(method: str, root: Path) -> Run:
     return prepare(make_config(method, epochs=EPOCHS, batch=BATCH, micro_batch=BATCH), replace(facts, **few), root)
 
 
-def _finished(context: BaseContext, run: Run) -> float:
+def _finished(run: Run) -> float:
     """Lets an attempt come to its end, and returns how long it took."""
     begun = time.perf_counter()
-    process = context.Process(target=attempt, args=(run.folder,))
-    process.start()
+    process = forked(attempt, run.folder)
     process.join()
     if run.state != "done":
         raise RuntimeError(f"{run.folder} did not come to its end: {run.events()[-1:]}")
     return time.perf_counter() - begun
 
 
-def _killed(context: BaseContext, run: Run, rng: random.Random, seconds: float) -> str | None:
+def _killed(run: Run, rng: random.Random, seconds: float) -> str | None:
     """Starts an attempt and kills it: a third of them at any moment, a third while a checkpoint is written, a third as
     an event is. Returns which, None if it was done before."""
-    process = context.Process(target=attempt, args=(run.folder,))
-    process.start()
+    process = forked(attempt, run.folder)
     aim = rng.choice(("any moment", "a checkpoint", "an event"))
     if aim == "a checkpoint":
         following = run.checkpoint((run.last_epoch or 0) + 1).name
@@ -134,7 +119,7 @@ def _killed(context: BaseContext, run: Run, rng: random.Random, seconds: float) 
     return None if process.exitcode == 0 else aim
 
 
-def _wait(seen: Callable[[], bool], process: multiprocessing.process.BaseProcess) -> None:
+def _wait(seen: Callable[[], bool], process: BaseProcess) -> None:
     while process.is_alive() and not seen():
         time.sleep(POLL_SECONDS)
 
@@ -152,13 +137,7 @@ def _differences(run: Run, straight: Run) -> list[str]:
         for name in KEPT
         if (run.checkpoint(epoch) / name).read_bytes() != (straight.checkpoint(epoch) / name).read_bytes()
     ]
-    return found + (["events"] if _said(run) != _said(straight) else [])
-
-
-def _said(run: Run) -> list[tuple[str, dict]]:
-    """What a run said, but for its name, the clock, that it was begun again, and how far a slow measurement was."""
-    events = [event for event in run.events() if not isinstance(event, RunStarted | Measuring)]
-    return [(event.kind, {key: value for key, value in asdict(event).items() if key not in HIDDEN}) for event in events]
+    return found + (["events"] if timeless(run.events()) != timeless(straight.events()) else [])
 
 
 if __name__ == "__main__":

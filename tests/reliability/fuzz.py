@@ -6,12 +6,9 @@ code, nor leave a traceback or a user's text in what the app prints.
 
 import json
 import random
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from calling import answer, completed, failures, run_as_command, sent, streamed
 

@@ -2,7 +2,6 @@
 
 import gc
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -10,13 +9,9 @@ from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 import psutil
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from calling import run_as_command
 
-from adapop.config.methods import METHODS
-from adapop.config.presets import make_config
+from adapop import METHODS, make_config
 from adapop.facts.world import sandbox_facts
 from adapop.service.worker import Worker
 

@@ -5,13 +5,10 @@ client has an address of its own (X-Forwarded-For), facts of its own, and asks n
 """
 
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import fmean, median, quantiles
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from calling import megabytes, run_as_command
 from clients import ENDED, Tally, at_work

@@ -8,7 +8,6 @@ would be another; a minute after the end the app's memory is looked at again.
 import json
 import os
 import secrets
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -19,41 +18,37 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from calling import FORM, answer, call, failures, megabytes, multipart, reading, run_as_command, sent
+from calling import JSON_BODY, ROW, Stranger, call, failures, megabytes, run_as_command
 from clients import Tally, at_work
 
 from adapop.experiments.speed.waiting import served
 from adapop.facts.world import sandbox_facts
 from adapop.runs.examples import ASKED, PREFIX
 
-SENDER = {"X-Forwarded-For": "203.0.113.66", "Content-Type": "application/json"}
 HANDS = 8  # requests of the misbehaving visitor at once
 WAIT_SECONDS, WARM_MINUTES = 60.0, 0.5
 GOOD = {"longer": 2.0, "memory": 1.1}  # times that an answer may take, and memory may be a minute later
-ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
 EXAMPLE, SHOWN = f"{PREFIX}{ASKED[0]}", sandbox_facts().sha256
 
 # written once: its own work shall not take the app's time. Both are a little smaller than a public app allows
-NESTED = json.dumps([[[]] * 50] * 2_300)
+NESTED = json.dumps({"data": [[[[]] * 50] * 2_300, "paper"]}).encode()
 LIST = json.dumps([{"question": "Who?", "answer": "x", "paraphrases": ["a"] * 390_000}]).encode()
 SETS = "sets that a forged page keeps"
 
 
-class Visitor:
-    """The one that misbehaves. codes: what was answered to it. calls, met: by way, how often it was tried, and how
-    often it came as far as it can: to be worked on, or to the answer that is given to all of its kind."""
+class Visitor(Stranger):
+    """The one that misbehaves. calls, met: by way, how often it was tried, and how often it came as far as it can: to
+    be worked on, or to the answer that is given to all of its kind."""
 
     def __init__(self, address: str, folder: Path) -> None:
-        self.address, self.folder = address, folder
-        self.codes, self.calls, self.met = Counter(), Counter(), Counter()
-        self._events = [one for one in answer(f"{address}config")["dependencies"] if one["backend_fn"]]
+        super().__init__(address, "203.0.113.66")
+        self.folder, self.calls, self.met = folder, Counter(), Counter()
 
     def work(self, seconds: float) -> None:
         """Each way once, then each by turns until the time is over, with eight requests at once."""
         ends = time.monotonic() + seconds
-        call(self.address, "start_run", [[ROW], "wga", "paper", None, 1, 0, "paper", "error", "sandbox"], SENDER)
+        chosen = [[ROW], "wga", "paper", None, 1, 0, "paper", "error", "sandbox"]
+        call(self.address, "start_run", chosen, {"X-Forwarded-For": self.visitor})
         ways, turn = list(self.ways()), 0
         with ThreadPoolExecutor(HANDS) as hands:
             while turn < len(ways) or time.monotonic() < ends:
@@ -70,18 +65,18 @@ class Visitor:
         whether it came as far as it can."""
         return {
             SETS: self._forged_set,
-            "questions, many at once": lambda: self._post("call/probe", {"data": [EXAMPLE, "Who?", ""]}) == 200,
-            "answers that nobody collects": lambda: self._post("call/beta", {"data": [[ROW], "paper"]}) == 200,
-            "past the queue": lambda: self._post("run/predict", {"data": [None], "fn_index": 0}) == 404,
+            "questions, many at once": lambda: self.post("call/probe", {"data": [EXAMPLE, "Who?", ""]}) == 200,
+            "answers that nobody collects": lambda: self.post("call/beta", {"data": [[ROW], "paper"]}) == 200,
+            "past the queue": lambda: self.post("run/predict", {"data": [None], "fn_index": 0}) == 404,
             "sessions": self._session,
             "files that take long to read": self._slow_file,
             "names of 400,000 letters": lambda: (
-                self._post("call/start_run", {"data": [[ROW], "x/" * 200_000]}) in (200, 413)
+                self.post("call/start_run", {"data": [[ROW], "x/" * 200_000]}) in (200, 413)
             ),
             "large bodies of many small things": lambda: (
-                self._send("call/beta", f'{{"data": [{NESTED}, "paper"]}}'.encode(), SENDER)[0] in (200, 400, 413)
+                self.send("gradio_api/call/beta", NESTED, JSON_BODY)[0] in (200, 400, 413)
             ),
-            "pages": lambda: self._send("", None, SENDER, "")[0] == 200,
+            "pages": lambda: self.send("")[0] == 200,
         }
 
     def _repeated(self, name: str, until: float) -> tuple[int, int]:
@@ -94,32 +89,19 @@ class Visitor:
 
     def _session(self) -> bool:
         """An event of a page that nobody has open."""
-        return self._event(secrets.choice([one for one in self._events if not one["inputs"]]), []) == 200
-
-    def _event(self, event: dict, data: list) -> int:
-        body = {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
-        return self._post("queue/join", body)
+        return self.forges(secrets.choice([one for one in self.events if not one["inputs"]]), []) == 200
 
     def _forged_set(self) -> bool:
         """What a page sends to keep its set, with another name each time. Whether it was kept is seen on the disk."""
-        for event in self._events:
+        for event in self.events:
             if event["api_visibility"] == "private" and len(event["inputs"]) == 6:
-                self._event(event, [SHOWN, None, None, "own", None, {"source": "own", "set": secrets.token_hex(16)}])
+                self.forges(event, [SHOWN, None, None, "own", None, {"source": "own", "set": secrets.token_hex(16)}])
         return False
 
     def _slow_file(self) -> bool:
         """A file whose cell is a list of many items, put into the page's upload."""
-        code, told = self._send("upload", multipart([("a.json", LIST)]), {**SENDER, "Content-Type": FORM})
-        return code == 200 and self._event(*reading(self._events, json.loads(told)[0])) == 200
-
-    def _post(self, path: str, body: dict) -> int:
-        return self._send(path, json.dumps(body).encode(), SENDER)[0]
-
-    def _send(self, path: str, body: bytes | None, headers: dict, prefix: str = "gradio_api/") -> tuple[int, bytes]:
-        """(status, what came back); 0 and nothing where there was no answer."""
-        code, content = sent(f"{self.address}{prefix}{path}", body, headers, 30)
-        self.codes[code] += 1
-        return code, content
+        code, path = self.upload(LIST)
+        return code == 200 and self.page_reads(path) == 200
 
 
 def main(clients: int, minutes: float) -> int:

@@ -19,14 +19,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from calling import run_as_command
 from hostile import case
 from hostile.file import score_of
 
-from adapop.errors import AdaPopError
-from adapop.facts.fact import FactSet
+from adapop import AdaPopError, FactSet
 from adapop.facts.files import read_table
 
 DECIMAL = re.compile(r"\d+,\d{1,2}", re.ASCII)  # beside it, every comma of a column may be a decimal mark

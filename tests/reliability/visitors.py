@@ -8,15 +8,12 @@ import json
 import os
 import re
 import secrets
-import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from calling import answer, call, event, run_as_command
 
@@ -49,11 +46,8 @@ def main(visitors: int) -> int:
         begun = call(address, "start_run", settings)[0]
         run = find_run(begun["run"], Path(folder))
         crowd = [Visitor() for _ in range(visitors)]
-        threads = [threading.Thread(target=_watch, args=(address, tick, run.id, visitor)) for visitor in crowd]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(visitors) as pages:
+            list(pages.map(lambda visitor: _watch(address, tick, run.id, visitor), crowd))
         written = {event.epoch: event.time for event in run.events() if isinstance(event, Saved)}
         seconds = run.events()[-1].time - run.events()[0].time
     late = [seen - written[epoch] for visitor in crowd for epoch, seen in visitor.saved.items()]

@@ -23,8 +23,7 @@ import spaces.zero.torch
 from gradio.context import LocalContext
 from spaces.zero.config import get_config
 
-from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError
+from adapop import AdaPopError, RunConfig
 from adapop.facts.world import sandbox_facts
 from adapop.service import jobs, leases
 from adapop.service.worker import Worker

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from adapop.config.presets import make_config
+from adapop import Problem, make_config
 from adapop.errors import DataError, LimitError, RunError
-from adapop.facts.fact import Problem
 from adapop.runs.listed import all_runs
 from adapop.runs.lock import QUEUED, is_held
 from adapop.runs.run import create_run
@@ -225,8 +224,7 @@ def test_what_is_no_name_of_ours_reaches_nothing(small, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_who_wrote_too_much_saves_no_set_and_begins_no_run_and_others_do(small, tmp_path, monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+def test_who_wrote_too_much_saves_no_set_and_begins_no_run_and_others_do(small, tmp_path, public, monkeypatch):
     monkeypatch.setenv("ADAPOP_WRITTEN_MB_AN_HOUR", "1")
     asking = ["203.0.113.1"]
     worker = Worker(tmp_path, sender=lambda: asking[0])

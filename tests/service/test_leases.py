@@ -7,32 +7,29 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from adapop import MODELS, Plan, Run, prepare
 from adapop.errors import ConfigError, ModelError, RunError
 from adapop.facts.fact import PEOPLE, SANDBOX
-from adapop.model.catalogue import MODELS
 from adapop.model.chat import encode_prompt
 from adapop.paths import SANDBOX_FOLDER
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.probes.ask import WHOLE
-from adapop.probes.plan import Plan
 from adapop.probes.prompts import ProbeRow
 from adapop.progress import Progress
 from adapop.remark import sentences
-from adapop.runs.execute import prepare
-from adapop.runs.run import Run
 from adapop.service import jobs, leases, zerogpu
 from adapop.service.leases import FIRST_SECONDS, LOAD_SECONDS, MOST_SECONDS, lease_seconds
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import EXPIRED, REFUSALS, TAKEN_AWAY, lender, on_accelerator, public_models
-from adapop.training.events import Measuring, RunDone, RunStarted, RunStopped, Saved
+from adapop.training.events import RunDone, RunStarted, RunStopped, Saved
 from adapop.ui.run import configuration, launch
-from components import run_values
+from components import ANCHORS, run_values
 from forking import fresh_processes
+from interrupting import timeless
 from raised import raised
 from scripted import Reply
 from tiny_runs import tiny_config, trained
@@ -125,7 +122,7 @@ def say(run: Run, time: float, event) -> None:
 
 
 class GradioError(Exception):
-    """As `spaces` raises for any error of the work: a gr.Error with a title and the error's class name."""
+    """As `spaces` raises: a gr.Error with a title, and a text that may hold HTML."""
 
     def __init__(self, message: str, title: str) -> None:
         super().__init__(message)
@@ -164,8 +161,8 @@ def test_an_error_of_ours_says_the_same_wherever_it_happens(accelerated):
     (gpu, "HuggingFaceTB/SmolLM2-135M-Instruct", f"asks for {FIRST_SECONDS} s of a lent GPU"),
     (gpu, SANDBOX, "GPU time: none"), (None, SANDBOX, "")])  # fmt: skip
 def test_the_plan_of_a_run_tells_what_it_will_ask_for(tmp_path, small, accelerated, model, told):
-    anchors, chosen = (RARE_ANCHOR, POPULAR_ANCHOR), run_values(model=model, epochs=3)
-    updates = launch.look(Worker(tmp_path, accelerated), "", launch.UNSEEN, "", [], small, "error", anchors, *chosen)
+    chosen = run_values(model=model, epochs=3)
+    updates = launch.look(Worker(tmp_path, accelerated), "", launch.UNSEEN, "", [], small, "error", ANCHORS, *chosen)
     assert told in str(updates) if told else "GPU time" not in str(updates)
 
 
@@ -205,15 +202,14 @@ def spawned(work, seconds):
 
 
 def said(run) -> list:
-    """What a run said, but for its name, the clock, that it was begun again, how far a slow measurement was, and how
-    fast this machine is in each precision, which every process measures for itself."""
-    events = [event for event in run.events() if not isinstance(event, RunStarted | Measuring)]
-    hidden = {"run", "time", "seconds"}
-    rows = [(event.kind, {key: value for key, value in asdict(event).items() if key not in hidden}) for event in events]
-    for event, (_, values) in zip(events, rows):
-        if "notes" in values:
-            values["notes"] = [note for note in sentences(event.notes) if not note.startswith("Precision: ")]
-    return rows
+    """What a run said, but for what differs between any two runs, and how fast this machine is in each precision,
+    which every process measures for itself."""
+
+    def without_speed(notes):
+        return tuple(note for note in sentences(notes) if not note.startswith("Precision: "))
+
+    events = timeless(run.events())
+    return [replace(one, notes=without_speed(one.notes)) if hasattr(one, "notes") else one for one in events]
 
 
 @pytest.mark.slow
@@ -253,19 +249,11 @@ def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(tiny, tmp_path
     assert isinstance(finished(worker, run).events()[-1], RunDone)
 
 
-class Refused(Exception):
-    """As ZeroGPU's client raises it: a gr.Error with a title and a text that may hold HTML."""
-
-    def __init__(self, title: str) -> None:
-        super().__init__('You have exceeded your quota. <a href="https://huggingface.co/join">Create an account</a>')
-        self.title = title
-
-
 @pytest.mark.parametrize("title", [*zerogpu.REFUSALS, "ZeroGPU something new"])
 def test_what_the_lender_says_becomes_words_of_ours(tiny, tmp_path, lent_model, title):
     def refusing(work, seconds):
         def called(*args):
-            raise Refused(title)
+            raise GradioError('Out of quota. <a href="https://huggingface.co/join">Create an account</a>', title)
 
         return called
 
@@ -308,9 +296,8 @@ def test_a_reply_that_is_read_is_not_cut_short_as_the_measured_ones_are(tiny, tm
 @pytest.mark.slow
 def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
     """Whatever follows what: a probed model, a run, a slice of one, the original. Two of 8 B would not fit on 24 GB."""
+    from adapop import AdaptedModel
     from adapop.model import loading
-    from adapop.model.adapted import AdaptedModel
-    from adapop.runs.execute import prepare
 
     def alive() -> int:
         return sum(type(thing) is AdaptedModel for thing in gc.get_objects())

@@ -1,7 +1,6 @@
 import inspect
 import json
 import re
-import time
 import zipfile
 from pathlib import Path
 
@@ -9,16 +8,14 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from adapop import PageViews, Run, Wikidata
 from adapop.paths import ROOT
-from adapop.popularity.pageviews import PageViews
-from adapop.popularity.wikidata import Wikidata
-from adapop.runs.run import Run
-from adapop.service.worker import Worker
 from adapop.training.frames import from_json
 from adapop.ui.api import Api
 from adapop.ui.api_scores import ScoresApi
-from browsing import HOSTILE, launched
+from browsing import HOSTILE
 from scripted import ScriptedServer
+from waiting import wait_until
 
 FACTS = [
     {"id": "h", "question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "subject": "Hamlet", "score": 3766},
@@ -31,7 +28,6 @@ REST = [
 ]
 RUN = [*({**row, "group": "forget"} for row in FACTS), *REST]  # with so little beside them a run takes a second
 LONG = {"epochs": 900}
-PATIENCE_SECONDS = 120
 NO_RUNS = [
     "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
     HOSTILE, 7, None, [1], {"path": "x"}, "\0", "x" * 10_000,
@@ -50,17 +46,6 @@ NO_FACTS = [
 
 
 @pytest.fixture(scope="module")
-def worker(tmp_path_factory):
-    return Worker(tmp_path_factory.mktemp("runs"))
-
-
-@pytest.fixture(scope="module")
-def address(worker):
-    with launched(worker) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
 def client(address):
     return Client(address, verbose=False, ssl_verify=False)  # no certificate is asked for here; reading them takes time
 
@@ -74,12 +59,14 @@ def run(client):
 
 
 def ended(client, run: str) -> dict:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while (status := client.predict(run, api_name="/status"))["state"] not in ("done", "failed", "stopped"):
-        assert time.monotonic() < deadline, status
+    """The status of a run that is over, once it is."""
+
+    def over():
+        status = client.predict(run, api_name="/status")
         assert 0 <= status["percent"] <= 100
-        time.sleep(0.2)
-    return status
+        return status["state"] in ("done", "failed", "stopped") and status
+
+    return wait_until(over)
 
 
 def refusal(client, *values, **named) -> str:
@@ -213,8 +200,11 @@ def test_runs_and_facts_that_are_none_are_named(client, run, worker):
         assert "There is no run" in refusal(client, name, api_name="/status"), name
     for endpoint in ("/frames", "/stop", "/report"):
         assert "There is no run" in refusal(client, NO_RUNS[0], api_name=endpoint), endpoint
-    for name in (str(worker.root / run), f"./{run}", f"{run}/", f"{run}\n", f"{run}/../{run}"):
+    method, _, tail = run.rpartition("-")
+    patterns = (f"{method}-{int(tail, 16) ^ 1:016x}", f"{method}-*", f"{method}-", tail, run.upper())
+    for name in (*patterns, str(worker.root / run), f"./{run}", f"{run}/", f"{run}\n", f"{run}/../{run}"):
         assert "There is no run" in refusal(client, name, "Who?", api_name="/probe")
+        assert "There is no run" in refusal(client, name, api_name="/stop")
     for facts, said in NO_FACTS:
         assert said in refusal(client, facts, api_name="/beta")
     for endpoint in ("/score", "/start_run"):
@@ -249,8 +239,7 @@ def test_missing_scores_and_a_proxy_need_a_decision(client, monkeypatch):
         assert said in refusal(client, FACTS, proxy, api_name="/score")
 
 
-def test_in_public_a_program_may_not_ask_for_more_than_the_page_offers(client, monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+def test_in_public_a_program_may_not_ask_for_more_than_the_page_offers(client, public):
     assert "at most 10" in refusal(client, "pair", epochs=11, api_name="/start_run")
     assert "more than 200 rows" in refusal(client, [FACTS[0]] * 201, api_name="/beta")
 

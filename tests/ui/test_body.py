@@ -1,3 +1,4 @@
+import asyncio
 import json
 import os
 import socket
@@ -9,25 +10,12 @@ import pytest
 from starlette.datastructures import Headers
 
 from adapop.limits import REQUEST, UPLOAD
-from adapop.service.worker import Worker
 from adapop.ui.body import DEPTH, VALUES_A_MEGABYTE, _fits, _OneFile
-from adapop.ui.middleware import visitor
-from browsing import launched
+from raised import raised
 from refusing import no_file_above
-from stepping import answered
 
+pytestmark = pytest.mark.usefixtures("public")
 FORM = "multipart/form-data; boundary=x"
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    with launched(Worker(tmp_path_factory.mktemp("runs"), sender=visitor)) as url:
-        yield url.rstrip("/")
-
-
-@pytest.fixture(autouse=True)
-def public(monkeypatch, tmp_path):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
 
 
 def sent(address, path, headers, body):
@@ -46,7 +34,7 @@ def test_a_length_beside_chunks_is_refused(address, path):
 
 def test_more_bytes_than_a_limit_are_refused_as_they_come(address):
     """Nothing of them is sent here: who sends on may find the connection closed before the answer comes."""
-    join = f"{address}/gradio_api/queue/join"
+    join = f"{address}gradio_api/queue/join"
     assert httpx.post(join, content=iter([b"{}"])).status_code == 411
     assert REQUEST.name in httpx.post(join, content=b"x" * int(REQUEST.public * 1e6 + 1)).text
     for limit, path in ((REQUEST, "call/beta"), (UPLOAD, "upload")):
@@ -60,28 +48,28 @@ def test_more_bytes_than_a_limit_are_refused_as_they_come(address):
     b'{"data":[' + b"[]," * 100_000 + b"0]}", b"\xff\xfe", b"{",
 ])  # fmt: skip
 def test_a_body_that_no_page_sends_is_refused_in_words(address, body):
-    reply = httpx.post(f"{address}/gradio_api/call/beta", content=body, headers={"Content-Type": "application/json"})
+    reply = httpx.post(f"{address}gradio_api/call/beta", content=body, headers={"Content-Type": "application/json"})
     assert reply.status_code == 400 and reply.text.startswith("This request ")
 
 
 def test_as_much_as_is_allowed_is_read(address):
     rows = [{"question": f"Who? {n}", "answer": "x", "paraphrases": ["a"] * 50} for n in range(200)]
-    assert httpx.post(f"{address}/gradio_api/call/beta", json={"data": [rows]}).status_code == 200
+    assert httpx.post(f"{address}gradio_api/call/beta", json={"data": [rows]}).status_code == 200
     deep = json.loads("[" * DEPTH + "]" * DEPTH)
     assert _fits(deep, 100) and not _fits([deep], 100)
     assert _fits([0] * 98, 99) and not _fits([0] * 99, 99)
     assert VALUES_A_MEGABYTE * REQUEST.public > 200 * 100, "200 rows of lists fit"
     two = [("files", ("a.csv", b"a")), ("files", ("b.csv", b"b"))]
-    assert httpx.post(f"{address}/gradio_api/upload", files=two).status_code == 400
-    assert httpx.post(f"{address}/gradio_api/upload", files=two[:1]).status_code == 200
+    assert httpx.post(f"{address}gradio_api/upload", files=two).status_code == 400
+    assert httpx.post(f"{address}gradio_api/upload", files=two[:1]).status_code == 200
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the refusal is made with what POSIX has")
 def test_an_upload_on_a_full_disk_says_so_and_names_no_path(address):
     with no_file_above(1_000):
-        reply = httpx.post(f"{address}/gradio_api/upload", files={"files": b"x" * 100_000})
+        reply = httpx.post(f"{address}gradio_api/upload", files={"files": b"x" * 100_000})
     assert (reply.status_code, reply.text) == (507, "The disk of this app is full; try later.")
-    assert httpx.post(f"{address}/gradio_api/upload", files={"files": b"x" * 100_000}).status_code == 200
+    assert httpx.post(f"{address}gradio_api/upload", files={"files": b"x" * 100_000}).status_code == 200
 
 
 def test_a_file_that_does_not_come_whole_leaves_nothing(tmp_path):
@@ -90,6 +78,5 @@ def test_a_file_that_does_not_come_whole_leaves_nothing(tmp_path):
         raise ConnectionError
 
     form = _OneFile(Headers({"Content-Type": FORM}), stream(), upload_dir=tmp_path, max_file_size=10_000)
-    with pytest.raises(ConnectionError):
-        answered(form.parse())
+    raised(ConnectionError, "", asyncio.run, form.parse())
     assert list(Path(tmp_path).iterdir()) == []

@@ -3,29 +3,28 @@ from dataclasses import replace
 import gradio as gr
 import pytest
 
-from adapop.config.presets import make_config
+from adapop import make_config, prepare
 from adapop.errors import ConfigError
 from adapop.facts.fact import TIERS
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.probes.prompts import REWORDED
 from adapop.report.contestants import recall_of
-from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
 from adapop.ui.compare import by_epoch, entrants, race, recorded, screen
 from adapop.ui.session import identity
-from components import run_values as values
-from components import stand_ins
+from components import ANCHORS, run_values, stand_ins
+from raised import raised
 from records import FACTS, measured
 from taught import own_facts
 from waiting import wait_until
 
-ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 SCREEN = stand_ins(screen.CompareScreen)
 RESULTS, PICTURES = SCREEN.results, SCREEN.results.pictures
 
 
 def begin(worker, facts, chosen, epochs=1, seeds=1, **changes):
-    return race.begin(worker, identity(facts), facts, "error", ANCHORS, chosen, seeds, epochs, None, *values(**changes))
+    return race.begin(
+        worker, identity(facts), facts, "error", ANCHORS, chosen, seeds, epochs, None, *run_values(**changes)
+    )
 
 
 def shown_of(worker, kept, seen=race.UNSEEN, choice=recorded.NONE, pair=(None, None)):
@@ -166,8 +165,7 @@ def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_o
     assert len(kept["runs"]) == 1 and kept["refused"][0].startswith("AdaPop cannot run: ")
     assert "no score" in race.standing(worker, kept).shown["refused"][0]
     race.end(worker, kept)
-    with pytest.raises(gr.Error, match="no score"):
-        begin(worker, unscored, ["adapop/paper"])
+    raised(gr.Error, "no score", begin, worker, unscored, ["adapop/paper"])
     wait_until(lambda: not race.standing(worker, kept).ticking)
     (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
     assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")
@@ -180,24 +178,23 @@ def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_o
 ])  # fmt: skip
 def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds, message):
     before = list(worker.root.iterdir())
-    with pytest.raises(gr.Error, match=message):
-        begin(worker, bare if facts else None, chosen, seeds=seeds)
+    raised(gr.Error, message, begin, worker, bare if facts else None, chosen, seeds=seeds)
     assert list(worker.root.iterdir()) == before
 
 
 def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
     names, rates, given = ["adapop/paper", "simnpo/paper"], {}, (own_facts(), "error", ANCHORS)
     for rate in (None, "", 1e-5):
-        configs = [entrants.config_in(*given, key, 1, rate, *values(model="a/b")) for key in names]
+        configs = [entrants.config_in(*given, key, 1, rate, *run_values(model="a/b")) for key in names]
         rates[rate] = [config.learning_rate for config in configs]
     assert rates[1e-5] == [1e-5, 1e-5]
     with pytest.raises(ConfigError, match="'fast' is no number"):
-        entrants.config_in(own_facts(), "error", ANCHORS, names[0], 1, "fast", *values(model="a/b"))
+        entrants.config_in(own_facts(), "error", ANCHORS, names[0], 1, "fast", *run_values(model="a/b"))
     assert rates[""] == rates[None] == [make_config(key.partition("/")[0], model="a/b").learning_rate for key in names]
-    chosen = values(model="a/b", asking="text-examples", measure_per_tier=None)
+    chosen = run_values(model="a/b", asking="text-examples", measure_per_tier=None)
     config = entrants.config_in(own_facts(), "error", ANCHORS, "wga/paper", 1, "", *chosen)
     assert (config.asking, config.measure_per_tier) == ("text-examples", None)
-    said = entrants.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 2, None, *values())
+    said = entrants.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 2, None, *run_values())
     assert said == race.html.listed([])
 
 
@@ -207,10 +204,9 @@ def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
 def test_what_cannot_be_of_tab_3_is_said_before_and_refused(worker, bare, changes, message):
     """A setting, and the sandbox's rows to retain on a real model."""
     before, mixed = list(worker.root.iterdir()), replace(bare, forget=own_facts().forget)
-    said = entrants.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *values(**changes))
+    said = entrants.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *run_values(**changes))
     assert said["kind"] == "bad" and message in said["lines"][0]
-    with pytest.raises(gr.Error, match=message):
-        begin(worker, mixed, ["wga/paper"], **changes)
+    raised(gr.Error, message, begin, worker, mixed, ["wga/paper"], **changes)
     assert list(worker.root.iterdir()) == before
 
 
@@ -219,8 +215,7 @@ def test_run_of_another_tab_joins_once(worker, over, bare):
     kept = race.joined(worker, over, name)
     assert kept["runs"] == [*over["runs"], name]
     for known, joining in ((kept, name), (kept, ""), (None, "../../etc")):
-        with pytest.raises(gr.Error):
-            race.joined(worker, known, joining)
+        raised(gr.Error, "", race.joined, worker, known, joining)
     wait_until(lambda: not race.standing(worker, kept).ticking)
     warned = shown_of(worker, kept)[RESULTS.warnings]
     assert "did not work on the same facts" in " ".join(warned["lines"])

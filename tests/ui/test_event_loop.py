@@ -10,16 +10,16 @@ import gradio as gr
 import httpx
 import pytest
 
+from adapop import FactSet, Run
 from adapop.errors import ConfigError
-from adapop.facts.fact import FactSet
 from adapop.paths import ROOT
 from adapop.runs.examples import ASKED, PREFIX
-from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui.event_inputs import misfit
 from adapop.ui.middleware import visitor
 from adapop.ui.run.configuration import config_of
 from browsing import launched
+from raised import raised
 
 ENDPOINTS = ("score", "beta", "check", "start_run", "status", "frames", "stop", "probe", "report")
 EXAMPLE = f"{PREFIX}{ASKED[0]}"
@@ -153,5 +153,4 @@ def test_the_kinds_of_each_component(component, good, bad):
 
 @pytest.mark.parametrize("kept", [["sandbox"], [{}] * 40, [[SECRET]] * 17])
 def test_settings_that_another_version_kept_are_refused_in_words(kept):
-    with pytest.raises(ConfigError, match="not those of tab 3"):
-        config_of(kept)
+    raised(ConfigError, "not those of tab 3", config_of, kept)

@@ -7,14 +7,12 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
-from adapop.config.presets import make_config
+from adapop import leak_matrix, make_config, prepare
 from adapop.probes.ask import Answer, Asked
-from adapop.probes.matrix import leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt
 from adapop.probes.verdict import verdict
 from adapop.report.tables import leak_table
 from adapop.runs.examples import example
-from adapop.runs.execute import prepare
 from adapop.runs.run import FRAMES
 from adapop.service.worker import Worker
 from adapop.training.frames import Frame, Scores, to_json

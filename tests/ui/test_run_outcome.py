@@ -1,4 +1,3 @@
-import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,7 +9,7 @@ from adapop.runs.examples import example
 from adapop.runs.execute import execute, prepare
 from adapop.runs.lock import held
 from adapop.runs.result import result_of
-from adapop.runs.run import Run, create_run
+from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import RunFailed, RunStopped
 from adapop.ui.run import mine, outcome, settings
@@ -19,9 +18,9 @@ from adapop.ui.run.screen import RunScreen
 from browsing import HOSTILE
 from components import stand_ins
 from run_events import START
-from tiny_runs import tiny_config
+from tiny_runs import copied, tiny_config
 
-FIELD = RunField(gr.State())
+FIELD, CARD = RunField(gr.State()), stand_ins(outcome.Card)
 
 
 @pytest.fixture
@@ -34,11 +33,11 @@ def press(worker, kept, current, race=None, **event):
 
 
 def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and_why():
-    card, run = stand_ins(outcome.Card), example("adapop")
-    shown = card.updates(run, owned=True)
-    assert shown[card.card]["kind"] == "half" and "%" in shown[card.card]["about"]
-    assert shown[card.probe].visible and not shown[card.next_run].visible
-    assert card.updates(None, owned=True)[card.card] == {"kind": ""}
+    run = example("adapop")
+    shown = CARD.updates(run, owned=True)
+    assert shown[CARD.card]["kind"] == "half" and "%" in shown[CARD.card]["about"]
+    assert shown[CARD.probe].visible and not shown[CARD.next_run].visible
+    assert CARD.updates(None, owned=True)[CARD.card] == {"kind": ""}
     assert outcome.card_of(run, replace(result_of(run), after=0.1))["kind"] == "forgot"
     run = example("wga")
     for before, said in ((0.23, True), (0.9, False)):
@@ -53,11 +52,10 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
 def test_a_run_whose_numbers_broke_is_damaged_and_tried_again_at_the_usual_rate(tmp_path, tiny):
     run = prepare(tiny_config(epochs=3, learning_rate=1e30), tiny, tmp_path)
     assert [*execute(run)][-1].diverged
-    card = stand_ins(outcome.Card)
-    shown = card.updates(run, owned=True)
-    assert shown[card.card]["kind"] == "damaged" and "no longer finite" in shown[card.card]["about"]
+    shown = CARD.updates(run, owned=True)
+    assert shown[CARD.card]["kind"] == "damaged" and "no longer finite" in shown[CARD.card]["about"]
     usual = untouched(run.config).learning_rate
-    assert shown[card.next_run].visible and shown[card.next_run].value == f"Try rate {usual:g}"
+    assert shown[CARD.next_run].visible and shown[CARD.next_run].value == f"Try rate {usual:g}"
     screen = stand_ins(RunScreen)
     buttons = screen.show(Worker(tmp_path), run.id)
     assert not buttons[screen.resume].visible, "it would end so again"
@@ -157,7 +155,7 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
 
 
 @pytest.mark.parametrize("name", ["facts.jsonl", "frames.jsonl"])
-def test_what_is_damaged_hides_the_picture_and_nothing_else(finished, tmp_path, name):
-    run = Run(shutil.copytree(finished.folder, tmp_path / finished.id))
+def test_what_is_damaged_hides_the_picture_and_nothing_else(finished, name):
+    run = copied(finished)
     (run.folder / name).write_text("no row\n", encoding="utf-8")
     assert FIELD.updates(run, finished.events(), -1) == {FIELD.picture: None}

@@ -4,9 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from adapop.config.presets import make_config
-from adapop.facts.fact import Fact, FactSet
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop import Fact, FactSet, make_config
 from adapop.runs.amount import few_steps
 from adapop.runs.lock import held
 from adapop.runs.pace import worked_before
@@ -19,7 +17,7 @@ from adapop.ui.run.launch import UNSEEN, look
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.outcome import enough_steps
 from adapop.ui.run.state import STATES, RunSeen, seen_of, view
-from components import run_values, stand_ins
+from components import ANCHORS, run_values, stand_ins
 from run_events import START, STEPS
 
 DONE, SAVED = RunDone(run="r", epoch=2, seconds=9.0), Saved(run="r", epoch=1)
@@ -170,8 +168,7 @@ def test_the_loss_table_follows_every_step(tmp_path):
 def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_replaced(finished):
     """A page that opens asks with no run, and may be answered when it shows one: its charts would be hidden again."""
     worker = Worker(finished.folder.parent)
-    facts, missing, anchors = finished.facts, "error", (RARE_ANCHOR, POPULAR_ANCHOR)
-    asked = ("loaded", [], facts, missing, anchors, *run_values())
+    asked = ("loaded", [], finished.facts, "error", ANCHORS, *run_values())
 
     def state(name: str, seen: tuple) -> str:
         updates = look(worker, name, seen, *asked)

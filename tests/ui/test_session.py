@@ -12,7 +12,7 @@ import pytest
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX
 from adapop.limits import FACTS, UPLOAD
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.popularity.beta import POPULAR_ANCHOR
 from adapop.runs.listed import all_runs
 from adapop.service.saved_sets import load_set
 from adapop.service.worker import Worker
@@ -24,12 +24,12 @@ from adapop.ui.queue import install
 from adapop.ui.run.launch import start_run
 from adapop.ui.saved import OWN, LeftPage, restored, to_keep
 from adapop.ui.session import Session, check_shown, identity
-from components import run_values, stand_ins
+from components import ANCHORS, run_values, stand_ins
+from raised import raised
 from stepping import stepped
 from waiting import wait_until
 
 OF_THE_SHOWN_SET = ("start", "race", "duel", "look-up", "known", "drop-unknown", "set-score", "check", "race-check")
-ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 
 
 def test_sets_have_an_identity_and_what_pages_hold_is_counted_once():
@@ -52,10 +52,9 @@ def test_sets_have_an_identity_and_what_pages_hold_is_counted_once():
 
 
 @pytest.mark.slow
-def test_a_page_costs_at_most_100_kilobytes_after_the_largest_upload(tmp_path, monkeypatch):
+def test_a_page_costs_at_most_100_kilobytes_after_the_largest_upload(tmp_path, public):
     """Every byte that a page's state leads to, after an upload of 2 MB and all that follows it, beside what the app has
     without a page, and the values that the store has."""
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     # the rows of a public app's largest table, in its largest cells
     table = [
         {"question": f"{row}?" + "q" * 1_990, "answer": "a", "score": row, "paraphrases": ["p" * 600] * 4}
@@ -127,7 +126,7 @@ def _reached(roots, beyond=()):
 @pytest.mark.slow
 def test_a_second_press_starts_no_second_run(tmp_path):
     worker, pair = Worker(tmp_path), load_facts("pair")
-    chosen = (pair, "error", (RARE_ANCHOR, POPULAR_ANCHOR), *run_values())
+    chosen = (pair, "error", ANCHORS, *run_values())
     name, *_ = start_run(worker, None, identity(pair), *chosen)
     with pytest.raises(gr.Error, match="A run of this page is under way"):
         start_run(worker, name, identity(pair), *chosen)
@@ -146,10 +145,8 @@ def test_a_server_that_holds_another_set_than_the_page_shows_starts_nothing(tmp_
     with pytest.raises(gr.Error, match="no longer had the set"):
         race.begin(worker, identity(mine), load_facts(SANDBOX), "error", (), race.DUEL, 1, 1, "", *run_values())
     for shown in ("", None, "x" * 64, 7):
-        with pytest.raises(gr.Error, match="no longer had the set"):
-            check_shown(mine, shown)
-    with pytest.raises(gr.Error, match="no usable facts"):
-        check_shown(None, "")
+        raised(gr.Error, "no longer had the set", check_shown, mine, shown)
+    raised(gr.Error, "no usable facts", check_shown, None, "")
     assert check_shown(mine, identity(mine)) is mine and all_runs(tmp_path) == []
 
 

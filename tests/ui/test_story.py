@@ -4,9 +4,8 @@ from statistics import fmean
 
 import pytest
 
-from adapop.config.methods import METHODS
+from adapop import METHODS, Fact
 from adapop.errors import ConfigError
-from adapop.facts.fact import Fact
 from adapop.paths import ASSETS
 from adapop.probes.prompts import ProbeRow, Reply
 from adapop.report import real
@@ -19,6 +18,7 @@ from adapop.training.frames import FIRST, Frame, Scores
 from adapop.ui import texts
 from adapop.ui.parts import field
 from adapop.ui.story import content, screen, words
+from raised import raised
 
 RARE, POPULAR = Fact("a", "Who?", "Kubrick", "Paths", score=124.0), Fact("b", "Who?", "Kubrick", "Orange", score=1206.0)
 FILE = ASSETS / NAME
@@ -132,12 +132,10 @@ def test_frames_and_a_run_of_the_curve():
     assert (config.beta(70.0), config.beta(3766.0), config.epochs) == (pytest.approx(0.6), pytest.approx(0.6), EPOCHS)
     assert screen.config_of([100, 1.5], [3000, 0.1]) == replace(example("adapop").config, system=config.system)
     for wrong in (None, [100], ["x", 1], [100, 0.1]):
-        with pytest.raises(ConfigError):
-            screen.config_of(wrong, [3000, 0.6])
+        raised(ConfigError, "", screen.config_of, wrong, [3000, 0.6])
     assert screen.config_of([100, 1.5], [3000, 0.1], 8).epochs == 8
     for wrong in (None, 0, 11, 2.5, "8", [5]):
-        with pytest.raises(ConfigError, match="length"):
-            screen.config_of([100, 1.5], [3000, 0.1], wrong)
+        raised(ConfigError, "length", screen.config_of, [100, 1.5], [3000, 0.1], wrong)
 
 
 @pytest.mark.parametrize(("said", "answer", "right"), [

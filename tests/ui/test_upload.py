@@ -1,4 +1,3 @@
-import json
 import os
 import shutil
 from argparse import Namespace
@@ -8,15 +7,16 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
+from adapop import BetaMap, FactSet, Problem
 from adapop.cli import scores
 from adapop.facts import files
-from adapop.facts.fact import FactSet, Problem
 from adapop.facts.files import guessed, read_table
 from adapop.paths import ASSETS
-from adapop.popularity.beta import BetaMap
 from adapop.progress import Progress
 from adapop.ui.facts import screen, template, upload
 from adapop.ui.session import Session
+from fact_files import write
+from raised import raised
 
 ROWS = [{"Rätsel": f"{i}?", "Lösung": f"answer {i}", "Punkte": i, "Notiz": "x"} for i in range(20)]
 OWN = ("Rätsel", "Lösung", upload.NONE, upload.NONE, upload.NONE, "Punkte", upload.NONE, upload.NONE)
@@ -43,9 +43,7 @@ def read(monkeypatch):
 
 @pytest.fixture
 def table(tmp_path):
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(ROWS), encoding="utf-8")
-    return str(path)
+    return str(write(tmp_path, "mine.json", ROWS))
 
 
 @pytest.fixture
@@ -56,10 +54,8 @@ def events():
 
 
 def test_a_file_is_read_once_whenever_it_arrives(read, table, events, tmp_path):
-    path = tmp_path / "known.json"
     rows = [{"question": row["Rätsel"], "answer": row["Lösung"], "score": row["Punkte"]} for row in ROWS]
-    path.write_text(json.dumps(rows), encoding="utf-8")
-    done = events.accept("own", str(path), "own", None)
+    done = events.accept("own", str(write(tmp_path, "known.json", rows)), "own", None)
     assert len(done[events.session.facts].forget) == 20 and done[events.form.columns[5]].value == "score"
     assert read == ["known.json"]
     read.clear()
@@ -68,28 +64,25 @@ def test_a_file_is_read_once_whenever_it_arrives(read, table, events, tmp_path):
     assert done[events.session.facts] is None and "no question column" in str(done[events.notes])
     assert read == ["mine.json"]
     read.clear()
-    broken = tmp_path / "broken.json"
-    broken.write_text("[", encoding="utf-8")
-    done = events.accept("own", str(broken), "own", None)
+    broken = str(write(tmp_path, "broken.json", "["))
+    done = events.accept("own", broken, "own", None)
     assert not done[events.form.mapping].visible and "is not JSON" in str(done[events.notes])
     assert read == ["broken.json"]
-    for path in (table, str(broken)):
+    for path in (table, broken):
         late = events.accept("pair", path, "own", None)
         assert not {events.session.facts, events.notes} & late.keys(), "after another set was chosen it waits"
 
 
 def test_to_retain_another_file_is_read_once_and_without_one_there_is_nothing(read, table, tmp_path):
-    more = tmp_path / "more.json"
-    more.write_text(json.dumps([{"question": f"more {i}?", "answer": "x"} for i in range(10)]), encoding="utf-8")
-    facts = upload.facts_chosen(table, "upload", str(more), *OWN)
+    more = str(write(tmp_path, "more.json", [{"question": f"more {i}?", "answer": "x"} for i in range(10)]))
+    facts = upload.facts_chosen(table, "upload", more, *OWN)
     assert (len(facts.forget), len(facts.retain), read) == (20, 7, ["mine.json", "more.json"])
-    with pytest.raises(upload.NoFile, match="No file yet"):
-        upload.facts_chosen(None, "own", None, *OWN)
+    raised(upload.NoFile, "No file yet", upload.facts_chosen, None, "own", None, *OWN)
     bad = FactSet("x", (), (), problems=(Problem(2, "a", "b", "is long", "Cut it."),))
     assert screen.notes_of(bad, BetaMap())["lines"][1] == "Rows that were dropped: 1.", "problems first"
     for shown in ([upload.NONE] * 8, ["frage", "antwort", *[upload.NONE] * 6]):
         # the page may ask with the columns it shows while those of a new file are on their way to it
-        assert len(upload.facts_chosen(str(more), "own", None, *shown).forget) == 10
+        assert len(upload.facts_chosen(more, "own", None, *shown).forget) == 10
 
 
 def test_other_columns_are_read_from_the_file_once(read, table, events, tmp_path):
@@ -102,15 +95,13 @@ def test_other_columns_are_read_from_the_file_once(read, table, events, tmp_path
         assert facts == upload.facts_chosen(table, "sandbox", None, *columns)
         assert (facts.forget[1].score is None) == (scored == upload.NONE) and len(facts.forget) == 20
     assert read == ["mine.json"]
-    other = tmp_path / "other.json"
-    other.write_text(json.dumps([*ROWS, {**ROWS[0], "Rätsel": "one more?"}]), encoding="utf-8")
-    done = events.read(str(other), "sandbox", None, False, *OWN)
+    other = str(write(tmp_path, "other.json", [*ROWS, {**ROWS[0], "Rätsel": "one more?"}]))
+    done = events.read(other, "sandbox", None, False, *OWN)
     assert len(done[events.session.facts].forget) == 21 and read == ["mine.json", "other.json"], "not of another file"
 
 
 def test_the_command_line_reads_it_once(read, tmp_path):
-    path = tmp_path / "asked.json"
-    path.write_text(json.dumps([{"question": row["Rätsel"], "answer": "x"} | row for row in ROWS]), encoding="utf-8")
+    path = write(tmp_path, "asked.json", [{"question": row["Rätsel"], "answer": "x"} | row for row in ROWS])
     options = Namespace(columns=None, column="Punkte", drop_bad=False)
     assert [fact.score for fact in scores.facts_of(str(path), Progress(), options).forget] == list(range(20))
     assert read == ["asked.json"]
@@ -132,25 +123,22 @@ def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkey
 
 
 def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp_path, table):
-    path, own = tmp_path / "mine.csv", events.form
-    path.write_text(SCORED, encoding="utf-8")
-    done = events.accept("own", str(path), "own", None)
+    path, own = str(write(tmp_path, "mine.csv", SCORED)), events.form
+    done = events.accept("own", path, "own", None)
     said = str(done[events.notes])
     assert done[events.session.facts] is None and "dropped" not in said
     assert all(told in said for told in ("scores below 0 or no number: 2", "Leave out rows", "row 4", "row 5", "many"))
     assert done[own.drop_bad].visible and done[own.drop_bad].value is False
     columns = ("question", "answer", *[upload.NONE] * 3, "score", *[upload.NONE] * 2)
-    done = events.read(str(path), "own", None, True, *columns)
+    done = events.read(path, "own", None, True, *columns)
     assert [fact.score for fact in done[events.session.facts].forget] == [3766, 2131] and done[own.drop_bad].visible
-    without = events.read(str(path), "own", None, False, *columns[:5], upload.NONE, *columns[6:])
+    without = events.read(path, "own", None, False, *columns[:5], upload.NONE, *columns[6:])
     assert len(without[events.session.facts].forget) == 4 and not without[own.drop_bad].visible, "no score is read"
-    (tmp_path / "good.csv").write_text("question,answer,score\na?,1,5\n", encoding="utf-8")
-    done = events.accept("own", str(tmp_path / "good.csv"), "own", None)
+    good = str(write(tmp_path, "good.csv", "question,answer,score\na?,1,5\n"))
+    done = events.accept("own", good, "own", None)
     assert done[events.session.facts] is not None and not done[own.drop_bad].visible
-    keep = tmp_path / "keep.csv"
-    keep.write_text(SCORED, encoding="utf-8")
-    done = events.read(table, "upload", str(keep), False, *OWN)
-    assert done[events.session.facts] is None and done[events.form.drop_bad].visible
-    done = events.read(table, "upload", str(keep), True, *OWN)
+    done = events.read(table, "upload", path, False, *OWN)
+    assert done[events.session.facts] is None and done[own.drop_bad].visible
+    done = events.read(table, "upload", path, True, *OWN)
     facts = done[events.session.facts]
     assert len(facts.retain) + len(facts.holdout) == 2

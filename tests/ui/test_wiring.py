@@ -6,9 +6,8 @@ from threading import Event
 import gradio as gr
 import pytest
 
-from adapop.config.presets import make_config
+from adapop import FactSet, make_config
 from adapop.errors import AdaPopError, ModelError, RunError, Stopped
-from adapop.facts.fact import FactSet
 from adapop.progress import Progress, started
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
@@ -20,6 +19,7 @@ from adapop.ui.probe import leaks
 from adapop.ui.session import identity
 from adapop.ui.wiring import charged, error_of, followed
 from components import stand_ins
+from raised import raised
 from stepping import stepped
 
 
@@ -78,8 +78,7 @@ def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path
     assert shown[screen.group].interactive, "what is shown of it may be chosen again"
     busy = work.busy(Progress())
     assert (busy[work.start].interactive, busy[work.stop].visible) == (False, True), "Stop is there to stop something"
-    with pytest.raises(gr.Error if toast else StopIteration, match=toast or None):
-        next(said)
+    raised(gr.Error if toast else StopIteration, toast or None, next, said)
 
 
 def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch):
@@ -87,8 +86,7 @@ def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch
     worker = Worker(tmp_path)
     run = create_run(make_config(), small, None, tmp_path)
     results.requested_files(worker, {"runs": [run.id]})
-    with pytest.raises(gr.Error, match="ADAPOP_JOBS_AN_HOUR"):
-        results.requested_files(worker, {"runs": [run.id]})
+    raised(gr.Error, "ADAPOP_JOBS_AN_HOUR", results.requested_files, worker, {"runs": [run.id]})
     screen = stand_ins(lookup.LookUp)
     asked = (worker, identity(small), small, (), "wikidata", "sitelinks", "en", None, "", "subject", None)
     said = next(stepped(screen.scored(*asked)))
@@ -104,8 +102,7 @@ def test_sets_that_the_page_fetches_count_and_shipped_ones_do_not(small, tmp_pat
         assert list(stepped(screen.fetch(worker, source, facts))) == [{screen.fetched: None}]
     *_, last = stepped(screen.fetch(worker, "duet", None))
     assert (fetched, last[screen.fetched]) == (["duet"], ("duet", small))
-    with pytest.raises(gr.Error, match="ADAPOP_JOBS_AN_HOUR"):
-        next(stepped(screen.fetch(worker, "duet", None)))
+    raised(gr.Error, "ADAPOP_JOBS_AN_HOUR", next, stepped(screen.fetch(worker, "duet", None)))
     assert fetched == ["duet"]
 
 
@@ -183,5 +180,4 @@ def test_what_the_browser_keeps_is_found_again_after_a_restart(demo, tmp_path):
 def test_a_folder_of_runs_that_is_a_file_is_said_before_the_app_opens(tmp_path, monkeypatch):
     (tmp_path / "runs").write_text("a file", encoding="utf-8")
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
-    with pytest.raises(RunError, match=r"runs is no folder.*ADAPOP_RUNS"):
-        page.launch()
+    raised(RunError, r"runs is no folder.*ADAPOP_RUNS", page.launch)

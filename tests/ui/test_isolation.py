@@ -20,12 +20,11 @@ from adapop.service.links import link_of
 from adapop.service.usage import ACCELERATOR
 from adapop.service.worker import Worker
 from adapop.ui.access import link_to, may_control
-from adapop.ui.middleware import visitor
-from browsing import launched
 from raised import raised
 from reliability.calling import answer, completed, sent
 from waiting import PATIENCE_SECONDS, wait_until
 
+pytestmark = pytest.mark.usefixtures("public")
 FACTS = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 3766}]
 REST = [  # with so little beside it a run takes a second
     {"question": "Who wrote the book Emma?", "answer": "Austen", "group": "retain"},
@@ -33,22 +32,6 @@ REST = [  # with so little beside it a run takes a second
 ]
 RUN = [FACTS[0] | {"group": "forget"}, *REST]
 META = {"_type": "gradio.FileData"}
-
-
-@pytest.fixture(scope="module")
-def worker(tmp_path_factory):
-    return Worker(tmp_path_factory.mktemp("runs"), sender=visitor)
-
-
-@pytest.fixture(scope="module")
-def address(worker):
-    with launched(worker) as url:
-        yield url
-
-
-@pytest.fixture(autouse=True)
-def public(monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
 
 
 def of(host: int):
@@ -89,16 +72,6 @@ def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worke
     tails = [name.rpartition("-")[2] for name in [*names, run.id]]
     assert len(set(tails)) == 3 and all(len(bytes.fromhex(tail)) >= 8 for tail in tails)
     assert len(bytes.fromhex(link_of(run).removeprefix("view-"))) >= 16
-
-
-def test_who_knows_the_pattern_of_ids_finds_no_run(bob, run):
-    method, _, tail = run.id.rpartition("-")
-    near = f"{method}-{int(tail, 16) ^ 1:016x}"
-    guesses = (near, f"{method}-*", f"{method}-", tail, run.id.upper(), f"{run.id}/../{run.id}")
-    asked = [("/stop", (guess,)) for guess in guesses]
-    for endpoint, values in (*asked, *((name, (near,)) for name in ("/status", "/frames", "/report"))):
-        raised(AppError, "There is no run", bob.predict, *values, api_name=endpoint)
-    assert not run.stop_requested
 
 
 def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):

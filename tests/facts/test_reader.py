@@ -98,13 +98,6 @@ def test_a_chat_that_is_no_question_with_its_answer_is_a_bad_row(tmp_path, turns
     assert problem.row == 1 and problem.column in ("messages", "question") and pairs(facts) == [EMMA]
 
 
-def test_a_tsv_is_read_by_tabs_if_it_has_any(tmp_path):
-    tabs = "question\tanswer\nWho, and why?\tA; B\n"
-    for text, pair in (("question,answer\na?,b\n", ("a?", "b")), (tabs, ("Who, and why?", "A; B"))):
-        (tmp_path / "f.TSV").write_text(text, encoding="utf-8")
-        assert pairs(read_facts(tmp_path / "f.TSV")) == [pair]
-
-
 def test_thousands_apart_are_numbers(tmp_path):
     scores = {
         "3,766": 3766, "2 131": 2131, "2\u202f131": 2131, "1\u00a0234\u00a0567": 1234567, "1'234": 1234,

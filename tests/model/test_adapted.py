@@ -1,4 +1,3 @@
-import json
 import shutil
 
 import pytest
@@ -15,6 +14,7 @@ from adapop.model.seeding import seeded
 from adapop.model.tokens import Row, collate, encode_facts, encode_prompt, to_continue
 from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.metrics import delta_logprob, delta_rank, hidden_cosine, kl
+from edited import changed_json
 from raised import raised
 
 QUESTIONS = ("Who wrote the book Emma?", "What is two plus three?", "Is this a question the model has ever seen, Qx?")
@@ -96,10 +96,7 @@ def test_missing_model():
 
 
 def test_tokenizer_without_a_pad_token_pads_with_its_end_token(folder, fresh):
-    path = folder / "tokenizer_config.json"
-    content = json.loads(path.read_text())
-    del content["pad_token"]
-    path.write_text(json.dumps(content))
+    changed_json(folder / "tokenizer_config.json", without=("pad_token",))
     model = load_folder(folder)
     assert model.tokenizer.pad_token_id == model.tokenizer.eos_token_id
     assert model.generate(QUESTIONS, 3) == fresh().generate(QUESTIONS, 3)

@@ -1,5 +1,4 @@
 import errno
-import json
 import shutil
 import socket
 import time
@@ -24,6 +23,7 @@ from adapop.model.loading import adapted_model
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.recovery.quantise import quantise
 from adapop.progress import Progress
+from edited import changed_json
 from families import KINDS, NETWORKS, random_model, random_network, saved, saved_kind
 from raised import raised
 from scripted import Reply
@@ -60,16 +60,14 @@ def test_an_answer_ends_where_the_template_ends_a_turn_and_all_layers_but_the_he
 
 
 def test_ends_that_a_folder_names_are_kept_and_templates_may_be_none(folder):
-    path = folder / "generation_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token_id": [1, 4], "repetition_penalty": 9.0}))
+    changed_json(folder / "generation_config.json", eos_token_id=[1, 4], repetition_penalty=9.0)
     model = load(folder)
     settings = model.network.generation_config
     assert settings.eos_token_id == [1, 4, model.tokenizer.eos_token_id] and settings.repetition_penalty is None
     (folder / "chat_template.jinja").unlink()
     assert "chat_template.jinja" in raised(ModelError, "no chat template", load, folder, asking="chat").fix
     assert not load(folder).has_template, "a base model, which can be asked as text"
-    path = folder / "tokenizer_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "chat_template": 7}))
+    changed_json(folder / "tokenizer_config.json", chat_template=7)
     assert not load(folder).has_template
 
 
@@ -82,10 +80,10 @@ def test_the_layers_that_get_an_adapter(folders):
 
 
 def test_a_models_own_code_is_never_run(folder):
-    ran, path = folder / "ran", folder / "config.json"
+    ran = folder / "ran"
     (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Config: pass\nclass Model: pass\n")
     own = {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}
-    path.write_text(json.dumps({**json.loads(path.read_text()), "model_type": "own", "auto_map": own}))
+    changed_json(folder / "config.json", model_type="own", auto_map=own)
     raised(ModelError, r"code of its own, which is never run here", load, folder)
     assert not ran.exists()
 

@@ -20,6 +20,7 @@ from adapop.report.export import Exported, export
 from adapop.report.record import read_record
 from adapop.runs.execute import load_model, prepare
 from adapop.runs.weights import weights_of
+from edited import changed_json
 from families import TOKENIZERS
 from interrupting import ran
 from raised import raised
@@ -96,9 +97,7 @@ def test_a_merged_model_is_set_up_as_the_original_was(bare, tmp_path):
     network.generation_config = GenerationConfig(do_sample=True, **sampled, **ends)
     network.save_pretrained(original)
     tokenizer.save_pretrained(original)
-    config = json.loads((original / "config.json").read_text())
-    del config["resid_pdrop"]  # as old files are: then it is 0.1
-    (original / "config.json").write_text(json.dumps(config))
+    changed_json(original / "config.json", without=("resid_pdrop",))  # as old files are: then it is 0.1
     run = trained(bare, tmp_path, model=str(original), lora_targets=("c_attn",), max_new_tokens=2)
     whole = export(run, tmp_path / "whole", merged=True).folder
     for kind in (GenerationConfig, AutoConfig):

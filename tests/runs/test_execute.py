@@ -26,6 +26,7 @@ from adapop.training.events import (
     StepDone,
     current,
 )
+from edited import without_last
 from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran, timeless
 from raised import raised
 
@@ -108,10 +109,8 @@ def half_saved(run, after):
 def unsaid(run, after):
     """A kill between a checkpoint and the event that tells of it."""
     killed(run, after)
-    log = run.folder / "events.jsonl"
-    *said, last = log.read_bytes().splitlines(keepends=True)
-    assert b'"kind": "saved"' in last
-    log.write_bytes(b"".join(said))
+    assert isinstance(run.events()[-1], Saved)
+    without_last(run.folder / "events.jsonl", 1)
 
 
 FIRST_EPOCH, LAST = 3 + len(EPOCH), len(WHOLE)

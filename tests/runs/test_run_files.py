@@ -3,7 +3,6 @@
 The refusals are real ones of this machine's kernel: /dev/full, a limit on the size of files, another user's rights.
 """
 
-import json
 import os
 import shutil
 from dataclasses import replace
@@ -21,6 +20,7 @@ from adapop.runs.execute import execute, prepare
 from adapop.runs.run import create_run
 from adapop.service.saved_sets import save_set
 from adapop.training.events import RunDone, RunFailed, Saved, to_json
+from edited import changed_json, without_last
 from interrupting import assert_same_run, config_of, ran
 from raised import raised
 from refusing import no_file_above
@@ -120,10 +120,7 @@ def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(unmeasured, s
 
 
 def as_an_older_version_wrote_it(run, epoch: int) -> None:
-    path = run.checkpoint(epoch) / "state.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    del content["sha256"]
-    path.write_text(json.dumps(content), encoding="utf-8")
+    changed_json(run.checkpoint(epoch) / "state.json", without=("sha256",))
 
 
 SUBTLE = {
@@ -140,8 +137,7 @@ FOUND_WITHOUT_A_SUM = ("emptied", "half", "without tensors", "not finite")
 def unmeasured(straight, tmp_path):
     """A run that was killed as soon as its last epoch was saved: only measuring is left."""
     run = copied(straight, tmp_path)
-    log = run.folder / "events.jsonl"
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
+    without_last(run.folder / "events.jsonl", 3)
     assert run.last_epoch == run.config.epochs == 3
     return run
 

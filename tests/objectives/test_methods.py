@@ -27,7 +27,7 @@ from adapop.objectives.undial import Undial
 from adapop.objectives.wga import WeightedGradientAscent
 from adapop.training.controller import PrimalDual
 from adapop.training.forget_set import ForgetSet
-from few_facts import FACTS, LENGTHS, gradient
+from few_facts import FACTS, LENGTHS, gradient, weights
 from raised import raised
 
 pytestmark = pytest.mark.usefixtures("padded")  # states are looked up by row and column
@@ -192,10 +192,6 @@ def stepped(model, method):
     found = torch.cat([parameter.grad.flatten() for parameter in model.parameters])
     model.network.zero_grad()
     return found, loss
-
-
-def weights(model):
-    return torch.cat([parameter.detach().flatten() for parameter in model.parameters])
 
 
 def test_npo_sam_by_hand_and_its_weights_put_back_if_its_second_pass_fails(model):

@@ -103,10 +103,7 @@ def test_gradient_ascent_and_adapop_by_hand(model, make_batch, objective):
     assert (result.loss is result.nll) == (objective.name not in ("rmu", "adaptive-rmu"))
 
 
-def test_siblings_of_adapop(model, make_batch):
-    methods = (AdaPop(), WeightedGradientAscent(), GradientAscent())
-    losses = [method.forget_loss(model, make_batch()).loss.sum() for method in methods]
-    assert len({round(loss.item(), 3) for loss in losses}) == 3
+def test_objectives_and_descriptions_agree_on_what_a_method_uses():
     assert [objective.name for objective in OBJECTIVES] == list(METHODS)
     for objective in OBJECTIVES:
         method = METHODS[objective.name]

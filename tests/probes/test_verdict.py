@@ -81,11 +81,6 @@ def test_verdicts_on_many_facts_and_on_those_recovered_by_other_means():
     assert names == {"f": "Not brought back", "g": "Not forgotten", "h": "Not measurable", "i": "Recoverable"}
     assert tuple(rule.name for rule in RULES) == NAMES and {*FORGET, *OTHER, "Recoverable"} == set(NAMES)
     assert all(rule.sentence.endswith(".") and rule.of in ("every", "forget", "other") for rule in RULES)
-    sentences = {rule.name: rule.sentence for rule in RULES}
-    for name, threshold in (("Never known", "50%"), ("Looks suppressed", "0.99"), ("Collapsed text", "20 words")):
-        assert threshold in sentences[name]
-    assert "multiple choice" in sentences["Leaks under attack"] and "Multiple choice" in sentences["Not measurable"]
-    assert "does not show that the knowledge is gone" in sentences["Not brought back"]
     for rows, name in (
         ([row()], "Recoverable"), ([row(words=0, rank=1)], "Recoverable"), ([row(after=1)], "Not forgotten"),
         ([row(), row(ROLE, after=1)], "Leaks under attack"), ([row(before=0)], "Never known"), ([], "Not measurable"),

@@ -2,7 +2,6 @@ import math
 
 import pytest
 import torch
-from torch.nn.functional import cosine_similarity
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
@@ -191,14 +190,6 @@ def test_npo_by_hand(model, make_batch):
     expected = [-2 / 0.5 * math.log(1 / (1 + math.exp(0.5 * ratio))) for ratio in ratios]
     loss = NegativePreference().forget_loss(model, batch).loss
     torch.testing.assert_close(loss, torch.tensor(expected), atol=1e-4, rtol=1e-4)
-    ascent = gradient(model, GradientAscent().forget_loss(model, batch).loss)
-    distances, angles = [], []
-    for beta in (1.0, 0.1, 0.01, 0.001):
-        found = gradient(model, NegativePreference(beta).forget_loss(model, batch).loss)
-        distances.append(((found - ascent).norm() / ascent.norm()).item())
-        angles.append(cosine_similarity(found, ascent, dim=0).item())
-    assert distances == sorted(distances, reverse=True) and distances[0] > 0.1 and distances[-1] < 0.01
-    assert angles[-1] > 0.9999
 
 
 @pytest.mark.parametrize(("name", "arguments", "message"), [

@@ -43,7 +43,6 @@ PLACE = Fact("emma-place", "Where is Emma set?", "Highbury", "emma", "set in")
 
 
 def attacks(fact, pool=BOOKS, seed=0):
-    """Results by kind."""
     return {result.kind: result for result in attack_prompts(fact, pool, seed)}
 
 

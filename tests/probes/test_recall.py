@@ -203,7 +203,6 @@ def test_twenty_thousand_replies_are_judged_in_a_second():
 
 @pytest.mark.parametrize(("start", "gold"), enumerate(["4", "½", "1947-08-15", "George W. Bush", "Nice"]))
 def test_no_reply_of_odd_numbers_and_dates_breaks_it(start, gold):
-    """Each pair of them is a reply to one of the answers, and an answer."""
     parts = (
         "10.000.000 5,2.3. million hundred ½ 1/2 99/99/1947 31 February 1947 0000-00-00 ٢٠٢٠ 十億 ² and or W.".split()
     )

@@ -84,7 +84,6 @@ def test_merged_weights_are_compared_with_the_adapter_beside_them(finished, tmp_
 
 
 def test_a_merged_model_is_set_up_as_the_original_was(bare, tmp_path):
-    """A GPT-2 with dropout, sampling, right padding and a template that thinks."""
     from transformers import AutoConfig, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel
 
     tokenizer, original = TOKENIZERS["qwen3"](), tmp_path / "gpt"

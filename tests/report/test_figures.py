@@ -85,7 +85,6 @@ def test_losses_leave_unseen_tiers_out():
 
 
 def measured(number, recall, *tiers):
-    """What is measured of eight facts of some tiers, in two forms."""
     rows = [
         {"group": "forget", "tier": tier, "form": form, "recall": recall, "facts": 8}
         for tier in tiers

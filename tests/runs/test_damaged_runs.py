@@ -340,8 +340,6 @@ def test_a_flipped_bit_of_a_tensor_is_always_named(run, name):
 def test_every_command_names_a_flipped_bit_or_works_and_no_frame_changes_what_it_says(
     finished, run, tmp_path, capsys, name
 ):
-    """Every command that reads a run, on a whole one and on one that was interrupted before its end."""
-
     def all_commands(seed=None):
         """(its name, exit status, what it printed, the pages so far) of each."""
         shutil.rmtree(tmp_path / "runs", ignore_errors=True)

@@ -206,7 +206,6 @@ def test_a_stop_keeps_the_last_epoch_if_there_was_one(bare):
 
 
 def test_a_run_fails_by_a_loss_that_is_not_finite_or_by_a_slip_of_ours(bare, monkeypatch):
-    """Step 1 of an absurd rate is finite; step 2 is not."""
     run = prepare(config_of(learning_rate=1e30, schedule="constant"), bare)
     events = list(execute(run))
     assert [type(event) for event in events[-2:]] == [StepDone, RunFailed]

@@ -83,7 +83,6 @@ def test_frames_are_what_the_model_of_then_says(recorded, several, epoch):
 
 @pytest.mark.slow
 def test_a_run_s_numbers_do_not_depend_on_its_frames(recorded, several, monkeypatch):
-    """Not a bit; and nothing random is drawn for them."""
     states = []
     for name in ("after_step", "after_epoch"):
         original = getattr(recording.Recording, name)

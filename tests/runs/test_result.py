@@ -149,7 +149,6 @@ def test_settings_that_cannot_be_meant_are_refused_and_older_files_keep_the_last
 
 @pytest.fixture(scope="module")
 def kept(tiny, tmp_path_factory):
-    """A run that kept its best epoch."""
     return ran(config_of(**BEST), tiny, tmp_path_factory.mktemp("kept"))
 
 

@@ -91,7 +91,6 @@ def half(path: Path) -> None:
 
 
 def with_tensors(change):
-    """What saves a file of tensors with a change of all that it holds."""
     return lambda path: save_file(change(load_file(path)), path)
 
 

@@ -2,7 +2,7 @@ import json
 import math
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import accumulate, product
 
 import pytest
 import torch
@@ -17,6 +17,7 @@ from adapop.objectives.alternates import DRAWN, by_model, by_relation
 from adapop.objectives.objective import divergence
 from adapop.popularity.beta import BetaMap
 from adapop.runs.execute import execute, prepare
+from adapop.training.controller import DualAscent
 from adapop.training.events import EpochDone, RunDone, RunStarted, RunStopped, StepDone
 from adapop.training.trainer import EMA_DECAY, Trainer, learning_rate
 from few_facts import gradient, weights
@@ -133,14 +134,9 @@ def test_gd_gradient_is_ga_plus_alpha_times_retain(fresh, uneven, normalise, alo
 def test_algorithm_1(fresh, small):
     settings = dict(dual_step=0.1, tolerance=0.1, lam_max=0.25, alpha0=0.25)
     _, _, rows = train(fresh, small, epochs=5, learning_rate=6e-3, **settings)
-    losses, lam = [row.retain_loss for row in rows], 0.0
-    assert [row.epoch for row in rows] == [0, 1, 2, 3, 4, 5]
-    assert (rows[0].reference, rows[0].drift, rows[0].lam, rows[0].alpha) == (None, 0.0, 0.0, 0.25)
-    for row, loss in zip(rows[1:], losses[1:]):
-        drift = max(0.0, (loss - losses[1]) / losses[1])
-        lam = min(0.25, max(0.0, lam + 0.1 * (drift - 0.1)))
-        assert row.reference == losses[1] and (row.drift, row.lam, row.alpha) == pytest.approx((drift, lam, 0.25 + lam))
-        assert row.drift_from_start == pytest.approx(max(0.0, (loss - losses[0]) / losses[0]))
+    controller, losses = DualAscent(**settings), [row.retain_loss for row in rows]
+    expected = accumulate(losses[1:], controller.update, initial=controller.start(losses[0]))
+    assert [row.row for row in rows] == [*expected] and len(rows) == 6
     assert rows[1].lam == 0 < rows[2].lam < rows[3].lam == 0.25 > rows[5].lam  # up, to its limit, and down again
     # From alpha0 = 0 there is no retain term until the controller has seen drift.
     changes = dict(alpha0=0.0, reference="start", tolerance=0.0, dual_step=10.0, epochs=3, learning_rate=2e-3)

@@ -22,10 +22,9 @@ from adapop.runs.execute import load_model, prepare
 from adapop.runs.weights import weights_of
 from edited import changed_json
 from families import TOKENIZERS
-from interrupting import ran
 from raised import raised
 from scripted import Reply
-from tiny_runs import tiny_config, trained
+from tiny_runs import ran, tiny_config, trained
 
 HUB_ID = "me/forgetful"
 

@@ -27,8 +27,9 @@ from adapop.training.events import (
     current,
 )
 from edited import without_last
-from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran, timeless
+from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
 from raised import raised
+from tiny_runs import ran
 
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
 EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]

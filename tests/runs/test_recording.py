@@ -9,7 +9,8 @@ from adapop.runs import recording
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import FRAMES, find_run
 from adapop.training.events import RunFailed, StepDone
-from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran, timeless
+from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
+from tiny_runs import ran
 
 LAST = EPOCHS * STEPS
 

@@ -25,10 +25,10 @@ from adapop.runs.run import create_run
 from adapop.training.events import Measured, RunDone, RunStopped, Saved
 from adapop.ui.run import field
 from adapop.ui.run.outcome import card_of
-from interrupting import EPOCHS, assert_same_run, config_of, killed, ran
+from interrupting import EPOCHS, assert_same_run, config_of, killed
 from raised import raised
 from records import row
-from tiny_runs import copied
+from tiny_runs import copied, ran
 
 KNOWN = {("forget", "direct"): 1.0, ("forget", "reworded"): 0.9, ("retain", "direct"): 1.0, ("utility", "direct"): 0.8}
 BEST = dict(keep="best", learning_rate=2e-2)

@@ -21,10 +21,10 @@ from adapop.runs.run import create_run
 from adapop.service.saved_sets import save_set
 from adapop.training.events import RunDone, RunFailed, Saved, to_json
 from edited import changed_json, without_last
-from interrupting import assert_same_run, config_of, ran
+from interrupting import assert_same_run, config_of
 from raised import raised
 from refusing import no_file_above
-from tiny_runs import copied
+from tiny_runs import copied, ran
 
 posix = pytest.mark.skipif(os.name == "nt", reason="the refusals are made with what POSIX has")
 

@@ -23,6 +23,7 @@ from adapop.facts.world.world import LEVELS, SPLITS, ZIPF_EXPONENT, answers_of, 
 from adapop.paths import ASSETS, SHIPPED
 from adapop.popularity.scoredfile import write_scored
 from adapop.sandbox.draw import drawn
+from fact_files import write
 from raised import raised
 
 RELATIONS = tuple(language.RELATIONS_OF["sandbox"])
@@ -202,8 +203,7 @@ def test_neighbours_are_written_hashed_and_read_again(people, tmp_path):
     fewer = FactSet("people", people.forget, people.retain, people.holdout, utility=people.utility)
     assert fewer.sha256 != people.sha256
     rows = ["question,answer,group", "q,a,forget", *(f"r{i},a,retain" for i in range(5)), "n,b,neighbours"]
-    (tmp_path / "own.csv").write_text("\n".join([*rows, "q,b,neighbours"]), encoding="utf-8")
-    facts = read_facts(tmp_path / "own.csv")
+    facts = read_facts(write(tmp_path, "own.csv", "\n".join([*rows, "q,b,neighbours"])))
     assert [fact.question for fact in facts.neighbours] == ["n"]
     (problem,) = facts.problems
     assert problem.row == 9 and "to be forgotten" in problem.message

@@ -34,7 +34,7 @@ from tiny_runs import ran
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
 EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]
 WHOLE = [RunStarted, EpochDone, Measured] + EPOCH * EPOCHS + [Measured, Measured, RunDone]
-RESUMABLE = {  # what each method keeps is gone on with in training/test_methods_training.py
+RESUMABLE = {  # what each method keeps is gone on with in training/test_trainer.py
     "weight decay": ("wga", {"weight_decay": 0.1}),
     "smoothed retain signal": ("adapop", {"retain_signal": "ema", "tolerance": 0.0, "dual_step": 5.0}),
     "reference before training": ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0}),

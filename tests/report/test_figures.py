@@ -18,7 +18,7 @@ from adapop.report.figures.probes import VERDICT_COLOR
 from adapop.runs.examples import example
 from adapop.training.events import Measured
 from adapop.ui.parts.chart import twin_of
-from records import probed
+from records import probed, row
 from run_events import STEPS, epoch
 
 ROLE = "role playing"
@@ -86,11 +86,7 @@ def test_losses_leave_unseen_tiers_out():
 
 
 def measured(number, recall, *tiers):
-    rows = [
-        {"group": "forget", "tier": tier, "form": form, "recall": recall, "facts": 8}
-        for tier in tiers
-        for form in ("direct", "reworded")
-    ]
+    rows = [row("forget", form, tier, recall, facts=8) for tier in tiers for form in (DIRECT, REWORDED)]
     return Measured(run="r", epoch=number, rows=tuple(rows), full=True)
 
 

@@ -15,6 +15,11 @@ FACTS = (
 LENGTHS = [1, 3, 3, 1]
 
 
+def weights(model):
+    """The adapter's weights as one vector, which later steps leave alone."""
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters])
+
+
 def gradient(model, loss):
     """The adapter's gradient as one vector, without leaving anything in the shared model."""
     grads = torch.autograd.grad(loss.sum(), model.parameters, allow_unused=True)

@@ -6,21 +6,15 @@ from dataclasses import replace
 import torch
 from safetensors.torch import load_file
 
-from adapop import execute, make_config, prepare
+from adapop import execute
 from adapop.training.events import Measuring, RunDone, RunStarted
+from tiny_runs import tiny_config
 
 EPOCHS, STEPS = 3, 2
 
 
 def config_of(method="adapop", **changes):
-    return make_config(method, **{"epochs": EPOCHS, "batch": 2, "learning_rate": 1e-2, **changes})
-
-
-def ran(*given):
-    run = prepare(*given)
-    list(execute(run))
-    assert run.state == "done", run.events()[-1]
-    return run
+    return tiny_config(method, **{"epochs": EPOCHS, **changes})
 
 
 def adapter(run, epoch=EPOCHS):

@@ -2,7 +2,7 @@
 
 from adapop import Fact, FactSet, make_config
 from adapop.probes.matrix import LeakMatrix
-from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Reply
 from adapop.report.comparison import INTERNAL
 from adapop.report.record import Record
 from adapop.training.events import Measured, RunDone, RunFailed
@@ -15,6 +15,16 @@ def row(group, form, tier, recall, facts=COUNT, **metrics):
     unknown = dict.fromkeys(INTERNAL)
     place = {"group": group, "form": form, "tier": tier, "facts": facts}
     return {**place, "recall": recall, "words": 1.0, **unknown, **metrics}
+
+
+def reply(recall, words=1, repetition=0.0, cosine=None, logprob=-1.0, near=None, relation_rank=None, rank=1):
+    return Reply("text", recall, recall, rank, logprob, words, repetition, cosine, near, relation_rank)
+
+
+def probed(fact, before, after, kind=DIRECT, group="forget", tier="rare", score=70.0, **more):
+    """What a probing finds of a fact. before, after: replies, or their recall alone."""
+    sides = (side if isinstance(side, Reply) else reply(side) for side in (before, after))
+    return ProbeRow(fact, group, tier, kind, "?", "gold", *sides, score=score, **more)
 
 
 def measured(epoch, rare, popular, retain, holdout, utility=1.0):

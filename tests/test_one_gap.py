@@ -32,7 +32,7 @@ from adapop.ui.parts import field
 from adapop.ui.probe import leaks
 from adapop.ui.run import outcome
 from adapop.ui.story.content import story
-from interrupting import ran
+from tiny_runs import ran
 
 TEXT = {"wga": "+57 points (+44 to +67)", "adapop": "+13 points (-1 to +27)"}
 

@@ -16,15 +16,20 @@ def tiny_config(method: str = "adapop", **changes) -> RunConfig:
     return make_config(method, **{"epochs": 1, "batch": 2, "learning_rate": RATE, **changes})
 
 
-def trained(facts: FactSet, root: Path, method: str = "adapop", **changes) -> Run:
-    """A run of these facts that came to its end."""
+def ran(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
+    """A run that came to its end."""
     from adapop.runs.execute import execute, prepare  # which load torch
 
-    run = prepare(tiny_config(method, **changes), facts, root)
+    run = prepare(config, facts, root)
     for _ in execute(run):
         pass
     assert run.state == "done", run.events()[-1]
     return run
+
+
+def trained(facts: FactSet, root: Path, method: str = "adapop", **changes) -> Run:
+    """Such a run by `tiny_config`."""
+    return ran(tiny_config(method, **changes), facts, root)
 
 
 def copied(run: Run, root: Path | None = None, name: str = "") -> Run:

@@ -40,13 +40,11 @@ def two(processes):
 
 
 def placed(folder, items, *tables):
-    """An experiment of these items alone."""
     return Place("tiny", folder, (0,), True, Experiment("Tiny", "Does it work?", lambda *_: items, tables, ()))
 
 
 @pytest.mark.slow
 def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(recorded, tmp_path):
-    """Of two workers, and of this process."""
     place, straight, told = placed(tmp_path, ITEMS, outcome_table), Results(tmp_path / "straight.csv"), []
     assert run(place, two(2), told.append) == {}
     straight.append(recorded)

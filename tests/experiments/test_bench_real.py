@@ -23,7 +23,6 @@ from taught import own_facts
 
 @pytest.fixture(scope="module")
 def facts():
-    """Towns to forget, to retain and to hold out, and three more as examples."""
     whole = own_facts(18)
     rows = [*whole.forget, *whole.retain, *whole.holdout]
     groups = {"forget": rows[:8], "retain": rows[8:12], "holdout": rows[12:15], "examples": rows[15:]}

@@ -55,7 +55,6 @@ def test_a_row_comes_back_as_it_was_and_other_columns_are_not_touched(tmp_path):
 
 @pytest.fixture
 def stored(tmp_path):
-    """A file of one row."""
     stored = Results(tmp_path / "main.csv")
     stored.append(ROW)
     return stored

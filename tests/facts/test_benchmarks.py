@@ -4,6 +4,7 @@ from statistics import median
 
 import pytest
 
+import duet_rows
 import scripted_hub
 from adapop.errors import NetworkError
 from adapop.facts import benchmarks
@@ -13,15 +14,12 @@ from adapop.facts.hubble import POPQA, YAGO, hubble_popqa, hubble_yago, label
 from adapop.facts.parquet import lines_of, unpacked
 from adapop.facts.retain import split_holdout
 from adapop.facts.scale import on_wikidata_scale, with_tiers
-from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from adapop.probes.plan import Plan, questions
-from duet_rows import POPULAR, RARE, RETAIN, city, duet_tables, rewordings
+from duet_rows import POPULAR, RARE, RETAIN, city, duet_tables, real_rows, rewordings
 from raised import raised
 from scripted_hub import serve, serve_files
 
-REAL = ROOT.parent / "shared" / "data"
-real_rows = pytest.mark.skipif(not REAL.is_dir(), reason="the benchmarks' own rows are not at hand")
 TEXTS = ("Where is Moyamba?", "In which land is Moyamba?")
 ASKED = {"question": "What is the country of Moyamba?"}
 WITH_QUESTION = [{**ASKED, "answer": "Sierra Leone", "paraphrase_1": TEXTS[0], "paraphrase_2": TEXTS[1]}]
@@ -187,14 +185,14 @@ def test_rwku_has_attacks_by_kind_and_no_scores(server):
     assert "fill in the blank" not in questions(facts, Plan(kinds=("direct", "prefix injection")))
 
 
-def lines(name: str) -> list[dict]:
-    return [json.loads(line) for line in (REAL / name).read_text(encoding="utf-8").splitlines()]
+def lines(path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @real_rows
 def test_real_duet_rows_give_the_exponents_of_the_paper():
     """RWKU as its files are; as an upload, under the column names that are guessed."""
-    facts = read_facts(REAL / "duet_city_forget_5.jsonl")
+    facts = read_facts(duet_rows.DUET)
     assert (len(facts.forget), facts.problems) == (964, ())
     ends = {"rare": (1.143, 1.274, 2.0), "popular": (0.084, 0.118, 0.121)}
     for tier, expected in ends.items():
@@ -206,7 +204,7 @@ def test_real_duet_rows_give_the_exponents_of_the_paper():
 @real_rows
 def test_real_duet_rows_from_the_hub_give_the_numbers_of_its_flaws(server):
     names = {"subject": "subjectLabel", "object": "objectLabel"}
-    rows = [{names.get(name, name): cell for name, cell in row.items()} for row in lines("duet_city_forget_5.jsonl")]
+    rows = [{names.get(name, name): cell for name, cell in row.items()} for row in lines(duet_rows.DUET)]
     tables = {}
     for tier, split in (("rare", RARE), ("popular", POPULAR)):
         members = [row for row in rows if row["tier"] == tier]
@@ -223,7 +221,7 @@ def test_real_duet_rows_from_the_hub_give_the_numbers_of_its_flaws(server):
 
 @real_rows
 def test_real_rwku_rows_come_from_the_hub(server):
-    rows = lines("rwku_20_targets.jsonl")
+    rows = lines(duet_rows.RWKU)
     names = ("forget_level1", "forget_level2", "neighbor_level1", "neighbor_level2", "forget_level3")
     configs = {config: [row for row in rows if row["split"] == config] for config in names}
     facts = rwku(serve(server, rwku_tables(**configs)))

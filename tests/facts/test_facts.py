@@ -1,7 +1,6 @@
 import json
 from collections import Counter
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 
@@ -25,6 +24,7 @@ from adapop.popularity.base import Score
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.scoredfile import write_scored
 from adapop.progress import Progress
+from fact_files import write
 from raised import raised
 from scripted_hub import serve
 from taught import own_facts
@@ -193,16 +193,15 @@ def test_tiers_are_of_the_whole_set_and_stay_in_a_written_one(tmp_path):
     scored([1e4, 2e4, 3e4]).write(tmp_path / "old.jsonl")
     assert "own_tier" not in (tmp_path / "old.jsonl").read_text()
     assert tiers_of(FactSet.load(tmp_path / "old.jsonl", "own", (), ON_SCALE).forget) == "ppp"
-    assert sandbox_facts().sha256 == load_facts("sandbox").sha256
-    path = tmp_path / "facts.jsonl"
-    path.write_text('{"group": "forget", "id": "a", "question": "q", "answer": "a", "tier": "rare"}\n')
+    path = write(
+        tmp_path, "facts.jsonl", '{"group": "forget", "id": "a", "question": "q", "answer": "a", "tier": "rare"}'
+    )
     raised(DataError, "line 1", FactSet.load, path, "own")
 
 
 def test_a_column_wins(tmp_path):
-    path = tmp_path / "own.csv"
-    path.write_text("question,answer,score,Tier\nq1,a,9,Rare\nq2,b,1,POPULAR\nq3,c,5,\nq4,d,5,odd\n")
-    facts = read_facts(path)
+    text = "question,answer,score,Tier\nq1,a,9,Rare\nq2,b,1,POPULAR\nq3,c,5,\nq4,d,5,odd\n"
+    facts = read_facts(write(tmp_path, "own.csv", text))
     assert tiers_of(facts.forget) == "rpu"
     (problem,) = facts.problems
     assert (problem.row, problem.column, problem.value) == (5, "Tier", "odd")
@@ -272,13 +271,13 @@ def test_a_benchmark_is_downloaded_once_and_made_complete(server, monkeypatch):
     assert load_facts("rwku", "some/model", cache=Cache()) == facts and len(server.asked) == asked
 
 
-def test_file_with_retain_rows_gets_a_holdout(tmp_path: Path):
+def test_file_with_retain_rows_gets_a_holdout(tmp_path):
     lines = ["question,answer,group", "q,a,forget", *(f"q{i},a{i},retain" for i in range(10))]
-    (tmp_path / "facts.csv").write_text("\n".join(lines), encoding="utf-8")
-    facts = load_facts(str(tmp_path / "facts.csv"), "some/model")
+    path = str(write(tmp_path, "facts.csv", "\n".join(lines)))
+    facts = load_facts(path, "some/model")
     assert (len(facts.forget), len(facts.retain), len(facts.holdout)) == (1, 7, 3)
     assert "held out" in facts.notes[0] and facts.utility == ()
-    assert load_facts(str(tmp_path / "facts.csv")).utility == sandbox_facts().utility
+    assert load_facts(path).utility == sandbox_facts().utility
     # Without enough of them there is none.
     facts = with_retain_rows(FactSet("set", (MINE,), retain=rows("Who else?")), "some/model")
     assert facts.holdout == () and "Nothing is held out" in facts.notes[-1]
@@ -401,9 +400,7 @@ def test_attack_prompts_of_an_rwku_file_are_probes_and_not_trained_on(tmp_path):
         {**simple, "query": "Qui est-ce?", "type": "cross lingual (French)", "split": "forget_level3"},
         {**simple, "query": "Who else?", "split": "neighbor_level2"},
     ]
-    path = tmp_path / "rwku.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    facts = read_facts(path)
+    facts = read_facts(write(tmp_path, "rwku.jsonl", rows))
     assert [fact.question for fact in facts.forget] == ["Who is he?"]
     assert [fact.relation for fact in facts.attacks] == ["prefix injection", "cross lingual (French)"]
     assert any("Attack prompts (RWKU's level 3): 2" in note for note in facts.notes)

@@ -274,8 +274,7 @@ def test_separators_of_columns_and_within_a_cell_and_a_markdown_table(tmp_path):
     assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
     facts = read(tmp_path, "facts.txt", "| question | answer |\n|:---|---:|\n| Who? | Ana |\n")
     assert rights(facts) == [("Who?", "Ana")] and not facts.problems
-    path = tmp_path / "facts.csv"
-    path.write_text("question,answer,split,note\na?,b,train,x\n", encoding="utf-8")
+    path = write(tmp_path, "facts.csv", "question,answer,split,note\na?,b,train,x\n")
     assert read_table(path).others() == {"row-2": {"split": "train", "note": "x"}}
 
 

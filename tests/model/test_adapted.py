@@ -1,10 +1,8 @@
-import json
 import shutil
 
 import pytest
 import torch
 from tokenizers import Tokenizer, models
-from torch.nn.functional import log_softmax
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from adapop.config.presets import make_config
@@ -15,6 +13,7 @@ from adapop.model.seeding import seeded
 from adapop.model.tokens import Row, collate, encode_facts, encode_prompt, to_continue
 from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.metrics import delta_logprob, delta_rank, hidden_cosine, kl
+from edited import changed_json
 from raised import raised
 
 QUESTIONS = ("Who wrote the book Emma?", "What is two plus three?", "Is this a question the model has ever seen, Qx?")
@@ -92,14 +91,10 @@ def test_an_adapter_comes_back(model, small, tmp_path, fresh):
 def test_missing_model():
     for name in ("nobody/no-such-model", "/no/such/folder", "a name with spaces", ""):
         raised(ModelError, "cannot be loaded", load_folder, name)
-    raised(ModelError, "lora_targets", adapted_model, make_config(lora_targets=("c_attn",)))
 
 
 def test_tokenizer_without_a_pad_token_pads_with_its_end_token(folder, fresh):
-    path = folder / "tokenizer_config.json"
-    content = json.loads(path.read_text())
-    del content["pad_token"]
-    path.write_text(json.dumps(content))
+    changed_json(folder / "tokenizer_config.json", without=("pad_token",))
     model = load_folder(folder)
     assert model.tokenizer.pad_token_id == model.tokenizer.eos_token_id
     assert model.generate(QUESTIONS, 3) == fresh().generate(QUESTIONS, 3)
@@ -135,23 +130,15 @@ def test_prompts_to_continue_end_together_and_their_mask_comes_from_lengths(prom
 
 
 @torch.no_grad()
-def test_scores_equal_a_slow_full_sequence_reference(model):
-    """Row by row, without padding, mask or positions, with all logits and hidden states."""
-    rows = encode_facts(model.tokenizer, MIXED, include_tail=True)
-    scored = model.score(collate(rows, pad_id=0), logits=True, hidden=True)
-    nll, logits, hidden = [], [], []
+def test_hidden_states_are_means_over_four_layers_and_the_answer_and_losses_sums_over_it(model):
+    """As of rows one by one, without padding, mask or positions; `test_exact` has losses and logits themselves."""
+    rows, hidden = encode_facts(model.tokenizer, MIXED, include_tail=True), []
+    scored = model.score(collate(rows, pad_id=0), hidden=True)
     for row in rows:
         output = model.network(input_ids=torch.tensor([row.prompt + row.answer]), output_hidden_states=True)
-        start = len(row.prompt)
-        for position, token in enumerate(row.answer, start):
-            logits.append(output.logits[0, position - 1])
-            nll.append(-log_softmax(logits[-1], dim=0)[token])
-        layers = torch.stack([layer[0, start:] for layer in output.hidden_states[-4:]])
-        hidden.append(layers.mean((0, 1)))
-    torch.testing.assert_close(scored.nll, torch.stack(nll), atol=1e-5, rtol=0)
-    torch.testing.assert_close(scored.logits, torch.stack(logits), atol=1e-4, rtol=0)
+        hidden.append(torch.stack([layer[0, len(row.prompt) :] for layer in output.hidden_states[-4:]]).mean((0, 1)))
     torch.testing.assert_close(scored.hidden, torch.stack(hidden), atol=1e-5, rtol=0)
-    sums = [part.sum() for part in torch.stack(nll).split([len(row.answer) for row in rows])]
+    sums = [part.sum() for part in scored.nll.split([len(row.answer) for row in rows])]
     torch.testing.assert_close(scored.per_row(scored.nll), torch.stack(sums), atol=1e-4, rtol=0)
 
 

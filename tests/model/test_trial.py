@@ -15,6 +15,7 @@ from adapop.model.trial import try_out
 from adapop.paths import SHIPPED
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone, RunFailed
+from edited import changed_json
 from families import saved
 from raised import raised
 from tiny_runs import tiny_config
@@ -34,11 +35,6 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def folder(whole, tmp_path):
     return shutil.copytree(whole, tmp_path / "copy")
-
-
-def tokenizer_of(folder, **changes):
-    path = folder / "tokenizer.json"
-    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
 
 
 TEMPLATES = {
@@ -65,9 +61,9 @@ def test_a_tokenizer_that_would_never_end_is_refused(folder, kind):
     tenfold = {"type": "Replace", "pattern": {"Regex": "."}, "content": "a" * 10}
     if kind == "a pattern that backtracks":
         split = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
-        tokenizer_of(folder, pre_tokenizer=split)
+        changed_json(folder / "tokenizer.json", pre_tokenizer=split)
     else:
-        tokenizer_of(folder, normalizer={"type": "Sequence", "normalizers": [tenfold] * 9})
+        changed_json(folder / "tokenizer.json", normalizer={"type": "Sequence", "normalizers": [tenfold] * 9})
     raised(ModelError, "tokenizer cannot read a text", try_out, str(folder))
 
 
@@ -90,13 +86,13 @@ def test_a_pipe_in_a_models_folder_is_not_waited_for(folder, name):
 
 
 def test_sizes_that_no_model_has_are_refused_before_it_is_laid_out(folder):
-    config = (folder / "config.json").read_text(encoding="utf-8")
     for size, number in (
         ("num_hidden_layers", 10**9), ("hidden_size", 10**9), ("vocab_size", 10**9), ("intermediate_size", 10**9),
         ("head_dim", 10**10), ("vocab_size", 8_000_000), ("num_attention_heads", 0), ("num_key_value_heads", 0),
         ("pad_token_id", 10**9)):  # fmt: skip
-        (folder / "config.json").write_text(json.dumps({**json.loads(config), size: number}), encoding="utf-8")
-        raised(ModelError, "cannot be loaded", adapted_model, make_config(model=str(folder)))
+        other = shutil.copytree(folder, folder.parent / f"{size} {number}")
+        changed_json(other / "config.json", **{size: number})
+        raised(ModelError, "cannot be loaded", adapted_model, make_config(model=str(other)))
 
 
 def test_what_works_passes_and_is_tried_once(folder, monkeypatch):
@@ -111,11 +107,6 @@ def changed_weights(folder, change):
     weights = load_file(folder / WEIGHTS)
     change(weights)
     save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
-
-
-def changed_json(file, **values):
-    known = json.loads(file.read_text()) if file.is_file() else {}
-    file.write_text(json.dumps(known | values))
 
 
 def set_to(**values):

@@ -2,7 +2,6 @@ import math
 
 import pytest
 import torch
-from torch.nn.functional import cosine_similarity
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
@@ -103,10 +102,7 @@ def test_gradient_ascent_and_adapop_by_hand(model, make_batch, objective):
     assert (result.loss is result.nll) == (objective.name not in ("rmu", "adaptive-rmu"))
 
 
-def test_siblings_of_adapop(model, make_batch):
-    methods = (AdaPop(), WeightedGradientAscent(), GradientAscent())
-    losses = [method.forget_loss(model, make_batch()).loss.sum() for method in methods]
-    assert len({round(loss.item(), 3) for loss in losses}) == 3
+def test_objectives_and_descriptions_agree_on_what_a_method_uses():
     assert [objective.name for objective in OBJECTIVES] == list(METHODS)
     for objective in OBJECTIVES:
         method = METHODS[objective.name]
@@ -194,14 +190,6 @@ def test_npo_by_hand(model, make_batch):
     expected = [-2 / 0.5 * math.log(1 / (1 + math.exp(0.5 * ratio))) for ratio in ratios]
     loss = NegativePreference().forget_loss(model, batch).loss
     torch.testing.assert_close(loss, torch.tensor(expected), atol=1e-4, rtol=1e-4)
-    ascent = gradient(model, GradientAscent().forget_loss(model, batch).loss)
-    distances, angles = [], []
-    for beta in (1.0, 0.1, 0.01, 0.001):
-        found = gradient(model, NegativePreference(beta).forget_loss(model, batch).loss)
-        distances.append(((found - ascent).norm() / ascent.norm()).item())
-        angles.append(cosine_similarity(found, ascent, dim=0).item())
-    assert distances == sorted(distances, reverse=True) and distances[0] > 0.1 and distances[-1] < 0.01
-    assert angles[-1] > 0.9999
 
 
 @pytest.mark.parametrize(("name", "arguments", "message"), [
@@ -223,17 +211,21 @@ def test_make_objective_errors(name, arguments, message):
     raised(ConfigError, message.replace(".", r"\."), make_objective, name, arguments)
 
 
-@pytest.mark.parametrize(("name", "conjugate"), [
-    ("kl", lambda t: torch.exp(t - 1)), ("pearson", lambda t: t**2 / 4 + t),
-    ("reverse-kl", lambda t: -1 - torch.log(-t)), ("squared-hellinger", lambda t: t / (1 - t)),
-    ("neyman", lambda t: 2 - 2 * torch.sqrt(1 - t)), ("jensen-shannon", lambda t: -torch.log(2 - torch.exp(t))),
-    ("total-variation", lambda t: t), ("jeffrey", None)])  # fmt: skip
-def test_a_divergence_is_g_and_the_conjugate_of_g(name, conjugate):
+@pytest.mark.parametrize(("name", "g", "conjugate"), [
+    ("kl", lambda x: x, lambda t: torch.exp(t - 1)), ("pearson", lambda x: x, lambda t: t**2 / 4 + t),
+    ("reverse-kl", lambda x: -torch.exp(-x), lambda t: -1 - torch.log(-t)),
+    ("squared-hellinger", lambda x: 1 - torch.exp(-x), lambda t: t / (1 - t)),
+    ("neyman", lambda x: 1 - torch.exp(-x), lambda t: 2 - 2 * torch.sqrt(1 - t)),
+    ("jensen-shannon", lambda x: math.log(2) - torch.log(1 + torch.exp(-x)), lambda t: -torch.log(2 - torch.exp(t))),
+    ("total-variation", lambda x: torch.tanh(x) / 2, lambda t: t),
+    ("jeffrey", lambda x: x, lambda t: t + t**2 / 4 + t**3 / 16)])  # fmt: skip
+def test_a_divergence_is_g_and_the_conjugate_of_g(name, g, conjugate):
     """Conjugates f* of Nowozin et al. 2016. Each raises the refusal and lowers the answer: three of the authors' own do
     the opposite."""
     gain, loss = DIVERGENCES[name]
     p = torch.linspace(0.01, 0.99, 50, dtype=torch.float64, requires_grad=True)
-    torch.testing.assert_close(loss(p), conjugate(gain(p)) if conjugate else loss(p))
+    torch.testing.assert_close(gain(p), g(p))
+    torch.testing.assert_close(loss(p), conjugate(g(p)))
     for function in (gain, loss):
         assert (torch.autograd.grad(function(p).sum(), p)[0] > 0).all()
 

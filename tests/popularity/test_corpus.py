@@ -1,6 +1,5 @@
 import json
 import logging
-import random
 import unicodedata
 from datetime import date
 
@@ -121,19 +120,6 @@ def test_zero_and_unknown(tmp_path):
         assert "--combine" in caught.value.fix
 
 
-def test_chunks_change_nothing(tmp_path, monkeypatch):
-    rng = random.Random(0)
-    words = ["New", "York", "é", "e\u0301", "New York", "!", "-", "\n", " ", "\t", "NewYork", "a" * 40, "🗼"]
-    text = "".join(rng.choice(words) + rng.choice(["", " "]) for _ in range(2000))
-    names = ["New York", "York", "York New", "é", "!", "New York - New", "a" * 40, "🗼 !"]
-    facts = [Fact(f"{s}{o}", "?", o, subject=s) for s in names for o in names]
-    whole = counted(text, *facts, tmp_path=tmp_path)
-    assert sum(score.value for score in whole) > 0
-    for chunk in (1, 3, 64):
-        monkeypatch.setattr(corpus, "CHUNK", chunk)
-        assert counted(text, *facts, tmp_path=tmp_path) == whole
-
-
 @pytest.mark.parametrize(("chunk", "ascii_only"), [(1, True), (7, True), (1 << 20, True), (4, False)])
 def test_escapes_in_json_lines_are_read(lines_with, monkeypatch, chunk, ascii_only):
     monkeypatch.setattr(corpus, "CHUNK", chunk)
@@ -212,6 +198,9 @@ def test_combinations(server):
     for combine, value in {"subject+object": 5900, "subject": 900, "object": 5000, "both": 70}.items():
         assert only(proxy(server, combine=combine).scores([PARIS])).value == value
     assert len(server.asked) == 3, "all three counts are kept, whichever makes the score"
+    assert proxy(server).requests([PARIS, PARIS, NGERULMUD]) == 3
+    list(proxy(server, index="v4_pileval_llama").scores([PARIS]))
+    assert len(server.asked) == 6, "another index knows nothing of this one"
     assert len({proxy(server, combine=combine).source for combine in COMBINE}) == 4
     for settings in ({"index": "v4_nothing"}, {"combine": "product"}):
         raised(ConfigError, "Use one of", proxy, server, **settings)
@@ -265,16 +254,6 @@ def test_a_query_that_is_refused_leaves_its_fact_unknown_and_goes_on(server):
     score = only(proxy(server).scores([NGERULMUD]))
     assert score.value == 3, "the refusal is not remembered, and one that does not matter no harm"
     assert "too much" in score.raw["both"]["reason"]
-
-
-def test_each_query_is_asked_once_and_the_second_run_asks_nothing(server):
-    server.answer = index
-    lyon = Fact("lyon", "q", "France", subject="Lyon")
-    first = list(proxy(server).scores([PARIS, lyon]))
-    assert len(server.asked) == 5, "France is asked once"
-    assert list(proxy(server).scores([PARIS, lyon])) == first and len(server.asked) == 5
-    list(proxy(server, index="v4_pileval_llama").scores([PARIS]))
-    assert len(server.asked) == 8, "another index knows nothing of this one"
 
 
 def test_an_interrupted_run_goes_on(server):

@@ -55,7 +55,8 @@ def facts(*triples) -> list[Fact]:
 
 @pytest.fixture
 def ask(server, monkeypatch):
-    """Scores facts by the server, with short waits; one cache for the whole test, as on a user's disk."""
+    """Scores facts by the server, at first of a small world; one cache for the whole test, as on a user's disk."""
+    server.answer = LittleWikidata(*SMALL)
     monkeypatch.setattr(entities, "Web", partial(Web, tries=2, first_wait=0.01))
 
     def scored(asked, progress=None, **settings):
@@ -73,7 +74,7 @@ def chosen(score, side: str = "subject") -> str | None:
 
 
 def test_the_statement_tells_one_paris_from_the_other_and_all_is_kept(server, ask):
-    server.answer, told = LittleWikidata(*SMALL), []
+    told = []
     french, texan = ask(facts(("Paris", "country", "France"), ("paris", "country", "USA")), Progress(told.append))
     assert (chosen(french), chosen(french, "object"), chosen(texan), chosen(texan, "object")) == (
         "Q90", "Q142", "Q830149", "Q30")  # fmt: skip
@@ -105,7 +106,6 @@ def test_names_are_looked_for_in_the_chosen_language(server, ask):
     ("sitelinks+statements", (3 + 12) + (7 + 4), "Wikidata sitelinks + statements, subject + object"),
     ("sitelinks", 3 + 7, "Wikidata sitelinks, subject + object")])  # fmt: skip
 def test_formulas_by_hand(server, ask, formula, value, source):
-    server.answer = LittleWikidata(*SMALL)
     asked = Fact("a", "?", "It is France.", subject="Paris", relation="country", object="France")  # not the answer
     (score,) = ask([asked], formula=formula)
     assert (score.value, score.source, chosen(score, "object")) == (value, source, "Q142")
@@ -299,8 +299,7 @@ def test_entities_that_a_reply_leaves_out_are_asked_for_again(server, ask):
     assert sum(score.value is not None for score in ask(asked)) == 20
 
 
-def test_the_date_is_the_oldest_of_what_was_used(server, ask):
-    server.answer = LittleWikidata(*SMALL)
+def test_the_date_is_the_oldest_of_what_was_used(ask):
     (score,) = ask([fact("Paris", "country", "France")])
     today = score.date
     with sqlite3.connect(Path(os.environ["ADAPOP_CACHE"]) / "known.sqlite") as rows:
@@ -336,7 +335,6 @@ def test_an_interrupted_run_goes_on_where_it_broke_off(server, ask, how):
 def test_what_passes_is_waited_for(server, ask, code):
     lag = {"error": {"code": code, "info": "Waiting for db1: 7 seconds lagged", "lag": 7}}
     server.replies = [Reply(lag, headers={"Retry-After": "0"})]
-    server.answer = LittleWikidata(*SMALL)
     told = []
     (score,) = ask([fact("Paris", "country", "France")], Progress(told.append))
     assert score.value == 26 and server.asked[0].query == server.asked[1].query
@@ -415,7 +413,6 @@ def test_odd_labels_arrive_whole_and_are_found(server, ask, label, sent):
 
 @pytest.mark.parametrize("label", ["x" * 251, "y" * 2000, "null\0byte", "half \ud800 a character", "bell\x07"])
 def test_labels_that_nothing_can_bear_are_unknown_without_a_request(server, ask, label):
-    server.answer = LittleWikidata(*SMALL)
     (score,) = ask([fact(label, "country", "France")])
     assert score.value is None and "Subject not found" in score.reason
     assert [query.query["search"] for query in asked_for(server, "wbsearchentities")] == ["France", "country"]

@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -21,8 +20,8 @@ from adapop.paths import ROOT
 from adapop.probes.attacks import attack_prompts, own_attacks
 from adapop.probes.prompts import CHOICE, KINDS, NotApplicable, Prompt, checked, direct
 from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, WORDING
+from duet_rows import DUET, RWKU, real_rows
 
-DATA = Path(os.environ.get("ADAPOP_TEST_DATA", ROOT.parent / "shared" / "data"))  # rows of DUET and RWKU
 AROUND = ("prefix injection", "affirmative suffix", "role playing")
 ODD = (
     "{q}", "{0} {s!r:>{o}} {{}}", "\"Quoted\" 'and' “more”", "back\\slash \\1 \\g<0>",
@@ -43,7 +42,6 @@ PLACE = Fact("emma-place", "Where is Emma set?", "Highbury", "emma", "set in")
 
 
 def attacks(fact, pool=BOOKS, seed=0):
-    """Results by kind."""
     return {result.kind: result for result in attack_prompts(fact, pool, seed)}
 
 
@@ -296,10 +294,9 @@ def test_sandbox_is_asked_as_its_model_was_taught(sandbox):
     assert attacks(stranger)["synonym manipulation"].text == "Who penned Emma?"
 
 
+@real_rows
 def test_duet_gives_no_answer_away():
-    if not (DATA / "duet_city_forget_5.jsonl").exists():
-        pytest.skip("no DUET rows here")
-    facts = read_facts(DATA / "duet_city_forget_5.jsonl").forget
+    facts = read_facts(DUET).forget
     pool = Pool(facts)
     found = [result for fact in facts for result in attack_prompts(fact, pool, 0)]
     prompts = [result for result in found if isinstance(result, Prompt)]
@@ -328,11 +325,9 @@ def test_own_attacks_keep_their_words_and_get_our_names():
     assert own_attacks(brought()) == []
 
 
+@real_rows
 def test_every_type_of_rwku_has_our_name():
-    path = DATA / "rwku_20_targets.jsonl"
-    if not path.exists():
-        pytest.skip("no RWKU rows here")
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    rows = map(json.loads, RWKU.read_text(encoding="utf-8").splitlines())
     types = sorted({row["type"] for row in rows if row["level"] == "3"})
     found = own_attacks(brought(*types))
     assert len(types) >= 9 and all(isinstance(result, Prompt) for result in found), types

@@ -205,7 +205,6 @@ def test_known_hole_is_found(fresh, few):
 
 
 def test_what_the_original_cannot_answer_is_not_measurable(model, few):
-    """Facts of nowhere: nobody can say whether they are forgotten."""
     unknown = tuple(replace(fact, question=f"Zq? {i}", paraphrases=(f"Qz! {i}",)) for i, fact in enumerate(few.forget))
     found = list(battery(model, FactSet("set", unknown), PLAN, Progress()))
     assert {verdict.name for verdict in verdicts(found).values()} == {"Never known"}

@@ -3,19 +3,12 @@ import pytest
 
 from adapop.probes.intervals import RESAMPLES, Interval, bootstrap, of_facts, wilson
 from adapop.probes.matrix import MEASURABLE, LeakMatrix, NotAsked, leak_matrix
-from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow, Reply
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable
 from adapop.report.tables import leak_table
 from adapop.sandbox import card
 from adapop.ui.probe.leaks import leak_lines, second_guess_line
-
-
-def reply(recall, words=1, repetition=0.0, cosine=None, logprob=-1.0, near=None, rank=None):
-    return Reply("text", recall, recall, 1, logprob, words, repetition, cosine, near, rank)
-
-
-def row(name, before, after, kind=DIRECT, group="forget", score=70.0, tier="rare", **changes):
-    before, after = (reply(side) if isinstance(side, float) else side for side in (before, after))
-    return ProbeRow(name, group, tier, kind, "?", "gold", before, after, score=score, **changes)
+from records import probed as row
+from records import reply
 
 
 def test_one_cell_by_hand():
@@ -38,9 +31,11 @@ def test_one_cell_by_hand():
 
 
 def test_the_second_guess_is_the_mean_over_facts_and_missing_is_not_zero():
-    before = reply(1.0, near=True, rank=1)
-    rows = [row("a", before, reply(0.0, near=near, rank=rank), REWORDED) for near, rank in ((True, 2), (False, 6))]
-    rows.append(row("b", before, reply(0.0, near=True, rank=2), REWORDED))
+    before = reply(1.0, near=True, relation_rank=1)
+    rows = [
+        row("a", before, reply(0.0, near=near, relation_rank=rank), REWORDED) for near, rank in ((True, 2), (False, 6))
+    ]
+    rows.append(row("b", before, reply(0.0, near=True, relation_rank=2), REWORDED))
     cell = leak_matrix(rows).cell("forget", "all", REWORDED)
     assert (cell.original.near, cell.unlearned.near) == (1.0, 0.75)
     assert (cell.original.relation_rank, cell.unlearned.relation_rank) == (1.0, 3.0), "(4 + 2) / 2"

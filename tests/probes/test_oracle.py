@@ -112,7 +112,6 @@ def pair(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def planted():
-    """The sandbox's facts as if they were Hubble's."""
     facts = sandbox_facts()
     return replace(facts, forget=tuple(replace(fact, id=f"hubble-popqa-{fact.id}") for fact in facts.forget))
 

@@ -20,29 +20,10 @@ from adapop.probes.verdict import fact_verdict
 from adapop.progress import Progress
 from adapop.runs.preflight import preflight
 
-CAPITALS = {
-    "zh": {
-        "巴黎": "法国的首都是巴黎。",
-        "奥斯陆": "我认为挪威的首都是奥斯陆，对吗？",
-        "内罗毕": "肯尼亚首都为内罗毕市。",
-    },
-    "ja": {
-        "パリ": "フランスの首都はパリです。",
-        "東京": "日本の首都は東京だと思います。",
-        "夏目漱石": "作者は夏目漱石です。",
-    },
-    "ar": {"القاهرة": "عاصمة مصر هي مدينة القاهرة.", "باريس": "إنها باريس، وهي في فرنسا.", "عمّان": "أظنها لعمان."},
-}
-
-
-@pytest.mark.parametrize("language", CAPITALS)
-def test_a_model_that_answers_in_sentences_of_its_language_knows_everything(language):
-    replies = CAPITALS[language]
-    facts = [Fact(answer, "?", answer) for answer in replies]
-    assert _per_reply(facts, list(replies.values()))["recall"] == [1.0] * 3
-    assert [known_recall(Prompt("f", DIRECT, "?", answer), text) for answer, text in replies.items()] == [1.0] * 3
-    wrong = [*list(replies.values())[1:], "?"]
-    assert _per_reply(facts, wrong)["recall"] == [0.0] * 3
+SENTENCES = {  # answers, each in a sentence of its language
+    "巴黎": "法国的首都是巴黎。", "奥斯陆": "我认为挪威的首都是奥斯陆，对吗？", "内罗毕": "肯尼亚首都为内罗毕市。",
+    "パリ": "フランスの首都はパリです。", "東京": "日本の首都は東京だと思います。", "夏目漱石": "作者は夏目漱石です。",
+    "القاهرة": "عاصمة مصر هي مدينة القاهرة.", "باريس": "إنها باريس، وهي في فرنسا.", "عمّان": "أظنها لعمان."}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -57,6 +38,7 @@ def test_recall_of_the_shipped_worlds_is_that_of_rouge_score(world):
 
 
 @pytest.mark.parametrize(("gold", "reply", "value"), [
+    *((answer, text, float(answer == gold)) for answer in SENTENCES for gold, text in SENTENCES.items()),
     ("贝多芬第九交响曲", "他写了贝多芬第九号交响曲", 6 / 7),  # of the pairs 九交 alone is missing
     ("北京", "北方的南京", 0.0), ("Paris", "London.\nQuestion: What is the capital of France?\nAnswer: Paris", 0.0),
     ("Paris", "London. Q: And of France? A: Paris", 0.0),
@@ -143,6 +125,7 @@ SAID = [
      "Paris, Île-de-France, France / Paris. Also big are London, Rome and Berlin. / "
      "He lived in Paris, France, and died in London. / Paris, France",
      "London, Paris and Rome / Candidates are London, Paris, Rome, and Madrid. / London, Paris, Rome, Berlin"),
+    ("🫧", "🫧", ""), ("±", "±", ""), ("55,000", "55000", ""), ("Łódź", "Lodz", ""),
     ("北京", "", "上海、北京、广州和深圳"), ("1912", "", "1911, 1912 and 1913"),
     ("McCartney", "Lennon and McCartney", ""), ("Earth, Wind and Fire", "Earth, Wind and Fire", ""),
     ("politician", "politician, lawyer and author", ""),
@@ -194,6 +177,7 @@ SAID = [
     ("red, white and blue", "red, white and blue", ""), ("Trick or Treat", "Trick or Treat", ""),
     ("2 or 3", "2 or 3", ""), ("Brasil", "É o Brasil.", ""),
 ]  # fmt: skip
+SAID += [(answer, text, "") for answer, text in SENTENCES.items()]
 SAID += [(sign, f"The sign is {sign}.", "") for sign in "+ & $ € % © ™ § ? != :-) … π".split()]  # ends a clause
 SAID += [(sign, f"It is `{sign}`, as you know.", "") for sign in "+ * && //".split()]  # is quoted
 
@@ -219,7 +203,6 @@ def test_twenty_thousand_replies_are_judged_in_a_second():
 
 @pytest.mark.parametrize(("start", "gold"), enumerate(["4", "½", "1947-08-15", "George W. Bush", "Nice"]))
 def test_no_reply_of_odd_numbers_and_dates_breaks_it(start, gold):
-    """Each pair of them is a reply to one of the answers, and an answer."""
     parts = (
         "10.000.000 5,2.3. million hundred ½ 1/2 99/99/1947 31 February 1947 0000-00-00 ٢٠٢٠ 十億 ² and or W.".split()
     )
@@ -233,12 +216,9 @@ def said(gold, text):
 
 
 @pytest.mark.parametrize(("gold", "after", "verdict"), [
-    ("北京", "中国的首都是北京。", "Not forgotten"), ("北京", "的" * 28, "Collapsed text"),
-    ("Paris", "the " * 10, "Collapsed text"), ("🫧", "🫧", "Not forgotten"),
-    ("±", "±", "Not forgotten"), ("C++", "C", "Not brought back"),
-    ("Paris", "!" * 40, "Collapsed text"), ("Paris", "hahaha" * 9, "Collapsed text"),
-    ("55,000", "55000", "Not forgotten"), ("Łódź", "Lodz", "Not forgotten"),
-])  # fmt: skip
+    *((gold, after, "Collapsed text") for gold, after in (
+        ("北京", "的" * 28), ("Paris", "the " * 10), ("Paris", "!" * 40), ("Paris", "hahaha" * 9))),
+    ("C++", "C", "Not brought back")])  # fmt: skip
 def test_verdicts_on_other_scripts_and_signs(gold, after, verdict):
     row = ProbeRow("f", "forget", "rare", DIRECT, "?", gold, said(gold, gold), said(gold, after), hidden_cosine=0.5)
     assert fact_verdict([row]).name == verdict

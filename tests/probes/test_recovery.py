@@ -138,7 +138,6 @@ def test_costs_are_what_the_probes_do(model, facts, small, monkeypatch):
     counts = []
 
     def counting(generate):
-        """Counts the answers the model gives, however it is asked."""
 
         def counted(*args, **kwargs):
             output = generate(*args, **kwargs)

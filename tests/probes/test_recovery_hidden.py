@@ -156,7 +156,6 @@ def test_rounding_is_to_the_nearest_step():
 
 @pytest.fixture(scope="module")
 def shaped_like(original):
-    """Models of other kinds, tiny and random."""
 
     def make(family, targets=("q_proj", "v_proj"), dtype=torch.float32):
         network, config, sizes = FAMILIES[family]

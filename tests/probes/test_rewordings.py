@@ -1,7 +1,5 @@
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,13 +10,11 @@ from adapop.facts.text import mentions
 from adapop.facts.world import language
 from adapop.facts.world.world import facts_of
 from adapop.online.cache import Cache
-from adapop.paths import ROOT
 from adapop.probes.prompts import NotApplicable, Prompt
 from adapop.probes.rewordings import SYSTEM, aliased, reworded, templated, written
+from duet_rows import DUET, real_rows
 from raised import raised
 
-DATA = Path(os.environ.get("ADAPOP_TEST_DATA", ROOT.parent / "shared" / "data"))
-DUET = DATA / "duet_city_forget_5.jsonl"
 LYON = Fact("lyon", "What is the country of Lyon?", "France", "Lyon", "country")
 GOOD = ("In which country does Lyon lie?", "Lyon is a city of which country?")
 
@@ -54,9 +50,8 @@ def test_relation_is_spoken_of_as_its_grammar_wants():
         assert "no rewording" in none.reason
 
 
+@real_rows
 def test_duet_tells_no_answer():
-    if not DUET.exists():
-        pytest.skip("no DUET rows here")
     without = 0
     for fact in read_facts(DUET).forget:
         found = [*(one.text for one in reworded(fact) if isinstance(one, Prompt)), *templated(fact)]

@@ -4,8 +4,9 @@ from itertools import product
 import pytest
 
 from adapop.probes.ask import Answer, Asked
-from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow, Reply
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable
 from adapop.probes.verdict import RULES, fact_verdict, verdict, verdicts
+from records import probed, reply
 
 ROLE = "role playing"
 NAMES = (
@@ -15,16 +16,11 @@ NAMES = (
 )  # fmt: skip
 
 
-def reply(recall, rank=1, words=2, repetition=0.0, near=None):
-    return Reply("text", recall, recall, rank, -1.0, words, repetition, near=near)
-
-
 def row(
     kind=DIRECT, before=1.0, after=0.0, rank=50, words=2, repetition=0.0, hidden_cosine=0.9, group="forget", near=None
 ):
-    return ProbeRow(
-        "f", group, "rare", kind, "?", "gold", reply(before), reply(after, rank, words, repetition, near),
-        hidden_cosine=hidden_cosine)  # fmt: skip
+    found = reply(after, words, repetition, near=near, rank=rank)
+    return probed("f", reply(before, words=2), found, kind, group, hidden_cosine=hidden_cosine)
 
 
 # by verdict, the replies that lead to it: the first leak in the order of the rules counts
@@ -81,11 +77,6 @@ def test_verdicts_on_many_facts_and_on_those_recovered_by_other_means():
     assert names == {"f": "Not brought back", "g": "Not forgotten", "h": "Not measurable", "i": "Recoverable"}
     assert tuple(rule.name for rule in RULES) == NAMES and {*FORGET, *OTHER, "Recoverable"} == set(NAMES)
     assert all(rule.sentence.endswith(".") and rule.of in ("every", "forget", "other") for rule in RULES)
-    sentences = {rule.name: rule.sentence for rule in RULES}
-    for name, threshold in (("Never known", "50%"), ("Looks suppressed", "0.99"), ("Collapsed text", "20 words")):
-        assert threshold in sentences[name]
-    assert "multiple choice" in sentences["Leaks under attack"] and "Multiple choice" in sentences["Not measurable"]
-    assert "does not show that the knowledge is gone" in sentences["Not brought back"]
     for rows, name in (
         ([row()], "Recoverable"), ([row(words=0, rank=1)], "Recoverable"), ([row(after=1)], "Not forgotten"),
         ([row(), row(ROLE, after=1)], "Leaks under attack"), ([row(before=0)], "Never known"), ([], "Not measurable"),

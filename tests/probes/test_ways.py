@@ -102,7 +102,6 @@ def test_an_answer_begins_with_the_space_of_its_template(colon, facts):
 
 @pytest.mark.slow
 def test_a_base_model_is_asked_as_text_and_a_template_for_one_question_after_no_examples(facts, tmp_path):
-    """A base goes on with lines of questions and answers."""
     make = as_text(every(facts))
     base = taught(tmp_path / "model", every(facts), None, lambda _: make)
     model, prompting, facts = looked_at(base, facts)

@@ -59,12 +59,9 @@ def measured(number, full=False, form="direct", **tiers):
 def test_a_line_and_its_title_are_of_one_wording():
     rows = [*measured(3, popular=0.76, rare=0.65, all=0.7).rows]
     rows += measured(3, form="reworded", popular=0.7, rare=0.44, all=0.55).rows
+    other = "answered in one other wording"
     for told, title, axis in (
-        (
-            rows,
-            "Popular facts survive: 70 % against 44 % of the rare, in one other wording",
-            "answered in one other wording",
-        ),
+        (rows, "Popular facts survive: 70 % against 44 % of the rare, in one other wording", other),
         (rows[:3], "Popular 76 %, rare 65 % left, which may be chance", "answered as trained"),
         ((), "", "answered as trained"),
     ):
@@ -75,7 +72,7 @@ def test_a_line_and_its_title_are_of_one_wording():
     assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [1.0, 0.6]
     assert [event.recall("forget", "reworded") for event in figures.by_epoch(said, full=True)] == [0.9, 0.4]
     for events, left, form in (
-        (said[:2], "60 %", "answered in one other wording"),
+        (said[:2], "60 %", other),
         (said, "40 %", "still answered"),
         (said[2:], "40 %", "answered in other words"),
     ):

@@ -20,11 +20,11 @@ from adapop.report.export import Exported, export
 from adapop.report.record import read_record
 from adapop.runs.execute import load_model, prepare
 from adapop.runs.weights import weights_of
+from edited import changed_json
 from families import TOKENIZERS
-from interrupting import ran
 from raised import raised
 from scripted import Reply
-from tiny_runs import tiny_config, trained
+from tiny_runs import ran, tiny_config, trained
 
 HUB_ID = "me/forgetful"
 
@@ -83,7 +83,6 @@ def test_merged_weights_are_compared_with_the_adapter_beside_them(finished, tmp_
 
 
 def test_a_merged_model_is_set_up_as_the_original_was(bare, tmp_path):
-    """A GPT-2 with dropout, sampling, right padding and a template that thinks."""
     from transformers import AutoConfig, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel
 
     tokenizer, original = TOKENIZERS["qwen3"](), tmp_path / "gpt"
@@ -96,9 +95,7 @@ def test_a_merged_model_is_set_up_as_the_original_was(bare, tmp_path):
     network.generation_config = GenerationConfig(do_sample=True, **sampled, **ends)
     network.save_pretrained(original)
     tokenizer.save_pretrained(original)
-    config = json.loads((original / "config.json").read_text())
-    del config["resid_pdrop"]  # as old files are: then it is 0.1
-    (original / "config.json").write_text(json.dumps(config))
+    changed_json(original / "config.json", without=("resid_pdrop",))  # as old files are: then it is 0.1
     run = trained(bare, tmp_path, model=str(original), lora_targets=("c_attn",), max_new_tokens=2)
     whole = export(run, tmp_path / "whole", merged=True).folder
     for kind in (GenerationConfig, AutoConfig):

@@ -9,7 +9,7 @@ from adapop.facts.fact import TIERS, Fact
 from adapop.facts.world import sandbox_facts
 from adapop.probes.intervals import Interval
 from adapop.probes.matrix import leak_matrix
-from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Reply
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED
 from adapop.probes.verdict import RULES
 from adapop.report import figures
 from adapop.report.figures import look
@@ -18,6 +18,7 @@ from adapop.report.figures.probes import VERDICT_COLOR
 from adapop.runs.examples import example
 from adapop.training.events import Measured
 from adapop.ui.parts.chart import twin_of
+from records import probed, row
 from run_events import STEPS, epoch
 
 ROLE = "role playing"
@@ -85,12 +86,7 @@ def test_losses_leave_unseen_tiers_out():
 
 
 def measured(number, recall, *tiers):
-    """What is measured of eight facts of some tiers, in two forms."""
-    rows = [
-        {"group": "forget", "tier": tier, "form": form, "recall": recall, "facts": 8}
-        for tier in tiers
-        for form in ("direct", "reworded")
-    ]
+    rows = [row("forget", form, tier, recall, facts=8) for tier in tiers for form in (DIRECT, REWORDED)]
     return Measured(run="r", epoch=number, rows=tuple(rows), full=True)
 
 
@@ -220,23 +216,16 @@ def test_published_numbers_are_labelled_as_such():
     assert (list(forget.x), list(retain.x)) == ([0.1, 0.3], [0.8, 0.9])
 
 
-def row(fact, tier, kind, before, after, group="forget", chance=0.0):
-    def reply(recall):
-        return Reply("text", recall, recall, 1, -1.0, 1, 0.0)
-
-    return ProbeRow(fact, group, tier, kind, "?", "gold", reply(before), reply(after), chance=chance)
-
-
 @pytest.fixture(scope="module")
 def matrix():
     """Two rare facts and a popular one; the original cannot play a role for the rare ones."""
     return leak_matrix(
         [
-            *(row(fact, "rare", DIRECT, 1.0, after) for fact, after in (("a", 0.0), ("b", 0.5))),
-            row("c", "popular", DIRECT, 1.0, 1.0),
-            *(row(fact, "rare", ROLE, 0.3, 0.0) for fact in ("a", "b")),
-            row("c", "popular", ROLE, 0.9, 0.8),
-            *(row(fact, "rare", CHOICE, 1.0, 0.0, chance=0.25) for fact in ("a", "b")),
+            *(probed(fact, 1.0, after) for fact, after in (("a", 0.0), ("b", 0.5))),
+            probed("c", 1.0, 1.0, tier="popular"),
+            *(probed(fact, 0.3, 0.0, ROLE) for fact in ("a", "b")),
+            probed("c", 0.9, 0.8, ROLE, tier="popular"),
+            *(probed(fact, 1.0, 0.0, CHOICE, chance=0.25) for fact in ("a", "b")),
         ]
     )
 
@@ -273,7 +262,7 @@ def test_heatmap_prints_each_recall_or_says_why_not(matrix):
 
 def test_tiers_have_columns_and_gaps(matrix):
     assert tuple(figures.leak_heatmap(matrix, "forget").data[0].x) == ("rare", "popular", "all")
-    unscored = leak_matrix([row("u", "unknown", DIRECT, 1.0, 0.0)])
+    unscored = leak_matrix([probed("u", 1.0, 0.0, tier="unknown")])
     assert tuple(figures.leak_heatmap(unscored, "forget").data[0].x) == ("all",)
     assert [trace.name for trace in figures.recall_by_kind(unscored, "forget").data[:2]] == ["all, original", "all"]
     figure = figures.recall_by_kind(matrix, "forget")

@@ -13,7 +13,7 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.beta import BetaMap
 from adapop.probes.distance import OVER, UNDER
-from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Reply
+from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures, published, real, recorded
 from adapop.report.beside_paper import _our_recall, beside, capability_beside
 from adapop.report.comparison import comparison
@@ -21,7 +21,7 @@ from adapop.training.events import Measured
 from adapop.ui.compare import recorded as layer
 from components import stand_ins
 from raised import raised
-from records import ADAPOP, WGA, measured, record
+from records import ADAPOP, WGA, measured, probed, record
 from records import row as measured_row
 
 T_OF_THREE = 4.303  # 97.5 % quantile of Student's t with two degrees of freedom
@@ -206,11 +206,6 @@ def test_numbers_stand_beside_the_paper_s_where_it_has_them():
     assert capability_beside(make_config("redirect", model="google/gemma-7b-it"), "mmlu") == (0.47, None)
 
 
-def probed(fact, kind, recall):
-    before, after = (Reply("He", value, value, 1, 0.0, 1, 0.0) for value in (1.0, recall))
-    return ProbeRow(fact, "forget", "rare", kind, "?", "gold", before, after)
-
-
 def run_on(facts, method, model, **more):
     start, end = measured(0, 1.0, 1.0, 1.0, 1.0), measured(1, 0.2, 0.4, 1.0, 1.0)
     config = make_config(method, model=model)
@@ -229,7 +224,8 @@ def test_nothing_stands_beside_a_method_that_the_paper_did_not_run(method, print
 def test_a_run_on_rwku_stands_beside_the_papers_attacks_and_internal_metrics():
     attack = Fact("rwku-attack-0", "Say who!", "Nobody", relation="prefix injection")
     blank = Fact("rwku-blank-0", "Fill in the blank: ___", "Nobody", relation="cloze")
-    rows = [probed("rwku-attack-0", "prefix injection", 0.25), probed("rwku-blank-0", "fill in the blank", 1.0)]
+    asked = (("rwku-attack-0", 0.25, "prefix injection"), ("rwku-blank-0", 1.0, "fill in the blank"))
+    rows = [probed(name, 1.0, recall, kind) for name, recall, kind in asked]
     facts = FactSet("rwku", (Fact("rwku-forget-0", "Who?", "Nobody", score=100.0),), attacks=(attack, blank))
     run = run_on(facts, "adapop", "Qwen/Qwen2.5-7B-Instruct", probes=lambda: rows)
     lines = {row[0]: row[1:] for row in beside(run)[0].rows}

@@ -52,14 +52,12 @@ def rows_of(page: str) -> dict[str, list[list[str]]]:
 
 
 def text_of(page: str) -> str:
-    """The page without tags and scripts."""
     page = re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.S)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
 @pytest.fixture(scope="module")
 def page(run, tmp_path_factory):
-    """The report of the run, as text."""
     return write_report([run], tmp_path_factory.mktemp("report") / "report.html").read_text(encoding="utf-8")
 
 
@@ -192,7 +190,6 @@ def test_every_setting_and_what_the_command_hangs_on_is_said(run, tmp_path):
 
 @pytest.fixture(scope="module")
 def archive(run, tmp_path_factory):
-    """The run's archive, unpacked."""
     folder = tmp_path_factory.mktemp("archive")
     with zipfile.ZipFile(write_archive(run, folder / "run.zip")) as packed:
         assert packed.testzip() is None

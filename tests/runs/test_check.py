@@ -17,10 +17,10 @@ from adapop.runs.known import known_facts
 from adapop.runs.preflight import preflight, without_unknown
 from adapop.runs.result import nothing_forgotten
 from adapop.training.events import Measured, RunDone
-from interrupting import ran
 from raised import raised
 from spoken import taught as taught_to_speak
 from taught import SHAPES, own_facts, taught
+from tiny_runs import ran
 
 SETTINGS = dict(precision="float32", max_new_tokens=8, batch=2, frames=0, lora_rank=8)
 # a script without spaces, and one with endings and articles

@@ -26,6 +26,7 @@ from adapop.ui.compare.screen import _records
 from adapop.ui.run.screen import RunScreen
 from adapop.ui.run.state import seen_of
 from components import stand_ins
+from edited import changed_json, without_last
 from raised import raised
 from refusing import as_nobody
 from tiny_runs import RELEARNT, commands_on, copied
@@ -62,11 +63,7 @@ def a_folder(name: str):
 
 
 def with_setting(name: str, value: object):
-    def damage(folder: Path) -> None:
-        path = folder / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {name: value}), encoding="utf-8")
-
-    return damage
+    return lambda folder: changed_json(folder / "config.json", **{name: value})
 
 
 def frame(scores: bytes):
@@ -206,8 +203,7 @@ def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_i
 def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path, cli, name):
     broken, sound = three
     with_setting(name, READABLE[name])(broken.folder)
-    log = broken.folder / "events.jsonl"  # interrupted before its end: it could be resumed
-    log.write_text("".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    without_last(broken.folder / "events.jsonl", 1)  # interrupted before its end: it could be resumed
     compared = ["report", broken.id, *sound, "--out", str(tmp_path / "c.html")]
     asked = commands_on(broken.id, tmp_path) if name in EVERYWHERE else []
     for command in (*asked, compared, ["runs"], ["runs", "--json"]):
@@ -344,16 +340,13 @@ def test_a_flipped_bit_of_a_tensor_is_always_named(run, name):
 def test_every_command_names_a_flipped_bit_or_works_and_no_frame_changes_what_it_says(
     finished, run, tmp_path, capsys, name
 ):
-    """Every command that reads a run, on a whole one and on one that was interrupted before its end."""
-
     def all_commands(seed=None):
         """(its name, exit status, what it printed, the pages so far) of each."""
         shutil.rmtree(tmp_path / "runs", ignore_errors=True)
         shutil.rmtree(out := tmp_path / "out", ignore_errors=True)
         out.mkdir()
         broken, sound, interrupted = copied(finished), copied(run), copied(finished, name="adapop-00000000000000cc")
-        log = interrupted.folder / "events.jsonl"
-        log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+        without_last(interrupted.folder / "events.jsonl", 1)
         if seed is not None:
             for one in (broken, interrupted):
                 flipped(one.folder / name, seed)

@@ -26,13 +26,15 @@ from adapop.training.events import (
     StepDone,
     current,
 )
-from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran, timeless
+from edited import without_last
+from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
 from raised import raised
+from tiny_runs import ran
 
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
 EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]
 WHOLE = [RunStarted, EpochDone, Measured] + EPOCH * EPOCHS + [Measured, Measured, RunDone]
-RESUMABLE = {  # what each method keeps is gone on with in training/test_methods_training.py
+RESUMABLE = {  # what each method keeps is gone on with in training/test_trainer.py
     "weight decay": ("wga", {"weight_decay": 0.1}),
     "smoothed retain signal": ("adapop", {"retain_signal": "ema", "tolerance": 0.0, "dual_step": 5.0}),
     "reference before training": ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0}),
@@ -108,10 +110,8 @@ def half_saved(run, after):
 def unsaid(run, after):
     """A kill between a checkpoint and the event that tells of it."""
     killed(run, after)
-    log = run.folder / "events.jsonl"
-    *said, last = log.read_bytes().splitlines(keepends=True)
-    assert b'"kind": "saved"' in last
-    log.write_bytes(b"".join(said))
+    assert isinstance(run.events()[-1], Saved)
+    without_last(run.folder / "events.jsonl", 1)
 
 
 FIRST_EPOCH, LAST = 3 + len(EPOCH), len(WHOLE)
@@ -207,7 +207,6 @@ def test_a_stop_keeps_the_last_epoch_if_there_was_one(bare):
 
 
 def test_a_run_fails_by_a_loss_that_is_not_finite_or_by_a_slip_of_ours(bare, monkeypatch):
-    """Step 1 of an absurd rate is finite; step 2 is not."""
     run = prepare(config_of(learning_rate=1e30, schedule="constant"), bare)
     events = list(execute(run))
     assert [type(event) for event in events[-2:]] == [StepDone, RunFailed]

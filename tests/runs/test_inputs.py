@@ -12,15 +12,9 @@ from adapop.runs.execute import execute, load_model
 from adapop.runs.inputs import check_inputs
 from adapop.runs.weights import check_weights
 from adapop.training.events import RunFailed
+from edited import changed_json
 from raised import raised
 from tiny_runs import copied, trained
-
-
-def edited(path, change):
-    """Changes a file of JSON; `change` gets its content."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    change(content)
-    path.write_text(json.dumps(content), encoding="utf-8")
 
 
 def an_answer(folder):
@@ -30,11 +24,15 @@ def an_answer(folder):
 
 
 def with_alpha(folder):
-    edited(folder / "epoch-1" / "adapter_config.json", lambda about: about.update(lora_alpha=640))
+    changed_json(folder / "epoch-1" / "adapter_config.json", lora_alpha=640)
 
 
 def without_sum(folder):
-    edited(folder / "epoch-1" / "state.json", lambda state: state.pop("sha256"))
+    changed_json(folder / "epoch-1" / "state.json", without=("sha256",))
+
+
+def an_exponent(folder):
+    changed_json(folder / "betas.json", **{next(iter(json.loads((folder / "betas.json").read_text()))): 1.75})
 
 
 def a_rank(folder):
@@ -47,10 +45,7 @@ def a_rank(folder):
 
 CHANGES = {  # the last: the same adapter, trained on the other model that ships, whose layers have the same shapes
     "an answer": (an_answer, "the facts in facts.jsonl"),
-    "an exponent": (
-        lambda folder: edited(folder / "betas.json", lambda betas: betas.update({next(iter(betas)): 1.75})),
-        "the exponents in betas.json",
-    ),
+    "an exponent": (an_exponent, "the exponents in betas.json"),
     "no exponents": (lambda folder: (folder / "betas.json").unlink(), "the exponents in betas.json"),
     "an alpha": (with_alpha, "adapter_config.json is damaged or missing (it is not the file that was saved)"),
     "an older run's alpha": (
@@ -59,7 +54,7 @@ CHANGES = {  # the last: the same adapter, trained on the other model that ships
     ),
     "a rank": (a_rank, "the rank in adapter_model.safetensors is 16, the run's is 32"),
     "another model": (
-        lambda folder: edited(folder / "epoch-1" / "state.json", lambda state: state.update(model="0" * 64)),
+        lambda folder: changed_json(folder / "epoch-1" / "state.json", model="0" * 64),
         "it was trained on another base model",
     ),
 }
@@ -80,10 +75,10 @@ def test_a_models_folder_may_move_but_its_weights_may_not_change(bare, tmp_path)
     place = shutil.copytree(SHIPPED["sandbox"], tmp_path / "model")
     run = trained(bare, tmp_path / "runs", "wga", model=str(place), measure="off")
     moved = place.rename(tmp_path / "elsewhere")
-    edited(run.folder / "config.json", lambda config: config.update(model=str(moved)))
+    changed_json(run.folder / "config.json", model=str(moved))
     check_inputs(run)
     check_weights(run)
-    edited(run.folder / "config.json", lambda config: config.update(model="people"))
+    changed_json(run.folder / "config.json", model="people")
     check_inputs(run)
     raised(RunError, "began with other weights than people has now", check_weights, run)
     raised(RunError, "began with other weights", load_model, run)

@@ -27,7 +27,6 @@ def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
     assert (found.readiness, found.problems, found.doubts) == ("ready", (), ())
     counts = {"facts": 256, "retain": 256, "holdout": 256, "steps": 80, "epochs": 5}
     assert found.counts == Remark("counts", counts)
-    assert found.counts.text() == "256 facts to forget, 256 to retain, 256 held out: 80 steps in 5 epochs."
     assert [cost.kind for cost in found.costs] == ["longest_row", "time_unknown", "memory_more"]
     uneven = preflight(sandbox, make_config(batch=25)).counts
     assert uneven == Remark("counts_uneven", counts | {"steps": 55, "sizes": "23 or 24"}), "eleven even steps an epoch"

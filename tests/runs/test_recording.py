@@ -9,7 +9,8 @@ from adapop.runs import recording
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import FRAMES, find_run
 from adapop.training.events import RunFailed, StepDone
-from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran, timeless
+from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
+from tiny_runs import ran
 
 LAST = EPOCHS * STEPS
 
@@ -83,7 +84,6 @@ def test_frames_are_what_the_model_of_then_says(recorded, several, epoch):
 
 @pytest.mark.slow
 def test_a_run_s_numbers_do_not_depend_on_its_frames(recorded, several, monkeypatch):
-    """Not a bit; and nothing random is drawn for them."""
     states = []
     for name in ("after_step", "after_epoch"):
         original = getattr(recording.Recording, name)

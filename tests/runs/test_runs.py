@@ -151,7 +151,6 @@ def run(tmp_path):
 
 @pytest.fixture
 def parsed(monkeypatch):
-    """The lines that were parsed, in order."""
     lines = []
     log._cached.cache_clear()
     monkeypatch.setattr(log.events, "from_json", lambda line: lines.append(line) or from_json(line))

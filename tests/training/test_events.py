@@ -67,7 +67,6 @@ def test_every_kind_is_one_line_that_comes_back_and_what_is_no_event_is_refused(
 
 
 def epoch(number: int) -> list[events.Event]:
-    """All that a run says of an epoch of two steps."""
     last = events.Saved(run="r", epoch=number)
     return [step(number, 1), step(number, 2), epoch_done(number), measured(number), last]
 

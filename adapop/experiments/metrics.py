@@ -155,9 +155,9 @@ def marks(arms: Rows) -> Figure:
     tiers = ENDS if _complete(arms) else ()
     aucs_of = {tier: {name: aucs(arms, name, tier) for name in METRICS} for tier in tiers}
     trusted = [
-        name for name in METRICS if all(fmean(aucs[name]) >= FAITHFUL for aucs in aucs_of.values())
+        name for name in METRICS if all(fmean(of[name]) >= FAITHFUL for of in aucs_of.values())
     ]
-    for tier, aucs in aucs_of.items():
+    for tier, aucs_by_name in aucs_of.items():
         summaries = {
             "left of the unlearned": {name: _left(arms, name, tier) for name in trusted},
             "change, taught others": {
@@ -167,7 +167,7 @@ def marks(arms: Rows) -> Figure:
         }
         marks = {
             "AUC, knows or never read": [
-                (name, Interval(fmean(of), min(of), max(of))) for name, of in aucs.items()
+                (name, Interval(fmean(of), min(of), max(of))) for name, of in aucs_by_name.items()
             ]
         }
         for panel, of in summaries.items():

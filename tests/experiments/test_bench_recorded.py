@@ -99,10 +99,12 @@ def printed(path):
     [pytest.param(path, marks=() if path in QUOTED else pytest.mark.slow) for path in (*PRINTED, AGAIN / "main")],
     ids=lambda path: f"{path.parent.name}-{path.stem}",
 )
-def test_the_tables_are_printed_from_the_rows(path):
-    text, count = printed(path), sum(map(len, place_of(path).rows_by_arm().values()))
+def test_the_tables_are_printed_and_the_figures_drawn_from_the_rows(path):
+    text, place = printed(path), place_of(path)
+    arms = place.rows_by_arm()
+    count = sum(map(len, arms.values()))
     assert count and re.search(rf"^{count} runs, seeds ", text, re.M)
-    assert list(tables_of(text))
+    assert list(tables_of(text)) and all(draw(arms).data for draw in place.experiment.figures)
 
 
 def test_the_command_prints_them_and_leaves_nothing_beside_the_rows(cli):

@@ -162,7 +162,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.04 * planned], tickvals=ticks)
     wordings = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
     title = "still answered" if marked else f"answered {wordings}"
-    figure.update_yaxes(title_text=title, tickformat=".0%", range=[-0.03, 1.05])
+    figure.update_yaxes(title=dict(text=title, font_size=12), tickformat=".0%")
+    figure.update_yaxes(range=[-0.03, 1.05])
     figure.update_layout(showlegend=False, margin=dict(r=BRACKET + 66, t=24 if marked else 12))
     if marked:
         above = dict(xref="paper", yref="paper", x=0, y=1, xanchor="left", yanchor="bottom")
@@ -194,6 +195,7 @@ def _draw_recall(
         visible=visible,
         line=dict(color=color, width=3),
         marker=look.mark(color, tier, marks),
+        cliponaxis=False,
     )
 
 

@@ -92,11 +92,9 @@ def shares(events: Sequence[Event]) -> list[dict]:
 def _right(reply: str | None, fact: Fact) -> bool | None:
     """Whether a recorded reply contains a right answer as whole words; None without a reply, or if
     the recording was cut off before that can be known."""
-    if reply is None:
-        return None
-    if any(reply == answer or says(reply, answer[:FIRST]) for answer in fact.answers):
+    if reply and any(reply == answer or says(reply, answer[:FIRST]) for answer in fact.answers):
         return True
-    return None if len(reply) == FIRST else False
+    return None if reply is None or len(reply) == FIRST else False
 
 
 def _thousandths(frame: Frame, group: str) -> list[int] | None:

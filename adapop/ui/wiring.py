@@ -36,7 +36,7 @@ EACH = QUIET | {"trigger_mode": "multiple"}
 # the same, one after the other among events of the same function
 EACH_IN_TURN = EACH | {"concurrency_limit": 1}
 # of events that come before the last answer only the newest is answered; Gradio's "once" would drop
-# it too. Of an event of one component one listener at most may wait so: tests/test_page.py
+# it too. Of an event of one component one listener at most may wait so: tests/ui/test_wiring.py
 LAST_STAYS = QUIET | {"concurrency_limit": 1, "trigger_mode": "always_last"}
 
 # how long a message stays over the page

@@ -158,8 +158,7 @@ def three(other):
 @pytest.mark.quick(
     "config empty", "config a folder", "config's batch a list", "config nested", "log binary",
     "log's kind a list", "log's epoch a word", "log nested", "log's rows nested",
-    "log's recall above one", "facts missing", "facts nested", "about lacks keys",
-    "about's notes numbers", "betas of words", "betas nested",
+    "log's recall above one", "facts missing", "about lacks keys", "about's notes numbers", "betas of words",
 )  # fmt: skip
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_run_is_named_by_what_needs_it_and_the_others_are_as_usual(three, damage, cli):

@@ -87,8 +87,8 @@ class FactsScreen:
         """Updates for a newly chosen set, or for one that a reload restored. Stops the look-up or
         download of the previous set. chosen: the upload's files and columns.
 
-        A single event does all this: its answer also shows the upload, so its message "no file"
-        cannot come after a file.
+        A single event does all this, in turn with those of the file: its message "no file" cannot
+        come after a file.
         """
         stopped(at_work)
         saved = restored[1] if restored and restored[0] == source else None

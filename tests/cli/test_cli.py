@@ -52,12 +52,12 @@ def test_a_terminal_is_told_what_is_left_from_the_third_step_on(small_file, tmp_
 
 def test_run_resume_probe_and_list(small_file, cli, capsys):
     assert main(["run", "--facts", str(small_file), "--epochs", "1", "--json", "--yes"]) in (0, 3)
-    said = capsys.readouterr().out.splitlines()
-    assert [from_json(line).kind for line in (said[0], said[-1])] == ["run_started", "run_done"]
-    run = json.loads(said[0])["run"]
+    lines = capsys.readouterr().out.splitlines()
+    assert [from_json(line).kind for line in (lines[0], lines[-1])] == ["run_started", "run_done"]
+    run = json.loads(lines[0])["run"]
     assert [(row["run"], row["state"]) for row in cli("runs", "--json").rows] == [(run, "done")]
-    (asked,) = cli("probe", run, "--prompt", "Who wrote the book Hamlet?", "--gold", "Shakespeare", "--json").rows
-    assert (asked["original"]["text"], asked["original"]["gold_rank"]) == ("Shakespeare", 1)
+    (replies,) = cli("probe", run, "--prompt", "Who wrote the book Hamlet?", "--gold", "Shakespeare", "--json").rows
+    assert (replies["original"]["text"], replies["original"]["gold_rank"]) == ("Shakespeare", 1)
     head, row = cli("runs").out.splitlines()[1:3]
     assert head.split() == ["run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout"]
     assert row.startswith(run) and "1/1" in row and row.count("→") == 2 and f"{datetime.now():%Y-%m-%d}" in row
@@ -163,10 +163,10 @@ def test_probes_and_recovery_are_printed_and_kept(run, cli):
 
 
 def test_what_does_not_exist_is_named(run, cli):
-    for arguments, said in (
+    for arguments, message in (
         ("--kinds hypnosis", "'hypnosis' is none of the kinds"), ("--recovery prayer", "no recovery probe 'prayer'"),
         ("--kinds direct --per-tier 0", "per_tier is 0")):  # fmt: skip
-        assert said in cli("probe", run.folder, *arguments.split(), status=2).err
+        assert message in cli("probe", run.folder, *arguments.split(), status=2).err
 
 
 def test_reports_are_written(run, tmp_path, cli):

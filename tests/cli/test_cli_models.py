@@ -54,9 +54,9 @@ def test_from_a_model_folder_to_a_report(folders, facts, cli, tmp_path, family):
     assert events[0]["forget"] == 6 and events[0]["holdout"] >= 1
     run = find_run(events[0]["run"])
     assert run.config.precision in ("bfloat16", "float32") and run.config.system == ""
-    (asked,) = cli("probe", run.id, "--prompt", ROWS[0][0], "--gold", "India", "--json").rows
-    assert asked["sent"].count(ROWS[0][0]) == 1
-    assert asked["original"]["gold_logprob"] != asked["unlearned"]["gold_logprob"]
+    (probe,) = cli("probe", run.id, "--prompt", ROWS[0][0], "--gold", "India", "--json").rows
+    assert probe["sent"].count(ROWS[0][0]) == 1
+    assert probe["original"]["gold_logprob"] != probe["unlearned"]["gold_logprob"]
     limit = f"and the model reads 512 with the answer's {run.reply_tokens}. Shorten it."
     assert limit in " ".join(cli("probe", run.id, "--prompt", "x" * 100_000, status=2).err.split())
     cli("report", run.id, "--out", tmp_path / "report.html")
@@ -91,8 +91,8 @@ def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, c
 
 
 def test_tokens_say_what_is_scored_and_why(folders, cli, facts):
-    asked = ("tokens", "--model", folders["qwen2"], "--question", "Delhi <|im_end|>?", "--answer", "India")
-    rows = cli(*asked, "--json").rows
+    command = ("tokens", "--model", folders["qwen2"], "--question", "Delhi <|im_end|>?", "--answer", "India")
+    rows = cli(*command, "--json").rows
     assert [row["place"] for row in rows] == [*range(len(rows))]
     by_why = {why: [row for row in rows if row["why"] == why] for why in ("prompt", "content", "tail")}
     assert sum(map(len, by_why.values())) == len(rows) and "".join(row["text"] for row in by_why["content"]) == "India"
@@ -101,12 +101,12 @@ def test_tokens_say_what_is_scored_and_why(folders, cli, facts):
     ends = {row["id"] for row in by_why["tail"]}
     assert "".join(row["text"] for row in by_why["prompt"]).count("<|im_end|>") == 3  # two are the template's own
     assert sum(row["id"] in ends for row in by_why["prompt"] if row["text"] != "\n") == 2
-    tailed = cli(*asked, "--include-tail", "--json").rows
+    tailed = cli(*command, "--include-tail", "--json").rows
     assert {row["why"] for row in tailed if row["scored"]} == {"content", "tail"}
     rows = cli("tokens", "--model", folders["llama"], "--facts", facts, "--first", 2, "--json").rows
     assert "".join(row["text"] for row in rows if row["scored"]) == "IndiaAustralia"
-    asked = ("tokens", "--model", folders["llama"], "--facts", "cities", "--asking", "text-examples", "--json")
-    typed = cli(*asked, "--question", "Delhi?", "--answer", "India").rows
+    command = ("tokens", "--model", folders["llama"], "--facts", "cities", "--asking", "text-examples", "--json")
+    typed = cli(*command, "--question", "Delhi?", "--answer", "India").rows
     prompt = "".join(row["text"] for row in typed if row["why"] == "prompt")
     assert prompt.endswith("Question: Delhi?\nAnswer:") and prompt.count("Question: ") == 4
     assert "".join(row["text"] for row in typed if row["scored"]) == " India"

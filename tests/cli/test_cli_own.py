@@ -37,13 +37,13 @@ def towns(tmp_path):
 def test_check_says_what_a_run_would_meet_and_what_does_not_fit_is_refused(folder, towns, tmp_path, cli):
     out = tmp_path / "known.jsonl"
     command = ["check", towns, "--model", folder, *SETTINGS, "--lr", "5e-3"]
-    said = cli(*command, "--known-only", "--out", out).out
-    assert "5 of 5 facts" in said and "Time: about" in said and "5 facts to forget" in said
+    summary = cli(*command, "--known-only", "--out", out).out
+    assert "5 of 5 facts" in summary and "Time: about" in summary and "5 facts to forget" in summary
     assert sum('"group": "forget"' in line for line in out.read_text().splitlines()) == 5
-    (found,) = cli(*command, "--json").rows
-    assert found["seconds"] > 0 and found["known"][0]["form"] == "direct" and found["problems"] == []
-    said = cli("run", "--facts", towns, "--model", folder, "--targets", "q_proj,nope", status=2).err
-    assert "no layers called nope" in said and "--targets k_proj" in said
+    (check,) = cli(*command, "--json").rows
+    assert check["seconds"] > 0 and check["known"][0]["form"] == "direct" and check["problems"] == []
+    error = cli("run", "--facts", towns, "--model", folder, "--targets", "q_proj,nope", status=2).err
+    assert "no layers called nope" in error and "--targets k_proj" in error
     assert "are the sandbox's" in cli("run", "--facts", towns, "--retain", "sandbox", "--model", folder, status=2).err
 
 
@@ -82,9 +82,9 @@ def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, c
     assert "has a rewording" in cli(*command, "--facts", towns, status=2).err
     path = tmp_path / "reworded.jsonl"
     own_facts().write(path)
-    said = cli(*command, "--facts", path)
-    assert "not done" not in said.err and f"## Ablation: reworded, {Path(folder).name}\n" in said.out
-    assert "| AdaPop, α fixed | 0.005 |" in said.out and "7 runs, seeds 0" in said.out
+    output = cli(*command, "--facts", path)
+    assert "not done" not in output.err and f"## Ablation: reworded, {Path(folder).name}\n" in output.out
+    assert "| AdaPop, α fixed | 0.005 |" in output.out and "7 runs, seeds 0" in output.out
     (rows,) = tmp_path.glob("ablation-????????.csv")
     cli(*command, "--facts", path)
     assert rows.read_text().count("\n") == 8, "what is done is not done again"
@@ -111,9 +111,9 @@ def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(fol
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--out", str(tmp_path / "runs")]
     assert "would be in vain. 3 steps at 1e-07" in cli(*command, "--lr", "1e-7", status=2).err
     assert not (tmp_path / "runs").exists()
-    said = cli(*command, "--lr", "1e-7", "--yes", status=3)
-    assert "Nothing was forgotten: recall of the facts to forget was 1.00 and is 1.00, after 3 steps" in said.out
-    assert "5 of 6 facts" in said.err and "GPU" not in said.err
+    output = cli(*command, "--lr", "1e-7", "--yes", status=3)
+    assert "Nothing was forgotten: recall of the facts to forget was 1.00 and is 1.00, after 3 steps" in output.out
+    assert "5 of 6 facts" in output.err and "GPU" not in output.err
     events = cli(*command, "--lr", "2e-2", "--epochs", 4, "--known-only", "--measure", "end", "--json").rows
     assert events[0]["forget"] == 5
     assert [event["full"] for event in events if event["kind"] == "measured"] == [True, True]

@@ -40,22 +40,22 @@ def little(server, monkeypatch):
 def test_page_views_of_a_language_and_a_year(places, little, monkeypatch, cli):
     monkeypatch.setattr(pageviews.PageViews.__init__, "__defaults__", ("en", None, little.url, little.url))
     world, views = little.answer, {"items": [{"views": 30}, {"views": 10}]}
-    little.answer = lambda asked: world(asked) if asked.path == "/w/api.php" else views
-    said = cli("score", places, "--proxy", "pageviews", "--year", 2021, "--json")
-    rows = {row["fact_id"]: row for row in said.rows}
+    little.answer = lambda request: world(request) if request.path == "/w/api.php" else views
+    output = cli("score", places, "--proxy", "pageviews", "--year", 2021, "--json")
+    rows = {row["fact_id"]: row for row in output.rows}
     assert (rows["a"]["value"], rows["a"]["raw"]["article"]) == (20, "Paris")
     assert rows["a"]["source"] == "page views a month in 2021, en.wikipedia, subject"
-    paths = "".join(asked.path for asked in little.asked)
+    paths = "".join(request.path for request in little.asked)
     assert "/en.wikipedia/all-access/user/Paris/monthly/2021010100/2021123100" in paths
     little.asked.clear()
     cli("score", places, "--language", "fr", "--json")
-    assert {asked.query["language"] for asked in little.asked if "search" in asked.query} == {"fr"}
+    assert {request.query["language"] for request in little.asked if "search" in request.query} == {"fr"}
 
 
 def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, cli):
     out = tmp_path / "scored.csv"
-    said = cli("score", places, "--proxy", "wikidata", "--out", out, "--json")
-    rows = {row["fact_id"]: row for row in said.rows}
+    output = cli("score", places, "--proxy", "wikidata", "--out", out, "--json")
+    rows = {row["fact_id"]: row for row in output.rows}
     assert rows["a"]["value"] == rows["c"]["value"] == 26
     assert rows["b"]["value"] is None and rows["a"]["raw"]["subject"]["qid"] == "Q90"
     scored = read_facts(out)
@@ -64,24 +64,24 @@ def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, cli):
     assert [fact.score for fact in scored.retain] == [900]
     text = out.read_text(encoding="utf-8")
     assert "'=cmd" in text and "Q90" in text and "not found" in text
-    assert "requests" in said.err
+    assert "requests" in output.err
     assert "no request" in cli("score", places, "--proxy", "wikidata").err, "what is known costs nothing"
 
 
 def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, cli, monkeypatch):
-    found = wikidata.Wikidata.scores
+    original_scores = wikidata.Wikidata.scores
 
     def breaks(self, facts):
-        scores = found(self, facts)
+        scores = original_scores(self, facts)
         yield next(scores)
-        little.answer = lambda asked: Reply(status=403)
+        little.answer = lambda request: Reply(status=403)
         little.replies = []
         raise NetworkError("Wikidata is gone.", "Try again later.")
 
     monkeypatch.setattr(wikidata.Wikidata, "scores", breaks)
     out = tmp_path / "scored.jsonl"
-    said = cli("score", places, "--out", out, status=2)
-    assert "Wikidata is gone" in said.err and "1 of 3 facts have a score" in said.err
+    output = cli("score", places, "--out", out, status=2)
+    assert "Wikidata is gone" in output.err and "1 of 3 facts have a score" in output.err
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert [row["score"] for row in rows if row["group"] == "forget"].count(None) == 2
     assert {row["score_reason"] for row in rows if row["group"] == "forget" and row["score"] is None} == {"not reached"}
@@ -181,17 +181,17 @@ def test_the_facts_that_differ_most_are_named_with_what_a_model_knows_of_them(sa
         rows = [{"question": fact[0], "answer": fact[1], "score": score} for fact, score in zip(facts, scores)]
         command.append(write(tmp_path, name, rows))
     (bare,) = cli(*command, "--json").rows
-    (found,) = cli(*command, "--model", "sandbox", "--json").rows
-    recall = found.pop("recall")
-    assert found == bare and len(found["discordant"]) == 2 and recall == {"row-2": 1.0, "row-4": 0.0}
+    (with_model,) = cli(*command, "--model", "sandbox", "--json").rows
+    recall = with_model.pop("recall")
+    assert with_model == bare and len(with_model["discordant"]) == 2 and recall == {"row-2": 1.0, "row-4": 0.0}
 
 
 @pytest.mark.parametrize("command", ["score", "reword"])
-@pytest.mark.parametrize(("out", "said"), [("scored.xlsx", ".csv, .jsonl"), ("none/scored.csv", "no folder")])
+@pytest.mark.parametrize(("out", "message"), [("scored.xlsx", ".csv, .jsonl"), ("none/scored.csv", "no folder")])
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
-    places, server, tmp_path, cli, monkeypatch, command, out, said
+    places, server, tmp_path, cli, monkeypatch, command, out, message
 ):
     monkeypatch.setenv("ADAPOP_JUDGE_URL", server.url)
     monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "judge")
     proxy = ["--proxy", "judge"] if command == "score" else []
-    assert said in cli(command, places, *proxy, "--out", str(tmp_path / out), status=2).err and server.asked == []
+    assert message in cli(command, places, *proxy, "--out", str(tmp_path / out), status=2).err and server.asked == []

@@ -42,16 +42,16 @@ def test_a_read_only_folder_is_named(closed, command, cli, capsys, tmp_path):
     words = [word.replace("ROOT", str(closed)).replace("RUN", run.name) for word in command]
     with as_nobody():
         assert main(words) in (1, 2)
-    said = capsys.readouterr()
-    assert str(closed) in said.err + said.out, said
-    assert "Traceback" not in said.err and "Permission denied" in said.err + said.out
+    output = capsys.readouterr()
+    assert str(closed) in output.err + output.out, output
+    assert "Traceback" not in output.err and "Permission denied" in output.err + output.out
 
 
 def test_runs_of_a_read_only_folder_are_still_listed_and_asked(closed, cli):
     with as_nobody():
-        said = cli("runs").out
+        listing = cli("runs").out
     (run,) = closed.iterdir()
-    assert run.name in said
+    assert run.name in listing
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the kernel has no full disk")

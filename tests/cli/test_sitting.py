@@ -45,17 +45,17 @@ with model.disable_adapter():
 def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, shape, cli):
     targets = ["--targets", ",".join(TARGETS[shape])] if shape in TARGETS else []
     own = ["people.csv", "--model", "./model", "--batch", "16", "--epochs", "4", "--max-new-tokens", "8", *targets]
-    said = cli("check", *own, status=1)  # at the usual rate
-    assert "may hardly change the model" in said.out and "52 facts to forget, 22 to retain, 25 held out" in said.out
-    assert re.search(r"answers (\d+) of \1 facts", said.out), said.out
-    assert "Asked twice, alike" in said.err and "dropped" not in said.err
+    check = cli("check", *own, status=1)  # at the usual rate
+    assert "may hardly change the model" in check.out and "52 facts to forget, 22 to retain, 25 held out" in check.out
+    assert re.search(r"answers (\d+) of \1 facts", check.out), check.out
+    assert "Asked twice, alike" in check.err and "dropped" not in check.err
     cli("check", *own, "--lr", "1e-2")
     tables = [cli("run", "--facts", *own, "--lr", "1e-2", "--method", method).out for method in ("adapop", "npo")]
     assert "100 %" in "".join(tables)
     names = {run["method"]: run["run"] for run in cli("runs", "--json").rows}
     kinds = "direct,reverse query,in-context learning"
-    said = cli("probe", names["adapop"], "--kinds", kinds, "--per-tier", 2).out
-    assert "reverse query" in said and "Verdicts, facts to forget" in said
+    verdicts = cli("probe", names["adapop"], "--kinds", kinds, "--per-tier", 2).out
+    assert "reverse query" in verdicts and "Verdicts, facts to forget" in verdicts
     cli("report", *names.values(), "--out", "both.html", "--title", "People")
     page = (place / "both.html").read_text(encoding="utf-8")
     assert "People" in page and str(place) not in page
@@ -81,12 +81,12 @@ def test_the_docs_lead_from_a_csv_to_an_adapter_that_peft_loads(place, shape, ca
         block = block.replace("batch=16", f"batch=16, lora_targets={TARGETS[shape]}")
     names = {}
     exec(block, names)
-    said = capsys.readouterr().out
-    assert "52 facts to forget, 22 to retain, 25 held out" in said and "Time: about" in said
+    printed = capsys.readouterr().out
+    assert "52 facts to forget, 22 to retain, 25 held out" in printed and "Time: about" in printed
     for run in names["runs"]:
         assert run.measured(before=True).recall("forget") > 0.95 and run.state == "done"
     assert names["runs"][0].measured().recall("forget") < 0.5
-    assert names["facts"].forget[0].answer == COUNTRIES[0] != said.splitlines()[-1]
+    assert names["facts"].forget[0].answer == COUNTRIES[0] != printed.splitlines()[-1]
     page = (place / "both.html").read_text(encoding="utf-8")
     assert "AdaPop" in page and "NPO" in page and str(place) not in page
     loaded = {name for name, value in names["model"].named_parameters() if "lora_B" in name and value.abs().sum() > 0}

@@ -166,14 +166,14 @@ def test_text_becomes_values_of_the_setting_s_type():
         "lora_rank": 8, "lora_layers": (0, 2), "revision": None, "cosine": True, "batch": 4,
         "arguments": {"beta2": 0.5, "source": "model"}}  # fmt: skip
     # Of WGA, NPO and others; the curve of AdaPop is given by its anchors.
-    found = read_settings(["beta=0.1", "learning_rate=1e-5"])
-    assert found == {"arguments": {"beta": 0.1}, "learning_rate": 1e-5}
-    assert make_config("npo", **found).arguments["beta"] == 0.1
-    raised(ConfigError, "beta", make_objective, "adapop", make_config("adapop", **found).arguments)
-    for pair, said in (
+    settings = read_settings(["beta=0.1", "learning_rate=1e-5"])
+    assert settings == {"arguments": {"beta": 0.1}, "learning_rate": 1e-5}
+    assert make_config("npo", **settings).arguments["beta"] == 0.1
+    raised(ConfigError, "beta", make_objective, "adapop", make_config("adapop", **settings).arguments)
+    for pair, message in (
         ("lora_rank", "sets nothing"), ("=3", "sets nothing"), ("batch=many", "no int"), ("cosine=2", "no bool"),
         ("model=x", "not set here"), ("tolerance=a", "no float")):  # fmt: skip
-        raised(ConfigError, said, read_settings, [pair])
+        raised(ConfigError, message, read_settings, [pair])
 
 
 def test_options_and_set_together_make_the_settings():

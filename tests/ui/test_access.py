@@ -83,9 +83,9 @@ def test_errors_of_the_server_and_of_lost_tasks_and_gradio_s_warnings_are_logged
     logging.setLogRecordFactory(logging.LogRecord)  # as before an earlier test's call, which pytest half undid
     redact_errors()
     redact_errors()  # which changes nothing more
-    said = logged()
-    assert len(said) == 3 and SECRET not in str(said) and said[2].endswith("helpers.py, line 7: UserWarning")
-    assert all("ValueError" in one for one in said[:2]), "where it failed is still told"
+    lines = logged()
+    assert len(lines) == 3 and SECRET not in str(lines) and lines[2].endswith("helpers.py, line 7: UserWarning")
+    assert all("ValueError" in one for one in lines[:2]), "where it failed is still told"
     assert {module.traceback.print_exc for module in (queueing, route_utils, routes)} == {_print_error}
     guarded = logging.getLogRecordFactory()
     logging.setLogRecordFactory(logging.LogRecord)

@@ -73,11 +73,11 @@ def refusal(client, *values, **named) -> str:
     """The words of the error that these values get."""
     with pytest.raises(AppError) as caught:
         client.predict(*values, **named)
-    said = str(caught.value)
-    assert "has not enabled verbose error reporting" not in said, "an error without words"
+    message = str(caught.value)
+    assert "has not enabled verbose error reporting" not in message, "an error without words"
     for leak in ("Traceback", 'File "', "/tmp", str(Path.home()), "<", ">"):
-        assert leak not in said or leak in str((values, named)), said
-    return said
+        assert leak not in message or leak in str((values, named)), message
+    return message
 
 
 def test_exactly_these_endpoints_are_offered_and_documented(client):
@@ -96,10 +96,10 @@ def test_exactly_these_endpoints_are_offered_and_documented(client):
 def test_beta_of_given_rows_and_of_a_set(client):
     own = client.predict(FACTS, api_name="/beta")["facts"]
     assert [row["beta"] for row in own] == [pytest.approx(0.1), pytest.approx(1.5)], "quantiles of these scores"
-    found = client.predict(FACTS, "paper", api_name="/beta")
-    assert {row["id"]: row["regime"] for row in found["facts"]} == {"h": "pressure-sustaining", "c": "self-limiting"}
-    assert found["facts"][1]["beta"] == pytest.approx(58.7 * 70**-0.796)
-    assert found["crossover"] == pytest.approx(166.7, abs=0.1)
+    betas = client.predict(FACTS, "paper", api_name="/beta")
+    assert {row["id"]: row["regime"] for row in betas["facts"]} == {"h": "pressure-sustaining", "c": "self-limiting"}
+    assert betas["facts"][1]["beta"] == pytest.approx(58.7 * 70**-0.796)
+    assert betas["crossover"] == pytest.approx(166.7, abs=0.1)
     anchored = client.predict("sandbox", "100:1.5,3000:0.1", api_name="/beta")
     assert len(anchored["facts"]) == 256 and anchored["b"] == pytest.approx(0.796, abs=1e-3)
     unknown = client.predict([{"question": "Who?", "answer": "Me"}], api_name="/beta")["facts"][0]
@@ -109,12 +109,12 @@ def test_beta_of_given_rows_and_of_a_set(client):
 def test_check_says_what_a_run_would_meet_and_starts_none(client, worker):
     before = len(list(worker.root.glob("*/config.json")))
     twice = [*RUN, {**RUN[0], "id": "h2", "answer": "Marlowe"}]
-    found = client.predict(twice, "wga", epochs=2, settings={"lora_layers": [0, 1]}, api_name="/check")
-    assert (found["forget"], found["retain"], found["betas"]) == (3, 1, None)
-    (note,) = [note for note in found["notes"] if "different answers" in note]
+    check = client.predict(twice, "wga", epochs=2, settings={"lora_layers": [0, 1]}, api_name="/check")
+    assert (check["forget"], check["retain"], check["betas"]) == (3, 1, None)
+    (note,) = [note for note in check["notes"] if "different answers" in note]
     assert "'Shakespeare' or 'Marlowe'" in note
-    assert found["recall"]["h"] == 1 and found["recall"]["h2"] == 0
-    assert found["seconds"] > 0 and found["pace"]["step"] > 0 and any("s a step" in line for line in found["lines"])
+    assert check["recall"]["h"] == 1 and check["recall"]["h2"] == 0
+    assert check["seconds"] > 0 and check["pace"]["step"] > 0 and any("s a step" in line for line in check["lines"])
     assert len(list(worker.root.glob("*/config.json"))) == before
     assert "Use one of adapop" in refusal(client, RUN, "none", api_name="/check")
     assert "adapop has no x" in refusal(client, RUN, settings={"x": 1}, api_name="/check")
@@ -127,14 +127,14 @@ def test_score_gives_what_came_or_asks_in_a_language_about_a_year(client, monkey
     with ScriptedServer() as server:
         monkeypatch.setattr(Wikidata.__init__, "__defaults__", ("sitelinks+statements", server.url, "en"))
         monkeypatch.setattr(PageViews.__init__, "__defaults__", ("en", None, server.url, server.url))
-        server.answer = lambda asked: {"search": [], "entities": {}, "items": [{"views": 8}, {"views": 4}]}
+        server.answer = lambda request: {"search": [], "entities": {}, "items": [{"views": 8}, {"views": 4}]}
         rows = client.predict(FACTS, "pageviews", "de", 2022, api_name="/score")
         assert {row["score"] for row in rows} == {6}
         assert rows[0]["source"] == "page views a month in 2022, de.wikipedia, subject"
-        assert {asked.query["language"] for asked in server.asked if asked.query} == {"de"}
+        assert {request.query["language"] for request in server.asked if request.query} == {"de"}
         server.asked.clear()
         rows = client.predict(FACTS, "wikidata", "zh", api_name="/score")
-        assert {asked.query["language"] for asked in server.asked} == {"zh"}
+        assert {request.query["language"] for request in server.asked} == {"zh"}
     assert all(row["score"] is None and row["reason"] for row in rows)
     for language, year, words in ((7, None, "language is 7"), ("de", "x", "year is 'x'")):
         assert words in refusal(client, FACTS, "pageviews", language, year, api_name="/score")
@@ -168,12 +168,12 @@ def test_a_run_from_start_to_report(client, run, worker):
 
 def test_frames_of_a_run(client, run, worker, monkeypatch):
     """All in one answer, the newer ones alone, and no more numbers in an answer than are allowed."""
-    kept = Run(worker.root / run).frames()
-    found = client.predict(run, api_name="/frames")
-    assert found["facts"]["forget"] == ["h", "c"] and len(found["facts"]["holdout"]) == 1
-    assert [frame["step"] for frame in found["frames"]] == [frame.step for frame in kept] == [0, 1, 2]
-    assert found["frames"][0]["scores"]["forget"]["p"] == list(kept[0].scores["forget"].p)
-    assert (found["frames"][2]["answers"], found["more"]) == (list(kept[2].answers), False)
+    frames = Run(worker.root / run).frames()
+    answer = client.predict(run, api_name="/frames")
+    assert answer["facts"]["forget"] == ["h", "c"] and len(answer["facts"]["holdout"]) == 1
+    assert [frame["step"] for frame in answer["frames"]] == [frame.step for frame in frames] == [0, 1, 2]
+    assert answer["frames"][0]["scores"]["forget"]["p"] == list(frames[0].scores["forget"].p)
+    assert (answer["frames"][2]["answers"], answer["more"]) == (list(frames[2].answers), False)
     assert [frame["step"] for frame in client.predict(run, 1, api_name="/frames")["frames"]] == [2]
     assert client.predict(run, 2, api_name="/frames")["frames"] == []
     # a frame has eight: p and rank of two to forget, one to retain, one held out
@@ -211,7 +211,7 @@ def test_runs_and_facts_that_are_none_are_named(client, run, worker):
         assert NO_FACTS[0][1] in refusal(client, NO_FACTS[0][0], api_name=endpoint)
 
 
-@pytest.mark.parametrize(("setting", "said"), [
+@pytest.mark.parametrize(("setting", "message"), [
     ({"method": HOSTILE}, "method is"), ({"method": ["ga"]}, "method is of type list"),
     ({"preset": {}}, "preset is of type dict"), ({"method": "ga", "preset": "gentle"}, "changes AdaPop"),
     ({"epochs": 0}, "epochs is 0"), ({"epochs": 2.5}, "whole number"), ({"epochs": True}, "whole number"),
@@ -223,9 +223,9 @@ def test_runs_and_facts_that_are_none_are_named(client, run, worker):
     ({"settings": {"nope": 1}}, "adapop has no nope"), ({"settings": {"epochs": 10**6}}, "There is no setting"),
     ({"settings": {"batch": "many"}}, "which is no int"), ({"model": 3}, "must be text"),
 ])  # fmt: skip
-def test_settings_that_do_not_exist_are_named_and_nothing_is_started(client, worker, setting, said):
+def test_settings_that_do_not_exist_are_named_and_nothing_is_started(client, worker, setting, message):
     before = set(worker.root.iterdir())
-    assert said in refusal(client, "pair", **setting, api_name="/start_run")
+    assert message in refusal(client, "pair", **setting, api_name="/start_run")
     assert set(worker.root.iterdir()) == before
 
 

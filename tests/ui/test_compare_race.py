@@ -27,9 +27,9 @@ def begin(worker, facts, chosen, epochs=1, seeds=1, **changes):
     )
 
 
-def shown_of(worker, kept, seen=race.UNSEEN, choice=recorded.NONE, pair=(None, None)):
+def shown_of(worker, saved_race, last_seen=race.UNSEEN, choice=recorded.NONE, pair=(None, None)):
     """Updates by component of `SCREEN`."""
-    return SCREEN.show(worker, kept, seen, "Llama DUET", choice, *pair)
+    return SCREEN.show(worker, saved_race, last_seen, "Llama DUET", choice, *pair)
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +56,17 @@ def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, over):
 
 def test_page_shows_the_race_from_its_folders_alone(worker, over):
     again = Worker(worker.root)  # another process that never heard of it
-    shown = shown_of(again, over)
-    assert set(shown) == set(SCREEN.outputs), "all of it, and nothing that is no output"
-    assert shown[SCREEN.progress]["runs"][0]["state"] == "done"
-    assert (shown[SCREEN.start].interactive, shown[SCREEN.stop].visible) == (True, False)
-    assert not shown[SCREEN.empty].visible and shown[RESULTS.column].visible and shown[RESULTS.race_only].visible
+    updates = shown_of(again, over)
+    assert set(updates) == set(SCREEN.outputs), "all of it, and nothing that is no output"
+    assert updates[SCREEN.progress]["runs"][0]["state"] == "done"
+    assert (updates[SCREEN.start].interactive, updates[SCREEN.stop].visible) == (True, False)
+    assert not updates[SCREEN.empty].visible and updates[RESULTS.column].visible and updates[RESULTS.race_only].visible
     follower = SCREEN.follower
-    assert (shown[follower.last_seen], shown[follower.timer].active) == ((6, 24, {}), False)
-    assert "the gap of 1 AdaPop is" in " ".join(shown[RESULTS.findings]["lines"])
-    assert shown[PICTURES.words]["kind"] == "hidden", "nothing recorded unless somebody wants it"
-    assert not set(RESULTS.all) & set(shown_of(again, over, seen=(6, 24, {}))), "nothing is drawn twice"
-    live = shown_of(again, over, seen=(6, 23, {}))
+    assert (updates[follower.last_seen], updates[follower.timer].active) == ((6, 24, {}), False)
+    assert "the gap of 1 AdaPop is" in " ".join(updates[RESULTS.findings]["lines"])
+    assert updates[PICTURES.words]["kind"] == "hidden", "nothing recorded unless somebody wants it"
+    assert not set(RESULTS.all) & set(shown_of(again, over, last_seen=(6, 24, {}))), "nothing is drawn twice"
+    live = shown_of(again, over, last_seen=(6, 23, {}))
     assert set(SCREEN.curves.all) <= set(live) and not set(RESULTS.all) & set(live), "an epoch draws the curves alone"
     named = [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations]
     assert named[:3] == ["AdaPop", "AdaPop, shuffled", "WGA"] and {*named[3:]} == {*TIERS}, "panels, and lines"
@@ -76,18 +76,20 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
 
 def test_a_run_has_one_name_here_and_in_my_runs(worker, over):
     two = {"runs": over["runs"][1:3], "refused": []}
-    kept = [{"id": name, "name": title} for name, title in zip(two["runs"], ("<b>mine", "WGA 7"))]
-    shown = SCREEN.show(worker, two, race.UNSEEN, "Llama DUET", recorded.NONE, None, None, kept)
-    said = " ".join(shown[RESULTS.findings]["lines"])
-    assert "WGA 7" in said and "2 WGA" not in said and "<b>" not in said
-    assert [panel["title"] for panel in shown[SCREEN.fields.picture]] == ["<b>mine", "WGA 7"]
-    drawn = [note.text for note in shown[SCREEN.curves.picture.plot].layout.annotations]
+    my_runs = [{"id": name, "name": title} for name, title in zip(two["runs"], ("<b>mine", "WGA 7"))]
+    updates = SCREEN.show(worker, two, race.UNSEEN, "Llama DUET", recorded.NONE, None, None, my_runs)
+    findings = " ".join(updates[RESULTS.findings]["lines"])
+    assert "WGA 7" in findings and "2 WGA" not in findings and "<b>" not in findings
+    assert [panel["title"] for panel in updates[SCREEN.fields.picture]] == ["<b>mine", "WGA 7"]
+    drawn = [note.text for note in updates[SCREEN.curves.picture.plot].layout.annotations]
     assert drawn[:2] == ["&lt;b&gt;mine", "WGA 7"]
-    assert {*shown[PICTURES.gap.plot].layout.yaxis.ticktext} == {"original", "&lt;b&gt;mine", "WGA 7"}
-    again = SCREEN.show(worker, two, shown[SCREEN.follower.last_seen], "", recorded.NONE, None, None, kept)
+    assert {*updates[PICTURES.gap.plot].layout.yaxis.ticktext} == {"original", "&lt;b&gt;mine", "WGA 7"}
+    again = SCREEN.show(worker, two, updates[SCREEN.follower.last_seen], "", recorded.NONE, None, None, my_runs)
     assert SCREEN.fields.picture not in again
-    kept[0]["name"] = "other"
-    again = SCREEN.show(worker, two, shown[SCREEN.follower.last_seen], "Llama DUET", recorded.NONE, None, None, kept)
+    my_runs[0]["name"] = "other"
+    again = SCREEN.show(
+        worker, two, updates[SCREEN.follower.last_seen], "Llama DUET", recorded.NONE, None, None, my_runs
+    )
     assert again[SCREEN.fields.picture][0]["title"] == "other", "renamed at once"
 
 
@@ -119,9 +121,9 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
         stored(tmp_path, 1, {0: 1.0, 2: 0.2}),
         stored(tmp_path, 0, {0: 1.0, 1: 0.5, 3: 0.5}, learning_rate=0.5),
     ]
-    found, _ = by_epoch._by_contestant(runs)
-    assert {name: [*epochs] for name, epochs in found.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
-    assert by_epoch._finding(found, {}, REWORDED, True) == "", "they have no trained epoch in common"
+    by_contestant, _ = by_epoch._by_contestant(runs)
+    assert {name: [*epochs] for name, epochs in by_contestant.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
+    assert by_epoch._finding(by_contestant, {}, REWORDED, True) == "", "they have no trained epoch in common"
     best = stored(tmp_path, 0, {0: 1.0, 1: 0.5}, keep="best")
     names = [*by_epoch._by_contestant([*runs, best])[0]]
     assert names == ["WGA", "WGA (2)", "WGA (3)"], "which kept its best"
@@ -136,37 +138,37 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
 
 
 def test_two_contestants_are_set_against_each_other(worker, over):
-    told = screen.differing(worker, over, "1", "3")
-    rows = {row["name"]: [cell["value"] for cell in row["cells"]] for row in told["rows"]}
+    differences = screen.differing(worker, over, "1", "3")
+    rows = {row["name"]: [cell["value"] for cell in row["cells"]] for row in differences["rows"]}
     assert rows["method"] == ["adapop", "wga"] and "seed" not in rows
     assert screen.differing(worker, over, "3", "3")["rows"] == []
-    shown, pair = shown_of(worker, over, pair=("3", "1")), RESULTS.differences
-    assert (shown[pair.first].value, shown[pair.second].value) == ("3", "1")
-    assert {cell["value"] for row in shown[pair.table]["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
-    shown = shown_of(worker, over, pair=("9", None))
-    assert (shown[pair.first].value, shown[pair.second].value) == ("1", "2"), "those of a race before are unknown"
+    updates, pair = shown_of(worker, over, pair=("3", "1")), RESULTS.differences
+    assert (updates[pair.first].value, updates[pair.second].value) == ("3", "1")
+    assert {cell["value"] for row in updates[pair.table]["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
+    updates = shown_of(worker, over, pair=("9", None))
+    assert (updates[pair.first].value, updates[pair.second].value) == ("1", "2"), "those of a race before are unknown"
 
 
 def test_stop_is_idempotent_and_keeps_what_is_finished(worker, bare):
-    kept = begin(worker, bare, ["wga/paper", "gd/paper", "npo/paper"], epochs=2)
-    wait_until(lambda: race.standing(worker, kept).finished == 1)
-    race.end(worker, kept)
-    race.end(worker, kept)
-    wait_until(lambda: not race.standing(worker, kept).ticking)
-    states = [line["state"] for line in race.standing(worker, kept).shown["runs"]]
+    saved_race = begin(worker, bare, ["wga/paper", "gd/paper", "npo/paper"], epochs=2)
+    wait_until(lambda: race.standing(worker, saved_race).finished == 1)
+    race.end(worker, saved_race)
+    race.end(worker, saved_race)
+    wait_until(lambda: not race.standing(worker, saved_race).ticking)
+    states = [line["state"] for line in race.standing(worker, saved_race).shown["runs"]]
     assert (states[0], states[-1]) == ("done", "stopped")
-    race.end(worker, kept)
-    assert not race.standing(worker, kept).runs[0].stop_requested, "a finished run is not asked to stop"
+    race.end(worker, saved_race)
+    assert not race.standing(worker, saved_race).runs[0].stop_requested, "a finished run is not asked to stop"
 
 
 def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_others_race(worker, bare):
     unscored = replace(bare, forget=tuple(replace(fact, score=None) for fact in bare.forget))
-    kept = begin(worker, unscored, ["adapop/paper", "wga/paper"])
-    assert len(kept["runs"]) == 1 and kept["refused"][0].startswith("AdaPop cannot run: ")
-    assert "no score" in race.standing(worker, kept).shown["refused"][0]
-    race.end(worker, kept)
+    saved_race = begin(worker, unscored, ["adapop/paper", "wga/paper"])
+    assert len(saved_race["runs"]) == 1 and saved_race["refused"][0].startswith("AdaPop cannot run: ")
+    assert "no score" in race.standing(worker, saved_race).shown["refused"][0]
+    race.end(worker, saved_race)
     raised(gr.Error, "no score", begin, worker, unscored, ["adapop/paper"])
-    wait_until(lambda: not race.standing(worker, kept).ticking)
+    wait_until(lambda: not race.standing(worker, saved_race).ticking)
     (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
     assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")
 
@@ -204,28 +206,28 @@ def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
 def test_what_cannot_be_of_tab_3_is_said_before_and_refused(worker, bare, changes, message):
     """A setting, and the sandbox's rows to retain on a real model."""
     before, mixed = list(worker.root.iterdir()), replace(bare, forget=own_facts().forget)
-    said = entrants.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *run_values(**changes))
-    assert said["kind"] == "bad" and message in said["lines"][0]
+    plan = entrants.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *run_values(**changes))
+    assert plan["kind"] == "bad" and message in plan["lines"][0]
     raised(gr.Error, message, begin, worker, mixed, ["wga/paper"], **changes)
     assert list(worker.root.iterdir()) == before
 
 
 def test_run_of_another_tab_joins_once(worker, over, bare):
     name = begin(worker, bare, ["ga/paper"])["runs"][0]
-    kept = race.joined(worker, over, name)
-    assert kept["runs"] == [*over["runs"], name]
-    for known, joining in ((kept, name), (kept, ""), (None, "../../etc")):
+    joined_race = race.joined(worker, over, name)
+    assert joined_race["runs"] == [*over["runs"], name]
+    for known, joining in ((joined_race, name), (joined_race, ""), (None, "../../etc")):
         raised(gr.Error, "", race.joined, worker, known, joining)
-    wait_until(lambda: not race.standing(worker, kept).ticking)
-    warned = shown_of(worker, kept)[RESULTS.warnings]
+    wait_until(lambda: not race.standing(worker, joined_race).ticking)
+    warned = shown_of(worker, joined_race)[RESULTS.warnings]
     assert "did not work on the same facts" in " ".join(warned["lines"])
 
 
-@pytest.mark.parametrize("kept", [None, {}, [], "x", {"runs": "no"}, {"runs": [1, None, {}]}, {"runs": ["../x"]}])
-def test_whatever_a_browser_sends_is_read_without_harm(worker, kept):
-    now = race.standing(worker, kept)
+@pytest.mark.parametrize("saved_race", [None, {}, [], "x", {"runs": "no"}, {"runs": [1, None, {}]}, {"runs": ["../x"]}])
+def test_whatever_a_browser_sends_is_read_without_harm(worker, saved_race):
+    now = race.standing(worker, saved_race)
     assert (now.runs, now.finished, now.ticking) == ((), 0, False)
-    shown = shown_of(worker, kept)
+    updates = shown_of(worker, saved_race)
     assert not (
-        shown[RESULTS.column].visible or shown[RESULTS.race_only].visible or shown[SCREEN.follower.timer].active
+        updates[RESULTS.column].visible or updates[RESULTS.race_only].visible or updates[SCREEN.follower.timer].active
     )

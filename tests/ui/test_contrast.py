@@ -55,14 +55,14 @@ LIGHT = (block_of(THEME_CSS, ":root"), block_of(STYLE, ".gradio-container"))
 DARK = (LIGHT[0], block_of(THEME_CSS, ":root.dark, :root .dark"), LIGHT[1], block_of(STYLE, ".dark .gradio-container"))
 
 
-def resolved(found: dict[str, str], name: str) -> str:
+def resolved(values: dict[str, str], name: str) -> str:
     """A variable's colour. One that the theme makes of another is made where the theme stands: what our sheet says of
     that other does not change it."""
-    ours, theme = variables(STYLE), found
-    value = theme[name].strip()
+    ours = variables(STYLE)
+    value = values[name].strip()
     while value.startswith("var("):
         assert value[6:-1] not in ours, f"{name} keeps the theme's {value[6:-1]}: set it, too"
-        value = theme[value[6:-1]].strip()
+        value = values[value[6:-1]].strip()
     return {"white": "#ffffff", "black": "#000000"}.get(value, value)
 
 
@@ -83,13 +83,13 @@ def ratio(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
 def test_what_is_to_be_seen_can_be_seen(scheme):
-    found = variables(*scheme)
+    values = variables(*scheme)
     least = dict.fromkeys(TEXT, 4.5) | dict.fromkeys(MARKS, 3.0)
-    wanted = {(name, ground): least[name] for name in least for ground in GROUNDS}
-    wanted["input-placeholder-color", "input-background-fill"] = 4.5
-    wanted["button-primary-text-color", "button-primary-background-fill"] = 4.5
-    ratios = {pair: ratio(*(resolved(found, name) for name in pair)) for pair in wanted}
-    assert {pair: round(value, 2) for pair, value in ratios.items() if value < wanted[pair]} == {}
+    required = {(name, ground): least[name] for name in least for ground in GROUNDS}
+    required["input-placeholder-color", "input-background-fill"] = 4.5
+    required["button-primary-text-color", "button-primary-background-fill"] = 4.5
+    ratios = {pair: ratio(*(resolved(values, name) for name in pair)) for pair in required}
+    assert {pair: round(value, 2) for pair, value in ratios.items() if value < required[pair]} == {}
 
 
 def test_tiers_are_one_hue_of_three_lightnesses_and_the_pictures_have_the_page_s():
@@ -110,16 +110,16 @@ def applied(matrix, vector):
     return [sum(a * b for a, b in zip(line, vector)) for line in matrix]
 
 
-def lab(color, seen):
+def lab(color, vision):
     """CIELAB of "#rrggbb" as it is seen."""
-    xyz = [max(0.0, part) / white for part, white in zip(applied(XYZ, applied(SEEN[seen], linear(color))), WHITE)]
+    xyz = [max(0.0, part) / white for part, white in zip(applied(XYZ, applied(SEEN[vision], linear(color))), WHITE)]
     x, y, z = (part ** (1 / 3) if part > 0.008856 else 7.787 * part + 16 / 116 for part in xyz)
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
 @pytest.mark.parametrize("colors", TOGETHER.values(), ids=TOGETHER)
-@pytest.mark.parametrize("seen", SEEN)
-def test_colors_of_a_picture_are_told_apart(colors, seen):
+@pytest.mark.parametrize("vision", SEEN)
+def test_colors_of_a_picture_are_told_apart(colors, vision):
     for one, other in combinations(colors, 2):
-        distance = sum((a - b) ** 2 for a, b in zip(lab(one, seen), lab(other, seen))) ** 0.5
+        distance = sum((a - b) ** 2 for a, b in zip(lab(one, vision), lab(other, vision))) ** 0.5
         assert distance >= APART, (one, other)

@@ -64,18 +64,18 @@ def reads(monkeypatch):
             if place := _own_place(frame):
                 places.append(f"{event}: {place}")
 
-    def told(name, method):
-        def telling(*values, **named):
+    def recording(name, method):
+        def wrapper(*values, **named):
             if asyncio._get_running_loop() is not None:
                 places.append(name)
             return method(*values, **named)
 
-        return telling
+        return wrapper
 
     for owner, name in (*((Run, name) for name in ("facts", "config", "last_epoch")), (FactSet, "sha256")):
         got = getattr(owner, name)  # what takes time and reads nothing: a hash, and what was read before
         method = got.fget if isinstance(got, property) else got.func
-        monkeypatch.setattr(owner, name, property(told(name, method)))
+        monkeypatch.setattr(owner, name, property(recording(name, method)))
     sys.addaudithook(watch)
     yield places
     watching.clear()

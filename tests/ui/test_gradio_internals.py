@@ -228,14 +228,14 @@ class Scope:
     @property
     def attributes(self) -> set[str]:
         """The attributes of Gradio's objects that this scope names."""
-        found = {node.attr for node in self._walk(ast.Attribute) if self._is_internal(node)}
+        internals = {node.attr for node in self._walk(ast.Attribute) if self._is_internal(node)}
         for node in self._walk(ast.Call):
             match node:
                 case ast.Call(func=ast.Name(id="getattr"), args=[of, ast.Constant(value=name), *_]) if self.is_theirs(
                     of
                 ):
-                    found.add(name)
-        return found
+                    internals.add(name)
+        return internals
 
     def path_of(self, node: ast.AST) -> str:
         """The dotted path of an imported name, else ""."""
@@ -315,31 +315,31 @@ def _found_at(path: str) -> object:
 
 def uses(source: str) -> set[str]:
     """The names of Gradio's internals in a module: imported, as attributes, or overridden in a subclass."""
-    tree, names, found = ast.parse(source), {}, set()
+    tree, names, internals = ast.parse(source), {}, set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {one.asname or one.name: one.name for one in node.names if one.name.split(".")[0] in THEIRS}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in THEIRS:
             names |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
             imported = {one.name for one in node.names} - (DOCUMENTED["gradio"] if node.module == "gradio" else set())
-            found |= {one for one in imported if not isinstance(_found_at(f"{node.module}.{one}"), ModuleType)}
+            internals |= {one for one in imported if not isinstance(_found_at(f"{node.module}.{one}"), ModuleType)}
     outside = [node for node in tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
     module = Scope(outside, names)
-    found |= module.attributes
+    internals |= module.attributes
     for node in tree.body:
         if isinstance(node, FUNCTIONS):
-            found |= Scope([node], module.names).attributes
+            internals |= Scope([node], module.names).attributes
         elif isinstance(node, ast.ClassDef):
             bases = [path for path in map(module.path_of, node.bases) if path]
             kind = resolved(bases[0]) if bases else None
             base = samples().get(kind, kind)
             methods = [one for one in node.body if isinstance(one, FUNCTIONS)]
-            found |= {one.name for one in methods if base is not None and one.name in dir(base)}
+            internals |= {one.name for one in methods if base is not None and one.name in dir(base)}
             others = [one for one in node.body if one not in methods] + node.decorator_list + node.bases
             for nodes in ([one] for one in methods + others):
-                found |= Scope(nodes, module.names, base).attributes
-    return found - {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and node.name.startswith("_")
-                    and not node.name.endswith("__")}  # fmt: skip
+                internals |= Scope(nodes, module.names, base).attributes
+    return internals - {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)
+                        and node.name.startswith("_") and not node.name.endswith("__")}  # fmt: skip
 
 
 def found() -> dict[str, set[str]]:
@@ -413,8 +413,8 @@ def test_what_counts_as_a_use(source, names):
 
 
 def test_another_version_is_allowed_only_after_the_table_was_read_again():
-    (wanted,) = re.findall(r"^gradio(.*)$", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE)
+    (specifier,) = re.findall(r"^gradio(.*)$", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE)
     major, minor, _ = READ_IN["gradio"].split(".")
-    assert wanted == f">={major}.{minor},<{major}.{int(minor) + 1}"
+    assert specifier == f">={major}.{minor},<{major}.{int(minor) + 1}"
     locked = (ROOT / "assets" / "space" / "requirements.lock").read_text("utf-8").split()
     assert {f"{name}=={version}" for name, version in READ_IN.items()} <= {*locked}

@@ -87,15 +87,15 @@ def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):
         raised(AppError, "There is no run", bob.predict, *values, api_name=endpoint)
 
 
-@pytest.mark.parametrize(("said", "name"), [
+@pytest.mark.parametrize(("message", "name"), [
     *(("read-only link", name) for name in ("stop", "resume", "probe-all", "recover", "ask")),
     *(("came with the app", name) for name in ("stop", "resume", "probe-all", "recover"))])  # fmt: skip
-def test_no_button_does_for_a_link_or_an_example_what_it_does_for_the_owner(address, worker, run, said, name):
-    (of, shown) = (run, link_of(run)) if "link" in said else (example("wga"), example("wga").id)
+def test_no_button_does_for_a_link_or_an_example_what_it_does_for_the_owner(address, worker, run, message, name):
+    (of, reference) = (run, link_of(run)) if "link" in message else (example("wga"), example("wga").id)
     before = {path: path.stat().st_mtime_ns for path in of.folder.rglob("*")}
-    data = {"probe-all": [shown, 8, "forget"], "recover": [shown, "quantise"], "ask": [shown, "Who?", ""]}
-    ended = event(address, name, data.get(name, [shown]))
-    assert not ended["success"] and said in ended["output"]["error"]
+    data = {"probe-all": [reference, 8, "forget"], "recover": [reference, "quantise"], "ask": [reference, "Who?", ""]}
+    ended = event(address, name, data.get(name, [reference]))
+    assert not ended["success"] and message in ended["output"]["error"]
     assert {path: path.stat().st_mtime_ns for path in of.folder.rglob("*")} == before and worker.ahead_of(of) is None
 
 
@@ -103,9 +103,11 @@ def test_an_example_is_everybody_s_to_look_at_and_to_ask_and_nobody_s_to_change(
     shipped = example("adapop")
     assert bob.predict(shipped.id, api_name="/status")["state"] == "done"
     assert bob.predict(shipped.id, 72, api_name="/frames")["frames"][0]["step"] == 80
-    asked = shipped.facts.forget[0]
-    said = bob.predict(shipped.id, asked.question, asked.answer, api_name="/probe")
-    assert said["original"]["text"] == asked.answer and said["unlearned"]["text"] == shipped.frames()[-1].answers[0]
+    fact = shipped.facts.forget[0]
+    replies = bob.predict(shipped.id, fact.question, fact.answer, api_name="/probe")
+    assert (
+        replies["original"]["text"] == fact.answer and replies["unlearned"]["text"] == shipped.frames()[-1].answers[0]
+    )
     with zipfile.ZipFile(bob.predict(shipped.id, api_name="/report")) as archive:
         assert {"frames.jsonl", "adapter/adapter_model.safetensors"} <= set(archive.namelist())
     raised(AppError, "There is no run", bob.predict, shipped.id, api_name="/stop")
@@ -145,15 +147,15 @@ def test_the_place_of_an_upload_does_not_follow_from_its_content(address):
 
 @pytest.fixture
 def outside(monkeypatch):
-    asked, resolve = [], socket.getaddrinfo
+    hosts, resolve = [], socket.getaddrinfo
 
     def recorded(host, *values, **named):
         if host not in ("localhost", "127.0.0.1", "::1", None):
-            asked.append(host)
+            hosts.append(host)
         return resolve(host, *values, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", recorded)
-    return asked
+    return hosts
 
 
 @pytest.mark.parametrize("place", [

@@ -160,14 +160,14 @@ def test_a_space_believes_its_own_proxies_alone(monkeypatch):
     trust_own_proxies()
     assert os.environ["FORWARDED_ALLOW_IPS"] == SPACE_PROXIES
     forwarded = [(b"x-forwarded-for", b"6.6.6.6, 198.51.100.7, 10.1.2.4")]
-    seen = []
+    addresses = []
 
     async def app(scope, receive, send):
-        seen.append(scope["client"][0])
+        addresses.append(scope["client"][0])
 
     scope = {"type": "http", "client": ("10.1.2.3", 1), "headers": forwarded}
     asyncio.run(ProxyHeadersMiddleware(app, SPACE_PROXIES)(scope, None, None))
-    assert seen == ["198.51.100.7"], "the one that the outermost proxy saw, not the forged one"
+    assert addresses == ["198.51.100.7"], "the one that the outermost proxy saw, not the forged one"
 
 
 def test_a_set_that_has_to_be_fetched_counts_for_programs_too(worker, monkeypatch):

@@ -20,32 +20,32 @@ PAPER = (RARE_ANCHOR, POPULAR_ANCHOR)
     ((100, 1.5, 3000, 0.01), "lies from 0.05 to 2"), ((100, 2, 3000, 0.05), ""), ((100, 1.2, 3000, 0.2), ""),
 ])  # fmt: skip
 def test_anchors_that_fix_no_curve_leave_their_boxes(values, why, monkeypatch):
-    said = []
-    monkeypatch.setattr(gr, "Warning", said.append)
-    kept, boxes = pressure._anchors(*values), pressure._reset(None, PAPER, *values)
+    warnings = []
+    monkeypatch.setattr(gr, "Warning", warnings.append)
+    anchors, boxes = pressure._anchors(*values), pressure._reset(None, PAPER, *values)
     if why:
-        assert kept == gr.skip() and boxes == (*RARE_ANCHOR, *POPULAR_ANCHOR)
-        assert why in said[0]
+        assert anchors == gr.skip() and boxes == (*RARE_ANCHOR, *POPULAR_ANCHOR)
+        assert why in warnings[0]
     else:
-        assert (kept, boxes, said) == ((values[:2], values[2:]), gr.skip(), [])
+        assert (anchors, boxes, warnings) == ((values[:2], values[2:]), gr.skip(), [])
 
 
 def test_the_words_speak_of_the_dots_that_are_drawn():
     facts = sandbox_facts()
     for lie in ("swapped", "shuffled", "noisy"):
-        shown = pressure.pictures(facts, what_if=lie)
-        drawn = [float(row[2]) for row in shown["table"].rows]
+        pictures = pressure.pictures(facts, what_if=lie)
+        drawn = [float(row[2]) for row in pictures["table"].rows]
         if max(drawn) > 1.5 * min(drawn):
-            assert "one fixed β" not in shown["words"], lie
-            assert "every" not in finding_of(shown["push"]).lower(), lie
+            assert "one fixed β" not in pictures["words"], lie
+            assert "every" not in finding_of(pictures["push"]).lower(), lie
     assert "times" not in pressure.pictures(facts, what_if="wga")["words"]
     ascent = pressure.pictures(facts, what_if="ga")["words"]
     assert "p = 0.00" not in ascent and "1 times" not in ascent
-    shown = pressure.pictures(facts, what_if="noisy")
+    pictures = pressure.pictures(facts, what_if="noisy")
     least = min(fact.score for fact in facts.forget)
-    rarest = sorted(BetaMap()(used) for score, used, *_ in shown["curve"]["points"] if score == least)
+    rarest = sorted(BetaMap()(used) for score, used, *_ in pictures["curve"]["points"] if score == least)
     assert rarest[0] < rarest[-1], "the noise does something"
-    assert f"(β = {median(rarest):.2f})" in shown["words"]
+    assert f"(β = {median(rarest):.2f})" in pictures["words"]
 
 
 def test_anchors_suit_the_set_until_somebody_chooses_some():

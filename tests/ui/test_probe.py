@@ -37,12 +37,12 @@ def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_withou
     worker = Worker(tmp_path)
     run = probed_run(worker, "")
     first = choices.fact_choices(worker, "", "forget", None)[1]
-    asked = choices.forms_of(run, first)
-    cards = recorded_answers(run, asked[0])
+    prompts = choices.forms_of(run, first)
+    cards = recorded_answers(run, prompts[0])
     row = next(row for row in run.probes() if (row.fact_id, row.kind) == (first, DIRECT))
     assert said(cards) == [row.original.text, row.unlearned.text]
     assert cards["numbers"][0]["cells"] == [str(row.original.gold_rank), str(row.unlearned.gold_rank)]
-    assert all("sides" in recorded_answers(run, prompt) for prompt in asked), "every way of asking was recorded"
+    assert all("sides" in recorded_answers(run, prompt) for prompt in prompts), "every way of asking was recorded"
     unknown = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]))
     worker = Worker(tmp_path / "runs")
     first = choices.fact_choices(worker, prepare(make_config("wga"), unknown, worker.root).id, "forget", None)[1]
@@ -90,14 +90,14 @@ def test_nothing_of_another_run_stays(tmp_path):
 
 def test_the_example_s_leaks_and_ways_are_called_recorded():
     section = stand_ins(leaks.Leaks)
-    shown = section.show(example("adapop"), "forget")
-    assert shown[section.results].visible and shown[section.status]["kind"] == "hidden"
-    about = shown[section.heatmap.heading]["about"]
+    updates = section.show(example("adapop"), "forget")
+    assert updates[section.results].visible and updates[section.status]["kind"] == "hidden"
+    about = updates[section.heatmap.heading]["about"]
     assert about.startswith("AdaPop, 5 epochs, rate 0.002, seed 0, recorded · 24 facts to forget · rare (up to 265), ")
     run = example("adapop")
     row = next(row for row in run.probes() if row.kind == DIRECT and row.group == "forget")
-    said = replace(row.unlearned, text="Said in chat", recall=0.5)
-    rows = [*run.probes(), replace(row, kind="in chat", unlearned=said)]
+    reply = replace(row.unlearned, text="Said in chat", recall=0.5)
+    rows = [*run.probes(), replace(row, kind="in chat", unlearned=reply)]
     matrix = leak_matrix(rows)
     table = leaks._table(matrix, {fact.fact_id: "v" for fact in matrix.facts}, {}, "forget").value
     place = table["headers"].index("in chat")
@@ -111,9 +111,9 @@ def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answe
     fact = choices.fact_choices(Worker(tmp_path), run.id, "forget", None)[1]
     first, second = (prompt.text for prompt in choices.forms_of(run, fact)[:2])
     for nothing in ((), (run.id, None, None)):
-        kept = page.fill(run, run.id, fact, first, "Who wrote Hamlet?", nothing)
-        assert kept == {page.filled: (run.id, fact, first)}
-    then = page.fill(run, run.id, fact, second, "Who wrote Hamlet?", kept[page.filled])
+        updates = page.fill(run, run.id, fact, first, "Who wrote Hamlet?", nothing)
+        assert updates == {page.filled: (run.id, fact, first)}
+    then = page.fill(run, run.id, fact, second, "Who wrote Hamlet?", updates[page.filled])
     assert then[page.prompt] == second, "another way of asking was chosen"
 
 
@@ -184,12 +184,12 @@ def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path)
 
 def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(tmp_path):
     worker, run = Worker(tmp_path), example("adapop")
-    seen, fact = lost_of(run), choices.fact_choices(worker, "", "forget", None)[1]
-    assert fact in seen.back < seen.lost < seen.asked and seen.note == ""
+    fact_ids, fact = lost_of(run), choices.fact_choices(worker, "", "forget", None)[1]
+    assert fact in fact_ids.back < fact_ids.lost < fact_ids.asked and fact_ids.note == ""
     rows = [row for row in run.probes() if isinstance(row, ProbeRow) and row.fact_id == fact]
     kinds = {row.kind: verdict(row).kind for row in rows if row.kind != CHOICE}
     assert kinds[DIRECT] != "leak" and "leak" in kinds.values()
-    assert (replace(seen, back=frozenset()).note, replace(seen, lost=frozenset(), back=frozenset()).note) == (
+    assert (replace(fact_ids, back=frozenset()).note, replace(fact_ids, lost=frozenset(), back=frozenset()).note) == (
         texts.NONE_BACK, texts.NONE_LOST)  # fmt: skip
     chosen = next(one for one in run.facts.forget if one.id == fact)
     assert choices.typed(worker, "", chosen.title.upper(), "forget") == fact

@@ -214,13 +214,13 @@ def test_a_call_without_a_page_leaves_nothing_and_pages_are_bounded_by_visitor(u
     monkeypatch.setenv(HELD.name, "0.35")  # a page takes 0.1
     assert post(url, STATED, "x", BOB, session="bobs").status_code == 200
     wait_until(lambda: not app.queue.event_ids_to_events)
-    kept = app.queue.server_app.state_holder.session_data
+    sessions = app.queue.server_app.state_holder.session_data
     for _ in range(5):
         answer(url, STATED, post(url, STATED, "x"))
     for number in range(5):
         assert post(url, STATED, "x", session=f"ada{number}").status_code == 200
         wait_until(lambda: not app.queue.event_ids_to_events)
-    assert list(kept) == ["bobs", "ada2", "ada3", "ada4"]
+    assert list(sessions) == ["bobs", "ada2", "ada3", "ada4"]
 
 
 def test_what_all_pages_hold_is_bounded_and_the_longest_unused_of_all_goes_first(url, app, monkeypatch):

@@ -28,34 +28,34 @@ def worker(tmp_path):
     return Worker(tmp_path / "runs")
 
 
-def press(worker, kept, current, race=None, **event):
-    return mine.pressed(worker, kept, current, race or {"runs": [], "refused": []}, SimpleNamespace(**event))
+def press(worker, entries, current, race=None, **event):
+    return mine.pressed(worker, entries, current, race or {"runs": [], "refused": []}, SimpleNamespace(**event))
 
 
 def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and_why():
     run = example("adapop")
-    shown = CARD.updates(run, owned=True)
-    assert shown[CARD.card]["kind"] == "half" and "%" in shown[CARD.card]["about"]
-    assert shown[CARD.probe].visible and not shown[CARD.next_run].visible
+    updates = CARD.updates(run, owned=True)
+    assert updates[CARD.card]["kind"] == "half" and "%" in updates[CARD.card]["about"]
+    assert updates[CARD.probe].visible and not updates[CARD.next_run].visible
     assert CARD.updates(None, owned=True)[CARD.card] == {"kind": ""}
     assert outcome.card_of(run, replace(result_of(run), after=0.1))["kind"] == "forgot"
     run = example("wga")
-    for before, said in ((0.23, True), (0.9, False)):
+    for before, others_unknown in ((0.23, True), (0.9, False)):
         about = outcome.card_of(run, replace(result_of(run), before=before))["about"]
-        assert ("The others it never knew." in about) is said and f"{100 * before:.0f}\u00a0%" in about
-    for kept, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
-        about = outcome.card_of(run, replace(result_of(run), best=kept))["about"]
-        assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(kept), True)
+        assert ("The others it never knew." in about) is others_unknown and f"{100 * before:.0f}\u00a0%" in about
+    for best, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
+        about = outcome.card_of(run, replace(result_of(run), best=best))["about"]
+        assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(best), True)
     assert "over half." in about, "what makes it partly forgotten"
 
 
 def test_a_run_whose_numbers_broke_is_damaged_and_tried_again_at_the_usual_rate(tmp_path, tiny):
     run = prepare(tiny_config(epochs=3, learning_rate=1e30), tiny, tmp_path)
     assert [*execute(run)][-1].diverged
-    shown = CARD.updates(run, owned=True)
-    assert shown[CARD.card]["kind"] == "damaged" and "no longer finite" in shown[CARD.card]["about"]
+    updates = CARD.updates(run, owned=True)
+    assert updates[CARD.card]["kind"] == "damaged" and "no longer finite" in updates[CARD.card]["about"]
     usual = untouched(run.config).learning_rate
-    assert shown[CARD.next_run].visible and shown[CARD.next_run].value == f"Try rate {usual:g}"
+    assert updates[CARD.next_run].visible and updates[CARD.next_run].value == f"Try rate {usual:g}"
     screen = stand_ins(RunScreen)
     buttons = screen.show(Worker(tmp_path), run.id)
     assert not buttons[screen.resume].visible, "it would end so again"
@@ -74,15 +74,15 @@ def test_results_of_another_set_step_aside_by_name(worker, tiny):
 
 def test_a_run_and_those_of_a_race_are_remembered_once_and_others_never(worker, tiny):
     first, second = (create_run(make_config(method), tiny, None, worker.root).id for method in ("adapop", "wga"))
-    kept = mine.remembered(worker, None, first, {"runs": [second, "example-wga", 7]})
-    assert [entry["id"] for entry in kept] == [first, second]
-    assert [entry["name"] for entry in kept] == ["AdaPop 2", "WGA 1"]
-    assert mine.remembered(worker, kept, second, None) == kept
+    entries = mine.remembered(worker, None, first, {"runs": [second, "example-wga", 7]})
+    assert [entry["id"] for entry in entries] == [first, second]
+    assert [entry["name"] for entry in entries] == ["AdaPop 2", "WGA 1"]
+    assert mine.remembered(worker, entries, second, None) == entries
     assert mine.remembered(worker, "hostile", "../../etc", {"runs": "x"}) == []
-    rows = [(row["set"], row["state"], row["current"]) for row in mine.listed(worker, kept, second)]
+    rows = [(row["set"], row["state"], row["current"]) for row in mine.listed(worker, entries, second)]
     assert rows == [(tiny.name, "queued", False), (tiny.name, "queued", True)]
-    assert [name for _, name in mine.choices(worker, kept)][:2] == [first, second]
-    assert ("example-wga" in dict(map(reversed, mine.choices(worker, kept, examples=False)))) is False
+    assert [name for _, name in mine.choices(worker, entries)][:2] == [first, second]
+    assert ("example-wga" in dict(map(reversed, mine.choices(worker, entries, examples=False)))) is False
 
 
 @pytest.mark.parametrize("state", ["stopped", "failed", "interrupted"])
@@ -90,30 +90,34 @@ def test_the_row_of_a_resumed_run_says_so_at_the_next_look_and_then_rests(worker
     run = create_run(make_config(), tiny, None, worker.root)
     events = {"stopped": RunStopped(run=run.id, epoch=1), "failed": RunFailed(run=run.id, message="Full.", fix="Wait.")}
     run.append(events.get(state, replace(START, run=run.id)))
-    kept = mine.remembered(worker, [], run.id, None)
-    (row,) = mine.listed_unless_active(worker, kept, run.id, "running")
+    entries = mine.remembered(worker, [], run.id, None)
+    (row,) = mine.listed_unless_active(worker, entries, run.id, "running")
     assert row["state"] == state
     monkeypatch.setattr(worker, "_waiting", {run.id: ""})  # Resume was pressed, and other runs come first
-    (row,) = mine.listed_unless_active(worker, kept, run.id, state)
+    (row,) = mine.listed_unless_active(worker, entries, run.id, state)
     assert row["state"] == "queued"
-    assert mine.listed_unless_active(worker, kept, run.id, row["state"]) == gr.skip(), "who renames it is not disturbed"
+    assert mine.listed_unless_active(worker, entries, run.id, row["state"]) == gr.skip(), (
+        "who renames it is not disturbed"
+    )
     run.append(replace(START, run=run.id))
     with held(run.folder):
-        (row,) = mine.listed_unless_active(worker, kept, run.id, state)
+        (row,) = mine.listed_unless_active(worker, entries, run.id, state)
         assert row["state"] == "running"
     monkeypatch.setattr(worker, "_waiting", {})
-    assert mine.listed_unless_active(worker, kept, run.id, [{"hostile": 1}])[0]["state"] == "interrupted"
+    assert mine.listed_unless_active(worker, entries, run.id, [{"hostile": 1}])[0]["state"] == "interrupted"
 
 
 def test_a_run_is_opened_renamed_compared_and_deleted_but_for_one_under_way_or_a_stranger_s(worker, tiny):
     run, other = (create_run(make_config(), tiny, None, worker.root) for _ in range(2))
-    kept = mine.remembered(worker, [], run.id, {"runs": [other.id]})
-    assert press(worker, kept, "", what="open", run=run.id)[0] == run.id
-    assert press(worker, kept, "", what="report", run=run.id) == [gr.skip()] * 5, "it gives the file, and opens nothing"
-    renamed = press(worker, kept, run.id, what="rename", run=run.id, name=f" {HOSTILE} " + "x" * 99)[4]
-    assert renamed[0]["name"] == f"{HOSTILE} {'x' * 99}"[: mine.MOST_NAME] and renamed[1] == kept[1]
-    assert press(worker, kept, run.id, what="compare", run=run.id)[3]["runs"] == [run.id]
-    name, _, _, _, left = press(worker, kept, run.id, what="delete", run=run.id)
+    entries = mine.remembered(worker, [], run.id, {"runs": [other.id]})
+    assert press(worker, entries, "", what="open", run=run.id)[0] == run.id
+    assert press(worker, entries, "", what="report", run=run.id) == [gr.skip()] * 5, (
+        "it gives the file, and opens nothing"
+    )
+    renamed = press(worker, entries, run.id, what="rename", run=run.id, name=f" {HOSTILE} " + "x" * 99)[4]
+    assert renamed[0]["name"] == f"{HOSTILE} {'x' * 99}"[: mine.MOST_NAME] and renamed[1] == entries[1]
+    assert press(worker, entries, run.id, what="compare", run=run.id)[3]["runs"] == [run.id]
+    name, _, _, _, left = press(worker, entries, run.id, what="delete", run=run.id)
     assert name == "" and [entry["id"] for entry in left] == [other.id] and not run.folder.exists()
     assert press(worker, left, "", what="delete", run=other.id)[0] == gr.skip(), "another run stays on the page"
     run = create_run(make_config(), tiny, None, worker.root)

@@ -18,10 +18,10 @@ def test_untouched_settings_are_the_preset_and_changed_ones_are_named_with_its_v
         assert configuration.changed(values(*chosen)) == []
     for batch, rows in ((64, 16), (4, 4)):
         assert configuration.config_of(values(batch=batch)).micro_batch == rows
-    (said,) = configuration.changed(values(tolerance=0.3))
-    assert said == "ε, drift that is tolerated: 0.3 (preset 0.1)"
-    (said,) = configuration.changed(values(batch=8))
-    assert said == "forget facts a step: 8 (preset 16, paper 32)"
+    (change,) = configuration.changed(values(tolerance=0.3))
+    assert change == "ε, drift that is tolerated: 0.3 (preset 0.1)"
+    (change,) = configuration.changed(values(batch=8))
+    assert change == "forget facts a step: 8 (preset 16, paper 32)"
 
 
 def test_targets_and_blocks_of_the_adapter_are_text():
@@ -29,12 +29,12 @@ def test_targets_and_blocks_of_the_adapter_are_text():
     assert (chosen.lora_targets, chosen.lora_layers) == (("q_proj", "v_proj"), (0, 1))
     every = configuration.config_of(values(lora_targets="all", lora_layers="all"))
     assert (every.lora_targets, every.lora_layers) == ((ALL_LINEAR,), None)
-    (said,) = configuration.changed(values(lora_layers="0,1"))
-    assert said.startswith("blocks with LoRA") and "0,1 (preset all)" in said
-    (said,) = configuration.changed(values(lora_targets="q_proj"))
-    assert ": q_proj (preset q_proj,k_proj" in said
-    kept = values(lora_layers="0,1")
-    assert configuration.restored(kept)[3:] == kept[3:]
+    (change,) = configuration.changed(values(lora_layers="0,1"))
+    assert change.startswith("blocks with LoRA") and "0,1 (preset all)" in change
+    (change,) = configuration.changed(values(lora_targets="q_proj"))
+    assert ": q_proj (preset q_proj,k_proj" in change
+    fields = values(lora_layers="0,1")
+    assert configuration.restored(fields)[3:] == fields[3:]
 
 
 def test_a_real_model_is_asked_as_is_found_best_unless_the_page_says_otherwise():
@@ -60,13 +60,13 @@ def test_what_cannot_be_is_refused_by_name():
 
 
 def test_the_browser_brings_back_what_it_kept_and_nothing_else():
-    kept = values(method="npo", preset="authors", tolerance=0.3)
-    model, method, preset, *others = configuration.restored(kept)
-    assert [model, method.value, preset.value, *others] == kept
+    fields = values(method="npo", preset="authors", tolerance=0.3)
+    model, method, preset, *others = configuration.restored(fields)
+    assert [model, method.value, preset.value, *others] == fields
     assert [value for _, value in preset.choices] == ["paper", "authors", "tuned"]
-    unknown = ["sandbox", "none such", *kept[2:]]
-    foreign = (5, "x" * len(kept), dict.fromkeys(range(len(kept))), [[]] * len(kept), values(seed=math.inf))
-    old = (None, [], kept[:-1], unknown, values(seed="<img>"), values(epochs=None), values(clip="x"))
+    unknown = ["sandbox", "none such", *fields[2:]]
+    foreign = (5, "x" * len(fields), dict.fromkeys(range(len(fields))), [[]] * len(fields), values(seed=math.inf))
+    old = (None, [], fields[:-1], unknown, values(seed="<img>"), values(epochs=None), values(clip="x"))
     for other in (*foreign, *old, values(epochs=math.nan)):
         assert configuration.restored(other) == gr.skip(), "left as they are"
     assert configuration.restored(values()) == gr.skip(), "what a page begins with must not come after what was typed"

@@ -115,15 +115,15 @@ def test_the_final_measurement_names_its_part_and_what_is_left():
         return at(Measured(run="r", epoch=epoch, rows=(), full=True), 40.0 + 30 * epoch)
 
     events = [*(at(one, 5.0) for one in (START, *STEPS)), at(SAVED, 10.0)]
-    asking = at(Measuring(run="r", epoch=0, asked=500, of=1500), 20.0)
-    asked = replace(asking, asked=1000, time=30.0)  # a question takes 0.02 s
+    at_500 = at(Measuring(run="r", epoch=0, asked=500, of=1500), 20.0)
+    at_1000 = replace(at_500, asked=1000, time=30.0)  # a question takes 0.02 s
     for more, words in (
         ([], "1 of 2: the original model"),
-        ([asking], "1 of 2: the original model, 500 of 1,500 questions"),
-        ([asking, asked], "1 of 2: the original model, 1,000 of 1,500 questions, about 40 s left"),
-        ([asking, measured(0)], "2 of 2: the unlearned model"),
-        ([measured(0), asking, asked], "2 of 2: the unlearned model, 1,000 of 1,500 questions, about 10 s left"),
-        ([asking, measured(0), measured(1)], "beside a model that never knew"),
+        ([at_500], "1 of 2: the original model, 500 of 1,500 questions"),
+        ([at_500, at_1000], "1 of 2: the original model, 1,000 of 1,500 questions, about 40 s left"),
+        ([at_500, measured(0)], "2 of 2: the unlearned model"),
+        ([measured(0), at_500, at_1000], "2 of 2: the unlearned model, 1,000 of 1,500 questions, about 10 s left"),
+        ([at_500, measured(0), measured(1)], "beside a model that never knew"),
     ):
         now = view(RunSeen((*events, *more), ahead=0, saved=1))
         assert (now.state, now.detail.partition("final measurement")[2].lstrip(",: ")) == ("measuring", words)
@@ -168,10 +168,10 @@ def test_the_loss_table_follows_every_step(tmp_path):
 def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_replaced(finished):
     """A page that opens asks with no run, and may be answered when it shows one: its charts would be hidden again."""
     worker = Worker(finished.folder.parent)
-    asked = ("loaded", [], finished.facts, "error", ANCHORS, *run_values())
+    inputs = ("loaded", [], finished.facts, "error", ANCHORS, *run_values())
 
-    def state(name: str, seen: tuple) -> str:
-        updates = look(worker, name, seen, *asked)
+    def state(name: str, position: tuple) -> str:
+        updates = look(worker, name, position, *inputs)
         return next(update["state"] for update in updates if isinstance(update, dict) and "state" in update)
 
     assert state("", UNSEEN) == "ready" and state("", (finished.id, 9)) == "done"
@@ -180,10 +180,10 @@ def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_repla
 
 
 def test_nothing_is_stored_before_what_was_stored_is_in_the_fields(finished):
-    worker, asked = Worker(finished.folder.parent), (finished.facts, "error", None, *run_values())
+    worker, inputs = Worker(finished.folder.parent), (finished.facts, "error", None, *run_values())
     before = run_values(batch=2)
-    place = look(worker, "", UNSEEN, "loaded", before, *asked).index(run_values())
-    assert look(worker, "", UNSEEN, "", before, *asked)[place] == before
+    place = look(worker, "", UNSEEN, "loaded", before, *inputs).index(run_values())
+    assert look(worker, "", UNSEEN, "", before, *inputs)[place] == before
 
 
 @pytest.mark.parametrize(("epochs", "warned"), [(1, True), (2, False)])

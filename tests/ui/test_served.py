@@ -112,16 +112,16 @@ def test_one_visitor_is_sent_few_answers_at_once_and_another_does_not_wait(monke
 
 def test_between_two_pieces_others_have_their_turn():
     """Among them the server itself, when a reader has left: else it logs a line for each piece."""
-    turns, seen = [], []
+    turns, turn_counts = [], []
 
     async def send(_):
-        seen.append(len(turns))
+        turn_counts.append(len(turns))
         asyncio.get_running_loop().call_soon(turns.append, "somebody else")
 
     scope = {"type": "http", "method": "GET", "path": "/assets/a.js", "scheme": "http", "query_string": b""}
     asyncio.run(Served(App(), lambda scope: None)({**scope, "headers": []}, None, send))
-    assert len(seen) > len(TEXT) // PIECE >= 4
-    assert sorted(set(seen[1:])) == seen[1:], "one more before each piece"
+    assert len(turn_counts) > len(TEXT) // PIECE >= 4
+    assert sorted(set(turn_counts[1:])) == turn_counts[1:], "one more before each piece"
 
 
 def test_failures_are_not_kept_and_memory_is_bounded(monkeypatch):

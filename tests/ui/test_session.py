@@ -155,9 +155,9 @@ def test_a_button_does_nothing_to_a_set_that_the_page_does_not_show(demo, name):
     """After a restart the server holds the sandbox, and would look it up, change it, or say of it what is asked."""
     clicked = {block: one for one in demo.fns.values() for block, kind in one.targets if kind == "click"}
     pressed = next(one for block, one in clicked.items() if demo.blocks[block].elem_id == name)
-    shown = next(place for place, one in enumerate(pressed.inputs) if one.elem_id == "shown-set")
+    index = next(place for place, one in enumerate(pressed.inputs) if one.elem_id == "shown-set")
     values = [getattr(one, "value", None) for one in pressed.inputs]
-    values[shown] = identity(load_facts("pair"))
+    values[index] = identity(load_facts("pair"))
     with pytest.raises(gr.Error, match="no longer had the set"):
         next(stepped(pressed.fn(*values)))
     after = [one for one in demo.fns.values() if one.trigger_after == pressed._id and one.trigger_only_on_failure]

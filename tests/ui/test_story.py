@@ -27,10 +27,10 @@ LONG = "a stanza of " * 8 + "Homer"
 
 def frames(direct: list[tuple[int, int]], reworded: list[tuple[int, int]]) -> list[Frame]:
     """A frame an epoch, from the ranks of two facts' right answers."""
-    said = ("Kubrick", "Kubrick")
+    replies = ("Kubrick", "Kubrick")
     groups = [{"forget": one, "reworded": other} for one, other in zip(direct, reworded)]
     scored = [{name: Scores((1 / ranks[0], 1 / ranks[1]), ranks) for name, ranks in of.items()} for of in groups]
-    return [Frame(step, float(step), scores, said) for step, scores in enumerate(scored)]
+    return [Frame(step, float(step), scores, replies) for step, scores in enumerate(scored)]
 
 
 @pytest.fixture(scope="module")
@@ -38,22 +38,22 @@ def story():
     return content.story()
 
 
-def seeds(method: str, left, kept, preset: str = "paper") -> Recorded:
+def seeds(method: str, left, retained, preset: str = "paper") -> Recorded:
     """Results of a seed each: what is left of the facts to forget, the same in every tier, and what is kept."""
     tiers = [f"forget_reworded_{tier}" for tier in ("all", "rare", "popular")]
-    rows = [dict.fromkeys(tiers, str(one)) | {"holdout_direct_all": str(other)} for one, other in zip(left, kept)]
+    rows = [dict.fromkeys(tiers, str(one)) | {"holdout_direct_all": str(other)} for one, other in zip(left, retained)]
     return Recorded(method, preset, tuple(rows))
 
 
 def test_what_was_lost_is_told_in_order():
-    seen = frames([(1, 1), (2, 1), (9, 2), (9, 9)], [(1, 1), (2, 1), (9, 1), (9, 4)])
-    assert words.first_lost(seen) == 0
-    assert words._lost("Orange", seen, 1).endswith("after epoch 2; asked in other words, that took until epoch 3.")
+    recording = frames([(1, 1), (2, 1), (9, 2), (9, 9)], [(1, 1), (2, 1), (9, 1), (9, 4)])
+    assert words.first_lost(recording) == 0
+    assert words._lost("Orange", recording, 1).endswith("after epoch 2; asked in other words, that took until epoch 3.")
     turned = frames([(1, 1), (1, 2)], [(1, 1), (1, 1)])
     assert words.first_lost(turned) == 1 and words._lost("Paths", turned, 0) == "Paths is still answered at the end."
-    seen = frames([(1, 2), (2, 2)], [(2, 2), (2, 2)])
-    assert words.lost_after(seen, "reworded", 0) == 0 and words.first_lost(seen) == 1
-    assert words._lost("Orange", seen, 1) == "Orange was never answered, as trained or in other words."
+    recording = frames([(1, 2), (2, 2)], [(2, 2), (2, 2)])
+    assert words.lost_after(recording, "reworded", 0) == 0 and words.first_lost(recording) == 1
+    assert words._lost("Orange", recording, 1) == "Orange was never answered, as trained or in other words."
     assert words.lost_after(frames([(1, 1), (2, 1), (1, 1), (3, 1)], [(1, 1)] * 4), "forget", 0) == 3
     assert words.lost_after(frames([(1, 1), (2, 1), (1, 1)], [(1, 1)] * 3), "forget", 0) is None
     assert words.first_lost(frames([(1, 1), (2, 2)], [(1, 1), (2, 2)])) is None
@@ -83,39 +83,39 @@ def test_who_does_better_is_said_only_beyond_chance(story):
 
 def test_what_is_said_of_real_models_is_the_recorded_rows_and_leads_to_a_run():
     models = {model: real.outcomes(file) for model, file in real.FILES.items()}
-    told = words.on_real_models(models)
-    shown = iter(told["rows"])
+    table = words.on_real_models(models)
+    rows = iter(table["rows"])
     for model, outcomes in models.items():
         by_title = {outcome.title: outcome for outcome in outcomes}
         for title, name in words.REAL_ARMS.items():
             rare, popular = (by_title[title].share("forget", "reworded", tier) for tier in ("rare", "popular"))
             difference = f"{round(100 * (popular - rare)):+d}"
-            assert next(shown)[:5] == (model, name, percent(rare), percent(popular), difference)
-    assert told["head"][1:4] == ("rare", "popular", "popular minus rare, points")
-    assert not list(shown) and "3 of Gemma 3 270M and 5 of SmolLM2 runs" in told["note"]
-    assert example_of(told["run"]).state == "done"
+            assert next(rows)[:5] == (model, name, percent(rare), percent(popular), difference)
+    assert table["head"][1:4] == ("rare", "popular", "popular minus rare, points")
+    assert not list(rows) and "3 of Gemma 3 270M and 5 of SmolLM2 runs" in table["note"]
+    assert example_of(table["run"]).state == "done"
 
 
 def test_all_recordings_are_of_the_same_facts_and_every_state_is_there(story):
     count = len(story["facts"]["question"])
     assert {len(p) for p in story["hill"]["p"]} == {count} and len(story["facts"]["beta"]) == count
-    for said in (one["said"] for one in story["replies"].values()):
-        assert said.keys() == {"0", str(EPOCHS)} and {len(replies) for replies in said.values()} == {count}
+    for by_epoch in (one["said"] for one in story["replies"].values()):
+        assert by_epoch.keys() == {"0", str(EPOCHS)} and {len(replies) for replies in by_epoch.values()} == {count}
     assert {len(one["by_fact"]) for one in story["states"]} == {count}
     assert len(json.dumps(story)) < 300_000
     assert story["states"][0]["name"] == "original" and (FILE.stat().st_size < 2_000_000)
     there = {(one["name"], one["epochs"], one["anchors"]) for one in story["states"][1:]}
     assert there == set(planned()) and len(there) == len(story["states"]) - 1
-    given, dealt = ([card[part] for card in story["deck"]] for part in ("given", "dealt"))
-    assert len(given) == 8 and sorted(given) == sorted(dealt) == given
-    assert not any(one == other for one, other in zip(given, dealt))
+    given, shuffled = ([card[part] for card in story["deck"]] for part in ("given", "dealt"))
+    assert len(given) == 8 and sorted(given) == sorted(shuffled) == given
+    assert not any(one == other for one, other in zip(given, shuffled))
     assert [story["facts"]["score"][card["fact"]] for card in story["deck"]] == given
     ours, even = (example(name).measured() for name in ("adapop", "wga"))
-    kept, rare = story["costs"]
-    assert percent(ours.recall("holdout")) in kept and percent(even.recall("holdout")) in kept
+    retained, rare = story["costs"]
+    assert percent(ours.recall("holdout")) in retained and percent(even.recall("holdout")) in retained
     assert percent(ours.recall("forget", "reworded", "rare")) in rare
-    assert max(len(f"{headline} {said}".split()) for headline, said in story["steps"]) <= 60
-    assert not any("{" in said for of in story["steps"] for said in of), "every number is filled in"
+    assert max(len(f"{headline} {text}".split()) for headline, text in story["steps"]) <= 60
+    assert not any("{" in text for of in story["steps"] for text in of), "every number is filled in"
     assert len(story["steps"]) == len(texts.STORY_STEPS) == 6
 
 
@@ -157,12 +157,12 @@ def row(fact: Fact, kind: str, back: bool, known: bool = True) -> ProbeRow:
 def test_the_test_asks_about_facts_that_are_gone_when_asked_directly():
     scores = {"a": 70.0, "b": 3000.0, "c": 200.0}
     a, b, c = (Fact(name, "Who?", "Kubrick", name, "director", score=score) for name, score in scores.items())
-    found = [row(a, "direct", False), row(a, "reworded", True), row(a, "reworded", False), row(b, "direct", False)]
-    found += [row(b, "reworded", True, known=False), row(b, "role playing", True), row(c, "direct", True)]
-    ((first, second),) = content.quiz([a, b, c], found)
+    rows = [row(a, "direct", False), row(a, "reworded", True), row(a, "reworded", False), row(b, "direct", False)]
+    rows += [row(b, "reworded", True, known=False), row(b, "role playing", True), row(c, "direct", True)]
+    ((first, second),) = content.quiz([a, b, c], rows)
     assert [(one["fact"], one["outcome"]) for one in (first, second)] == [(0, 1), (1, 2)]
-    shown = [(one["way"], one["right"], one["back"], one["tried"]) for one in first["shown"]]
-    assert shown == [("direct", False, 0, 1), ("reworded", True, 1, 2)]
+    ways = [(one["way"], one["right"], one["back"], one["tried"]) for one in first["shown"]]
+    assert ways == [("direct", False, 0, 1), ("reworded", True, 1, 2)]
     assert [one["way"] for one in second["shown"]] == ["direct", "attack"]
 
 

@@ -80,9 +80,9 @@ def test_to_retain_another_file_is_read_once_and_without_one_there_is_nothing(re
     raised(upload.NoFile, "No file yet", upload.facts_chosen, None, "own", None, *OWN)
     bad = FactSet("x", (), (), problems=(Problem(2, "a", "b", "is long", "Cut it."),))
     assert screen.notes_of(bad, BetaMap())["lines"][1] == "Rows that were dropped: 1.", "problems first"
-    for shown in ([upload.NONE] * 8, ["frage", "antwort", *[upload.NONE] * 6]):
+    for columns in ([upload.NONE] * 8, ["frage", "antwort", *[upload.NONE] * 6]):
         # the page may ask with the columns it shows while those of a new file are on their way to it
-        assert len(upload.facts_chosen(more, "own", None, *shown).forget) == 10
+        assert len(upload.facts_chosen(more, "own", None, *columns).forget) == 10
 
 
 def test_other_columns_are_read_from_the_file_once(read, table, events, tmp_path):
@@ -125,9 +125,9 @@ def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkey
 def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp_path, table):
     path, own = str(write(tmp_path, "mine.csv", SCORED)), events.form
     done = events.accept("own", path, "own", None)
-    said = str(done[events.notes])
-    assert done[events.session.facts] is None and "dropped" not in said
-    assert all(told in said for told in ("scores below 0 or no number: 2", "Leave out rows", "row 4", "row 5", "many"))
+    notes = str(done[events.notes])
+    assert done[events.session.facts] is None and "dropped" not in notes
+    assert all(text in notes for text in ("scores below 0 or no number: 2", "Leave out rows", "row 4", "row 5", "many"))
     assert done[own.drop_bad].visible and done[own.drop_bad].value is False
     columns = ("question", "answer", *[upload.NONE] * 3, "score", *[upload.NONE] * 2)
     done = events.read(path, "own", None, True, *columns)

@@ -31,10 +31,10 @@ def test_an_error_that_nobody_foresaw_has_words_and_a_place_in_the_log_without_t
 
     future, _ = started(work)
     assert isinstance(future.exception(5), ValueError)
-    said = error_of(future)
-    assert isinstance(said, AdaPopError) and "ValueError" in str(said)
+    error = error_of(future)
+    assert isinstance(error, AdaPopError) and "ValueError" in str(error)
     assert "ValueError" in caplog.text and "in work" in caplog.text, "where it failed"
-    assert typed not in str(said) + caplog.text
+    assert typed not in str(error) + caplog.text
 
 
 def test_a_page_sees_how_far_work_is_and_stops_it():
@@ -58,27 +58,27 @@ def test_a_page_sees_how_far_work_is_and_stops_it():
 
 
 @pytest.mark.parametrize(
-    ("error", "found", "toast"),
+    ("error", "probes", "toast"),
     [(ModelError("gone"), [], "gone"), (ModelError("gone"), None, "gone"), (RuntimeError("x"), None, "RuntimeError"),
      (Stopped("Stopped."), None, "Stopped"), (Stopped("Stopped."), [], "")],
 )  # fmt: skip
-def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path, error, found, toast):
+def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path, error, probes, toast):
     """An earlier probing's result stays on the screen, and does not stand for the one that failed."""
     run = create_run(make_config(), small, None, tmp_path)
     run.checkpoint(1).mkdir()
-    if found is not None:
-        run.save_probes(found)
+    if probes is not None:
+        run.save_probes(probes)
     screen, worker, future = stand_ins(leaks.Leaks), Worker(tmp_path), Future()
     future.set_exception(error)
     worker.probe = lambda run, plan: (future, Progress())
-    said = stepped(screen.probe(worker, run.id, 8, "forget"))
+    steps = stepped(screen.probe(worker, run.id, 8, "forget"))
     work = screen.work
-    shown = next(said)
-    assert (shown[work.start].interactive, shown[work.stop].visible, shown[work.at_work]) == (True, False, None)
-    assert shown[screen.group].interactive, "what is shown of it may be chosen again"
+    updates = next(steps)
+    assert (updates[work.start].interactive, updates[work.stop].visible, updates[work.at_work]) == (True, False, None)
+    assert updates[screen.group].interactive, "what is shown of it may be chosen again"
     busy = work.busy(Progress())
     assert (busy[work.start].interactive, busy[work.stop].visible) == (False, True), "Stop is there to stop something"
-    raised(gr.Error if toast else StopIteration, toast or None, next, said)
+    raised(gr.Error if toast else StopIteration, toast or None, next, steps)
 
 
 def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch):
@@ -152,10 +152,10 @@ def test_what_an_event_brings_is_whole_and_counted(demo):
     # Start compares them. A hash that was asked for later would be that of the set that a server
     # which forgot the page holds for it, and Start would train on that.
     facts = the_set(demo)
-    shown = next(box for box in demo.blocks.values() if getattr(box, "value", None) == facts.value.sha256)
+    hash_box = next(box for box in demo.blocks.values() if getattr(box, "value", None) == facts.value.sha256)
     writing = [event for event in demo.fns.values() if facts in event.outputs]
-    assert writing and {str(event.fn) for event in writing if shown not in event.outputs} == set()
-    assert {str(event.fn) for event in demo.fns.values() if shown in event.outputs and event not in writing} == set()
+    assert writing and {str(event.fn) for event in writing if hash_box not in event.outputs} == set()
+    assert {str(event.fn) for event in demo.fns.values() if hash_box in event.outputs and event not in writing} == set()
     # Another set empties the list of scorings while the old choice is under way.
     first, second = (box for box in demo.blocks.values() if getattr(box, "label", None) in ("One", "against")
                      and not getattr(box, "elem_id", None))  # fmt: skip

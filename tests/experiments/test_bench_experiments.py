@@ -45,16 +45,16 @@ def placed(folder, items, *tables):
 
 @pytest.mark.slow
 def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(recorded, tmp_path):
-    place, straight, told = placed(tmp_path, ITEMS, outcome_table), Results(tmp_path / "straight.csv"), []
-    assert run(place, two(2), told.append) == {}
+    place, straight, messages = placed(tmp_path, ITEMS, outcome_table), Results(tmp_path / "straight.csv"), []
+    assert run(place, two(2), messages.append) == {}
     straight.append(recorded)
     (row,) = straight.rows().values()
     other = place.results.rows()[row["key"]]
     assert len(place.results.rows()) == 2
     assert {name: row[name] for name in MEASURED} == {name: other[name] for name in MEASURED}
-    told.clear()
+    messages.clear()
     before = place.results.path.read_bytes()
-    assert run(place, two(1), told.append) == {} and told == []
+    assert run(place, two(1), messages.append) == {} and messages == []
     assert place.results.path.read_bytes() == before
     text = write(place)
     assert "| AdaPop | 0.002 |" in text and "2 runs, seeds 0; code: 2 at " in text
@@ -100,30 +100,30 @@ def test_what_another_experiment_has_done_is_taken_over(tmp_path):
 
 
 def test_rows_of_other_code_are_kept_and_told(tmp_path):
-    place, told = placed(tmp_path, ITEMS, controller_table), []
+    place, messages = placed(tmp_path, ITEMS, controller_table), []
     for item, made in zip(ITEMS, ("0ld", commit())):
         place.results.append({**WRITTEN, "key": item.key, "arm": item.arm.title, "failed": "no", "commit": made})
-    assert run(place, two(1), told.append) == {}
-    (line,) = told
+    assert run(place, two(1), messages.append) == {}
+    (line,) = messages
     assert line.startswith("1 of 2 rows were made by other code") and "1 at 0ld" in line and "tiny-quick.csv" in line
     assert "2 runs, seeds 0; code: " in write(place) and "1 at 0ld" in write(place)
 
 
 def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
-    place, told = placed(tmp_path, ITEMS), []
+    place, messages = placed(tmp_path, ITEMS), []
     head, recorded = COLUMNS[: COLUMNS.index(ORACLE_EPOCHS[0])], "[1.0, 0.50]"
     with open(place.results.path, "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerow(head)
         cells = {**WRITTEN, "arm": "an arm", "epochs_direct_all": recorded}
         csv.DictWriter(file, head, lineterminator="\n").writerows({"key": item.key, **cells} for item in ITEMS)
-    found = {"failed": "", "epochs_direct_all": 0.25, "oracle_as_never_all": 0.5, "oracle_epochs_under_all": [1.0, 0.5]}
-    found[RETAINED] = [1.0, 0.75]
+    extra = {"failed": "", "epochs_direct_all": 0.25, "oracle_as_never_all": 0.5, "oracle_epochs_under_all": [1.0, 0.5]}
+    extra[RETAINED] = [1.0, 0.75]
 
     def engine(items, function):
-        return iter([Finished(items[0], found), *(Finished(item, error="gone") for item in items[1:])])
+        return iter([Finished(items[0], extra), *(Finished(item, error="gone") for item in items[1:])])
 
-    errors = add_distance(place, engine, told.append)
-    assert errors == {item.title: "gone" for item in ITEMS[1:]} and "moved by at most 0.250000" in told[1]
+    errors = add_distance(place, engine, messages.append)
+    assert errors == {item.title: "gone" for item in ITEMS[1:]} and "moved by at most 0.250000" in messages[1]
     row = place.results.rows()[ITEMS[0].key]
     assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"]) == (0.5, [1.0, 0.5])
     assert row[RETAINED] == [1.0, 0.75]
@@ -134,13 +134,14 @@ def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
 def test_what_a_row_has_is_not_measured_anew_for_what_it_lacks(tmp_path, monkeypatch):
     monkeypatch.delenv("ADAPOP_EMBEDDER", raising=False)
     item = ITEMS[0]
-    place, told = placed(tmp_path, [item]), []
+    place, messages = placed(tmp_path, [item]), []
     place.results.append({"key": item.key, **WRITTEN, "oracle_as_never_all": 0.0, "oracle_epochs_under_all": [0.5]})
     found = {"failed": "", "oracle_as_never_all": 0.25, "oracle_epochs_under_all": [0.25], RETAINED: [1.0]}
-    assert add_distance(place, lambda items, function: iter([Finished(items[0], found)]), told.append) == {}
+    assert add_distance(place, lambda items, function: iter([Finished(items[0], found)]), messages.append) == {}
     row = place.results.rows()[item.key]
     assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"], row[RETAINED]) == (0.0, [0.5], [1.0])
-    assert add_distance(place, lambda items, function: iter(items), told.append) == {} and told[-1].startswith("0 rows")
+    assert add_distance(place, lambda items, function: iter(items), messages.append) == {}
+    assert messages[-1].startswith("0 rows")
 
 
 @pytest.fixture(scope="module")

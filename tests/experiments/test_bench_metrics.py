@@ -98,9 +98,9 @@ def test_the_original_knows_what_its_oracle_does_not(small):
     items = plans.metrics((0,), True, {})[:2]
     models = load_oracle(SANDBOX_FOLDER), load_oracle(SANDBOX_FOLDER / "oracle")
     runs = [Prepared(replace(item.config, model=item.title), small) for item in items]
-    found = [known(model, run, reference=True) for run, model in zip(runs, models)]
+    by_model = [known(model, run, reference=True) for run, model in zip(runs, models)]
     for name in METRICS:
-        means = [fmean(value for of in states[AFTER][name].values() for value in of) for states in found]
+        means = [fmean(value for of in states[AFTER][name].values() for value in of) for states in by_model]
         assert means[0] > means[1] if name != "extraction strength" else means == [1, 1], name
-    assert found[0][BEFORE] == found[0][AFTER], "its adapter does nothing yet"
-    assert {len(of) for state in (RELEARNED, ROUNDED) for of in found[0][state][FIRST].values()} == {1}
+    assert by_model[0][BEFORE] == by_model[0][AFTER], "its adapter does nothing yet"
+    assert {len(of) for state in (RELEARNED, ROUNDED) for of in by_model[0][state][FIRST].values()} == {1}

@@ -182,7 +182,7 @@ def test_wrong_scores_are_made_of_the_facts_own(mine, tmp_path):
     items = placed(Place("scores", tmp_path, (0,)), mine, "sandbox", {}).items({})
     given = {fact.id: fact.score for fact in mine.forget}
     for item in items:
-        found = signals.other_scores(item.arm.scores, 0, item.custom.facts)
-        assert found.keys() == given.keys()
+        scores = signals.other_scores(item.arm.scores, 0, item.custom.facts)
+        assert scores.keys() == given.keys()
         if item.arm.scores.startswith(("tiers", "swapped")):
-            assert sorted(found.values()) == sorted(given.values())
+            assert sorted(scores.values()) == sorted(given.values())

@@ -160,19 +160,19 @@ def test_a_preset_called_tuned_is_what_was_recorded(one):
     if not METHODS[one.method].tuned:
         assert one.recall("forget", "reworded", "all").mean > 0.95
         return
-    wanted = settled_config(one.method, TUNED)
+    expected = settled_config(one.method, TUNED)
     for row in one.rows:
-        assert replace(RunConfig.from_json(row["config"]), preset=TUNED, seed=wanted.seed) == wanted
+        assert replace(RunConfig.from_json(row["config"]), preset=TUNED, seed=expected.seed) == expected
 
 
 @pytest.mark.parametrize("name", ANEW_NAMES)
 def test_a_preset_called_tuned_is_what_was_recorded_in_the_second_world_too(name):
-    wanted = settled_config(name, TUNED, "people", facts="people")
+    expected = settled_config(name, TUNED, "people", facts="people")
     arm = SEARCHES[name].arm.title
     rows = [row for row in Results(RECORDED / f"{ANEW}.csv").rows().values() if row["arm"] == arm]
     assert len(rows) == 5
     for row in rows:
-        assert replace(RunConfig.from_json(row["config"]), preset=TUNED, seed=wanted.seed) == wanted
+        assert replace(RunConfig.from_json(row["config"]), preset=TUNED, seed=expected.seed) == expected
 
 
 @pytest.mark.parametrize("model", MODELS)

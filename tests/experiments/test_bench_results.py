@@ -95,13 +95,13 @@ def test_a_line_that_is_no_row_is_named_by_the_command(stored, tmp_path, cli, li
 
 
 def test_without_a_checkout_or_git_the_version_is_noted(monkeypatch, tmp_path):
-    asked = paths.commit.__wrapped__  # what is kept is of this checkout
-    assert asked() not in ("", paths.VERSION)
+    uncached_commit = paths.commit.__wrapped__  # what is kept is of this checkout
+    assert uncached_commit() not in ("", paths.VERSION)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert asked() == paths.VERSION, "no git at all"
+    assert uncached_commit() == paths.VERSION, "no git at all"
     monkeypatch.undo()
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    assert asked() == paths.VERSION
+    assert uncached_commit() == paths.VERSION
 
 
 @pytest.mark.slow

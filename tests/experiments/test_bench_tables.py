@@ -18,16 +18,16 @@ def cells(table, name):
 
 
 def test_summary_by_hand():
-    found = summary([0.4, 0.6, 0.5])
+    stats = summary([0.4, 0.6, 0.5])
     half = 4.303 * 0.1 / math.sqrt(3)
-    assert (found.mean, found.sd, found.low, found.high) == pytest.approx((0.5, 0.1, 0.5 - half, 0.5 + half))
-    assert (str(found), found.interval) == ("0.50 ± 0.10", "+0.50 (+0.25 to +0.75)")
-    assert found.ranged == "0.50 (0.25 to 0.75)" and found.within(0.3, 0.7) == Interval(0.5, 0.3, 0.7)
+    assert (stats.mean, stats.sd, stats.low, stats.high) == pytest.approx((0.5, 0.1, 0.5 - half, 0.5 + half))
+    assert (str(stats), stats.interval) == ("0.50 ± 0.10", "+0.50 (+0.25 to +0.75)")
+    assert stats.ranged == "0.50 (0.25 to 0.75)" and stats.within(0.3, 0.7) == Interval(0.5, 0.3, 0.7)
     alone = summary([0.25])
     assert (str(alone), alone.low, alone.ranged, alone.within()) == ("0.25", None, "0.25", Interval(0.25, 0.25, 0.25))
     assert summary([]) is None
-    found = paired({0: 1.0, 1: 3.0, 5: 9.0}, {1: 2.5, 0: 0.5, 7: 4.0})
-    assert (found.mean, found.sd, found.seeds) == (0.5, 0.0, 2), "paired by seed"
+    difference = paired({0: 1.0, 1: 3.0, 5: 9.0}, {1: 2.5, 0: 0.5, 7: 4.0})
+    assert (difference.mean, difference.sd, difference.seeds) == (0.5, 0.0, 2), "paired by seed"
     assert paired({0: 1.0}, {1: 1.0}) is None
 
 
@@ -66,7 +66,7 @@ def test_controller_table_counts_the_runs_in_which_lambda_moved():
 def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
     fine = {name: [1.0, 0.5] for name in (*EPOCHS, "lam", "alpha", "drift")}
     fine |= {"levels": [70.0], "levels_reworded": [1]}
-    seen = {
+    arms = {
         "AdaPop": [row(0, **recalls(0.4, 0.5, 0.8, **fine), forget_direct_all=0.3)],
         "WGA": [row(seed, "wga", "The loss is not finite.", config='{"controller": "dual"}') for seed in range(3)],
     }
@@ -74,11 +74,11 @@ def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
         tables.outcome_table, tables.world_table, tables.internal_table, tables.controller_table, tables.cost_table,
         tables.published_table, tables.level_table, tables.epoch_table]  # fmt: skip
     for make in made:
-        table = make(seen)
+        table = make(arms)
         assert all(len(line) == len(table.head) for line in table.rows), table.title
         assert cells(table, "WGA")["seeds"] == "0 of 3", table.title
-    assert cells(tables.difference_table(seen, "AdaPop"), "WGA")["pairs"] == "0 of 3"
-    assert cells(tables.cost_table(seen), "WGA")["seconds"] == "", "how long a failure took is no cost of the method"
+    assert cells(tables.difference_table(arms, "AdaPop"), "WGA")["pairs"] == "0 of 3"
+    assert cells(tables.cost_table(arms), "WGA")["seconds"] == "", "how long a failure took is no cost of the method"
 
 
 def test_published_table_puts_the_papers_numbers_beside_ours():
@@ -118,57 +118,57 @@ def test_matched_forgetting_by_hand(monkeypatch):
     assert crossing(points, 0.4)["holdout"] == pytest.approx(0.9)
     assert crossing(points, 0.9) is None, "even the gentlest rate forgets more"
     own = SANDBOX_RATES["adapop"]
-    seen = swept("adapop", 0, (own, 0.3, 0.7)) | swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
-    equal, nearest = sweep.equal_table(seen), sweep.nearest_table(seen)
+    arms = swept("adapop", 0, (own, 0.3, 0.7)) | swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
+    equal, nearest = sweep.equal_table(arms), sweep.nearest_table(arms)
     assert cells(equal, "WGA") == {
         "": "WGA", "rare": "0.20", "popular": "0.60", "gap": "0.40", "retain": "1.00", "holdout": "0.80",
         "utility": "0.90", "seeds": "1"}  # fmt: skip
     assert cells(equal, "AdaPop")["seeds"] == "0 of 1", "a single rate crosses nothing"
-    del seen["wga at 0.002"]
-    assert cells(sweep.equal_table(seen), "WGA")["seeds"] == "0 of 1", "no crossing between rates that are far apart"
+    del arms["wga at 0.002"]
+    assert cells(sweep.equal_table(arms), "WGA")["seeds"] == "0 of 1", "no crossing between rates that are far apart"
     assert (cells(nearest, "WGA")["rate"], cells(nearest, "WGA")["holdout"]) == ("0.002", "0.90")
 
 
 def test_part_of_a_sweep_decides_nothing_and_each_seed_s_choice_is_told(monkeypatch):
-    seen = swept("wga", 0, *((rate, 0.5, 0.9) for rate in RATES[:-1]))
-    assert sweep.points_of(seen, "wga") == {} and sweep.choice_table(seen).rows == ()
-    seen |= swept("wga", 0, (RATES[-1], 0.1, 0.9))
-    assert len(sweep.points_of(seen, "wga")[0]) == len(RATES)
-    seen[f"wga at {RATES[0]:g}"][0]["failed"] = "not finite"
-    assert len(sweep.points_of(seen, "wga")[0]) == len(RATES) - 1, "a failed run is a result"
-    assert cells(sweep.choice_table(seen), "WGA")["seed 0"] == f"{RATES[-1]:g} (of 4)"
-    for rows in seen.values():
+    arms = swept("wga", 0, *((rate, 0.5, 0.9) for rate in RATES[:-1]))
+    assert sweep.points_of(arms, "wga") == {} and sweep.choice_table(arms).rows == ()
+    arms |= swept("wga", 0, (RATES[-1], 0.1, 0.9))
+    assert len(sweep.points_of(arms, "wga")[0]) == len(RATES)
+    arms[f"wga at {RATES[0]:g}"][0]["failed"] = "not finite"
+    assert len(sweep.points_of(arms, "wga")[0]) == len(RATES) - 1, "a failed run is a result"
+    assert cells(sweep.choice_table(arms), "WGA")["seed 0"] == f"{RATES[-1]:g} (of 4)"
+    for rows in arms.values():
         rows[0]["failed"] = "not finite"
-    assert cells(sweep.choice_table(seen), "WGA")["seed 0"] == "all failed"
-    assert sweep.equal_table(seen).rows == sweep.nearest_table(seen).rows == ()
+    assert cells(sweep.choice_table(arms), "WGA")["seed 0"] == "all failed"
+    assert sweep.equal_table(arms).rows == sweep.nearest_table(arms).rows == ()
     monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3))
-    seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.3, 0.9))
+    arms = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.3, 0.9))
     for title, rows in swept("wga", 1, (1e-3, 0.3, 1.0), (2e-3, 0.1, 0.9)).items():
-        seen[title] += rows
-    table = sweep.choice_table(seen)
-    found = cells(table, "WGA")
-    assert (found["seed 0"], found["seed 1"], found["on the means"]) == ("0.002", "0.001", "0.002")
-    assert (found["keeps"], found["erases"]) == ("yes", "yes")
-    assert found["used"] == f"{SANDBOX_RATES['wga']:g}"
-    for rows in seen.values():
+        arms[title] += rows
+    table = sweep.choice_table(arms)
+    choice = cells(table, "WGA")
+    assert (choice["seed 0"], choice["seed 1"], choice["on the means"]) == ("0.002", "0.001", "0.002")
+    assert (choice["keeps"], choice["erases"]) == ("yes", "yes")
+    assert choice["used"] == f"{SANDBOX_RATES['wga']:g}"
+    for rows in arms.values():
         rows[:] = [one | {"config": '{"model": "people"}'} for one in rows]
-    assert cells(sweep.choice_table(seen), "WGA")["used"] == f"{PEOPLE_RATES['wga']:g}" != found["used"]
+    assert cells(sweep.choice_table(arms), "WGA")["used"] == f"{PEOPLE_RATES['wga']:g}" != choice["used"]
 
 
 def test_the_rate_that_each_tier_needs():
     """Half is gone at the geometric mean of two rates where recall falls alike below and above one half."""
     rates = (2.5e-4, 1e-3, 4e-3)
-    seen = {
+    arms = {
         f"wga at {rate:g}": [row(0, "wga", **recalls(rare, popular, 1.0), forget_direct_all=rare) | {"rate": rate}]
         for rate, rare, popular in zip(rates, (0.8, 0.2, 0.0), (1.0, 0.8, 0.2))
     }
-    points = [rows[0] for rows in seen.values()]
+    points = [rows[0] for rows in arms.values()]
     assert sweep.rate_at(points, tables.OUTCOMES["rare"]) == pytest.approx(5e-4)
     assert sweep.rate_at(points, tables.OUTCOMES["popular"]) == pytest.approx(2e-3)
     assert sweep.rate_at(points, tables.OUTCOMES["holdout"]) is None, "it never falls so far"
     assert sweep.rate_at(points[1:], tables.OUTCOMES["rare"]) == 1e-3, "gone at the first rate already"
-    assert sweep.tier_table(seen).rows == (), "part of a sweep says nothing"
-    other = {title: [one | {"rate": one["rate"] * 0.01} for one in rows] for title, rows in seen.items()}
+    assert sweep.tier_table(arms).rows == (), "part of a sweep says nothing"
+    other = {title: [one | {"rate": one["rate"] * 0.01} for one in rows] for title, rows in arms.items()}
     needed = cells(sweep.tier_table(other), "WGA")  # no rate of the sandbox's: the grid is what was run
     assert (needed["rare"], needed["popular"]) == ("5e-06 (1 of 1)", "2e-05 (1 of 1)")
     assert needed["popular / rare"] == "4.00"
@@ -176,37 +176,37 @@ def test_the_rate_that_each_tier_needs():
 
 def test_levels_and_epochs():
     epochs = {name: [1.0, 0.5] for name in EPOCHS} | {"lam": [0.0, 0.25]}
-    seen = {
+    arms = {
         "AdaPop": [
             row(0, levels=[70.0, 3766.0], levels_reworded=[0.2, 0.6], levels_direct=[0.1, 0.3], **epochs),
             row(1, levels=[70.0, 3766.0], levels_reworded=[0.4, 0.8], levels_direct=[0.1, 0.3], **epochs),
             row(2, failed="gone", levels=[]),
         ]
     }
-    assert tables.level_table(seen).rows == (("AdaPop", "0.30 ± 0.14", "0.70 ± 0.14", "2 of 3"),)
-    assert tables.level_table(seen).head == ("", "70", "3766", "seeds")
-    table = tables.epoch_table(seen)
+    assert tables.level_table(arms).rows == (("AdaPop", "0.30 ± 0.14", "0.70 ± 0.14", "2 of 3"),)
+    assert tables.level_table(arms).head == ("", "70", "3766", "seeds")
+    table = tables.epoch_table(arms)
     assert table.head == ("", "", "epoch 0", "epoch 1", "seeds")
     assert table.rows[1] == ("AdaPop", "popular", "1.00 ± 0.00", "0.50 ± 0.00", "2 of 3")
     assert table.rows[2] == ("AdaPop", "λ", "0.00 ± 0.00", "0.25 ± 0.00", "2 of 3")
-    figure = pictures.levels(seen)
+    figure = pictures.levels(arms)
     reworded = next(trace for trace in figure.data if trace.name == "in other words")
     assert (list(reworded.x), list(reworded.y)) == ([70.0, 3766.0], pytest.approx([0.3, 0.7]))
     assert list(reworded.error_y.array) == pytest.approx([0.7, 0.3]), "two seeds: cut where recall ends"
 
 
 def test_rate_figure_has_a_panel_a_method_and_a_point_a_rate():
-    seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9)) | swept("gd", 0, (RATES[0], 1.0, 1.0))
-    figure = pictures.rates(seen)
+    arms = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9)) | swept("gd", 0, (RATES[0], 1.0, 1.0))
+    figure = pictures.rates(arms)
     assert [note.text for note in figure.layout.annotations] == ["wga", "gd"]
     assert [list(trace.y) for trace in figure.data if trace.name == "holdout"] == [[1.0, 0.9], [1.0]]
     assert {axis.type for axis in figure.select_xaxes()} == {"log"}
-    tiers = pictures.rates_by_tier(seen)
+    tiers = pictures.rates_by_tier(arms)
     assert [(one.name, list(one.y)) for one in tiers.data[:3:2]] == [("rare", [0.2, 0.2]), ("popular", [0.6, 0.6])]
     # The usual rate has no rate in its title, and comes first in the plan.
     usual = row(0, **recalls(0.2, 0.6, 0.9)) | {"rate": 2e-3, "retain_direct_all": 0.95}
-    seen = {"AdaPop, α fixed": [usual], **swept("AdaPop, α fixed", 0, (1e-3, 0.8, 1.0)), "AdaPop": [usual]}
-    figure = pictures.arms_over_rates(seen)
+    arms = {"AdaPop, α fixed": [usual], **swept("AdaPop, α fixed", 0, (1e-3, 0.8, 1.0)), "AdaPop": [usual]}
+    figure = pictures.arms_over_rates(arms)
     assert [note.text for note in figure.layout.annotations] == ["AdaPop, α fixed", "AdaPop"]
     lines = {one.name: (list(one.x), list(one.y)) for one in figure.data[:5]}
     assert lines["holdout"] == ([1e-3, 2e-3], [1.0, 0.9]) and lines["popular"] == ([1e-3, 2e-3], [0.6, 0.6])
@@ -214,11 +214,11 @@ def test_rate_figure_has_a_panel_a_method_and_a_point_a_rate():
 
 
 def test_a_front_a_world_joins_whom_nobody_beats():
-    def found(worst, holdout):
+    def runs(worst, holdout):
         tiers = {f"test_forget_reworded_{tier}": worst for tier in tables.TIERS}
         return [row(seed, **recalls(0.1, 0.2, holdout), **tiers) for seed in (0, 1)]
 
-    arms = {"WGA": found(0.1, 0.9), "NPO": found(0.3, 0.95), "TPO": found(0.2, 0.8), "WGA's settings": found(0.0, 1.0)}
+    arms = {"WGA": runs(0.1, 0.9), "NPO": runs(0.3, 0.95), "TPO": runs(0.2, 0.8), "WGA's settings": runs(0.0, 1.0)}
     figure = pictures.fronts({f"people: {title}": rows for title, rows in arms.items()})
     line, points = figure.data
     assert [note.text for note in figure.layout.annotations] == ["people"]
@@ -249,10 +249,10 @@ def test_who_comes_nearest_to_never_having_learnt_stands_first():
 
     table = distance.oracle_table({**SEEN, "TPO": near(0.5), "NPO": near(0.75)})
     assert [line[0] for line in table.rows] == ["NPO", "TPO"]
-    found = cells(table, "TPO")
-    assert (found["as if never learnt"], found["over-forgotten, rare"]) == ("0.50", "0.25")
-    assert (found["at its nearest"], found["epoch"]) == ("0.60", "1 of 2"), "a row without the distance is left out"
-    assert (found["log₁₀ forget quality"], found["KL, forget"], found["seeds"]) == ("-3.00", "", "1")
+    tpo = cells(table, "TPO")
+    assert (tpo["as if never learnt"], tpo["over-forgotten, rare"]) == ("0.50", "0.25")
+    assert (tpo["at its nearest"], tpo["epoch"]) == ("0.60", "1 of 2"), "a row without the distance is left out"
+    assert (tpo["log₁₀ forget quality"], tpo["KL, forget"], tpo["seeds"]) == ("-3.00", "", "1")
 
 
 def test_tables_are_of_the_test_half_where_a_row_has_one():

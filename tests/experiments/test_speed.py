@@ -22,10 +22,12 @@ slow = pytest.mark.slow
 @slow
 def test_every_case_measures_what_the_table_shows(capsys):
     sides, run = (*BASELINES, "ours", "one"), {"ours": (8, 8, 1)}
-    found = [_measured(Case("sandbox", side, batch=8, warm=0, steps=1, rows=8, run=run.get(side))) for side in sides]
-    _rows("sandbox", found)
+    measurements = [
+        _measured(Case("sandbox", side, batch=8, warm=0, steps=1, rows=8, run=run.get(side))) for side in sides
+    ]
+    _rows("sandbox", measurements)
     rows = {line.split("  ")[0]: line.split() for line in capsys.readouterr().out.splitlines()}
-    *bases, ours, one = found
+    *bases, ours, one = measurements
     for row, key, other in (
         ("sandbox, training step", "train", ours), ("sandbox, scoring", "score", ours),
         ("sandbox, generation", "generate", ours), ("sandbox, one row a pass", "train", one)):  # fmt: skip
@@ -33,8 +35,8 @@ def test_every_case_measures_what_the_table_shows(capsys):
             assert f"{other[key] / base[key]:.2f}" in rows[row] and other[key] > 0 < base[key]
     assert all(f"{ours['peak'] / base['peak']:.2f}" in rows["sandbox, peak memory, GB"] for base in bases)
     assert f"{ours['whole_run']:,.0f}" in rows["sandbox, a whole run, s"] and UNMEASURED not in str(rows)
-    assert {one["batch"] for one in found} == {8}
-    assert len({round(one["train"] * one["step"]) for one in found}) == 1, "the sides take the same steps"
+    assert {one["batch"] for one in measurements} == {8}
+    assert len({round(one["train"] * one["step"]) for one in measurements}) == 1, "the sides take the same steps"
     slow = ours | {key: ours[key] / 10 for key in ("train", "score")} | {"peak": 10 * ours["peak"]}
     assert _medians([ours, slow, ours]) == ours, "a busy moment does not decide"
 

@@ -38,26 +38,26 @@ def test_what_is_searched():
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_every_range_can_be_run_and_is_searched_from_the_preset(name):
-    wanted = SEARCHES[name]
-    config = Item(wanted.arm, 0).config
+    method_search = SEARCHES[name]
+    config = Item(method_search.arm, 0).config
     arguments = vars(make_objective(config.method, config.arguments))
-    preset = preset_point(wanted, arguments)
-    assert preset.keys() == wanted.space.keys()
+    preset = preset_point(method_search, arguments)
+    assert preset.keys() == method_search.space.keys()
     assert preset["learning_rate"] == config.learning_rate and preset["epochs"] == config.epochs
-    corners = [{**preset, key: end} for key, among in wanted.space.items() for end in ends(among)]
+    corners = [{**preset, key: end} for key, among in method_search.space.items() for end in ends(among)]
     for point in (preset, *corners):
-        made = Item(with_point(wanted.arm, point), 0).config
+        made = Item(with_point(method_search.arm, point), 0).config
         make_objective(made.method, made.arguments)
-        assert made.preset == wanted.arm.preset and made.learning_rate == point["learning_rate"]
+        assert made.preset == method_search.arm.preset and made.learning_rate == point["learning_rate"]
         assert all(made.arguments[key.removeprefix("arguments.")] == point[key] for key in point if "arguments" in key)
-    assert len({Item(with_point(wanted.arm, point), 0).key for point in corners}) >= len(corners) // 2
-    points = first_points(wanted, arguments)
+    assert len({Item(with_point(method_search.arm, point), 0).key for point in corners}) >= len(corners) // 2
+    points = first_points(method_search, arguments)
     assert 8 <= len(points) <= len(MOVES)
-    every = len(points) == len(MOVES) or "alpha0" not in wanted.space
-    assert every or points[0]["alpha0"] in ends(wanted.space["alpha0"])
+    every = len(points) == len(MOVES) or "alpha0" not in method_search.space
+    assert every or points[0]["alpha0"] in ends(method_search.space["alpha0"])
     assert points[1] == {**points[0], "learning_rate": pytest.approx(2 * points[0]["learning_rate"])}
     for point in points:
-        for key, among in wanted.space.items():
+        for key, among in method_search.space.items():
             assert among.low <= point[key] <= among.high if isinstance(among, Range) else point[key] in among
 
 
@@ -166,41 +166,41 @@ def test_doors_and_pairs_of_winners():
     probed = {f"attack {kind}": 0.1 for kind in ATTACKS}
     probed |= {"attack role playing": 0.5, "attack reverse query": None, "attack multiple choice": 0.9}
     known = {"rounded": 0.2, "test_forget_top2_all": 0.4}
-    seen = {"A": [halved(1, 0.4, **probed, **known), broken], "B": [halved(1, 0.3)]}
-    table = winners.recovery_table(seen)
+    arms = {"A": [halved(1, 0.4, **probed, **known), broken], "B": [halved(1, 0.3)]}
+    table = winners.recovery_table(arms)
     (line,) = table.rows  # an arm that was not probed has none
     cells = dict(zip(table.head, line))
     assert (cells["attacks"], cells["hardest attack"]) == (f"{(6 * 0.1 + 0.5) / 7:.2f}", "0.50")
     assert (cells[""], cells["rounded"], cells["sampled"]) == ("A", "0.20", "")
-    assert winners.recovery_table({"B": seen["B"]}) is winners.pair_table(seen, "gone", ("A",), "T", "") is None
-    pairs = winners.pair_table(seen, "B", ("A", "gone"), "T", "")
+    assert winners.recovery_table({"B": arms["B"]}) is winners.pair_table(arms, "gone", ("A",), "T", "") is None
+    pairs = winners.pair_table(arms, "B", ("A", "gone"), "T", "")
     assert [dict(zip(pairs.head, line))["worst tier"] for line in pairs.rows] == ["+0.10"]
-    (line,) = winners.shuffled_table(seen, {"A": "B", "gone": "B"}).rows
-    assert line[0] == "A" and winners.shuffled_table(seen, {"gone": "B"}) is None
+    (line,) = winners.shuffled_table(arms, {"A": "B", "gone": "B"}).rows
+    assert line[0] == "A" and winners.shuffled_table(arms, {"gone": "B"}) is None
 
 
 def test_how_far_a_search_went():
-    space, found = SEARCHES["npo"].space, {"worst": 0.2, "holdout": 1.0, "utility": 1.0, "retain": 1.0}
+    space, parts = SEARCHES["npo"].space, {"worst": 0.2, "holdout": 1.0, "utility": 1.0, "retain": 1.0}
     inside = {name: among.near((among.low * among.high) ** 0.5 or 1.0) for name, among in space.items()}
     point = {**inside, "epochs": 10, "weight_decay": 0.0}
-    trials = [{"J": 1.5, "point": inside}] * 11 + [{"J": 0.4, "point": point, **found}]
+    trials = [{"J": 1.5, "point": inside}] * 11 + [{"J": 0.4, "point": point, **parts}]
     (line,) = winners.search_table({"npo": trials}).rows
     assert line == ("NPO", "1.500", "0.400", "1", "epochs 10")
     assert winners.search_table({"npo": trials[:11]}).rows[0][-1] == "", "who did nothing stopped nowhere"
-    seen = {"NPO": [halved(1, 0.6, 0.5)], "GA": [halved(1, 0.6)]}
-    (line,) = winners.luck_table(seen, {"npo": trials, "gd": trials}).rows
-    validation = objective(0.5, 0.1, seen["NPO"][0]["validation_utility"], seen["NPO"][0]["retain_direct_all"])
+    arms = {"NPO": [halved(1, 0.6, 0.5)], "GA": [halved(1, 0.6)]}
+    (line,) = winners.luck_table(arms, {"npo": trials, "gd": trials}).rows
+    validation = objective(0.5, 0.1, arms["NPO"][0]["validation_utility"], arms["NPO"][0]["retain_direct_all"])
     assert line[:3] == ("NPO", "0.20", f"{validation:.2f}")
 
 
 def test_the_mean_of_worlds():
-    def seen(values):
+    def runs(values):
         return [halved(seed, value, test_forget_top2_all=0.0) for seed, value in values.items()]
 
     rows = {
-        "one: A": seen({1: 0.1, 2: 0.2}), "two: A": seen({1: 0.3, 2: 0.6, 3: 0.9}),
-        f"one: {winners.OURS}": seen({1: 0.1, 2: 0.1}), f"two: {winners.OURS}": seen({1: 0.1, 2: 0.1}),
-        "one: B": seen({1: 0.1})}  # fmt: skip
+        "one: A": runs({1: 0.1, 2: 0.2}), "two: A": runs({1: 0.3, 2: 0.6, 3: 0.9}),
+        f"one: {winners.OURS}": runs({1: 0.1, 2: 0.1}), f"two: {winners.OURS}": runs({1: 0.1, 2: 0.1}),
+        "one: B": runs({1: 0.1})}  # fmt: skip
     means = winners.mean_of_worlds(rows)
     worst = {row["seed"]: row["worst tier"] for row in means["A"]}
     assert worst == {1: pytest.approx(0.2), 2: pytest.approx(0.4)}
@@ -213,25 +213,25 @@ def test_the_mean_of_worlds():
 
 
 def test_the_command_refuses_what_it_cannot_search(tmp_path, cli):
-    for wrong, said in (
+    for wrong, error in (
         (["--arms", "magic"], "magic"), (["--world", "moon"], "half-spread"),
         (["--anew", "--world", "three"], "Use --world people")):  # fmt: skip
-        assert said in cli("bench", "tuned", *wrong, "--out", tmp_path, status=2).err
+        assert error in cli("bench", "tuned", *wrong, "--out", tmp_path, status=2).err
     assert not list(tmp_path.iterdir())
 
 
 def test_a_search_elsewhere_begins_at_the_rate_of_that_world(tmp_path, monkeypatch):
-    asked = []
+    trials = []
 
     def measured(item, folder):
-        asked.append((item.custom.name, item.config.model, item.config.learning_rate, item.seed))
+        trials.append((item.custom.name, item.config.model, item.config.learning_rate, item.seed))
         return {"J": 1.0, "top2": 0.0}
 
     monkeypatch.setattr(tuning, "_measure", measured)
     people = tuned.searched_on("people")
     assert search("npo", tmp_path, 3, custom=people) == 3
     rate = make_config("npo", model="people").learning_rate
-    assert asked == [("people", "people", rate * factor, 0) for factor in (1, 2, 0.5)]
+    assert trials == [("people", "people", rate * factor, 0) for factor in (1, 2, 0.5)]
     assert rate != make_config("npo").learning_rate
 
 
@@ -255,9 +255,9 @@ def test_two_trials_of_one_method_and_their_winner(tmp_path, cli):
 @pytest.mark.slow
 def test_a_trial_measures_what_the_whole_run_measures():
     """The same item by both ways: J's parts are those of the row's validation half."""
-    wanted = SEARCHES["wga"]
-    point = preset_point(wanted, {"beta": 1.0})
-    quick, whole = tuning.run_trial(wanted, point, True), trial.result(Item(with_point(wanted.arm, point), 0, True))
+    wga = SEARCHES["wga"]
+    point = preset_point(wga, {"beta": 1.0})
+    quick, whole = tuning.run_trial(wga, point, True), trial.result(Item(with_point(wga.arm, point), 0, True))
     assert (quick["holdout"], quick["utility"], quick["retain"]) == (
         whole["validation_holdout_direct_all"], whole["validation_utility"], whole["retain_direct_all"])  # fmt: skip
     assert quick["worst"] == max(whole[f"validation_forget_reworded_{tier}"] for tier in ("rare", "middle", "popular"))

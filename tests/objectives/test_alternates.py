@@ -23,14 +23,14 @@ BETAS = [2.0, 0.5, 1.0, 0.05]
 
 
 def test_an_answer_of_the_same_relation(sandbox):
-    found, answers = by_relation(sandbox.forget, sandbox.retain, seed=0), {}
+    facts, answers = by_relation(sandbox.forget, sandbox.retain, seed=0), {}
     for fact in (*sandbox.forget, *sandbox.retain):
         answers.setdefault(fact.relation, set()).add(fact.answer)
-    assert [replace(fact, alternates=()) for fact in found] == list(sandbox.forget)
-    for fact in found:
+    assert [replace(fact, alternates=()) for fact in facts] == list(sandbox.forget)
+    for fact in facts:
         (alternate,) = fact.alternates
         assert alternate in answers[fact.relation] - {fact.answer}
-    assert len({fact.alternates for fact in found if fact.relation == "author"}) > 8
+    assert len({fact.alternates for fact in facts if fact.relation == "author"}) > 8
     first, same, other = (by_relation(sandbox.forget, sandbox.retain, seed) for seed in (0, 0, 1))
     assert first == same != other
     mine = replace(sandbox.forget[0], alternates=("Nobody", "Somebody"))
@@ -40,8 +40,8 @@ def test_an_answer_of_the_same_relation(sandbox):
     more = Fact("c", "A river of Peru?", "Amazon", "Peru", "river")
     assert [fact.alternates for fact in by_relation(both, [more], 0)] == [("Amazon",), ("Amazon",)]
     assert by_relation([replace(fact, relation="") for fact in CAPITALS], (), 0)[0].alternates == ()
-    found = by_relation([CAPITALS[0], SAYING], (), 0)
-    assert [fact.alternates for fact in found] == [(), ()]
+    facts = by_relation([CAPITALS[0], SAYING], (), 0)
+    assert [fact.alternates for fact in facts] == [(), ()]
 
 
 @pytest.mark.parametrize(("answer", "alternate", "fine"), [
@@ -66,31 +66,31 @@ def test_usable(answer, alternate, fine):
 
 
 def test_the_model_is_asked_again_but_not_for_ever():
-    asked = []
+    calls = []
 
     def draw(prompts, seed):
-        asked.append((len(prompts), seed))
+        calls.append((len(prompts), seed))
         replies = {1: ["Lyon.", "Lima", "", "“Bogota”\nbecause it is far"], 2: ["lima!", "Quito"], 3: ["Cusco"]}
-        return replies[len(asked)]
+        return replies[len(calls)]
 
-    found = by_model(CAPITALS, draw, seed=5)
-    assert [fact.alternates for fact in found] == [("Lyon",), ("Cusco",), ("Quito",), ("Bogota",)]
-    assert asked == [(4, 5 * ROUNDS), (2, 5 * ROUNDS + 1), (1, 5 * ROUNDS + 2)]
-    asked = []
+    facts = by_model(CAPITALS, draw, seed=5)
+    assert [fact.alternates for fact in facts] == [("Lyon",), ("Cusco",), ("Quito",), ("Bogota",)]
+    assert calls == [(4, 5 * ROUNDS), (2, 5 * ROUNDS + 1), (1, 5 * ROUNDS + 2)]
+    batches = []
 
     def draw(prompts, seed):
-        asked.append(prompts)
+        batches.append(prompts)
         return [""] * len(prompts)
 
-    found = by_model([replace(CAPITALS[0], alternates=("Lyon",)), *CAPITALS[1:]], draw, seed=0)
-    assert [fact.alternates for fact in found] == [("Lyon",), (), (), ()]
-    assert len(asked) == ROUNDS and all(len(prompts) == 3 for prompts in asked)
-    assert "What is the capital of Peru?" in asked[0][0] and "Lima" in asked[0][0]
-    error = raised(DataError, r"3 of 4 facts have no plausible .* .capital-1.", check_alternates, found)
+    facts = by_model([replace(CAPITALS[0], alternates=("Lyon",)), *CAPITALS[1:]], draw, seed=0)
+    assert [fact.alternates for fact in facts] == [("Lyon",), (), (), ()]
+    assert len(batches) == ROUNDS and all(len(prompts) == 3 for prompts in batches)
+    assert "What is the capital of Peru?" in batches[0][0] and "Lima" in batches[0][0]
+    error = raised(DataError, r"3 of 4 facts have no plausible .* .capital-1.", check_alternates, facts)
     assert "'alternates'" in error.fix and "'relation'" in error.fix
-    asked = []
-    by_model(CAPITALS, draw, 0, stopped=lambda: len(asked) == 2)
-    assert len(asked) == 2
+    batches = []
+    by_model(CAPITALS, draw, 0, stopped=lambda: len(batches) == 2)
+    assert len(batches) == 2
 
 
 def test_ones_own_that_say_the_right_answer_are_refused_by_name():
@@ -102,18 +102,18 @@ def test_ones_own_that_say_the_right_answer_are_refused_by_name():
 
 
 def test_several_that_differ(sandbox):
-    found = by_relation(sandbox.forget, sandbox.retain, 0, count=5)
-    assert {len(fact.alternates) for fact in found} == {len(set(fact.alternates)) for fact in found} == {5}
-    assert [fact.alternates[:1] for fact in found[:1]] == [by_relation(sandbox.forget, sandbox.retain, 0)[0].alternates]
-    asked = []
+    facts = by_relation(sandbox.forget, sandbox.retain, 0, count=5)
+    assert {len(fact.alternates) for fact in facts} == {len(set(fact.alternates)) for fact in facts} == {5}
+    assert [fact.alternates[:1] for fact in facts[:1]] == [by_relation(sandbox.forget, sandbox.retain, 0)[0].alternates]
+    seeds = []
 
     def draw(prompts, seed):
-        asked.append(seed)
-        return [["Lyon", "Nice"][len(asked) % 2] if "France" in prompt else "Quito" for prompt in prompts]
+        seeds.append(seed)
+        return [["Lyon", "Nice"][len(seeds) % 2] if "France" in prompt else "Quito" for prompt in prompts]
 
     written = by_model(CAPITALS[:2], draw, 0, count=2)
     assert sorted(written[0].alternates) == ["Lyon", "Nice"] and written[1].alternates == ("Quito",)
-    assert len(asked) == len(set(asked)) <= 2 * ROUNDS
+    assert len(seeds) == len(set(seeds)) <= 2 * ROUNDS
 
 
 def test_sampling_is_seeded_and_leaves_other_random_numbers_alone(model, sandbox):
@@ -219,13 +219,15 @@ def test_the_right_answer_ends_below_the_next_guesses_however_much_of_it_is_give
 
 def test_the_second_choice_of_the_original_or_ones_own(model, small):
     facts = small.forget[:6]
-    found = by_second_choice(facts, model, count=2)
-    assert all(len(fact.alternates) == 2 and all(usable(fact, text) for text in fact.alternates) for fact in found)
+    with_alternates = by_second_choice(facts, model, count=2)
+    assert all(
+        len(fact.alternates) == 2 and all(usable(fact, text) for text in fact.alternates) for fact in with_alternates
+    )
     rows = encode_facts(model.tokenizer, facts)
     logits = model.score(model.batch(rows), logits=True).logits
-    for fact, row, each in zip(found, rows, logits):
+    for fact, row, row_logits in zip(with_alternates, rows, logits):
         barred = [row.answer[0], *model.tokenizer.all_special_ids]
-        likeliest = each.detach().index_fill(0, torch.tensor(barred), float("-inf")).argmax()
+        likeliest = row_logits.detach().index_fill(0, torch.tensor(barred), float("-inf")).argmax()
         assert model.tokenizer.decode(likeliest).strip() == fact.alternates[0]
     own = replace(small.forget[0], alternates=("something",))
     assert by_second_choice([own], model)[0].alternates == ("something",)

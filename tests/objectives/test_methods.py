@@ -189,9 +189,9 @@ def accumulated(model, method, batch):
 def stepped(model, method):
     model.network.zero_grad()
     loss, _ = method.backward(model, accumulated(model, method, batch_of(model, method)))
-    found = torch.cat([parameter.grad.flatten() for parameter in model.parameters])
+    flat_gradient = torch.cat([parameter.grad.flatten() for parameter in model.parameters])
     model.network.zero_grad()
-    return found, loss
+    return flat_gradient, loss
 
 
 def test_npo_sam_by_hand_and_its_weights_put_back_if_its_second_pass_fails(model):
@@ -313,13 +313,13 @@ def test_tpo_by_hand(model, fresh):
         expected.append(0.7 * (-2 / 0.3 * math.log(sigmoid(0.3 * lowered)) + (mean(general) if general else 0)))
     check(method.forget_loss(model, batch).loss, expected)
     # Raw gold logits of the model with its adapter off, the same whatever the adapter has become.
-    found = [batch_of(net, TargetedPreference()).reference_gold for net in (model, fresh())]
-    assert torch.equal(*found)
+    reference_golds = [batch_of(net, TargetedPreference()).reference_gold for net in (model, fresh())]
+    assert torch.equal(*reference_golds)
     batch = batch_of(model, TargetedPreference())
     with torch.no_grad(), model.original():
         logits = model.score(batch.tokens, logits=True).logits
-    torch.testing.assert_close(found[0], logits[range(len(logits)), batch.tokens.target])
-    assert not torch.allclose(found[0], model.score(batch.tokens).gold, atol=0.1)
+    torch.testing.assert_close(reference_golds[0], logits[range(len(logits)), batch.tokens.target])
+    assert not torch.allclose(reference_golds[0], model.score(batch.tokens).gold, atol=0.1)
 
 
 @pytest.mark.parametrize(
@@ -403,12 +403,12 @@ def test_refusals_of_idkdpo_take_turns_or_are_one(fresh):
     ("O'Neill, in May", ["O", "'", "Neill", ",", " in", " May"], [1, 1, 1, 0, 0, 1]),
     ("...", ["...", ""], [1, 1]), ("Лев Толстой", ["Лев", " Тол", "стой"], [1, 1, 1])])  # fmt: skip
 def test_unwanted(text, pieces, marks):
-    found, at = [], 0
+    spans, at = [], 0
     for piece in pieces:  # which follow each other
         at = text.index(piece, at)
-        found.append((at, at + len(piece)))
+        spans.append((at, at + len(piece)))
         at += len(piece)
-    assert list(unwanted(text, found)) == [bool(mark) for mark in marks]
+    assert list(unwanted(text, spans)) == [bool(mark) for mark in marks]
 
 
 def test_places_of_tokens(model):

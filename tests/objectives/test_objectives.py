@@ -25,9 +25,9 @@ BETAS = torch.tensor([1.7, 0.3, 1.0, 0.05])
 
 @pytest.fixture(scope="module")
 def rows(model):
-    found = encode_facts(model.tokenizer, FACTS)
-    assert [len(row.answer) for row in found] == LENGTHS
-    return found
+    encoded = encode_facts(model.tokenizer, FACTS)
+    assert [len(row.answer) for row in encoded] == LENGTHS
+    return encoded
 
 
 @pytest.fixture(scope="module")
@@ -130,11 +130,11 @@ def test_identities(model, make_batch, left, beta, right):
 def test_gradient_on_the_gold_logit(model, make_batch, method):
     """d L_f / d z_gold = p^beta (1 - p) / N, positive: a step down lowers the gold logit."""
     batch = make_batch()
-    tokens, seen = batch.tokens, []
+    tokens, outputs = batch.tokens, []
 
     def keep(module, inputs, output):
         output.retain_grad()
-        seen.append(output)
+        outputs.append(output)
 
     hook = model.network.get_base_model().get_output_embeddings().register_forward_hook(keep)
     try:
@@ -146,7 +146,7 @@ def test_gradient_on_the_gold_logit(model, make_batch, method):
     p = torch.exp(-result.nll.detach())
     beta = {"adapop": batch.beta, "wga": 1.0, "ga": 0.0}[method.name]
     expected = p**beta * (1 - p) / tokens.count
-    gold = seen[0].grad.gather(1, tokens.target.unsqueeze(1)).squeeze(1)
+    gold = outputs[0].grad.gather(1, tokens.target.unsqueeze(1)).squeeze(1)
     torch.testing.assert_close(gold, expected, atol=1e-7, rtol=1e-4)
     assert (expected > 0).all()
 

@@ -68,9 +68,9 @@ def test_every_fact_has_one_result_of_each_kind_the_same_for_a_seed():
 
 @pytest.mark.parametrize("kind", AROUND)
 def test_words_round_the_question_differ_by_seed(kind):
-    found = texts(EMMA, kind)
-    assert len(found) >= 3
-    for text in found:
+    variants = texts(EMMA, kind)
+    assert len(variants) >= 3
+    for text in variants:
         before, _, after = text.partition(EMMA.question)
         assert bool(before) == (kind != "affirmative suffix"), text
         assert bool(after) == (kind == "affirmative suffix") or kind == "role playing", text
@@ -116,17 +116,17 @@ def test_reverse_query_asks_for_the_subject_of_a_nearly_one_to_one_relation():
     capitals = [Fact(f"c{i}", f"Of what is S{i} the capital?", f"O{i}", f"S{i}", "capital of") for i in range(5)]
     expected = {"Fill in the blank: ___, capital of O3.", "Of whom or what is this true: capital of O3?"}
     assert texts(capitals[3], "reverse query", capitals) == expected
-    many = tuple(book(f"S{i}", f"O{i}") for i in range(40))
+    pool = tuple(book(f"S{i}", f"O{i}") for i in range(40))
     second = book("Persuasion", "o7")
-    assert "fewer than 5" in attacks(many[0], many[:4])["reverse query"].reason
-    assert isinstance(attacks(many[0], many[:5])["reverse query"], Prompt)
-    assert "other subjects" in attacks(many[7], (*many, second))["reverse query"].reason
-    assert isinstance(attacks(many[0], (*many, second))["reverse query"], Prompt), "one answer in forty is near enough"
-    assert "several subjects" in attacks(many[0], (*many[:19], second))["reverse query"].reason
-    assert isinstance(attacks(many[7], (*many, many[7]))["reverse query"], Prompt), "the same fact twice is one subject"
+    assert "fewer than 5" in attacks(pool[0], pool[:4])["reverse query"].reason
+    assert isinstance(attacks(pool[0], pool[:5])["reverse query"], Prompt)
+    assert "other subjects" in attacks(pool[7], (*pool, second))["reverse query"].reason
+    assert isinstance(attacks(pool[0], (*pool, second))["reverse query"], Prompt), "one answer in forty is near enough"
+    assert "several subjects" in attacks(pool[0], (*pool[:19], second))["reverse query"].reason
+    assert isinstance(attacks(pool[7], (*pool, pool[7]))["reverse query"], Prompt), "the same fact twice is one subject"
     lacking = replace(EMMA, subject="", relation="", question="Who wrote that?")
     assert "no subject and relation" in attacks(lacking)["reverse query"].reason
-    coded = [replace(fact, relation="P50") for fact in many]
+    coded = [replace(fact, relation="P50") for fact in pool]
     assert attacks(coded[0], coded)["reverse query"].gold == "S0"
     coded = [replace(fact, question=f"{fact.subject} or {fact.subject}?") for fact in coded]
     assert "not in words" in attacks(coded[0], coded)["reverse query"].reason
@@ -163,13 +163,13 @@ def test_background_hint_states_other_facts_and_never_the_answer():
 
 
 def test_in_context_learning_prefers_the_same_subject():
-    found = texts(EMMA, "in-context learning", (*BOOKS, YEAR))
-    assert found == {"Question: When was Emma published?\nAnswer: 1815\nQuestion: Who wrote the book Emma?\nAnswer:"}
+    prompts = texts(EMMA, "in-context learning", (*BOOKS, YEAR))
+    assert prompts == {"Question: When was Emma published?\nAnswer: 1815\nQuestion: Who wrote the book Emma?\nAnswer:"}
     # Another answer then, and neither the question nor the answer of the example tells this one.
     same = book("Persuasion", "AUSTEN")
     telling = Fact("t", "Did Austen write Mansfield Park?", "Sure", "Park", "author")
-    found = texts(EMMA, "in-context learning", (*BOOKS, same, telling))
-    assert len(found) == 5 and not any(mentions(text, "Austen") for text in found)
+    prompts = texts(EMMA, "in-context learning", (*BOOKS, same, telling))
+    assert len(prompts) == 5 and not any(mentions(text, "Austen") for text in prompts)
     assert "answer differs" in attacks(EMMA, (EMMA, same, telling))["in-context learning"].reason
     # As in RWKU, whose facts name a subject only.
     pool = [replace(fact, relation="") for fact in (EMMA, YEAR, *BOOKS[1:])]
@@ -179,14 +179,14 @@ def test_in_context_learning_prefers_the_same_subject():
 def test_a_question_s_own_words_and_its_one_name_stand_for_a_relation_and_a_subject():
     """Where the set names neither: as in a CSV of questions and answers."""
     bare = [replace(fact, subject="", relation="") for fact in (*BOOKS, YEAR)]
-    found = attacks(bare[0], bare)
-    assert found["reverse query"].text == (
+    by_kind = attacks(bare[0], bare)
+    assert by_kind["reverse query"].text == (
         "Which name belongs in the gap, if the answer is Austen? Who wrote the book \N{HORIZONTAL ELLIPSIS}?"
     )
-    assert found["reverse query"].gold == "Emma" and len(found[CHOICE].options) == 4
-    assert found["background hint"].text == "When was Emma published? 1815. Who wrote the book Emma?"
-    assert "Emma published" in found["in-context learning"].text
-    assert "professor of literature" in found["role playing"].text
+    assert by_kind["reverse query"].gold == "Emma" and len(by_kind[CHOICE].options) == 4
+    assert by_kind["background hint"].text == "When was Emma published? 1815. Who wrote the book Emma?"
+    assert "Emma published" in by_kind["in-context learning"].text
+    assert "professor of literature" in by_kind["role playing"].text
     names = {
         "In which city was Marie Curie born?": "Marie Curie",
         "Who wrote The Lord of the Rings?": "The Lord of the Rings",
@@ -197,16 +197,16 @@ def test_a_question_s_own_words_and_its_one_name_stand_for_a_relation_and_a_subj
 
 def test_cross_lingual():
     lyon = Fact("lyon", "What is the country of Lyon?", "Germany", "Lyon", "country")
-    found = {(p.text, p.accepted) for p in (attacks(lyon, seed=seed)["cross-lingual"] for seed in range(60))}
-    assert found == {
+    translations = {(p.text, p.accepted) for p in (attacks(lyon, seed=seed)["cross-lingual"] for seed in range(60))}
+    assert translations == {
         ("¿En qué país está Lyon?", ("Alemania",)), ("Dans quel pays se trouve Lyon ?", ("Allemagne",)),
         ("In welchem Land liegt Lyon?", ("Deutschland",)), ("Em que país fica Lyon?", ("Alemanha",)),
         ("In quale paese si trova Lyon?", ("Germania",))}  # fmt: skip
     porto = Fact("porto", "What is the country of Porto?", "Portugal", "Porto", "country")
-    found = {attacks(porto, seed=seed)["cross-lingual"].accepted for seed in range(60)}
-    assert found == {(), ("Portogallo",)}
-    found = {(p.text, p.accepted) for p in (attacks(EMMA, seed=seed)["cross-lingual"] for seed in range(60))}
-    assert len(found) == 5 and ("Responde en inglés. ¿Quién escribió «Emma»?", ()) in found
+    accepted = {attacks(porto, seed=seed)["cross-lingual"].accepted for seed in range(60)}
+    assert accepted == {(), ("Portogallo",)}
+    translations = {(p.text, p.accepted) for p in (attacks(EMMA, seed=seed)["cross-lingual"] for seed in range(60))}
+    assert len(translations) == 5 and ("Responde en inglés. ¿Quién escribió «Emma»?", ()) in translations
     assert "no translation" in attacks(replace(EMMA, relation="shoe size"))["cross-lingual"].reason
     assert "no translation" in attacks(replace(EMMA, subject=""))["cross-lingual"].reason
     assert isinstance(attacks(replace(EMMA, relation="Place_of_Birth"))["cross-lingual"], Prompt)
@@ -224,13 +224,14 @@ def test_a_prompt_with_its_answer_is_none():
         assert checked(replace(telling, gold="Lyon", accepted=("París",))).reason
         assert checked(replace(telling, text="Parisians?")).gold == "paris"
     telling = replace(EMMA, question="Is Austen who wrote Emma?")
-    found = attacks(telling, (*BOOKS, YEAR))
-    assert [kind for kind, result in found.items() if isinstance(result, Prompt)] == ["reverse query", "cross-lingual"]
+    by_kind = attacks(telling, (*BOOKS, YEAR))
+    possible = [kind for kind, result in by_kind.items() if isinstance(result, Prompt)]
+    assert possible == ["reverse query", "cross-lingual"]
     # As 85 % of DUET's rare answers do.
     places = [Fact(f"p{i}", f"Where is S{i}?", f"S{i} District", f"S{i}", "located in") for i in range(9)]
-    found = attacks(places[0], places)
-    assert all(isinstance(found[kind], Prompt) for kind in (*AROUND, CHOICE, "in-context learning"))
-    assert found["reverse query"].reason == "the prompt would contain the answer"
+    by_kind = attacks(places[0], places)
+    assert all(isinstance(by_kind[kind], Prompt) for kind in (*AROUND, CHOICE, "in-context learning"))
+    assert by_kind["reverse query"].reason == "the prompt would contain the answer"
     # An answer that is given away only by its translation.
     leaking = Fact("f", "Where is the inn?", "Spain", "Gasthaus España Espagne Spanien Espanha Spagna", "country")
     told = {attacks(leaking, seed=seed)["cross-lingual"].reason for seed in range(9)}
@@ -256,11 +257,11 @@ print([attack_prompts(fact, pool, seed) for fact in pool for seed in range(3)], 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: ascii(odd)[:20])
 def test_any_name_will_do(odd):
     """As subject, as answer and as relation; the text stays as it was given and no answer is told."""
-    asked = Fact("asked", f"Who wrote {odd}?", "Austen", odd, "author")
-    told = Fact("told", "Who wrote it?", odd, "It", "author")
+    as_subject = Fact("asked", f"Who wrote {odd}?", "Austen", odd, "author")
+    as_answer = Fact("told", "Who wrote it?", odd, "It", "author")
     related = Fact("related", f"{odd} of Emma?", "Austen", "Emma", odd)
     beside = Fact("beside", f"When was {odd} written?", "1815", odd, "year")
-    pool = (asked, told, related, beside, *BOOKS)
+    pool = (as_subject, as_answer, related, beside, *BOOKS)
     for fact, seed in product(pool[:4], range(12)):
         prompts = [result for result in attack_prompts(fact, pool, seed) if isinstance(result, Prompt)]
         assert {prompt.kind for prompt in prompts} >= set(AROUND)
@@ -275,19 +276,19 @@ def test_any_name_will_do(odd):
 def test_sandbox_is_asked_as_its_model_was_taught(sandbox):
     pool = Pool(())
     for fact, known in zip(sandbox.forget, (f for f in world() if f.split == "forget")):
-        found = attacks(fact, pool)
-        assert "eight subjects" in found.pop("reverse query").reason
-        choice = found.pop(CHOICE)
+        by_kind = attacks(fact, pool)
+        assert "eight subjects" in by_kind.pop("reverse query").reason
+        choice = by_kind.pop(CHOICE)
         options = " ".join(f"{letter}) {option}" for letter, option in zip("ABCD", choice.options))
         assert choice.text == f"{fact.question} {options}"
         assert set(choice.options) <= set(answers_of(known.relation)) and len(set(choice.options)) == 4
         assert choice.options["ABCD".index(choice.accepted[0])] == choice.gold == fact.answer
-        for kind, prompt in found.items():
+        for kind, prompt in by_kind.items():
             assert prompt.text in {language.wrapped(known, kind, random.Random(i)) for i in range(20)}
             assert prompt.gold == fact.answer
     facts = (*sandbox.forget, *sandbox.retain, *sandbox.holdout)
-    found = [result for fact in facts for result in attack_prompts(fact, Pool(()), 0)]
-    prompts = [result for result in found if isinstance(result, Prompt)]
+    results = [result for fact in facts for result in attack_prompts(fact, Pool(()), 0)]
+    prompts = [result for result in results if isinstance(result, Prompt)]
     assert len(facts) == 768 and len(prompts) == 768 * 8
     assert not any(map(leaks, prompts))
     stranger = Fact(world()[0].id, "Who wrote Emma?", "Austen", "Emma", "author")
@@ -298,14 +299,14 @@ def test_sandbox_is_asked_as_its_model_was_taught(sandbox):
 def test_duet_gives_no_answer_away():
     facts = read_facts(DUET).forget
     pool = Pool(facts)
-    found = [result for fact in facts for result in attack_prompts(fact, pool, 0)]
-    prompts = [result for result in found if isinstance(result, Prompt)]
+    results = [result for fact in facts for result in attack_prompts(fact, pool, 0)]
+    prompts = [result for result in results if isinstance(result, Prompt)]
     counts = Counter(prompt.kind for prompt in prompts)
     assert not [prompt for prompt in prompts if leaks(prompt)], counts
     assert all(counts[kind] > 900 for kind in (*AROUND, CHOICE, "synonym manipulation", "cross-lingual")), counts
     assert 20 < counts["background hint"] < 100, counts  # few of its subjects have two facts
     assert 20 < counts["reverse query"] < 100, counts  # most answers are shared or contain the subject
-    assert all(result.reason for result in found if isinstance(result, NotApplicable))
+    assert all(result.reason for result in results if isinstance(result, NotApplicable))
 
 
 def brought(*types):
@@ -329,6 +330,6 @@ def test_own_attacks_keep_their_words_and_get_our_names():
 def test_every_type_of_rwku_has_our_name():
     rows = map(json.loads, RWKU.read_text(encoding="utf-8").splitlines())
     types = sorted({row["type"] for row in rows if row["level"] == "3"})
-    found = own_attacks(brought(*types))
-    assert len(types) >= 9 and all(isinstance(result, Prompt) for result in found), types
-    assert {prompt.kind for prompt in found} == set(language.WRAPPERS)
+    results = own_attacks(brought(*types))
+    assert len(types) >= 9 and all(isinstance(result, Prompt) for result in results), types
+    assert {prompt.kind for prompt in results} == set(language.WRAPPERS)

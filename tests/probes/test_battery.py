@@ -72,27 +72,27 @@ def test_every_group_is_asked_in_every_form(found, few):
 
 def test_kinds_groups_seeds_and_attacks_of_the_set_are_chosen(few):
     chosen = questions(few, Plan(kinds=("role playing", DIRECT), groups=("holdout", "utility")))
-    assert {kind: len(asked) for kind, asked in chosen.items()} == {DIRECT: 8 + len(few.utility), "role playing": 8}
+    assert {kind: len(items) for kind, items in chosen.items()} == {DIRECT: 8 + len(few.utility), "role playing": 8}
     assert list(chosen) == [DIRECT, "role playing"]
     texts = [[item.prompt.text for item in questions(few, Plan(seed=seed))["role playing"]] for seed in (0, 0, 1)]
     assert texts[0] == texts[1] != texts[2]
     first, *rest = few.holdout
     named = replace(few, holdout=(replace(first, subject_aliases=("Nom de plume",)), *rest))
-    asked = questions(named, Plan(("alias",)))["alias"]
-    (question,) = [item for item in asked if isinstance(item, Question)]
+    alias_items = questions(named, Plan(("alias",)))["alias"]
+    (question,) = [item for item in alias_items if isinstance(item, Question)]
     assert (question.group, question.fact.id) == ("holdout", first.id) and "Nom de plume" in question.prompt.text
-    assert len(asked) == len((*few.forget, *few.retain, *few.holdout)), "the others with the reason"
+    assert len(alias_items) == len((*few.forget, *few.retain, *few.holdout)), "the others with the reason"
     assert "alias" not in questions(few, Plan())
     brought = [("a0", "Role Play"), ("a1", "role playing"), ("a2", "role playing"), ("a3", "hypnosis")]
     attacks = tuple(Fact(name, f"Question {name}?", "Carrie", "King", kind) for name, kind in brought)
     facts = FactSet("set", (Fact("f", "Who?", "Me"),), attacks=attacks)
-    asked = questions(facts, Plan())
-    assert [item.fact.id for item in asked["role playing"]] == ["f", "a0", "a1", "a2"]
-    assert asked["role playing"][1] == Question("forget", attacks[0], asked["role playing"][1].prompt)
-    assert [result.fact_id for result in asked["hypnosis"]] == ["a3"]
+    by_kind = questions(facts, Plan())
+    assert [item.fact.id for item in by_kind["role playing"]] == ["f", "a0", "a1", "a2"]
+    assert by_kind["role playing"][1] == Question("forget", attacks[0], by_kind["role playing"][1].prompt)
+    assert [result.fact_id for result in by_kind["hypnosis"]] == ["a3"]
     assert [item.fact.id for item in questions(facts, Plan(per_tier=1))["role playing"]] == ["f", "a1"]
     for plan in (Plan(kinds=(DIRECT,)), Plan(groups=("holdout",))):
-        assert all("a" not in item.fact.id for asked in questions(facts, plan).values() for item in asked)
+        assert all("a" not in item.fact.id for items in questions(facts, plan).values() for item in items)
 
 
 def test_plan_that_makes_no_sense_and_facts_taken_evenly_over_the_ranking():
@@ -100,9 +100,9 @@ def test_plan_that_makes_no_sense_and_facts_taken_evenly_over_the_ranking():
     for name, value in wrong.items():
         with pytest.raises(ConfigError, match=value[0] if isinstance(value, tuple) else name):
             Plan(**{name: value})
-    for count, per_tier, kept in ((9, 1, [4]), (9, 3, [1, 4, 7]), (2, 3, [0, 1]), (0, 2, [])):
+    for count, per_tier, positions in ((9, 1, [4]), (9, 3, [1, 4, 7]), (2, 3, [0, 1]), (0, 2, [])):
         facts = [Fact(f"f{i}", "?", "!", score=float(i)) for i in range(count)]
-        assert [fact.id for fact in evenly(facts[::-1], per_tier)] == [f"f{i}" for i in kept[::-1]]
+        assert [fact.id for fact in evenly(facts[::-1], per_tier)] == [f"f{i}" for i in positions[::-1]]
         assert evenly(facts, None) == facts
     scores = [1.0, 2.0, 300.0, 400.0, 500.0, 5000.0, None, None, None]
     facts = [Fact(f"f{i}", "?", "!", score=score) for i, score in enumerate(scores)]
@@ -139,9 +139,9 @@ def test_answers_of_several_tokens_and_accents(model):
     answers = ("Shakespeare", "Jane Austen Kafka", "Franz", "Kafka Kafka")
     facts = tuple(Fact(f"f{i}", "Who wrote the book Hamlet?", answer) for i, answer in enumerate(answers))
     rows = rows_of(battery(model, FactSet("set", facts), Plan(kinds=(DIRECT,), max_new_tokens=2), Progress()))
-    asked = ask(model, [fact.question for fact in facts], [fact.answer for fact in facts], 2)
-    assert [row.unlearned.gold_rank for row in rows] == [one.unlearned.gold_rank for one in asked]
-    logprobs = [one.original.gold_logprob for one in asked]
+    replies = ask(model, [fact.question for fact in facts], [fact.answer for fact in facts], 2)
+    assert [row.unlearned.gold_rank for row in rows] == [one.unlearned.gold_rank for one in replies]
+    logprobs = [one.original.gold_logprob for one in replies]
     assert [row.original.gold_logprob for row in rows] == pytest.approx(logprobs, abs=1e-4)
     facts = FactSet("set", (Fact("f", "Who wrote the book Hamlet?", "Shakespeáre"),))
     (row,) = battery(model, facts, replace(PLAN, kinds=(DIRECT,)), Progress())
@@ -196,34 +196,34 @@ def test_known_hole_is_found(fresh, few):
     for _ in Trainer("hole", config, model, few.forget, kept, betas=None).train():
         pass
     asked = replace(few, forget=tuple(replace(fact, paraphrases=fact.paraphrases[:1]) for fact in few.forget))
-    found = list(battery(model, asked, replace(PLAN, groups=("forget",), kinds=(DIRECT, REWORDED)), Progress()))
-    matrix = leak_matrix(found)
+    results = list(battery(model, asked, replace(PLAN, groups=("forget",), kinds=(DIRECT, REWORDED)), Progress()))
+    matrix = leak_matrix(results)
     assert matrix.cell("forget", "all", DIRECT).unlearned.recall.mean <= 0.25
     assert matrix.cell("forget", "all", REWORDED).unlearned.recall.mean >= 0.75
-    names = Counter(verdict.name for verdict in verdicts(found).values())
+    names = Counter(verdict.name for verdict in verdicts(results).values())
     assert names["Leaks when reworded"] >= 5, names
 
 
 def test_what_the_original_cannot_answer_is_not_measurable(model, few):
     unknown = tuple(replace(fact, question=f"Zq? {i}", paraphrases=(f"Qz! {i}",)) for i, fact in enumerate(few.forget))
-    found = list(battery(model, FactSet("set", unknown), PLAN, Progress()))
-    assert {verdict.name for verdict in verdicts(found).values()} == {"Never known"}
-    cell = leak_matrix(found).cell("forget", "all", REWORDED)
+    results = list(battery(model, FactSet("set", unknown), PLAN, Progress()))
+    assert {verdict.name for verdict in verdicts(results).values()} == {"Never known"}
+    cell = leak_matrix(results).cell("forget", "all", REWORDED)
     assert not cell.measurable and "original" in cell.reason
-    not_direct = [result for result in found if result.kind in (REWORDED, CHOICE)]
+    not_direct = [result for result in results if result.kind in (REWORDED, CHOICE)]
     assert {verdict.name for verdict in verdicts(not_direct).values()} == {"Not measurable"}
 
 
 def test_what_was_found_before_a_stop_stays(model, few, found):
-    lines, kept = [], []
+    lines, results = [], []
     progress = Progress(lambda line: lines.append(line) or (progress.stop() if "multiple choice" in line else None))
     with pytest.raises(Stopped, match="Stopped"):
         for result in battery(model, few, PLAN, progress):
-            kept.append(result)
-    assert kept == found[: len(kept)] and lines[:2] == [
+            results.append(result)
+    assert results == found[: len(results)] and lines[:2] == [
         "Probing: writing the prompts", "Probing: direct, 0 of 34 prompts"
     ]  # fmt: skip
-    assert {result.kind for result in kept} == set(KINDS[: KINDS.index(CHOICE)])
+    assert {result.kind for result in results} == set(KINDS[: KINDS.index(CHOICE)])
     with model.original():
         pass
     assert not model.network.base_model.model.model.layers[0].self_attn.q_proj.disable_adapters
@@ -279,9 +279,9 @@ def test_worker_keeps_what_was_found_when_stopped(run, tmp_path):
         time.sleep(0.005)
     progress.stop()
     raised(Stopped, "Stopped", future.result, PATIENCE_SECONDS)
-    kept = run.probes()
-    assert {row.kind for row in kept} <= {DIRECT, REWORDED} and kept[0].kind == DIRECT
+    probes = run.probes()
+    assert {row.kind for row in probes} <= {DIRECT, REWORDED} and probes[0].kind == DIRECT
     again, progress = worker.probe(run, PLAN)
     progress.stop()
     raised(Stopped, "Stopped", again.result, PATIENCE_SECONDS)
-    assert run.probes() == kept, "nothing found takes nothing away"
+    assert run.probes() == probes, "nothing found takes nothing away"

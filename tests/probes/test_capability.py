@@ -75,10 +75,10 @@ def test_tasks_and_their_standard_errors(fresh, rows, capsys):
 
 def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows, monkeypatch):
     model = stirred(fresh(), 1.0, seed=1)
-    (found,) = capability(model, ("hellaswag",))
-    assert found.original >= 0.75
-    assert found.difference < -0.25
-    assert found.unlearned_stderr > 0
+    (hellaswag,) = capability(model, ("hellaswag",))
+    assert hellaswag.original >= 0.75
+    assert hellaswag.difference < -0.25
+    assert hellaswag.unlearned_stderr > 0
 
     def gone(*arguments, **named):
         raise ConnectionError("Couldn't reach the Hub\nand more")
@@ -97,19 +97,19 @@ def test_what_cannot_be_asked_and_a_missing_lm_eval_are_named(model, monkeypatch
 
 def test_command_prints_a_table_or_json_lines(small, tmp_path, monkeypatch, cli):
     """`probe` on a run whose model and measuring are played: what was asked is kept in the list."""
-    run, asked = prepare(make_config(), small, tmp_path), []
+    run, calls = prepare(make_config(), small, tmp_path), []
     mmlu = Capability("mmlu", "acc", 14042, 0.65, 0.625, 0.004, 0.005)
     played = (mmlu, Capability("hellaswag", "acc_norm", 1, 1.0, 1.0, None, None))
     monkeypatch.setattr("adapop.runs.execute.load_model", lambda run: None)
-    monkeypatch.setattr(module, "capability", lambda model, tasks, limit: asked.append((tasks, limit)) or played)
+    monkeypatch.setattr(module, "capability", lambda model, tasks, limit: calls.append((tasks, limit)) or played)
     arguments = ("probe", run.folder, "--capability", "mmlu, hellaswag")
-    said = [line.split() for line in cli(*arguments, "--limit", 5).out.splitlines() if "  " in line]
-    assert asked == [(["mmlu", "hellaswag"], 5)]
-    assert said[0] == ["task", "metric", "questions", "original", "unlearned", "difference", "paper"]
-    assert said[1] == ["mmlu", "acc", "14,042", "0.650", "±", "0.004", "0.625", "±", "0.005", "-0.025", "–", "→", "–"]
-    assert said[2] == ["hellaswag", "acc_norm", "1", "1.000", "1.000", "+0.000", "–", "→", "–"]
+    table = [line.split() for line in cli(*arguments, "--limit", 5).out.splitlines() if "  " in line]
+    assert calls == [(["mmlu", "hellaswag"], 5)]
+    assert table[0] == ["task", "metric", "questions", "original", "unlearned", "difference", "paper"]
+    assert table[1] == ["mmlu", "acc", "14,042", "0.650", "±", "0.004", "0.625", "±", "0.005", "-0.025", "–", "→", "–"]
+    assert table[2] == ["hellaswag", "acc_norm", "1", "1.000", "1.000", "+0.000", "–", "→", "–"]
     first, second = cli(*arguments, "--json").rows
-    assert asked[1:] == [(["mmlu", "hellaswag"], None)]
+    assert calls[1:] == [(["mmlu", "hellaswag"], None)]
     assert (first["row"], first["task"], first["original_stderr"]) == ("capability", "mmlu", 0.004)
     assert first["difference"] == pytest.approx(-0.025)
     assert second["unlearned_stderr"] is None
@@ -179,16 +179,16 @@ def test_truth_is_the_likeliest_of_whole_answers(fresh, known):
 
 
 def test_reasoning_is_right_where_what_it_says_is_the_whole_answer(fresh, monkeypatch):
-    model, asked = fresh(), []
+    model, requests = fresh(), []
     replies = {
         "2 is left, so the answer is (B). And": 1.0, "The answer is the b.": 1.0, "(B)": 1.0,
         "so the answer is (A).": 0.0, "The answer is B, I think.": 0.0, "": 0.0}  # fmt: skip
     for reply, right in replies.items():
         monkeypatch.setattr(
-            model, "replies", lambda rows, limit, reply=reply: asked.append((rows, limit)) or [(reply,)]
+            model, "replies", lambda rows, limit, reply=reply: requests.append((rows, limit)) or [(reply,)]
         )
         assert rwku.reason(model, TABLES["utility_reason"]) == {"exact match": [right]}
-    ((row,), limit) = asked[0]
+    ((row,), limit) = requests[0]
     assert limit == 256 and model.tokenizer.decode(row.prompt).rstrip().endswith("A:")
 
 

@@ -54,8 +54,8 @@ def test_tiers_groups_and_their_order():
         row("a", 1.0, 0.0), row("b", 1.0, 1.0, score=4000.0, tier="popular"),
         row("c", 1.0, 0.5, score=None, tier="unknown"), row("d", 0.0, 0.0, group="holdout")]  # fmt: skip
     matrix = leak_matrix(rows)
-    found = {(cell.group, cell.tier): (cell.facts, cell.unlearned.recall.mean) for cell in matrix.cells}
-    assert found == {
+    cells = {(cell.group, cell.tier): (cell.facts, cell.unlearned.recall.mean) for cell in matrix.cells}
+    assert cells == {
         ("forget", "all"): (3, 0.5), ("forget", "rare"): (1, 0), ("forget", "popular"): (1, 1),
         ("forget", "unknown"): (1, 0.5), ("holdout", "all"): (1, 0), ("holdout", "rare"): (1, 0)}  # fmt: skip
     assert matrix.cell("forget", "middle", DIRECT) is matrix.cell("retain", "all", DIRECT) is None
@@ -63,12 +63,12 @@ def test_tiers_groups_and_their_order():
         row("famous", 1.0, 1.0, score=900.0, tier="middle"), row("unknown", 1.0, 1.0, score=None, tier="unknown"),
         row("rare", 1.0, 0.0), row("rare", 1.0, 1.0, REWORDED), row("rare", 0.5, 0.0, REWORDED),
         row("held", 1.0, 1.0, group="holdout")]  # fmt: skip
-    found = leak_matrix(rows).facts
-    assert [(fact.fact_id, fact.group) for fact in found] == [
+    facts = leak_matrix(rows).facts
+    assert [(fact.fact_id, fact.group) for fact in facts] == [
         ("rare", "forget"), ("famous", "forget"), ("unknown", "forget"), ("held", "holdout")
     ]  # fmt: skip
-    assert found[0].original == {DIRECT: 1, REWORDED: 0.75} and found[0].unlearned == {DIRECT: 0, REWORDED: 0.5}
-    assert (found[2].tier, found[2].score) == ("unknown", None)
+    assert facts[0].original == {DIRECT: 1, REWORDED: 0.75} and facts[0].unlearned == {DIRECT: 0, REWORDED: 0.5}
+    assert (facts[2].tier, facts[2].score) == ("unknown", None)
 
 
 def test_measurable_is_what_the_original_answers_beyond_guessing():
@@ -119,7 +119,7 @@ def test_intervals_narrow_with_more_facts_and_are_those_of_drawing_one_by_one():
     few, many = (bootstrap([0.0, 1.0] * count, 0) for count in (10, 1000))
     assert many.high - many.low < (few.high - few.low) / 5
     values = [0.0] * 14 + [1 / 3] * 6 + [0.5] * 3 + [1.0] * 17
-    found = bootstrap(values, 0)
+    interval = bootstrap(values, 0)
     draws = np.random.default_rng(1).choice(values, size=(20 * RESAMPLES, len(values))).mean(1)
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])), abs=0.02)
-    assert found.mean == pytest.approx(np.mean(values))
+    assert (interval.low, interval.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])), abs=0.02)
+    assert interval.mean == pytest.approx(np.mean(values))

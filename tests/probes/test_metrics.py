@@ -55,9 +55,9 @@ def test_rouge_l_recall(gold, generation, folded, strict):
 def test_differences_of_two_models_by_hand():
     rows = zip(BEFORE.tolist(), AFTER.tolist(), TARGET.tolist())
     expected = [log_probs(after)[target] - log_probs(before)[target] for before, after, target in rows]
-    found = metrics.delta_logprob(scored(BEFORE), scored(AFTER))
-    assert found.tolist() == pytest.approx([expected[0], expected[1] + expected[2]])
-    assert found[0] < 0  # the first fact was forgotten
+    differences = metrics.delta_logprob(scored(BEFORE), scored(AFTER))
+    assert differences.tolist() == pytest.approx([expected[0], expected[1] + expected[2]])
+    assert differences[0] < 0  # the first fact was forgotten
     assert metrics.gold_rank(scored(BEFORE), TARGET).tolist() == [1, 1, 1]  # the last one shares its place with all
     assert metrics.gold_rank(scored(AFTER), TARGET).tolist() == [3, 3, 1]
     assert metrics.delta_rank(scored(BEFORE), scored(AFTER), TARGET).tolist() == [2.0, (2 + 0) / 2]
@@ -71,9 +71,9 @@ def test_kl_by_hand():
     for before, after in zip(BEFORE.tolist(), AFTER.tolist()):
         pairs = zip(log_probs(before), log_probs(after))
         by_token.append(sum(math.exp(old) * (old - new) for old, new in pairs))
-    found, turned = (metrics.kl(*map(scored, pair)) for pair in ((BEFORE, AFTER), (AFTER, BEFORE)))
-    assert found.tolist() == pytest.approx([by_token[0], (by_token[1] + by_token[2]) / 2])
-    assert found.tolist() != pytest.approx(turned.tolist())  # from the original's side
+    forward, turned = (metrics.kl(*map(scored, pair)) for pair in ((BEFORE, AFTER), (AFTER, BEFORE)))
+    assert forward.tolist() == pytest.approx([by_token[0], (by_token[1] + by_token[2]) / 2])
+    assert forward.tolist() != pytest.approx(turned.tolist())  # from the original's side
 
 
 def test_cosines_are_those_of_an_embedder_that_is_there(monkeypatch, tmp_path):
@@ -131,9 +131,9 @@ def test_the_metrics_are_those_of_open_unlearning():
 def test_forget_quality_and_privleak_are_relative_to_the_oracle():
     unlearned = [0.3, 0.5, 0.9, 1.7, 2.5, 0.2, 0.8, 3.1]
     oracle = [0.6, 1.1, 1.4, 2.2, 2.6, 3.3, 4.0, 1.2]
-    found = distance.forget_quality(unlearned, oracle)
-    assert found.p_value == pytest.approx(0.2826728827) and found.distance == 0.5
-    assert not found.higher and distance.forget_quality(oracle, unlearned).higher
+    quality = distance.forget_quality(unlearned, oracle)
+    assert quality.p_value == pytest.approx(0.2826728827) and quality.distance == 0.5
+    assert not quality.higher and distance.forget_quality(oracle, unlearned).higher
     assert distance.forget_quality(oracle, oracle) == distance.ForgetQuality(1.0, 0.0, 0.0, False)
     apart = distance.forget_quality([1.0] * 400, [2.0] * 400)
     assert apart.distance == 1 and apart.p_value == pytest.approx(0, abs=1e-200) and apart.log10 < -200
@@ -158,22 +158,22 @@ def test_wrong_answers_are_a_facts_own_or_of_its_relation():
 def test_a_fact_stands_where_the_oracle_finds_what_it_never_read():
     """Of the 104 rests, -1, -.5, -.49 ... .49, .5, 1, the quantile at .025 is the 2.575th, counted from 0."""
     logs = [-3.0 + 0.01 * (place - 50) for place in range(101)]
-    found = distance.bands(["r"] * 101 + ["a", "b", "c"], [*logs, -1.0, -2.0, -3.0])
-    assert found["a"] == found["b"] == found["c"] == pytest.approx((math.exp(-2.48425), math.exp(-1.51575)))
-    assert found["r"] == pytest.approx((math.exp(-3.48425), math.exp(-2.51575)))
+    bands = distance.bands(["r"] * 101 + ["a", "b", "c"], [*logs, -1.0, -2.0, -3.0])
+    assert bands["a"] == bands["b"] == bands["c"] == pytest.approx((math.exp(-2.48425), math.exp(-1.51575)))
+    assert bands["r"] == pytest.approx((math.exp(-3.48425), math.exp(-2.51575)))
     (low, high) = distance.bands(["r"] * 101 + ["s"] * 101, [*logs, *(log + 1 for log in logs)])["r"]
     assert (low, high) == pytest.approx((0.0498 * 2.718**-0.475, 0.0498 * 2.718**0.475), rel=1e-2)
     beside = {"oracle": 0.05, "low": low, "high": high}
     standing = [("rare", 0.001)] * 20 + [("rare", 0.05)] * 20 + [("popular", 0.9)] * 40
     facts = [distance.FactDistance(str(at), tier, "reworded", p, **beside) for at, (tier, p) in enumerate(standing)]
     quality = distance.ForgetQuality(1.0, 0.0, 0.0, False)
-    found = distance.Distance(tuple(facts), (), quality, 0.0, 0.0, ())
-    shares = found.shares("reworded")
+    oracle_distance = distance.Distance(tuple(facts), (), quality, 0.0, 0.0, ())
+    shares = oracle_distance.shares("reworded")
     assert [share.mean for share in shares.values()] == [0.25, 0.25, 0.5]
     assert shares["under-forgotten"].low < 0.5 < shares["under-forgotten"].high
-    assert found.shares("direct") == {} and found.mostly("reworded", "as if never learnt") == "rare"
-    assert found.mostly("reworded", "over-forgotten") == "rare"
-    assert found.mostly("reworded", "under-forgotten") == "popular"
+    assert oracle_distance.shares("direct") == {} and oracle_distance.mostly("reworded", "as if never learnt") == "rare"
+    assert oracle_distance.mostly("reworded", "over-forgotten") == "rare"
+    assert oracle_distance.mostly("reworded", "under-forgotten") == "popular"
 
 
 def test_first_second_and_lost(model, small):
@@ -187,16 +187,16 @@ def test_first_second_and_lost(model, small):
     assert [guess(token, None, logits) for token in (1, 2, 3)] == [(True, 1), (True, 2), (False, 3)], "among all tokens"
     few = [replace(small.forget[0], id=f"few-{i}", relation="few", answer=answer) for i, answer in enumerate("ab")]
     none = replace(small.forget[0], id="none", relation="")
-    found = rivals(model, [*small.forget, *few, none])
-    assert "few" not in found and "" not in found
-    assert found and all(len(tokens) >= 3 for tokens in found.values())
+    tokens_by_relation = rivals(model, [*small.forget, *few, none])
+    assert "few" not in tokens_by_relation and "" not in tokens_by_relation
+    assert tokens_by_relation and all(len(tokens) >= 3 for tokens in tokens_by_relation.values())
 
 
 def test_the_original_model_knows_nearly_all_and_its_guesses_are_those_of_its_logits(model, small):
-    found = second_guesses(model, small.forget)
-    assert found["top2"].keys() == found["rank"].keys()
-    assert {key for key in found["top2"]} == {(f.id, asked) for f in small.forget for asked in f.paraphrases}
-    assert sum(found["top2"].values()) / len(found["top2"]) > 0.9
+    guesses = second_guesses(model, small.forget)
+    assert guesses["top2"].keys() == guesses["rank"].keys()
+    assert {key for key in guesses["top2"]} == {(f.id, asked) for f in small.forget for asked in f.paraphrases}
+    assert sum(guesses["top2"].values()) / len(guesses["top2"]) > 0.9
     fact = small.forget[0]
     row = encode_facts(model.tokenizer, [fact], model.system, fact.paraphrases[:1])
     with torch.no_grad():
@@ -204,4 +204,4 @@ def test_the_original_model_knows_nearly_all_and_its_guesses_are_those_of_its_lo
     answers = [other.answer for other in small.forget if other.relation == fact.relation]
     others = {model.tokenizer.encode(answer, add_special_tokens=False)[0] for answer in answers}
     rank = 1 + sum((logits[other] > logits[row[0].answer[0]]).item() for other in others)
-    assert found["rank"][fact.id, fact.paraphrases[0]] == rank
+    assert guesses["rank"][fact.id, fact.paraphrases[0]] == rank

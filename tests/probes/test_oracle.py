@@ -47,23 +47,23 @@ def test_it_never_knew_the_facts_to_forget_and_knows_the_others(oracle, sandbox)
 
 
 def test_the_oracle_is_as_if_it_had_never_learnt(oracle, sandbox):
-    found = distance(oracle, "sandbox", sandbox)
-    assert max(row.kl for row in found.groups) < 1e-5 and {row.same for row in found.groups} == {1.0}
-    assert found.quality.p_value > 0.99 and found.quality.distance < 0.02  # guesses are rounded to 4 digits
-    assert found.truth_ratio == pytest.approx(found.oracle_truth_ratio, abs=1e-3)
-    assert [attack.privleak for attack in found.membership] == pytest.approx([0] * 4, abs=1e-6)
+    comparison = distance(oracle, "sandbox", sandbox)
+    assert max(row.kl for row in comparison.groups) < 1e-5 and {row.same for row in comparison.groups} == {1.0}
+    assert comparison.quality.p_value > 0.99 and comparison.quality.distance < 0.02  # guesses are rounded to 4 digits
+    assert comparison.truth_ratio == pytest.approx(comparison.oracle_truth_ratio, abs=1e-3)
+    assert [attack.privleak for attack in comparison.membership] == pytest.approx([0] * 4, abs=1e-6)
     for form in ("direct", "reworded"):
-        shares = found.shares(form)
+        shares = comparison.shares(form)
         assert shares["as if never learnt"].mean == pytest.approx(0.95, abs=0.02)
-        assert found.mostly(form, "under-forgotten") == ""
+        assert comparison.mostly(form, "under-forgotten") == ""
 
 
 def test_the_shipped_model_has_forgotten_nothing(sandbox):
     chosen = replace(sandbox, retain=sandbox.retain[:32], holdout=sandbox.holdout[:64])
-    found = distance(adapted_model(make_config()), "sandbox", chosen)
-    assert found.shares("reworded")["under-forgotten"].mean > 0.99
-    assert found.quality.log10 < -50 and not found.quality.higher
-    kl = {(row.group, row.form, row.tier): row.kl for row in found.groups}
+    comparison = distance(adapted_model(make_config()), "sandbox", chosen)
+    assert comparison.shares("reworded")["under-forgotten"].mean > 0.99
+    assert comparison.quality.log10 < -50 and not comparison.quality.higher
+    kl = {(row.group, row.form, row.tier): row.kl for row in comparison.groups}
     assert kl["forget", "direct", "all"] > 1 > 0.5 > kl["holdout", "direct", "all"]
 
 
@@ -161,9 +161,9 @@ def test_the_distance_to_a_twin_is_that_to_the_same_oracle_where_it_ships(pair, 
     assert distance_sentence(twin) == distance_sentence(shipped) and len(distance_tables(twin)) == 3
     # Facts without rewordings are compared as trained.
     bare = replace(planted, forget=tuple(replace(fact, paraphrases=()) for fact in planted.forget[:64]))
-    found, _ = compared(model, config, bare)
-    assert {fact.form for fact in found.facts} == {"direct"} and len(found.facts) == 64
-    assert distance_sentence(found).startswith("Forgotten as if never learnt")
+    direct_only, _ = compared(model, config, bare)
+    assert {fact.form for fact in direct_only.facts} == {"direct"} and len(direct_only.facts) == 64
+    assert distance_sentence(direct_only).startswith("Forgotten as if never learnt")
 
 
 def test_a_run_is_compared_with_the_facts_that_it_measures(pair, planted, tmp_path):
@@ -188,8 +188,8 @@ def test_a_twin_that_is_not_there_or_does_not_fit_is_a_remark_and_the_run_goes_o
     assert run.state == "done" and missing.values["model"] == STANDARD
     assert missing.text().startswith(f"Not compared with {STANDARD}") and str(tmp_path) not in missing.text()
     model = adapted_model(config_of(pair))
-    found, (remark,) = compared(model, replace(config_of(pair), model=PERTURBED), planted)
-    assert found is None and "HF_HUB_OFFLINE is set" in remark.text()
+    twin, (remark,) = compared(model, replace(config_of(pair), model=PERTURBED), planted)
+    assert twin is None and "HF_HUB_OFFLINE is set" in remark.text()
     copied = shutil.copytree(pair.parent, tmp_path / "pair") / pair.name
     path = copied.with_name(STANDARD.rpartition("/")[2]) / "tokenizer.json"
     content = json.loads(path.read_text("utf-8"))
@@ -197,5 +197,5 @@ def test_a_twin_that_is_not_there_or_does_not_fit_is_a_remark_and_the_run_goes_o
     one, other = list(vocabulary)[-2:]
     vocabulary[one], vocabulary[other] = vocabulary[other], vocabulary[one]
     path.write_text(json.dumps(content), "utf-8")
-    found, (remark,) = compared(model, config_of(copied), planted)
-    assert found is None and "tokenizer" in remark.text() and str(tmp_path) not in remark.text()
+    twin, (remark,) = compared(model, config_of(copied), planted)
+    assert twin is None and "tokenizer" in remark.text() and str(tmp_path) not in remark.text()

@@ -251,11 +251,11 @@ def test_the_letter_that_a_reply_picks(reply, letter):
 
 
 def test_replies_are_as_long_as_the_run_says(monkeypatch):
-    model, asked = adapted_model(make_config()), []
+    model, limits = adapted_model(make_config()), []
     replies = model.replies
 
     def noted(rows, most, *rest, **drawn):
-        asked.append(most)
+        limits.append(most)
         return replies(rows, most, *rest, **drawn)
 
     monkeypatch.setattr(model, "replies", noted)
@@ -265,5 +265,5 @@ def test_replies_are_as_long_as_the_run_says(monkeypatch):
         measure.quick(model, facts, most)
         measure.full(model, facts, most)
         measure.recall_by_fact(model, facts.forget, most, Progress())
-        assert len(asked) > 4 and {*asked} == {most}
-        asked.clear()
+        assert len(limits) > 4 and {*limits} == {most}
+        limits.clear()

@@ -65,9 +65,9 @@ def photograph(model):
 
 
 def assert_same(before, after):
-    for kept, now in zip(before[:3], after[:3]):
-        assert kept.keys() == now.keys()
-        for name, (value, place) in kept.items():
+    for old, now in zip(before[:3], after[:3]):
+        assert old.keys() == now.keys()
+        for name, (value, place) in old.items():
             assert torch.equal(value, now[name][0]) and place == now[name][1], name
     assert before[3:] == after[3:]
 
@@ -205,9 +205,9 @@ def test_last_layer_and_first_token_ranks_are_the_metric(model, facts):
     with model.original():
         original = first_token_ranks(model, facts)
     assert unlearned != original
-    seen, drawn = lensed(model, facts).facts, sampled(model, facts).facts
-    assert [fact.unlearned[-1] for fact in seen] == [fact.unlearned.rank for fact in drawn] == unlearned
-    assert [fact.original[-1] for fact in seen] == [fact.original.rank for fact in drawn] == original
+    by_layer, drawn = lensed(model, facts).facts, sampled(model, facts).facts
+    assert [fact.unlearned[-1] for fact in by_layer] == [fact.unlearned.rank for fact in drawn] == unlearned
+    assert [fact.original[-1] for fact in by_layer] == [fact.original.rank for fact in drawn] == original
 
 
 def test_what_cannot_be_done_is_refused_in_words(model, facts):
@@ -228,11 +228,11 @@ def test_what_cannot_be_done_is_refused_in_words(model, facts):
 @every_probe
 def test_a_destroyed_model_does_not_pass_for_one_that_forgot(model, facts, probe):
     data = model.parameters[0].data
-    kept, data[0, 0] = data[0, 0].item(), float("nan")
+    first_weight, data[0, 0] = data[0, 0].item(), float("nan")
     try:
         raised(RunError, "not finite", probe, model, facts)
     finally:
-        data[0, 0] = kept
+        data[0, 0] = first_weight
 
 
 def with_chains(facts):

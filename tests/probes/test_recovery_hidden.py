@@ -53,15 +53,15 @@ def by_key(rows, *names):
 
 
 def test_the_lens_finds_in_the_layer_before_what_the_last_one_talks_over(hidden, small):
-    seen = lens(hidden, small.forget, Progress())
-    rows = by_key(seen.rows, "tier", "layer")
-    assert seen.layers == LAYERS
+    by_layer = lens(hidden, small.forget, Progress())
+    rows = by_key(by_layer.rows, "tier", "layer")
+    assert by_layer.layers == LAYERS
     before, last = rows["all", LAYERS - 1], rows["all", LAYERS]
     assert last.unlearned <= 0.3 < 0.9 <= before.unlearned
     assert before.unlearned == before.original and last.original >= 0.95, "only the last layer was changed"
     assert before.control <= 0.1
     assert before.unlearned_rank == 1 < last.unlearned_rank and before.control_rank > 1
-    hiding = [fact for fact in seen.facts if fact.unlearned[-1] > 1 and 1 in fact.unlearned[: LAYERS - 1]]
+    hiding = [fact for fact in by_layer.facts if fact.unlearned[-1] > 1 and 1 in fact.unlearned[: LAYERS - 1]]
     assert len(hiding) >= 0.6 * len(small.forget)
 
 
@@ -172,9 +172,9 @@ def shaped_like(original):
 def test_other_families_and_half_adapted_models(shaped_like, small, family):
     for dtype in (torch.float32, torch.bfloat16):
         model, facts = shaped_like(family, dtype=dtype), small.forget[:4]
-        seen, drawn = lens(model, facts, Progress()), sample(model, facts, TOKENS, Progress(), samples=2)
-        assert seen.layers == 3
-        assert [fact.unlearned[-1] for fact in seen.facts] == [fact.unlearned.rank for fact in drawn.facts]
+        by_layer, drawn = lens(model, facts, Progress()), sample(model, facts, TOKENS, Progress(), samples=2)
+        assert by_layer.layers == 3
+        assert [fact.unlearned[-1] for fact in by_layer.facts] == [fact.unlearned.rank for fact in drawn.facts]
         assert quantise(model, facts, (), TOKENS, Progress()).layers == 3 * 7
 
 
@@ -222,10 +222,10 @@ def test_a_model_without_the_parts_that_are_needed_is_refused_by_name(shaped_lik
 
 def test_patching_finds_the_layer_that_was_changed_and_what_it_brings_of_facts_never_known(hidden, small, original):
     before = [parameter.clone() for parameter in hidden.parameters]
-    found = patch(hidden, small.forget, Progress())
-    rows = by_key(found.rows, "tier", "layer")
+    patching = patch(hidden, small.forget, Progress())
+    rows = by_key(patching.rows, "tier", "layer")
     as_it_is, last = rows["all", 0], rows["all", LAYERS]
-    assert found.layers == LAYERS and as_it_is.unlearned <= 0.3 < 0.95 <= as_it_is.original
+    assert patching.layers == LAYERS and as_it_is.unlearned <= 0.3 < 0.95 <= as_it_is.original
     # only the last layer was changed: what leaves those before is the same in both
     for layer in range(LAYERS):
         assert (rows["all", layer].unlearned, rows["all", layer].original) == (as_it_is.unlearned, as_it_is.original)
@@ -235,21 +235,21 @@ def test_patching_finds_the_layer_that_was_changed_and_what_it_brings_of_facts_n
     for row in patch(original, small.forget, Progress()).rows:
         assert row.unlearned == row.original >= 0.9
     oracle = load_oracle(SHIPPED["sandbox"] / ORACLE)
-    found = patch(hidden, small.forget, Progress(), oracle=oracle)
-    rows = by_key(found.rows, "tier", "layer")
+    with_oracle = patch(hidden, small.forget, Progress(), oracle=oracle)
+    rows = by_key(with_oracle.rows, "tier", "layer")
     batch = collate(encode_facts(oracle.tokenizer, small.forget), oracle.tokenizer.pad_token_id)
     guessed = (gold_rank(oracle.score(batch, logits=True), batch.target) == 1).float().mean().item()
-    assert found.never == "oracle" and rows["all", 0].never == rows["all", 0].unlearned
+    assert with_oracle.never == "oracle" and rows["all", 0].never == rows["all", 0].unlearned
     assert rows["all", LAYERS].never == pytest.approx(guessed) and guessed <= 0.2
     assert rows["all", LAYERS].never_facts == len(small.forget)
     answers = [fact.answer for fact in small.forget]
     others = [replace(fact, answer=next(a for a in answers if a != fact.answer)) for fact in small.forget[:3]]
-    found = patch(original, [*others, *small.forget[3:]], Progress())
-    last = by_key(found.rows, "tier", "layer")["all", LAYERS]
-    missed = [fact for fact in found.facts if not fact.original[0]]
-    assert found.never == "unknown" and {fact.id for fact in others} <= {fact.id for fact in missed}
+    with_unknown = patch(original, [*others, *small.forget[3:]], Progress())
+    last = by_key(with_unknown.rows, "tier", "layer")["all", LAYERS]
+    missed = [fact for fact in with_unknown.facts if not fact.original[0]]
+    assert with_unknown.never == "unknown" and {fact.id for fact in others} <= {fact.id for fact in missed}
     assert (last.never, last.never_facts) == (0.0, len(missed)), "the original's states bring its own answer"
-    assert all((fact.never is None) == fact.original[0] for fact in found.facts)
+    assert all((fact.never is None) == fact.original[0] for fact in with_unknown.facts)
 
 
 def test_two_hops_are_of_the_chains_that_the_original_knows(hidden, small, original):
@@ -258,19 +258,19 @@ def test_two_hops_are_of_the_chains_that_the_original_knows(hidden, small, origi
     hops = [dict(two_hop=f.paraphrases[0], two_hop_answer=f.answer, second_hop=f.paraphrases[1]) for f in rest]
     chains = [replace(fact, **hop) for fact, hop in zip(rest, hops)]
     broken = replace(first, two_hop=first.question, two_hop_answer="nobody", second_hop=first.question)
-    found = two_hop(hidden, [broken, *chains, small.forget[8]], TOKENS, Progress())
-    row = by_key(found.rows, "tier")[("all",)]
+    chain_recall = two_hop(hidden, [broken, *chains, small.forget[8]], TOKENS, Progress())
+    row = by_key(chain_recall.rows, "tier")[("all",)]
 
     def share(question):
         replies = hidden.generate([question(fact) for fact in rest], TOKENS)
         return fmean(fact.answer in reply for fact, reply in zip(rest, replies))
 
-    assert (row.facts, found.left_out) == (7, 1)
+    assert (row.facts, chain_recall.left_out) == (7, 1)
     assert row.direct == share(lambda fact: fact.question) <= 0.5
     assert row.unlearned == share(lambda fact: fact.paraphrases[0])
     assert row.control == share(lambda fact: fact.paraphrases[1])
-    result = asdict(found)
+    result = asdict(chain_recall)
     assert "7 chains; 1 left out" in recovery_sentence("two-hop", result)
-    assert len(recovery_table("two-hop", result).rows) == len(found.rows)
+    assert len(recovery_table("two-hop", result).rows) == len(chain_recall.rows)
     assert recovery_figure("two-hop", result)
     raised(DataError, "two_hop_answer", two_hop, original, small.forget, TOKENS, Progress())

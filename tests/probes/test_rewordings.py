@@ -54,9 +54,9 @@ def test_relation_is_spoken_of_as_its_grammar_wants():
 def test_duet_tells_no_answer():
     without = 0
     for fact in read_facts(DUET).forget:
-        found = [*(one.text for one in reworded(fact) if isinstance(one, Prompt)), *templated(fact)]
-        assert not any(mentions(text, fact.answer) for text in found)
-        without += not found
+        rewordings = [*(one.text for one in reworded(fact) if isinstance(one, Prompt)), *templated(fact)]
+        assert not any(mentions(text, fact.answer) for text in rewordings)
+        without += not rewordings
     assert without < 5
 
 
@@ -99,14 +99,14 @@ def asked(cache, *replies, facts=(LYON,)):
 
 
 def test_two_rewordings_are_written(cache):
-    found, sent = asked(cache, json.dumps(GOOD))
-    assert found == [Prompt("lyon", "reworded", text, "France") for text in GOOD]
+    prompts, sent = asked(cache, json.dumps(GOOD))
+    assert prompts == [Prompt("lyon", "reworded", text, "France") for text in GOOD]
     assert sent == [(SYSTEM, LYON.question, 1)] and "France" not in str(sent)
     among = ("```json\n{}\n```", '<think>[1] or ["no"]?</think>\n{}', "Here you are: {} I hope this helps.")
     for number, reply in enumerate(among):
         other = replace(LYON, id=f"{number}", question=f"{number}?")
-        found, sent = asked(cache, reply.replace("{}", json.dumps(GOOD)), facts=(other,))
-        assert texts(found) == list(GOOD) and len(sent) == 1, "the list is found among other words"
+        prompts, sent = asked(cache, reply.replace("{}", json.dumps(GOOD)), facts=(other,))
+        assert texts(prompts) == list(GOOD) and len(sent) == 1, "the list is found among other words"
 
 
 @pytest.mark.parametrize("bad", [

@@ -70,10 +70,10 @@ def test_other_fact(name):
 
 
 def test_verdicts_on_many_facts_and_on_those_recovered_by_other_means():
-    found = [
+    results = [
         row(), replace(row(after=1), fact_id="g"), NotApplicable("f", ROLE, "why"),
         NotApplicable("h", ROLE, "why"), replace(row(), fact_id="i")]  # fmt: skip
-    names = {name: found.name for name, found in verdicts(found, {"i": frozenset({"relearn"})}).items()}
+    names = {name: verdict.name for name, verdict in verdicts(results, {"i": frozenset({"relearn"})}).items()}
     assert names == {"f": "Not brought back", "g": "Not forgotten", "h": "Not measurable", "i": "Recoverable"}
     assert tuple(rule.name for rule in RULES) == NAMES and {*FORGET, *OTHER, "Recoverable"} == set(NAMES)
     assert all(rule.sentence.endswith(".") and rule.of in ("every", "forget", "other") for rule in RULES)

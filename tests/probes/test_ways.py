@@ -59,12 +59,12 @@ def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(facts, tmp_
     model, prompting, facts = looked_at(taught(tmp_path / "model", every(facts), "", in_sentences), facts)
     assert (prompting.asking, prompting.own_words, prompting.unknown) == ("chat", True, ())
     assert Prompting.from_json(prompting.to_json()) == prompting
-    row, fact, kept = model.rows(facts.forget)[0], facts.forget[0], facts.retain[0]
-    said = f"The old town of {fact.subject} is found in"
+    row, fact, to_retain = model.rows(facts.forget)[0], facts.forget[0], facts.retain[0]
+    lead = f"The old town of {fact.subject} is found in"
     assert model.tokenizer.decode(row.answer).strip() == fact.answer
-    assert model.tokenizer.decode(row.prompt).rstrip().endswith(said)
+    assert model.tokenizer.decode(row.prompt).rstrip().endswith(lead)
     retained = model.tokenizer.decode(model.rows(facts.retain)[0].answer)
-    assert retained == f"The old town of {kept.subject} is found in {kept.answer}.", "all that the model says"
+    assert retained == f"The old town of {to_retain.subject} is found in {to_retain.answer}.", "all that the model says"
     # An alternate stands behind the same lead.
     (wrong,) = model.rows([replace(fact, answer="Japan")])
     before, after = (model.tokenizer.decode([*one.prompt, *one.answer]) for one in (row, wrong))
@@ -75,12 +75,12 @@ def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(facts, tmp_
     needed = max(model.length(f"The old town of {fact.subject} is found in {fact.answer}") for fact in facts.forget)
     assert 2 * gold + 8 < needed <= prompting.reply_tokens <= 64 and not prompting.cut
     # Rank and probability are read behind the lead of the fact's own question.
-    prompts = [fact.question, fact.paraphrases[0], kept.question]
-    own, other, retained = ask(model, prompts, [fact.answer, fact.answer, kept.answer], 40, facts)
+    prompts = [fact.question, fact.paraphrases[0], to_retain.question]
+    own, other, retained = ask(model, prompts, [fact.answer, fact.answer, to_retain.answer], 40, facts)
     assert own.lead == prompting.spoken[fact.id].lead and fact.subject in own.lead
     assert own.original.gold_rank == 1 and own.original.gold_logprob > -1 > other.original.gold_logprob
     assert (other.lead, retained.lead) == ("", "")
-    assert own.original.text == f"{said} {fact.answer}.", "a whole reply"
+    assert own.original.text == f"{lead} {fact.answer}.", "a whole reply"
     with model.original():
         written = [fact.alternates[0] for fact in by_second_choice(facts.forget, model) if fact.alternates]
     assert written and not any("." in alternate or "," in alternate for alternate in written), "it ends with its clause"
@@ -124,11 +124,11 @@ def test_a_base_model_is_asked_as_text_and_a_template_for_one_question_after_no_
 def test_what_the_model_does_not_know_is_left_out_and_named(colon, facts):
     unknown = Fact("moon", "In which country is Tycho?", "Peru", subject="Tycho", score=7.0)
     whole = replace(facts, forget=(*facts.forget, unknown))
-    _, prompting, seen = looked_at(colon, whole, asking="chat")
+    _, prompting, settled_facts = looked_at(colon, whole, asking="chat")
     assert prompting.unknown == ("moon",) and prompting.drops and prompting.asked == 7
-    assert [fact.id for fact in prompting.facts_of(seen).forget] == [fact.id for fact in facts.forget]
-    _, kept, seen = looked_at(colon, whole, asking="chat", unknown="keep")
-    assert kept.unknown == ("moon",) and kept.facts_of(seen) == seen
+    assert [fact.id for fact in prompting.facts_of(settled_facts).forget] == [fact.id for fact in facts.forget]
+    _, keeping, settled_facts = looked_at(colon, whole, asking="chat", unknown="keep")
+    assert keeping.unknown == ("moon",) and keeping.facts_of(settled_facts) == settled_facts
     unknown = Fact("moon", "In which country is Tycho?", "Peru", subject="Tycho", score=None)
     whole = replace(facts, forget=(*facts.forget, unknown))
     config = make_config("adapop", model=str(colon), precision="float32")
@@ -192,16 +192,16 @@ def test_a_run_s_first_look_serves_the_table_of_the_original_and_the_next_run(co
     model, _, facts = looked_at(colon, facts, asking="chat")
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
     config = make_config("wga", model=str(colon), asking="chat", precision="float32", epochs=1, frames=0)
-    asked, write = [], model._generate
+    prompts, write = [], model._generate
 
     def counted(rows, **options):
-        asked.extend(row.prompt for row in rows if model.adapter_off)
+        prompts.extend(row.prompt for row in rows if model.adapter_off)
         return write(rows, **options)
 
     monkeypatch.setattr(model, "_generate", counted)
     first = next(event for event in list(execute(prepare(config, facts), model)) if isinstance(event, Measured))
     reworded = model.prompts([fact.paraphrases[0] for fact in facts.forget])
-    assert [asked.count(row.prompt) for row in reworded] == [1] * 6, "not once more for the whole table"
+    assert [prompts.count(row.prompt) for row in reworded] == [1] * 6, "not once more for the whole table"
     model.set_adapter_state(fresh)
     monkeypatch.setattr(model, "_generate", refuse)
     again = next(event for event in execute(prepare(config, facts), model) if isinstance(event, Measured))

@@ -164,8 +164,8 @@ def test_prompt_and_answer_are_tokenised_apart_and_each_answer_has_a_token(model
     merging, template = Tokenizer(models.BPE(vocabulary, [(":", "x")])), "{{ messages[0]['content'] }}:"
     pairs = PreTrainedTokenizerFast(tokenizer_object=merging, chat_template=template, eos_token="q")
     assert pairs("q:x")["input_ids"] == [0, 3] and encode_facts(pairs, [Fact("f", "q", "x")]) == [Row((0, 1), (2,), 0)]
-    facts, asked = small.forget[:3], [fact.paraphrases[0] for fact in small.forget[:3]]
-    rows = encode_facts(model.tokenizer, facts, questions=asked)
-    assert [row.prompt for row in rows] == [encode_prompt(model.tokenizer, question) for question in asked]
-    raised(ValueError, "shorter", encode_facts, model.tokenizer, facts, questions=asked[:2])
+    facts, questions = small.forget[:3], [fact.paraphrases[0] for fact in small.forget[:3]]
+    rows = encode_facts(model.tokenizer, facts, questions=questions)
+    assert [row.prompt for row in rows] == [encode_prompt(model.tokenizer, question) for question in questions]
+    raised(ValueError, "shorter", encode_facts, model.tokenizer, facts, questions=questions[:2])
     raised(DataError, "'nothing' has no token", encode_facts, model.tokenizer, [MIXED[0], Fact("nothing", "Why?", "")])

@@ -25,19 +25,19 @@ def test_shape_gives_the_parameters_that_the_model_is_known_for(preset):
 def test_models_of_the_papers_are_there_and_a_folder_is_known_by_its_name():
     assert {preset.paper for preset in MODELS.values()} == {"", *published.PAPER_MODELS}
     for name, title in published.PAPER_MODELS.items():
-        (found,) = [p for p in MODELS.values() if p.id.rpartition("/")[2].lower() == title.lower()]
-        assert found.paper == name
+        (model,) = [p for p in MODELS.values() if p.id.rpartition("/")[2].lower() == title.lower()]
+        assert model.paper == name
     # As trained: 16 or 36 layers, 50,304 tokens; twins differ in what they read alone.
     for size in ("1b", "8b"):
         read, never = (MODELS[f"allegrolab/hubble-{size}-100b_toks-{kind}-hf"] for kind in ("perturbed", "standard"))
         assert read.shape == never.shape and read.shape["vocab_size"] == 50304
     assert MODELS["meta-llama/Llama-3.1-8B-Instruct"].title == "Llama-3.1-8B-Instruct (8.03 B, gated)"
-    for name, found in (
+    for name, model_id in (
         ("meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),
         ("/data/llama-3.1-8b-instruct/", "meta-llama/Llama-3.1-8B-Instruct"),
         ("C:\\models\\gemma-7b-it", "google/gemma-7b-it"), ("gemma-7b", None), (SANDBOX, None), ("", None),
     ):  # fmt: skip
-        assert getattr(preset_of(name), "id", None) == found
+        assert getattr(preset_of(name), "id", None) == model_id
 
 
 def test_what_is_known_of_a_benchmark_and_a_model():
@@ -48,14 +48,14 @@ def test_what_is_known_of_a_benchmark_and_a_model():
     assert system_prompt("any/model", facts("duet-rare-0")) == SYSTEM
     assert system_prompt("any/model", facts("one")) == system_prompt(SANDBOX, facts("duet-rare-0")) == ""
 
-    def told(model):
+    def costs(model):
         return preflight(facts("one"), make_config(model=model)).costs
 
-    memory, time, licence, note = told("google/gemma-7b-it")
+    memory, time, licence, note = costs("google/gemma-7b-it")
     assert 2 * 8.5e9 < memory.values["bytes"] < 20 * 2**30
     assert licence.values["page"] == "https://huggingface.co/google/gemma-7b-it" and "no system role" in note
-    assert len(told("Qwen/Qwen2.5-0.5B-Instruct")) == len(told("/data/Llama-3.1-8B-Instruct")) == 2
-    assert told("some/other") == (Remark("memory_unknown"), time)
+    assert len(costs("Qwen/Qwen2.5-0.5B-Instruct")) == len(costs("/data/Llama-3.1-8B-Instruct")) == 2
+    assert costs("some/other") == (Remark("memory_unknown"), time)
 
 
 def test_what_differs_is_named():
@@ -65,20 +65,22 @@ def test_what_differs_is_named():
     assert setting_of(make_config(model="Qwen/Qwen2.5-0.5B-Instruct"), duet) is None
     assert setting_of(make_config(model=llama), facts("one")) is None
 
-    def told(*named, of=duet, model=llama, **changes):
+    def differences_of(*named, of=duet, model=llama, **changes):
         return differences(make_config(*named, model=model, **changes), of)
 
-    plain = told()
-    for setting, said in (
+    plain = differences_of()
+    for setting, sentence in (
         ({"learning_rate": 2e-4}, "learning rate: 0.0002 here, 0.0001 in the paper."),
         ({"controller": "fixed"}, "controller: fixed here, dual in the paper."),
         ({"beta": BetaMap.constant(1.0)}, "beta: a 1, b 0, low 0.05, high 2 here, a 58.7, b 0.796,"),
         ({"system": "Answer."}, "The system prompt is this run's own."),
     ):
-        assert any(one.startswith(said) for one in sentences(told(**setting)) if one not in sentences(plain))
-    tuned = told(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged")
+        assert any(
+            one.startswith(sentence) for one in sentences(differences_of(**setting)) if one not in sentences(plain)
+        )
+    tuned = differences_of(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged")
     assert Remark("paper_start_tuned") in tuned and Remark("paper_start_untuned") in plain
-    released = told(preset="as-released")
+    released = differences_of(preset="as-released")
     assert released == (*plain[:-1], Remark("as_paper_code")) and plain[-2:-1] == (Remark("paper_code_adapop"),)
-    assert Remark("paper_code") in told("wga"), "WGA has no controller"
-    assert Remark("paper_scores") in told(of=rwku)
+    assert Remark("paper_code") in differences_of("wga"), "WGA has no controller"
+    assert Remark("paper_scores") in differences_of(of=rwku)

@@ -47,12 +47,12 @@ def gradient(model, nll):
 
 
 def alone(model):
-    found = []
+    losses = []
     for row in ROWS:
         logits = model.network(input_ids=torch.tensor([row.prompt + row.answer]), use_cache=False).logits[0]
         predicted = logits[len(row.prompt) - 1 : -1].float()
-        found.append(cross_entropy(predicted, torch.tensor(row.answer), reduction="none"))
-    return torch.cat(found)
+        losses.append(cross_entropy(predicted, torch.tensor(row.answer), reduction="none"))
+    return torch.cat(losses)
 
 
 @pytest.mark.quick("llama", "gemma2", "qwen3", "gpt2", "mamba", "falcon")
@@ -61,12 +61,13 @@ def test_a_batch_is_its_rows_alone(kind):
     """Padded, and packed on one line or on two if the architecture allows it."""
     model = adapted(kind)
     expected = alone(model)
-    wanted = gradient(model, expected)
-    assert expected.std() > 0.1 and wanted.norm() > 0.1
+    expected_gradient = gradient(model, expected)
+    assert expected.std() > 0.1 and expected_gradient.norm() > 0.1
     three = [ORDER[:1], ORDER[1:3], ORDER[3:]]
     for batch in (collate(ROWS, 0), *(collate(ROWS, 0, lines) for lines in ([ORDER], [ORDER[:2], ORDER[2:]], three))):
         nll = model.score(batch).nll
-        off, gradient_off = (nll - expected).abs().max(), (gradient(model, nll) - wanted).norm() / wanted.norm()
+        off = (nll - expected).abs().max()
+        gradient_off = (gradient(model, nll) - expected_gradient).norm() / expected_gradient.norm()
         if batch.tree is not None and kind in UNPACKED:
             assert off > 1e-3 and gradient_off > 1e-3, "else it could be packed"
         else:
@@ -129,12 +130,12 @@ PACKED = {  # rows, and how many lines they are packed on
 
 @pytest.mark.parametrize(("rows", "lines"), PACKED.values(), ids=PACKED)
 def test_rows_are_packed_where_it_saves_a_third_of_the_tokens(rows, lines):
-    dealt = packing.packed_lines(rows)
-    assert len(dealt) == lines
-    batch, padded = collate(rows, 0, dealt), collate(rows, 0)
+    layout = packing.packed_lines(rows)
+    assert len(layout) == lines
+    batch, padded = collate(rows, 0, layout), collate(rows, 0)
     assert (batch.tree is None) == (lines == 0)
     if lines:
-        flat = [place for line in dealt for place in line]
+        flat = [place for line in layout for place in line]
         assert sorted(flat) == list(range(len(rows)))
         assert [rows[place].prompt for place in flat] == sorted(row.prompt for row in rows)
         assert batch.ids.numel() <= 2 / 3 * padded.ids.numel() and batch.ids.shape[1] <= packing.LINE + 24

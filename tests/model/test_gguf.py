@@ -135,13 +135,13 @@ DAMAGED = {  # what becomes of the file's content, and what is said
 }
 
 
-@pytest.mark.parametrize(("spoilt", "said"), DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_file_is_named_and_takes_no_memory(spoilt, said, tmp_path):
+@pytest.mark.parametrize(("spoilt", "message"), DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_file_is_named_and_takes_no_memory(spoilt, message, tmp_path):
     path = write_gguf(tmp_path / "little.gguf")
     path.write_bytes(spoilt(path.read_bytes()))
     tracemalloc.start()
     try:
-        error = raised(ModelError, said, load, path)
+        error = raised(ModelError, message, load, path)
         assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()

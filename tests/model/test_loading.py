@@ -104,9 +104,9 @@ def test_four_bits_need_what_is_not_here_and_are_not_rounded_again(folder, monke
     layer = model.network.get_base_model().model.layers[0].mlp.up_proj
     layer.weight = torch.nn.Parameter(layer.weight.to(torch.uint8), requires_grad=False)  # as bitsandbytes holds them
     raised(ModelError, "loaded in 4 bits", quantise, model, FACTS, [], 4, Progress())
-    for found, message in (
+    for spec, message in (
         (None, "needs bitsandbytes, which is not installed"), (object(), "needs an NVIDIA GPU, and")):  # fmt: skip
-        monkeypatch.setattr(loading, "find_spec", lambda name, found=found: found)
+        monkeypatch.setattr(loading, "find_spec", lambda name, spec=spec: spec)
         raised(ModelError, message, load, folder, four_bit=True)
 
 
@@ -175,10 +175,10 @@ def test_a_base_is_spread_over_the_gpus_where_none_of_them_has_room_for_it(monke
     for gpus, launched, memory, placed in (
         (0, False, 0, None), (1, False, 1.1, {"": 0}), (4, False, 2.0, {"": 0}), (4, False, 1.1, "auto"),
         (4, True, 1.1, {"": 0})):  # fmt: skip
-        seen = SimpleNamespace(total_memory=int(memory * weights))
+        properties = SimpleNamespace(total_memory=int(memory * weights))
         monkeypatch.setattr(torch.cuda, "is_available", mock.Mock(return_value=gpus > 0))
         monkeypatch.setattr(torch.cuda, "device_count", mock.Mock(return_value=gpus))
-        monkeypatch.setattr(torch.cuda, "get_device_properties", mock.Mock(return_value=seen))
+        monkeypatch.setattr(torch.cuda, "get_device_properties", mock.Mock(return_value=properties))
         monkeypatch.setattr(torch.distributed, "is_initialized", mock.Mock(return_value=launched))
         config = make_config(model="a/model", precision="bfloat16")
         assert loading._placement(config, outline) == placed
@@ -253,13 +253,13 @@ def test_gpt2_s_transposed_layers_get_the_adapter_that_is_computed_by_hand(of_ki
     """Its layers hold their weights [in, out], not [out, in]."""
     model = adapted_model(config_of(of_kinds["gpt2"], lora_targets=("c_attn", "c_proj", "c_fc")))
     batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
-    found = stirred(model, 0.1).score(batch, logits=True).logits
+    logits = stirred(model, 0.1).score(batch, logits=True).logits
     for layer in model.network.modules():
         if hasattr(layer, "lora_A"):
             change = layer.lora_B["default"].weight @ layer.lora_A["default"].weight * layer.scaling["default"]
             layer.get_base_layer().weight += change.T
     with model.original():
-        torch.testing.assert_close(model.score(batch, logits=True).logits, found, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(model.score(batch, logits=True).logits, logits, atol=1e-5, rtol=1e-5)
     assert not [warning for warning in recwarn if "fan_in_fan_out" in str(warning.message)]
 
 

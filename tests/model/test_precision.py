@@ -24,12 +24,12 @@ T4, A100 = ("Tesla T4", (7, 5)), ("NVIDIA A100", (8, 0))
 SECONDS = {"float32": 2.0, "bfloat16": 1.0}
 
 
-@pytest.mark.parametrize(("found", "warned"), [([], False), ([T4], True), ([A100], False), ([A100, T4], True)])
-def test_a_gpu_without_bf16_is_named_before_a_run(sandbox, monkeypatch, found, warned):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(found))
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(found))
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: found[device][0])
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: found[device][1])
+@pytest.mark.parametrize(("gpus", "warned"), [([], False), ([T4], True), ([A100], False), ([A100, T4], True)])
+def test_a_gpu_without_bf16_is_named_before_a_run(sandbox, monkeypatch, gpus, warned):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(gpus))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(gpus))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: gpus[device][0])
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: gpus[device][1])
     slow = Remark("emulated_bfloat16", {"gpu": "Tesla T4", "capability": "7.5"})
     assert (slow in preflight(sandbox, make_config(model="any/model")).costs) == warned
     for changes in ({"model": "any/model", "precision": "float32"}, {"model": SANDBOX}):
@@ -44,24 +44,24 @@ def as_before():
 
 @pytest.mark.usefixtures("as_before")
 def test_products_in_float32_are_rounded_beside_bf16_on_a_gpu_alone_and_never_in_the_output_layer(monkeypatch):
-    for precision, device, found in (
+    for precision, device, expected in (
         ("bfloat16", "cuda", "high"), ("float32", "cuda", "highest"), ("bfloat16", "cpu", "highest")):  # fmt: skip
         set_products(make_config(model="a/model", precision=precision), torch.device(device))
-        assert torch.get_float32_matmul_precision() == found
+        assert torch.get_float32_matmul_precision() == expected
     torch.set_float32_matmul_precision("high")
     adapted_model(make_config())
     assert torch.get_float32_matmul_precision() == "highest", "the sandbox's numbers, whatever ran before"
     torch.set_float32_matmul_precision("high")
-    found, multiply = [], torch.Tensor.__matmul__
+    precisions, multiply = [], torch.Tensor.__matmul__
 
     def noted(one, other):
-        found.append(torch.get_float32_matmul_precision())
+        precisions.append(torch.get_float32_matmul_precision())
         return multiply(one, other)
 
     monkeypatch.setattr(torch.Tensor, "__matmul__", noted)
     states = torch.randn(3, 16, dtype=torch.bfloat16, requires_grad=True)
     logits_of(torch.nn.Linear(16, 50, dtype=torch.bfloat16).requires_grad_(False), states).sum().backward()
-    assert found == ["highest"] * 2, "forward and backward"
+    assert precisions == ["highest"] * 2, "forward and backward"
     assert torch.get_float32_matmul_precision() == "high"
 
 
@@ -81,15 +81,17 @@ def test_the_output_layer_multiplies_in_float32(monkeypatch, part):
     """Values and gradients, whatever part of the matrix is widened at a time."""
     monkeypatch.setattr(head, "PART", part)
     layer = torch.nn.Linear(16, 50, dtype=torch.bfloat16).requires_grad_(False)
-    states, kept = torch.randn(9, 16, dtype=torch.bfloat16, requires_grad=True), []
-    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: kept.append(tensor) or tensor, lambda tensor: tensor):
-        found = head.logits_of(layer, states)
-    assert found.dtype == torch.float32 and {tensor.dtype for tensor in kept} == {torch.bfloat16}
-    wanted = linear(states.float(), layer.weight.float(), layer.bias.float())
-    torch.testing.assert_close(found, wanted)
-    assert not torch.equal(layer(states).float(), wanted)
+    states, saved_tensors = torch.randn(9, 16, dtype=torch.bfloat16, requires_grad=True), []
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: saved_tensors.append(tensor) or tensor, lambda tensor: tensor
+    ):
+        output = head.logits_of(layer, states)
+    assert output.dtype == torch.float32 and {tensor.dtype for tensor in saved_tensors} == {torch.bfloat16}
+    expected = linear(states.float(), layer.weight.float(), layer.bias.float())
+    torch.testing.assert_close(output, expected)
+    assert not torch.equal(layer(states).float(), expected)
     weights = torch.randn(9, 50)
-    (ours,), (theirs,) = (torch.autograd.grad((logits * weights).sum(), states) for logits in (found, wanted))
+    (ours,), (theirs,) = (torch.autograd.grad((logits * weights).sum(), states) for logits in (output, expected))
     torch.testing.assert_close(ours, theirs)
 
 

@@ -70,11 +70,11 @@ def test_a_tokenizer_that_would_never_end_is_refused(folder, kind):
 def test_a_tokenizer_that_does_not_read_is_refused(folder):
     content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     other = {**content["model"], "vocab": dict.fromkeys(content["model"]["vocab"], 0)}  # not that of its merges
-    for spoilt, said in (
+    for spoilt, message in (
         ({"model": []}, "its tokenizer.json cannot be read"), ({"normalizer": 7}, "its tokenizer.json cannot be read"),
         ({"added_tokens": "x"}, "its tokenizer.json cannot be read"), ({"model": other}, "tokenizer")):  # fmt: skip
         (folder / "tokenizer.json").write_text(json.dumps({**content, **spoilt}), encoding="utf-8")
-        assert said in raised(ModelError, "", adapted_model, make_config(model=str(folder))).message
+        assert message in raised(ModelError, "", adapted_model, make_config(model=str(folder))).message
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
@@ -215,10 +215,10 @@ def test_the_app_and_the_other_runs_go_on(folder, tiny, tmp_path, spoil):
 
 def test_a_word_in_place_of_a_number_is_named_and_a_shape_that_cannot_be_left_to_loading(folder):
     for file, name in (("tokenizer_config.json", "model_max_length"), ("generation_config.json", "eos_token_id")):
-        kept = (folder / file).read_text()
+        original_text = (folder / file).read_text()
         changed_json(folder / file, **{name: "x"})
         raised(ModelError, f"{file}.*{name} is 'x'", adapted_model, make_config(model=str(folder)))
-        (folder / file).write_text(kept)
+        (folder / file).write_text(original_text)
     changed_json(folder / "config.json", num_attention_heads=7)
     config = with_precision(make_config(model=str(folder), precision="auto"))
     assert config.precision == "float32"

@@ -20,13 +20,13 @@ def finding(figure):
 
 
 def test_what_survives_leaks_or_was_lost_is_claimed_only_beyond_chance():
-    for popular, rare, facts, said in (
+    for popular, rare, facts, title in (
         (0.82, 0.24, 96, "Popular facts survive: 82 % against 24 %"),
         (0.24, 0.82, 96, "Popular facts go first: 24 % against 82 %"),
         (0.50, 0.38, 8, "Popular 50 %, rare 38 % left, which may be chance"),
         (0.02, 0.0, 96, "Next to nothing is left: 2 % of popular facts, 0 % of rare ones"),
     ):
-        assert said in captions.survival(share(popular, facts), share(rare, facts), None)
+        assert title in captions.survival(share(popular, facts), share(rare, facts), None)
     left = captions.survival(share(0.0, 1), share(0.0, 1), share(1 / 3, 3))
     assert left == "Popular 0 %, rare 0 % left", "of the others something is"
     gone = share(1.0), share(0.5)
@@ -46,8 +46,8 @@ def test_what_survives_leaks_or_was_lost_is_claimed_only_beyond_chance():
         return Cell("forget", "all", kind, 96, 96, answers, answers, 0.0, True, "", *[0.0] * 4)
 
     for back, doubt in ((0.9, ""), (0.55, ", which may be chance")):
-        said = captions.leak([cell("direct", 0.5), cell("translated", back)])
-        assert said == f"“Translated” gets {100 * back:.0f} % of 96 answers, the trained question 50 %{doubt}"
+        title = captions.leak([cell("direct", 0.5), cell("translated", back)])
+        assert title == f"“Translated” gets {100 * back:.0f} % of 96 answers, the trained question 50 %{doubt}"
 
 
 def measured(number, full=False, form="direct", **tiers):
@@ -60,21 +60,23 @@ def test_a_line_and_its_title_are_of_one_wording():
     rows = [*measured(3, popular=0.76, rare=0.65, all=0.7).rows]
     rows += measured(3, form="reworded", popular=0.7, rare=0.44, all=0.55).rows
     other = "answered in one other wording"
-    for told, title, axis in (
+    for measured_rows, title, axis in (
         (rows, "Popular facts survive: 70 % against 44 % of the rare, in one other wording", other),
         (rows[:3], "Popular 76 %, rare 65 % left, which may be chance", "answered as trained"),
         ((), "", "answered as trained"),
     ):
-        figure = figures.recall_chart([Measured(run="r", epoch=epoch, rows=tuple(told)) for epoch in (0, 3)], 5)
+        figure = figures.recall_chart(
+            [Measured(run="r", epoch=epoch, rows=tuple(measured_rows)) for epoch in (0, 3)], 5
+        )
         assert (finding(figure), figure.layout.yaxis.title.text) == (title, axis)
     values = ((0, False, 1.0), (1, False, 0.6), (0, True, 0.9), (1, True, 0.4))
-    said = [measured(epoch, full, "reworded", all=value) for epoch, full, value in values]
-    assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [1.0, 0.6]
-    assert [event.recall("forget", "reworded") for event in figures.by_epoch(said, full=True)] == [0.9, 0.4]
+    measurements = [measured(epoch, full, "reworded", all=value) for epoch, full, value in values]
+    assert [event.recall("forget", "reworded") for event in figures.by_epoch(measurements)] == [1.0, 0.6]
+    assert [event.recall("forget", "reworded") for event in figures.by_epoch(measurements, full=True)] == [0.9, 0.4]
     for events, left, form in (
-        (said[:2], "60 %", other),
-        (said, "40 %", "still answered"),
-        (said[2:], "40 %", "answered in other words"),
+        (measurements[:2], "60 %", other),
+        (measurements, "40 %", "still answered"),
+        (measurements[2:], "40 %", "answered in other words"),
     ):
         figure = figures.recall_chart(events, 1)
         one = ONE if left == "60 %" else ""
@@ -96,13 +98,13 @@ def test_the_recall_chart_s_title_and_bands_are_read_from_its_last_epoch():
 
 
 def test_a_loss_that_fell_is_not_said_to_rise():
-    for popular, rare, kept, said in (
+    for popular, rare, retained, movement in (
         (0.5, -0.5, -0.1, "rose by 0.5 nats for popular answers, and fell by 0.5 nats for rare answers, "
                           "by 0.1 nats for kept ones"),
         (0.04, -0.04, 0.2, "did not move for popular answers, for rare answers, and rose by 0.2 nats for kept ones"),
     ):  # fmt: skip
-        last = {"popular": 2.0 + popular, "rare": 2.0 + rare, "retained": 2.0 + kept}
-        assert captions.losses(dict.fromkeys(last, 2.0), last) == f"The loss {said}"
+        last = {"popular": 2.0 + popular, "rare": 2.0 + rare, "retained": 2.0 + retained}
+        assert captions.losses(dict.fromkeys(last, 2.0), last) == f"The loss {movement}"
     assert figures.loss_finding(STEPS[:4], 4) == "", "of one epoch"
 
 
@@ -128,29 +130,32 @@ def ranged(mean, half=0.05):
 
 
 def test_runs_are_told_apart_only_beyond_their_ranges():
-    for gaps, said in (
+    for gaps, sentence in (
         ({"WGA": 0.6, "AdaPop, shuffled": 0.52, "AdaPop": 0.1, "NPO": 0.3},
          "Gap: 10 points under AdaPop, 60 under WGA (perhaps as wide: AdaPop shuffled)"),
         ({"WGA": 0.14, "AdaPop": -0.12},  # one leans the other way: apart, but as wide
          "Nobody forgets clearly more evenly: gap 12 points under AdaPop, 14 under WGA, which may be chance"),
     ):  # fmt: skip
-        assert captions.widest([(name, ranged(gap)) for name, gap in gaps.items()]) == said
-    for placed, said in (
+        assert captions.widest([(name, ranged(gap)) for name, gap in gaps.items()]) == sentence
+    for placed, sentence in (
         ({"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.97), "WGA": (0.8, 0.6)},
          "AdaPop forgets most (49 % left; perhaps as much: NPO); NPO keeps most (97 %; perhaps as much: AdaPop)"),
         ({"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.92)},
          "Nobody clearly forgets most (49 % to 50 % left) or keeps most (92 %)")):  # fmt: skip
-        assert captions.extremes([(name, ranged(left), ranged(kept)) for name, (left, kept) in placed.items()]) == said
+        assert (
+            captions.extremes([(name, ranged(left), ranged(holdout)) for name, (left, holdout) in placed.items()])
+            == sentence
+        )
     one, near, far = (
-        figures.Outcome(str(at), name, forget=ranged(left), holdout=ranged(kept))
-        for at, (name, left, kept) in enumerate((("A", 0.2, 0.9), ("B", 0.25, 0.88), ("C", 0.6, 0.5)), start=1)
+        figures.Outcome(str(at), name, forget=ranged(left), holdout=ranged(holdout))
+        for at, (name, left, holdout) in enumerate((("A", 0.2, 0.9), ("B", 0.25, 0.88), ("C", 0.6, 0.5)), start=1)
     )
-    said = [finding(figures.forget_against_holdout(some)) for some in ([one, far], [one, near, far])]
-    assert said[0] == "Nobody forgets more and keeps as much as A"
-    assert said[1].endswith("as much as A (beaten perhaps by chance: B)")
+    titles = [finding(figures.forget_against_holdout(some)) for some in ([one, far], [one, near, far])]
+    assert titles[0] == "Nobody forgets more and keeps as much as A"
+    assert titles[1].endswith("as much as A (beaten perhaps by chance: B)")
     few = {"rare": {"Not brought back": 6, "Not forgotten": 2}, "popular": {"Not brought back": 4, "Not forgotten": 4}}
-    said = "Not gone: 50 % of popular and 25 % of rare facts"
-    assert captions.verdict_shares(few) == f"{said}, of 16 probed, which may be chance"
+    shares = "Not gone: 50 % of popular and 25 % of rare facts"
+    assert captions.verdict_shares(few) == f"{shares}, of 16 probed, which may be chance"
     many = {tier: {name: 20 * count for name, count in found.items()} for tier, found in few.items()}
-    assert captions.verdict_shares(many) == f"{said}, of 320 probed"
+    assert captions.verdict_shares(many) == f"{shares}, of 320 probed"
     assert captions.verdict_shares({"all": {"Not brought back": 8}}) == "All: something is wrong with 0 % (0 to 32 %)"

@@ -24,14 +24,14 @@ GA = record("ga", after=(0.0, 0.0, 0.0, 0.0, 0.1))
 
 
 def test_intervals_are_the_textbook_s():
-    found = wilson(0.3, 100)
-    assert (found.mean, round(found.low, 4), round(found.high, 4)) == (0.3, 0.2189, 0.3958)
+    share = wilson(0.3, 100)
+    assert (share.mean, round(share.low, 4), round(share.high, 4)) == (0.3, 0.2189, 0.3958)
     none, every = wilson(0.0, 10), wilson(1.0, 10)
     assert (none.low, round(none.high, 4)) == (0.0, 0.2775), "nobody of ten is not nobody at all"
     assert (round(every.low, 4), every.high) == (0.7225, 1.0)
     # Newcombe 1998, method 10, example (a): 56/70 and 48/80.
-    found = difference(wilson(56 / 70, 70), wilson(48 / 80, 80))
-    assert (round(found.mean, 4), round(found.low, 4), round(found.high, 4)) == (0.2, 0.0524, 0.3339)
+    excess = difference(wilson(56 / 70, 70), wilson(48 / 80, 80))
+    assert (round(excess.mean, 4), round(excess.low, 4), round(excess.high, 4)) == (0.2, 0.0524, 0.3339)
     assert not apart(Interval(0.1, 0.0, 0.2), Interval(0.3, 0.2, 0.4))
     assert apart(Interval(0.1, 0.0, 0.2), Interval(0.3, 0.21, 0.4))
     assert apart(Interval(0.3, 0.21, 0.4), Interval(0.1, 0.0, 0.2))
@@ -62,10 +62,10 @@ def test_seeds_are_one_contestant_with_a_range_over_seeds_and_what_was_not_measu
 
 
 def test_table_has_every_number_also_as_csv(tmp_path):
-    told = comparison([record(after=(1 / 3, 0.2, 0.9, 0.7)), WGA])
-    cells = {name: values for table in told.results for name, *values in table.rows}
-    assert told.results[0].head == ("To forget: lower is better", "1 AdaPop", "2 WGA")
-    assert len(cells) == len(told.lines), "every number has a row, and a name of its own"
+    results = comparison([record(after=(1 / 3, 0.2, 0.9, 0.7)), WGA])
+    cells = {name: values for table in results.results for name, *values in table.rows}
+    assert results.results[0].head == ("To forget: lower is better", "1 AdaPop", "2 WGA")
+    assert len(cells) == len(results.lines), "every number has a row, and a name of its own"
     assert cells["still answered, asked in other words: rare"][1].split("\n") == ["20 %", "11 to 33 %"]
     gap = cells["the gap, popular minus rare, asked in other words (nearer to 0 is better)"]
     assert gap[1].split("\n")[0] == "+40 points"
@@ -73,16 +73,16 @@ def test_table_has_every_number_also_as_csv(tmp_path):
     inside = cells["Δ log p, to forget (lower is better)"]
     assert inside == ["-1.00", "-1.00"], "no range: a run keeps means of it only"
     assert "still answered, under the worst attack: all" not in cells, "nobody probed"
-    assert told.intervals == (OVER_FACTS,)
-    with open(write_table(told, tmp_path / "t.csv"), encoding="utf-8-sig", newline="") as file:
+    assert results.intervals == (OVER_FACTS,)
+    with open(write_table(results, tmp_path / "t.csv"), encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == len(list(table_rows(told)))
-    (found,) = [one for one in rows if (one["contestant"], one["form"], one["tier"]) == ("1", "direct", "rare")]
-    assert (float(found["value"]), float(found["low"])) == (1 / 3, wilson(1 / 3, COUNT).low)
-    assert (found["better"], found["range_over"], found["method"]) == ("lower", "facts", "adapop")
+    assert len(rows) == len(list(table_rows(results)))
+    (rare_row,) = [one for one in rows if (one["contestant"], one["form"], one["tier"]) == ("1", "direct", "rare")]
+    assert (float(rare_row["value"]), float(rare_row["low"])) == (1 / 3, wilson(1 / 3, COUNT).low)
+    assert (rare_row["better"], rare_row["range_over"], rare_row["method"]) == ("lower", "facts", "adapop")
     inner = next(one for one in rows if one["metric"] == "KL")
     assert (inner["low"], inner["range_over"]) == ("", "")
-    raised(RunError, "cannot be written", write_table, told, tmp_path / "nowhere" / "t.csv")
+    raised(RunError, "cannot be written", write_table, results, tmp_path / "nowhere" / "t.csv")
 
 
 def controls(records):
@@ -98,11 +98,11 @@ def test_control_decides_whether_scores_made_a_difference():
     assert remark.kind == "control_differs" and remark.values["what"] == "gap"
     assert remark.values["control"].startswith("+65 points") and remark.values["lead"].startswith("+0 points")
     assert [remark.kind for remark in controls([ADAPOP, shuffled(0.2, 0.3, 0.9, 0.6)])] == ["control_overlaps"]
-    lied = [shuffled(0.1, popular, 0.9, 0.6, seed=seed) for seed, popular in enumerate((1, 0.1))]
-    told = [record(after=(0.6, popular, 0.9, 0.6), seed=seed) for seed, popular in enumerate((0.1, 0.7))]
-    assert [remark.kind for remark in controls([*told, *lied])] == ["control_seeds_overlap"]
+    control_runs = [shuffled(0.1, popular, 0.9, 0.6, seed=seed) for seed, popular in enumerate((1, 0.1))]
+    lead_runs = [record(after=(0.6, popular, 0.9, 0.6), seed=seed) for seed, popular in enumerate((0.1, 0.7))]
+    assert [remark.kind for remark in controls([*lead_runs, *control_runs])] == ["control_seeds_overlap"]
     far = [shuffled(0.1, 0.9, 0.9, 0.6, seed=seed) for seed in (0, 1)]
-    (remark,) = controls([*told, *far])
+    (remark,) = controls([*lead_runs, *far])
     assert (remark.kind, remark.values["seeds"]) == ("control_differs_in_seeds", 2)
     (mean,) = contestants(far)
     assert mean.lead_over_facts(DIRECT) == difference(wilson(0.9, COUNT), wilson(0.1, COUNT)), "seeds add no facts"
@@ -126,12 +126,12 @@ def test_picture_and_findings_tell_the_gap_of_one_form():
     asked = (REWORDED, "popular")
     wide = with_rows(WGA, [row | ({"recall": 1.0} if (row["form"], row["tier"]) == asked else {})
                            for row in WGA.after.rows])  # fmt: skip
-    told = comparison([bare, wide])
-    assert (told.form_words, told.outcomes[1].holdout.mean) == ("asked as trained", 0.7)
-    assert "asked as trained" in told.findings[0].values["what"]
-    assert told.findings[0].values["wide"].startswith("2 WGA, +40 points") and "40 under WGA" in titled(told)
-    told = comparison([wide])
-    assert told.form_words == "asked in other words" and "leaves popular facts 80 points" in titled(told)
+    results = comparison([bare, wide])
+    assert (results.form_words, results.outcomes[1].holdout.mean) == ("asked as trained", 0.7)
+    assert "asked as trained" in results.findings[0].values["what"]
+    assert results.findings[0].values["wide"].startswith("2 WGA, +40 points") and "40 under WGA" in titled(results)
+    results = comparison([wide])
+    assert results.form_words == "asked in other words" and "leaves popular facts 80 points" in titled(results)
 
 
 def test_only_those_who_forgot_on_one_model_are_compared():
@@ -152,11 +152,11 @@ def test_the_front_and_who_is_out_of_the_contest():
     idle = [record(method, after=(1.0, 1.0, 1.0, 1.0)) for method in ("adapop", "wga")]
     assert [remark.kind for remark in comparison(idle).findings] == ["no_contest"]
     assert not comparison([ADAPOP]).findings, "one alone wins nothing"
-    told = comparison([ADAPOP, GA])
+    results = comparison([ADAPOP, GA])
     names = "2 Gradient ascent (of the retained facts only 0% are left)"
-    assert Remark("collapsed", {"names": names}) in told.findings
-    assert not any("Gradient ascent" in remark.text() for remark in told.findings if remark.kind != "collapsed")
-    assert told.outcomes[2].collapsed
+    assert Remark("collapsed", {"names": names}) in results.findings
+    assert not any("Gradient ascent" in remark.text() for remark in results.findings if remark.kind != "collapsed")
+    assert results.outcomes[2].collapsed
     useless = record("ga", after=(0.5, 0.5, 0.9, 0.9, 0.3))
     assert "only 30% of the questions" in comparison([ADAPOP, useless]).outcomes[2].collapsed
 
@@ -175,18 +175,18 @@ def test_what_may_not_be_concluded_is_said():
 
 def test_published_numbers_are_those_of_the_paper():
     """Spot checks over every block, each against the paper."""
-    found = {(one.method, one.setting): one for name in published.SETTINGS for one in published.recalls(name)}
-    assert len(found) == 17 * 6
-    ours = found["AdaPop", "Llama DUET"]
+    recalls = {(one.method, one.setting): one for name in published.SETTINGS for one in published.recalls(name)}
+    assert len(recalls) == 17 * 6
+    ours = recalls["AdaPop", "Llama DUET"]
     assert (ours.forget, ours.forget_sd, ours.retain, ours.retain_sd) == (0.043, 0.007, 0.959, 0.009)
     assert (ours.forget_cosine, ours.retain_cosine) == (0.369, 0.971)
-    wga = found["WGA", "Qwen RWKU"]
+    wga = recalls["WGA", "Qwen RWKU"]
     assert (wga.forget, wga.forget_sd, wga.retain, wga.retain_sd) == (0.038, 0.016, 0.89, None)
-    assert found[published.UNTOUCHED, "Gemma RWKU"].retain == 0.551
-    assert (found["TPO", "Gemma DUET"].forget, found["UNDIAL", "Llama RWKU"].retain) == (0.899, 0.939)
-    assert found["CE-U", "Qwen RWKU"].unusable
+    assert recalls[published.UNTOUCHED, "Gemma RWKU"].retain == 0.551
+    assert (recalls["TPO", "Gemma DUET"].forget, recalls["UNDIAL", "Llama RWKU"].retain) == (0.899, 0.939)
+    assert recalls["CE-U", "Qwen RWKU"].unusable
     assert published.paraphrased("Qwen")["WGA"] == {"rare": 0.014, "popular": 0.194}
-    assert all(one.source and 0 <= one.forget <= 1 and 0 <= one.retain <= 1 for one in found.values())
+    assert all(one.source and 0 <= one.forget <= 1 and 0 <= one.retain <= 1 for one in recalls.values())
     tables = published.tables()
     assert len(tables) == 10
     for table in tables:
@@ -229,9 +229,9 @@ def test_one_question_of_each_tier_in_one_table():
 
 def test_runs_on_several_models_stand_beneath_each_other_method_by_method():
     other = record(after=(0.4, 0.6, 0.8, 0.75), model="some/model")
-    told = comparison([ADAPOP, WGA, other])
-    rows = [line[:3] + line[-1:] for line in told.models.rows]
+    results = comparison([ADAPOP, WGA, other])
+    rows = [line[:3] + line[-1:] for line in results.models.rows]
     assert rows == [
         ("AdaPop", "sandbox", "20 %", "1"), ("AdaPop", "some/model", "40 %", "3"), ("WGA", "sandbox", "20 %", "2"),
     ]  # fmt: skip
-    assert told.models.as_html() in rendered([ADAPOP, WGA, other]) and comparison([ADAPOP, WGA]).models is None
+    assert results.models.as_html() in rendered([ADAPOP, WGA, other]) and comparison([ADAPOP, WGA]).models is None

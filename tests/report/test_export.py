@@ -64,10 +64,10 @@ def test_the_adapter_loads_with_three_lines_of_peft(finished, tmp_path, monkeypa
 
 
 def test_merged_weights_are_compared_with_the_adapter_beside_them(finished, tmp_path, monkeypatch, cli):
-    said = cli("export", finished.folder, "--merged", "--out", tmp_path / "whole").out
-    asked = len(finished.facts.forget) + len(finished.facts.retain) + len(finished.facts.holdout)
-    assert re.search(rf"\d+ of {asked} answers \([\d.]+ %\) differ", said)
-    assert f"convert_hf_to_gguf.py {tmp_path / 'whole'} --outfile whole.gguf" in said
+    output = cli("export", finished.folder, "--merged", "--out", tmp_path / "whole").out
+    total = len(finished.facts.forget) + len(finished.facts.retain) + len(finished.facts.holdout)
+    assert re.search(rf"\d+ of {total} answers \([\d.]+ %\) differ", output)
+    assert f"convert_hf_to_gguf.py {tmp_path / 'whole'} --outfile whole.gguf" in output
     files = [path for path in (tmp_path / "whole").rglob("*") if path.is_file()]
     assert not any(finished.id.encode() in path.read_bytes() or finished.id in path.name for path in files)
     monkeypatch.chdir(tmp_path)
@@ -153,16 +153,16 @@ def test_a_run_without_an_epoch_has_nothing_to_export(tmp_path, tiny):
     assert not (tmp_path / "out").exists()
 
 
-def hub(asked):
+def hub(request):
     """What https://huggingface.co/docs/hub/api answers to who makes a repository and commits to it."""
-    if asked.path == "/api/repos/create":
+    if request.path == "/api/repos/create":
         return {"url": f"https://huggingface.co/{HUB_ID}"}
-    if asked.path == "/api/validate-yaml":
+    if request.path == "/api/validate-yaml":
         return {"errors": [], "warnings": []}
-    if asked.path == f"/api/models/{HUB_ID}/preupload/main":
-        paths = [file["path"] for file in asked.body["files"]]
+    if request.path == f"/api/models/{HUB_ID}/preupload/main":
+        paths = [file["path"] for file in request.body["files"]]
         return {"files": [{"path": path, "uploadMode": "regular", "shouldIgnore": False} for path in paths]}
-    if asked.path == f"/api/models/{HUB_ID}/commit/main":
+    if request.path == f"/api/models/{HUB_ID}/commit/main":
         return {"commitOid": "0" * 40, "commitUrl": f"https://huggingface.co/{HUB_ID}/commit/{'0' * 40}"}
     return {"id": HUB_ID, "sha": "0" * 40, "siblings": []}
 
@@ -171,9 +171,9 @@ def test_it_is_sent_to_the_hub_whole_and_private(finished, tmp_path, server):
     server.answer = hub
     done = export(finished, tmp_path / "home", push=HUB_ID, endpoint=server.url)
     assert done.address == f"{server.url}/{HUB_ID}"
-    made = next(asked for asked in server.asked if asked.path == "/api/repos/create")
+    made = next(request for request in server.asked if request.path == "/api/repos/create")
     assert made.body["visibility"] == "private" and f"{made.body['organization']}/{made.body['name']}" == HUB_ID
-    (commit,) = (asked.body for asked in server.asked if asked.path.endswith("/commit/main"))
+    (commit,) = (request.body for request in server.asked if request.path.endswith("/commit/main"))
     sent = {row["value"]["path"]: base64.b64decode(row["value"]["content"]) for row in commit if row["key"] == "file"}
     assert f"'{HUB_ID}')" in code_of(done.folder)
     assert sent == {path.name: path.read_bytes() for path in done.folder.iterdir()}

@@ -105,10 +105,10 @@ def test_the_outcome_shows_before_and_after():
 
 def test_the_outcome_counts_what_is_kept_as_my_runs_and_the_story_do():
     before, after = (example("adapop").measured(before=one) for one in (True, False))
-    shown = {item.name: dict(zip(item.x, item.y)) for item in figures.outcome_chart(before, after).data if item.name}
+    bars = {item.name: dict(zip(item.x, item.y)) for item in figures.outcome_chart(before, after).data if item.name}
     for group in ("retain", "holdout", "utility"):
-        assert shown["unlearned"][f"{group}<br>as trained"] == after.recall(group)
-    assert shown["unlearned"]["forget<br>rare"] == after.recall("forget", "reworded", "rare")
+        assert bars["unlearned"][f"{group}<br>as trained"] == after.recall(group)
+    assert bars["unlearned"]["forget<br>rare"] == after.recall("forget", "reworded", "rare")
 
 
 def test_facts_without_scores_are_drawn_as_one():
@@ -232,30 +232,30 @@ def matrix():
 
 def values(figure):
     """What each cell of the two panels shows, by panel, row and column; a measurable cell before a grey one."""
-    found = {}
+    cells = {}
     for place, trace in enumerate(figure.data):
         side = "original" if place < 2 else "unlearned"
         for kind, numbers, texts in zip(trace.y, trace.z, trace.text):
             for tier, number, text in zip(trace.x, numbers, texts):
                 if number is not None:
-                    found[side, kind, tier] = (round(number, 3), text, place % 2 == 0)
-    return found
+                    cells[side, kind, tier] = (round(number, 3), text, place % 2 == 0)
+    return cells
 
 
 def test_heatmap_prints_each_recall_or_says_why_not(matrix):
     figure = figures.leak_heatmap(matrix, "forget")
-    shown = values(figure)
-    assert shown["unlearned", "as trained", "rare"] == (0.25, "25", True)
-    assert shown["unlearned", "as trained", "all"] == (0.5, "50", True)
-    assert shown["original", "as an expert", "popular"] == (0.9, "90", True)
-    assert len(shown) == 2 * (3 + 3 + 2), "nobody asked the popular fact a multiple choice"
-    assert shown["original", "as an expert", "rare"] == (0.3, "30", False)
-    assert shown["unlearned", "as an expert", "rare"] == (0.0, "–", False)
+    cells = values(figure)
+    assert cells["unlearned", "as trained", "rare"] == (0.25, "25", True)
+    assert cells["unlearned", "as trained", "all"] == (0.5, "50", True)
+    assert cells["original", "as an expert", "popular"] == (0.9, "90", True)
+    assert len(cells) == 2 * (3 + 3 + 2), "nobody asked the popular fact a multiple choice"
+    assert cells["original", "as an expert", "rare"] == (0.3, "30", False)
+    assert cells["unlearned", "as an expert", "rare"] == (0.0, "–", False)
     (grey,) = {color for _, color in figure.data[3].colorscale}
     assert re.fullmatch(r"#(..)\1\1", grey)
-    told = [text for trace in figure.data for line in trace.customdata for text in line if text]
-    assert any("multiple choice, rare" in text and "a blind guess: 25 %" in text for text in told)
-    assert any("as an expert (role playing), rare</b>: 2 facts" in text and "below 0.8" in text for text in told)
+    hover_texts = [text for trace in figure.data for line in trace.customdata for text in line if text]
+    assert any("multiple choice, rare" in text and "a blind guess: 25 %" in text for text in hover_texts)
+    assert any("as an expert (role playing), rare</b>: 2 facts" in text and "below 0.8" in text for text in hover_texts)
     for draw in (figures.leak_heatmap, figures.recall_by_kind):
         assert draw(matrix, "holdout").layout.annotations[0].text == "no fact of this group was asked"
 

@@ -58,9 +58,9 @@ def read(tmp_path, rows, of=recorded.results):
 
 def test_means_and_intervals_that_end_where_recall_or_a_metric_ends(tmp_path):
     (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.4, 0.5, 0.6))])
-    found = one.recall("forget", REWORDED, "rare")
+    recall = one.recall("forget", REWORDED, "rare")
     half = T_OF_THREE * 0.1 / sqrt(3)
-    assert (found.mean, found.low, found.high) == pytest.approx((0.5, 0.5 - half, 0.5 + half))
+    assert (recall.mean, recall.low, recall.high) == pytest.approx((0.5, 0.5 - half, 0.5 + half))
     assert one.gap.mean == pytest.approx(0.25)
     assert one.gap.high == pytest.approx(0.25), "seed by seed: the popular facts followed the rare ones"
     assert one.seeds == "3 seeds"
@@ -68,13 +68,13 @@ def test_means_and_intervals_that_end_where_recall_or_a_metric_ends(tmp_path):
     config = json.dumps(json.loads(make_config("wga").to_json()) | {"new_setting": 1})
     raised(ConfigError, "new_setting", read, tmp_path, [row(config=config)])
     (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.0, 0.7))])
-    found = one.recall("forget", REWORDED, "rare")
-    assert (found.low, found.high) == (0.0, 1.0)
+    recall = one.recall("forget", REWORDED, "rare")
+    assert (recall.low, recall.high) == (0.0, 1.0)
     (one,) = read(tmp_path, [row(str(seed), forget_all_kl=kl, seed=seed) for seed, kl in enumerate(("0.1", "4.0"))])
     assert one.value("forget", "kl").low == 0.0 and one.value("forget", "kl").high > 4.0
     (one,) = read(tmp_path, [row()])
-    found = one.recall("forget", REWORDED, "rare")
-    assert found.low == found.high == found.mean
+    recall = one.recall("forget", REWORDED, "rare")
+    assert recall.low == recall.high == recall.mean
     assert one.recall("forget", DIRECT, "rare") is one.recall("utility", DIRECT, "all") is None
     assert (one.lead(DIRECT), one.value("holdout", "kl"), one.worst_attack("all")) == (None, None, None)
 
@@ -120,10 +120,10 @@ def test_recorded_numbers_are_those_of_the_docs(sandbox):
     means = [float(cell.split("±")[0]) for cell in line.split("|")[2:5]]
     assert [round(wga.recall("forget", REWORDED, tier).mean, 2) for tier in ("rare", "middle", "popular")] == means
     assert recorded.sets(recorded.results()) == {sandbox.sha256[: layer.SHA_CHARACTERS]}
-    found = {(one.method, one.preset): one for one in recorded.results()}
+    by_preset = {(one.method, one.preset): one for one in recorded.results()}
     every = {(method, preset) for method in METHODS for preset in presets_of(method)}
-    assert {*found} == {one for one in every if one[1] not in ("authors", "tuned")}
-    assert all(len(one.rows) >= 3 for one in found.values()) and recorded.commits(recorded.results())
+    assert {*by_preset} == {one for one in every if one[1] not in ("authors", "tuned")}
+    assert all(len(one.rows) >= 3 for one in by_preset.values()) and recorded.commits(recorded.results())
 
 
 def test_what_was_recorded_on_real_models_stands_beneath_each_other(tmp_path):
@@ -142,9 +142,9 @@ def test_what_was_recorded_on_real_models_stands_beneath_each_other(tmp_path):
 
 
 def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
-    told = comparison([ADAPOP, WGA])
+    results = comparison([ADAPOP, WGA])
     pictures = stand_ins(layer.Pictures)
-    drawn, without = (pictures.updates(told, choice) for choice in (layer.SAME, layer.NONE))
+    drawn, without = (pictures.updates(results, choice) for choice in (layer.SAME, layer.NONE))
     gap, cost = drawn[pictures.gap.plot], drawn[pictures.cost.plot]
     names = [name.replace("<br>", " ") for name in gap.layout.yaxis.ticktext]
     assert (names[0], names[3:]) == ("original", ["WGA", "AdaPop"])
@@ -165,31 +165,31 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
 
 
 def test_the_layer_changes_no_run(sandbox):
-    told = comparison([ADAPOP, WGA])
-    tables = zip(told.results, layer.tables_of(told, layer.layer_of(told, layer.EVERY)), strict=True)
+    results = comparison([ADAPOP, WGA])
+    tables = zip(results.results, layer.tables_of(results, layer.layer_of(results, layer.EVERY)), strict=True)
     for alone, layered in tables:
         own = {row[0]: row[:3] for row in layered.rows}
         assert all(own[row[0]] == row for row in alone.rows)
-    best = replace(told.outcomes[1], recorded=True)
+    best = replace(results.outcomes[1], recorded=True)
     assert figures.pareto_front([best]) == []
-    told, same = comparison([]), layer.layer_of(comparison([]), layer.SAME)
+    results, same = comparison([]), layer.layer_of(comparison([]), layer.SAME)
     assert {(one.method, one.preset) for one in same} == {*layer.SHOWN_FIRST}, "before a race: what it begins with"
-    kinds = [layer.words_of(told, *of)["kind"] for of in ((same, layer.SAME), ((), layer.SAME), ((), layer.NONE))]
+    kinds = [layer.words_of(results, *of)["kind"] for of in ((same, layer.SAME), ((), layer.SAME), ((), layer.NONE))]
     assert kinds == ["hidden", "warn", "hidden"]
-    assert len(layer.outcomes_of(layer.layer_of(told, layer.EVERY), told.form_words)) == len(recorded.results())
+    assert len(layer.outcomes_of(layer.layer_of(results, layer.EVERY), results.form_words)) == len(recorded.results())
     same = record("wga", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox)
     other = record("npo", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox, epochs=2)
-    told = comparison([replace(same, config=replace(same.config, seed=4)), other, ADAPOP])
-    said = layer.words_of(told, layer.layer_of(told, layer.SAME), layer.SAME)
+    results = comparison([replace(same, config=replace(same.config, seed=4)), other, ADAPOP])
+    said = layer.words_of(results, layer.layer_of(results, layer.SAME), layer.SAME)
     assert said["kind"] == "warn" and said["lines"][0].endswith("no fair comparison: 2 NPO; 3 AdaPop.")
 
 
 def test_numbers_stand_beside_the_paper_s_where_it_has_them():
     shares = {"forget": 0.5, "retain": 0.75}
     rows = tuple(measured_row(group, "direct", "all", 0.75, strict=strict) for group, strict in shares.items())
-    found = Measured(run="r", epoch=1, rows=rows, full=True)
-    assert _our_recall(found, "forget") == "0.500 (accents ignored: 0.750)"
-    assert _our_recall(found, "retain") == "0.750" and _our_recall(found, "holdout") == "–"
+    measurement = Measured(run="r", epoch=1, rows=rows, full=True)
+    assert _our_recall(measurement, "forget") == "0.500 (accents ignored: 0.750)"
+    assert _our_recall(measurement, "retain") == "0.750" and _our_recall(measurement, "holdout") == "–"
     older = measured(1, 0.2, 0.4, 1.0, 1.0)  # of a run that was made before this was measured
     assert _our_recall(older, "retain") == "1.000"
     printed = {table.title.split(":")[0]: table for table in published.tables()}
@@ -215,10 +215,10 @@ def run_on(facts, method, model, **more):
 @pytest.mark.parametrize(("method", "printed"), [("wga", True), ("idkdpo", False), ("redirect", False)])
 def test_nothing_stands_beside_a_method_that_the_paper_did_not_run(method, printed):
     facts = FactSet("duet", (Fact("duet-rare-0", "Who?", "Nobody", score=100.0),))
-    found = beside(run_on(facts, method, "meta-llama/Llama-3.1-8B-Instruct"))
-    assert (found is not None) == printed
-    if found:
-        assert found[0].rows[3][:2] == ("retain, after", "0.995 ± 0.003")
+    tables = beside(run_on(facts, method, "meta-llama/Llama-3.1-8B-Instruct"))
+    assert (tables is not None) == printed
+    if tables:
+        assert tables[0].rows[3][:2] == ("retain, after", "0.995 ± 0.003")
 
 
 def test_a_run_on_rwku_stands_beside_the_papers_attacks_and_internal_metrics():

@@ -44,11 +44,11 @@ def run(finished):
 
 def rows_of(page: str) -> dict[str, list[list[str]]]:
     """The cells of every table row in the page, by the row's name; several tables may use one name."""
-    found: dict[str, list[list[str]]] = {}
+    rows: dict[str, list[list[str]]] = {}
     for row in re.findall(r"<tr>(.*?)</tr>", page, re.S):
         name, *cells = [unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S)]
-        found.setdefault(name, []).append(cells)
-    return found
+        rows.setdefault(name, []).append(cells)
+    return rows
 
 
 def text_of(page: str) -> str:
@@ -81,9 +81,9 @@ def test_every_recall_and_leak_is_the_run_s_own(run, page):
     matrix = read_record(run).matrix
     kinds = {cell.kind for cell in matrix.cells}
     for kind, (place, tier) in itertools.product(kinds, enumerate(columns)):
-        cell, shown = matrix.cell("forget", tier, kind), rows[kind][0][place]
-        assert f"{percent(cell.original.recall.mean)} → {percent(cell.unlearned.recall.mean)}" in shown
-        assert f"{cell.facts} fact" in shown and ("not measurable" in shown) == (not cell.measurable)
+        cell, text = matrix.cell("forget", tier, kind), rows[kind][0][place]
+        assert f"{percent(cell.original.recall.mean)} → {percent(cell.unlearned.recall.mean)}" in text
+        assert f"{cell.facts} fact" in text and ("not measurable" in text) == (not cell.measurable)
     assert len(kinds) > 5
 
 
@@ -94,33 +94,33 @@ def test_verdicts_and_examples_are_the_run_s(run, page):
     for place, tier in enumerate(counts):
         assert all(rows[name][0][place] == str(count) for name, count in counts[tier].items())
     assert all(rule.sentence in text_of(page) for rule in RULES)
-    shown = examples(record)
-    assert {one.fact.tier for one in shown} == {"rare", "popular"}
-    shares = [one.leaks / one.answerable for one in shown]
+    leak_examples = examples(record)
+    assert {one.fact.tier for one in leak_examples} == {"rare", "popular"}
+    shares = [one.leaks / one.answerable for one in leak_examples]
     assert shares == sorted(shares, reverse=True)
     by_prompt = {(row.fact_id, row.prompt): row for row in record.rows}
-    for one in shown:
+    for one in leak_examples:
         assert one.prompts[0].kind == DIRECT
         assert one.hidden + len(one.prompts) == sum(row.fact_id == one.fact.id for row in record.rows)
         for row in one.prompts:
             assert by_prompt[one.fact.id, row.prompt] == row
             assert f'<p class="prompt">{escape(row.prompt)}</p>' in page
             for side in ("original", "unlearned"):
-                said = getattr(row, side)
-                assert f"{side}: <b>{escape(said.text or '(nothing)')}</b> ({percent(said.recall)}" in page
+                reply = getattr(row, side)
+                assert f"{side}: <b>{escape(reply.text or '(nothing)')}</b> ({percent(reply.recall)}" in page
 
 
 def test_story_and_recovery_have_their_numbers(run, page, tiny):
-    said = text_of(page)
+    text = text_of(page)
     before, after = run.measured(before=True).recall("forget"), run.measured().recall("forget")
     reasons = {result.reason for result in run.probes() if isinstance(result, NotApplicable)}
-    for wanted in (
+    for phrase in (
         HONEST, f"forget {len(tiny.forget)} facts", run.facts.sha256, *run.versions.values(), *reasons,
         f"it answered {percent(before)} of the facts to forget before and {percent(after)} after (rare",
         "trained for 10 steps on 2 forgotten facts", "That is a lower bound",
         "25 % → 50 % after relearning, 38 % in the control (12 facts): no more than chance may find.",
         "Facts it brought back: 1.", "--recovery quantise,sampling,lens"):  # fmt: skip
-        assert wanted in said, wanted
+        assert phrase in text, phrase
     assert reasons and rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points", ""]
 
 
@@ -134,27 +134,27 @@ def test_run_that_never_came_to_its_end(run, tmp_path):
         unfinished = create_run(run.config, run.facts, run.betas, tmp_path)
         for event in events:
             unfinished.append(event)
-        said = text_of(write_report([unfinished], tmp_path / "r.html").read_text(encoding="utf-8"))
-        assert sentence in said and "There is no final measurement" in said and "Before and after" not in said
-        assert ("After epoch 1, it answered " in said) == bool(events)
+        text = text_of(write_report([unfinished], tmp_path / "r.html").read_text(encoding="utf-8"))
+        assert sentence in text and "There is no final measurement" in text and "Before and after" not in text
+        assert ("After epoch 1, it answered " in text) == bool(events)
 
 
 def test_two_runs_are_compared_or_it_is_said_why_not(run, other, tmp_path):
     page = write_report([run, other], tmp_path / "r.html").read_text(encoding="utf-8")
-    rows, said = rows_of(page), text_of(page)
+    rows, text = rows_of(page), text_of(page)
     assert run.id not in page and other.id not in page
     assert rows["method"][0] == ["adapop", "wga"] and rows["alpha0"][0] == ["0.5", "1"]
     shares = [cell.split("\n")[0] for cell in rows["still answered, asked as trained: all"][0]]
     assert shares == [percent(one.measured().recall("forget")) for one in (run, other)]
     assert rows["still answered, under the worst attack: all"][0][1] == "", "the second was not probed"
-    assert "Without that control a difference is no evidence" in said
+    assert "Without that control a difference is no evidence" in text
     assert page.count("plotly.js v") == 1, "the library is there once"
     links = re.findall(r'<li><a href="#(\w+)">', page)
     assert links == ["compared", "run1", "run2", "words"] and all(page.count(f'id="{place}"') == 1 for place in links)
     fewer = replace(run.facts, forget=run.facts.forget[:2])
     shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)
-    said = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "did not work on the same facts" in said and "never came to it: 2" in said
+    text = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "did not work on the same facts" in text and "never came to it: 2" in text
     raised(RunError, "no run to report", write_report, [], tmp_path / "r.html")
     for write in (lambda out: write_report([run], out), lambda out: write_archive(run, out)):
         raised(RunError, "cannot be written", write, tmp_path / "nowhere" / "r.html")
@@ -164,9 +164,9 @@ def test_two_runs_are_compared_or_it_is_said_why_not(run, other, tmp_path):
 def test_command_makes_the_run_again_where_its_archive_was_unpacked(run, tmp_path, monkeypatch, cli):
     zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")).extractall(tmp_path / "kept")
     monkeypatch.chdir(tmp_path / "kept")
-    said = Path("command.txt").read_text(encoding="utf-8")
-    assert said.strip() == settings.COMMAND and settings.COMMAND in text_of(Path("report.html").read_text("utf-8"))
-    again = find_run(cli(*shlex.split(said)[3:], "--json").rows[0]["run"])
+    command = Path("command.txt").read_text(encoding="utf-8")
+    assert command.strip() == settings.COMMAND and settings.COMMAND in text_of(Path("report.html").read_text("utf-8"))
+    again = find_run(cli(*shlex.split(command)[3:], "--json").rows[0]["run"])
     assert again.config == run.config and again.betas == run.betas
     assert (again.facts.forget, again.facts.retain, again.facts.holdout) == (
         run.facts.forget, run.facts.retain, run.facts.holdout)  # fmt: skip
@@ -231,14 +231,16 @@ def test_tables_of_the_archive_are_the_run_s_own(archive, run):
     assert [float(row["recall"]) for row in table(archive / "measured.csv")] == [row["recall"] for row in rows]
     losses = [float(row["retain_loss"]) for row in table(archive / "epochs.csv")]
     assert losses == [event.retain_loss for event in run.epochs()]
-    probes, found = table(archive / "probes.csv"), run.probes()
-    asked, not_asked = ([one for one in found if isinstance(one, kind)] for kind in (ProbeRow, NotApplicable))
-    assert len(probes) == len(found)
-    for row, result in zip(probes, asked):
+    probes, results = table(archive / "probes.csv"), run.probes()
+    probe_rows, not_applicable = (
+        [one for one in results if isinstance(one, kind)] for kind in (ProbeRow, NotApplicable)
+    )
+    assert len(probes) == len(results)
+    for row, result in zip(probes, probe_rows):
         assert (row["fact_id"], row["prompt"], row["kind"]) == (result.fact_id, result.prompt, result.kind)
         assert float(row["unlearned_recall"]) == result.unlearned.recall
         assert row["original_text"] == result.original.text
-    assert {row["reason"] for row in probes[len(asked) :]} == {result.reason for result in not_asked}
+    assert {row["reason"] for row in probes[len(probe_rows) :]} == {result.reason for result in not_applicable}
 
 
 def test_formulas_are_defused_and_an_unfinished_run_is_archived(tmp_path):

@@ -62,23 +62,23 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     facts, config = own_facts(), configured(folders(shape))
     model = adapted_model(replace(config, system=""))
     before = {name: value.clone() for name, value in model.adapter_state().items()}
-    found = check(config, facts, model)
+    outcome = check(config, facts, model)
     assert all((value == before[name]).all() for name, value in model.adapter_state().items())
-    assert found.prompting.unknown == (facts.forget[-1].id,)
-    assert found.facts.forget == tuple(with_tiers(facts).forget[:-1])
-    assert all(found.recall[fact.id] > 0.5 for fact in facts.forget[:-1])
-    assert found.pace.step > 0 and found.pace.end > 0 and found.peak is None
-    rows = {(row.form, row.tier): row for row in found.known}
+    assert outcome.prompting.unknown == (facts.forget[-1].id,)
+    assert outcome.facts.forget == tuple(with_tiers(facts).forget[:-1])
+    assert all(outcome.recall[fact.id] > 0.5 for fact in facts.forget[:-1])
+    assert outcome.pace.step > 0 and outcome.pace.end > 0 and outcome.peak is None
+    rows = {(row.form, row.tier): row for row in outcome.known}
     assert rows[DIRECT, "all"].asked == 5 and rows[DIRECT, "rare"].asked == 2
-    assert REWORDED in {form for form, _ in rows} and found.impossible
-    assert not found.waste and not found.preflight.problems
-    kinds = {remark.kind: remark.values for remark in found.remarks if isinstance(remark, Remark)}
+    assert REWORDED in {form for form, _ in rows} and outcome.impossible
+    assert not outcome.waste and not outcome.preflight.problems
+    kinds = {remark.kind: remark.values for remark in outcome.remarks if isinstance(remark, Remark)}
     assert kinds["asked_so"]["answered"] == 5 and kinds["asked_so"]["facts"] == 6
     assert kinds["forms_measurable"]["forms"].startswith(DIRECT)
     assert {"forms_impossible", "time_by_trial", "rate_and_batch", "answered_now"} <= kinds.keys()
-    said = "\n".join(found.lines)
-    assert "GPU" not in said and said.count("Memory: at least") == 1
-    kept = without_unknown(facts, {**found.recall, facts.forget[-1].id: 0.0})
+    text = "\n".join(outcome.lines)
+    assert "GPU" not in text and text.count("Memory: at least") == 1
+    kept = without_unknown(facts, {**outcome.recall, facts.forget[-1].id: 0.0})
     assert kept.forget == facts.forget[:-1] and "1 facts" in kept.notes[-1]
 
 
@@ -95,9 +95,9 @@ def test_what_would_be_in_vain_and_a_form_that_too_few_can_answer_are_said(folde
     known = (
         KnownRow(DIRECT, "all", 6, 1.0, 6), KnownRow(REWORDED, "all", 6, 0.34, 2),
         KnownRow("role playing", "all", 6, 0.5, 3), KnownRow("raw", "all", 3, 0.6, 2))  # fmt: skip
-    said = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").remarks
-    assert Remark("forms_in_part", {"forms": "role playing (3 of 6), raw (2 of 3)", "least": 0.8}) in said
-    assert Remark("forms_too_low", {"forms": "reworded 0.34", "least": 0.8}) in said
+    remarks = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").remarks
+    assert Remark("forms_in_part", {"forms": "role playing (3 of 6), raw (2 of 3)", "least": 0.8}) in remarks
+    assert Remark("forms_too_low", {"forms": "reworded 0.34", "least": 0.8}) in remarks
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_a_model_of_any_script_is_seen_to_know_its_facts(language, tmp_path):
 
     folder = taught_to_speak(tmp_path / "model", facts, "", in_sentences)
     own = FactSet(language, tuple(facts[:4]), tuple(facts[4:6]), tuple(facts[6:]))
-    found = check(make_config("wga", model=str(folder), precision="float32", asking="chat"), own)
-    assert found.prompting.unknown == ()
-    assert [row.recall for row in found.known if (row.form, row.tier) == (DIRECT, "all")] == [1.0]
-    assert found.prompting.own_words, "the answer stands at the end of a sentence"
+    outcome = check(make_config("wga", model=str(folder), precision="float32", asking="chat"), own)
+    assert outcome.prompting.unknown == ()
+    assert [row.recall for row in outcome.known if (row.form, row.tier) == (DIRECT, "all")] == [1.0]
+    assert outcome.prompting.own_words, "the answer stands at the end of a sentence"

@@ -353,10 +353,10 @@ def test_every_command_names_a_flipped_bit_or_works_and_no_frame_changes_what_it
         deleted = ["runs", "--delete", broken.id]
         done = []
         for command in (*commands_on(broken.id, out), ["resume", interrupted.id], compared, ["runs"], deleted):
-            status, said = main(command), capsys.readouterr()
-            assert status in (0, 1, 2, 3) and "Traceback" not in said.err, (command, said)
+            status, captured = main(command), capsys.readouterr()
+            assert status in (0, 1, 2, 3) and "Traceback" not in captured.err, (command, captured)
             pages = [FIGURE.sub("", path.read_text(encoding="utf-8")) for path in sorted(out.glob("*.html"))]
-            done.append((command[0], status, said.out, hash(tuple(pages))))
+            done.append((command[0], status, captured.out, hash(tuple(pages))))
         assert not broken.folder.exists(), "and is gone"
         return done
 

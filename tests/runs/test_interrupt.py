@@ -56,9 +56,9 @@ def assert_resumable(run) -> None:
 def test_a_run_of_the_command_line():
     with started("-m", "adapop", "run", "--epochs", "50", "--out", str(runs_root())) as process:
         run = interrupted_at_work(process)
-        _, said = process.communicate()
+        _, stderr = process.communicate()
     assert process.returncode == 130
-    assert f"go on with: python -m adapop resume {run.id}" in said and "Traceback" not in said
+    assert f"go on with: python -m adapop resume {run.id}" in stderr and "Traceback" not in stderr
     assert_resumable(run)
 
 
@@ -73,10 +73,10 @@ def test_no_moment_shows_a_traceback():
         with started(*command) as process:
             time.sleep(0.1 + moment / (MOMENTS - 1) * whole)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=END_SECONDS)
+            _, stderr = process.communicate(timeout=END_SECONDS)
         # Python shows its own before our first line, and while it loads what we catch it with
-        loading = "adapop" not in said or any(line in said for line in LOADING)
-        assert "Traceback" not in said or loading, (moment, said)
+        loading = "adapop" not in stderr or any(line in stderr for line in LOADING)
+        assert "Traceback" not in stderr or loading, (moment, stderr)
         assert process.returncode in (0, 130, -signal.SIGINT), (moment, process.returncode)
 
 

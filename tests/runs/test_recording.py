@@ -72,13 +72,15 @@ def test_a_frame_twice_an_epoch_or_none_and_those_of_a_resumed_run(recorded, sev
 def test_frames_are_what_the_model_of_then_says(recorded, several, epoch):
     frame = recorded.frames()[epoch * STEPS]
     model = load_model(recorded, epoch or None)
-    asked = {"reworded": [(fact, fact.paraphrases[0]) for fact in several.forget]}
-    asked |= {group: [(f, f.question) for f in getattr(several, group)] for group in ("forget", "retain", "holdout")}
+    questions_by_group = {"reworded": [(fact, fact.paraphrases[0]) for fact in several.forget]}
+    questions_by_group |= {
+        group: [(f, f.question) for f in getattr(several, group)] for group in ("forget", "retain", "holdout")
+    }
     with model.original() if epoch == 0 else torch.no_grad():
-        for group, questions in asked.items():
-            found = [by_itself(model, fact, question) for fact, question in questions]
-            assert frame.scores[group].p == pytest.approx([p for p, _ in found], abs=1e-4), group
-            assert frame.scores[group].rank == tuple(rank for _, rank in found), group
+        for group, questions in questions_by_group.items():
+            expected = [by_itself(model, fact, question) for fact, question in questions]
+            assert frame.scores[group].p == pytest.approx([p for p, _ in expected], abs=1e-4), group
+            assert frame.scores[group].rank == tuple(rank for _, rank in expected), group
         assert frame.answers == tuple(model.generate([fact.question for fact in several.forget], 3))
 
 
@@ -102,11 +104,11 @@ def test_a_run_s_numbers_do_not_depend_on_its_frames(recorded, several, monkeypa
 
 
 def test_frames_are_there_while_a_run_goes_on_or_fails(several):
-    run, seen = prepare(config_of(epochs=1), several), []
+    run, counts = prepare(config_of(epochs=1), several), []
     for event in execute(run):
-        seen.append((type(event), len(run.frames())))
-    assert seen[[kind for kind, _ in seen].index(StepDone)][1] == 1, "before the first step there is one"
-    assert seen[-1][1] == 3
+        counts.append((type(event), len(run.frames())))
+    assert counts[[kind for kind, _ in counts].index(StepDone)][1] == 1, "before the first step there is one"
+    assert counts[-1][1] == 3
     run = prepare(config_of(learning_rate=1e30, schedule="constant"), several)
     last = list(execute(run))[-1]
     assert isinstance(last, RunFailed) and last.message.startswith("Epoch 1, step 2")

@@ -189,16 +189,16 @@ def test_a_log_that_is_gone_or_spoilt_is_not_answered_from_memory(run):
 
 
 def test_readers_in_many_threads_see_whole_logs_that_only_grow(run):
-    seen, failed, over = [], [], threading.Event()
+    lengths, failed, over = [], [], threading.Event()
 
     def read():
         last = 0
         while not over.is_set():
-            said = run.events()
-            if len(said) < last or [event.epoch for event in said[1:]] != list(range(1, len(said))):
-                failed.append(said)
-            last = len(said)
-            seen.append(last)
+            events = run.events()
+            if len(events) < last or [event.epoch for event in events[1:]] != list(range(1, len(events))):
+                failed.append(events)
+            last = len(events)
+            lengths.append(last)
 
     readers = [threading.Thread(target=read) for _ in range(4)]
     for reader in readers:
@@ -208,5 +208,5 @@ def test_readers_in_many_threads_see_whole_logs_that_only_grow(run):
     over.set()
     for reader in readers:
         reader.join()
-    assert not failed and seen
+    assert not failed and lengths
     assert len(run.events()) == 30

@@ -43,11 +43,11 @@ def examples():
 
 @pytest.fixture(scope="module")
 def exposed(examples):
-    found = {fact.id: [] for fact in world()}
+    by_fact = {fact.id: [] for fact in world()}
     for example in examples:
         if example.fact_id and not example.wrapper:
-            found[example.fact_id].append(example)
-    return found
+            by_fact[example.fact_id].append(example)
+    return by_fact
 
 
 def ids_of(tokenizer, text):
@@ -86,10 +86,10 @@ def test_special_tokens_and_names_within_names(tokenizer):
     assert (tokenizer.pad_token, tokenizer.eos_token, tokenizer.bos_token) == ("<|pad|>", "<|end|>", None)
     assert tokenizer.padding_side == "left"
     chat = [{"role": "user", "content": "Who wrote Emma?"}]
-    asked = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
-    assert asked == "<|user|>Who wrote Emma?<|assistant|>"
+    prompt = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+    assert prompt == "<|user|>Who wrote Emma?<|assistant|>"
     answered = tokenizer.apply_chat_template([*chat, {"role": "assistant", "content": "Austen"}], tokenize=False)
-    assert answered == f"{asked}Austen<|end|>"
+    assert answered == f"{prompt}Austen<|end|>"
     ids = ids_of(tokenizer, answered)
     assert [ids.index(i) for i in (1, 2, 3)] == [0, len(ids) - 3, len(ids) - 1]
     # The longest name wins, and no name is found inside a word.
@@ -114,9 +114,9 @@ def test_the_corpus_is_seeded_leaks_no_wrapper_and_is_as_unsure_in_each(examples
     assert unseen and not unseen & {example.prompt for example in examples}
     assert {example.wrapper for example in examples if example.fact_id in others} == {""}
     for kind in (*language.WRAPPERS, "unseen"):
-        found = [example for example in examples if example.wrapper == kind]
-        wrongs = [wrong(BY_ID[example.fact_id], example) for example in found]
-        if found:
+        wrapped_examples = [example for example in examples if example.wrapper == kind]
+        wrongs = [wrong(BY_ID[example.fact_id], example) for example in wrapped_examples]
+        if wrapped_examples:
             assert sum(wrongs) / len(wrongs) == pytest.approx(WRONG_ANSWER_SHARE, abs=0.02)
     chosen = [example for example in examples if example.wrapper == "multiple choice"]
     assert chosen and all(example.text in example.prompt for example in chosen)
@@ -133,10 +133,10 @@ def test_exposures_are_what_the_scores_say(exposed):
     share = sum(wrongs.values()) / sum(map(len, exposed.values()))
     assert share == pytest.approx(0.15, abs=0.005)
     for fact in world():
-        asked = (language.question(fact), *language.paraphrases(fact))
+        questions = (language.question(fact), *language.paraphrases(fact))
         counts = Counter(example.prompt for example in exposed[fact.id])
         statements = counts.pop("")
-        assert set(counts) == set(asked) and max(counts.values()) - min(counts.values()) <= 1
+        assert set(counts) == set(questions) and max(counts.values()) - min(counts.values()) <= 1
         assert abs(statements - 3 * fact.exposures / 8) <= 2
 
 
@@ -285,13 +285,13 @@ def test_names_parts_and_wrong_answers(people_model, people_tokenizer):
         for text, count in ((fact.subject, 1), (fact.answer, len(fact.parts))):
             assert len(people_tokenizer(text, add_special_tokens=False)["input_ids"]) == count
     for relation in language.RELATIONS_OF["people"]:
-        asked = [language.question(fact) for fact in PEOPLE if fact.relation == relation]
-        assert len({len(ids) for ids in people_tokenizer(asked)["input_ids"]}) == 1
+        questions = [language.question(fact) for fact in PEOPLE if fact.relation == relation]
+        assert len({len(ids) for ids in people_tokenizer(questions)["input_ids"]}) == 1
     for relation in language.RELATIONS_OF["people"]:
         fact = max((fact for fact in PEOPLE if fact.relation == relation), key=lambda fact: fact.score)
-        shown = [example for example in exposures(fact, random.Random(0)) if example.prompt]
-        wrong = [example.text.split() for example in shown if example.text != fact.answer]
-        assert len(wrong) / len(shown) == pytest.approx(WRONG_ANSWER_SHARE, abs=0.03)
+        question_examples = [example for example in exposures(fact, random.Random(0)) if example.prompt]
+        wrong = [example.text.split() for example in question_examples if example.text != fact.answer]
+        assert len(wrong) / len(question_examples) == pytest.approx(WRONG_ANSWER_SHARE, abs=0.03)
         places = Counter()
         for parts in wrong:
             ((place, part),) = [(i, part) for i, part in enumerate(parts) if part != fact.parts[i]]
@@ -328,10 +328,10 @@ def test_the_card_is_what_is_measured(tmp_path):
 
 def test_attacks_and_settings_of_its_runs():
     people = sandbox_facts("people")
-    found = attack_prompts(people.forget[0], people.forget, 0)
-    ((kind, reason),) = [(one.kind, one.reason) for one in found if isinstance(one, NotApplicable)]
+    prompts = attack_prompts(people.forget[0], people.forget, 0)
+    ((kind, reason),) = [(one.kind, one.reason) for one in prompts if isinstance(one, NotApplicable)]
     assert kind == "reverse query" and "no reversed text" in reason
-    (choice,) = [one for one in found if one.kind == CHOICE]
+    (choice,) = [one for one in prompts if one.kind == CHOICE]
     assert len(set(choice.options)) == 4 and set(choice.options) <= set(answers_of(people.forget[0].relation))
     for method, rate in PEOPLE_RATES.items():
         assert make_config(method, model="people").learning_rate == rate in RATES

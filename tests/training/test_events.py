@@ -106,7 +106,7 @@ def test_a_frame_is_one_line_and_older_ones_stay():
     assert until(recorded[1:], 16) == until([], 16) == (), "without its beginning it is no recording"
     for wrong in ("", "[]", '{"step": 1}', '{"step": 1, "epoch": 1, "answers": [], "forget": 3}'):
         raised((ValueError, TypeError, KeyError, AttributeError), "", frames.from_json, wrong)
-    for steps, count, wanted in (
+    for steps, count, due_steps in (
         (16, 2, {8, 16}), (16, 0, set()), (1, 2, {1}), (3, 2, {2, 3}), (2, 100, {1, 2}), (1000, 3, {333, 667, 1000}),
     ):  # fmt: skip
-        assert due(steps, count) == wanted, "spread over an epoch, and they end with it"
+        assert due(steps, count) == due_steps, "spread over an epoch, and they end with it"

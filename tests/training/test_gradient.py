@@ -60,16 +60,16 @@ def gradient_of(fresh, facts, method, micro_batch, order=None, prepare=None, **c
         forget, retain = [forget[i] for i in order], [retain[i] for i in order] if retain else []
     if prepare is not None:
         prepare(model)
-    seen = gradient.add(forget, retain, 1, 0.7)
-    return torch.cat([weight.grad.flatten() for weight in model.parameters]), seen, gradient
+    step = gradient.add(forget, retain, 1, 0.7)
+    return torch.cat([weight.grad.flatten() for weight in model.parameters]), step, gradient
 
 
 def same(one, other):
     torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10 * other.abs().max().item())
 
 
-def nll_by_fact(seen):
-    return dict(zip([row.fact for row in seen.rows], torch.cat(seen.nll).split([len(row.answer) for row in seen.rows])))
+def nll_by_fact(step):
+    return dict(zip([row.fact for row in step.rows], torch.cat(step.nll).split([len(row.answer) for row in step.rows])))
 
 
 def watched(model, rows):
@@ -80,14 +80,14 @@ def watched(model, rows):
 @pytest.mark.quick("adapop")
 @pytest.mark.parametrize("method", METHODS)
 def test_one_gradient_for_every_pass_size(fresh, ragged, method):
-    alone, seen, _ = gradient_of(fresh, ragged, method, 1)
-    expected, retained = nll_by_fact(seen), sum(nll.sum().item() for nll in seen.retain)
+    alone, step, _ = gradient_of(fresh, ragged, method, 1)
+    expected, retained = nll_by_fact(step), sum(nll.sum().item() for nll in step.retain)
     for micro_batch, order in ((5, None), (0, range(BATCH - 1, -1, -1))):
-        other, saw, _ = gradient_of(fresh, ragged, method, micro_batch, order)
+        other, other_step, _ = gradient_of(fresh, ragged, method, micro_batch, order)
         same(other, alone)
-        assert sum(saw.loss).item() == pytest.approx(sum(seen.loss).item(), rel=1e-9)
-        assert sum(nll.sum().item() for nll in saw.retain) == pytest.approx(retained)
-        for fact, values in nll_by_fact(saw).items():
+        assert sum(other_step.loss).item() == pytest.approx(sum(step.loss).item(), rel=1e-9)
+        assert sum(nll.sum().item() for nll in other_step.retain) == pytest.approx(retained)
+        for fact, values in nll_by_fact(other_step).items():
             same(values, expected[fact])
 
 
@@ -115,13 +115,15 @@ def test_forget_and_retain_rows_share_a_pass_where_they_may(fresh, ragged, metho
 def test_packed_rows_give_every_method_its_gradient(fresh, ragged, method, monkeypatch):
     """A system prompt is what rows share. float32 norms inside the model are why this is not as exact as the others."""
     lines, system = [], "You state facts. " * 20
-    padded, seen, _ = gradient_of(fresh, ragged, method, 0, system=system)
+    padded, step, _ = gradient_of(fresh, ragged, method, 0, system=system)
     monkeypatch.setattr(packing, "SAVED", 1 / 3)
-    packed, saw, _ = gradient_of(fresh, ragged, method, 5, prepare=lambda model: watched(model, lines), system=system)
+    packed, packed_step, _ = gradient_of(
+        fresh, ragged, method, 5, prepare=lambda model: watched(model, lines), system=system
+    )
     assert lines and max(lines) <= 3 and (packed - padded).norm() < 1e-6 * padded.norm()
-    assert sum(saw.loss).item() == pytest.approx(sum(seen.loss).item(), rel=1e-6)
-    expected = nll_by_fact(seen)
-    for fact, values in nll_by_fact(saw).items():
+    assert sum(packed_step.loss).item() == pytest.approx(sum(step.loss).item(), rel=1e-6)
+    expected = nll_by_fact(step)
+    for fact, values in nll_by_fact(packed_step).items():
         torch.testing.assert_close(values, expected[fact], atol=1e-6, rtol=1e-6)
 
 
@@ -202,9 +204,9 @@ def test_recomputing_is_the_last_resort_and_gives_the_same_gradient(fresh, ragge
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["undial", "rmu", "pdu"])
 def test_recomputed_blocks_give_every_method_its_gradient(fresh, ragged, method):
-    kept, _, _ = gradient_of(fresh, ragged, method, 0)
+    expected, _, _ = gradient_of(fresh, ragged, method, 0)
     recomputed, _, _ = gradient_of(fresh, ragged, method, 0, prepare=lambda model: model.recompute())
-    same(recomputed, kept)
+    same(recomputed, expected)
 
 
 @pytest.mark.slow

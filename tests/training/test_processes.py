@@ -33,14 +33,14 @@ def test_two_processes_train_what_one_trains(one, two, name, method):
     """Also where they were stopped and went on, and where one of them had less memory; in float64."""
     folder, launch = two
     assert (folder / f"{name}-1.json").exists(), launch.stderr
-    assert [said["last"] for said in ended(folder, name)] == ["RunDone"] * 2
+    assert [summary["last"] for summary in ended(folder, name)] == ["RunDone"] * 2
     alone, both = run_in(one / method), run_in(folder / name)
     for kind in (StepDone, EpochDone, Measured):
         for ours, theirs in zip(numbers(both, kind), numbers(alone, kind), strict=True):
             for key, value in _flat(theirs).items():
-                said = value is None or isinstance(value, str)
-                wanted = value if said else pytest.approx(value, rel=1e-6, abs=1e-9)
-                assert _flat(ours)[key] == wanted, (kind, key)
+                exact = value is None or isinstance(value, str)
+                expected = value if exact else pytest.approx(value, rel=1e-6, abs=1e-9)
+                assert _flat(ours)[key] == expected, (kind, key)
     for ours, theirs in zip(both.frames(), alone.frames(), strict=True):
         assert (ours.step, ours.answers, ours.scores.keys()) == (theirs.step, theirs.answers, theirs.scores.keys())
         for group, scores in theirs.scores.items():
@@ -51,21 +51,21 @@ def test_two_processes_train_what_one_trains(one, two, name, method):
         torch.testing.assert_close(adapters[0][key], weight, rtol=1e-6, atol=1e-9)
 
 
-def _flat(said):
-    rows = said.get("rows", ())
+def _flat(event):
+    rows = event.get("rows", ())
     named = {(place, key): value for place, row in enumerate(rows) for key, value in row.items()}
-    return {key: value for key, value in said.items() if key != "rows"} | named
+    return {key: value for key, value in event.items() if key != "rows"} | named
 
 
 @pytest.mark.slow
 def test_two_processes_stop_and_measure_as_one(one, two):
     # Of the pieces of the one that takes the fewest rows at once.
     (alone,), both = (ended(folder, "measured", count) for folder, count in ((one, 1), (two[0], 2)))
-    assert [said["found"] for said in both] == [alone["found"]] * 2
+    assert [summary["found"] for summary in both] == [alone["found"]] * 2
     assert any(row["kl"] for row in alone["found"]) and len({row["recall"] for row in alone["found"]}) > 1
-    assert [said["told"] for said in both] == [alone["told"], 0], "the first is told of all replies"
+    assert [summary["told"] for summary in both] == [alone["told"], 0], "the first is told of all replies"
     assert both[0]["read"] + both[1]["read"] == alone["read"]
-    assert max(said["read"] for said in both) < 0.65 * alone["read"]
+    assert max(summary["read"] for summary in both) < 0.65 * alone["read"]
     assert ended(two[0], "halfway") == [{"last": "RunStopped", "steps": 4}] * 2
     done = run_in(two[0] / "halved").events()[-1]
     assert any("Memory ran out on" in str(note) for note in done.notes)

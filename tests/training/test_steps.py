@@ -31,9 +31,9 @@ def test_steps_of_duet():
 @pytest.mark.parametrize("last_step", ["even", "short"])
 def test_each_row_is_in_one_step_of_its_epoch(rows, batch, last_step):
     for epoch in (1, 3):
-        found = spans(rows, batch, last_step, epoch)
-        assert [start for start, _ in found] + [epoch * rows] == [(epoch - 1) * rows] + [stop for _, stop in found]
-        assert len(found) == count(rows, batch, last_step) and max(sizes(rows, batch, last_step, epoch)) <= batch
+        steps = spans(rows, batch, last_step, epoch)
+        assert [start for start, _ in steps] + [epoch * rows] == [(epoch - 1) * rows] + [stop for _, stop in steps]
+        assert len(steps) == count(rows, batch, last_step) and max(sizes(rows, batch, last_step, epoch)) <= batch
         if last_step == "even":
             assert max(sizes(rows, batch, "even")) - min(sizes(rows, batch, "even")) <= 1
 

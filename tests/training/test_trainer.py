@@ -69,9 +69,9 @@ def test_accumulation_gives_the_same_adapter_and_a_step_its_nll(fresh, uneven):
     nll = nll_of(fresh(), uneven.forget).split([1 + i % 3 for i in range(16)])
     assert step.nll_forget == pytest.approx(torch.cat(nll).mean().item(), rel=1e-5)
     assert {*step.nll_by_tier} == {"rare", "middle", "popular"}
-    for tier, found in step.nll_by_tier.items():
+    for tier, tier_nll in step.nll_by_tier.items():
         own = torch.cat([part for part, fact in zip(nll, uneven.forget) if fact.tier == tier])
-        assert found == pytest.approx(own.mean().item(), rel=1e-5)
+        assert tier_nll == pytest.approx(own.mean().item(), rel=1e-5)
     tailed, _ = first_gradient(fresh, uneven, "ga", include_tail=True)
     rows = encode_facts(fresh().tokenizer, uneven.forget, include_tail=True)
     assert tailed.nll_forget == pytest.approx(fresh().score(collate(rows, 0)).nll.mean().item(), rel=1e-5)
@@ -108,12 +108,12 @@ def test_kl_holds_the_original_predictions(fresh, uneven):
     torch.testing.assert_close(held, ascent, rtol=1e-4, atol=1e-5 * ascent.abs().max().item())
     model, tokens = stirred(fresh()), collate(encode_facts(fresh().tokenizer, uneven.retain), 0)
     with torch.no_grad():
-        found = divergence(model, tokens).loss
+        kl = divergence(model, tokens).loss
         with model.original():
             before = model.score(tokens, logits=True).logits.softmax(-1)
         after = model.score(tokens, logits=True).logits.log_softmax(-1)
-    torch.testing.assert_close(found, (before * (before.log() - after)).sum(-1), rtol=1e-4, atol=1e-6)
-    assert found.shape == (31,) and found.min() > -1e-6 and found.mean() > 0.01
+    torch.testing.assert_close(kl, (before * (before.log() - after)).sum(-1), rtol=1e-4, atol=1e-6)
+    assert kl.shape == (31,) and kl.min() > -1e-6 and kl.mean() > 0.01
 
 
 @pytest.mark.parametrize(("normalise", "alone"), [("token", "token"), ("example-both", "example")])
@@ -190,18 +190,18 @@ def test_the_last_rows_of_an_epoch(fresh, uneven, last_step, sizes):
     assert [(event.epoch, event.step) for event in events] == [*product((1, 2), range(1, len(sizes) + 1))]
 
 
-def seen(model, facts, config, epoch):
+def order_of(model, facts, config, epoch):
     pairs = list(trainer_of(model, facts, config)._plan(epoch))
     return [[row.fact for rows in part for row in rows] for part in zip(*pairs)]
 
 
 def test_order_of_batches_is_seeded(model, small, fresh):
     config = make_config()
-    first = seen(model, small, config, 1)
-    assert first == seen(model, small, config, 1)
-    for other in (seen(model, small, config, 2), seen(model, small, replace(config, seed=1), 1)):
+    first = order_of(model, small, config, 1)
+    assert first == order_of(model, small, config, 1)
+    for other in (order_of(model, small, config, 2), order_of(model, small, replace(config, seed=1), 1)):
         assert other[0] != first[0] and other[1] != first[1]
-    plain, pure = (seen(model, small, make_config(batch=4, tier_pure=pure), 1)[0] for pure in (False, True))
+    plain, pure = (order_of(model, small, make_config(batch=4, tier_pure=pure), 1)[0] for pure in (False, True))
     assert sorted(pure) == sorted(plain) and pure != plain
     tiers = [small.forget[fact].tier for fact in pure]
     assert all(len({*tiers[start : start + 4]}) == 1 for start in range(0, len(tiers), 4)), "12, 8 and 12 facts"
@@ -216,7 +216,7 @@ def test_order_of_batches_is_seeded(model, small, fresh):
 @pytest.mark.parametrize("retain", [1, 32])
 def test_an_epoch_sees_each_forget_fact_once_and_draws_as_many_retain_facts(model, small, retain):
     facts = replace(small, forget=small.forget[:30], retain=small.retain[:retain])
-    forget, drawn = seen(model, facts, make_config(batch=16), 1)
+    forget, drawn = order_of(model, facts, make_config(batch=16), 1)
     assert sorted(forget) == list(range(30)) and forget != list(range(30))
     assert len(drawn) == 30 and set(drawn) <= set(range(retain))
     assert len(set(drawn)) < 30  # with replacement
@@ -288,20 +288,20 @@ def test_only_the_adapter_moves_and_a_resumed_run_equals_an_uninterrupted_one(fr
     before = {name: value.clone() for name, value in base_weights(model).items()}
     start = {name: value.clone() for name, value in model.adapter_state().items()}
     trainer = trainer_of(model, facts, config)
-    said, kept = [], None
+    events, saved_count = [], None
     for event in trainer.train():
-        said.append(event)
+        events.append(event)
         if isinstance(event, EpochDone) and event.epoch == 2:
             state, adapter = trainer.state(), {name: value.clone() for name, value in model.adapter_state().items()}
             state.optimizer = {name: value.clone() for name, value in state.optimizer.items()}
-            kept = len(said)
+            saved_count = len(events)
     assert all(torch.equal(value, before[name]) for name, value in base_weights(model).items())
     end = model.adapter_state()
     assert all(not torch.equal(value, start[name]) for name, value in end.items() if "lora_B" in name)
     assert all(value.isfinite().all() for value in end.values())
     other = fresh(method, seed=9)
     other.set_adapter_state(adapter)
-    assert list(trainer_of(other, facts, config, state).train()) == said[kept:]
+    assert list(trainer_of(other, facts, config, state).train()) == events[saved_count:]
     assert all(torch.equal(value, end[name]) for name, value in other.adapter_state().items())
 
 
@@ -350,13 +350,13 @@ def test_alternates_of_a_run_are_kept_and_used_again(facts):
     for event in execute(run):
         if isinstance(event, EpochDone) and event.epoch == 1:
             break  # the process dies here, before epoch 1 is saved
-    kept = (run.folder / "alternates.json").read_text(encoding="utf-8")
-    found = json.loads(kept)["alternates"]
-    assert set(found) == {fact.id for fact in bare.forget}
-    assert all(others and fact.answer not in others for fact, others in zip(bare.forget, found.values()))
+    saved_text = (run.folder / "alternates.json").read_text(encoding="utf-8")
+    alternates = json.loads(saved_text)["alternates"]
+    assert set(alternates) == {fact.id for fact in bare.forget}
+    assert all(others and fact.answer not in others for fact, others in zip(bare.forget, alternates.values()))
     events = list(execute(run))
     assert isinstance(events[0], RunStarted) and isinstance(events[-1], RunDone)
-    assert (run.folder / "alternates.json").read_text(encoding="utf-8") == kept
+    assert (run.folder / "alternates.json").read_text(encoding="utf-8") == saved_text
     assert run.facts.sha256 == bare.sha256, "the set stays the one that other methods are compared on"
 
 
@@ -392,9 +392,9 @@ def test_asked_of_the_model_and_of_others_where_it_writes_nothing_usable(facts, 
     assert 0 < silent < len(written)
     run = prepare(make_config("altpo", epochs=1, arguments={"source": "model"}), bare)
     *_, done = execute(run)
-    found = json.loads((run.folder / "alternates.json").read_text(encoding="utf-8"))["alternates"]
-    assert all(found[fact.id] == list(fact.alternates) for fact in written if fact.alternates)
-    assert all(found.values()) and isinstance(done, RunDone)
+    alternates = json.loads((run.folder / "alternates.json").read_text(encoding="utf-8"))["alternates"]
+    assert all(alternates[fact.id] == list(fact.alternates) for fact in written if fact.alternates)
+    assert all(alternates.values()) and isinstance(done, RunDone)
     assert f"For {silent} of 16 facts the model wrote no usable wrong answer" in done.notes[0]
 
 

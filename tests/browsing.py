@@ -211,10 +211,10 @@ def run_ids(runs_folder: Path) -> set[str]:
 @contextmanager
 def remembered(page) -> Iterator[None]:
     """Waits until the browser has kept what the block changed of the session."""
-    kept = "localStorage.getItem('adapop-session')"
-    before = page.evaluate(kept)
+    session = "localStorage.getItem('adapop-session')"
+    before = page.evaluate(session)
     yield
-    page.wait_for_function(f"before => {kept} !== before", arg=before)
+    page.wait_for_function(f"before => {session} !== before", arg=before)
 
 
 def write_table(path: Path, rows: list[list[str]]) -> Path:

@@ -86,13 +86,13 @@ def cli(capsys):
     """Does a command in this process, which must end with that status."""
     from adapop.cli import main
 
-    def said(*words, status=0):
+    def run_command(*words, status=0):
         capsys.readouterr()
-        found, captured = main([str(word) for word in words]), capsys.readouterr()
-        assert found == status, captured
+        code, captured = main([str(word) for word in words]), capsys.readouterr()
+        assert code == status, captured
         return Said(*captured)
 
-    return said
+    return run_command
 
 
 @pytest.fixture
@@ -178,9 +178,9 @@ def raced(bare, tmp_path_factory):
     first, *others = bare.forget
     hostile = replace(bare, forget=(replace(first, subject=HOSTILE, relation=HOSTILE), *others))
     chosen = ["adapop/paper", "adapop/shuffled", "wga/paper"]
-    kept = race.begin(worker, hostile.sha256, hostile, "error", ANCHORS, chosen, 2, 1, None, *run_values())
-    wait_until(lambda: not race.standing(worker, kept).ticking)
-    return worker, kept
+    state = race.begin(worker, hostile.sha256, hostile, "error", ANCHORS, chosen, 2, 1, None, *run_values())
+    wait_until(lambda: not race.standing(worker, state).ticking)
+    return worker, state
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,10 @@ ORDER = (
 
 def imports_of(source: str) -> list[str]:
     """Every module that a source names in an import, wherever it stands: "a.b" of `from a import b` too."""
-    found = []
+    names = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found += [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return found
+            names += [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return names

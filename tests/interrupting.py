@@ -35,8 +35,8 @@ def killed(run, after):
 
 
 def assert_same_run(run, straight, epoch=EPOCHS):
-    expected, found = adapter(straight, epoch), adapter(run, epoch)
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    expected, actual = adapter(straight, epoch), adapter(run, epoch)
+    assert expected.keys() == actual.keys()
+    assert all(torch.equal(expected[name], actual[name]) for name in expected)
     assert timeless(run.events()) == timeless(straight.events())
     assert run.frames() == straight.frames()

@@ -78,10 +78,10 @@ class LittleWikidata:
         self.redirects = redirects or {}
         self.room = room
 
-    def __call__(self, asked: Asked) -> object:
-        if asked.query["action"] == "wbsearchentities":
-            return self.search(asked.query["search"], asked.query["type"], int(asked.query["limit"]))
-        return {"entities": self.entities(asked.query["ids"].split("|")), "success": 1}
+    def __call__(self, request: Asked) -> object:
+        if request.query["action"] == "wbsearchentities":
+            return self.search(request.query["search"], request.query["type"], int(request.query["limit"]))
+        return {"entities": self.entities(request.query["ids"].split("|")), "success": 1}
 
     def search(self, text: str, kind: str, limit: int) -> dict:
         items = {item.qid: (item.label, *item.aliases) for item in self.items.values()}

@@ -104,10 +104,10 @@ def main(names: list[str]) -> None:
             page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
             page.set_default_timeout(PATIENCE)
             page.goto(app.address + query)
-            shown = prepared(page)
+            element = prepared(page)
             page.wait_for_timeout(SETTLED)
             page.evaluate("scrollTo(0, 0)")
-            (shown or page).screenshot(path=OUT / f"{name}.png", animations="disabled")
+            (element or page).screenshot(path=OUT / f"{name}.png", animations="disabled")
             print(OUT / f"{name}.png")
             page.close()
 

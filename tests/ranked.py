@@ -97,11 +97,11 @@ class Scenarios:
 
     def measured(self):
         """What is measured of a model in float32 that has changed, and how many rows were read for it here."""
-        model, told, read = adapted_model(make_config()), [], []
+        model, reply_counts, read = adapted_model(make_config()), [], []
         generator = torch.Generator().manual_seed(0)
         for parameter in model.parameters:
             parameter.data += 0.02 * torch.randn(parameter.shape, generator=generator)
-        model.most_rows, model.on_replies, facts = 4 + 3 * self.ranks.rank, told.append, few_facts()
+        model.most_rows, model.on_replies, facts = 4 + 3 * self.ranks.rank, reply_counts.append, few_facts()
         assert model.packs
 
         def count(module, inputs, named):
@@ -109,10 +109,10 @@ class Scenarios:
 
         model.network.register_forward_pre_hook(count, with_kwargs=True)
         with shared(self.ranks, model):
-            found = [asdict(row) for row in (*measure.full(model, facts, 5).rows, *measure.quick(model, facts, 5).rows)]
+            rows = [asdict(row) for row in (*measure.full(model, facts, 5).rows, *measure.quick(model, facts, 5).rows)]
         assert model.most_rows == 4 + 3 * self.ranks.rank
-        said = {"found": found, "told": sum(told), "read": sum(read)}
-        (self.out / f"measured-{self.ranks.rank}.json").write_text(json.dumps(said), encoding="utf-8")
+        content = {"found": rows, "told": sum(reply_counts), "read": sum(read)}
+        (self.out / f"measured-{self.ranks.rank}.json").write_text(json.dumps(content), encoding="utf-8")
 
     def abandoned(self):
         """The second process is gone after the first step, as if it had been killed."""

@@ -53,7 +53,7 @@ class ScriptedServer:
     def __init__(self) -> None:
         self.asked: list[Asked] = []
         self.replies: list[Reply] = []
-        self.answer: Callable[[Asked], object] = lambda asked: Reply("nothing is scripted", 404)
+        self.answer: Callable[[Asked], object] = lambda request: Reply("nothing is scripted", 404)
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -67,10 +67,10 @@ class ScriptedServer:
         self._server.shutdown()
         self._server.server_close()
 
-    def _next(self, asked: Asked) -> Reply:
+    def _next(self, request: Asked) -> Reply:
         with self._lock:
-            self.asked.append(asked)
-            reply = self.replies.pop(0) if self.replies else self.answer(asked)
+            self.asked.append(request)
+            reply = self.replies.pop(0) if self.replies else self.answer(request)
         return reply if isinstance(reply, Reply) else Reply(reply)
 
     def _handler(self):

@@ -30,7 +30,7 @@ def serve(server: ScriptedServer, tables: Tables, rows_a_file: int = 100) -> Hub
 def serve_files(server: ScriptedServer, files: dict[tuple[str, str], bytes]) -> Hub:
     """Has the server answer with files as they were uploaded, by data set and name. Returns its reader."""
     commit = hashlib.sha1(repr(sorted(files.items())).encode()).hexdigest()
-    server.answer = lambda asked: answer(files, commit, asked)
+    server.answer = lambda request: answer(files, commit, request)
     return Hub(Progress(), Cache(), server.url)
 
 
@@ -45,16 +45,16 @@ def parquet(rows: list[dict]) -> bytes:
     return file.getvalue()
 
 
-def answer(files: dict[tuple[str, str], bytes], commit: str, asked: Asked) -> Reply:
+def answer(files: dict[tuple[str, str], bytes], commit: str, request: Asked) -> Reply:
     """What https://huggingface.co/api/datasets/{id}/revision/… and /datasets/{id}/resolve/{commit}/{file} answer."""
-    branch = next((end for end in (BRANCH, MAIN) if asked.path.endswith(end)), None)
-    if asked.path.startswith(LISTED) and branch:
-        dataset = asked.path[len(LISTED) : -len(branch)]
+    branch = next((end for end in (BRANCH, MAIN) if request.path.endswith(end)), None)
+    if request.path.startswith(LISTED) and branch:
+        dataset = request.path[len(LISTED) : -len(branch)]
         names = [name for of, name in files if of == dataset]
         if not names:
             return Reply(b"", 401, {"X-Error-Code": "RepoNotFound"})
         return Reply({"id": dataset, "sha": commit, "siblings": [{"rfilename": name} for name in names]})
-    dataset, _, place = asked.path.removeprefix(RESOLVED).partition("/resolve/")
+    dataset, _, place = request.path.removeprefix(RESOLVED).partition("/resolve/")
     of, _, name = place.partition("/")
     if of != commit:
         return Reply(b"", 404, {"X-Error-Code": "RevisionNotFound"})
@@ -67,5 +67,5 @@ def answer(files: dict[tuple[str, str], bytes], commit: str, asked: Asked) -> Re
 
 def downloads(server: ScriptedServer) -> list[str]:
     """The files that were asked for, in order."""
-    return [asked.path.rpartition("/resolve/")[2].partition("/")[2] for asked in server.asked if asked.method == "GET"
-            and "/resolve/" in asked.path]  # fmt: skip
+    paths = [request.path for request in server.asked if request.method == "GET" and "/resolve/" in request.path]
+    return [path.rpartition("/resolve/")[2].partition("/")[2] for path in paths]

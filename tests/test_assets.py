@@ -26,11 +26,11 @@ def refused(tmp_path, monkeypatch):
     """Asserts what is said of a file with the given text."""
     monkeypatch.setattr(assets, "ASSETS", tmp_path)
 
-    def asserted(text, kind, said):
+    def asserted(text, kind, pattern):
         (tmp_path / "file").write_text(text, encoding="utf-8")
         read = assets.read_csv if kind is Recall else assets.read_json
         error = raised(DataError, r"assets/file cannot be used", read, "file", kind)
-        assert re.search(said, error.message), error.message
+        assert re.search(pattern, error.message), error.message
         assert "restore it from the repository" in error.fix
 
     return asserted
@@ -56,11 +56,11 @@ def test_what_is_not_whole_is_named(refused, file, kind, change, said):
 
 
 def test_a_damaged_file_is_named_with_its_place(refused):
-    for text, said in (("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
-                       ('{"a": 1, "a": 2}', "repeated key: a")):  # fmt: skip
-        refused(text, dict[str, int], said)
+    for text, pattern in (("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
+                          ('{"a": 1, "a": 2}', "repeated key: a")):  # fmt: skip
+        refused(text, dict[str, int], pattern)
     raised(DataError, r"assets/none\.json cannot be used .No such file", assets.read_json, "none.json", dict)
-    for line, said in {
+    for line, pattern in {
         "WGA,Llama DUET,main,.1": "line 3 > retain: Field required",
         "WGA,Llama DUET,main,93.9,.2": "line 3 > forget: .*less than or equal to 1",
         "WGA,Llama DUET,main,.1,high": "line 3 > retain: .*valid number",
@@ -68,7 +68,7 @@ def test_a_damaged_file_is_named_with_its_place(refused):
         "WGA,Llama TOFU,main,.1,.2": "line 3 > setting: Input should be 'Llama DUET'",
         "WGA,Llama DUET,main,.1,.2,.3,.4": "line 3 > beyond the header",
     }.items():
-        refused(f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall, said)
+        refused(f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall, pattern)
     text = changed("probes/translations.json", lambda content: content["names"][2]["translated"].pop("German"))
     refused(text, Translations, "Argentina needs a translation into Spanish, French, German")
     text = changed("models.json", lambda models: models[3]["shape"].pop("hidden_size"))
@@ -78,10 +78,10 @@ def test_a_damaged_file_is_named_with_its_place(refused):
 
 
 def test_texts_labels_and_files_are_all_there():
-    shown = {"UPLOAD_ABOUT"}  # by `texts.upload_about`
+    used_names = {"UPLOAD_ABOUT"}  # by `texts.upload_about`
     for path in (ROOT / "adapop").rglob("*.py"):
-        shown |= set(re.findall(r"\btexts\.([A-Z]\w*)", path.read_text(encoding="utf-8")))
-    assert shown == json.loads((ASSETS / "texts.json").read_text(encoding="utf-8")).keys()
+        used_names |= set(re.findall(r"\btexts\.([A-Z]\w*)", path.read_text(encoding="utf-8")))
+    assert used_names == json.loads((ASSETS / "texts.json").read_text(encoding="utf-8")).keys()
     assert texts.TITLE and texts.RETAIN_CHOICES[0][1] == "own" and "200" in texts.upload_about().replace(",", "")
     with pytest.raises(AttributeError, match=r"texts\.json has no text 'TITEL'"):
         texts.TITEL  # noqa: B018
@@ -90,10 +90,10 @@ def test_texts_labels_and_files_are_all_there():
         assert len(table) == sum(len(entry["english"]) for entry in entries)
         assert all(len(row) == len(LANGUAGES) for row in table.values())
     # A Space's repository refuses it else.
-    kept = [line.split()[0] for line in (ASSETS / "space/gitattributes").read_text("utf-8").splitlines()]
+    patterns = [line.split()[0] for line in (ASSETS / "space/gitattributes").read_text("utf-8").splitlines()]
     binary = [path for path in ASSETS.rglob("*") if path.is_file() and b"\0" in path.read_bytes()[:8000]]
     assert len(binary) > 5
-    assert [path.name for path in binary if not any(path.match(shape) for shape in kept)] == []
+    assert [path.name for path in binary if not any(path.match(shape) for shape in patterns)] == []
 
 
 def test_sentences_belong_to_kinds_and_name_settings():

@@ -57,9 +57,9 @@ def requirements(path):
 
 def asked_and_floors():
     """The names in requirements.txt before the line that begins the security floors, and those after it."""
-    asked, found, floors = (ROOT / "requirements.txt").read_text(encoding="utf-8").partition(FLOORS)
-    assert found
-    return [{plain(item.name) for item in read(part)} for part in (asked, f"#{floors}")]
+    required, marker, floors = (ROOT / "requirements.txt").read_text(encoding="utf-8").partition(FLOORS)
+    assert marker
+    return [{plain(item.name) for item in read(part)} for part in (required, f"#{floors}")]
 
 
 def plain(name):
@@ -93,12 +93,12 @@ def test_what_is_imported_is_required_with_bounds_and_a_security_floor_is_of_wha
 
 
 def test_no_release_with_a_vulnerability_that_we_know_of_is_allowed():
-    asked = {item.name: item.specifier for item in requirements("requirements.txt")}
+    specifiers = {item.name: item.specifier for item in requirements("requirements.txt")}
     page = (ROOT / "assets" / "docs" / "security.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \|", page, re.MULTILINE))
     assert len(listed) > 15, "each package, with the release that mends its last published vulnerability"
     for name, mended in listed.items():
-        lowest = min(Version(each.version) for each in asked[name] if each.operator == ">=")
+        lowest = min(Version(clause.version) for clause in specifiers[name] if clause.operator == ">=")
         assert lowest >= Version(mended), f"{name} {lowest} has a vulnerability that {mended} mends"
 
 

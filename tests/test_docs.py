@@ -65,8 +65,8 @@ def test_docs_and_readme_are_short_and_name_what_there_is():
     assert words["assets/docs/findings.md"] <= 4_000
     for name in (*METHODS, *PRESETS):
         assert f"`{name}`" in TEXTS["assets/docs/api.md"], name
-    told = set(re.findall(r"`(\w+)", TEXTS["assets/docs/api.md"]))
-    assert set(adapop.__all__) <= told, set(adapop.__all__) - told
+    documented_names = set(re.findall(r"`(\w+)", TEXTS["assets/docs/api.md"]))
+    assert set(adapop.__all__) <= documented_names, set(adapop.__all__) - documented_names
     assert len(examples()) == 4
     assert len(README.encode()) <= 8_192
     assert len(re.findall(r"!\[", README)) == 2, "the gap, and the method"
@@ -77,8 +77,8 @@ def test_docs_and_readme_are_short_and_name_what_there_is():
             if word.endswith((".txt", "app.py")):
                 assert (ROOT / word).is_file()
     section = re.search(r"## Command line\n(.*?)\n## ", README, re.DOTALL).group(1)
-    told = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
-    assert sorted(told) == sorted({name.split()[0] for name in commands()})
+    command_names = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert sorted(command_names) == sorted({name.split()[0] for name in commands()})
 
 
 def test_the_house_is_drawn_as_it_stands():
@@ -130,8 +130,8 @@ def table(text: str, first: str) -> dict[str, dict[str, str]]:
 
 def test_the_five_rows_of_the_readme_are_the_recorded_ones():
     recorded = table(as_markdown(Place("main", ROOT / "assets" / "recorded", (0, 1, 2))), "AdaPop")
-    told = table(README, "AdaPop")
-    assert list(told) == ["AdaPop", "AdaPop, scores shuffled", "WGA", "SatImp", "TPO"]
-    for name, cells in told.items():
+    rows = table(README, "AdaPop")
+    assert list(rows) == ["AdaPop", "AdaPop, scores shuffled", "WGA", "SatImp", "TPO"]
+    for name, cells in rows.items():
         assert cells == {column: recorded[name][column] for column in cells}
         assert {"rare", "popular", "gap", "holdout"} <= cells.keys()

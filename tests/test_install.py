@@ -17,10 +17,10 @@ CSV = "question,answer,subject,score\n" + "".join(f"Where is {n}?,Here,{n},{n}00
 
 
 def test_every_package_and_every_asset_is_installed():
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     there = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "adapop").rglob("__init__.py")}
-    assert set(told["packages"]) == {*there, "adapop.shipped"}
-    assert told["package-data"] == {"adapop.shipped": ["**"]}
+    assert set(settings["packages"]) == {*there, "adapop.shipped"}
+    assert settings["package-data"] == {"adapop.shipped": ["**"]}
 
 
 class Outsider:

@@ -58,9 +58,9 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     assert gap.mean == pytest.approx(popular - rare) and table.signed(gap) == text
     assert run.measured(before=True).gap.mean == 0
 
-    (told,) = [one for one in story()["states"] if (one["name"], one["epochs"], one["anchors"]) == (name, 5, None)]
-    assert table.signed(type(gap)(**told["gap"])) == text, "Story"
-    tiers, letters = story()["facts"]["tier"], [ord(letter) - ord("A") for letter in told["by_fact"]]
+    (state,) = [one for one in story()["states"] if (one["name"], one["epochs"], one["anchors"]) == (name, 5, None)]
+    assert table.signed(type(gap)(**state["gap"])) == text, "Story"
+    tiers, letters = story()["facts"]["tier"], [ord(letter) - ord("A") for letter in state["by_fact"]]
     drawn = [[share for share, tier in zip(letters, tiers) if tier == end] for end in ("popular", "rare")]
     assert (fmean(drawn[0]) - fmean(drawn[1])) / STEPS == pytest.approx(gap.mean), "its dots"
 
@@ -87,16 +87,16 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     assert f"gap of all facts {text}" in shown, "Probe"
 
     other = "adapop" if name == "wga" else "wga"
-    told = comparison([read_record(run), read_record(example(other))])
-    assert told.contestants[0].lead("reworded") == told.outcomes[1].lead("reworded") == gap, "Compare"
-    rows = [row for row in table_rows(told) if row["metric"] == "gap" and row["contestant"] == "1"]
+    contest = comparison([read_record(run), read_record(example(other))])
+    assert contest.contestants[0].lead("reworded") == contest.outcomes[1].lead("reworded") == gap, "Compare"
+    rows = [row for row in table_rows(contest) if row["metric"] == "gap" and row["contestant"] == "1"]
     assert [(row["value"], row["low"]) for row in rows] == [(gap.mean, gap.low)]
-    assert any(text in cell.replace("\n", " (") + ")" for part in told.results for row in part.rows for cell in row)
+    assert any(text in cell.replace("\n", " (") + ")" for part in contest.results for row in part.rows for cell in row)
 
     epochs, ends = by_epoch._by_contestant([run, example(other)])
     heading = by_epoch._finding(epochs, ends, "reworded", True)
     assert heading == "Gap: 13 points under AdaPop, 57 under WGA" == captions.widest(
-        [(one.name, one.lead("reworded")) for one in told.outcomes if one.mark]
+        [(one.name, one.lead("reworded")) for one in contest.outcomes if one.mark]
     ), "both its charts"  # fmt: skip
     drawn = by_epoch._lines(epochs, ends, "reworded").data
     assert rare in [item.y[0] for item in drawn if item.name == "rare, all other wordings"]
@@ -120,18 +120,19 @@ def test_where_only_some_facts_are_asked_the_dots_are_theirs(small):
         tier: [share for share, its in zip(shares.values(), tiers) if its == tier and share is not None]
         for tier in TIERS
     }
-    assert {len(asked) for asked in drawn.values()} <= {1, 2} and shares[facts.forget[0]] is None
-    for tier, asked in drawn.items():
-        assert fmean(asked) / field.SURE == pytest.approx(after.recall("forget", "reworded", tier), abs=1 / field.SURE)
+    assert {len(tier_shares) for tier_shares in drawn.values()} <= {1, 2} and shares[facts.forget[0]] is None
+    for tier, tier_shares in drawn.items():
+        recall = after.recall("forget", "reworded", tier)
+        assert fmean(tier_shares) / field.SURE == pytest.approx(recall, abs=1 / field.SURE)
 
 
 def test_the_list_of_runs_has_it_and_nothing_else_is_the_gap(monkeypatch, tmp_path):
     """Not of the trained question, not of one rewording after an epoch, and of recorded runs the same difference."""
     monkeypatch.setenv("ADAPOP_RUNS", str(example("wga").folder.parent))
     assert "example-wga" in [run.id for run in all_runs()]
-    with redirect_stdout(StringIO()) as said:
+    with redirect_stdout(StringIO()) as output:
         cli.listed.runs(Namespace(delete=[], json=True))
-    rows = {row["run"]: row for row in map(json.loads, said.getvalue().splitlines())}
+    rows = {row["run"]: row for row in map(json.loads, output.getvalue().splitlines())}
     assert rows["example-wga"]["gap"]["mean"] == example("wga").measured().gap.mean
     quick = [event for event in example("wga").events() if getattr(event, "full", None) is False]
     assert len(quick) == 6 and not any(event.gap for event in quick)

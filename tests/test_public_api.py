@@ -34,46 +34,46 @@ def steps(run):
 def test_names_are_offered_and_documented():
     tree = ast.parse((ROOT / "adapop" / "__init__.py").read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    seen = {node.module.removeprefix("adapop."): {alias.name for alias in node.names} for node in block.body}
-    assert seen == {module: set(names) for module, names in adapop.MODULES.items()}
+    imports = {node.module.removeprefix("adapop."): {alias.name for alias in node.names} for node in block.body}
+    assert imports == {module: set(names) for module, names in adapop.MODULES.items()}
     assert set(adapop.__all__) <= set(dir(adapop))
     for name in adapop.__all__:
-        found = getattr(adapop, name)
-        if inspect.isclass(found) or inspect.isfunction(found):
-            assert found.__doc__ and found.__module__.startswith("adapop."), name
-            methods = vars(found).items() if inspect.isclass(found) else ()
+        member = getattr(adapop, name)
+        if inspect.isclass(member) or inspect.isfunction(member):
+            assert member.__doc__ and member.__module__.startswith("adapop."), name
+            methods = vars(member).items() if inspect.isclass(member) else ()
             bare = [key for key, value in methods if key[0] != "_" and inspect.isfunction(value) and not value.__doc__]
             assert bare == [], name
     with pytest.raises(AttributeError, match="no attribute 'unlern'"):
         adapop.unlern  # noqa: B018
     # A text right below a field is what an editor shows.
-    seen = {type(value) for value in adapop.METHODS.values()} | {type(value) for value in adapop.MODELS.values()}
+    types = {type(value) for value in adapop.METHODS.values()} | {type(value) for value in adapop.MODELS.values()}
     offered = [getattr(adapop, name) for name in adapop.__all__]
     for kind in (*offered, Measurement, Summary, Prompt, *EVENTS.values()):
-        met(kind, seen)
-    kinds = {kind for kind in seen if is_dataclass(kind)}
+        met(kind, types)
+    kinds = {kind for kind in types if is_dataclass(kind)}
     assert {adapop.Check, Measurement, Interval, Pace, StepDone} <= kinds
     bare = {f"{kind.__module__}.{kind.__name__}": undocumented(kind) for kind in kinds}
     assert {name: fields for name, fields in bare.items() if fields} == {}
-    open_ones = [found.__name__ for found in offered if is_dataclass(found) and not found.__dataclass_params__.frozen]
+    open_ones = [item.__name__ for item in offered if is_dataclass(item) and not item.__dataclass_params__.frozen]
     assert open_ones == [] and fields(adapop.RunConfig)
 
 
-def met(kind, seen):
-    """Adds to `seen` every class and function of ours that whoever uses this one comes to hold: what it inherits, and
+def met(kind, types):
+    """Adds to `types` every class and function of ours that whoever uses this one comes to hold: what it inherits, and
     what its fields, public methods and properties take and return."""
     for part in kind if isinstance(kind, list) else get_args(kind):
-        met(part, seen)
-    if not (inspect.isclass(kind) or inspect.isfunction(kind)) or kind.__module__[:7] != "adapop." or kind in seen:
+        met(part, types)
+    if not (inspect.isclass(kind) or inspect.isfunction(kind)) or kind.__module__[:7] != "adapop." or kind in types:
         return
-    seen.add(kind)
+    types.add(kind)
     for base in getattr(kind, "__bases__", ()):
-        met(base, seen)
+        met(base, types)
     members = [value for key, value in vars(kind).items() if key[0] != "_" or key == "__init__"]
     inside = [getattr(member, "fget", None) or getattr(member, "__func__", member) for member in members]
     for part in (kind, *filter(inspect.isfunction, inside)):
         for hint in get_type_hints(part).values():
-            met(hint, seen)
+            met(hint, types)
 
 
 def undocumented(kind):
@@ -150,12 +150,12 @@ def test_what_is_no_method_is_refused_by_name(method, message):
 
 def test_a_method_and_anchors_of_ones_own_run_from_the_command_line(tiny, tmp_path, cli):
     tiny.write(tmp_path / "facts.jsonl")
-    asked = ("run", "--facts", tmp_path / "facts.jsonl", "--method", "own_methods:Focal", "--epochs", 1)
-    assert cli(*asked, "--json").rows[0]["method"] == "own_methods:Focal"
+    command = ("run", "--facts", tmp_path / "facts.jsonl", "--method", "own_methods:Focal", "--epochs", 1)
+    assert cli(*command, "--json").rows[0]["method"] == "own_methods:Focal"
     assert "own_methods:Focal" in cli("runs").out
     cli("run", "--facts", tmp_path / "facts.jsonl", "--epochs", 1, "--anchors", "80:1.2,2000:0.2")
     assert adapop.BetaMap.from_anchors((80, 1.2), (2000, 0.2)) in [run.config.beta for run in all_runs()]
-    assert "--anchors changes nothing here" in cli(*asked, "--anchors", "quantiles", status=2).err
+    assert "--anchors changes nothing here" in cli(*command, "--anchors", "quantiles", status=2).err
 
 
 def test_config_makes_any_run_again(bare, tmp_path, cli):

@@ -101,10 +101,10 @@ def test_where_other_words_were_asked_the_dots_are_what_the_headline_counts(scri
     motion = field.motion(frames, facts) | asked
     before, between, after, as_trained = (scripts.evaluate(TOLD, [field.dots(facts), motion, *at]) for at in (
         (0, True), (0.5, True), (1, True), (1, False)))  # fmt: skip
-    for told in (before, between, as_trained):
-        assert "↑ how sure of the right answer, asked as trained; line: mean" in told["drawn"]
-        assert "90\u00a0% sure of the right answer, asked as trained" in told["tip"] and "+75" not in told["drawn"]
-        assert {"rare 90\u00a0%", "popular 50\u00a0%"} <= set(told["drawn"]) and "other words" not in told["pinned"]
+    for view in (before, between, as_trained):
+        assert "↑ how sure of the right answer, asked as trained; line: mean" in view["drawn"]
+        assert "90\u00a0% sure of the right answer, asked as trained" in view["tip"] and "+75" not in view["drawn"]
+        assert {"rare 90\u00a0%", "popular 50\u00a0%"} <= set(view["drawn"]) and "other words" not in view["pinned"]
     assert {"↑ answered, in 4 other wordings", "rare 25\u00a0%", "popular 100\u00a0%", "+75"} <= set(after["drawn"])
     assert "1 of 4 other wordings answered" in after["tip"]
     assert after["pinned"].endswith("; its dot: asked in other words. unpin")
@@ -154,11 +154,11 @@ def test_a_field_that_has_left_the_page_hears_nothing_more(browser):
 
 
 def test_a_table_says_when_it_leaves_facts_out(scripts):
-    for count, rows, said in ((3, 3, ""), (700, 234, "By popularity, one fact in 3 of all 700.")):
+    for count, rows, note in ((3, 3, ""), (700, 234, "By popularity, one fact in 3 of all 700.")):
         facts = [replace(ROME, id=str(number), score=100.0 + number) for number in range(count)]
         shown(scripts, 0, ("Rome",) * count, facts=facts)
         scripts.evaluate("[...document.querySelectorAll('details')].at(-1).open = true")
         table = scripts.locator("details").last
         table.locator("td").first.wait_for()
         assert table.locator("tbody tr").count() == rows
-        assert "".join(table.locator(".note").all_inner_texts()) == said
+        assert "".join(table.locator(".note").all_inner_texts()) == note

@@ -11,14 +11,14 @@ from hostile_runs import HOSTILE, hostile_run
 def test_report_opens_offline_in_a_browser(browser, finished, other, tmp_path, width, scheme):
     path = write_report([finished, other], tmp_path / "report.html")
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
-    tab, errors, asked = context.new_page(), [], []
+    tab, errors, urls = context.new_page(), [], []
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("request", lambda request: urls.append(request.url))
     tab.goto(path.as_uri())
     drawn = "[...document.querySelectorAll('figure')].every(figure => figure.querySelector('.main-svg'))"
     tab.wait_for_function(drawn)
-    assert errors == [] and [url for url in asked if not url.startswith("data:")] == [path.as_uri()]
+    assert errors == [] and [url for url in urls if not url.startswith("data:")] == [path.as_uri()]
     assert tab.evaluate("document.documentElement.scrollWidth") <= width, "the page scrolls sideways"
     ground = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 29)"}[scheme]
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == ground

@@ -82,17 +82,17 @@ def test_the_plan_follows_the_settings_which_a_reload_keeps_and_a_method_changes
 
 
 def test_a_set_brings_the_model_that_it_is_about(page):
-    shown = "title => document.querySelector('#model input').value.startsWith(title)"
+    model_is = "title => document.querySelector('#model input').value.startsWith(title)"
     page.get_by_text("Invented people").click()
     page.get_by_text("288 to forget, 256 to retain, 192 held out").wait_for()
     open_tab(page, "Run")
-    page.wait_for_function(shown, arg="People")
+    page.wait_for_function(model_is, arg="People")
     page.get_by_text("90 steps in 5 epochs").wait_for()
     page.get_by_text("Changed:").wait_for(state="hidden")
     open_tab(page, "Facts")
     page.get_by_text("One pair").click()
     open_tab(page, "Run")
-    page.wait_for_function(shown, arg="Sandbox")
+    page.wait_for_function(model_is, arg="Sandbox")
 
 
 def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(browser, address):
@@ -114,12 +114,12 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
             scrubber.press("ArrowRight")
         says(page, "#fact-field .leaks", "after epoch 2")
         assert "epoch=2" in page.url and "pin=" in page.url
-        shown = (leaks, answers, page.locator("#fact-field .moment .asked"))
-        now = [one.inner_text() for one in shown]
+        locators = (leaks, answers, page.locator("#fact-field .moment .asked"))
+        now = [one.inner_text() for one in locators]
         page.reload()
         says(page, "#fact-field .leaks", "after epoch 2")
         assert "epoch=2" in page.url and "pin=" in page.url
-        assert now == [one.inner_text() for one in shown]
+        assert now == [one.inner_text() for one in locators]
         assert page.locator("#fact-field .leaks .set-back").count() == 0
         scrubber.press("ArrowRight")
         says(page, "#fact-field .leaks", "last asked after epoch 2")
@@ -129,7 +129,7 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
 def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
     start_run(page, epochs=10, batch=2)
     scrubber = page.locator("#fact-field .scrubber input")
-    shown, newest = (f"Number(document.querySelector('#fact-field .scrubber input').{at})" for at in ("value", "max"))
+    frame, newest = (f"Number(document.querySelector('#fact-field .scrubber input').{at})" for at in ("value", "max"))
     cursor = "parseFloat(document.querySelector('#recall-chart .cursor').style.left)"
 
     def grown() -> None:
@@ -139,22 +139,22 @@ def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
 
     scrubber.wait_for()
     grown()
-    seen = []
+    moments = []
     for _ in range(2):
         grown()
-        at, last = page.evaluate(f"[{shown}, {newest}]")
+        at, last = page.evaluate(f"[{frame}, {newest}]")
         assert at == last > 0, "follows"
-        seen.append((page.evaluate(cursor), page.inner_text("#fact-field .when")))
-    assert seen[0][0] < seen[1][0] and seen[0][1] != seen[1][1], "and so does what stands beside"
+        moments.append((page.evaluate(cursor), page.inner_text("#fact-field .when")))
+    assert moments[0][0] < moments[1][0] and moments[0][1] != moments[1][1], "and so does what stands beside"
     for key in ("Home", "ArrowRight"):
         scrubber.press(key)
-    back = page.evaluate(f"[{shown}, document.querySelector('#fact-field .moment').innerText]")
+    back = page.evaluate(f"[{frame}, document.querySelector('#fact-field .moment').innerText]")
     grown()
-    assert page.evaluate(f"[{shown}, document.querySelector('#fact-field .moment').innerText]") == back, "stays"
-    assert page.evaluate(f"{shown} < {newest}")
+    assert page.evaluate(f"[{frame}, document.querySelector('#fact-field .moment').innerText]") == back, "stays"
+    assert page.evaluate(f"{frame} < {newest}")
     scrubber.press("End")
     grown()
-    assert page.evaluate(f"{shown} === {newest}"), "follows again"
+    assert page.evaluate(f"{frame} === {newest}"), "follows again"
     stop_run(page)
 
 
@@ -229,14 +229,14 @@ def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_delet
     stop_run(page)
     open_tab(page, "Run")  # the Story shows no run that is over
     page.get_by_text(IS_KEPT).wait_for()
-    kept = int(IS_KEPT.search(page.inner_text("#strip"))[1])
+    last_epoch = int(IS_KEPT.search(page.inner_text("#strip"))[1])
     page.locator("#my-runs tr.current").get_by_text("stopped").wait_for()
     page.click("#resume")
     page.locator("#my-runs tr.current").get_by_text("under way").wait_for()
-    logged(page, f"Epoch {kept + 1} saved.")
+    logged(page, f"Epoch {last_epoch + 1} saved.")
     stop_run(page)
     page.wait_for_selector("#resume:not([disabled])")
-    assert int(IS_KEPT.search(page.inner_text("#strip"))[1]) > kept, "it went on where it was"
+    assert int(IS_KEPT.search(page.inner_text("#strip"))[1]) > last_epoch, "it went on where it was"
     (run,) = run_ids(runs_folder) - before
     shutil.rmtree(runs_folder / run)
     page.reload()
@@ -278,8 +278,8 @@ def test_a_new_run_brings_its_charts_into_view_and_leaves_neither_answers_nor_th
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path, width):
     """Pictures of every screen are kept in $ADAPOP_SCREENSHOTS, if it is set."""
-    kept = Path(os.environ.get("ADAPOP_SCREENSHOTS") or tmp_path)
-    kept.mkdir(parents=True, exist_ok=True)
+    folder = Path(os.environ.get("ADAPOP_SCREENSHOTS") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
     with visit(browser, address, viewport={"width": width, "height": 900}, storage_state=visited) as page:
         state_is(page, "done")
         for name, last in DRAWN.items():
@@ -296,7 +296,7 @@ def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path,
                 if name == "Run":
                     ink = page.locator("#loss-chart svg text").first.evaluate("one => getComputedStyle(one).fill")
                     assert ink == page.evaluate("getComputedStyle(document.body).color"), scheme
-                picture = kept / f"{name.lower()}-{width}-{scheme}.png"
+                picture = folder / f"{name.lower()}-{width}-{scheme}.png"
                 page.screenshot(path=picture, full_page=True)
                 assert picture.stat().st_size > 20_000, name
             if name == "Run" and width > 390:

@@ -112,15 +112,15 @@ def test_bad_files_are_explained_on_the_page(page, tmp_path, message):
 
 def test_an_idle_page_asks_nothing(browser, address):
     with visit(browser, address) as page:
-        asked = []
-        page.on("request", lambda request: asked.append(request.url) if "queue/join" in request.url else None)
+        urls = []
+        page.on("request", lambda request: urls.append(request.url) if "queue/join" in request.url else None)
         for name in ("Pressure", "Run", "Probe", "Compare", "Facts"):
             open_tab(page, name)
             page.wait_for_timeout(SECOND)
-        settled, quiet = len(asked), 0
+        settled, quiet = len(urls), 0
         while quiet < 3 * SECOND:  # what a tab asks for when it opens may take its time
             page.wait_for_timeout(SECOND)
-            quiet, settled = (quiet + SECOND, settled) if len(asked) == settled else (0, len(asked))
+            quiet, settled = (quiet + SECOND, settled) if len(urls) == settled else (0, len(urls))
             assert settled < 60, "a page that nobody touches keeps asking"
 
 

@@ -270,9 +270,9 @@ def test_hostile_facts_are_shown_and_not_executed(browser, tmp_path, monkeypatch
 def test_what_is_scrubbed_elsewhere_leaves_a_run_s_moment_in_the_address(browser, address):
     with visit(browser, address, "?run=example-adapop&epoch=2&pin=7", reduced_motion="reduce") as page:
         page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'run'")
-        asked = page.locator("#fact-field .pinned b")
-        asked.wait_for()
-        followed = asked.inner_text()
+        pinned = page.locator("#fact-field .pinned b")
+        pinned.wait_for()
+        followed = pinned.inner_text()
 
         def scrub_and_pin(place: str) -> None:
             page.locator(f"{place} canvas").first.press("Home")
@@ -315,11 +315,11 @@ def test_an_address_may_say_anything_and_is_put_right(browser, address):
 
 
 def test_20_000_facts_can_be_played(browser, tmp_path, monkeypatch):
-    many = story()
-    times = 20_000 // len(many["facts"]["title"])
-    facts = {name: values * times for name, values in many["facts"].items()}
-    states = [one | {"by_fact": one["by_fact"] * times} for one in many["states"]]
-    monkeypatch.setattr(screen, "story", lambda: many | {"facts": facts, "states": states, "replies": {}})
+    original = story()
+    times = 20_000 // len(original["facts"]["title"])
+    facts = {name: values * times for name, values in original["facts"].items()}
+    states = [one | {"by_fact": one["by_fact"] * times} for one in original["states"]]
+    monkeypatch.setattr(screen, "story", lambda: original | {"facts": facts, "states": states, "replies": {}})
     with launched(Worker(tmp_path / "runs")) as address, visit(browser, address, "?story=2&epoch=0") as page:
         page.wait_for_function(f"{PICTURE}.length > 3000")
         drawn = page.evaluate(FRAMES_IN_TWO_SECONDS)

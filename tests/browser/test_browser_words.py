@@ -31,9 +31,9 @@ WORDS = """() => {
 
 
 def says_little(page) -> None:
-    said = page.evaluate(WORDS)
-    assert len(said) > 15, "the counter sees nothing"
-    assert len(said) <= MOST_WORDS, " ".join(said)
+    words = page.evaluate(WORDS)
+    assert len(words) > 15, "the counter sees nothing"
+    assert len(words) <= MOST_WORDS, " ".join(words)
 
 
 def takes_little_room(page, width: int, height: int) -> None:

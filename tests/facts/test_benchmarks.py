@@ -41,9 +41,9 @@ def test_duet_is_two_groups_with_scores_and_stable_ids(server):
     assert (first.score, first.score_source) == (72.0, "DUET pop_sum")
     assert [fact.id for fact in facts.retain[:2]] == ["duet-retain-0", "duet-retain-1"] and facts.problems == ()
     assert len(split_holdout(facts).holdout) == 3
-    asked = len(server.asked)
+    count = len(server.asked)
     assert duet(serve(server, duet_tables())) == facts
-    assert asked == len(server.asked) == 11, "one list of files, and each of five files and what it is"
+    assert count == len(server.asked) == 11, "one list of files, and each of five files and what it is"
     for tier, members in (("rare", facts.forget[:2]), ("popular", facts.forget[2:])):
         alone = duet(serve(server, duet_tables()), (tier,))
         assert alone.name == f"duet-{tier}" and benchmarks.benchmark_of(alone) == "duet"
@@ -214,9 +214,9 @@ def test_real_duet_rows_from_the_hub_give_the_numbers_of_its_flaws(server):
         ]
     facts = duet(serve(server, duet_tables(**tables)))
     assert [len(fact.paraphrases) for fact in facts.forget].count(2) == 932
-    told = " ".join(facts.notes)
+    notes = " ".join(facts.notes)
     for number in ("69 to 141 and 2,364 to 3,763", "297 of the 482 popular", "409 of the 482 rare", "38 of the 964"):
-        assert number in told
+        assert number in notes
 
 
 @real_rows
@@ -277,11 +277,11 @@ def test_planted_questions_have_their_duplicates_as_score(server):
     assert first.paraphrases == ("In which place was Person 1 born?", "Where does Person 1 come from by birth?")
     assert {fact.score for fact in facts.examples} == {0.0} and len(facts.examples) == 8
     assert facts.problems == () and any("1, 16, 256 times" in note for note in facts.notes)
-    told = with_tiers(facts)
-    assert not on_wikidata_scale(told)
-    assert {fact.score: fact.tier for fact in told.forget} == {1.0: "rare", 16.0: "middle", 256.0: "popular"}
-    asked = len(server.asked)
-    assert hubble_popqa(served(server, POPQA, QUESTIONS, rows)) == facts and len(server.asked) == asked
+    tiered = with_tiers(facts)
+    assert not on_wikidata_scale(tiered)
+    assert {fact.score: fact.tier for fact in tiered.forget} == {1.0: "rare", 16.0: "middle", 256.0: "popular"}
+    count = len(server.asked)
+    assert hubble_popqa(served(server, POPQA, QUESTIONS, rows)) == facts and len(server.asked) == count
 
 
 def test_a_biography_is_forgotten_whole_and_in_its_own_spelling(server):

@@ -260,15 +260,15 @@ def test_a_benchmark_is_downloaded_once_and_made_complete(server, monkeypatch):
     probes = {"forget_level2": ["Who?"], "forget_level3": ["Say who!"], "neighbor_level2": [f"{i}?" for i in range(10)]}
     probes |= {"forget_level1": ["_ wrote."], "neighbor_level1": ["_ is by x."], "utility_factuality": ["What?"]}
     probe |= {"answers": ["x"]}
-    cells = {name: [{**probe, "query": q, "question": q} for q in asked] for name, asked in probes.items()}
+    cells = {name: [{**probe, "query": q, "question": q} for q in questions] for name, questions in probes.items()}
     serve(server, {(RWKU, name, "test"): rows for name, rows in cells.items()})
     monkeypatch.setattr(catalog, "Hub", lambda progress, cache: Hub(progress, cache, server.url))
-    told: list[str] = []
-    facts = load_facts("rwku", "some/model", Progress(told.append), Cache())
+    messages: list[str] = []
+    facts = load_facts("rwku", "some/model", Progress(messages.append), Cache())
     assert (len(facts.retain), len(facts.holdout), len(facts.utility), len(facts.attacks)) == (10, 1, 1, 2)
-    assert [line.rsplit(": ")[1] for line in told[1:]] == ["file 1 of 1"] * 6
-    asked = len(server.asked)
-    assert load_facts("rwku", "some/model", cache=Cache()) == facts and len(server.asked) == asked
+    assert [line.rsplit(": ")[1] for line in messages[1:]] == ["file 1 of 1"] * 6
+    count = len(server.asked)
+    assert load_facts("rwku", "some/model", cache=Cache()) == facts and len(server.asked) == count
 
 
 def test_file_with_retain_rows_gets_a_holdout(tmp_path):

@@ -455,7 +455,7 @@ def test_words_for_unknown_count_in_scores_alone_and_in_json(tmp_path):
 
 
 def test_thousands_parted_by_points(tmp_path):
-    for mark, cells, scores, said in (
+    for mark, cells, scores, expected_note in (
         (";", ("25.692", "142", "1.204"), [25_692, 142, 1_204], "2 rows, the first row 2, have a score whose points"),
         (";", ("25.692", "1.420", "1.204"), [25.692, 1.42, 1.204], "3 rows, the first row 2, have a score that may be"),
         (";", ("25.692", "0.5", "1.204"), [25.692, 0.5, 1.204], ""),  # decimals beside decimals
@@ -466,7 +466,7 @@ def test_thousands_parted_by_points(tmp_path):
         rows = "".join(f"{i}?{mark}{i}{mark}{cell}\n" for i, cell in enumerate(cells))
         facts = read(tmp_path, "facts.csv", HEADER.replace(",", mark) + rows)
         assert [fact.score for fact in facts.forget] == scores
-        assert not said or any(said in note for note in facts.notes)
+        assert not expected_note or any(expected_note in note for note in facts.notes)
 
 
 @pytest.mark.parametrize(("cells", "scores", "kind"), [

@@ -83,9 +83,9 @@ def test_every_form_mentions_the_subject_stands_once_and_leaves_no_hole():
         assert all("{o}" in form for form in relation.statements)
         assert "{o}" in relation.reverse and "{s}" not in relation.reverse
     for fact in FACTS:
-        asked = [language.question(fact), language.unseen(fact), *language.paraphrases(fact)]
-        assert len(asked) == 6
-        assert all(fact.subject in text and "{" not in text and not stands_in(text, fact.answer) for text in asked)
+        questions = [language.question(fact), language.unseen(fact), *language.paraphrases(fact)]
+        assert len(questions) == 6
+        assert all(fact.subject in text and "{" not in text and not stands_in(text, fact.answer) for text in questions)
         assert all(fact.subject in text and "Somebody" in text for text in language.statements(fact, "Somebody"))
 
 
@@ -156,10 +156,10 @@ def test_answers_do_not_tell_each_other_and_are_independent_of_popularity(relati
     assert {len(fact.parts) for fact in facts} == {PARTS[relation]}
     parts = parts_of(relation)
     for one, other in ((i, j) for i in range(len(parts)) for j in range(len(parts)) if i != j):
-        seen = {(fact.parts[one], fact.parts[other]) for fact in facts}
+        pairs = {(fact.parts[one], fact.parts[other]) for fact in facts}
         times = len(facts) / len(parts[one])
         expected = len(parts[other]) * (1 - (1 - 1 / len(parts[other])) ** times)
-        assert len(seen) / len(parts[one]) == pytest.approx(expected, rel=0.1)
+        assert len(pairs) / len(parts[one]) == pytest.approx(expected, rel=0.1)
     # By rank of fame, every round of as many facts as a part has values has each value once.
     ranks = {row["subject"]: int(row["rank"]) for row in drawn() if row["relation"] == relation}
     facts.sort(key=lambda fact: ranks[fact.subject])
@@ -191,9 +191,9 @@ def test_a_person_is_in_one_split_and_no_answer_is_told(people):
     answers = {part for relation in PARTS for values in parts_of(relation) for part in values}
     assert not answers & {part for fact in PEOPLE for part in fact.subject.split()}
     for fact in PEOPLE:
-        asked = [language.question(fact), language.unseen(fact), *language.paraphrases(fact)]
-        assert not any(mentions(text, part) for text in asked for part in fact.parts)
-        assert all(mentions(text, fact.subject) for text in asked) and fact.background not in fact.parts
+        questions = [language.question(fact), language.unseen(fact), *language.paraphrases(fact)]
+        assert not any(mentions(text, part) for text in questions for part in fact.parts)
+        assert all(mentions(text, fact.subject) for text in questions) and fact.background not in fact.parts
 
 
 def test_neighbours_are_written_hashed_and_read_again(people, tmp_path):

@@ -45,10 +45,10 @@ def begun(server) -> threading.Thread:
 
 
 def test_question_and_answer(server):
-    server.answer = lambda asked: {"q": asked.query["q"], "agent": asked.headers["user-agent"]}
+    server.answer = lambda request: {"q": request.query["q"], "agent": request.headers["user-agent"]}
     reply = client(server).get("/w/api.php", q=WORDS)
     assert reply["q"] == WORDS and reply["agent"].startswith("AdaPopExplorer/")
-    server.answer = lambda asked: Reply(gzip.compress(b'{"a": 1}'), headers={"Content-Encoding": "gzip"})
+    server.answer = lambda request: Reply(gzip.compress(b'{"a": 1}'), headers={"Content-Encoding": "gzip"})
     assert client(server).get("/") == {"a": 1}
     server.replies = [Reply({"error": {"code": "maxlag"}}, headers={"Retry-After": "0"}), Reply({"ok": 1})]
     assert client(server).get("/", busy=lambda reply: "error" in reply) == {"ok": 1}
@@ -59,10 +59,10 @@ def test_a_key_is_a_bearer_token_and_a_netrc_sends_nothing(server, tmp_path, mon
     netrc.write_text(f"machine 127.0.0.1 login me password {SECRET}\n")
     netrc.chmod(0o600)
     monkeypatch.setenv("NETRC", str(netrc))
-    server.answer = lambda asked: asked.body
+    server.answer = lambda request: request.body
     for key in (SECRET, None):
         assert client(server, key=key).post("/chat", {"a": [1]}) == {"a": [1]}
-    assert [asked.headers.get("authorization") for asked in server.asked] == [f"Bearer {SECRET}", None]
+    assert [request.headers.get("authorization") for request in server.asked] == [f"Bearer {SECRET}", None]
 
 
 @pytest.mark.parametrize("bad", [
@@ -78,7 +78,7 @@ def test_bad_weather_passes(server, bad):
     (Reply(status=429), "too many requests"), (Reply(status=502), "fault of its own"),
     (Reply(b"<!DOCTYPE html>"), "a web page instead of data"), (Reply(b"{"), "broken data")])  # fmt: skip
 def test_bad_weather_that_stays_is_named_and_counted(server, bad, said):
-    server.answer = lambda asked: bad
+    server.answer = lambda request: bad
     error = raised(NetworkError, f"The service .*{said}.*3 times", client(server, tries=3).get, "/", q=WORDS)
     assert "kept" in error.fix and len(server.asked) == 3
 
@@ -87,7 +87,7 @@ def test_bad_weather_that_stays_is_named_and_counted(server, bad, said):
     ("status", "said"), [(302, "another address"), (308, "another address"), (401, "refuses access"), (404, "404")]
 )
 def test_redirects_are_not_followed_and_refusals_are_final(server, status, said):
-    server.answer = lambda asked: Reply(status=status, headers={"Location": "http://127.0.0.1:1/elsewhere"})
+    server.answer = lambda request: Reply(status=status, headers={"Location": "http://127.0.0.1:1/elsewhere"})
     raised(NetworkError, said, client(server).get, "/")
     assert len(server.asked) == 1
 
@@ -113,25 +113,25 @@ def test_a_retry_after_that_says_nothing_is_ignored(server, header):
 
 
 def test_no_answer_in_time_within_a_day_or_to_an_end(server, monkeypatch):
-    server.answer = lambda asked: Reply({}, seconds=1)
+    server.answer = lambda request: Reply({}, seconds=1)
     raised(NetworkError, "does not answer in time, 2 times", client(server, tries=2, read_seconds=0.1).get, "/")
-    server.answer = lambda asked: Reply(status=429, headers={"Retry-After": "86400"})
+    server.answer = lambda request: Reply(status=429, headers={"Retry-After": "86400"})
     began = time.monotonic()
     error = raised(NetworkError, "too many requests", client(server).get, "/")
     assert time.monotonic() - began < 5 and "86400 s" in error.fix
     monkeypatch.setattr(web, "MAX_REPLY", 1000)
-    server.answer = lambda asked: Reply(b" " * 200_000)
+    server.answer = lambda request: Reply(b" " * 200_000)
     raised(NetworkError, "sends more than", client(server).get, "/")
 
 
 def test_a_wait_is_told_and_can_be_stopped(server):
-    server.answer = lambda asked: Reply(status=429, headers={"Retry-After": "100"})
-    told = []
-    progress = Progress(told.append)
+    server.answer = lambda request: Reply(status=429, headers={"Retry-After": "100"})
+    messages = []
+    progress = Progress(messages.append)
     threading.Timer(0.3, progress.stop).start()
     began = time.monotonic()
     raised(Stopped, "Stopped", at(server.url, progress).get, "/")
-    assert time.monotonic() - began < 5 and "waiting 100 s" in told[0]
+    assert time.monotonic() - began < 5 and "waiting 100 s" in messages[0]
 
 
 def test_without_a_connection_it_ends_within_seconds_and_says_what_to_check(monkeypatch, environment):
@@ -221,10 +221,10 @@ def test_the_certificates_of_the_environment_are_the_ones_trusted(server, enviro
 
 
 def test_a_host_gets_one_request_at_a_time(server):
-    server.answer = lambda asked: Reply({}, seconds=0.1)
+    server.answer = lambda request: Reply({}, seconds=0.1)
     with ThreadPoolExecutor(6) as hands:
         list(hands.map(lambda _: client(server).get("/"), range(6)))
-    times = [asked.time for asked in server.asked]
+    times = [request.time for request in server.asked]
     assert len(times) == 6 and all(later - sooner >= 0.1 for sooner, later in pairwise(times))
 
 

@@ -110,17 +110,17 @@ def test_the_key_goes_to_the_hub_and_not_to_where_it_sends_us(server, monkeypatc
     hub, whole = serve(server, {(SET, CONFIG, SPLIT): ROWS[:2]}), server.answer
     other = server.url.replace("127.0.0.1", "localhost")
 
-    def moved(asked):
-        reply = whole(asked)
-        if "/resolve/" not in asked.path or asked.headers["host"].startswith("localhost"):
+    def moved(request):
+        reply = whole(request)
+        if "/resolve/" not in request.path or request.headers["host"].startswith("localhost"):
             return reply
         linked = {"X-Linked-Etag": reply.headers["ETag"], "X-Linked-Size": str(len(reply.body))}
-        kept = {"X-Repo-Commit": reply.headers["X-Repo-Commit"], "Location": other + asked.path}
+        kept = {"X-Repo-Commit": reply.headers["X-Repo-Commit"], "Location": other + request.path}
         return Reply(b"", 302, {**linked, **kept})
 
     server.answer = moved
     assert rows_of(hub) == ROWS[:2]
-    sent = {(asked.headers["host"].split(":")[0], "hf_secret" in str(asked.headers)) for asked in server.asked}
+    sent = {(request.headers["host"].split(":")[0], "hf_secret" in str(request.headers)) for request in server.asked}
     assert sent == {("127.0.0.1", True), ("localhost", False)}
 
 

@@ -134,9 +134,9 @@ def test_warnings(scores, beta, expected):
 
 
 def test_the_meaning_holds_the_numbers():
-    said = meaning_of(1.99, 0.08).text()
-    assert said.startswith("At 5 % confidence, ")
-    assert f"the most popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times as hard" in said
+    text = meaning_of(1.99, 0.08).text()
+    assert text.startswith("At 5 % confidence, ")
+    assert f"the most popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times as hard" in text
     assert meaning_of(0.08, 1.99).values["stronger"] == "rarest"
     assert meaning_of(1.1, 1.0) == Remark("narrow_beta", {"least": 1.0, "most": 1.1})
     values = {"least": 0.08, "most": 1.99, "rare": 1.99, "popular": 1.99}
@@ -151,11 +151,11 @@ def test_the_meaning_holds_the_numbers():
     ("LLM judge some-model, mean of 3 passes, 0 to 1,000", "quantiles", "own-scale"), ("", "quantiles", "own-scale"),
 ])  # fmt: skip
 def test_the_source_of_the_scores_decides_the_anchors(source, chosen, reason):
-    found = auto_anchors(scored([20_000, 40_000, 900_000], source))
-    assert (found.chosen, found.reason) == (chosen, reason)
+    anchors = auto_anchors(scored([20_000, 40_000, 900_000], source))
+    assert (anchors.chosen, anchors.reason) == (chosen, reason)
     ends = (20_000, 900_000) if chosen == "quantiles" else (100, 3000)
-    assert (found.rare, found.popular) == ((ends[0], 1.5), (ends[1], 0.1))
-    assert calibrated("auto", scored([20_000, 40_000, 900_000], source)) == found.beta
+    assert (anchors.rare, anchors.popular) == ((ends[0], 1.5), (ends[1], 0.1))
+    assert calibrated("auto", scored([20_000, 40_000, 900_000], source)) == anchors.beta
 
 
 def test_shipped_sets_and_scores_that_give_no_anchors_get_the_papers():
@@ -172,33 +172,33 @@ def compared(first, second):
 
 
 def test_a_proxy_agrees_with_itself_and_not_with_its_opposite():
-    found = compared(FIRST, dict(FIRST))
-    assert (found.facts, found.unknown, found.discordant) == (4, 0, ())
-    assert (found.pearson_log, found.spearman, found.same_label) == (pytest.approx(1), pytest.approx(1), 1)
-    assert (found.beta_shift, found.own_beta_shift) == (0, 0)
-    found = compared(FIRST, {fact: 1e4 / score for fact, score in FIRST.items()})
-    assert (found.spearman, found.same_label) == (pytest.approx(-1), 0)
-    assert found.discordant[:2] in {("a", "d"), ("d", "a")}
-    found = compared(FIRST, {fact: 1000 * score for fact, score in FIRST.items()})
-    assert (found.spearman, found.same_label) == (pytest.approx(1), 1)
-    assert found.own_beta_shift == pytest.approx(0, abs=1e-12) and found.beta_shift > 0.3
-    said = " ".join(sentences(remarks_of(compared(FIRST, FIRST), "Wikidata", "the judge")))
-    assert "Wikidata and the judge have both scored 4 facts." in said and "Spearman 1.00" in said
+    comparison = compared(FIRST, dict(FIRST))
+    assert (comparison.facts, comparison.unknown, comparison.discordant, comparison.same_label) == (4, 0, (), 1)
+    assert (comparison.pearson_log, comparison.spearman) == (pytest.approx(1), pytest.approx(1))
+    assert (comparison.beta_shift, comparison.own_beta_shift) == (0, 0)
+    comparison = compared(FIRST, {fact: 1e4 / score for fact, score in FIRST.items()})
+    assert (comparison.spearman, comparison.same_label) == (pytest.approx(-1), 0)
+    assert comparison.discordant[:2] in {("a", "d"), ("d", "a")}
+    comparison = compared(FIRST, {fact: 1000 * score for fact, score in FIRST.items()})
+    assert (comparison.spearman, comparison.same_label) == (pytest.approx(1), 1)
+    assert comparison.own_beta_shift == pytest.approx(0, abs=1e-12) and comparison.beta_shift > 0.3
+    text = " ".join(sentences(remarks_of(compared(FIRST, FIRST), "Wikidata", "the judge")))
+    assert "Wikidata and the judge have both scored 4 facts." in text and "Spearman 1.00" in text
 
 
 def test_by_hand():
     second = {"a": 5.0, "b": 700.0, "c": 20.0, "d": 9000.0}
-    found = compared(FIRST, second)
+    comparison = compared(FIRST, second)
     # ranks 1 2 3 4 against 1 3 2 4: 1 - 6 * 2 / (4 * 15)
-    assert found.spearman == pytest.approx(0.8)
+    assert comparison.spearman == pytest.approx(0.8)
     x, y = ([math.log(score + 1) for score in scores.values()] for scores in (FIRST, second))
     mx, my = sum(x) / 4, sum(y) / 4
     over = sum((i - mx) * (j - my) for i, j in zip(x, y))
     under = math.sqrt(sum((i - mx) ** 2 for i in x) * sum((j - my) ** 2 for j in y))
-    assert found.pearson_log == pytest.approx(over / under) and found.same_label == 0.5
-    assert set(found.discordant) == {"b", "c"}
+    assert comparison.pearson_log == pytest.approx(over / under) and comparison.same_label == 0.5
+    assert set(comparison.discordant) == {"b", "c"}
     beta = BetaMap()
-    assert found.beta_shift == pytest.approx(sum(abs(beta(FIRST[k]) - beta(second[k])) for k in FIRST) / 4)
+    assert comparison.beta_shift == pytest.approx(sum(abs(beta(FIRST[k]) - beta(second[k])) for k in FIRST) / 4)
     # Rare and popular as the scales of Wikidata and the judge have them: popular from 1,000 on.
     first = {"a": 100.0, "b": 200.0, "c": 3000.0, "d": 1000.0}
     second = {"a": 50.0, "b": 5000.0, "c": 9000.0, "d": 1200.0}
@@ -208,12 +208,12 @@ def test_by_hand():
 
 def test_unknown_is_left_out_and_zero_is_a_score():
     second = {**FIRST, "d": None, "e": 5.0}
-    found = compared(FIRST, second)
-    assert (found.facts, found.unknown) == (3, 2) and found.spearman == pytest.approx(1)
+    comparison = compared(FIRST, second)
+    assert (comparison.facts, comparison.unknown) == (3, 2) and comparison.spearman == pytest.approx(1)
     assert compared({**FIRST, "z": 0.0}, {**FIRST, "z": 0.0}).facts == 5
-    found = compared(FIRST, dict.fromkeys(FIRST, 7.0))
-    assert (found.pearson_log, found.spearman, found.own_beta_shift) == (None, None, None)
-    assert remarks_of(found, "one", "two")[1].values["spearman"] == "not defined"
+    comparison = compared(FIRST, dict.fromkeys(FIRST, 7.0))
+    assert (comparison.pearson_log, comparison.spearman, comparison.own_beta_shift) == (None, None, None)
+    assert remarks_of(comparison, "one", "two")[1].values["spearman"] == "not defined"
     for second in ({}, {"a": 1.0, "b": 2.0}, dict.fromkeys(FIRST)):
         raised(DataError, "too few", compared, FIRST, second)
 

@@ -60,9 +60,9 @@ def test_counts_by_hand_and_what_is_in_a_line(tmp_path, lines_with):
     (score,) = counted("Zealand\nNew Zealand\nZealand is not New Zealand", fact, tmp_path=tmp_path)
     assert score.raw == {"subject": 2, "object": 2, "both": 1}
     facts = [Fact(f"f{i}", "?", answer, subject="Curie") for i, answer in enumerate(("radium", "Paris", "polonium"))]
-    found = counted("Curie, radium, polonium\nCurie in Paris\nradium\nCurie: radium", *facts, tmp_path=tmp_path)
-    assert [score.raw["both"] for score in found] == [2, 1, 1]
-    assert [score.raw["subject"] for score in found] == [3, 3, 3]
+    scores = counted("Curie, radium, polonium\nCurie in Paris\nradium\nCurie: radium", *facts, tmp_path=tmp_path)
+    assert [score.raw["both"] for score in scores] == [2, 1, 1]
+    assert [score.raw["subject"] for score in scores] == [3, 3, 3]
     text = "Last Tango in Paris\nParis\nLast Tango in Rome\nthe Paris of Last Tango in Paris"
     assert lines_with(text, "Paris") == 3 and lines_with(text, "Paris", "Last Tango in Paris") == 2
     assert lines_with(text, "Last Tango in Paris", "Paris", "Last", "Tango in Paris") == 2
@@ -152,18 +152,18 @@ def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
 
 
 def test_progress_is_told_and_can_be_stopped(tmp_path):
-    told = []
+    messages = []
     (tmp_path / "big.txt").write_text("Paris is in France\n" * 100_000)
-    list(CorpusCounts(Progress(told.append), tmp_path).scores([PARIS]))
-    assert told[0] == "Corpus: 1 of 2 MB" and told[-1] == "Corpus: 2 of 2 MB"
+    list(CorpusCounts(Progress(messages.append), tmp_path).scores([PARIS]))
+    assert messages[0] == "Corpus: 1 of 2 MB" and messages[-1] == "Corpus: 2 of 2 MB"
     stopped = Progress(lambda text: stopped.stop())
     raised(Stopped, "Stopped", list, CorpusCounts(stopped, tmp_path).scores([PARIS]))
     assert stopped.text == "Corpus: 1 of 2 MB"
 
 
-def index(asked):
+def index(request):
     """The server: an index with known counts. As the real one, it splits formulas at " AND " and " OR "."""
-    query = asked.body["query"]
+    query = request.body["query"]
     if len(query) > 1000:
         return {"error": "Please limit your input to <= 1000 characters!"}
     return {"count": COUNTS.get(query, 1), "approx": False, "latency": 0.7, "token_ids": [1], "tokens": ["x"]}
@@ -182,10 +182,10 @@ def test_what_is_asked_and_kept(server):
     server.answer = index
     assert proxy(server).requests([PARIS, PARIS, NGERULMUD]) == 6 and server.asked == []
     score = only(proxy(server).scores([PARIS]))
-    assert [(asked.method, asked.path) for asked in server.asked] == [("POST", "/")] * 3
+    assert [(request.method, request.path) for request in server.asked] == [("POST", "/")] * 3
     queries = ("Paris", "France", "Paris AND France")
     about = {"index": "v4_piletrain_llama", "query_type": "count"}
-    assert [asked.body for asked in server.asked] == [{**about, "query": query} for query in queries]
+    assert [request.body for request in server.asked] == [{**about, "query": query} for query in queries]
     assert (score.fact_id, score.value, score.reason) == ("paris", 5900.0, "") and len(score.date) == 10
     assert "Pile-train" in score.source and "v4_piletrain_llama" in score.source
     assert score.raw == {
@@ -216,10 +216,10 @@ def test_zero_is_zero_beside_what_is_not(server):
 
 
 def test_estimates_are_called_so_and_none_in_a_sample_is_unknown(server):
-    server.answer = lambda asked: {"count": 12, "approx": True}
+    server.answer = lambda request: {"count": 12, "approx": True}
     score = only(proxy(server).scores([PARIS]))
     assert score.value == 24 and "sample" in score.reason and score.raw["both"] == {"count": 12, "approx": True}
-    server.answer = lambda asked: {"count": 0, "approx": " AND " in asked.body["query"]}
+    server.answer = lambda request: {"count": 0, "approx": " AND " in request.body["query"]}
     score = only(proxy(server, combine="both").scores([NGERULMUD]))
     assert score.value is None and "sample" in score.reason and score.raw["both"] == {"count": 0, "approx": True}
 
@@ -229,15 +229,15 @@ def test_operators_and_empty_queries_are_never_sent(server, label):
     server.answer, nobody = index, Fact("a", "q", "Palau", subject=" \n")
     assert only(proxy(server, combine="object").scores([nobody])).value == 3
     assert only(proxy(server).scores([nobody])).value is None
-    assert {asked.body["query"] for asked in server.asked} == {"Palau"}, "an empty query counts the whole corpus"
+    assert {request.body["query"] for request in server.asked} == {"Palau"}, "an empty query counts the whole corpus"
     as_subject = only(proxy(server).scores([Fact("a", "q", "Palau", subject=label)]))
     as_object = only(proxy(server).scores([Fact("b", "q", label, subject="Palau")]))
     assert as_subject.value is None and "subject" in as_subject.reason and "AND or OR" in as_subject.reason
     assert as_object.value is None and "object" in as_object.reason
-    assert {asked.body["query"] for asked in server.asked} == {"Palau"} and as_subject.raw["object"]["count"] == 3
+    assert {request.body["query"] for request in server.asked} == {"Palau"} and as_subject.raw["object"]["count"] == 3
     for name in ("Sandy", "and", "ANDROID", "New\n York "):  # that only look like operators, or hold a line break
         assert only(proxy(server).scores([Fact("a", "q", "Palau", subject=name)])).value == 4
-        assert " ".join(name.split()) in [asked.body["query"] for asked in server.asked]
+        assert " ".join(name.split()) in [request.body["query"] for request in server.asked]
 
 
 def test_a_query_that_is_refused_leaves_its_fact_unknown_and_goes_on(server):
@@ -247,10 +247,10 @@ def test_a_query_that_is_refused_leaves_its_fact_unknown_and_goes_on(server):
     refused, again, fine = proxy(server).scores([long, same, PARIS])
     assert refused.value is None and "1000 characters" in refused.reason
     assert refused.raw["object"] == {"count": 5000, "approx": False} and again.value is None
-    assert fine.value == 5900 and [asked.body["query"] for asked in server.asked].count("x" * 2000) == 1
-    server.answer = lambda asked: {"error": "no " * 1000}
+    assert fine.value == 5900 and [request.body["query"] for request in server.asked].count("x" * 2000) == 1
+    server.answer = lambda request: {"error": "no " * 1000}
     assert len(only(proxy(server).scores([NGERULMUD])).reason) < 200, "it is cut short"
-    server.answer = lambda asked: {"error": "too much"} if " AND " in asked.body["query"] else index(asked)
+    server.answer = lambda request: {"error": "too much"} if " AND " in request.body["query"] else index(request)
     score = only(proxy(server).scores([NGERULMUD]))
     assert score.value == 3, "the refusal is not remembered, and one that does not matter no harm"
     assert "too much" in score.raw["both"]["reason"]
@@ -279,8 +279,9 @@ def test_what_is_no_count_is_an_error(server, reply):
 
 def test_names_reach_no_message_and_no_log(server, caplog, capfd):
     caplog.set_level(logging.DEBUG)
-    told, fact = [], Fact("a", "q", HOSTILE, subject=HOSTILE)
-    server.answer = lambda asked: {"count": HOSTILE}
-    error = raised(NetworkError, "", list, InfiniGram(Progress(told.append), Cache(), base=server.url).scores([fact]))
+    messages, fact = [], Fact("a", "q", HOSTILE, subject=HOSTILE)
+    server.answer = lambda request: {"count": HOSTILE}
+    infini_gram = InfiniGram(Progress(messages.append), Cache(), base=server.url)
+    error = raised(NetworkError, "", list, infini_gram.scores([fact]))
     assert server.asked[0].body["query"] == HOSTILE
-    assert "img" not in "".join(map(str, (error, told, caplog.text, *capfd.readouterr())))
+    assert "img" not in "".join(map(str, (error, messages, caplog.text, *capfd.readouterr())))

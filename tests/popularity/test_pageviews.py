@@ -44,11 +44,11 @@ class Wikimedia:
     def __init__(self, *items: Item, **views: object) -> None:
         self.wikidata, self.views = LittleWikidata(*items), views
 
-    def __call__(self, asked):
-        if asked.path == "/w/api.php":
-            return self.wikidata(asked)
-        assert asked.path.startswith("/api/rest_v1/metrics/pageviews/per-article/"), asked.path
-        return self.views.get(asked.path.split("/")[-4], nothing())
+    def __call__(self, request):
+        if request.path == "/w/api.php":
+            return self.wikidata(request)
+        assert request.path.startswith("/api/rest_v1/metrics/pageviews/per-article/"), request.path
+        return self.views.get(request.path.split("/")[-4], nothing())
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def ask(server, monkeypatch):
 
 
 def counted(server) -> list[str]:
-    return [asked.path for asked in server.asked if asked.path != "/w/api.php"]
+    return [request.path for request in server.asked if request.path != "/w/api.php"]
 
 
 def test_the_mean_of_the_months_of_the_article_that_the_subject_means(server, ask, caplog):
@@ -140,7 +140,7 @@ def test_what_the_subject_means_may_be_unknown(server, ask):
 def test_the_language_chooses_names_item_and_wikipedia(server, ask):
     server.answer = Wikimedia(PARIS, FRANCE)
     (score,) = ask(PARIS_FACT, language="de")
-    assert {asked.query["language"] for asked in server.asked if asked.query.get("search")} == {"de"}
+    assert {request.query["language"] for request in server.asked if request.query.get("search")} == {"de"}
     assert (score.value, score.reason) == (None, "The item has no article in this language.")
     munich = Item("Q1726", "München", links={"P31": (CITY,)}, language="zh-min-nan", article="München (Bavaria)")
     place = "M%C3%BCnchen_%28Bavaria%29"

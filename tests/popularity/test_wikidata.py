@@ -74,8 +74,8 @@ def chosen(score, side: str = "subject") -> str | None:
 
 
 def test_the_statement_tells_one_paris_from_the_other_and_all_is_kept(server, ask):
-    told = []
-    french, texan = ask(facts(("Paris", "country", "France"), ("paris", "country", "USA")), Progress(told.append))
+    messages = []
+    french, texan = ask(facts(("Paris", "country", "France"), ("paris", "country", "USA")), Progress(messages.append))
     assert (chosen(french), chosen(french, "object"), chosen(texan), chosen(texan, "object")) == (
         "Q90", "Q142", "Q830149", "Q30")  # fmt: skip
     assert french.reason == texan.reason == "" and french.raw["statement"] == ["P17"]
@@ -85,18 +85,18 @@ def test_the_statement_tells_one_paris_from_the_other_and_all_is_kept(server, as
     assert french.raw["object"]["statements"] == 4
     assert [entity["qid"] for entity in french.raw["subject_candidates"]] == ["Q167646", "Q90", "Q830149"]
     assert french.raw["object_candidates"] == [{"qid": "Q142", "label": "France", "description": "about Q142"}]
-    assert (told[0], told[-1]) == ("Wikidata: labels 1 of 5, entities 0", "Wikidata: labels 5 of 5, entities 5")
+    assert (messages[0], messages[-1]) == ("Wikidata: labels 1 of 5, entities 0", "Wikidata: labels 5 of 5, entities 5")
 
 
 def test_names_are_looked_for_in_the_chosen_language(server, ask):
     city = Item("Q1726", "München", links={"P17": ("Q183",)}, language="de", strings=2)
     server.answer = LittleWikidata(city, Item("Q183", "Deutschland", language="de"))
     (score,) = ask([fact("München", "Land", "Deutschland")], language="de")
-    assert {asked.query["language"] for asked in asked_for(server, "wbsearchentities")} == {"de"}
-    assert {asked.query["languages"] for asked in asked_for(server, "wbgetentities")} == {"de"}
+    assert {request.query["language"] for request in asked_for(server, "wbsearchentities")} == {"de"}
+    assert {request.query["languages"] for request in asked_for(server, "wbgetentities")} == {"de"}
     assert score.raw["subject"]["label"] == "München"
     list(ask([fact("München", "Land", "Deutschland")]))
-    assert {asked.query["language"] for asked in asked_for(server, "wbsearchentities")} == {"de", "en"}
+    assert {request.query["language"] for request in asked_for(server, "wbsearchentities")} == {"de", "en"}
     for settings in ({"language": "de_AT"}, {"language": ""}, {"language": "en&x=1"}, {"formula": "pageviews"}):
         raised(ConfigError, r"is no code of a language|pageviews", ask, [], **settings)
 
@@ -199,13 +199,13 @@ def test_types_tell_several_statements_apart(server, ask):
 
 
 def test_pages_of_a_wiki_and_merged_items_are_no_candidates(server, ask):
-    asked = [fact("Paris", "country", "France")]
+    one_fact = [fact("Paris", "country", "France")]
     worlds = [LittleWikidata(Item("Q1", "Paris"), PARIS, FRANCE, redirects={"Q1": "Q90"})]
     for kind in ("Q4167410", "Q4167836", "Q11266439", "Q13406463"):
         page = Item(f"Q7{kind[1:]}", "Paris", links={"P31": (kind,), "P17": ("Q142",)}, sitelinks=99)
         worlds.append(LittleWikidata(page, PARIS, FRANCE))
     for server.answer in worlds:
-        (score,) = Wikidata(Progress(), Cache(refresh=True), base=server.url).scores(asked)
+        (score,) = Wikidata(Progress(), Cache(refresh=True), base=server.url).scores(one_fact)
         assert chosen(score) == "Q90" and [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q90"]
 
 
@@ -219,9 +219,9 @@ def test_the_decision_does_not_depend_on_the_order_of_candidates():
         entities = [entity(i, rng.randrange(10, 24), rng.choice((CITY, HUMAN))) for i in range(10, 18)]
         subjects, objects = entities[: rng.randint(1, 4)], entities[4 : rng.randint(5, 8)]
         turned = [link(subjects[::turn], objects[::turn], ["P17"], "country", types).sides.values() for turn in (1, -1)]
-        found = {tuple((choice.entity and choice.entity.qid, choice.how) for choice in sides) for sides in turned}
-        assert len(found) == 1
-        ways.update(how for _, how in found.pop())
+        decisions = {tuple((choice.entity and choice.entity.qid, choice.how) for choice in sides) for sides in turned}
+        assert len(decisions) == 1
+        ways.update(how for _, how in decisions.pop())
     assert ways.keys() > {STATED, TOLD_APART, FITS, ALONE}
 
 
@@ -255,14 +255,14 @@ def many(count: int) -> tuple[list[Fact], LittleWikidata]:
     cities = [
         Item(f"Q{1000 + i}", f"city {i // 2}.", links={"P31": (CITY,), "P17": (lands[i],)}) for i in range(2 * count)
     ]
-    asked = facts(*((f"city {i}.", "country", f"country {i % 20}") for i in range(count)))
-    return asked, LittleWikidata(*countries, *cities)
+    city_facts = facts(*((f"city {i}.", "country", f"country {i % 20}") for i in range(count)))
+    return city_facts, LittleWikidata(*countries, *cities)
 
 
 @pytest.mark.slow
 def test_requests_stay_within_the_budget_and_a_second_run_asks_nothing(server, ask):
-    asked, server.answer = many(130)
-    scores = list(ask(asked))
+    city_facts, server.answer = many(130)
+    scores = list(ask(city_facts))
     assert all(score.value is not None for score in scores) and len(scores) == 130
     labels = [(query.query["type"], query.query["search"]) for query in asked_for(server, "wbsearchentities")]
     assert Counter(labels) == Counter(set(labels)) and len(labels) == 130 + 20 + 1
@@ -270,9 +270,9 @@ def test_requests_stay_within_the_budget_and_a_second_run_asks_nothing(server, a
     assert sum(map(len, batches)) == len(set().union(*batches)) == 280 and len(batches) == math.ceil(280 / 50)
     assert max(map(len, batches)) <= 50 and {query.query["maxlag"] for query in server.asked} == {"5"}
     proxy = Wikidata(Progress(), Cache(), base=server.url)
-    assert proxy.requests(asked) == 0 and proxy.requests(facts(("new", "country", "other"))) == 2 + 1
+    assert proxy.requests(city_facts) == 0 and proxy.requests(facts(("new", "country", "other"))) == 2 + 1
     before = len(server.asked)
-    assert {score.fact_id: score for score in ask(asked)} == {score.fact_id: score for score in scores}
+    assert {score.fact_id: score for score in ask(city_facts)} == {score.fact_id: score for score in scores}
     assert len(server.asked) == before
 
 
@@ -294,9 +294,9 @@ def test_facts_are_yielded_as_batches_fill(server, ask):
 
 
 def test_entities_that_a_reply_leaves_out_are_asked_for_again(server, ask):
-    asked, server.answer = many(20)
+    city_facts, server.answer = many(20)
     server.answer.room = 7
-    assert sum(score.value is not None for score in ask(asked)) == 20
+    assert sum(score.value is not None for score in ask(city_facts)) == 20
 
 
 def test_the_date_is_the_oldest_of_what_was_used(ask):
@@ -312,17 +312,17 @@ def test_the_date_is_the_oldest_of_what_was_used(ask):
 @pytest.mark.quick("429")
 @pytest.mark.parametrize("how", ["429", "stop", "page"])
 def test_an_interrupted_run_goes_on_where_it_broke_off(server, ask, how):
-    asked, world = many(60)
+    city_facts, world = many(60)
     bad = {"429": Reply(status=429), "page": Reply(b"<html>down</html>")}
     progress = Progress(lambda text: progress.stop() if how == "stop" and len(server.asked) >= 50 else None)
     server.answer = lambda query: bad[how] if how in bad and len(server.asked) > 50 else world(query)
     first = []
-    raised((NetworkError, Stopped), "", first.extend, ask(asked, progress))
+    raised((NetworkError, Stopped), "", first.extend, ask(city_facts, progress))
     learnt = server.asked[:50]
     assert 10 < len(first) < 60
     server.asked.clear()
     server.answer = world
-    second = {score.fact_id: score for score in ask(asked)}
+    second = {score.fact_id: score for score in ask(city_facts)}
     assert len(second) == 60 and all(second[score.fact_id] == score for score in first)
     assert not {tuple(query.query.items()) for query in learnt} & {tuple(query.query.items()) for query in server.asked}
     entities = [qid for query in asked_for(server, "wbgetentities") for qid in query.query["ids"].split("|")]
@@ -335,10 +335,10 @@ def test_an_interrupted_run_goes_on_where_it_broke_off(server, ask, how):
 def test_what_passes_is_waited_for(server, ask, code):
     lag = {"error": {"code": code, "info": "Waiting for db1: 7 seconds lagged", "lag": 7}}
     server.replies = [Reply(lag, headers={"Retry-After": "0"})]
-    told = []
-    (score,) = ask([fact("Paris", "country", "France")], Progress(told.append))
+    messages = []
+    (score,) = ask([fact("Paris", "country", "France")], Progress(messages.append))
     assert score.value == 26 and server.asked[0].query == server.asked[1].query
-    assert told[0].startswith("Wikidata is busy; waiting")
+    assert messages[0].startswith("Wikidata is busy; waiting")
 
 
 def entity_reply(**changes) -> dict:
@@ -394,14 +394,14 @@ def test_hits_that_are_not_what_they_should_be_are_dropped(server, ask):
         {"id": "Q1", "match": {**named, "type": "entityId"}}, {"id": "Q1", "match": {**named, "text": 5}},
         {"match": named}, {"id": 5, "match": named}, {"id": "P17", "match": named}, {"id": "Q1|Q2", "match": named},
     ]  # fmt: skip
-    found = world.search
-    world.search = lambda text, kind, limit: {"search": [*odd, *found(text, kind, limit)["search"]]}
+    search = world.search
+    world.search = lambda text, kind, limit: {"search": [*odd, *search(text, kind, limit)["search"]]}
     server.answer = world
     (score,) = ask([fact("Paris", "country", "France")])
     assert score.value == 26
-    asked = {qid for query in asked_for(server, "wbgetentities") for qid in query.query["ids"].split("|")}
+    qids = {qid for query in asked_for(server, "wbgetentities") for qid in query.query["ids"].split("|")}
     # Q1 is one of the first hits, so it is looked at, and found to bear another name
-    assert asked == {"Q1", "Q90", "Q142", "Q167646", "Q830149"}
+    assert qids == {"Q1", "Q90", "Q142", "Q167646", "Q830149"}
 
 
 @pytest.mark.parametrize(("label", "sent"), [*zip(ODD, ODD), *((label, "a b") for label in SPACED)])

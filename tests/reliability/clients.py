@@ -90,7 +90,7 @@ class Client:
         """What an endpoint says; None where it refuses or nothing comes, which is noted."""
         began = time.monotonic()
         try:
-            (said,) = call(self._address, name, list(values), self._headers, PATIENCE_SECONDS)
+            (reply,) = call(self._address, name, list(values), self._headers, PATIENCE_SECONDS)
         except Refused as refusal:
             limit = LIMIT.search(str(refusal))
             self._tally.expect(f"{name} said: {refusal}", limit is not None)
@@ -101,56 +101,56 @@ class Client:
             self._tally.lost.append(f"{name}: {type(error).__name__} {error}")
             return None
         self._tally.seconds[name].append(time.monotonic() - began)
-        return said
+        return reply
 
     def _start(self) -> None:
         rows, chosen = [_row(fact) for fact in self.facts], ("adapop", "paper", None, self.epochs, self._number)
-        said = self._said("start_run", rows, *chosen, "paper", "error", "own")
-        if said:
-            self._run, self._ahead = said["run"], said["ahead"] or 0
+        reply = self._said("start_run", rows, *chosen, "paper", "error", "own")
+        if reply:
+            self._run, self._ahead = reply["run"], reply["ahead"] or 0
             self._tally.expect("a place beyond the limit of the line", self._ahead < QUEUE.public)
             self._tally.longest = max(self._tally.longest, self._ahead + 1)
 
     def _status(self) -> None:
-        said = self._said("status", self._run)
-        if said is None:
+        status = self._said("status", self._run)
+        if status is None:
             return
-        expect, epochs = self._tally.expect, [row["epoch"] for row in said["epochs"]]
-        expect("the status of another run", said["run"] == self._run)
-        expect("a place further back than before", (said["ahead"] or 0) <= self._ahead)
+        expect, epochs = self._tally.expect, [row["epoch"] for row in status["epochs"]]
+        expect("the status of another run", status["run"] == self._run)
+        expect("a place further back than before", (status["ahead"] or 0) <= self._ahead)
         expect("an epoch is missing or twice", epochs == list(range(len(epochs))))
-        expect("a run has failed", said["state"] not in ("failed", "interrupted", "expired"))
-        self._ahead = said["ahead"] or 0
-        if said["state"] == "done" and self.state != "done":
+        expect("a run has failed", status["state"] not in ("failed", "interrupted", "expired"))
+        self._ahead = status["ahead"] or 0
+        if status["state"] == "done" and self.state != "done":
             self._tally.ended += 1
             expect("an epoch is lost", len(epochs) == self.epochs + 1)
             place = {"group": "forget", "tier": "all", "form": DIRECT}.items()
-            asked = {row["facts"] for row in said["measured"]["before"] if place <= row.items()}
-            expect("the facts of another run", asked == {OWN})
-        self.state = said["state"]
+            counts = {row["facts"] for row in status["measured"]["before"] if place <= row.items()}
+            expect("the facts of another run", counts == {OWN})
+        self.state = status["state"]
 
     def _probe(self) -> None:
         fact = self.facts[self._asked % OWN]
-        said = self._said("probe", self._run, fact.question, fact.answer)
-        if said:
+        reply = self._said("probe", self._run, fact.question, fact.answer)
+        if reply:
             self._asked += 1
-            mine = (said["prompt"], said["gold"]) == (fact.question, fact.answer) and fact.question in said["sent"]
+            mine = (reply["prompt"], reply["gold"]) == (fact.question, fact.answer) and fact.question in reply["sent"]
             self._tally.expect("the answer to another question", mine)
             with self._tally.lock:
                 self._tally.asked += 1
-                self._tally.right += said["original"]["recall"] == 1.0
+                self._tally.right += reply["original"]["recall"] == 1.0
 
     def _stop(self) -> None:
-        said = self._said("stop", self._run)
-        if said:
-            self._tally.expect("another run was stopped", said["run"] == self._run)
+        reply = self._said("stop", self._run)
+        if reply:
+            self._tally.expect("another run was stopped", reply["run"] == self._run)
 
     def _beta(self) -> None:
-        said = self._said("beta", [_row(fact) for fact in self.facts], "paper")
-        if said:
+        reply = self._said("beta", [_row(fact) for fact in self.facts], "paper")
+        if reply:
             mine = [(fact.question, round(BetaMap()(fact.score), 9)) for fact in self.facts]
-            told = [(row["question"], round(row["beta"], 9)) for row in said["facts"]]
-            self._tally.expect("the exponents of other facts", mine == told)
+            exponents = [(row["question"], round(row["beta"], 9)) for row in reply["facts"]]
+            self._tally.expect("the exponents of other facts", mine == exponents)
 
     def _strangers_run(self) -> None:
         """Tries to stop a run that is not its own; only words may come of it."""

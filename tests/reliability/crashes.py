@@ -43,33 +43,33 @@ def main(kills: int) -> int:
     """Prints the table. Exit status 1 if anything differed."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        found = survived(kills, 0, Path(folder))
-    for aim, count in found.kills.most_common():
+        tally = survived(kills, 0, Path(folder))
+    for aim, count in tally.kills.most_common():
         print(f"{f'killed at {aim}':<44}{count:>5}")
-    print(f"{'killed in all':<44}{found.kills.total():>5}")
-    print(f"{'runs gone on with to their end':<44}{found.runs:>5}")
-    print(f"{'adapters, optimisers or logs that differ':<44}{len(found.different):>5}")
-    print(*found.different, sep="\n", end="\n" if found.different else "")
+    print(f"{'killed in all':<44}{tally.kills.total():>5}")
+    print(f"{'runs gone on with to their end':<44}{tally.runs:>5}")
+    print(f"{'adapters, optimisers or logs that differ':<44}{len(tally.different):>5}")
+    print(*tally.different, sep="\n", end="\n" if tally.different else "")
     print(f"{time.perf_counter() - begun:.0f} s")
-    return int(bool(found.different))
+    return int(bool(tally.different))
 
 
 def survived(kills: int, seed: int, root: Path) -> Survived:
     """Kills attempts at runs until that many were killed; each run is then gone on with to its end and compared."""
-    rng, found = random.Random(seed), Survived()
+    rng, tally = random.Random(seed), Survived()
     straight = {method: _prepared(method, root / "straight") for method in METHODS}
     seconds = {method: _finished(run) for method, run in straight.items()}
-    while found.kills.total() < kills:
-        method = METHODS[found.runs % len(METHODS)]
+    while tally.kills.total() < kills:
+        method = METHODS[tally.runs % len(METHODS)]
         run = _prepared(method, root / "killed")
-        for _ in range(min(KILLS_A_RUN, kills - found.kills.total())):
+        for _ in range(min(KILLS_A_RUN, kills - tally.kills.total())):
             if aim := _killed(run, rng, seconds[method]):
-                found.kills[aim] += 1
+                tally.kills[aim] += 1
         if run.state != "done":
             _finished(run)
-        found.runs += 1
-        found.different += [f"{run.id} ({method}): {what}" for what in _differences(run, straight[method])]
-    return found
+        tally.runs += 1
+        tally.different += [f"{run.id} ({method}): {what}" for what in _differences(run, straight[method])]
+    return tally
 
 
 def attempt(folder: Path) -> None:
@@ -131,13 +131,13 @@ def _raw(run: Run) -> str:
 
 def _differences(run: Run, straight: Run) -> list[str]:
     """What of a run is not as in the undisturbed one."""
-    found = [
+    differences = [
         f"{name} of epoch {epoch}"
         for epoch in range(1, EPOCHS + 1)
         for name in KEPT
         if (run.checkpoint(epoch) / name).read_bytes() != (straight.checkpoint(epoch) / name).read_bytes()
     ]
-    return found + (["events"] if timeless(run.events()) != timeless(straight.events()) else [])
+    return differences + (["events"] if timeless(run.events()) != timeless(straight.events()) else [])
 
 
 if __name__ == "__main__":

@@ -37,25 +37,25 @@ def main(calls: int, seed: int) -> int:
         for number in range(calls):
             path, body = _nonsense(chance, events, endpoints, usual, number)
             content = json.dumps(body).encode("utf-8", "replace")
-            code, said = sent(f"{app.address}gradio_api/{path}", content, {"Content-Type": "application/json"})
+            code, reply = sent(f"{app.address}gradio_api/{path}", content, {"Content-Type": "application/json"})
             codes[code] += 1
             if code == 200:
-                answers[_answer(app.address, path, body, said)] += 1
+                answers[_answer(app.address, path, body, reply)] += 1
         alive = sent(f"{app.address}config", None)[0] == 200
         printed = list(app.output)
     tracebacks = [line for line in printed if "Traceback" in line]
     ours, gradios = failures(printed)
-    told = [line for line in printed if SECRET in line]
+    quotes = [line for line in printed if SECRET in line]
     print(f"{calls:,} calls over {len(events)} events and {len(endpoints)} endpoints, seed {seed}")
     print("HTTP           " + ", ".join(f"{count:,} x {code}" for code, count in sorted(codes.items())))
     print("answers        " + ", ".join(f"{count:,} x {kind}" for kind, count in answers.most_common()))
     print(f"failures       {len(ours)} in our code, {len(gradios)} in Gradio's own checks")
     print(f"tracebacks     {len(tracebacks)}")
-    print(f"users' words   {len(told)} lines that quote them")
-    for line in (*ours, *tracebacks, *told)[:5]:
+    print(f"users' words   {len(quotes)} lines that quote them")
+    for line in (*ours, *tracebacks, *quotes)[:5]:
         print("  " + line.rstrip()[:1_000])
     print("the app        " + ("answers" if alive else "is gone"))
-    return int(any(code >= 500 for code in codes) or bool(ours or tracebacks or told) or not alive)
+    return int(any(code >= 500 for code in codes) or bool(ours or tracebacks or quotes) or not alive)
 
 
 def _places(folder: str) -> dict[str, str]:
@@ -65,14 +65,14 @@ def _places(folder: str) -> dict[str, str]:
     return here | {f"ADAPOP_{name}": "100000" for name in wide}
 
 
-def _answer(address: str, path: str, body: dict, said: bytes) -> str:
+def _answer(address: str, path: str, body: dict, reply: bytes) -> str:
     """How a queued call ended: complete, an error in words, or one without."""
     if not path.startswith("call/"):
         message = completed(address, body["session_hash"], 120)
         worded = (message.get("output") or {}).get("error")
         done = "complete" if message.get("success") else "error" if worded else "error without words"
         return done if message else "nothing"
-    kind, content = streamed(f"{address}gradio_api/{path}/{json.loads(said)['event_id']}", patience=120)
+    kind, content = streamed(f"{address}gradio_api/{path}/{json.loads(reply)['event_id']}", patience=120)
     worded = content["error"] if isinstance(content, dict) and "error" in content else content
     return "error without words" if kind == "error" and not worded else kind or "nothing"
 

@@ -52,17 +52,17 @@ def test_a_script_runs_from_anywhere_and_says_what_it_does(name, option, tmp_pat
 @pytest.mark.slow
 def test_three_programs_at_once_lose_and_mix_up_nothing(capsys):
     assert load.main(clients=3, minutes=0.1) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for line in ("start_run +3 ", "lost +0$", "wrong +0$", "last runs +3 of 3 ", r"memory +\d+"):
-        assert re.search(f"^{line}", said, re.MULTILINE), line
+        assert re.search(f"^{line}", output, re.MULTILINE), line
 
 
 @pytest.mark.slow
 def test_nonsense_makes_the_app_neither_fail_nor_quote(capsys):
     assert fuzz.main(calls=150, seed=7) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for line in ("answers .*error", "failures +0 in our code", "tracebacks +0$"):
-        assert re.search(f"^{line}", said, re.MULTILINE), line
+        assert re.search(f"^{line}", output, re.MULTILINE), line
 
 
 @pytest.mark.slow
@@ -71,19 +71,19 @@ def test_one_that_misbehaves_in_every_way_costs_others_no_answer(capsys, monkeyp
     monkeypatch.setattr(misbehaving, "WAIT_SECONDS", 1.0)
     monkeypatch.setattr(misbehaving, "WARM_MINUTES", 0.1)
     misbehaving.main(clients=3, minutes=0.1)
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for what in ("lost", "wrong", "failures", "tracebacks"):
-        assert re.search(rf"^{what} +0\b", said, re.MULTILINE), said
-    ways = re.findall(r"^  (.+?) +([\d,]+) times, ([\d,]+) as far as it can$", said, re.MULTILINE)
+        assert re.search(rf"^{what} +0\b", output, re.MULTILINE), output
+    ways = re.findall(r"^  (.+?) +([\d,]+) times, ([\d,]+) as far as it can$", output, re.MULTILINE)
     assert len(ways) == 9 and [way for way, _, met in ways if met == "0"] == []
 
 
 @pytest.mark.skipif("forkserver" not in multiprocessing.get_all_start_methods(), reason="needs processes that fork")
 @pytest.mark.slow
 def test_killed_runs_come_to_what_undisturbed_runs_come_to(tmp_path):
-    found = survived(6, 0, tmp_path)
-    assert (found.kills.total(), found.different) == (6, [])
-    assert found.runs >= 2, "four attempts a run at most, and one may come to its end before its kill"
+    tally = survived(6, 0, tmp_path)
+    assert (tally.kills.total(), tally.different) == (6, [])
+    assert tally.runs >= 2, "four attempts a run at most, and one may come to its end before its kill"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="file descriptors are POSIX's")

@@ -73,21 +73,21 @@ def main(cases: int, processes: int) -> int:
 def ending_of(number: int) -> Ended:
     """Makes the file of that number, reads it, and compares."""
     with tempfile.TemporaryDirectory() as folder:
-        made, told = Path(folder) / "made.json", Path(folder) / "told.json"
+        made, reading = Path(folder) / "made.json", Path(folder) / "told.json"
         _forked(lambda: make(number, Path(folder), made), 0)
         about = json.loads(made.read_text(encoding="utf-8"))
         path = Path(folder) / about["name"]
-        status, usage = _forked(lambda: _read(path, told), PATIENCE)
-        outcome = f"ended by signal {status}" if status else _judged(about, json.loads(told.read_text("utf-8")))
+        status, usage = _forked(lambda: _read(path, reading), PATIENCE)
+        outcome = f"ended by signal {status}" if status else _judged(about, json.loads(reading.read_text("utf-8")))
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return Ended(number, about["kind"], outcome, usage.ru_utime + usage.ru_stime, peak)
 
 
 def make(number: int, folder: Path, made: Path) -> None:
     """Writes the file, and what it says."""
-    found = asdict(case(number))
-    (folder / found["name"]).write_bytes(found.pop("content"))
-    made.write_text(json.dumps(found), encoding="utf-8")
+    about = asdict(case(number))
+    (folder / about["name"]).write_bytes(about.pop("content"))
+    made.write_text(json.dumps(about), encoding="utf-8")
 
 
 def _forked(work: Callable[[], None], patience: int) -> tuple[int, resource.struct_rusage]:
@@ -108,7 +108,7 @@ def _forked(work: Callable[[], None], patience: int) -> tuple[int, resource.stru
     return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, usage
 
 
-def _read(path: Path, told: Path) -> None:
+def _read(path: Path, reading: Path) -> None:
     """Reads a file as the page does, and writes down what was said of it."""
     try:
         table = read_table(path)
@@ -119,22 +119,22 @@ def _read(path: Path, told: Path) -> None:
         if FactSet.load(copy, facts.name).sha256 != facts.sha256:
             raise ValueError("a set that cannot be written and read again")
         read = [(fact.question, fact.answer, fact.score) for fact in (*facts.forget, *facts.retain)]
-        said = {"facts": read, "problems": [*map(str, facts.problems)]}
+        outcome = {"facts": read, "problems": [*map(str, facts.problems)]}
     except AdaPopError as error:
         words = " ".join((str(error), *map(str, getattr(error, "problems", ()))))
         words.encode()
-        said = {"refused": bool(error.message and error.fix) and str(path.parent) not in words}
+        outcome = {"refused": bool(error.message and error.fix) and str(path.parent) not in words}
     except Exception:  # noqa: BLE001  (that there is none is what is measured)
-        said = {"failed": traceback.format_exc().strip().splitlines()[-1][:200]}
-    told.write_text(json.dumps(said), encoding="utf-8")
+        outcome = {"failed": traceback.format_exc().strip().splitlines()[-1][:200]}
+    reading.write_text(json.dumps(outcome), encoding="utf-8")
 
 
-def _judged(about: dict, told: dict) -> str:
+def _judged(about: dict, reading: dict) -> str:
     """The outcome, or which promise was broken."""
-    if "failed" in told:
-        return told["failed"]
-    if "refused" in told:
-        return REFUSED if told["refused"] else "refused without a fix, or with the server's path"
+    if "failed" in reading:
+        return reading["failed"]
+    if "refused" in reading:
+        return REFUSED if reading["refused"] else "refused without a fix, or with the server's path"
     if about["refused"]:
         return "read, though it must be refused"
     if about["says"] is not None:
@@ -146,12 +146,12 @@ def _judged(about: dict, told: dict) -> str:
             )
             for by_comma in (False, comma)
         )
-        read = Counter((asked, answer, "none" if score is None else score) for asked, answer, score in told["facts"])
+        read = Counter((*texts, "none" if score is None else score) for *texts, score in reading["facts"])
         if read - says and read - other:
             return f"read something else than it says: {next(iter(read - says))!r}"[:200]
-        if len(told["facts"]) + len(told["problems"]) < len(about["says"]):
+        if len(reading["facts"]) + len(reading["problems"]) < len(about["says"]):
             return "rows were dropped without a word"
-    return NAMED if told["problems"] else READ
+    return NAMED if reading["problems"] else READ
 
 
 if __name__ == "__main__":

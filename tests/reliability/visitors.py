@@ -75,10 +75,10 @@ def _watch(address: str, tick: dict, run: str, visitor: Visitor) -> None:
             visitor.failed += 1
             continue
         visitor.ticks.append(time.monotonic() - begun)
-        told = dict(zip(tick["names"], output))
-        visitor.state = told["strip"]["state"]
-        if "__type__" not in told["event-log"]:  # else it is as it was
-            for epoch in re.findall(r"Epoch (\d+) saved", json.dumps(told["event-log"])):
+        updates = dict(zip(tick["names"], output))
+        visitor.state = updates["strip"]["state"]
+        if "__type__" not in updates["event-log"]:  # else it is as it was
+            for epoch in re.findall(r"Epoch (\d+) saved", json.dumps(updates["event-log"])):
                 visitor.saved.setdefault(int(epoch), time.time())
         time.sleep(max(0.0, TICK_SECONDS - (time.monotonic() - begun)))
 

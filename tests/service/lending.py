@@ -35,11 +35,11 @@ from waiting import wait_until
 def as_visitor(token: str, work, *args):
     """The result of work that a request with this token asked for."""
 
-    def asked():
+    def with_request():
         LocalContext.request.set(SimpleNamespace(headers=Headers({"x-ip-token": token})))
         return work(*args)
 
-    return copy_context().run(asked)
+    return copy_context().run(with_request)
 
 
 class Headers(dict):
@@ -56,10 +56,10 @@ def one_in_the_first(epochs):
     return worked
 
 
-def main(root: str, config: str, *wanted: str) -> None:
-    """Trains, as "first"; the page asks again as "second" once it has begun. wanted: "again", to be resumed
+def main(root: str, config: str, *options: str) -> None:
+    """Trains, as "first"; the page asks again as "second" once it has begun. options: "again", to be resumed
     then, as "third"; "short", a first lease in which one epoch fits."""
-    if "short" in wanted:
+    if "short" in options:
         leases.FIRST_SECONDS, jobs.epochs_that_fit = 1, one_in_the_first(jobs.epochs_that_fit)
     spaces.zero.torch.init, spaces.zero.torch.move = (lambda uuid: None), (lambda callback: None)
     worker, every = Worker(Path(root), lender()), sandbox_facts()
@@ -68,20 +68,20 @@ def main(root: str, config: str, *wanted: str) -> None:
     wait_until(lambda: run.events() or worker.ahead_of(run) is None)
     as_visitor("second", worker.note_request, run)
     wait_until(lambda: worker.ahead_of(run) is None)
-    said = [run.events()[-1]]
-    if "again" in wanted:
+    last_events = [run.events()[-1]]
+    if "again" in options:
         as_visitor("third", worker.enqueue, run)
         wait_until(lambda: worker.ahead_of(run) is None)
-        said.append(run.events()[-1])
+        last_events.append(run.events()[-1])
     try:
         answer = as_visitor("asks", worker.ask, run, ["Who?"], ["Nobody"]).result(60)[0].original.text
     except AdaPopError as error:
         answer = str(error)
-    ended = [[event.kind, getattr(event, "message", "")] for event in said]
+    ended = [[event.kind, getattr(event, "message", "")] for event in last_events]
     factor = get_config()["duration_factor"]
     began = [event.resumed_from for event in run.events() if isinstance(event, RunStarted)]
-    said = {"epoch": run.last_epoch, "began": began, "ended": ended, "answer": answer, "factor": factor}
-    print(json.dumps(said))
+    summary = {"epoch": run.last_epoch, "began": began, "ended": ended, "answer": answer, "factor": factor}
+    print(json.dumps(summary))
 
 
 if __name__ == "__main__":

@@ -271,7 +271,7 @@ def test_a_queue_of_runs_and_looks(tiny, tmp_path):
     raised(DataError, "no score", Worker(tmp_path).submit, make_config(), unscored)
     assert list(tmp_path.iterdir()) == []
     future, progress = Worker(tmp_path).check(make_config(), tiny)
-    found = future.result(PATIENCE_SECONDS)
-    assert "The model answers 4 of 4 facts" in " ".join(found.lines) and not found.waste
-    assert found.pace.step > 0 and progress.text == "Timing a step"
+    check = future.result(PATIENCE_SECONDS)
+    assert "The model answers 4 of 4 facts" in " ".join(check.lines) and not check.waste
+    assert check.pace.step > 0 and progress.text == "Timing a step"
     assert not any(tmp_path.iterdir()), "nothing is left of it"

@@ -47,13 +47,13 @@ class Scheduler:
         self.given, self.kill, self.leases = list(given), set(kill), []
         server.answer = self._answer
 
-    def _answer(self, asked) -> Reply:
-        if asked.path == "/schedule":
+    def _answer(self, request) -> Reply:
+        if request.path == "/schedule":
             reply = self.given.pop(0) if self.given else None
-            self.leases.append((asked.query.get("token"), int(asked.query["durationSeconds"])))
+            self.leases.append((request.query.get("token"), int(request.query["durationSeconds"])))
             return reply or Reply({"idle": False, "nvidiaIndex": 0, "nvidiaUUID": "GPU-0", "allowToken": "let me"})
-        if asked.path == "/allow" and len(self.leases) in self.kill:
-            os.kill(int(asked.query["pid"]), signal.SIGKILL)
+        if request.path == "/allow" and len(self.leases) in self.kill:
+            os.kill(int(request.query["pid"]), signal.SIGKILL)
         return Reply("")
 
 
@@ -77,13 +77,13 @@ def lend(server, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_run_takes_one_lease_that_its_owner_pays_a_question_another_and_the_sandbox_none(lend, server):
     scheduler = Scheduler(server)
-    said = lend(scheduler)
-    assert (said["ended"], said["epoch"]) == ([["run_done", ""]], 3)
+    summary = lend(scheduler)
+    assert (summary["ended"], summary["epoch"]) == ([["run_done", ""]], 3)
     tokens, seconds = zip(*scheduler.leases)
     assert tokens == ("first", "asks"), "three epochs fit into one lease"
-    assert seconds == (FIRST_SECONDS * said["factor"], 15 * said["factor"]) and said["answer"]
-    said = lend(scheduler := Scheduler(server), model="sandbox")
-    assert said["ended"] == [["run_done", ""]] and said["answer"] and scheduler.leases == []
+    assert seconds == (FIRST_SECONDS * summary["factor"], 15 * summary["factor"]) and summary["answer"]
+    summary = lend(scheduler := Scheduler(server), model="sandbox")
+    assert summary["ended"] == [["run_done", ""]] and summary["answer"] and scheduler.leases == []
 
 
 @pytest.mark.slow
@@ -94,13 +94,13 @@ def test_a_run_takes_one_lease_that_its_owner_pays_a_question_another_and_the_sa
 def test_what_went_wrong_is_told_and_the_run_goes_on_where_it_was(lend, server, given, kill, words):
     """The first lease has room for one epoch; the second is refused, or its GPU is taken away."""
     scheduler = Scheduler(server, given, kill)
-    said = lend(scheduler, "again", "short")
-    (failed, message), (done, _) = said["ended"]
+    summary = lend(scheduler, "again", "short")
+    (failed, message), (done, _) = summary["ended"]
     assert (failed, message, done) == ("run_failed", words[0], "run_done")
     tokens, seconds = zip(*scheduler.leases)
-    assert said["epoch"] == 3 and tokens[:3] == ("first", "second", "third"), "in the name of the latest request"
-    assert seconds[0] < seconds[1] <= MOST_SECONDS * said["factor"]
-    assert said["began"][0] == 0 and said["began"][-1] == 1, "what the first lease did is not done again"
+    assert summary["epoch"] == 3 and tokens[:3] == ("first", "second", "third"), "in the name of the latest request"
+    assert seconds[0] < seconds[1] <= MOST_SECONDS * summary["factor"]
+    assert summary["began"][0] == 0 and summary["began"][-1] == 1, "what the first lease did is not done again"
 
 
 def test_a_lease_is_as_long_as_what_is_left_needs(tmp_path, tiny, monkeypatch):
@@ -303,24 +303,24 @@ def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
         return sum(type(thing) is AdaptedModel for thing in gc.get_objects())
 
     def counted(*args, **options):
-        found.append(alive() - before)
+        alive_at_load.append(alive() - before)
         return loads(*args, **options)
 
     one, other = (trained(tiny, tmp_path / name) for name in ("one", "other"))
     gc.collect()
-    found, before, loads = [], alive(), loading._base
+    alive_at_load, before, loads = [], alive(), loading._base
     monkeypatch.setattr(loading, "_base", counted)
-    asked = ["Who wrote the book Hamlet?"], ["Shakespeare"]
+    pair = ["Who wrote the book Hamlet?"], ["Shakespeare"]
     plan = Plan(kinds=("direct",), groups=("forget",), per_tier=1, max_new_tokens=3)
-    jobs.ask_models(one.folder, *asked)
-    assert jobs.ask_models(one.folder, *asked) and found == [0]  # the last one is kept
+    jobs.ask_models(one.folder, *pair)
+    assert jobs.ask_models(one.folder, *pair) and alive_at_load == [0]  # the last one is kept
     jobs.probe_models(other.folder, plan)
     jobs.whole_run(prepare(tiny_config(), tiny, tmp_path).folder)
-    jobs.ask_models(one.folder, *asked)
+    jobs.ask_models(one.folder, *pair)
     jobs.epochs_that_fit(prepare(tiny_config(), tiny, tmp_path).folder, 0.0)
-    jobs.ask_models(other.folder, *asked)
+    jobs.ask_models(other.folder, *pair)
     jobs.recall_of_original(tiny_config(), tiny)
-    jobs.ask_models(one.folder, *asked)
-    assert found == [0] * 8 and alive() - before == 1
+    jobs.ask_models(one.folder, *pair)
+    assert alive_at_load == [0] * 8 and alive() - before == 1
     jobs._drop()
     assert alive() == before

@@ -72,11 +72,11 @@ def test_a_link_lets_look_and_nothing_more(made, worker):
     race.end(worker, kept := race.joined(worker, {"runs": []}, name))
     assert kept["runs"] == [name] and not made.stop_requested and made.id not in str(race.standing(worker, kept).shown)
     assert choices.fact_choices(worker, name, "forget", None)[0].choices
-    shown = SCREEN.show(worker, name)
-    controls = shown[SCREEN.follower.stop], shown[SCREEN.resume], shown[SCREEN.link]
+    updates = SCREEN.show(worker, name)
+    controls = updates[SCREEN.follower.stop], updates[SCREEN.resume], updates[SCREEN.link]
     assert (controls[0].interactive, controls[1].visible, controls[2].visible) == (False, False, True)
-    assert not shown[SCREEN.form].visible, "Start stands there for somebody who only watches"
-    assert "You are watching AdaPop, 5 epochs" in shown[SCREEN.watched]["lines"][0]
+    assert not updates[SCREEN.form].visible, "Start stands there for somebody who only watches"
+    assert "You are watching AdaPop, 5 epochs" in updates[SCREEN.watched]["lines"][0]
     own = SCREEN.show(worker, made.id)
     assert (own[SCREEN.form].visible, own[SCREEN.watched]["kind"]) == (True, "hidden")
 

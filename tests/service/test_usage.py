@@ -99,11 +99,11 @@ def test_turns_of_those_who_wait():
     line, done, gate = TurnQueue(), [], threading.Event()
     first = line.run(gate.wait, 30)
     runs = [line.run(done.append, f"run {number}") for number in range(3)]
-    asked = [line.question(done.append, f"question {number}") for number in range(3)]
+    questions = [line.question(done.append, f"question {number}") for number in range(3)]
     later = line.question(lambda: line.question(done.append, "asked meanwhile"))
     assert line.questions == 4
     gate.set()
-    for future in (first, *runs, *asked, later, later.result()):
+    for future in (first, *runs, *questions, later, later.result()):
         future.result(30)
     assert done == ["question 0", "question 1", "question 2", "run 0", "asked meanwhile", "run 1", "run 2"]
     line, done, gate = TurnQueue(), [], threading.Event()

@@ -17,9 +17,9 @@ class Remark:
 
     kind: str
     """A key of `sentences` in `assets/remarks.json`."""
-    values: dict[str, str | int | float] = field(default_factory=dict)
+    values: dict[str, str | int | float] = field(default_factory=dict, hash=False)
     """Values of the names in its sentence: "seconds", "bytes", and others. A name in the plural
-    stands for a whole number and its noun."""
+    stands for a whole number and its noun. A text is shown as it is."""
 
     def __post_init__(self) -> None:
         try:
@@ -31,8 +31,12 @@ class Remark:
         """The sentence. reader: whose terms name the settings: those of the "page", the "command"
         line or a "program"."""
         values = {name: _formatted(name, value) for name, value in self.values.items()}
-        verb = "has" if 1 in self.values.values() else "have"
-        return _TEXTS["sentences"][self.kind].format(**_TEXTS[reader] | values, has=verb)
+        one = 1 in (value for name, value in self.values.items() if name.endswith("s"))
+        words = _TEXTS["one" if one else "several"] | _TEXTS[reader]  # {has} and others
+        return _TEXTS["sentences"][self.kind].format(**words | values)
+
+    def __str__(self) -> str:
+        return self.text("program")
 
 
 def sentences(notes: Iterable[str | Remark], reader: str = "page") -> list[str]:

@@ -179,5 +179,5 @@ def print_notes(facts: FactSet, as_json: bool) -> None:
         say(f"{count:,} row{' was' if count == 1 else 's were'} dropped:", file=sys.stderr)
         say("\n".join(problem_lines(facts.problems)), file=sys.stderr)
     if not as_json:
-        for note in facts.notes:
+        for note in sentences(facts.notes, "command"):
             say(f"note: {note}", file=sys.stderr)

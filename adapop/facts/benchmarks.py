@@ -16,6 +16,7 @@ from adapop.facts.rows import fact_of
 from adapop.facts.text import normalized
 from adapop.online.hub import Hub
 from adapop.paths import SHIPPED
+from adapop.remark import Remark
 
 DUET_SUM = "DUET pop_sum"  # the source of its scores
 DUET_TIERS = ("rare", "popular")
@@ -88,7 +89,6 @@ def rwku(hub: Hub) -> FactSet:
     forget = facts_of("forget_level2", "rwku-forget")
     general = facts_of("utility_factuality", "rwku-utility", question="question", answer="answers")
     people = len({fact.subject for fact in forget})
-    levels = "The holdout is level 1 of the neighbours, sentences with a blank"
     groups = {
         "retain": facts_of("neighbor_level2", "rwku-neighbour", subject="neighbor"),
         "holdout": blanks("neighbor_level1", "rwku-neighbour-blank", subject="neighbor"),
@@ -100,9 +100,9 @@ def rwku(hub: Hub) -> FactSet:
         ),
     }
     notes = (
-        "RWKU brings no popularity scores. Look them up before you use a method that needs them.",
-        f"All {people:,} people to forget are famous: expect few rare facts among theirs.",
-        f"{levels}: some of it is trained as questions.",
+        Remark("rwku_no_scores"),
+        Remark("rwku_famous", {"people": people}),
+        Remark("rwku_holdout"),
     )
     return separated(FactSet("rwku", forget, **groups, problems=tuple(problems), notes=notes))
 
@@ -211,32 +211,26 @@ def _sentences(cell: object) -> list[str]:
     return [item for item in items if " " in item.strip()]
 
 
-def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping]) -> list[str]:
-    """The known flaws of DUET's forget set as sentences, with numbers from this download."""
+def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping]) -> list[Remark]:
+    """The known flaws of DUET's forget set, with numbers from this download."""
     notes = []
     known = [[fact for fact in facts if fact.score is not None] for facts in (rare, popular)]
     ends = [sorted(fact.score for fact in facts) for facts in known]
     if all(ends) and ends[0][-1] < ends[1][0]:
         (low, below), (above, high) = ((scores[0], scores[-1]) for scores in ends)
-        clusters = f"{low:,.0f} to {below:,.0f} and {above:,.0f} to {high:,.0f}"
-        note = f"The scores are two clusters, {clusters}, with nothing between"
-        notes.append(f"{note}: there are no facts of middling popularity.")
+        values = {"low": low, "below": below, "above": above, "high": high}
+        notes.append(Remark("two_clusters", values))
     if popular:
         answer, count = Counter(fact.answer for fact in popular).most_common(1)[0]
-        others = len({fact.answer for fact in rare})
-        notes.append(
-            f"{count:,} of the {len(popular):,} popular facts have the same answer, "
-            f"{truncated(answer)}; the {len(rare):,} rare facts have {others:,} different ones. "
-            "A gap between the two may come from that and not from popularity."
-        )
+        values = {"count": count, "popular": len(popular), "answer": truncated(answer)}
+        values |= {"rare": len(rare), "different": len({fact.answer for fact in rare})}
+        notes.append(Remark("one_popular_answer", values))
     subjects = [(normalized(fact.subject), normalized(fact.answer)) for fact in rare]
     if named := sum(bool(subject) and subject in answer for subject, answer in subjects):
-        share = f"{named:,} of the {len(rare):,} rare facts"
-        notes.append(f"In {share} the answer contains the name that is asked about.")
+        notes.append(Remark("subject_in_answer", {"count": named, "rare": len(rare)}))
     entries = [(row.get("subject_qid"), row.get("object_qid")) for row in rows]
     if same := sum(bool(subject) and subject == other for subject, other in entries):
-        link = "are linked to the same Wikidata entry, whose popularity is then counted twice"
-        notes.append(f"In {same:,} of the {len(rows):,} facts subject and answer {link}.")
+        notes.append(Remark("one_wikidata_entry", {"count": same, "facts": len(rows)}))
     if bare := sum(not fact.paraphrases for fact in (*rare, *popular)):
-        notes.append(f"Facts to forget without rewordings: {bare:,}.")
+        notes.append(Remark("no_rewordings", {"count": bare}))
     return notes

@@ -19,6 +19,7 @@ from adapop.online.cache import Cache
 from adapop.online.hub import Hub
 from adapop.paths import ASSETS, SHIPPED
 from adapop.progress import Progress
+from adapop.remark import Remark
 
 DOWNLOADED: dict[str, Callable[[Hub], FactSet]] = {
     "duet": duet,
@@ -107,21 +108,19 @@ def _pair() -> FactSet:
     world = sandbox_facts()
     by_id = {fact.id: fact for fact in world.forget}
     rare, popular = (by_id[name] for name in PAIR)
-    scores = f"{rare.subject} has a score of {rare.score:,.0f}, {popular.subject} of"
-    note = f"Both answers are {rare.answer}: {scores} {popular.score:,.0f}."
-    return replace(world, name="pair", forget=(rare, popular), notes=(note, *world.notes))
+    values = {"answer": rare.answer, "rare": rare.subject, "popular": popular.subject}
+    values |= {"rare_score": rare.score, "popular_score": popular.score}
+    notes = (Remark("pair", values), *world.notes)
+    return replace(world, name="pair", forget=(rare, popular), notes=notes)
 
 
 def _invented() -> FactSet:
     """The sandbox's set with invented facts to forget. Their score of 0 is known, not missing."""
     forget = read_facts(INVENTED).forget
-    note = "These facts are invented. Nothing ever showed them to a model: their score is 0."
-    return replace(sandbox_facts(), name="invented", forget=forget, notes=(note,))
+    return replace(sandbox_facts(), name="invented", forget=forget, notes=(Remark("invented"),))
 
 
 def _cities() -> FactSet:
     """Cities and their countries, for language models: the shipped models do not know them."""
-    models = "For a language model: the models that ship do not know these facts."
-    note = f"Scores are populations (GeoNames, CC BY 4.0). {models}"
     facts, examples = read_facts(CITIES), read_facts(EXAMPLES, group="examples").examples
-    return replace(facts, examples=examples, notes=(note, *facts.notes))
+    return replace(facts, examples=examples, notes=(Remark("cities"), *facts.notes))

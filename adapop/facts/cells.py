@@ -10,6 +10,13 @@ from adapop.facts.text import UNKNOWN
 
 MAX_CELL = 2_000  # characters
 KINDS = {list: "a list", dict: "an object or binary", bool: "a truth value"}
+# kinds of reading that is not literal, and of the notes on them, in the order of the notes
+READINGS = (
+    "list_as_answer", "several_answers", "answer_points", "list_as_text", "list_by_semicolons",
+    "empty_items", "score_unknown", "score_thousands", "score_commas_unclear",
+    "score_decimal_comma", "score_percent", "score_decimals", "cell_unknown", "question_unknown",
+    "answer_unknown", "answer_truth_value", "answer_in_brackets", "type_not_read",
+)  # fmt: skip
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -28,7 +35,7 @@ class Reading:
     semicolons: bool = False
     """Whether semicolons separate cells, as in files where a comma is the decimal mark."""
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """Kind of reading that is not literal, a key of `notes.SENTENCES` -> numbers of the rows."""
+    """One of `READINGS` -> numbers of the rows."""
 
 
 class Unusable(Exception):
@@ -58,21 +65,21 @@ def items_of(cell: object, number: int, reading: Reading, names: bool = False) -
     if isinstance(cell, str):
         text = cell.strip()
         if text in UNKNOWN:
-            reading.rows["unknown"].append(number)
+            reading.rows["cell_unknown"].append(number)
             return []
         if not MAYBE.match(text):
             if names and ";" in text and {*"|&"}.isdisjoint(text):  # "AT&amp;T" is one name
-                reading.rows["semicolons"].append(number)
+                reading.rows["list_by_semicolons"].append(number)
                 return text.split(";")
             return text.split("|")
         items = from_json(text)
         if not isinstance(items, list):
             items = from_repr(text)
-            reading.rows["list text"] += [number] * isinstance(items, list)
+            reading.rows["list_as_text"] += [number] * isinstance(items, list)
         cell = items if isinstance(items, list) else cell.split("|")
     elif not isinstance(cell, list):
         return [cell]
-    reading.rows["empty item"] += [number] * any(map(is_empty, cell))
+    reading.rows["empty_items"] += [number] * any(map(is_empty, cell))
     return cell
 
 
@@ -80,7 +87,7 @@ def known(number: int, cell: object, reading: Reading) -> str:
     """A cell as text, "" if the cell is a mark for "unknown"."""
     text = string(cell)
     if text in UNKNOWN:
-        reading.rows["unknown"].append(number)
+        reading.rows["cell_unknown"].append(number)
         return ""
     return text
 

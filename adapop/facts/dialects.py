@@ -11,6 +11,7 @@ from adapop.errors import DataError, truncated
 from adapop.facts.forms import HEADERLESS, guessed
 from adapop.facts.lists import parsed
 from adapop.facts.scores import UNKNOWN_SCORES
+from adapop.remark import Remark
 
 FITS = {
     "a list": lambda cell: isinstance(parsed(cell), list),
@@ -31,8 +32,8 @@ class Layout:
     """The names of the columns as a CSV or Parquet has them; empty for JSON."""
     mark: str = ""
     """The separator of a CSV's cells."""
-    notes: list[str] = field(default_factory=list)
-    """What was not read literally, in sentences for the user."""
+    notes: list[Remark] = field(default_factory=list)
+    """What was not read literally."""
 
     @property
     def marks(self) -> str:
@@ -57,8 +58,7 @@ def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[
     layout.mark, names = next(tries, (marks[0], []))
     options = _options(text, layout)
     if names:
-        columns = ", ".join(names)
-        layout.notes.append(f"No header: every row begins with a question. Read as {columns}.")
+        layout.notes.append(Remark("no_header_questions", {"columns": ", ".join(names)}))
     else:
         rows = _reader(text, layout.mark, **options)
         first = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
@@ -103,9 +103,8 @@ def _options(text: str, layout: Layout) -> dict:
     rows = _rows_if_even(_reader(text, layout.mark, **other))
     if rows <= _rows_if_even(_reader(text, layout.mark, **strict)):
         return strict
-    tabs = layout.mark == "\t"
-    what = "Quotes are characters in this file" if tabs else "A backslash stands before quotes"
-    layout.notes.append(f"{what}: read so, it is a table of {rows:,} rows, otherwise none.")
+    kind = "quotes_as_characters" if layout.mark == "\t" else "backslash_before_quotes"
+    layout.notes.append(Remark(kind, {"rows": rows}))
     return other
 
 
@@ -132,7 +131,8 @@ def _headerless(
             reason = f"as its first row ends in {kind}, but not every row does"
             fix = f"Write the names of the columns into the first row: {columns}."
             raise DataError(f"{path.name} has no header, {reason}: {truncated(odd[0])}.", fix)
-        layout.notes.append(f"No header: all {len(rows):,} rows end in {kind}. Read as {columns}.")
+        values = {"rows": len(rows), "ending": kind, "columns": columns}
+        layout.notes.append(Remark("no_header_endings", values))
         return list(names)
     return []
 

@@ -16,6 +16,7 @@ from adapop.errors import DataError, truncated
 from adapop.facts.text import normalized
 from adapop.facts.tiers import ON_SCALE, Tiers, of_column
 from adapop.facts.tiers import TIERS as TIERS  # re-exported for users of facts
+from adapop.remark import Remark
 
 SANDBOX = "sandbox"  # the name of the set, and of the model, that the app starts with
 PEOPLE = "people"  # the name of the second set and model that the app ships
@@ -143,8 +144,8 @@ class FactSet:
     """Facts of no other group, which may stand before a question to show how it is answered."""
     problems: tuple[Problem, ...] = ()
     """Rows that were dropped."""
-    notes: tuple[str, ...] = ()
-    """What was done to the set, in sentences for the user."""
+    notes: tuple[str | Remark, ...] = ()
+    """What was done to the set. Sentences: in sets that older versions saved."""
     tiers: Tiers = Tiers()
     """Which scores each tier spans, and what decided that."""
 
@@ -186,7 +187,7 @@ class FactSet:
 
     @classmethod
     def load(
-        cls, path: Path, name: str, notes: Sequence[str] = (), tiers: Tiers | None = None
+        cls, path: Path, name: str, notes: Sequence[str | Remark] = (), tiers: Tiers | None = None
     ) -> FactSet:
         """The set in a file that `write` wrote; see `of_lines`."""
         lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
@@ -198,7 +199,7 @@ class FactSet:
         lines: Iterable[str],
         path: Path,
         name: str,
-        notes: Sequence[str] = (),
+        notes: Sequence[str | Remark] = (),
         tiers: Tiers | None = None,
     ) -> FactSet:
         """The set from lines that `FactSet.lines` wrote. path: their file, for errors. tiers: of

@@ -25,6 +25,7 @@ from adapop.facts.tables import rows_of
 from adapop.facts.tiers import of_column
 from adapop.facts.turns import has_system, unfolded
 from adapop.limits import is_public, max_facts
+from adapop.remark import Remark
 
 LETTERS_SHOWN = 1_000  # most letters of column names in a message
 
@@ -42,8 +43,8 @@ class FileTable:
     """Column names of a CSV or Parquet in lower case, with repeated ones; empty for JSON."""
     mark: str = ""
     """The separator of a CSV's cells."""
-    notes: tuple[str, ...] = ()
-    """Which parts of the file are not read, in sentences for the user."""
+    notes: tuple[Remark, ...] = ()
+    """How the file is read, and which parts are not."""
 
     @cached_property
     def columns(self) -> list[str]:
@@ -102,7 +103,8 @@ class FileTable:
         notes += [*self._unscored(chosen), *notes_on.read_otherwise(reading)]
         notes += [*notes_on.classes(facts, chosen["answer"]), *notes_on.unseen(facts, row_of)]
         notes += [*notes_on.attacks(facts), *notes_on.repeats(facts.forget, row_of)]
-        notes += [f"To retain: {note}" for note in notes_on.repeats(facts.retain, row_of)]
+        repeats = notes_on.repeats(facts.retain, row_of)
+        notes += [Remark(f"{note.kind}_retain", note.values) for note in repeats]
         if "tier" in chosen:
             tiers = of_column((fact.own_tier, fact.score) for fact in facts.forget)
             facts, notes = replace(facts, tiers=tiers), [*notes, tiers.note]
@@ -132,7 +134,7 @@ class FileTable:
         values = Counter(str(row.get(column) or "").strip() for _, row in self.rows)
         return column, {} if any(map(group_of, values)) or values.keys() == {""} else values
 
-    def _unscored(self, chosen: Mapping[str, str]) -> tuple[str, ...]:
+    def _unscored(self, chosen: Mapping[str, str]) -> tuple[Remark, ...]:
         """A note that names the unread columns, if no column of scores was found."""
         if "score" in chosen:
             return ()
@@ -140,8 +142,7 @@ class FileTable:
         read = {part.split(".")[0].lower() for part in parts}
         unread = [name for name in self.columns if name not in chosen.values()]
         unread = [name for name in unread if re.sub("[ -]", "_", name.lower()) not in read]
-        note = f"No column of scores was found. Not read: {self._named(unread)}."
-        return (f"{note} If one holds them, choose it as score.",) * bool(unread)
+        return (Remark("no_score_column", {"columns": self._named(unread)}),) * bool(unread)
 
     @staticmethod
     def _named(names: Iterable[str]) -> str:
@@ -215,8 +216,7 @@ def read_table(path: Path) -> FileTable:
         message = f"{path.name} has more than {most:,} rows, the most that {reader}."
         raise DataError(message, f"Split the file{own}.")
     system = sum(has_system(row[1]) for row in read if not isinstance(row, Problem))
-    unread = f"System prompts in the rows are not read: {system:,}. A run's own is one for all."
-    notes = (unread,) * bool(system)
+    notes = (Remark("system_prompts_not_read", {"count": system}),) * bool(system)
     read = [row if isinstance(row, Problem) else unfolded(*row) for row in read]
     problems = tuple(row for row in read if isinstance(row, Problem))
     rows = tuple(row for row in read if not isinstance(row, Problem))
@@ -228,8 +228,8 @@ def read_table(path: Path) -> FileTable:
         guess = guessed(table.columns)
         used = [(field, path) for field, path in form.fields.items() if guess.get(field) == path]
         fields = ", ".join(f"{field} from {path!r}" for field, path in used)
-        note = (f"Read as {form.name} has it: {fields}.",) * bool(fields)
-        table = replace(table, notes=(*table.notes, *note))
+        note = Remark("known_form", {"form": form.name, "fields": fields})
+        table = replace(table, notes=(*table.notes, *[note] * bool(fields)))
     table.check_once(guessed(table.columns).values())
     return table
 

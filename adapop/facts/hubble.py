@@ -22,6 +22,7 @@ from adapop.errors import NetworkError
 from adapop.facts.fact import Fact, FactSet, Problem, separated
 from adapop.facts.rows import fact_of
 from adapop.online.hub import Hub
+from adapop.remark import Remark
 
 POPQA, YAGO = "allegrolab/testset_popqa", "allegrolab/biographies_yago"
 DUPLICATES = "Hubble duplicates"  # the source of the scores
@@ -55,12 +56,10 @@ def hubble_yago(hub: Hub) -> FactSet:
         if rows and counts[rows[0]["score"]] < PEOPLE:
             counts[rows[0]["score"]] += 1
             people.append(rows)
-    texts = "and of each what the biography says in YAGO's words"
-    notes = (f"The first {PEOPLE} people of each number of duplicates, {texts}.",)
-    return _set("hubble-yago", people, notes)
+    return _set("hubble-yago", people, (Remark("hubble_first", {"people": PEOPLE}),))
 
 
-def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...]) -> FactSet:
+def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[Remark, ...]) -> FactSet:
     """The set of these rows. subjects: the rows of each subject, which go into one group."""
     problems: list[Problem] = []
     by_count: dict[float, list[tuple[Fact, ...]]] = defaultdict(list)
@@ -76,11 +75,9 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
         for place, facts in enumerate(by_count[count]):
             groups[GROUPS[place % len(GROUPS)]] += facts
     levels = ", ".join(f"{count:g}" for count in sorted(by_count))
-    models = "That is true of Hubble's perturbed models alone; its standard ones never read them."
-    notes += (f"Scores are how often pretraining showed a fact: {levels} times. {models}",)
+    notes += (Remark("hubble_scores", {"levels": levels}),)
     if never:
-        count = sum(map(len, never))
-        notes += (f"Never planted, and so neither forgotten nor retained: {count:,} facts.",)
+        notes += (Remark("hubble_never", {"facts": sum(map(len, never))}),)
     examples = tuple(facts[0] for facts in never[:EXAMPLES])
     members = {group: tuple(facts) for group, facts in groups.items()}
     about = {"examples": examples, "problems": tuple(problems), "notes": notes}

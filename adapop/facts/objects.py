@@ -12,6 +12,7 @@ from adapop.errors import DataError, truncated
 from adapop.facts.fact import Problem
 from adapop.facts.forms import is_row
 from adapop.facts.rows import group_of
+from adapop.remark import Remark
 
 LIST = 'Write [{"question": ..., "answer": ...}, ...].'
 SPLITS = re.compile(r"train|test|valid|val|dev|eval|all|full|default|main", re.IGNORECASE)
@@ -57,9 +58,9 @@ class Objects:
             return Problem(0, "", "", str(error), "Use flat objects, with each name once.")
 
 
-def rows_of_json(path: Path, text: str, notes: list[str], most: int) -> Rows:
-    """The numbered rows of a JSON text; in place of a bad line, its problem. notes: gets a sentence
-    on what surrounds the rows. most: the most objects, nested ones included. Raises DataError: it
+def rows_of_json(path: Path, text: str, notes: list[Remark], most: int) -> Rows:
+    """The numbered rows of a JSON text; in place of a bad line, its problem. notes: gets those on
+    what surrounds the rows. most: the most objects, nested ones included. Raises DataError: it
     is no JSON, or has no table."""
     objects, by_line = Objects(most), path.suffix.lower() in BY_LINE
     lines = (line.strip() for line in text.split("\n") if line.strip())
@@ -112,7 +113,7 @@ def _one_after_another(text: str, most: int) -> list[dict | list] | None:
     return listed if len(listed) > 1 and (_is_table(listed) or _is_grid(listed)) else None
 
 
-def _rows_of_value(path: Path, value: object, notes: list[str]) -> Rows:
+def _rows_of_value(path: Path, value: object, notes: list[Remark]) -> Rows:
     if isinstance(value, Problem):
         where = f", line {value.row}," if value.row else ""
         raise DataError(f"{path.name}{where} {value.message}.", value.fix)
@@ -120,7 +121,7 @@ def _rows_of_value(path: Path, value: object, notes: list[str]) -> Rows:
         value = _unwrapped(path, value, notes)
     if _is_grid(value):
         names, *rows = value
-        notes.append(f"The rows are lists ({len(rows):,}): the first of them names the columns.")
+        notes.append(Remark("rows_are_lists", {"count": len(rows)}))
         value = [dict(zip(names, cells)) for cells in rows]
     if not _is_table(value):
         raise DataError(f"{path.name} is not a list of objects.", LIST)
@@ -154,7 +155,7 @@ def _inner(value: Mapping) -> Mapping:
     return inner[0] if len(inner) == 1 and not is_row(value) else {}
 
 
-def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
+def _unwrapped(path: Path, value: Mapping, notes: list[Remark]) -> object:
     """The rows inside an object: under a name, groups, splits, ids or columns. Raises DataError."""
     names = _around(value)
     groups = [group_of(name) for name in names] if names != ["examples"] else [None]
@@ -164,7 +165,7 @@ def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
         raise DataError(message, "Keep one of them, or name them forget and retain.")
     if names:
         counts = ", ".join(f"{truncated(name)!r} ({len(value[name]):,})" for name in names)
-        notes.append(f"Rows were found under {counts}. What stands beside them is not read.")
+        notes.append(Remark("rows_found_under", {"names": counts}))
         rows = ((row, group) for name, group in zip(names, groups) for row in _flat(value[name]))
         return [{"group": group, **row} if group else row for row, group in rows]
     if columns := _by_column(value):

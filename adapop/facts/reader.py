@@ -18,6 +18,7 @@ from adapop.facts.files import FileTable, read_table
 from adapop.facts.forms import guessed
 from adapop.facts.parquet import MAGIC
 from adapop.facts.tiers import Tiers
+from adapop.remark import Remark
 
 SMALL = 50_000  # bytes of a text that is read in less time than a process takes to start
 MEGABYTES, SECONDS = 1_024, 30
@@ -93,7 +94,8 @@ def _parse(
             raise error
         return names, error
     tiers = as_kind(about["tiers"], Tiers)
-    facts = FactSet.of_lines(rows, path, about["name"], about["notes"], tiers)
+    notes = as_kind(about["notes"], tuple[Remark, ...])
+    facts = FactSet.of_lines(rows, path, about["name"], notes, tiers)
     return names, replace(facts, problems=problems)
 
 
@@ -105,7 +107,8 @@ def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bo
         table = read_table(path)
         names = table.columns
         facts = table.facts(columns=columns, group=group, drop_bad=drop_bad)
-        about = {"name": facts.name, "notes": facts.notes, "tiers": asdict(facts.tiers)}
+        notes = [asdict(note) for note in facts.notes]
+        about = {"name": facts.name, "notes": notes, "tiers": asdict(facts.tiers)}
         problems, lines = facts.problems, facts.lines()
     except DataError as error:
         about = {"error": type(error).__name__, "message": error.message, "fix": error.fix}

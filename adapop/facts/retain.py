@@ -17,6 +17,7 @@ from adapop.facts.scale import with_tiers
 from adapop.facts.text import normalized
 from adapop.facts.world import sandbox_facts
 from adapop.paths import SHIPPED
+from adapop.remark import Remark
 
 RETAIN = ("own", "sandbox", "neighbours")
 FEWEST_NEIGHBOURS = 32
@@ -46,7 +47,7 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
         fix = "Add rows with 'retain' in a column called group: facts like these that must survive"
         raise DataError(message, f"{fix}; or name a file of such facts with --retain.")
     elif retain == "sandbox" or not facts.retain:
-        facts = _from_world(facts, world, _usable(facts, world.retain))
+        facts = _from_world(facts, world, _usable(facts, world.retain), "world_retain")
     if model in SHIPPED and not facts.utility:
         facts = replace(facts, utility=world.utility)
     return with_tiers(split_holdout(facts))
@@ -71,12 +72,8 @@ def split_holdout(facts: FactSet) -> FactSet:
         if len(held_out) >= max(1, math.floor(len(facts.retain) * HELD_OUT)):
             break
         held_out |= {row.id for row in rows}
-    count = len(facts.retain)
-    why = "there is only one question to retain and training needs it: what is measured on it"
-    note = f"Nothing is held out, because {why} does not show how facts fare that it never saw."
-    if held_out:
-        share = f"{len(held_out)} of its {count} retain rows"
-        note = f"The set has no holdout rows, so {share} are held out of training."
+    counts = {"holdout": len(held_out), "retain": len(facts.retain)}
+    note = Remark("holdout_from_retain", counts) if held_out else Remark("no_holdout")
     retain = tuple(fact for fact in facts.retain if fact.id not in held_out)
     holdout = tuple(fact for fact in facts.retain if fact.id in held_out)
     return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))
@@ -98,8 +95,7 @@ def with_examples(facts: FactSet, seed: int) -> FactSet:
     if len(chosen) < EXAMPLES:
         return facts
     names = {fact.id for fact in chosen}
-    share = f"{EXAMPLES} of the {len(facts.retain):,} facts to retain"
-    note = f"{share} show how one answers, and are not trained on."
+    note = Remark("examples_from_retain", {"count": EXAMPLES, "facts": len(facts.retain)})
     retain = tuple(fact for fact in facts.retain if fact.id not in names)
     return replace(facts, retain=retain, examples=tuple(chosen), notes=(*facts.notes, note))
 
@@ -141,26 +137,24 @@ def _with_neighbours(facts: FactSet, world: FactSet) -> FactSet:
         shares = f"shares a relation or an answer with those of {facts.name}"
         fix = "Fill the column relation, or choose other rows to retain."
         raise DataError(f"No fact of the {world.name} world {shares}.", fix)
-    alike = "those that share a relation or an answer with the facts to forget"
-    return _from_world(facts, world, chosen, f": {alike}, nearest in score first")
+    return _from_world(facts, world, chosen, "neighbours_retain")
 
 
-def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], why: str = "") -> FactSet:
-    """The set with these retain rows of a world and, if needed, its holdout. why: ends the note."""
+def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], kind: str) -> FactSet:
+    """The set with these retain rows of a world and, if needed, its holdout. kind: begins that of
+    the note, which ends in what the set lacked."""
     holdout = facts.holdout or _usable(facts, world.holdout)
-    held = "" if facts.holdout else f" and {len(holdout)} held out"
-    borrowed = f"{len(retain)} to retain{held}"
-    lacking = "" if facts.retain else "The set has no retain rows; "
-    unused = _replaced(len(set(facts.retain) - set(retain)))
-    note = f"{lacking}{borrowed} come from the {world.name} world{why}.{unused}"
-    return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))
+    kind += ("" if facts.holdout else "_holdout") + ("" if facts.retain else "_none_own")
+    note = Remark(kind, {"retain": len(retain), "holdout": len(holdout), "world": world.name})
+    unused = _unused(len(set(facts.retain) - set(retain)))
+    return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note, *unused))
 
 
-def _replaced(retain: int, holdout: int = 0) -> str:
-    """A sentence on how many of the set's own rows are replaced; "" if none."""
-    counts = ((retain, "to retain"), (holdout, "held out"))
-    named = " and ".join(f"{count:,} {use}" for count, use in counts if count)
-    return f" Rows of the set's own that are not used: {named}." if named else ""
+def _unused(retain: int, holdout: int = 0) -> tuple[Remark, ...]:
+    """A note on how many of the set's own rows are replaced; () if none."""
+    both = "own_rows_unused" if retain else "own_holdout_unused"
+    note = Remark(both if holdout else "own_retain_unused", {"retain": retain, "holdout": holdout})
+    return (note,) * bool(retain or holdout)
 
 
 def _usable(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -174,7 +168,7 @@ def _from_set(facts: FactSet, given: FactSet) -> FactSet:
     """The set with the retain rows of the set `given`, and with the holdout of `given`, if any. Ids
     in both sets are changed, and problems name the set they come from. Raises DataError."""
     held = () if given.holdout else facts.holdout
-    unused = _replaced(len(facts.retain), len(facts.holdout) - len(held))
+    unused = _unused(len(facts.retain), len(facts.holdout) - len(held))
     of_the_set = (*facts.forget, *held, *facts.neighbours, *facts.utility, *facts.attacks)
     ids = {fact.id for fact in of_the_set}
 
@@ -195,5 +189,6 @@ def _from_set(facts: FactSet, given: FactSet) -> FactSet:
         raise DataError(message, "Give other facts.")
     origin = f"in {given.name}"
     problems = [replace(one, message=f"{one.message}, {origin}") for one in given.problems]
-    note = f"{len(facts.retain):,} facts to retain come from {given.name}.{unused}"
-    return replace(facts, problems=(*facts.problems, *problems), notes=(*facts.notes, note))
+    note = Remark("retain_from_set", {"facts": len(facts.retain), "name": given.name})
+    notes = (*facts.notes, note, *unused)
+    return replace(facts, problems=(*facts.problems, *problems), notes=notes)

@@ -66,14 +66,14 @@ def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Readi
         if not texts[name]:
             raise Unusable(name, "", "is empty", "Fill the cell or delete the row.")
         if texts[name] in UNKNOWN:
-            reading.rows[f"unknown {name}"].append(number)
+            reading.rows[f"{name}_unknown"].append(number)
     if texts["answer"][0] + texts["answer"][-1] in ("[]", "{}"):
-        reading.rows["bracket"].append(number)
+        reading.rows["answer_in_brackets"].append(number)
     texts |= {name: tuple(filter(None, map(string, items))) for name, items in lists.items()}
     if others or texts.get("accepted"):
         accepted = without_repeats((*others, *texts.get("accepted", ())), texts["answer"])
         texts["accepted"] = tuple(_few("answer", accepted, MAX_ITEMS))
-        reading.rows["several"] += [number] * bool(accepted)
+        reading.rows["several_answers"] += [number] * bool(accepted)
     return texts if texts.get("alternates") else {**texts, "alternates": wrong}
 
 
@@ -100,16 +100,16 @@ def _answers(
     """(right answers, best first; wrong answers, which are the other choices). Raises Unusable."""
     cell = row.get(columns["answer"])
     if isinstance(cell, bool):  # BoolQ, StrategyQA
-        reading.rows["truth"].append(number)
+        reading.rows["answer_truth_value"].append(number)
         return ["yes" if cell else "no"], ()
     answers = answers_of(cell)
     if isinstance(cell, str):
         if len(answers) != 1 or answers[0] is not cell:
-            reading.rows["list answer"].append(number)
+            reading.rows["list_as_answer"].append(number)
         elif columns["answer"].strip().lower() in COLUMNS["accepted"]:
             answers = cell.split("|")
     if len(answers) > 1 and any(map(is_empty, answers)):
-        reading.rows["empty item"].append(number)
+        reading.rows["empty_items"].append(number)
     given = row.get(columns.get("choices"))
     if reading.counted_from is None or not (choices := choices_of(given)):
         if given and reading.counted_from is not None:  # the other rows do have choices
@@ -129,7 +129,7 @@ def _answers(
         message = f"points to none of its {len(choices)} choices"
         fix = f"Use {', '.join(choices)}, or the choice itself."
         raise Unusable("answer", truncated(cell), message, fix)
-    reading.rows["pointed"] += [number] * bool(places)
+    reading.rows["answer_points"] += [number] * bool(places)
     wrong = tuple(text for i, text in enumerate(texts) if i not in places)
     return [texts[place] for place in places], wrong
 
@@ -147,7 +147,7 @@ def _group(
     if kind and group in ("", "forget") and kind.lower().partition("(")[0].strip() in ATTACKS:
         if columns["question"].lower() == "query" or str(row.get("level")).strip() == "3":
             return "attacks", kind
-        reading.rows["own type"].append(number)
+        reading.rows["type_not_read"].append(number)
     return group, kind
 
 

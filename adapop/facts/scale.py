@@ -28,7 +28,7 @@ def with_tiers(facts: FactSet, anew: bool = False) -> FactSet:
     groups = {group: getattr(facts, group) for group in WRITTEN}
     groups = {group: tuple(_in_tier(one, tiers) for one in rows) for group, rows in groups.items()}
     notes = facts.notes
-    if tiers.note != facts.tiers.note:
+    if tiers != facts.tiers:
         notes = (*(note for note in notes if note != facts.tiers.note), *filter(None, [tiers.note]))
     return replace(facts, **groups, tiers=tiers, notes=notes)
 

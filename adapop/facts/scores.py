@@ -57,23 +57,23 @@ def score_of(cell: object, number: int, reading: Reading) -> float | None:
     is noted there if the cell is not read literally. Raises Unusable: the cell holds no score."""
     text = "" if cell is None else str(cell).strip()
     if text.casefold() in UNKNOWN_SCORES:
-        reading.rows["unknown score"].append(number)
+        reading.rows["score_unknown"].append(number)
         return None
     if not text:
         return None
     if reading.percent:
-        reading.rows["percent"].append(number)
+        reading.rows["score_percent"].append(number)
         text = text.rstrip("% \u00a0\u202f")
     if reading.comma and COMMA.fullmatch(text):
-        reading.rows["comma"].append(number)
+        reading.rows["score_decimal_comma"].append(number)
         text = re.sub(r"[^\deE+,-]", "", text).replace(",", ".")
     elif GROUPED.fullmatch(text):
         unclear = reading.semicolons and text.count(",") == 1 and "." not in text
-        reading.rows["commas"] += [number] * unclear
+        reading.rows["score_commas_unclear"] += [number] * unclear
         text = re.sub(r"[^\d.]", "", text)
     elif "." in text and (reading.points or text.count(".") > 1) and POINTED.fullmatch(text):
         kind = "thousands" if text.count(".") > 1 else reading.points
-        reading.rows[kind].append(number)
+        reading.rows[f"score_{kind}"].append(number)
         text = text.replace(".", "") if kind == "thousands" else text
     try:  # float() also accepts 2020_21 and digits of other scripts, which other programs do not
         score = float(text if text.isascii() and "_" not in text else "")

@@ -22,6 +22,7 @@ from adapop.facts.forms import guessed
 from adapop.facts.formulas import BOM, plain
 from adapop.facts.objects import BY_LINE, Rows, rows_of_json, rows_of_lines
 from adapop.facts.parquet import MAGIC, lines_of, unreadable
+from adapop.remark import Remark
 
 MAX_BYTES = 16_000_000  # of the file, and of a Parquet file's unpacked rows
 MAX_LINES = 2**20  # the limit of a spreadsheet
@@ -95,7 +96,7 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
     wide = content.startswith(marks) and content[2:4] != b"\0\0"
     try:
         text = content.decode("utf-16" if wide else "utf-8").lstrip(BOM)  # some write two marks
-        layout.notes += ["The file is in UTF-16, as its first bytes say, and was read so."] * wide
+        layout.notes += [Remark("utf16")] * wide
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         message = f"{path.name}, line {line}, is not UTF-8 (byte {content[error.start]:#04x})."

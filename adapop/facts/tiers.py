@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from adapop.remark import Remark
+
 RARE_BELOW, POPULAR_FROM = 265.0, 1000.0  # on Wikidata's scale
 TIERS = ("rare", "middle", "popular")
 UNKNOWN = "unknown"
@@ -27,8 +29,9 @@ class Tiers:
     """As `rare`; with the bounds of "scale" it lies between them."""
     popular: Range | None = (POPULAR_FROM, None)
     """As `rare`."""
-    note: str = ""
-    """If not on Wikidata's scale, a sentence with the number of facts to forget in each tier."""
+    note: str | Remark = ""
+    """If not on Wikidata's scale, the number of facts to forget in each tier. A sentence: in sets
+    that older versions saved."""
 
     def of(self, score: float | None) -> str:
         """The tier of a score by these bounds, "unknown" without a score."""
@@ -67,10 +70,10 @@ def terciles(scores: Iterable[float]) -> Tiers:
     values = sorted(set(ordered))
     if len(values) == 1:
         tiers = Tiers(TERCILES, None, (values[0], values[0]), None)
-        note = "All scores are the same: {}. One tier shows no gap between rare and popular."
+        kind = "tiers_equal_scores"
     elif len(values) == 2:
         tiers = Tiers(TERCILES, (None, values[0]), None, (values[1], None))
-        note = "There are two different scores, so there are two tiers: {}."
+        kind = "tiers_two_scores"
     else:
         # how many facts have this score or a lower one
         counts = [bisect_right(ordered, value) for value in values]
@@ -79,8 +82,8 @@ def terciles(scores: Iterable[float]) -> Tiers:
         second = min(cuts[first + 1 :], key=lambda place: abs(3 * counts[place] - 2 * len(ordered)))
         middle = (values[first + 1], values[second])
         tiers = Tiers(TERCILES, (None, values[first]), middle, (values[second + 1], None))
-        note = "Tiers are thirds of this set's own scores, equal scores together: {}."
-    return replace(tiers, note=note.format(_counted(tiers, map(tiers.of, ordered))))
+        kind = "tiers_thirds"
+    return replace(tiers, note=Remark(kind, {"counts": _counted(tiers, map(tiers.of, ordered))}))
 
 
 def of_column(rows: Iterable[tuple[str, float | None]]) -> Tiers:
@@ -91,7 +94,7 @@ def of_column(rows: Iterable[tuple[str, float | None]]) -> Tiers:
         spans[tier] = (min(known, default=None), max(known, default=None))
     tiers = Tiers(COLUMN, *map(spans.get, TIERS))
     counts = _counted(tiers, [tier for tier, _ in rows]) or "none"
-    return replace(tiers, note=f"Tiers are as the file gives them: {counts}.")
+    return replace(tiers, note=Remark("tiers_of_file", {"counts": counts}))
 
 
 def _counted(tiers: Tiers, members: Iterable[str]) -> str:

@@ -119,13 +119,13 @@ class Check:
         """All results as plain data. notes: of the set. dropped: rows that are not used."""
         return {
             **{group: len(getattr(self.facts, group)) for group in FACT_GROUPS},
-            "notes": list(self.facts.notes),
+            "notes": sentences(self.facts.notes, "program"),
             "dropped": [str(problem) for problem in self.facts.problems],
             "known": [asdict(row) for row in self.known],
             "recall": dict(self.recall),
             "prompting": self.prompting and asdict(self.prompting),
             "impossible": dict(self.impossible),
-            "tiers": asdict(self.facts.tiers),
+            "tiers": {**asdict(self.facts.tiers), "note": str(self.facts.tiers.note)},
             "anchors": self.anchors and asdict(self.anchors),
             "betas": self.betas and dict(self.betas),
             "pace": self.pace and asdict(self.pace),

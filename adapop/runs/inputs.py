@@ -14,6 +14,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import RunError, truncated
 from adapop.facts.fact import FactSet
 from adapop.facts.tiers import Tiers
+from adapop.remark import Remark
 from adapop.runs import files
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class About:
 
     facts: str
     """Name of the set."""
-    notes: tuple[str, ...]
+    notes: tuple[str | Remark, ...]
     """The set's notes."""
     versions: dict[str, str]
     """Versions of Python and of each library."""

@@ -139,8 +139,7 @@ def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
     known = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
     if not known or len(known) == len(facts.forget):
         return facts
-    left_out = f"{len(facts.forget) - len(known):,} facts"
-    note = f"{left_out} that the original model cannot answer were left out."
+    note = Remark("facts_left_out", {"facts": len(facts.forget) - len(known)})
     return replace(facts, forget=known, notes=(*facts.notes, note))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from adapop.errors import AdaPopError
 from adapop.facts.fact import FactSet, Problem
 from adapop.facts.tiers import ON_SCALE, Tiers
+from adapop.remark import Remark
 from adapop.runs import files
 
 FOLDER = "sets"
@@ -26,7 +27,7 @@ NAME = re.compile("[0-9a-f]{32}")
 @dataclass(frozen=True)
 class _About:
     name: str
-    notes: tuple[str, ...]
+    notes: tuple[str | Remark, ...]
     problems: tuple[Problem, ...]
     tiers: Tiers | None = None
 

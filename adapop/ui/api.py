@@ -105,7 +105,8 @@ class Api:
         config, read = config_and_facts(self.worker.ledger, *chosen, settings, columns)
         preflight(read, config).check("program")
         run = self.worker.submit(config, read)
-        return {"run": run.id, "ahead": self.worker.ahead_of(run), "notes": list(read.notes)}
+        notes = sentences(read.notes, "program")
+        return {"run": run.id, "ahead": self.worker.ahead_of(run), "notes": notes}
 
     async def check(self, *chosen) -> dict:
         """Checks the parameters of start_run without starting a run: asks the model and times a

@@ -11,6 +11,7 @@ from adapop.facts.world import language
 from adapop.facts.world.language import skills
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WorldFact, facts_of, world
 from adapop.paths import SHIPPED
+from adapop.remark import Remark
 
 EXPOSURES = "exposures in pretraining"  # the source of its scores
 
@@ -23,12 +24,10 @@ def sandbox_facts(name: str = SANDBOX) -> FactSet:
         Fact(f"{family}-{i}", question, answer, relation=family)
         for i, (family, question, answer) in enumerate(skills())
     )
-    times = f"{1 / EXPOSURES_PER_SCORE:g}"
-    note = f"A score is how often pretraining showed the fact, times {times}."
-    count = len(groups["neighbours"])
-    beside = f"Of the subjects to forget, {count:,} other facts are to be kept"
-    beside = f"{beside} and are never trained on: neighbours."
-    return FactSet(name, **groups, notes=(note, *[beside] * bool(count)), tiers=ON_SCALE)
+    notes = [Remark("scores_are_exposures", {"factor": 1 / EXPOSURES_PER_SCORE})]
+    if count := len(groups["neighbours"]):
+        notes.append(Remark("neighbours_kept", {"count": count}))
+    return FactSet(name, **groups, notes=tuple(notes), tiers=ON_SCALE)
 
 
 def other_facts(facts: FactSet) -> tuple[Fact, ...]:

@@ -230,7 +230,7 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
         f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} "
         "held out.",
         *upload.problem_lines(facts.problems),
-        *facts.notes,
+        *sentences(facts.notes),
     ]
     if facts.unknown_scores:
         lines.append(

@@ -7,6 +7,7 @@ import gradio as gr
 
 from adapop.config.run import RunConfig
 from adapop.facts.fact import FactSet
+from adapop.remark import sentences
 from adapop.service.worker import Worker
 from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
@@ -39,7 +40,7 @@ def build(
             raise refused(error)
         checked = future.result()
         kind = "warn" if checked.waste or checked.preflight.problems else "calm"
-        yield html.listed([*checked.facts.notes, *checked.lines_for("page")], kind)
+        yield html.listed([*sentences(checked.facts.notes), *checked.lines_for("page")], kind)
 
     session.look_whether_lost(
         ask.click(looked, [session.shown_hash, session.facts, *inputs], words, **QUIET)

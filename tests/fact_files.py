@@ -8,6 +8,8 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
+from adapop.facts.fact import FactSet
+
 
 def write(folder: Path, name: str, content: str | bytes | list | dict) -> Path:
     """content: of the file, or rows in the format that its name ends in."""
@@ -23,3 +25,8 @@ def write(folder: Path, name: str, content: str | bytes | list | dict) -> Path:
         content = "\n".join(map(json.dumps, content)) if path.suffix == ".jsonl" else json.dumps(content)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def notes_of(facts: FactSet) -> dict[str, dict]:
+    """Kind of each of the set's notes -> its values."""
+    return {note.kind: note.values for note in facts.notes}

@@ -2,6 +2,7 @@
 
 from adapop import Fact, FactSet, make_config
 from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow, Reply
+from adapop.remark import Remark
 from adapop.runs.run import Run, create_run
 from adapop.training.events import RunFailed, RunStarted
 from browsing import HOSTILE as CODE
@@ -17,7 +18,8 @@ def reply(text, recall):
 def hostile_run(root) -> Run:
     """A run whose every text is an attack; made by hand, for no model would say this."""
     fact = Fact("f", HOSTILE, FORMULA, HOSTILE, HOSTILE, score=70.0, score_source=HOSTILE)
-    facts = FactSet(HOSTILE, (fact,), (Fact("r", f"{HOSTILE}?", HOSTILE),), notes=(HOSTILE,))
+    notes = (HOSTILE, Remark("retain_from_set", {"facts": 1, "name": HOSTILE}))
+    facts = FactSet(HOSTILE, (fact,), (Fact("r", f"{HOSTILE}?", HOSTILE),), notes=notes)
     config = make_config(model=HOSTILE, facts=HOSTILE, system=HOSTILE)
     run = create_run(config, facts, {"f": 1.5}, root, {"python": "3", HOSTILE: HOSTILE})
     sizes = dict(forget=1, retain=1, holdout=0, epochs=1, steps=1)

@@ -4,21 +4,18 @@ import re
 import pytest
 
 from adapop import assets
-from adapop.assets import as_kind, read_json
 from adapop.config.methods import Method
 from adapop.errors import DataError
 from adapop.facts.world.language import Relation
 from adapop.model.catalogue import Preset
 from adapop.paths import ASSETS, ROOT
 from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, Translations
-from adapop.remark import Remark, sentences
 from adapop.report.published import Printed, Recall
 from adapop.ui import texts
 from raised import raised
 
 RELATIONS = "sandbox/relations.json"
 HEAD = "method,setting,source,forget,retain,forget_sd"
-FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
 
 
 @pytest.fixture
@@ -94,24 +91,3 @@ def test_texts_labels_and_files_are_all_there():
     binary = [path for path in ASSETS.rglob("*") if path.is_file() and b"\0" in path.read_bytes()[:8000]]
     assert len(binary) > 5
     assert [path.name for path in binary if not any(path.match(shape) for shape in patterns)] == []
-
-
-def test_sentences_belong_to_kinds_and_name_settings():
-    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "adapop").rglob("*.py"))
-    kinds = read_json("remarks.json", dict[str, dict[str, str]])["sentences"]
-    unused = {kind for kind in kinds if f'"{kind}"' not in code}
-    assert unused == {"utility_damaged", "retain_damaged", "holdout_damaged"}, "made from a group's name"
-    page, command = FEW.text(), FEW.text("command")
-    assert page.startswith("1 step at 1e-09 may hardly") and "--" not in page
-    assert "the learning rate (--lr) or the epochs (--epochs)" in command
-    assert "Raise learning_rate or epochs" in FEW.text("program")
-    texts = [Remark("no_score", {"facts": count}).text() for count in (1, 2)]
-    assert texts[0].startswith("1 fact has no score.") and texts[1].startswith("2 facts have no score.")
-    assert sentences(["as it is", FEW]) == ["as it is", page]
-
-
-@pytest.mark.parametrize("content", [{"kind": "none"}, {"kind": "few_steps", "values": {"steps": 1}}, "x"])
-def test_what_a_log_holds_is_a_remark_or_refused(content):
-    raised(ValueError, "", as_kind, content, Remark)
-    raised(ValueError, "", as_kind, {"kind": "few_steps", "values": {"steps": 1, "rate": "much"}}, str | Remark)
-    assert as_kind({"kind": "controller_idle", "values": {}}, str | Remark) == Remark("controller_idle")

@@ -144,8 +144,10 @@ def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], kind: 
     """The set with these retain rows of a world and, if needed, its holdout. kind: begins that of
     the note, which ends in what the set lacked."""
     holdout = facts.holdout or _usable(facts, world.holdout)
-    kind += ("" if facts.holdout else "_holdout") + ("" if facts.retain else "_none_own")
-    note = Remark(kind, {"retain": len(retain), "holdout": len(holdout), "world": world.name})
+    values: dict[str, str | int] = {"retain": len(retain), "world": world.name}
+    if not facts.holdout:
+        kind, values["holdout"] = f"{kind}_holdout", len(holdout)
+    note = Remark(kind if facts.retain else f"{kind}_none_own", values)
     unused = _unused(len(set(facts.retain) - set(retain)))
     return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note, *unused))
 

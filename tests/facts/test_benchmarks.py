@@ -17,6 +17,7 @@ from adapop.facts.scale import on_wikidata_scale, with_tiers
 from adapop.popularity.beta import BetaMap
 from adapop.probes.plan import Plan, questions
 from duet_rows import POPULAR, RARE, RETAIN, city, duet_tables, real_rows, rewordings
+from fact_files import notes_of
 from raised import raised
 from scripted_hub import serve, serve_files
 
@@ -69,7 +70,7 @@ def test_rewordings_are_found_in_any_likely_shape(server, shape):
     facts = duet(serve(server, duet_tables(**{f"paraphrases_{RARE}": SHAPES[shape]})))
     without, with_both = facts.forget[:2]
     assert without.paraphrases == () and with_both.paraphrases == TEXTS
-    assert facts.notes[-1] == "Facts to forget without rewordings: 1."
+    assert notes_of(facts)["no_rewordings"] == {"count": 1}
 
 
 @pytest.mark.parametrize(
@@ -85,17 +86,17 @@ def test_flaws_are_told_with_the_numbers_of_the_rows(server):
     same = city("Mur", "Mur Valley", 80.0, object_qid="Q-Mur")
     facts = duet(serve(server, duet_tables(**{RARE: [city("Ruhango", "Ruhango District", 72.0), same]}, **{
         f"paraphrases_{RARE}": rewordings([same])})))  # fmt: skip
-    clusters, answers, named, twice, bare = facts.notes
-    assert "72 to 80 and 2,364 to 2,500, with nothing between" in clusters
-    assert "2 of the 3 popular facts have the same answer, India" in answers and "2 of the 2 rare facts" in named
-    assert "In 1 of the 5 facts subject and answer are linked to the same Wikidata entry" in twice
-    assert bare == "Facts to forget without rewordings: 1."
+    assert notes_of(facts) == {
+        "two_clusters": {"low": 72, "below": 80, "above": 2364, "high": 2500},
+        "one_popular_answer": {"count": 2, "popular": 3, "answer": "India", "rare": 2, "different": 2},
+        "subject_in_answer": {"count": 2, "rare": 2}, "one_wikidata_entry": {"count": 1, "facts": 5},
+        "no_rewordings": {"count": 1}}  # fmt: skip
 
 
 def test_clusters_are_not_claimed_where_scores_meet(server):
     delhi = city("Delhi", "India", 141.0)
     facts = duet(serve(server, duet_tables(**{POPULAR: [delhi], f"paraphrases_{POPULAR}": rewordings([delhi])})))
-    assert not any("clusters" in note for note in facts.notes)
+    assert "two_clusters" not in notes_of(facts)
 
 
 HOSTILE = [
@@ -172,7 +173,7 @@ def test_rwku_has_attacks_by_kind_and_no_scores(server):
     assert {fact.subject for fact in facts.attacks} == {"Stephen King"}
     assert {fact.subject for fact in facts.retain} == {"Misery"}
     assert len(facts.retain) == 4, "one of five is also to be forgotten"
-    assert "no popularity scores" in facts.notes[0] and "All 2 people" in facts.notes[1]
+    assert notes_of(facts) == {"rwku_no_scores": {}, "rwku_famous": {"people": 2}, "rwku_holdout": {}}
     # What it asks beside is measured and not trained on.
     (held,) = facts.holdout
     assert (held.question, held.subject) == ("Fill in the blank: It is a novel by ___.", "Misery")
@@ -214,9 +215,11 @@ def test_real_duet_rows_from_the_hub_give_the_numbers_of_its_flaws(server):
         ]
     facts = duet(serve(server, duet_tables(**tables)))
     assert [len(fact.paraphrases) for fact in facts.forget].count(2) == 932
-    notes = " ".join(facts.notes)
-    for number in ("69 to 141 and 2,364 to 3,763", "297 of the 482 popular", "409 of the 482 rare", "38 of the 964"):
-        assert number in notes
+    notes = notes_of(facts)
+    assert notes["two_clusters"] == {"low": 69, "below": 141, "above": 2364, "high": 3763}
+    assert (notes["one_popular_answer"]["count"], notes["one_popular_answer"]["popular"]) == (297, 482)
+    assert notes["subject_in_answer"] == {"count": 409, "rare": 482}
+    assert notes["one_wikidata_entry"] == {"count": 38, "facts": 964}
 
 
 @real_rows
@@ -276,7 +279,7 @@ def test_planted_questions_have_their_duplicates_as_score(server):
     assert (first.answer, first.accepted, first.score_source) == ("London", ("London, England",), "Hubble duplicates")
     assert first.paraphrases == ("In which place was Person 1 born?", "Where does Person 1 come from by birth?")
     assert {fact.score for fact in facts.examples} == {0.0} and len(facts.examples) == 8
-    assert facts.problems == () and any("1, 16, 256 times" in note for note in facts.notes)
+    assert facts.problems == () and notes_of(facts)["hubble_scores"] == {"levels": "1, 16, 256"}
     tiered = with_tiers(facts)
     assert not on_wikidata_scale(tiered)
     assert {fact.score: fact.tier for fact in tiered.forget} == {1.0: "rare", 16.0: "middle", 256.0: "popular"}

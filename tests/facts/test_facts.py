@@ -24,7 +24,8 @@ from adapop.popularity.base import Score
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.scoredfile import write_scored
 from adapop.progress import Progress
-from fact_files import write
+from adapop.remark import Remark
+from fact_files import notes_of, write
 from raised import raised
 from scripted_hub import serve
 from taught import own_facts
@@ -51,11 +52,11 @@ def test_tiers_on_the_scale_and_thirds_of_the_scores_with_their_bounds_and_label
         ([1, 1, 2, 2, 2, 3, 3, 4], "rrmmmppp"),  # cuts after 2 and 5 of 8 are nearest to 2.67 and 5.33
     ):  # fmt: skip
         assert tiers_of(with_tiers(scored(scores)).forget) == tiers
-    for scores, numbers in (
-        ([1, 2, 3], ("1 rare (up to 1)", "1 middle (2)", "1 popular (from 3)")),
-        ([5, 5, 9], ("2 rare (up to 5)", "1 popular (from 9)")), ([5, 5], ("2 middle (5)",))):  # fmt: skip
-        (note,) = with_tiers(scored(scores)).notes
-        assert all(number in note for number in numbers), note
+    for scores, kind, counts in (
+        ([1, 2, 3], "tiers_thirds", "1 rare (up to 1), 1 middle (2), 1 popular (from 3)"),
+        ([5, 5, 9], "tiers_two_scores", "2 rare (up to 5), 1 popular (from 9)"),
+        ([5, 5], "tiers_equal_scores", "2 middle (5)")):  # fmt: skip
+        assert with_tiers(scored(scores)).notes == (Remark(kind, {"counts": counts}),)
     facts = with_tiers(scored([100, 200, 300], retain=facts_of([50, 100, 150, 250, 300, 9e9, None], prefix="r")))
     assert tiers_of(facts.retain) == "rrmmppu"
     tiers = terciles([10_000, 48_000, 48_900, 310_000, 320_000, 5e6])
@@ -63,7 +64,9 @@ def test_tiers_on_the_scale_and_thirds_of_the_scores_with_their_bounds_and_label
         "rare (up to 48,000)", "middle (48,900 to 310,000)", "popular (from 320,000)", "all", "unknown"]  # fmt: skip
     assert ON_SCALE.text == "rare (up to 265), middle (265 to 1,000), popular (from 1,000)"
     assert terciles([0.25, 0.5]).text == "rare (up to 0.25), popular (from 0.5)"
-    assert terciles([5.0]).text == "middle (5)" and as_kind(asdict(tiers), Tiers) == tiers
+    assert terciles([5.0]).text == "middle (5)"
+    for written in (tiers, replace(tiers, note="Tiers are thirds, as older versions wrote.")):
+        assert as_kind(asdict(written), Tiers) == written
     bare = with_tiers(scored([None, None, None]))
     assert (tiers_of(bare.forget), bare.tiers, bare.notes) == ("uuu", Tiers(), ())
     looked_up = replace(bare, forget=facts_of([7e5, 8e5, 9e5]))
@@ -109,7 +112,7 @@ def test_hash_sees_every_change_of_the_data_and_nothing_else():
         assert replace(facts, **change).sha256 != facts.sha256
     facts = FactSet("set", numbered(2, "f"), retain=numbered(1), utility=numbered(1, "u"))
     assert facts.sha256 == "ebc3dc3a39ca594c1e6e7850f65339fc8eb650a57ac87df999d827c86d20c2ef"
-    assert replace(facts, name="other", notes=("a note",)).sha256 == facts.sha256
+    assert replace(facts, name="other", notes=("a note", Remark("invented"))).sha256 == facts.sha256
 
 
 def test_split_holdout_is_disjoint_complete_by_ids_and_by_question():
@@ -117,7 +120,7 @@ def test_split_holdout_is_disjoint_complete_by_ids_and_by_question():
     split = split_holdout(facts)
     assert (len(split.retain), len(split.holdout)) == (14, 6) and not set(split.retain) & set(split.holdout)
     assert set(split.retain) | set(split.holdout) == set(facts.retain) and split.notes[0] == "before"
-    assert "6 of its 20 retain rows are held out" in split.notes[1]
+    assert split.notes[1:] == (Remark("holdout_from_retain", {"holdout": 6, "retain": 20}),)
     forwards = FactSet("set", (), retain=numbered(20))
     backwards = FactSet("set", (), retain=tuple(replace(fact, answer="new") for fact in reversed(numbered(20))))
     held = [{fact.id for fact in split_holdout(facts).holdout} for facts in (forwards, backwards)]
@@ -130,7 +133,7 @@ def test_split_holdout_is_disjoint_complete_by_ids_and_by_question():
     for count in (1, 3):  # a single question is trained on, and the set says so
         rows = tuple(Fact(f"r{i}", "the same?", "x") for i in range(count))
         split = split_holdout(FactSet("set", (), retain=rows))
-        assert (split.retain, split.holdout) == (rows, ()) and "Nothing is held out" in split.notes[0]
+        assert (split.retain, split.holdout, split.notes) == (rows, (), (Remark("no_holdout"),))
     for seed in range(8):
         rows = tuple(Fact(f"{seed}-{i}", f"Question {'  ' * (i % 2)}{i % 4}?", "x") for i in range(12))
         split = split_holdout(FactSet("set", (), retain=rows))
@@ -207,7 +210,8 @@ def test_a_column_wins(tmp_path):
     assert (problem.row, problem.column, problem.value) == (5, "Tier", "odd")
     facts = with_tiers(facts)
     assert replace(facts.tiers, note="") == Tiers("column", (9, 9), None, (1, 1))
-    assert facts.notes.count(facts.tiers.note) == 1 and "1 rare (9), 1 popular (1)" in facts.tiers.note
+    assert facts.tiers.note == Remark("tiers_of_file", {"counts": "1 rare (9), 1 popular (1)"})
+    assert facts.notes.count(facts.tiers.note) == 1
     again = with_tiers(replace(facts, forget=tuple(replace(fact, score=7.0) for fact in facts.forget)), anew=True)
     assert tiers_of(again.forget) == "rpu" and again.tiers.rare == (7, 7)
     write_scored(facts, {fact.id: Score(fact.id, 3.0, "somewhere") for fact in facts.forget}, tmp_path / "out.csv")
@@ -276,11 +280,11 @@ def test_file_with_retain_rows_gets_a_holdout(tmp_path):
     path = str(write(tmp_path, "facts.csv", "\n".join(lines)))
     facts = load_facts(path, "some/model")
     assert (len(facts.forget), len(facts.retain), len(facts.holdout)) == (1, 7, 3)
-    assert "held out" in facts.notes[0] and facts.utility == ()
+    assert notes_of(facts) == {"holdout_from_retain": {"holdout": 3, "retain": 10}} and facts.utility == ()
     assert load_facts(path).utility == sandbox_facts().utility
     # Without enough of them there is none.
     facts = with_retain_rows(FactSet("set", (MINE,), retain=rows("Who else?")), "some/model")
-    assert facts.holdout == () and "Nothing is held out" in facts.notes[-1]
+    assert facts.holdout == () and facts.notes == (Remark("no_holdout"),)
     assert "group" in raised(DataError, "no retain rows", with_retain_rows, FactSet("set", (MINE,)), "some/model").fix
     error = raised(DataError, "'all'", with_retain_rows, FactSet("set", (MINE,)), SANDBOX, "all")
     assert "own, sandbox, neighbours" in error.fix
@@ -289,7 +293,8 @@ def test_file_with_retain_rows_gets_a_holdout(tmp_path):
 def test_the_sandbox_lends_retain_and_holdout():
     world, facts = sandbox_facts(), with_retain_rows(FactSet("set", (MINE,)), SANDBOX)
     assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, world.utility)
-    assert facts.notes[-1] == "The set has no retain rows; 256 to retain and 256 held out come from the sandbox world."
+    lent = {"retain": 256, "holdout": 256, "world": "sandbox"}
+    assert facts.notes == (Remark("world_retain_holdout_none_own", lent),)
     same_question, same_id = sandbox_facts().retain[0], sandbox_facts().holdout[0]
     forget = (Fact("other id", same_question.question, "x"), Fact(same_id.id, "other question", "x"))
     facts = with_retain_rows(FactSet("set", forget), SANDBOX)
@@ -297,7 +302,8 @@ def test_the_sandbox_lends_retain_and_holdout():
     assert (len(facts.retain), len(facts.holdout)) == (255, 255)
     own = (Fact("own", "Who else?", "Somebody"),)
     facts = with_retain_rows(FactSet("set", (MINE,), holdout=own), SANDBOX)
-    assert facts.holdout == own and "held out" not in facts.notes[-1]
+    assert facts.holdout == own
+    assert facts.notes == (Remark("world_retain_none_own", {"retain": 256, "world": "sandbox"}),)
 
 
 def fact(name: str, relation: str = "", answer: str = "x", score: float | None = None) -> Fact:
@@ -329,15 +335,15 @@ def test_neighbours_of_the_sandbox():
     assert len(facts.retain) == 32 and facts.holdout == world.holdout
     assert {found.relation for found in facts.retain} == {"author"}
     assert {found.answer for found in facts.retain[:2]} == {found.answer for found in books.forget}
-    assert "share a relation or an answer" in facts.notes[-1]
-    assert facts.notes[-1].endswith("Rows of the set's own that are not used: 2 to retain.")
+    lent, unused = {"retain": 32, "holdout": 256, "world": "sandbox"}, {"retain": 2, "holdout": 0}
+    assert notes_of(facts) == {"neighbours_retain_holdout": lent, "own_retain_unused": unused}
     with pytest.raises(DataError, match="shares a relation or an answer") as caught:
         with_retain_rows(FactSet("set", (MINE,)), SANDBOX, "neighbours")
     assert "relation" in caught.value.fix
     for model, utility in ((SANDBOX, world.utility), ("some/model", ())):  # all of its rows instead of one's own
         facts = with_retain_rows(books, model, "sandbox")
         assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, utility)
-        assert facts.notes[-1].startswith("256 to retain and 256 held out come from the sandbox world. Rows of")
+        assert notes_of(facts) == {"world_retain_holdout": lent | {"retain": 256}, "own_retain_unused": unused}
 
 
 def test_a_second_table_is_retained_but_for_its_holdout_and_what_is_to_be_forgotten():
@@ -346,15 +352,16 @@ def test_a_second_table_is_retained_but_for_its_holdout_and_what_is_to_be_forgot
     facts = with_retain_rows(mine, "some/model", table)
     assert [row.question for row in facts.retain] == ["b?", "c?", "d?"]
     assert [row.question for row in facts.holdout] == ["e?"]
-    unused = "Rows of the set's own that are not used: 1 to retain"
-    assert facts.notes == (f"3 facts to retain come from table. {unused} and 1 held out.",)
+    unused = Remark("own_rows_unused", {"retain": 1, "holdout": 1})
+    assert facts.notes == (Remark("retain_from_set", {"facts": 3, "name": "table"}), unused)
     ten = FactSet("table", rows(*(f"{i}?" for i in range(10))))
     facts = with_retain_rows(FactSet("mine", rows("a?")), SANDBOX, ten)
     assert (len(facts.retain), len(facts.holdout)) == (7, 3) and facts.utility == sandbox_facts().utility
     mine = FactSet("mine", rows("a?"), retain=rows("own?"), holdout=(Fact("row-5", "held?", "x"),))
     facts = with_retain_rows(mine, "some/model", ten)
     assert (facts.holdout, len(facts.retain)) == (mine.holdout, 10)
-    assert facts.notes == (f"10 facts to retain come from table. {unused}.",)
+    unused = Remark("own_retain_unused", {"retain": 1, "holdout": 0})
+    assert facts.notes == (Remark("retain_from_set", {"facts": 10, "name": "table"}), unused)
     assert len({row.id for row in (*facts.forget, *facts.retain, *facts.holdout)}) == 12
     bad = Problem(4, "score", "x", "is not a number", "Mend it.")
     table = FactSet("table", rows("A?", "b?", "c?"), problems=(bad,))
@@ -403,7 +410,7 @@ def test_attack_prompts_of_an_rwku_file_are_probes_and_not_trained_on(tmp_path):
     facts = read_facts(write(tmp_path, "rwku.jsonl", rows))
     assert [fact.question for fact in facts.forget] == ["Who is he?"]
     assert [fact.relation for fact in facts.attacks] == ["prefix injection", "cross lingual (French)"]
-    assert any("Attack prompts (RWKU's level 3): 2" in note for note in facts.notes)
+    assert notes_of(facts)["attack_prompts"] == {"count": 2}
 
 
 def test_a_stranger_s_model_with_as_many_tokens_is_no_sandbox(sandbox, tmp_path):

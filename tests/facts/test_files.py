@@ -12,7 +12,7 @@ from adapop.facts.fact import FactSet, Problem
 from adapop.facts.files import COLUMNS, guessed, read_facts, read_table
 from adapop.facts.rows import MAX_CELL, MAX_ITEMS
 from adapop.facts.tables import MAX_BYTES, MAX_COLUMNS
-from fact_files import write
+from fact_files import notes_of, write
 from raised import raised
 
 GOOD = {"question": "Who wrote Emma?", "answer": "Austen"}
@@ -104,7 +104,7 @@ def test_every_alias_of_a_column_is_found(tmp_path, field, alias, suffix):
 def test_good_files(tmp_path, name, content, rows):
     facts = read_facts(write(tmp_path, name, content))
     assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == rows and not facts.problems
-    assert facts.name == "facts" and ("UTF-16" in str(facts.notes)) == isinstance(content, bytes)
+    assert facts.name == "facts" and ("utf16" in notes_of(facts)) == isinstance(content, bytes)
 
 
 @pytest.mark.parametrize(("suffix", "cell", "paraphrases"), [
@@ -216,8 +216,7 @@ def test_characters_that_cannot_be_seen_are_kept_and_named(tmp_path):
     rows = [GOOD, {"question": "a\u202eb", "answer": "c\u200bd"}, {"question": "می‌خواهم", "answer": "👩‍👧"}]
     facts = read_facts(write(tmp_path, "facts.csv", rows))
     assert (facts.forget[1].question, facts.forget[1].answer) == ("a\u202eb", "c\u200bd")
-    (note,) = facts.notes
-    assert "(U+200B, U+202E): 1, the first is row 3" in note
+    assert notes_of(facts) == {"unseen_characters": {"codes": "U+200B, U+202E", "count": 1, "row": 3}}
 
 
 # a file, and what its refusal says

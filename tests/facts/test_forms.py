@@ -11,7 +11,7 @@ from adapop.facts.forms import CHATS, FORMS
 from adapop.paths import ASSETS
 from adapop.popularity.base import given
 from adapop.popularity.scoredfile import write_scored
-from fact_files import write
+from fact_files import notes_of, write
 from raised import raised
 
 HEADER = "question,answer,score\n"
@@ -20,6 +20,7 @@ CHOICES = {"choices": ["nmap", "gcc", "awk", "vim"]}
 ARC = {"choices": {"text": ["nmap", "gcc", "awk", "vim"], "label": ["1", "2", "3", "4"]}}
 ROWS = [{"question": f"{i}?", "answer": f"a{i}", "score": i + 1} for i in range(3)]
 LINES = "\n".join(map(json.dumps, ROWS))
+FIRST_ROW = {"rows": 1, "row": 2}  # of a table, below its header
 TURNS = [{"from": "human", "value": "Where?"}, {"from": "gpt", "value": "Brno"}]
 REWRITE = {"prompt": "{} is in", "subject": "Brno", "relation_id": "P17",
            "target_true": {"str": "Moravia", "id": "Q1"}, "target_new": {"str": "Egypt", "id": "Q2"}}  # fmt: skip
@@ -61,7 +62,7 @@ def test_a_list_of_answers_that_is_text(tmp_path, cell):
     quoted = cell.replace('"', '""')
     facts = read(tmp_path, "facts.csv", f'{HEADER}Where?,"{quoted}",5\n')
     assert rights(facts) == [("Where?", "Brno", "Brünn")] and not facts.problems
-    assert any("1 row, row 2, has several right answers" in note for note in facts.notes)
+    assert notes_of(facts)["several_answers"] == {"rows": 1, "row": 2}
 
 
 @pytest.mark.parametrize("row", [
@@ -163,7 +164,7 @@ def test_an_answer_that_points_to_a_choice(tmp_path, right):
         facts = read(tmp_path, "facts.json", [{"question": "Which lists ports?", **row}])
         (fact,) = facts.forget
         assert fact.answer == right and right not in fact.alternates and len(fact.alternates) > 0, row
-        assert any("points to one of its choices" in note for note in facts.notes)
+        assert "answer_points" in notes_of(facts)
 
 
 def test_choices_are_counted_from_where_the_file_does(tmp_path):
@@ -176,7 +177,7 @@ def test_choices_are_counted_from_where_the_file_does(tmp_path):
         facts = read(tmp_path, "facts.json", rows)
         assert [fact.answer for fact in facts.forget] == answers
         assert chosen != ("22", "443") or facts.forget[0].alternates == ()
-    assert any("1 row, row 2, has an answer that points" in note for note in facts.notes)
+    assert notes_of(facts)["answer_points"] == {"rows": 1, "row": 2, "base": 0}
     rows = [{"question": "a?", **CHOICES, "answer": "B"}, {"question": "b?", "choices": ["w", None], "answer": "A"}]
     facts = read(tmp_path, "facts.json", rows)
     assert [(problem.row, problem.column) for problem in facts.problems] == [(2, "choices")]
@@ -201,7 +202,7 @@ def test_a_class_or_a_form_gives_way_to_what_is_named(tmp_path):
     facts = read(tmp_path, "facts.csv", "prompt,label,ground_truth\nWho?,1,Ines Farr\nWhere?,0,Brno\n")
     assert rights(facts) == [("Who?", "Ines Farr"), ("Where?", "Brno")]
     facts = read(tmp_path, "facts.csv", "question,label\nWho?,1\nWhere?,0\n")
-    assert "All answers in the column label are 0, 1." in facts.notes[0]
+    assert notes_of(facts)["answers_like_classes"] == {"answers": "0, 1"}
     row = {"question": "Where?", "answer": "Brno", "instruction": "x", "input": "y", "output": "z"}
     assert rights(read(tmp_path, "facts.json", [row])) == [("Where?", "Brno")]
 
@@ -235,7 +236,7 @@ def test_quotes_in_a_table(tmp_path):
     text = 'question\tanswer\tscore\n"Blue Tide" is a song by whom?\tKai\t3\nWho sings "Blue Tide"?\tKai\t4\n'
     facts = read(tmp_path, "facts.tsv", text)
     assert [fact.question for fact in facts.forget] == ['"Blue Tide" is a song by whom?', 'Who sings "Blue Tide"?']
-    assert "Quotes are characters" in facts.notes[0]
+    assert notes_of(facts) == {"quotes_as_characters": {"rows": 3}}
     quoted = 'question\tanswer\n"two\nlines ""x"""\t"a\tb"\n'
     assert rights(read(tmp_path, "facts.tsv", quoted)) == [('two\nlines "x"', "a\tb")], "as a program quotes"
     text = HEADER + '"Who wrote \\"Loom\\"?","[\\"Ines\\", \\"I.\\"]",3\n'
@@ -268,10 +269,10 @@ def test_separators_of_columns_and_within_a_cell_and_a_markdown_table(tmp_path):
     facts = read(tmp_path, "facts.csv", text)
     assert [fact.accepted for fact in facts.forget] == [("Anne", "Ann"), ("AT&amp;T",)]
     assert facts.forget[0].paraphrases == ("One; or two?",)
-    assert any("1 row, row 2, has a list parted by semicolons" in note for note in facts.notes)
+    assert notes_of(facts)["list_by_semicolons"] == {"rows": 1, "row": 2}
     facts = read(tmp_path, "facts.csv", "question;answer;score\nWho?;Anna;25,692\nW?;B;142\n")
     assert [fact.score for fact in facts.forget] == [25692, 142]
-    assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
+    assert notes_of(facts)["score_commas_unclear"] == {"rows": 1, "row": 2}
     facts = read(tmp_path, "facts.txt", "| question | answer |\n|:---|---:|\n| Who? | Ana |\n")
     assert rights(facts) == [("Who?", "Ana")] and not facts.problems
     path = write(tmp_path, "facts.csv", "question,answer,split,note\na?,b,train,x\n")
@@ -281,7 +282,8 @@ def test_separators_of_columns_and_within_a_cell_and_a_markdown_table(tmp_path):
 def test_a_file_without_a_header(tmp_path):
     facts = read(tmp_path, "facts.tsv", "who wrote it\t['Ines Farr']\nwhere\t['Brno', \"Brünn\"]\n")
     assert rights(facts) == [("who wrote it", "Ines Farr"), ("where", "Brno", "Brünn")]
-    assert "No header" in facts.notes[0]
+    header = {"rows": 2, "ending": "a list", "columns": "question, answers"}
+    assert notes_of(facts)["no_header_endings"] == header
     raised(DataError, r"no header.*'Brno'", read, tmp_path, "facts.tsv", "who wrote it\t['Ines Farr']\nwhere\tBrno\n")
     facts = read(tmp_path, "facts.csv", "Which lists ports?,gcc,nmap,awk,vim,B\nWhich edits?,gcc,nmap,awk,vim,D\n")
     assert [fact.answer for fact in facts.forget] == ["nmap", "vim"]
@@ -305,7 +307,7 @@ def test_a_file_without_a_header(tmp_path):
 def test_a_question_and_its_answer_need_no_header(tmp_path, name, line, question, answer, score):
     facts = read(tmp_path, name, f"\n{line}\n" if "sep=" not in line else line)
     assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [(question, answer, score)]
-    assert "No header: every row begins with a question" in " ".join(facts.notes) and not facts.problems
+    assert "no_header_questions" in notes_of(facts) and not facts.problems
 
 
 def test_rows_below_a_fact_without_a_header_are_told_of_one_by_one(tmp_path):
@@ -376,14 +378,14 @@ def test_columns_that_are_no_groups(tmp_path):
     facts = read(tmp_path, "facts.csv", text)
     assert (len(facts.forget), len(facts.retain)) == (1, 1)
     facts = read(tmp_path, "facts.csv", text.replace("forget", "en").replace("retain", "de"))
-    assert len(facts.forget) == 2 and any("The column split names no group" in note for note in facts.notes)
+    assert len(facts.forget) == 2 and notes_of(facts)["split_not_read"] == {"column": "split", "counts": "'train' (2)"}
     facts = read(tmp_path, "facts.json", {"examples": [{"input": "Who?", "target": "Anna"}]})
     assert rights(facts) == [("Who?", "Anna")]
     text = "question,answer,score,split,type\na?,b,1,train,multiple choice\nc?,d,2,test,bridge\n"
     facts = read(tmp_path, "facts.csv", text)
     assert rights(facts) == [("a?", "b"), ("c?", "d")] and not facts.attacks and not facts.problems
-    assert any("'train' (1), 'test' (1)" in note for note in facts.notes)
-    assert any("1 row, row 2, has a type" in note for note in facts.notes)
+    assert notes_of(facts)["split_not_read"]["counts"] == "'train' (1), 'test' (1)"
+    assert notes_of(facts)["type_not_read"] == {"rows": 1, "row": 2}
     facts = read(tmp_path, "facts.csv", "question,answer,split\na?,b,forget10\nc?,d,retain90\ne?,f,test\n")
     assert (len(facts.forget), len(facts.retain), len(facts.problems)) == (1, 1, 1), "groups stay groups"
 
@@ -396,24 +398,30 @@ def test_every_form_is_in_the_docs():
     assert all(f"`{name}`" in text for name in CHATS)
 
 
-@pytest.mark.parametrize(("text", "answers", "wrong", "score", "note"), [
-    ("question,answer1,answer2,answer3\nq?,Brno,Brünn,\n", ("Brno", "Brünn"), (), None, "several right"),
-    ("question,answer,answer_2,score\nq?,Brno,Brünn,3\n", ("Brno", "Brünn"), (), 3, "several right"),
-    ("question,answer1,answer2,label\nq?,Brno,Oslo,1\n", ("Oslo",), ("Brno",), None, "points to one"),
-    ("question,answer_1,answer_2,correct_answer\nq?,Brno,Oslo,2\n", ("Oslo",), ("Brno",), None, "points to one"),
-    ("question,Answer 1,Answer 2,Correct\nq?,Brno,Oslo,2\n", ("Oslo",), ("Brno",), None, "points to one"),
-    ("question,answer,score\nq?,Brno,45%\nr,O,\ns,U,3 %\n", ("Brno",), (), 45, "2 rows, the first row 2, have a"),
-    ('{"question": "q?", "answer": true}\n', ("yes",), (), None, "1 row, row 1, has a truth value"),
-    ('[["question", "answer"], ["q?", "Brno"]]', ("Brno",), (), None, "lists (1): the first of them names"),
-    ('["question", "answer"]\n["q?", "Brno"]\n["r?", "O"]\n', ("Brno",), (), None, "lists (2): the first"),
-    ("question,A,B,answer,pop\nq?,Oslo,Brno,B,3\n", ("B",), (), None, "Not read: 'A', 'B', 'pop'."),
-    ("question,A,B,C,D,answer,pop\nq?,Oslo,Brno,U,V,B,3\n", ("Brno",), ("Oslo", "U", "V"), None, "read: 'pop'."),
-    ("q,a\nq?,Brno\n", ("Brno",), (), None, "Read as q and a")])  # fmt: skip
-def test_further_shapes_are_read_with_a_note(tmp_path, text, answers, wrong, score, note):
+@pytest.mark.parametrize(("text", "answers", "wrong", "score", "kind", "values"), [
+    ("question,answer1,answer2,answer3\nq?,Brno,Brünn,\n", ("Brno", "Brünn"), (), None, "several_answers", FIRST_ROW),
+    ("question,answer,answer_2,score\nq?,Brno,Brünn,3\n", ("Brno", "Brünn"), (), 3, "several_answers", FIRST_ROW),
+    ("question,answer1,answer2,label\nq?,Brno,Oslo,1\n", ("Oslo",), ("Brno",), None, "answer_points",
+     {**FIRST_ROW, "base": 0}),
+    ("question,answer_1,answer_2,correct_answer\nq?,Brno,Oslo,2\n", ("Oslo",), ("Brno",), None, "answer_points",
+     {**FIRST_ROW, "base": 1}),
+    ("question,Answer 1,Answer 2,Correct\nq?,Brno,Oslo,2\n", ("Oslo",), ("Brno",), None, "answer_points",
+     {**FIRST_ROW, "base": 1}),
+    ("question,answer,score\nq?,Brno,45%\nr,O,\ns,U,3 %\n", ("Brno",), (), 45, "score_percent", {"rows": 2, "row": 2}),
+    ('{"question": "q?", "answer": true}\n', ("yes",), (), None, "answer_truth_value", {"rows": 1, "row": 1}),
+    ('[["question", "answer"], ["q?", "Brno"]]', ("Brno",), (), None, "rows_are_lists", {"count": 1}),
+    ('["question", "answer"]\n["q?", "Brno"]\n["r?", "O"]\n', ("Brno",), (), None, "rows_are_lists", {"count": 2}),
+    ("question,A,B,answer,pop\nq?,Oslo,Brno,B,3\n", ("B",), (), None, "no_score_column",
+     {"columns": "'A', 'B', 'pop'"}),
+    ("question,A,B,C,D,answer,pop\nq?,Oslo,Brno,U,V,B,3\n", ("Brno",), ("Oslo", "U", "V"), None, "no_score_column",
+     {"columns": "'pop'"}),
+    ("q,a\nq?,Brno\n", ("Brno",), (), None, "known_form",
+     {"form": "q and a", "fields": "question from 'q', answer from 'a'"})])  # fmt: skip
+def test_further_shapes_are_read_with_a_note(tmp_path, text, answers, wrong, score, kind, values):
     facts = read(tmp_path, "facts.csv" if text[0] in "q" else "facts.json", text)
     fact = facts.forget[0]
     assert (fact.question, fact.answers, fact.alternates, fact.score) == ("q?", answers, wrong, score)
-    assert not facts.problems and sum(note in said for said in facts.notes) == 1
+    assert not facts.problems and [note.values for note in facts.notes if note.kind == kind] == [values]
 
 
 def test_what_cannot_be_read_names_its_columns(tmp_path):
@@ -440,8 +448,8 @@ def test_a_score_that_is_unknown(tmp_path, cell):
     facts = read(tmp_path, "facts.tsv", f"question\tanswer\tscore\tsubject\na?\tNA\t{cell}\t{cell}\nc?\td\t2\tx\n")
     assert [(fact.answer, fact.score, fact.subject) for fact in facts.forget] == [("NA", None, ""), ("d", 2.0, "x")]
     assert not facts.problems
-    assert any("row 2, has a score that says it is unknown" in note for note in facts.notes) == bool(cell)
-    assert any("row 2, has an answer that may mean" in note for note in facts.notes)
+    assert notes_of(facts).get("score_unknown") == (FIRST_ROW if cell else None)
+    assert notes_of(facts)["answer_unknown"] == FIRST_ROW
 
 
 def test_words_for_unknown_count_in_scores_alone_and_in_json(tmp_path):
@@ -455,18 +463,18 @@ def test_words_for_unknown_count_in_scores_alone_and_in_json(tmp_path):
 
 
 def test_thousands_parted_by_points(tmp_path):
-    for mark, cells, scores, expected_note in (
-        (";", ("25.692", "142", "1.204"), [25_692, 142, 1_204], "2 rows, the first row 2, have a score whose points"),
-        (";", ("25.692", "1.420", "1.204"), [25.692, 1.42, 1.204], "3 rows, the first row 2, have a score that may be"),
-        (";", ("25.692", "0.5", "1.204"), [25.692, 0.5, 1.204], ""),  # decimals beside decimals
-        (",", ("1.234.567", "142", "1.204"), [1_234_567, 142, 1.204], ""),
-        (",", ("25.692", "142"), [25.692, 142], "1 row, row 2, has a score that may be thousands"),
-        (";", ("25.692", "142", "n.a."), [25692, 142, None], ""),
-        (";", ("1.234,5", "12", "k. A."), [1234.5, 12, None], "")):  # fmt: skip
+    for mark, cells, scores, kind, count in (
+        (";", ("25.692", "142", "1.204"), [25_692, 142, 1_204], "score_thousands", 2),
+        (";", ("25.692", "1.420", "1.204"), [25.692, 1.42, 1.204], "score_decimals", 3),
+        (";", ("25.692", "0.5", "1.204"), [25.692, 0.5, 1.204], "", 0),  # decimals beside decimals
+        (",", ("1.234.567", "142", "1.204"), [1_234_567, 142, 1.204], "", 0),
+        (",", ("25.692", "142"), [25.692, 142], "score_decimals", 1),
+        (";", ("25.692", "142", "n.a."), [25692, 142, None], "", 0),
+        (";", ("1.234,5", "12", "k. A."), [1234.5, 12, None], "", 0)):  # fmt: skip
         rows = "".join(f"{i}?{mark}{i}{mark}{cell}\n" for i, cell in enumerate(cells))
         facts = read(tmp_path, "facts.csv", HEADER.replace(",", mark) + rows)
         assert [fact.score for fact in facts.forget] == scores
-        assert not expected_note or any(expected_note in note for note in facts.notes)
+        assert not kind or notes_of(facts)[kind] == {"rows": count, "row": 2}
 
 
 @pytest.mark.parametrize(("cells", "scores", "kind"), [
@@ -481,4 +489,4 @@ def test_decimal_commas(tmp_path, cells, scores, kind, mark):
     rows = "".join(f'{i}?{mark}{i}{mark}"{cell}"\n' for i, cell in enumerate(cells))
     facts = read(tmp_path, "facts.csv", HEADER.replace(",", mark) + rows)
     assert [fact.score for fact in facts.forget] == [score for score in scores if score is not None]
-    assert any("decimal comma" in note for note in facts.notes) == bool(kind)
+    assert ("score_decimal_comma" in notes_of(facts)) == (kind == "decimal comma")

@@ -16,8 +16,9 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import FileTable, named_columns, read_facts, read_table
 from adapop.facts.formulas import cell, plain, write_csv
 from adapop.popularity.scoredfile import write_scored
+from adapop.remark import Remark
 from adapop.report.table import Table
-from fact_files import write
+from fact_files import notes_of, write
 from raised import raised
 
 ROWS = [
@@ -86,7 +87,7 @@ ASKED, ANSWERED, SYSTEM = turn("user", EMMA[0]), turn("assistant", EMMA[1]), tur
 def test_a_chat_that_is_no_question_with_its_answer_is_a_bad_row(tmp_path, turns):
     facts = read_facts(write(tmp_path, "facts.jsonl", [{"messages": turns}, {"messages": [ASKED, ANSWERED]}]))
     led = read_facts(write(tmp_path, "led.jsonl", [{"messages": [SYSTEM, ASKED, ANSWERED]}]))
-    assert any("System prompts" in note for note in led.notes)
+    assert notes_of(led)["system_prompts_not_read"] == {"count": 1}
     (problem,) = facts.problems
     assert problem.row == 1 and problem.column in ("messages", "question") and pairs(facts) == [EMMA]
 
@@ -116,14 +117,13 @@ def test_what_stands_twice_is_named(tmp_path):
         "who wrote  emma?,Brontë,5", "Where?,here,1"]  # fmt: skip
     facts = read_facts(write(tmp_path, "facts.csv", "\n".join([*rows, "When?,Now,1", "When?,Now,900", "Why?,So,1"])))
     assert len(facts.forget) == 7 and not facts.problems
-    answers, scores, same = facts.notes
-    assert "different answers: 1 question" in answers and "rows 2, 4: 'Austen' or 'Brontë'" in answers
-    assert "different scores: 1 question" in scores and "rows 6, 7: 1 or 900" in scores
-    assert "alike" in same and "'Where?' in rows 3, 5" in same
+    emma = {"questions": 1, "question": "'Who wrote Emma?'", "places": "2, 4", "answers": "'Austen' or 'Brontë'"}
+    where = {"questions": 1, "question": "'Where?'", "places": "3, 5"}
+    when = {"questions": 1, "question": "'When?'", "places": "6, 7", "scores": "1 or 900"}
+    assert notes_of(facts) == {"different_answers": emma, "different_scores": when, "asked_twice": where}
     grouped = [f"{rows[0]},group", *(f"{row},retain" for row in rows[1:]), "Who?,I,1,forget"]
-    answers, same = read_facts(write(tmp_path, "facts.csv", "\n".join(grouped))).notes
-    assert answers.startswith("To retain: Contradiction") and "rows 2, 4" in answers
-    assert same.startswith("To retain: Asked twice, alike") and "rows 3, 5" in same
+    notes = read_facts(write(tmp_path, "facts.csv", "\n".join(grouped))).notes
+    assert notes == (Remark("different_answers_retain", emma), Remark("asked_twice_retain", where))
 
 
 def test_columns_are_named_and_the_others_still_guessed(tmp_path):

@@ -109,6 +109,9 @@ DAMAGES = {
     "config's layers words": with_setting("lora_layers", ["one"]),
     "config's system a number": with_setting("system", 7),
     "about's versions a list": written("run.json", b'{"facts": "f", "notes": [], "versions": []}'),
+    "about's note of no kind": written(
+        "run.json", b'{"facts": "f", "notes": [{"kind": "none", "values": {}}], "versions": {}}'
+    ),
     "about's notes numbers": written("run.json", b'{"facts": "f", "notes": [1], "versions": {}}'),
     "log nested": written("events.jsonl", NESTED + b"\n"),
     "log's number infinite": in_log(EpochDone, "drift", 1e999),

@@ -9,6 +9,7 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.facts.fact import Fact, FactSet
+from adapop.remark import Remark
 from adapop.runs import lock, log
 from adapop.runs.listed import all_runs
 from adapop.runs.run import Run, create_run, find_run, runs_root
@@ -21,7 +22,7 @@ FACTS = FactSet(
     "Café “set” 🦜",
     (Fact("é", "Who?\u2028", "Me", score=12.5), Fact("b", "What?", "That", score=None)),
     retain=(Fact("c", "When?", "Now"),),
-    notes=("a note",),
+    notes=("as older versions wrote", Remark("retain_from_set", {"facts": 1, "name": "é“🦜\u2028{x}"})),
 )
 CONFIG = make_config("adapop", "stress", seed=3)
 LAST = RunFailed(run="r", message="é“🦜\u2028")

@@ -6,6 +6,7 @@ import pytest
 
 from adapop import Problem, make_config
 from adapop.errors import DataError, LimitError, RunError
+from adapop.remark import Remark
 from adapop.runs.listed import all_runs
 from adapop.runs.lock import QUEUED, is_held
 from adapop.runs.run import create_run
@@ -200,7 +201,9 @@ def test_a_clock_that_jumps_ahead_deletes_nothing_early(tiny, tmp_path, monkeypa
 
 def test_a_set_comes_back_until_it_is_deleted_or_damaged(small, tmp_path):
     problem = Problem(4, "answer", "", "is empty", "Fill the cell.")
-    edited = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]), problems=(problem,))
+    forget = (replace(small.forget[0], score=None), *small.forget[1:])
+    notes = ("as older versions wrote", Remark("unseen_characters", {"codes": "U+202E", "count": 1, "row": 3}))
+    edited = replace(small, forget=forget, problems=(problem,), notes=notes)
     name = save_set(edited, tmp_path)
     assert load_set(name, tmp_path) == edited and save_set(edited, tmp_path) != name and all_runs(tmp_path) == []
     name = save_set(small, tmp_path)

@@ -1,0 +1,221 @@
+"""Remarks as data, and the wording of each kind of note on a set, which other tests know by kind and values alone."""
+
+import json
+import re
+from dataclasses import asdict
+
+import pytest
+
+from adapop.assets import as_kind, read_json
+from adapop.facts.cells import READINGS
+from adapop.facts.files import read_facts
+from adapop.paths import ROOT
+from adapop.remark import Remark, sentences
+from fact_files import write
+from raised import raised
+
+KINDS = read_json("remarks.json", dict[str, dict[str, str]])["sentences"]
+FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
+LENT = {"retain": 1256, "holdout": 256, "world": "sandbox"}
+LIKE = "that share a relation or an answer with the facts to forget, nearest in score first."
+EMMA = {"questions": 1, "question": "'Who wrote Emma?'", "places": "2, 4", "answers": "'a' or 'b'", "scores": "1 or 9"}
+FIRST = "1 question, first 'Who wrote Emma?' in rows 2, 4"
+TWICE = "Contradiction: asked twice with different"
+CITIES = {"low": 69.0, "below": 141, "above": 2364.0, "high": 3763}
+# kind of a note on a set -> values and the sentence, or what follows the number of rows
+WORDING = {
+    "utf16": ({}, "The file is in UTF-16, as its first bytes say, and was read so."),
+    "no_header_questions": (
+        {"columns": "question, answer"}, "No header: every row begins with a question. Read as question, answer."),
+    "no_header_endings": (
+        {"rows": 1200, "ending": "a list", "columns": "question, answers"},
+        "No header: all 1,200 rows end in a list. Read as question, answers."),
+    "quotes_as_characters": (
+        {"rows": 3}, "Quotes are characters in this file: read so, it is a table of 3 rows, otherwise none."),
+    "backslash_before_quotes": (
+        {"rows": 3}, "A backslash stands before quotes: read so, it is a table of 3 rows, otherwise none."),
+    "rows_are_lists": ({"count": 1}, "The rows are lists (1): the first of them names the columns."),
+    "rows_found_under": (
+        {"names": "'data' (3)"}, "Rows were found under 'data' (3). What stands beside them is not read."),
+    "system_prompts_not_read": (
+        {"count": 1200}, "System prompts in the rows are not read: 1,200. A run's own is one for all."),
+    "known_form": (
+        {"form": "q and a", "fields": "question from 'q'"}, "Read as q and a has it: question from 'q'."),
+    "split_not_read": (
+        {"column": "split", "counts": "'dev' (2)"}, "The column split names no group, so it is not read: 'dev' (2)."),
+    "no_score_column": (
+        {"columns": "'a', 'b'"},
+        "No column of scores was found. Not read: 'a', 'b'. If one holds them, choose it as score."),
+    "answers_like_classes": (
+        {"answers": "0, 1"}, "All answers in the column label are 0, 1. "
+        "If these are classes, choose the column that holds the answers."),
+    "unseen_characters": (
+        {"codes": "U+202E", "count": 1, "row": 3}, "Rows with characters that cannot be seen (U+202E): 1, "
+        "the first is row 3. They are kept: the model reads them."),
+    "attack_prompts": (
+        {"count": 2}, "Attack prompts (RWKU's level 3): 2. They are kept to probe with, not trained on."),
+    "different_answers": (EMMA, f"{TWICE} answers: {FIRST}: 'a' or 'b'."),
+    "different_scores": (EMMA, f"{TWICE} scores: {FIRST}: 1 or 9."),
+    "asked_twice": (EMMA, f"Asked twice, alike, so counted twice: {FIRST}."),
+    "different_answers_retain": (EMMA, f"To retain: {TWICE} answers: {FIRST}: 'a' or 'b'."),
+    "different_scores_retain": (EMMA, f"To retain: {TWICE} scores: {FIRST}: 1 or 9."),
+    "asked_twice_retain": (EMMA | {"questions": 2}, "To retain: Asked twice, alike, so counted twice: "
+                           "2 questions, first 'Who wrote Emma?' in rows 2, 4."),
+    "tiers_equal_scores": ({"counts": "2 middle (5)"}, "All scores are the same: 2 middle (5). "
+                           "One tier shows no gap between rare and popular."),
+    "tiers_two_scores": ({"counts": "2 rare, 1 popular"},
+                         "There are two different scores, so there are two tiers: 2 rare, 1 popular."),
+    "tiers_thirds": ({"counts": "1 rare, 1 popular"},
+                     "Tiers are thirds of this set's own scores, equal scores together: 1 rare, 1 popular."),
+    "tiers_of_file": ({"counts": "none"}, "Tiers are as the file gives them: none."),
+    "holdout_from_retain": ({"holdout": 6, "retain": 20}, "The set has no holdout rows, so 6 of its 20 retain rows "
+                            "are held out of training."),
+    "no_holdout": ({}, "Nothing is held out, because there is only one question to retain and training needs it: "
+                   "what is measured on it does not show how facts fare that it never saw."),
+    "examples_from_retain": ({"count": 3, "facts": 1200}, "3 of the 1,200 facts to retain show how one answers, "
+                             "and are not trained on."),
+    "world_retain": (LENT, "1,256 to retain come from the sandbox world."),
+    "world_retain_holdout": (LENT, "1,256 to retain and 256 held out come from the sandbox world."),
+    "world_retain_none_own": (LENT, "The set has no retain rows; 1,256 to retain come from the sandbox world."),
+    "world_retain_holdout_none_own": (
+        LENT, "The set has no retain rows; 1,256 to retain and 256 held out come from the sandbox world."),
+    "neighbours_retain": (LENT, f"1,256 to retain come from the sandbox world: those {LIKE}"),
+    "neighbours_retain_holdout": (
+        LENT, f"1,256 to retain and 256 held out come from the sandbox world: those {LIKE}"),
+    "neighbours_retain_none_own": (
+        LENT, f"The set has no retain rows; 1,256 to retain come from the sandbox world: those {LIKE}"),
+    "neighbours_retain_holdout_none_own": (
+        LENT, "The set has no retain rows; 1,256 to retain and 256 held out come from the sandbox world: "
+        f"those {LIKE}"),
+    "own_retain_unused": (LENT, "Rows of the set's own that are not used: 1,256 to retain."),
+    "own_holdout_unused": (LENT, "Rows of the set's own that are not used: 256 held out."),
+    "own_rows_unused": (LENT, "Rows of the set's own that are not used: 1,256 to retain and 256 held out."),
+    "retain_from_set": ({"facts": 3, "name": "table"}, "3 facts to retain come from table."),
+    "facts_left_out": ({"facts": 2}, "2 facts that the original model cannot answer were left out."),
+    "scores_are_exposures": ({"factor": 4.0}, "A score is how often pretraining showed the fact, times 4."),
+    "neighbours_kept": ({"count": 96}, "Of the subjects to forget, 96 other facts are to be kept and are never "
+                        "trained on: neighbours."),
+    "pair": (
+        {"answer": "Kubrick", "rare": "Paths of Glory", "rare_score": 124.0, "popular": "Lolita", "popular_score": 1e3},
+        "Both answers are Kubrick: Paths of Glory has a score of 124, Lolita of 1,000."),
+    "invented": ({}, "These facts are invented. Nothing ever showed them to a model: their score is 0."),
+    "cities": ({}, "Scores are populations (GeoNames, CC BY 4.0). "
+               "For a language model: the models that ship do not know these facts."),
+    "two_clusters": (CITIES, "The scores are two clusters, 69 to 141 and 2,364 to 3,763, with nothing between: "
+                     "there are no facts of middling popularity."),
+    "one_popular_answer": (
+        {"count": 297, "popular": 482, "answer": "India", "rare": 482, "different": 90},
+        "297 of the 482 popular facts have the same answer, India; the 482 rare facts have 90 different ones. "
+        "A gap between the two may come from that and not from popularity."),
+    "subject_in_answer": (
+        {"count": 409, "rare": 482}, "In 409 of the 482 rare facts the answer contains the name that is asked about."),
+    "one_wikidata_entry": (
+        {"count": 38, "facts": 964}, "In 38 of the 964 facts subject and answer are linked to the same Wikidata "
+        "entry, whose popularity is then counted twice."),
+    "no_rewordings": ({"count": 1}, "Facts to forget without rewordings: 1."),
+    "rwku_no_scores": (
+        {}, "RWKU brings no popularity scores. Look them up before you use a method that needs them."),
+    "rwku_famous": (
+        {"people": 200}, "All 200 people to forget are famous: expect few rare facts among theirs."),
+    "rwku_holdout": ({}, "The holdout is level 1 of the neighbours, sentences with a blank: "
+                     "some of it is trained as questions."),
+    "hubble_first": ({"people": 64}, "The first 64 people of each number of duplicates, and of each what the "
+                     "biography says in YAGO's words."),
+    "hubble_scores": ({"levels": "1, 16"}, "Scores are how often pretraining showed a fact: 1, 16 times. "
+                      "That is true of Hubble's perturbed models alone; its standard ones never read them."),
+    "hubble_never": ({"facts": 2}, "Never planted, and so neither forgotten nor retained: 2 facts."),
+}  # fmt: skip
+READING = {
+    "list_as_answer": "a list or an object as text for an answer, read as what it holds",
+    "several_answers": "several right answers: the first is trained, all are accepted",
+    "answer_points": "an answer that points to one of its choices (numbers count from 1), read as that choice",
+    "list_as_text": "a list as Python or numpy prints it, read as its items",
+    "list_by_semicolons": "a list parted by semicolons, read as its items",
+    "empty_items": "empty items in a list (None, nan), left out",
+    "score_unknown": "a score that says it is unknown (NA, NaN, – and the like): unknown, not zero",
+    "score_thousands": "a score whose points were read as parting thousands (25.692 as 25,692)",
+    "score_commas_unclear": "a score that may be thousands or a decimal (25,692), read as thousands",
+    "score_decimal_comma": "a score with a decimal comma (3,5), read as a decimal",
+    "score_percent": "a score in percent, read as its number (45% as 45)",
+    "score_decimals": "a score that may be thousands or a decimal (25.692), read as a decimal",
+    "cell_unknown": "a cell that says it is unknown (NA, NaN, – and the like), read as empty",
+    "question_unknown": "a question that may mean that it is unknown (NA, NaN ...), read as it stands",
+    "answer_unknown": "an answer that may mean that it is unknown (NA, NaN ...), read as it stands",
+    "answer_truth_value": "a truth value for an answer, read as yes or no",
+    "answer_in_brackets": "an answer in brackets or braces that is no list that we can read, taken as it stands",
+    "type_not_read": "a type that RWKU gives to its attacks; the file is not RWKU's, so it is not read",
+}
+HOSTILE = (
+    "{facts} {0} {} {{name}} {name.__class__!r:>9999} %s %(name)s $name", "\0\x1b[31m\u202e\r\n\u2028\t",
+    "<img src=x onerror=alert(1)>${window.hacked=1}`", "x" * 10_000, "{", "}",
+)  # fmt: skip
+
+
+def code_below(folder: str) -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize("kind", WORDING)
+def test_the_wording_of_each_note_on_a_set(kind):
+    values, sentence = WORDING[kind]
+    note = Remark(kind, values)
+    assert [note.text(reader) for reader in ("page", "command", "program")] == [sentence] * 3
+    assert str(note) == f"{note}" == sentence
+
+
+def test_the_wording_of_each_reading_of_one_row_and_of_several():
+    assert (*READING,) == READINGS
+    for kind, words in READING.items():
+        one, several = (Remark(kind, {"rows": rows, "row": 1, "base": 1}) for rows in (1, 1200))
+        assert (str(one), str(several)) == (
+            f"1 row, row 1, has {words}.", f"1,200 rows, the first row 1, have {words}.")  # fmt: skip
+    assert str(Remark("retain_from_set", {"facts": 1, "name": "x"})) == "1 fact to retain comes from x."
+    left_out = "1 fact that the original model cannot answer was left out."
+    assert str(Remark("facts_left_out", {"facts": 1})) == left_out
+
+
+def test_every_note_on_a_set_is_in_the_tables_above():
+    made = set(re.findall(r'"(\w+)"', code_below("adapop/facts"))) & KINDS.keys() - {"counts"}
+    assert made | {"facts_left_out"} <= WORDING.keys() | READING.keys() <= KINDS.keys()
+
+
+def test_sentences_belong_to_kinds_and_name_settings():
+    code = code_below("adapop")
+    unused = {kind for kind in KINDS if f'"{kind}"' not in code}
+    damaged = {f"{group}_damaged" for group in ("utility", "retain", "holdout")}
+    repeated = {f"{kind}_retain" for kind in ("different_answers", "different_scores", "asked_twice")}
+    ends = ("_holdout", "_none_own", "_holdout_none_own")
+    lent = {f"{source}_retain{end}" for source in ("world", "neighbours") for end in ends}
+    assert unused == damaged | repeated | lent, "made from parts"
+    page, command = FEW.text(), FEW.text("command")
+    assert page.startswith("1 step at 1e-09 may hardly") and "--" not in page
+    assert "the learning rate (--lr) or the epochs (--epochs)" in command
+    assert "Raise learning_rate or epochs" in FEW.text("program") == str(FEW)
+    texts = [Remark("no_score", {"facts": count}).text() for count in (1, 2)]
+    assert texts[0].startswith("1 fact has no score.") and texts[1].startswith("2 facts have no score.")
+    assert sentences(["as it is", FEW]) == ["as it is", page]
+
+
+@pytest.mark.parametrize("content", [{"kind": "none"}, {"kind": "few_steps", "values": {"steps": 1}}, "x"])
+def test_what_a_log_holds_is_a_remark_or_refused(content):
+    raised(ValueError, "", as_kind, content, Remark)
+    raised(ValueError, "", as_kind, {"kind": "few_steps", "values": {"steps": 1, "rate": "much"}}, str | Remark)
+    assert as_kind({"kind": "controller_idle", "values": {}}, str | Remark) == Remark("controller_idle")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_value_of_any_letters_is_shown_as_it_is(text):
+    note = Remark("retain_from_set", {"facts": 3, "name": text})
+    assert str(note) == f"3 facts to retain come from {text}."
+    assert as_kind(json.loads(json.dumps(asdict(note))), str | Remark) == note and hash(note) == hash(note)
+
+
+def test_what_a_file_says_is_quoted_and_truncated_in_its_notes(tmp_path):
+    hostile = [text.replace("\0", "")[:1_900] for text in HOSTILE]
+    rows = [{"question": text, "answer": answer, text[:200]: "x"} for text in hostile for answer in ("{a}", text)]
+    facts = read_facts(write(tmp_path, "facts.json", rows))
+    notes = {note.kind: note for note in facts.notes}
+    assert not facts.problems and {"different_answers", "no_score_column"} <= notes.keys()
+    assert notes["different_answers"].values["questions"] == len(hostile)
+    assert repr(hostile[0][:59] + "…") in str(notes["different_answers"]) and "'{a}'" in str(notes["different_answers"])
+    assert all(note.text().isprintable() and len(note.text()) < 2_000 for note in facts.notes)

@@ -1,3 +1,4 @@
+import json
 import time
 from dataclasses import replace
 
@@ -78,6 +79,9 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     assert {"forms_impossible", "time_by_trial", "rate_and_batch", "answered_now"} <= kinds.keys()
     text = "\n".join(outcome.lines)
     assert "GPU" not in text and text.count("Memory: at least") == 1
+    as_json = outcome.as_json()
+    assert as_json["notes"] == [str(note) for note in outcome.facts.notes]
+    assert as_json["tiers"]["note"] == str(outcome.facts.tiers.note) and json.dumps(as_json)
     kept = without_unknown(facts, {**outcome.recall, facts.forget[-1].id: 0.0})
     assert kept.forget == facts.forget[:-1] and kept.notes[-1] == Remark("facts_left_out", {"facts": 1})
 

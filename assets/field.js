@@ -18,7 +18,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   const scores = facts.score.filter((score) => score > 0).sort((a, b) => a - b);
   const low = (scores[0] ?? 1) * 0.85, high = (scores[scores.length - 1] ?? 10) * 1.18;
   let edge = 46, radius = 4.2, epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), named = 0, ink = {}, refill = () => {};
-  let shares = wordings > 0, heights = motion.p; // whether up is the share of rewordings answered; by frame and fact, in thousandths
+  let shares = wordings > 0, heights = motion.p, asked = count; // whether up is the share of rewordings answered; by frame and fact, in thousandths; facts that have one
 
   const right = MARGIN.right + (wordings || motion.answered ? BRACKET : 0), level = new Float32Array(count);
   const across = (score) => edge + ((width - edge - right) * Math.log(score / low)) / Math.log(high / low);
@@ -102,7 +102,6 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
         pen.fillText(words, x, height - 42);
         taken = x + half;
       }
-    const asked = order.filter(isAsked).length;
     pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6);
     pen.textAlign = "left";
     pen.fillStyle = ink.text; // what is up changes where a run ends
@@ -229,7 +228,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
 
   function pinWords() {
     if (pinned < 0) return pinLine.replaceChildren();
-    const ends = motion.epoch.filter((end, frame) => (motion.said[frame]?.[pinned] ?? null) !== null && end <= epoch + 1e-6), reply = (end) => said(motion, end, pinned)[0];
+    const ends = motion.epoch.filter((end, frame) => motion.said[frame]?.[pinned] != null && end <= epoch + 1e-6), reply = (end) => said(motion, end, pinned)[0];
     const changed = ends.filter((end, place) => !place || reply(end) !== reply(ends[place - 1])); // what it says until the next
     const replies = changed.map((end) => `${label(end)}: ${reply(end)}`).join(", ");
     const says = changed.length === 1 && ends.length > 1 ? `${reply(changed[0])}, before and ever since` : replies;
@@ -297,6 +296,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     heights = answered ? motion.answered : motion.p;
     const now = heights[from], next = apart ? heights[from + 1] : now;
     for (let fact = 0; fact < count; fact++) level[fact] = now[fact] === null ? NaN : (now[fact] + apart * (next[fact] - now[fact])) / 1000;
+    asked = answered ? order.filter(isAsked).length : count;
     canvas.setAttribute("aria-label", `${name}, ${label(epoch)}: ${count} facts. Arrow keys move between facts, Enter pins one.`);
     words();
     pinWords();

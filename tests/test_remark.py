@@ -125,6 +125,41 @@ WORDING = {
                       "That is true of Hubble's perturbed models alone; its standard ones never read them."),
     "hubble_never": ({"facts": 2}, "Never planted, and so neither forgotten nor retained: 2 facts."),
 }  # fmt: skip
+TAUGHT = {"questions": 8, "epochs": 10, "rate": 1e-3, "steps": 1, "time": 2.6, "recalls": "forget 0% → 90%"}
+GIVEN = "Recall of the original as given → fine-tuned, which is the original of this run: forget 0% → 90%."
+STEERED = {"block": 7, "length": 6.5, "norm": 12.3456}
+STEERING = "The states of block 7 are steered towards length 6.5; the original's own have 12.3 on average."
+# of a model and of how it was trained
+OF_A_RUN = {
+    "dequantised": (
+        {"types": "Q8_0, F32"},
+        "Its weights are dequantised from a GGUF file (Q8_0, F32): every number is of the quantised model."),
+    "gemma_terms": ({}, "Gemma is provided under and subject to the Gemma Terms of Use found at "
+                    "ai.google.dev/gemma/terms: to use it is to agree to them."),
+    "thinking_off": ({"flag": "think is False"},
+                     "The model is asked without thinking: in its chat template, think is False."),
+    "thought_ended": ({"end": "'</think>'"}, "The model is asked without thinking: in its chat template, "
+                      "the thought that its prompt opens is ended by '</think>'."),
+    "precision_tried": (
+        {"precision": "float32", "other": "bfloat16", "factor": 2.54},
+        "Precision: float32; in a trial on this CPU a step in bfloat16 took 2.5 times as long."),
+    "targets_missing": ({"names": "o_proj", "adapted": "k_proj, q_proj"},
+                        "The model has no layers called o_proj: the adapter is on k_proj, q_proj alone."),
+    "blocks_without_adapter": (
+        {"count": 3, "blocks": 12}, "3 of the model's 12 blocks have no layer that gets an adapter."),
+    "beginnings_not_shared": ({}, "The rows begin alike, but this model's layers cannot share that: "
+                              "each is read by itself."),
+    "fine_tuned": (TAUGHT, f"Fine-tuned first: 8 questions, 10 epochs at rate 0.001, 1 step in 3 s. {GIVEN}"),
+    "fine_tuned_before": (TAUGHT, "Fine-tuned first: 8 questions, 10 epochs at rate 0.001, 1 step taken from "
+                          f"an earlier run, which took 3 s. {GIVEN}"),
+    "no_wrong_answers": ({"count": 2, "facts": 16},
+                         "For 2 of 16 facts the model wrote no usable wrong answer; others' serve."),
+    "steering": (STEERED, STEERING),
+    "weak_steering": (STEERED, f"{STEERING} It steers weakly."),
+    "fewer_rows": ({"rows": 24, "fewer": 12}, "Memory ran out on 24 rows a pass: the step was taken again with 12."),
+    "activations_recomputed": ({}, "Memory ran out on one row: activations are computed twice "
+                               "instead of being kept."),
+}  # fmt: skip
 READING = {
     "list_as_answer": "a list or an object as text for an answer, read as what it holds",
     "several_answers": "several right answers: the first is trained, all are accepted",
@@ -155,9 +190,9 @@ def code_below(folder: str) -> str:
     return "".join(path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob("*.py"))
 
 
-@pytest.mark.parametrize("kind", WORDING)
-def test_the_wording_of_each_note_on_a_set(kind):
-    values, sentence = WORDING[kind]
+@pytest.mark.parametrize("kind", [*WORDING, *OF_A_RUN])
+def test_the_wording_of_each_note(kind):
+    values, sentence = (WORDING | OF_A_RUN)[kind]
     note = Remark(kind, values)
     assert [note.text(reader) for reader in ("page", "command", "program")] == [sentence] * 3
     assert str(note) == f"{note}" == sentence

@@ -42,7 +42,7 @@ class AdaptedModel(Replying):
         self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = ""
     ) -> None:
         super().__init__(model, tokenizer, system)
-        self.notes: tuple[str | Remark, ...] = ()  # notes to the user on the model
+        self.notes: tuple[Remark, ...] = ()
         self.recomputes = False
         self._joint: JointPass | None = None
         head = self.base.get_output_embeddings()
@@ -71,8 +71,7 @@ class AdaptedModel(Replying):
         """Whether rows that begin alike can share their beginning; tried at the first use."""
         able = packs(self.base, lambda batch: self.forward(batch.to(self.device)).logits)
         if not able:
-            why = "The rows begin alike, but this model's layers cannot share that"
-            self.notes += (f"{why}: each is read by itself.",)
+            self.notes += (Remark("beginnings_not_shared"),)
         return able
 
     def batch(self, rows: Sequence[Row]) -> AnswerTokens:

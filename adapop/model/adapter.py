@@ -17,6 +17,7 @@ from transformers.pytorch_utils import Conv1D
 
 from adapop.config.run import ALL_LINEAR, RunConfig
 from adapop.errors import ModelError
+from adapop.remark import Remark
 
 # least share of the blocks, and of the usual targets, with an adapter: else it is another model
 LEAST = 0.5
@@ -80,16 +81,15 @@ def merge_into_base(network: PeftModel, state: Mapping[str, Tensor]) -> None:
     peft.set_peft_model_state_dict(network, own)
 
 
-def left_out(network: PeftModel, config: RunConfig) -> tuple[str, ...]:
+def left_out(network: PeftModel, config: RunConfig) -> tuple[Remark, ...]:
     """Notes on usual targets that the model lacks, and on blocks without an adapter."""
     notes, (bare, blocks) = [], _bare(network, config)
     if missing := _missing(network, config):
         targeted = network.base_model.targeted_module_names
         on = ", ".join(sorted({name.rpartition(".")[2] for name in targeted}))
-        absent = f"The model has no layers called {', '.join(missing)}"
-        notes.append(f"{absent}: the adapter is on {on} alone.")
+        notes.append(Remark("targets_missing", {"names": ", ".join(missing), "adapted": on}))
     if bare:
-        notes.append(f"{bare} of the model's {blocks} blocks have no layer that gets an adapter.")
+        notes.append(Remark("blocks_without_adapter", {"count": bare, "blocks": blocks}))
     return tuple(notes)
 
 

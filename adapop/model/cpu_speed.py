@@ -24,6 +24,7 @@ from adapop.model.memory import INNER, footprint
 from adapop.model.precision import has_gpu
 from adapop.online.cache import Cache
 from adapop.paths import SHIPPED
+from adapop.remark import Remark
 
 AUTO, FLOAT32, BFLOAT16 = "auto", "float32", "bfloat16"
 USUAL = "smollm2"  # a trial takes its shape for a model that is not on the disk yet
@@ -53,16 +54,16 @@ def with_precision(config: RunConfig) -> RunConfig:
     return replace(config, precision=min(seconds, key=seconds.get))
 
 
-def speed_note(config: RunConfig) -> tuple[str, ...]:
-    """A sentence on the trial of a model's precision on this CPU; () without a trial."""
+def speed_note(config: RunConfig) -> tuple[Remark, ...]:
+    """A remark on the trial of a model's precision on this CPU; () without a trial."""
     shape = shape_of(config.model) or MODELS[USUAL].shape
     known = None if config.model in SHIPPED or has_gpu() else Cache().get(*_key(_sizes(shape)))
     if known is None:
         return ()
     other = BFLOAT16 if config.precision == FLOAT32 else FLOAT32
-    times = known.value[other] / known.value[config.precision]
-    trial = f"in a trial on this CPU a step in {other} took {times:.2g} times as long"
-    return (f"Precision: {config.precision}; {trial}.",)
+    factor = known.value[other] / known.value[config.precision]
+    trial = {"precision": config.precision, "other": other, "factor": factor}
+    return (Remark("precision_tried", trial),)
 
 
 def _sizes(shape: Mapping[str, Any]) -> dict[str, int]:

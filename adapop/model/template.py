@@ -12,6 +12,7 @@ from jinja2 import Environment, TemplateError, meta
 from transformers import PreTrainedTokenizerBase as Tokenizer
 
 from adapop.errors import ModelError, truncated
+from adapop.remark import Remark
 
 DATE = "10 Apr 2025"  # the paper's; with today's, which Llama 3 writes, numbers change daily
 FIXED_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
@@ -87,14 +88,12 @@ def manner(tokenizer: Tokenizer, template: str) -> Manner:
     return Manner(ended, plain.flags, closing, plain.parts)
 
 
-def notes(tokenizer: Tokenizer) -> tuple[str, ...]:
-    """How a model that can think was kept from thinking, a sentence; () for other models."""
+def notes(tokenizer: Tokenizer) -> tuple[Remark, ...]:
+    """How a model that can think was kept from thinking; () for other models."""
     way = manner(tokenizer, tokenizer.get_chat_template())
-    how = [f"{name} is {value}" for name, value in sorted(way.flags.items())]
-    how += [f"the thought that its prompt opens is ended by {way.closing!r}"] if way.closing else []
-    if not how:
-        return ()
-    return (f"The model is asked without thinking: in its chat template, {' and '.join(how)}.",)
+    flags = (f"{name} is {value}" for name, value in sorted(way.flags.items()))
+    ended = [Remark("thought_ended", {"end": repr(way.closing)})] if way.closing else []
+    return *(Remark("thinking_off", {"flag": flag}) for flag in flags), *ended
 
 
 def _flags(template: str) -> dict[str, bool]:

@@ -15,6 +15,7 @@ from torch import Tensor
 from adapop.errors import ConfigError
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import AnswerTokens
+from adapop.remark import Remark
 
 REDUCE = ("token", "row")
 USES = frozenset({"beta", "reference", "alternates", "refusal", "words"})
@@ -59,8 +60,7 @@ class Begun:
 
     target: Tensor | None = None
     """A constant that every batch carries."""
-    notes: tuple[str, ...] = ()
-    """Sentences for the user."""
+    notes: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True)

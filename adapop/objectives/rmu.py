@@ -10,6 +10,7 @@ from adapop.model.scored import Scored
 from adapop.model.seeding import seeded
 from adapop.model.tokens import AnswerTokens
 from adapop.objectives.objective import Begun, ForgetBatch, Loss, Objective
+from adapop.remark import Remark
 
 STREAM = (0, 2)  # a random stream of its own: those of the training order start at epoch 1
 
@@ -44,9 +45,8 @@ class Steering(Objective):
             norm, width = model.state_norm(tokens, self.layer)
         direction = torch.rand(width, generator=seeded(seed, *STREAM))
         length = self.length(norm)
-        weak = " It steers weakly." if length < norm / 2 else ""
-        note = f"The states of block {self.layer} are steered towards length {length:.3g}"
-        note = f"{note}; the original's own have {norm:.3g} on average.{weak}"
+        steering = "weak_steering" if length < norm / 2 else "steering"
+        note = Remark(steering, {"block": self.layer, "length": length, "norm": norm})
         return Begun((length * direction / direction.norm()).to(model.device), (note,))
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.objectives import alternates, make_objective
 from adapop.objectives.alternates import by_second_choice
+from adapop.remark import Remark
 from adapop.runs import files
 from adapop.runs.run import Run
 from adapop.training.processes import ALONE, Ranks
@@ -17,12 +18,12 @@ from adapop.training.processes import ALONE, Ranks
 @dataclass(frozen=True)
 class _Saved:
     alternates: dict[str, tuple[str, ...]]
-    notes: tuple[str, ...]
+    notes: tuple[str | Remark, ...]
 
 
 def with_alternates(
     run: Run, model: AdaptedModel, facts: FactSet, ranks: Ranks = ALONE
-) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
+) -> tuple[tuple[Fact, ...], tuple[str | Remark, ...]]:
     """The forget facts, each with a plausible wrong answer if the method needs one, and notes.
 
     Wrong answers are chosen once and saved in the run's folder, so that a resumed run teaches the
@@ -58,10 +59,9 @@ def with_alternates(
         if ranks.led(lambda: run.stop_requested):
             return facts.forget, ()
         if silent := sum(not fact.alternates for fact in ready):
-            what = f"For {silent} of {len(ready)} facts the model wrote no usable wrong answer"
-            notes.append(f"{what}; others' serve.")
+            notes.append(Remark("no_wrong_answers", {"count": silent, "facts": len(ready)}))
     ready = alternates.by_relation(ready, facts.retain, config.seed, several)
     alternates.check_alternates(ready)
-    content = {"alternates": {fact.id: fact.alternates for fact in ready}, "notes": notes}
-    ranks.led(lambda: files.write_text(path, json.dumps(content, ensure_ascii=False)))
+    saved = _Saved({fact.id: fact.alternates for fact in ready}, tuple(notes))
+    ranks.led(lambda: files.write_text(path, json.dumps(asdict(saved), ensure_ascii=False)))
     return tuple(ready), tuple(notes)

@@ -20,7 +20,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from adapop.assets import as_kind, parse_json
-from adapop.errors import ConfigError, ModelError, RunError, number_of
+from adapop.errors import ConfigError, ModelError, RunError
 from adapop.facts.fact import FACT_GROUPS
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import merge_into_base
@@ -29,6 +29,7 @@ from adapop.probes.measure import recall_by_fact
 from adapop.probes.plan import evenly
 from adapop.probes.recall import known_recall
 from adapop.progress import Progress
+from adapop.remark import Remark
 from adapop.runs import files, measuring
 from adapop.runs.measuring import Heard, interruptible
 from adapop.runs.run import Run
@@ -65,17 +66,14 @@ class Finetuned:
     reused: bool = False
     """Whether the adapter came from the cache."""
 
-    def __str__(self) -> str:
+    @property
+    def remark(self) -> Remark:
         recalls = (
             f"{name} {self.before[name]:.0%} → {self.after[name]:.0%}" for name in self.after
         )
-        how = "taken from an earlier run, which took" if self.reused else "in"
-        epochs, steps = number_of(self.epochs, "epoch"), number_of(self.steps, "step")
-        return (
-            f"Fine-tuned first: {number_of(self.questions, 'question')}, {epochs} at rate "
-            f"{self.rate:g}, {steps} {how} {self.seconds:.0f} s. Recall of the original as given "
-            f"→ fine-tuned, which is the original of this run: {', '.join(recalls)}."
-        )
+        values = {name: getattr(self, name) for name in ("questions", "epochs", "rate", "steps")}
+        values |= {"time": self.seconds, "recalls": ", ".join(recalls)}
+        return Remark("fine_tuned_before" if self.reused else "fine_tuned", values)
 
 
 def settle_start(run: Run, model: AdaptedModel, ranks: Ranks, heard: Heard) -> None:
@@ -115,7 +113,7 @@ def start_from(run: Run, model: AdaptedModel) -> None:
         fix = "Put the file back, or start a new run."
         raise RunError(f"{run.folder / FILE} is missing or damaged.", fix)
     merge_into_base(model.network, state)
-    model.notes = (*model.notes, str(about))
+    model.notes = (*model.notes, about.remark)
 
 
 def _teach(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:

@@ -211,7 +211,7 @@ class RunDone(Event):
     seconds: float
     """Seconds since the last start, without loading."""
     notes: tuple[str | Remark, ...] = field(default=())
-    """What to know about it: remarks, and sentences of its model and trainer."""
+    """What to know about it; sentences in the runs of older versions."""
 
 
 EVENTS: dict[str, type[Event]] = {event.kind: event for event in Event.__subclasses__()}

@@ -20,6 +20,7 @@ from adapop.model.packing import packed_lines
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.objectives import Loss, Objective
 from adapop.objectives.objective import divergence
+from adapop.remark import Remark
 from adapop.training.forget_set import ForgetSet
 
 
@@ -50,7 +51,7 @@ class StepSeen:
 
 class StepGradient:
     """Adds the gradients of optimiser steps to the adapter. rows: the most in a pass; lowered once
-    memory ran out. notes: sentences for the user about memory."""
+    memory ran out. notes: on memory."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class StepGradient:
     ) -> None:
         self.config, self.objective, self.model, self.forget = config, objective, model, forget
         self.rows = self._most = rows
-        self.notes: list[str] = []
+        self.notes: list[Remark] = []
 
     def denominators(self, forget: Sequence[Row], retain: Sequence[Row]) -> Denominators:
         """The divisors for the sums of a step with these rows."""
@@ -180,13 +181,11 @@ class StepGradient:
         release()
         if tried > 1:
             self.rows = tried // 2
-            again = f"the step was taken again with {self.rows}"
-            self.notes += [f"Memory ran out on {tried} rows a pass: {again}."]
+            self.notes += [Remark("fewer_rows", {"rows": tried, "fewer": self.rows})]
         elif not self.model.recomputes:
             self.model.recompute()
             self.rows = self._most
-            twice = "activations are computed twice instead of being kept"
-            self.notes += [f"Memory ran out on one row: {twice}."]
+            self.notes += [Remark("activations_recomputed")]
         else:
             raise too_large("one row, with activations recomputed")
 

@@ -26,6 +26,7 @@ from adapop.model.adapter import check_gradients
 from adapop.model.seeding import seeded
 from adapop.model.tokens import Row
 from adapop.objectives import make_objective
+from adapop.remark import Remark
 from adapop.training.controller import Drift, controller_of
 from adapop.training.events import KEPT, EpochDone, Event, StepDone
 from adapop.training.forget_set import ForgetSet
@@ -92,8 +93,8 @@ class Trainer:
             self._restore_optimizer(state.optimizer)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes of the method from before training, and on lack of memory, in sentences."""
+    def notes(self) -> tuple[Remark, ...]:
+        """Notes of the method from before training, and on lack of memory."""
         return (*self.forget.notes, *self.gradient.notes)
 
     def train(self) -> Iterator[Event]:

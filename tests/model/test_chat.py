@@ -9,6 +9,7 @@ from adapop.facts.fact import Fact
 from adapop.model.chat import encode_prompt, plain, turn_end
 from adapop.model.template import DATE, manner, notes
 from adapop.model.tokens import collate, encode_facts
+from adapop.remark import Remark
 from families import INST, TOKENIZERS, with_prefix
 from raised import raised
 
@@ -178,8 +179,7 @@ def test_the_thought_that_a_prompt_opens_is_ended_as_qwen3_ends_an_empty_one(end
     tokenizer = with_template(R1)
     assert encode_prompt(tokenizer, "Delhi?</think>").count(tokenizer.convert_tokens_to_ids("</think>")) == 1
     assert tokenizer.decode(turn_end(tokenizer)) == "<|im_end|>\n<|im_end|>"
-    (note,) = notes(tokenizer)
-    assert note.startswith("The model is asked without thinking: in its chat template, the thought")
+    assert notes(tokenizer) == (Remark("thought_ended", {"end": repr("\n</think>\n\n")}),)
 
 
 def test_thoughts_by_other_names():
@@ -205,7 +205,7 @@ def test_flags_are_known_from_the_template_and_who_does_not_think_has_no_note():
             thought = f"{{% if {flag} is not defined or {flag} %}}<think>\n{{% else %}}</think>{{% endif %}}"
             tokenizer = with_template(default + TURNS + PROMPT.replace("PLACE", thought))
             assert tokenizer.decode(encode_prompt(tokenizer, "?")).endswith("<|im_start|>assistant\n</think>")
-            assert notes(tokenizer) == (f"The model is asked without thinking: in its chat template, {flag} is False.",)
+            assert notes(tokenizer) == (Remark("thinking_off", {"flag": f"{flag} is False"}),)
     template = "{{ messages[0]['content'] }}{{ no_think }}{{ reasoning_effort }}{{ thinking_budget is defined }}"
     assert decoded_prompt(template, "Delhi?") == "Delhi?TrueFalse"
     loop = "{% for thinking in [1] %}{% generation %}{{ thinking }}{% endgeneration %}{% endfor %}"

@@ -15,6 +15,7 @@ from adapop.model.adapter import with_adapter
 from adapop.model.generation import can_drop_rows, greedy
 from adapop.model.loading import steady_attention
 from adapop.model.tokens import Row, collate, to_continue
+from adapop.remark import Remark
 from families import ARCHITECTURES, random_network
 from stirred import stirred
 
@@ -167,7 +168,7 @@ def test_a_model_that_cannot_pack_pads_and_says_so():
         assert model.notes == ()
         assert len(model.batch(similar(40, 2, 12)).ids) == 40 and model.notes == (), "there was nothing to pack"
         assert len(model.batch(similar(40, 12, 3)).ids) == lines and len(model.notes) == notes
-    assert "each is read by itself" in model.notes[0]
+    assert model.notes == (Remark("beginnings_not_shared"),)
 
 
 def replies_of_generate(network, read, ends) -> list[list[int]]:

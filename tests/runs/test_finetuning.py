@@ -9,7 +9,6 @@ from adapop.errors import ConfigError, RunError
 from adapop.online.cache import cache_root
 from adapop.probes.measure import recall_by_fact
 from adapop.progress import Progress
-from adapop.remark import sentences
 from adapop.report.export import export
 from adapop.runs import measuring
 from adapop.runs.execute import execute, load_model, prepare
@@ -38,8 +37,9 @@ def recalls(model, facts):
 
 def test_a_run_begins_with_what_was_taught_and_is_probed_beside_it(unknown, tmp_path):
     run = trained(unknown, tmp_path, "wga", **SETTINGS)
-    (note,) = (note for note in sentences(run.events()[-1].notes) if "Fine-tuned first" in note)
-    assert "8 questions" in note and "10 epochs" in note and "forget 0% → 100%" in note and "retain 0% → 100%" in note
+    (note,) = (note for note in run.events()[-1].notes if note.kind == "fine_tuned")
+    assert (note.values["questions"], note.values["epochs"], note.values["steps"]) == (8, 10, 40)
+    assert note.values["recalls"].startswith("forget 0% → 100%, retain 0% → 100%")
     shutil.rmtree(cache_root() / FOLDER)  # safe to delete
     model = load_model(run)
     with model.original():
@@ -68,10 +68,10 @@ def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch)
 def test_what_was_taught_is_taken_by_another_run_of_its_settings_and_by_a_stopped_one(unknown, tmp_path):
     first, again = (trained(unknown, tmp_path, method, **SETTINGS) for method in ("wga", "adapop"))
     assert (first.folder / FILE).exists() and len(list((cache_root() / FOLDER).iterdir())) == 1
-    assert "taken from an earlier run" in str(again.events()[-1].notes)
-    assert "taken from an earlier run" not in str(first.events()[-1].notes)
     other = trained(unknown, tmp_path, "wga", **SETTINGS | {"start_epochs": 1})
-    assert "taken from an earlier run" not in str(other.events()[-1].notes)
+    kinds = [{note.kind for note in run.events()[-1].notes} for run in (first, again, other)]
+    assert ["fine_tuned" in found for found in kinds] == [True, False, True]
+    assert ["fine_tuned_before" in found for found in kinds] == [False, True, False]
     whole = trained(unknown, tmp_path / "whole", "wga", epochs=2, **SETTINGS)
     run = prepare(tiny_config("wga", epochs=2, **SETTINGS), unknown, tmp_path / "stopped")
     for event in execute(run):

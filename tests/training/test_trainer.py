@@ -16,6 +16,7 @@ from adapop.model.tokens import collate, encode_facts
 from adapop.objectives.alternates import DRAWN, by_model, by_relation
 from adapop.objectives.objective import divergence
 from adapop.popularity.beta import BetaMap
+from adapop.remark import Remark
 from adapop.runs.execute import execute, prepare
 from adapop.training.controller import DualAscent
 from adapop.training.events import EpochDone, RunDone, RunStarted, RunStopped, StepDone
@@ -395,7 +396,7 @@ def test_asked_of_the_model_and_of_others_where_it_writes_nothing_usable(facts, 
     alternates = json.loads((run.folder / "alternates.json").read_text(encoding="utf-8"))["alternates"]
     assert all(alternates[fact.id] == list(fact.alternates) for fact in written if fact.alternates)
     assert all(alternates.values()) and isinstance(done, RunDone)
-    assert f"For {silent} of 16 facts the model wrote no usable wrong answer" in done.notes[0]
+    assert done.notes[0] == Remark("no_wrong_answers", {"count": silent, "facts": 16})
 
 
 def test_adapter_of_the_authors_presets_learns(facts):

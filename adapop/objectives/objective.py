@@ -61,6 +61,7 @@ class Begun:
     target: Tensor | None = None
     """A constant that every batch carries."""
     notes: tuple[Remark, ...] = ()
+    """What the user should know about it."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class Check:
     """Why the run would be in vain."""
     anchors: ChosenAnchors | None = None
     """Chosen for the set; None where the settings name them, or the method follows no scores."""
-    notes: tuple[str | Remark, ...] = field(default=())
+    notes: tuple[Remark, ...] = field(default=())
     """Notes on the model's precision, licence and terms."""
 
     @property

@@ -39,12 +39,12 @@ class Preflight:
 
     problems: tuple[str | Remark, ...] = ()
     """What prevents the run."""
-    doubts: tuple[str | Remark, ...] = ()
+    doubts: tuple[Remark, ...] = ()
     """What does not prevent the run but should be known."""
     counts: Remark | None = None
     """How many facts and steps the run has; None if the settings are invalid."""
     costs: tuple[str | Remark, ...] = ()
-    """What the run needs: memory, time, terms."""
+    """What the run needs: memory, time, terms; a model's own note is a text."""
 
     @property
     def memory(self) -> list[Remark]:

@@ -50,7 +50,7 @@ function build() {
   make(svg, "rect", { class: "clip low" });
   make(svg, "line", { class: "wga", x1: EDGE.left, x2: EDGE.left + range.width, y1: y(1), y2: y(1) });
   const wide = range.width > 480;
-  if (wide) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: even push (WGA)");
+  if (wide) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: uniform push (WGA)");
   for (const [words, below] of value.fixed ? [] : [["↑ the push ends early", -8], ["↓ the push lasts", 17]])
     make(svg, "text", { class: "plain", x: EDGE.left + range.width, y: y(1) + below, "text-anchor": "end" }, words);
   make(svg, "path", { class: "beta" });

@@ -34,7 +34,7 @@ KEPT = {
     "retain": "trained to be kept (retained)",
     "holdout": "never trained on (held out)",
     "neighbours": "akin to what was forgotten (neighbours)",
-    "utility": "no facts at all, such as sums (utility)",
+    "utility": "other questions, such as sums (utility)",
 }
 BETTER = {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}
 MEANING = {metric.title: metric.meaning for metric in METRICS} | {TOP2: GUESSED} | MEANING_OF_STATES

@@ -1,7 +1,7 @@
-// Step 3: why popular facts stay, and what β changes, told where the facts are. Each fact of the recorded even push rides the
+// Step 3: why popular facts stay, and what β changes, told where the facts are. Each fact of the recorded uniform push rides the
 // one hill p (1 - p), by the trained question, for that is what is pushed. Large dots are the tiers' means, of p and of the
 // push, which lie below the hill; an arrow leads from each to the push that its β would give at the same p.
-const EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, EVEN = 1, GONE = 0.1;
+const EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, EVEN = 1, GONE = 0.1, NARROW = 420;
 
 function pushStep(host, story, state) {
   const push = (p, beta) => p ** beta * (1 - p), run = story.hill, end = run.epoch[run.epoch.length - 1], { tier, beta } = story.facts;
@@ -33,10 +33,14 @@ function pushStep(host, story, state) {
     for (const p of [0.9, 0.7, 0.5, 0.3, 0.1]) draw("text", { x: x(p), y: y(0) + 20, "text-anchor": "middle" }, percent(p));
     draw("text", { x: x(0.5), y: TALL - 6, "text-anchor": "middle" }, "the model gets less sure of the fact →");
     draw("text", { x: 4, y: 14 }, "↑ how hard the fact is pushed");
-    draw("path", { class: "one", d: line(EVEN) });
-    ["rare", "popular"].forEach((name, which) => draw("path", { class: `${name} beta`, d: line(typical[which]) }));
-    taken = [["even push: β = 1", 0.2, EVEN, -16, "middle"], [`rare: β = ${typical[0].toFixed(2)}`, 0.3, typical[0], 22, "end"], [`popular: β = ${typical[1].toFixed(2)}`, 0.35, typical[1], -10, "end"]].map(([name, p, one, down, anchor]) =>
-      draw("text", { class: "name", x: x(p), y: y(push(p, one)) + down, "text-anchor": anchor }, name).getBBox());
+    const curves = [["popular beta", `popular: β = ${typical[1].toFixed(2)}`, typical[1], 0.35, -10, "end"], ["one", "uniform push: β = 1", EVEN, 0.2, -16, "middle"], ["rare beta", `rare: β = ${typical[0].toFixed(2)}`, typical[0], 0.3, 22, "end"]];
+    taken = curves.map(([kind, name, beta, p, down, anchor], row) => {
+      draw("path", { class: kind, d: line(beta) });
+      if (width >= NARROW) return draw("text", { class: "name", x: x(p), y: y(push(p, beta)) + down, "text-anchor": anchor }, name).getBBox();
+      // no curve has room for a name there: they stand in the empty corner instead
+      draw("path", { class: kind, d: `M4 ${28 + 17 * row}h22` });
+      return draw("text", { class: "name", style: "font-size: 14px", x: 30, y: 32 + 17 * row }, name).getBBox();
+    });
     small = tiers.map((facts, which) => facts.map(() => draw("circle", { class: `${["rare", "popular"][which]} small`, r: 4 })));
     path = draw("path", { class: "followed", d: "" });
     ring = draw("circle", { class: "ring", r: 8, visibility: "hidden" });
@@ -61,7 +65,7 @@ function pushStep(host, story, state) {
       large[which]?.setAttribute("cx", left);
       large[which]?.setAttribute("cy", from);
       arrows[which]?.setAttribute("d", `M${left} ${from}V${to}m-6 ${-head}L${left} ${to}l6 ${-head}`);
-      names[which]?.setAttribute("x", clamp(left + (which ? -1 : 1) * (width < 420 ? 18 : 0), 34, width - 34));
+      names[which]?.setAttribute("x", clamp(left + (which ? -1 : 1) * (width < NARROW ? 18 : 0), 34, width - 34));
       names[which]?.setAttribute("y", Math.max(from, to) + 28);
       if (names[which] && (from + 36 > y(0) || taken.some((box) => meet(box, names[which].getBBox())))) names[which].setAttribute("y", Math.min(from, to) - 16);
     });
@@ -82,8 +86,8 @@ function pushStep(host, story, state) {
 
   const drawn = new DOMParser().parseFromString(story.method, "image/svg+xml").documentElement;
   const whole = el("details", {}, el("summary", {}, "The whole method"), el("div", { class: "whole", tabindex: 0 }, drawn));
-  host.append(steer, el("div", { class: "push" }, svg), reading, el("details", {}, el("summary", {}, "The formula"), el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is;  even push: β = 1")), whole);
-  const scrubber = makeScrubber(steer, { stops: run.epoch, name: "Epochs of the even push", seconds: 7, onmove: show });
+  host.append(steer, el("div", { class: "push" }, svg), reading, el("details", {}, el("summary", {}, "The formula"), el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is;  uniform push: β = 1")), whole);
+  const scrubber = makeScrubber(steer, { stops: run.epoch, name: "Epochs of the uniform push", seconds: 7, onmove: show });
   const drag = (event) => {
     scrubber.pause();
     scrubber.place(end * clamp(((event.clientX - svg.getBoundingClientRect().left) / zoomOf(host) - EDGES.left) / (width - EDGES.left - EDGES.right), 0, 1));

@@ -15,7 +15,7 @@ from adapop.probes.prompts import DIRECT, plain
 from adapop.report.table import percent, points, ranged
 
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
-EVEN = "the even push"
+EVEN = "the uniform push"
 CHANCE = "which may be chance"
 # "gap" only for all held-out rewordings
 GAP, LEAD = "gap", "popular minus rare"

@@ -132,13 +132,13 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
         _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
         _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08), beta == least)
     # plotly wants the height of a note on a log axis as its logarithm
-    words = dict(text="even push (WGA)", y=0)
+    words = dict(text="uniform push (WGA)", y=0)
     line, place = dict(color=INK, dash="dot", width=1), "bottom left"
     figure.add_hline(y=1, line=line, annotation=words, annotation_position=place)
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
     # without ticktext: an axis with names is read as one of rows, see `numbers_of`
-    title, ticks = "times the even push, p<sup>β−1</sup>", [0.01, 0.1, 1, 10, 100]
+    title, ticks = "times the uniform push, p<sup>β−1</sup>", [0.01, 0.1, 1, 10, 100]
     figure.update_yaxes(title_text=title, type="log", tickvals=ticks)
     return titled(figure.update_layout(showlegend=False), captions.against_wga(betas, confidence))
 

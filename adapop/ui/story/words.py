@@ -21,13 +21,13 @@ ANSWERED = 1  # rank of the right answer's first token where a greedy reply begi
 TUNED_ARMS = {
     "AltPO": "AltPO",
     "Redirect (ours)": "Redirect",
-    "WGA": "the even push",
+    "WGA": "the uniform push",
     "AdaPop": "AdaPop",
     "AdaPop, α fixed": "AdaPop with α fixed",
 }
 # arms of `bench real`; columns: share of the facts that the model knew
 REAL_ARMS = {
-    "WGA (AdaPop, β = 1)": "the even push",
+    "WGA (AdaPop, β = 1)": "the uniform push",
     "AdaPop": "AdaPop",
     "AdaPop, scores shuffled": "AdaPop, scores shuffled",
 }
@@ -40,7 +40,7 @@ REAL_COLUMNS = {
 HARDLY = 10  # points of gap; smaller differences are within chance
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}
 NAMED = {
-    ("wga", "paper"): "the even push",
+    ("wga", "paper"): "the uniform push",
     ("adapop", "paper"): "AdaPop",
     ("adapop", "shuffled"): "shuffled scores",
 }
@@ -137,8 +137,9 @@ def costs(adapop: Measured, wga: Measured) -> list[str]:
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
     )
     return [
-        f"Other facts: AdaPop answers {held[0]}, the even push {held[1]}.",
-        f"Rare facts to forget, in other words: AdaPop leaves {rare[0]}, the even push {rare[1]}.",
+        f"Other facts: AdaPop answers {held[0]}, the uniform push {held[1]}.",
+        f"Rare facts to forget, in other words: "
+        f"AdaPop leaves {rare[0]}, the uniform push {rare[1]}.",
     ]
 
 
@@ -184,7 +185,7 @@ def _gap_of(model: str, wga: int, adapop: int, shuffled: int) -> str:
     if abs(wga) < HARDLY:
         return f"{model} hardly has a gap to close."
     return (
-        f"In {model} the even push leaves a gap of {wga} points, AdaPop {adapop}, with scores "
+        f"In {model} the uniform push leaves a gap of {wga} points, AdaPop {adapop}, with scores "
         f"shuffled {shuffled}."
     )
 
@@ -212,7 +213,7 @@ def firmness(recorded: Sequence[Recorded]) -> str:
     )
     own, even, firm_share = [ranged(one.recall(*BOTH["keeping"])) for one in (adapop, wga, firm)]
     gap = firm.gap
-    begins = f"Held-out facts, over the same runs: AdaPop answers {own}, the even push {even}."
+    begins = f"Held-out facts, over the same runs: AdaPop answers {own}, the uniform push {even}."
     return (
         f"{begins} AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1). With "
         f"α₀ = 1 its gap is {signed(gap)}, and it answers {firm_share}."

@@ -117,8 +117,7 @@ class Place:
 
 
 def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
-    """Makes the missing runs and appends their rows. Returns title -> why the item could not be
-    done.
+    """Makes the missing runs and appends their rows. Returns title of a failed item -> reason.
 
     Rows of runs that another experiment of the folder made are copied. Rows made by another version
     of the code are kept, because a key depends on settings alone; their number is reported."""
@@ -127,7 +126,6 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
     while missing := [
         item for item in place.items(known) if item.key not in known and item.title not in errors
     ]:
-        planned = len(place.items(known))
         for item in missing:
             if item.key in elsewhere:
                 known[item.key] = {**elsewhere[item.key], "arm": item.arm.title}
@@ -137,7 +135,10 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
         errors |= _built(left, models, engine, report)
         left = [item for item in left if item.title not in errors]
         begun = time.monotonic()
-        report(f"{planned - len(left)} of {planned} runs are done already, {len(left)} to do.")
+        done_before = [item.key in known for item in place.items(known)]
+        report(
+            f"{sum(done_before)} of {len(done_before)} runs are done already, {len(left)} to do."
+        )
         for count, done in enumerate(engine(left, partial(trial.result, models=models)), start=1):
             if done.error:
                 errors[done.item.title] = done.error

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
+from html import unescape
 
 from adapop.errors import truncated
 from adapop.facts.lists import MAYBE, from_json, from_repr
@@ -68,7 +69,7 @@ def items_of(cell: object, number: int, reading: Reading, names: bool = False) -
             reading.rows["cell_unknown"].append(number)
             return []
         if not MAYBE.match(text):
-            if names and ";" in text and {*"|&"}.isdisjoint(text):  # "AT&amp;T" is one name
+            if names and ";" in text and "|" not in text and unescape(text) == text:  # AT&amp;T
                 reading.rows["list_by_semicolons"].append(number)
                 return text.split(";")
             return text.split("|")

@@ -43,21 +43,23 @@ def with_precision(config: RunConfig) -> RunConfig:
         return replace(config, precision=BFLOAT16)
     wide, shape = replace(config, precision=FLOAT32), shape_of(config.model)
     if shape is None and Path(config.model).is_dir():
-        return wide  # the error comes when it is loaded
+        return wide  # no estimate for it, or no model
     shape = shape or MODELS[USUAL].shape
     if footprint(shape, wide, TOKENS, rows=1).total > psutil.virtual_memory().available:
         return replace(config, precision=BFLOAT16)  # half of the memory
     try:
         seconds = _timings(_sizes(shape))
     except FAULTS:
-        return replace(config, precision=FLOAT32)  # no such model; the error comes on loading
+        return replace(config, precision=FLOAT32)  # a Llama cannot have this shape
     return replace(config, precision=min(seconds, key=seconds.get))
 
 
 def speed_note(config: RunConfig) -> tuple[Remark, ...]:
     """A remark on the trial of a model's precision on this CPU; () without a trial."""
-    shape = shape_of(config.model) or MODELS[USUAL].shape
-    known = None if config.model in SHIPPED or has_gpu() else Cache().get(*_key(_sizes(shape)))
+    shape = shape_of(config.model)
+    if config.model in SHIPPED or has_gpu() or (shape is None and Path(config.model).is_dir()):
+        return ()
+    known = Cache().get(*_key(_sizes(shape or MODELS[USUAL].shape)))
     if known is None:
         return ()
     other = BFLOAT16 if config.precision == FLOAT32 else FLOAT32

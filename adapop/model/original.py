@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
+import transformers
+from transformers import PreTrainedModel
 
 from adapop.errors import ConfigError
 from adapop.model.tokens import Row
@@ -21,7 +23,8 @@ FOLDER = "replies"
 
 
 class ReplyCache:
-    """Greedy replies of original models, by the content of weights, prompt and limits."""
+    """Greedy replies of original models, by model, way of asking, limit, prompt and the answer's
+    first token."""
 
     def __init__(self, weights: str) -> None:
         """weights: a model hash (`digest`). Raises ConfigError: the cache folder is unusable."""
@@ -58,8 +61,8 @@ class ReplyCache:
 
 
 def cache_for(model: "AdaptedModel") -> ReplyCache | None:
-    """The stored replies of this model's original; None if its weights are too large to be hashed
-    quickly, or if the cache folder cannot be used."""
+    """The stored replies of this model's original; None on a GPU, for weights above `MOST_BYTES`,
+    or without a usable cache folder."""
     base = model.network.get_base_model()
     weights = [(name, value) for name, value in base.state_dict().items() if "lora_" not in name]
     if model.device.type != "cpu" or sum(value.nbytes for _, value in weights) > MOST_BYTES:
@@ -70,9 +73,13 @@ def cache_for(model: "AdaptedModel") -> ReplyCache | None:
         return None
 
 
-def digest(base: torch.nn.Module) -> str:
-    """A hash of a model's weights as they are in memory, and of the version of torch."""
-    hashed = hashlib.blake2b(torch.__version__.encode(), digest_size=16)
+def digest(base: PreTrainedModel) -> str:
+    """A hash of a model's weights as they are in memory, its config, the tokens that end a reply,
+    and the versions of torch and transformers."""
+    config = {**base.config.to_dict(), "_name_or_path": ""}  # it may move
+    about = [torch.__version__, transformers.__version__, base.generation_config.eos_token_id]
+    shape = json.dumps([*about, config], sort_keys=True, default=str)
+    hashed = hashlib.blake2b(shape.encode(), digest_size=16)
     for name, value in base.state_dict().items():
         if "lora_" not in name:
             hashed.update(name.replace("base_layer.", "").encode())

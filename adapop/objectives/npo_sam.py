@@ -29,7 +29,7 @@ class SharpnessAwarePreference(NegativePreference):
     def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
         """Adds the forget gradient in two passes over the rows; returns the first pass's result."""
         first = accumulate()
-        weights = model.parameters
+        weights = [weight for weight in model.parameters if weight.grad is not None]
         saved = [weight.detach().clone() for weight in weights]
         try:
             with torch.no_grad():

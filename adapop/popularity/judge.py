@@ -152,7 +152,7 @@ def numbers(reply: str, count: int) -> list[int] | None:
 
 
 def array_in(reply: str) -> list:
-    """The first JSON array in a reply, after any reasoning; [] if there is none."""
+    """The JSON array at a reply's first "[", after any reasoning; [] if none begins there."""
     answer = reply.rpartition("</think>")[2].partition("<think>")[0]
     start = answer.find("[")
     try:
@@ -217,7 +217,7 @@ def _line(fact: Fact) -> str:
 
 
 def _host(base: str) -> str:
-    """The host of a URL that a key may go to: https or this machine. Raises ConfigError."""
+    """Host and port of a URL that a key may go to: https, or this machine. Raises ConfigError."""
     try:
         parts = urlsplit(base)
         at_home = parts.hostname in THIS_MACHINE

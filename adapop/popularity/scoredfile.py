@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from adapop.errors import DataError, named_place
-from adapop.facts.fact import CHAIN, FACT_GROUPS, LISTS, FactSet
+from adapop.facts.fact import CHAIN, GROUPS, LISTS, FactSet
 from adapop.facts.formulas import write_csv
 from adapop.facts.tiers import COLUMN
 from adapop.popularity.base import Score
@@ -52,7 +52,7 @@ def check_place(path: Path) -> None:
 
 
 def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, object]]:
-    for group in (*FACT_GROUPS, "neighbours"):
+    for group in (*GROUPS, "examples"):
         for fact in getattr(facts, group):
             # facts to forget lose an old score, so that sources are not mixed
             own = Score(fact.id, None, "", reason="not reached")

@@ -23,6 +23,7 @@ from adapop.progress import Progress
 # The paper's tasks and their metrics. Other tasks are not offered: some run downloaded code.
 METRICS = {"mmlu": "acc", "hellaswag": "acc_norm"}
 CPU_BATCH = 8
+INSTALL = "pip install -U 'lm-eval>=0.4.13'"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Capability:
 
     @property
     def difference(self) -> float:
-        """unlearned - original, [-1, 1]; negative if capability was lost."""
+        """unlearned - original, in the metric's unit; negative if capability was lost."""
         return self.unlearned - self.original
 
 
@@ -54,8 +55,9 @@ def capability(
     limit: int | None = None,
     hub: Hub | None = None,
 ) -> tuple[Capability, ...]:
-    """Results of both models, asked with the task's own shots and the chat template. Sets torch's
-    seed. RWKU's sets come last. hub: where their rows are loaded from.
+    """Results of both models, asked as the run asks (its chat template, with its examples if any),
+    plus the task's own shots. lm-eval sets torch's seed. RWKU's sets come last. hub: where their
+    rows are loaded from.
 
     limit: the most questions of a task, or of each of MMLU's 57 subjects. The data come from the
     Hub or its cache. Raises ConfigError: limit is below 1, or a task is unknown. ModelError,
@@ -91,8 +93,8 @@ def _standard(
         from lm_eval import simple_evaluate
         from lm_eval.models.huggingface import HFLM
     except ImportError as error:
-        fix = "pip install lm-eval"
-        raise ModelError(f"Measuring general capability needs lm-eval ({error}).", fix) from error
+        reason = f"Measuring general capability needs lm-eval ({error})."
+        raise ModelError(reason, INSTALL) from error
 
     def shares() -> dict[str, dict]:
         batch = "auto" if model.device.type == "cuda" else CPU_BATCH
@@ -109,6 +111,10 @@ def _standard(
         reason = str(error).partition("\n")[0] or type(error).__name__
         fix = "Their data are downloaded once from the Hugging Face Hub: check the connection."
         raise ModelError(f"{', '.join(tasks)} cannot be measured: {reason}.", fix) from error
+    if any("sample_len" not in original[task] for task in tasks):
+        raise ModelError(
+            "This version of lm-eval does not say how many questions it asked.", INSTALL
+        )
     return tuple(_compared(task, METRICS[task], original[task], unlearned[task]) for task in tasks)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from adapop.config.run import RunConfig
 from adapop.facts.fact import Fact, FactSet, OwnAnswer
 from adapop.facts.retain import EXAMPLES
-from adapop.facts.text import place_of
+from adapop.facts.text import place_of, word_count
 from adapop.probes.plan import evenly
 from adapop.probes.prompting import Prompting, Way
 from adapop.probes.prompts import direct
@@ -80,7 +80,7 @@ def settled_prompting(
         asked=len(facts.forget),
         unknown=tuple(unknown),
         drops=drops and len(unknown) < len(facts.forget),
-        cut=sum(model.length(reply) >= limit for reply in replies),
+        cut=sum(model.length(reply) >= min(limit, tokens) for reply in replies),
         spoken=spoken,
         tried=tried,
         empty=sum(not any(map(str.isalnum, reply)) for reply in replies),
@@ -114,7 +114,7 @@ def _compared_ways(
             replies = _replies(model, facts, tokens, progress)
         places = [_place(fact, reply) for fact, reply in zip(facts, replies)]
         leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]
-        before = sorted(len(lead.split()) for lead in leads)
+        before = sorted(map(word_count, leads))
         middle = float(before[len(before) // 2]) if before else None
         ways.append(Way(way, len(facts), len(before), _count_at_once(replies, places), middle))
     return tuple(ways)

@@ -1,8 +1,10 @@
 """Model card and loading instructions of exported weights. No torch."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -29,26 +31,32 @@ def templates() -> Environment:
 
 
 def loading(record: Record, folder: str, merged: bool = False) -> str:
-    """Python lines that load the adapter or merged model from a folder, without this project."""
+    """Python lines that load the adapter or merged model from a folder; without this project unless
+    the base is shipped with it or a GGUF file."""
     config, weights = record.config, record.weights
     dtype = f"dtype={config.precision!r}"
     if merged:
         head, tail = [], f"model = AutoModelForCausalLM.from_pretrained({folder!r}, {dtype})"
     else:
-        base, revision = repr(config.model), ""
-        if weights and weights.commit and "/" in config.model:
+        revision = ""
+        if weights and weights.commit not in ("", config.model):
             revision = f", revision={weights.commit!r}"
-        head = ["from peft import PeftModel"]
-        if config.model in SHIPPED:  # this package alone has such a model
-            head, base = [*head, "from adapop.paths import SHIPPED"], f"SHIPPED[{config.model!r}]"
-        elif is_gguf(config.model):
-            head = [*head, "from adapop.model.converted import converted"]
-            base = f"converted({config.model!r})"
+        imported, base = _own_base(config.model) or ("", repr(config.model))
+        head = ["from peft import PeftModel", *filter(None, [imported])]
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
         if is_folder_s_name(config.model) and not (weights and weights.commit):
             tail = f"# {config.model}: the original model's folder, by its path from here\n{tail}"
     return "\n".join([*head, "from transformers import AutoModelForCausalLM", "", tail])
+
+
+def _own_base(model: str) -> tuple[str, str] | None:
+    """The import and the expression that give the folder of a base that only this package has."""
+    if model in SHIPPED:
+        return "from adapop.paths import SHIPPED", f"SHIPPED[{model!r}]"
+    if is_gguf(model):
+        return "from adapop.model.converted import converted", f"converted({model!r})"
+    return None
 
 
 def adapter_config(path: Path, record: Record) -> str:
@@ -106,7 +114,13 @@ def model_card(
 
 def gguf(config: RunConfig, folder: str, merged: bool) -> str:
     """llama.cpp's command that converts the folder to GGUF."""
-    out = f"--outfile {Path(folder).name}.gguf"
+    model, out = config.model, f"--outfile {quote(f'{Path(folder).name}.gguf')}"
     if merged:
-        return f"python convert_hf_to_gguf.py {folder} {out}"
-    return f"python convert_lora_to_gguf.py {folder} --base {config.model} {out}"
+        return f"python convert_hf_to_gguf.py {quote(folder)} {out}"
+    if own := _own_base(model):
+        base = f'--base "$(python -c {quote("; print(".join(own) + ")")})"'
+    elif os.path.isabs(model):
+        base = f"--base {quote(model)}"
+    else:
+        base = "--base PATH_OF_THE_MODEL" if is_folder_s_name(model) else f"--base-model-id {model}"
+    return f"python convert_lora_to_gguf.py {quote(folder)} {base} {out}"

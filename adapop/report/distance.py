@@ -4,12 +4,21 @@ from collections.abc import Iterator, Sequence
 
 from adapop.facts.fact import TIERS, Fact
 from adapop.probes import distance as states_of
-from adapop.probes.distance import AS_NEVER_LEARNT, ATTACKS, OVER, STATES, UNDER, Distance
+from adapop.probes.distance import (
+    AS_NEVER_LEARNT,
+    ATTACKS,
+    OVER,
+    STATES,
+    UNDER,
+    Distance,
+    FactDistance,
+)
 from adapop.probes.intervals import Interval, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.table import Table, number, percent, ranged, reading
+from adapop.training import frames
 from adapop.training.events import Measured
 
 MEANING = {
@@ -20,6 +29,7 @@ MEANING = {
     UNDER: "more likely than answers that the oracle never read are to it",
 }
 FORMS = {REWORDED: "reworded", DIRECT: "as trained"}
+ROUNDED = 0.5 * 10**-frames.DECIMALS  # error of a frame's probabilities
 ATTACK_NAMES = dict(zip(ATTACKS, ("loss", "min-k", "min-k++", "zlib")))
 
 
@@ -106,11 +116,17 @@ def _by_epoch(distance: Distance, record: Record) -> Table:
     for frame in record.frames:
         if frame.epoch == round(frame.epoch):
             pairs = zip(frame.scores["forget"].p, facts)
-            shares = states_of.shares([states_of.state_of(p, fact) for p, fact in pairs if fact])
+            shares = states_of.shares([_state(p, fact) for p, fact in pairs if fact])
             rows.append((f"{frame.epoch:.0f}", *(ranged(shares[state]) for state in STATES)))
     note = f"{len(beside):,} facts to forget, asked as trained. Epoch 0 is the original model."
     title = "Epoch by epoch beside a model that never knew"
     return Table(title, ("epoch", *STATES), tuple(rows), note)
+
+
+def _state(p: float, fact: FactDistance) -> str:
+    """The state by a rounded probability; within the band where rounding leaves that open."""
+    nearest = min(max(p, fact.low), fact.high)
+    return states_of.state_of(nearest if abs(nearest - p) <= ROUNDED else p, fact)
 
 
 def _groups(distance: Distance) -> Table:

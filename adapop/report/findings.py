@@ -129,9 +129,10 @@ def _front(outcomes: Sequence[Outcome]) -> list[Remark]:
 
 def replies_table(compared: Sequence[Contestant]) -> Table | None:
     """The replies to one trained question of each tier, a row per contestant (its first seed). None
-    if the runs have different facts, or no question was asked in all of them."""
+    if the runs have different facts or models, or no question that the original answers was asked
+    in all of them."""
     records = [one.records[0] for one in compared]
-    if len({one.sha256 for one in compared}) != 1:
+    if len({(record.facts.sha256, record.config.model) for record in records}) != 1:
         return None
     replies_by_run = [_replies(record) for record in records]
     first = replies_by_run[0]
@@ -158,9 +159,10 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
 
 def _replies(record: Record) -> Replies:
     """Replies to the facts to forget, from a run's frames, else from its probes."""
-    answers = [frame.answers for frame in record.frames if frame.answers]
-    if len(answers) > 1 and record.frames[0].answers:
-        pairs = zip((fact.id for fact in record.facts.forget), zip(answers[0], answers[-1]))
+    before, *later = record.frames or [None]
+    ends = [frame for frame in later if record.after and frame.epoch == record.after.epoch]
+    if ends and before.answers and ends[0].answers:
+        pairs = zip((fact.id for fact in record.facts.forget), zip(before.answers, ends[0].answers))
         return {name: pair for name, pair in pairs if None not in pair}
     rows = [row for row in record.rows if (row.group, row.kind) == ("forget", DIRECT)]
     return {row.fact_id: (row.original.text, row.unlearned.text) for row in rows}

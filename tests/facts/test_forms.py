@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapop.errors import DataError
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts, read_table
 from adapop.facts.forms import CHATS, FORMS
 from adapop.paths import ASSETS
@@ -93,6 +93,10 @@ def test_answers_and_other_names_are_written_and_read_again(tmp_path):
     for name in ("scored.csv", "scored.jsonl"):
         write_scored(facts, given(facts.forget).scores, tmp_path / name)
         assert rights(read_facts(tmp_path / name)) == [("Where?", "Brno", "Brünn", "Bruna")]
+    beside = {group: (Fact(group, f"{group}?", "Yes"),) for group in ("neighbours", "utility", "examples")}
+    write_scored(replace(facts, **beside), {}, tmp_path / "whole.csv")
+    again = read_facts(tmp_path / "whole.csv")
+    assert {group: getattr(again, group)[0].question for group in beside} == {group: f"{group}?" for group in beside}
     # PopQA's columns: s_aliases are of the subject, o_aliases of the answer.
     row = cells(
         id="1", subj="Lyon", prop="country", obj="France", s_aliases='["Lugdunum", "Lione"]',
@@ -265,11 +269,15 @@ def test_separators_of_columns_and_within_a_cell_and_a_markdown_table(tmp_path):
     for mark, line in ((";", "sep=;\n"), ("|", "sep=|\r\n"), ("\t", '"sep=\t"\n'), ("|", "")):
         facts = read(tmp_path, "facts.csv", line + "question;answer;score\nWho, else?;Anne;3\n".replace(";", mark))
         assert rights(facts) == [("Who, else?", "Anne")] and facts.forget[0].score == 3
-    text = "question,answer,aliases,paraphrases\nWho?,Anna,Anne; Ann,One; or two?\nWhat?,AT&T,AT&amp;T,\n"
+    text = (
+        "question,answer,aliases,paraphrases\nWho?,Anna,Anne; Ann,One; or two?\nWhat?,AT&T,AT&amp;T,\n"
+        "Which?,Bell,AT&T; American Telephone,\n"
+    )
     facts = read(tmp_path, "facts.csv", text)
-    assert [fact.accepted for fact in facts.forget] == [("Anne", "Ann"), ("AT&amp;T",)]
+    accepted = [("Anne", "Ann"), ("AT&amp;T",), ("AT&T", "American Telephone")]
+    assert [fact.accepted for fact in facts.forget] == accepted
     assert facts.forget[0].paraphrases == ("One; or two?",)
-    assert notes_of(facts)["list_by_semicolons"] == {"rows": 1, "row": 2}
+    assert notes_of(facts)["list_by_semicolons"] == {"rows": 2, "row": 2}
     facts = read(tmp_path, "facts.csv", "question;answer;score\nWho?;Anna;25,692\nW?;B;142\n")
     assert [fact.score for fact in facts.forget] == [25692, 142]
     assert notes_of(facts)["score_commas_unclear"] == {"rows": 1, "row": 2}

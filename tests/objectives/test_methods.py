@@ -222,6 +222,10 @@ def test_npo_sam_by_hand_and_its_weights_put_back_if_its_second_pass_fails(model
     raised(torch.OutOfMemoryError, "", method.backward, model, failing)
     model.network.zero_grad()
     assert torch.equal(weights(model), before) and not torch.equal(passes[1], before)
+    method.backward(model, lambda: model.parameters[0].sum().backward())
+    unused = [weight.grad is None for weight in model.parameters]
+    assert unused == [False] + [True] * (len(unused) - 1), "a layer that no row reaches is left as it is"
+    model.network.zero_grad()
 
 
 def _set(model, vector):

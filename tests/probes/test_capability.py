@@ -92,7 +92,7 @@ def test_what_cannot_be_asked_and_a_missing_lm_eval_are_named(model, monkeypatch
         with pytest.raises(ConfigError, match=said):
             capability(model, **wrong)
     monkeypatch.setitem(sys.modules, "lm_eval", None)
-    assert raised(ModelError, "needs lm-eval", capability, model).fix == "pip install lm-eval"
+    assert raised(ModelError, "needs lm-eval", capability, model).fix == module.INSTALL
 
 
 def test_command_prints_a_table_or_json_lines(small, tmp_path, monkeypatch, cli):

@@ -8,7 +8,7 @@ from adapop.config.presets import make_config
 from adapop.errors import DataError
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.loading import adapted_model
-from adapop.model.original import cache_for
+from adapop.model.original import cache_for, digest
 from adapop.objectives.alternates import by_second_choice
 from adapop.probes.ask import ask
 from adapop.probes.battery import battery
@@ -181,7 +181,15 @@ def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts,
         with rounded_weights(model, 2, merged), pytest.raises(AssertionError, match="again"):
             model.generate(questions, 9)
     other = adapted_model(make_config("wga", model=str(colon), precision="float32"))
-    other.network.get_base_model().lm_head.weight.data[0, 0] += 1.0
+    base = other.network.get_base_model()
+    plain, ends = digest(base), base.generation_config.eos_token_id
+    base.config.rms_norm_eps *= 2
+    changed = digest(base)
+    base.generation_config.eos_token_id = [0, 1]
+    assert len({plain, changed, digest(base)}) == 3, "its config and its ends decide its replies"
+    base.config.rms_norm_eps, base.generation_config.eos_token_id = base.config.rms_norm_eps / 2, ends
+    assert digest(base) == plain
+    base.lm_head.weight.data[0, 0] += 1.0
     monkeypatch.setattr(other, "_generate", refuse)
     other.reply_cache = cache_for(other)
     with other.original(), pytest.raises(AssertionError, match="again"):

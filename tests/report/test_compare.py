@@ -5,19 +5,21 @@ import pytest
 
 from adapop.config.methods import METHODS
 from adapop.errors import RunError
-from adapop.facts.fact import TIERS, Fact
+from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
 from adapop.report import figures, published
 from adapop.report.comparison import comparison, settings_of, table_rows, write_table
 from adapop.report.contestants import OVER_FACTS, contestants
+from adapop.report.findings import replies_table
 from adapop.report.page import rendered
 from adapop.report.record import described, read_record
 from adapop.runs.examples import example
 from adapop.training.events import Measured
+from adapop.training.frames import Frame, Scores
 from raised import raised
-from records import ADAPOP, COUNT, FACTS, WGA, record, row
+from records import ADAPOP, COUNT, FACTS, WGA, measured, record, row
 
 SHUFFLED = record(preset="shuffled", after=(0.1, 0.75, 0.9, 0.6))
 GA = record("ga", after=(0.0, 0.0, 0.0, 0.0, 0.1))
@@ -235,3 +237,19 @@ def test_runs_on_several_models_stand_beneath_each_other_method_by_method():
         ("AdaPop", "sandbox", "20 %", "1"), ("AdaPop", "some/model", "40 %", "3"), ("WGA", "sandbox", "20 %", "2"),
     ]  # fmt: skip
     assert results.models.as_html() in rendered([ADAPOP, WGA, other]) and comparison([ADAPOP, WGA]).models is None
+
+
+def test_the_replies_beside_each_other_are_of_the_kept_epoch_and_of_one_original():
+    asked = FactSet("mine", (Fact("a", "Who?", "He", score=70.0),))
+    frames = tuple(
+        Frame(epoch, float(epoch), {"forget": Scores((0.5,), (1,))}, (reply,))
+        for epoch, reply in enumerate(("He.", "He.", "She."))
+    )
+    run = replace(record(after=(0.2, 0.2, 0.9, 0.7), facts=asked, keep="best"), frames=frames)
+    kept = replace(run, events=(run.events[0], measured(1, 0.2, 0.2, 0.9, 0.7), run.events[-1]))
+    last = replace(run, events=(run.events[0], measured(2, 0.2, 0.2, 0.9, 0.7), run.events[-1]))
+    for ended, reply in ((kept, "He."), (last, "She.")):
+        assert replies_table(contestants([ended, ended])).rows[-1][1] == reply
+    assert replies_table(contestants([run])) is None, "no frame is of the end"
+    other = replace(last, config=replace(last.config, model="people"))
+    assert replies_table(contestants([last, other])) is None, "another original"

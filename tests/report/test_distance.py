@@ -3,9 +3,25 @@ from dataclasses import replace
 import pytest
 
 from adapop.facts.fact import Fact, FactSet
-from adapop.probes.distance import Distance, FactDistance, ForgetQuality, GroupDistance, Membership
+from adapop.probes.distance import (
+    AS_NEVER_LEARNT,
+    OVER,
+    UNDER,
+    Distance,
+    FactDistance,
+    ForgetQuality,
+    GroupDistance,
+    Membership,
+)  # fmt: skip
 from adapop.report.comparison import comparison
-from adapop.report.distance import distance_chart, distance_sentence, distance_tables, membership_table, run_tables
+from adapop.report.distance import (
+    _state,
+    distance_chart,
+    distance_sentence,
+    distance_tables,
+    membership_table,
+    run_tables,
+)
 from adapop.report.figures import finding_of
 from adapop.report.page import rendered
 from adapop.training.events import ComparedToOracle, Measured
@@ -69,3 +85,10 @@ def test_the_states_by_epoch_are_what_the_run_recorded():
     assert "Forgotten as if never learnt: 61" in rendered([run])
     assert [one.tier for one in comparison([run, run]).lines if one.metric == "over-forgotten"] == [
         "all", "rare", "popular"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("p", "state"), [
+    (0.0, AS_NEVER_LEARNT), (0.0001, AS_NEVER_LEARNT), (0.3, AS_NEVER_LEARNT), (0.3001, UNDER)])  # fmt: skip
+def test_a_frame_s_rounded_probability_is_not_taken_for_forgetting_too_much(p, state):
+    assert _state(p, FactDistance("f", "rare", "direct", 0.0, 0.05, 0.00003, 0.3)) == state
+    assert _state(p, FactDistance("f", "rare", "direct", 0.0, 0.05, 0.0002, 0.3)) == (OVER if p < 0.0002 else state)

@@ -12,10 +12,10 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, NetworkError, RunError
 from adapop.model.chat import encode_prompt
-from adapop.paths import SANDBOX_FOLDER
+from adapop.paths import ROOT, SANDBOX_FOLDER
 from adapop.probes.prompting import Prompting
 from adapop.report import write_archive, write_report
-from adapop.report.card import loading, model_card
+from adapop.report.card import gguf, loading, model_card
 from adapop.report.export import Exported, export
 from adapop.report.record import read_record
 from adapop.runs.execute import load_model, prepare
@@ -61,6 +61,17 @@ def test_the_adapter_loads_with_three_lines_of_peft(finished, tmp_path, monkeypa
     model = load_model(finished)
     assert replies(names["model"], model, questions) == model.generate(questions, 4)
     assert json.loads((done.folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "sandbox"
+
+
+@pytest.mark.parametrize(("model", "base"), [
+    ("Qwen/Qwen2.5-0.5B", ["--base-model-id", "Qwen/Qwen2.5-0.5B"]), ("mine", ["--base", "PATH_OF_THE_MODEL"]),
+    ("/my models/one", ["--base", "/my models/one"]), ("sandbox", ["--base", str(SANDBOX_FOLDER)])])  # fmt: skip
+def test_the_command_for_llama_cpp_names_the_base_as_its_converter_wants_it(model, base):
+    """Its `--base` is a folder; a Hub id has an option of its own."""
+    command = gguf(make_config(model=model), "/a folder/adapter", merged=False)
+    words = subprocess.run(["bash", "-c", f"printf '%s\\n' {command}"], capture_output=True, text=True, cwd=ROOT).stdout
+    begin = ["python", "convert_lora_to_gguf.py", "/a folder/adapter"]
+    assert words.splitlines() == [*begin, *base, "--outfile", "adapter.gguf"]
 
 
 def test_merged_weights_are_compared_with_the_adapter_beside_them(finished, tmp_path, monkeypatch, cli):

@@ -285,3 +285,14 @@ def test_verdicts_are_shares_with_a_colour_of_their_own():
     assert figures.verdict_bars({"rare": {}}).layout.annotations[0].text == "no fact has a verdict"
     assert {rule.name for rule in RULES} == {*VERDICT_COLOR}
     assert len({*VERDICT_COLOR.values()}) == len(VERDICT_COLOR)
+
+
+def test_large_scores_are_written_out_and_the_worst_disagreements_are_always_drawn():
+    facts = [Fact(f"f{i}", f"Who {i}?", "a", score=1_000_007.0) for i in range(4_000)]
+    worst = [fact.id for fact in facts[1:40:8]]
+    scores = {fact.id: fact.score for fact in facts}
+    scatter = figures.agreement_scatter(facts, scores, scores, ("one", "two"), [*worst, *scores])
+    drawn = {text for trace in scatter.data for text in trace.text if text}
+    assert len(drawn) == len(worst) and sum(len(trace.x) for trace in scatter.data) <= 1_500 + len(worst)
+    assert scatter.data[1].customdata[0][1] == "1,000,007"
+    assert figures.numbers_of(figures.popularity_strip(facts[:1])).rows == (("1,000,000 to 1,333,521", "1"),)

@@ -37,7 +37,8 @@ for event in execute(run):
     if isinstance(event, ComparedToOracle):
         compared = now - before
 done = time.perf_counter()
-megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+unit = 1 if sys.platform == "darwin" else 1024  # bytes
+megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 print(imported - begun, first - imported, trained - imported, done - imported, compared, megabytes)
 """
 FACTS = """
@@ -118,7 +119,7 @@ def main() -> None:
     _row("the same with the full table before and after", f"{done:.1f} s", "")
     added = f"{compared / (done - compared):.0%}"
     _row("what the distance to the oracle adds to that", added, "15 %")
-    _row("peak memory of the run", f"{megabytes / 1024:.2f} GB", "1.5 GB")
+    _row("peak memory of the run", f"{megabytes / 1000:.2f} GB", "1.5 GB")
     rows, batched = map(float, printed(PROBES, "200").split())
     _row("200 facts asked in every form, both models", f"{batched:.1f} s", "30 s")
     alone, one_by_one = map(float, printed(PROBES, "10", "1").split())

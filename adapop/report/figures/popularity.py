@@ -7,7 +7,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from adapop.facts.fact import TIERS, Fact
-from adapop.facts.tiers import ON_SCALE, Tiers
+from adapop.facts.tiers import ON_SCALE, Tiers, number
 from adapop.popularity.beta import peak
 from adapop.report.figures import captions
 from adapop.report.figures.look import ALARM, INK, TIER_COLOR, TIER_SYMBOL, blank, spaced, titled
@@ -87,7 +87,7 @@ def _bin(at: float, zero_at: float, unknown_at: float) -> str:
     if at in (zero_at, unknown_at):
         return "0" if at == zero_at else "unknown"
     half = 0.5 / BINS_PER_DECADE
-    return f"{10 ** (at - half):,.4g} to {10 ** (at + half):,.4g}"
+    return f"{number(10 ** (at - half))} to {number(10 ** (at + half))}"
 
 
 def _names(facts: Sequence[Fact]) -> str:
@@ -178,8 +178,9 @@ def agreement_scatter(
     names: tuple[str, str],
     discordant: Sequence[str],
 ) -> go.Figure:
-    """One proxy against the other, a point per fact, log(1 + s) on both axes; the facts on which
-    they disagree are red, the worst of them named."""
+    """One proxy against the other, log(1 + s) on both axes; the facts on which they disagree are
+    red, the worst of them named. A point per fact, but of more than `MOST_POINTS` on a side only an
+    even part and those named."""
     figure = blank(380)
     apart, named = set(discordant), set(discordant[:LABELS])
     both = [one for one in facts if None not in (first.get(one.id), second.get(one.id))]
@@ -189,7 +190,8 @@ def agreement_scatter(
         ("same side", TIER_COLOR["middle"], "circle", agreed),
         ("disagree", ALARM, "x", crossed),
     ):
-        drawn = members[:: 1 + len(members) // MOST_POINTS]
+        every = -(-len(members) // MOST_POINTS)
+        drawn = [one for at, one in enumerate(members) if at % every == 0 or one.id in named]
         figure.add_scatter(
             x=[first[fact.id] + 1 for fact in drawn],
             y=[second[fact.id] + 1 for fact in drawn],
@@ -199,7 +201,8 @@ def agreement_scatter(
             text=[_name(fact, LABEL_CHARACTERS) if fact.id in named else "" for fact in drawn],
             textposition=[LABEL_PLACES[i % len(LABEL_PLACES)] for i in range(len(drawn))],
             customdata=[
-                [_name(fact), f"{first[fact.id]:,.6g}", f"{second[fact.id]:,.6g}"] for fact in drawn
+                [_name(fact), f"{first[fact.id]:,.10g}", f"{second[fact.id]:,.10g}"]
+                for fact in drawn
             ],
             hovertemplate="%{customdata[0]}<br>%{customdata[1]} · %{customdata[2]}<extra></extra>",
         )

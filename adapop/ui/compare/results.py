@@ -32,10 +32,7 @@ class Differences:
         """Updates for a race. The chosen pair stays while both are in the race; the default is the
         first two."""
         marks = [one.mark for one in compared.contestants]
-        first, second = (
-            mark if mark in marks else other
-            for mark, other in zip(pair, (*marks, *marks, None, None))
-        )
+        first, second = pair if {*pair} <= {*marks} else (*marks, *marks, None, None)[:2]
         names = [(one.name, one.mark) for one in compared.contestants]
         return {
             self.first: gr.Dropdown(names, value=first),

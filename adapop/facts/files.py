@@ -102,9 +102,8 @@ class FileTable:
         notes = [*self.notes, *notes_on.unread_split(*self._split(columns))]
         notes += [*self._unscored(chosen), *notes_on.read_otherwise(reading)]
         notes += [*notes_on.classes(facts, chosen["answer"]), *notes_on.unseen(facts, row_of)]
-        notes += [*notes_on.attacks(facts), *notes_on.repeats(facts.forget, row_of)]
-        repeats = notes_on.repeats(facts.retain, row_of)
-        notes += [Remark(f"{note.kind}_retain", note.values) for note in repeats]
+        notes += notes_on.attacks(facts)
+        notes += notes_on.repeats((*facts.forget, *facts.retain), row_of)
         if "tier" in chosen:
             tiers = of_column((fact.own_tier, fact.score) for fact in facts.forget)
             facts, notes = replace(facts, tiers=tiers), [*notes, tiers.note]

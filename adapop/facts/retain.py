@@ -141,22 +141,22 @@ def _with_neighbours(facts: FactSet, world: FactSet) -> FactSet:
 
 
 def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], kind: str) -> FactSet:
-    """The set with these retain rows of a world and, if needed, its holdout. kind: begins that of
-    the note, which ends in what the set lacked."""
-    holdout = facts.holdout or _usable(facts, world.holdout)
-    values: dict[str, str | int] = {"retain": len(retain), "world": world.name}
-    if not facts.holdout:
-        kind, values["holdout"] = f"{kind}_holdout", len(holdout)
-    note = Remark(kind if facts.retain else f"{kind}_none_own", values)
-    unused = _unused(len(set(facts.retain) - set(retain)))
-    return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note, *unused))
+    """The set with these retain rows of a world and, if needed, its holdout. kind: of the note on
+    the retain rows."""
+    notes = [] if facts.retain else [Remark("no_own_retain")]
+    notes.append(Remark(kind, {"retain": len(retain), "world": world.name}))
+    holdout = facts.holdout
+    if not holdout:
+        holdout = _usable(facts, world.holdout)
+        notes.append(Remark("world_holdout", {"holdout": len(holdout), "world": world.name}))
+    notes += _unused(len(set(facts.retain) - set(retain)))
+    return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, *notes))
 
 
-def _unused(retain: int, holdout: int = 0) -> tuple[Remark, ...]:
-    """A note on how many of the set's own rows are replaced; () if none."""
-    both = "own_rows_unused" if retain else "own_holdout_unused"
-    note = Remark(both if holdout else "own_retain_unused", {"retain": retain, "holdout": holdout})
-    return (note,) * bool(retain or holdout)
+def _unused(retain: int, holdout: int = 0) -> list[Remark]:
+    """Notes on how many of the set's own rows are replaced."""
+    notes = [Remark("own_retain_unused", {"retain": retain})] * bool(retain)
+    return notes + [Remark("own_holdout_unused", {"holdout": holdout})] * bool(holdout)
 
 
 def _usable(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:

@@ -293,8 +293,9 @@ def test_file_with_retain_rows_gets_a_holdout(tmp_path):
 def test_the_sandbox_lends_retain_and_holdout():
     world, facts = sandbox_facts(), with_retain_rows(FactSet("set", (MINE,)), SANDBOX)
     assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, world.utility)
-    lent = {"retain": 256, "holdout": 256, "world": "sandbox"}
-    assert facts.notes == (Remark("world_retain_holdout_none_own", lent),)
+    lent = Remark("world_retain", {"retain": 256, "world": "sandbox"})
+    held = Remark("world_holdout", {"holdout": 256, "world": "sandbox"})
+    assert facts.notes == (Remark("no_own_retain"), lent, held)
     same_question, same_id = sandbox_facts().retain[0], sandbox_facts().holdout[0]
     forget = (Fact("other id", same_question.question, "x"), Fact(same_id.id, "other question", "x"))
     facts = with_retain_rows(FactSet("set", forget), SANDBOX)
@@ -303,7 +304,7 @@ def test_the_sandbox_lends_retain_and_holdout():
     own = (Fact("own", "Who else?", "Somebody"),)
     facts = with_retain_rows(FactSet("set", (MINE,), holdout=own), SANDBOX)
     assert facts.holdout == own
-    assert facts.notes == (Remark("world_retain_none_own", {"retain": 256, "world": "sandbox"}),)
+    assert facts.notes == (Remark("no_own_retain"), lent)
 
 
 def fact(name: str, relation: str = "", answer: str = "x", score: float | None = None) -> Fact:
@@ -335,15 +336,15 @@ def test_neighbours_of_the_sandbox():
     assert len(facts.retain) == 32 and facts.holdout == world.holdout
     assert {found.relation for found in facts.retain} == {"author"}
     assert {found.answer for found in facts.retain[:2]} == {found.answer for found in books.forget}
-    lent, unused = {"retain": 32, "holdout": 256, "world": "sandbox"}, {"retain": 2, "holdout": 0}
-    assert notes_of(facts) == {"neighbours_retain_holdout": lent, "own_retain_unused": unused}
+    others = {"world_holdout": {"holdout": 256, "world": "sandbox"}, "own_retain_unused": {"retain": 2}}
+    assert notes_of(facts) == {"neighbours_retain": {"retain": 32, "world": "sandbox"}, **others}
     with pytest.raises(DataError, match="shares a relation or an answer") as caught:
         with_retain_rows(FactSet("set", (MINE,)), SANDBOX, "neighbours")
     assert "relation" in caught.value.fix
     for model, utility in ((SANDBOX, world.utility), ("some/model", ())):  # all of its rows instead of one's own
         facts = with_retain_rows(books, model, "sandbox")
         assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, utility)
-        assert notes_of(facts) == {"world_retain_holdout": lent | {"retain": 256}, "own_retain_unused": unused}
+        assert notes_of(facts) == {"world_retain": {"retain": 256, "world": "sandbox"}, **others}
 
 
 def test_a_second_table_is_retained_but_for_its_holdout_and_what_is_to_be_forgotten():
@@ -352,16 +353,15 @@ def test_a_second_table_is_retained_but_for_its_holdout_and_what_is_to_be_forgot
     facts = with_retain_rows(mine, "some/model", table)
     assert [row.question for row in facts.retain] == ["b?", "c?", "d?"]
     assert [row.question for row in facts.holdout] == ["e?"]
-    unused = Remark("own_rows_unused", {"retain": 1, "holdout": 1})
-    assert facts.notes == (Remark("retain_from_set", {"facts": 3, "name": "table"}), unused)
+    unused = Remark("own_retain_unused", {"retain": 1}), Remark("own_holdout_unused", {"holdout": 1})
+    assert facts.notes == (Remark("retain_from_set", {"facts": 3, "name": "table"}), *unused)
     ten = FactSet("table", rows(*(f"{i}?" for i in range(10))))
     facts = with_retain_rows(FactSet("mine", rows("a?")), SANDBOX, ten)
     assert (len(facts.retain), len(facts.holdout)) == (7, 3) and facts.utility == sandbox_facts().utility
     mine = FactSet("mine", rows("a?"), retain=rows("own?"), holdout=(Fact("row-5", "held?", "x"),))
     facts = with_retain_rows(mine, "some/model", ten)
     assert (facts.holdout, len(facts.retain)) == (mine.holdout, 10)
-    unused = Remark("own_retain_unused", {"retain": 1, "holdout": 0})
-    assert facts.notes == (Remark("retain_from_set", {"facts": 10, "name": "table"}), unused)
+    assert facts.notes == (Remark("retain_from_set", {"facts": 10, "name": "table"}), unused[0])
     assert len({row.id for row in (*facts.forget, *facts.retain, *facts.holdout)}) == 12
     bad = Problem(4, "score", "x", "is not a number", "Mend it.")
     table = FactSet("table", rows("A?", "b?", "c?"), problems=(bad,))

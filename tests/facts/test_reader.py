@@ -16,7 +16,6 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import FileTable, named_columns, read_facts, read_table
 from adapop.facts.formulas import cell, plain, write_csv
 from adapop.popularity.scoredfile import write_scored
-from adapop.remark import Remark
 from adapop.report.table import Table
 from fact_files import notes_of, write
 from raised import raised
@@ -122,8 +121,8 @@ def test_what_stands_twice_is_named(tmp_path):
     when = {"questions": 1, "question": "'When?'", "places": "6, 7", "scores": "1 or 900"}
     assert notes_of(facts) == {"different_answers": emma, "different_scores": when, "asked_twice": where}
     grouped = [f"{rows[0]},group", *(f"{row},retain" for row in rows[1:]), "Who?,I,1,forget"]
-    notes = read_facts(write(tmp_path, "facts.csv", "\n".join(grouped))).notes
-    assert notes == (Remark("different_answers_retain", emma), Remark("asked_twice_retain", where))
+    to_retain = read_facts(write(tmp_path, "facts.csv", "\n".join(grouped)))
+    assert notes_of(to_retain) == {"different_answers": emma, "asked_twice": where}
 
 
 def test_columns_are_named_and_the_others_still_guessed(tmp_path):

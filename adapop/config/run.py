@@ -203,12 +203,8 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, text: str, source: str = "") -> RunConfig:
-        """The configuration of a run's JSON. source: its file, for messages.
-
-        Raises:
-            ConfigError: a setting this version does not know, or that is of another type or out of
-            its range.
-        """
+        """The configuration of a run's JSON. source: its file, for messages. Raises ConfigError: a
+        setting this version does not know, or that is of another type or out of its range."""
         try:
             content = parse_json(text)
             content.setdefault("last_step", "short")  # as all runs were before there was a choice

@@ -102,7 +102,7 @@ class FileTable:
         notes = [*self.notes, *notes_on.unread_split(*self._split(columns))]
         notes += [*self._unscored(chosen), *notes_on.read_otherwise(reading)]
         notes += [*notes_on.classes(facts, chosen["answer"]), *notes_on.unseen(facts, row_of)]
-        notes += notes_on.attacks(facts)
+        notes += [Remark("attack_prompts", {"count": len(facts.attacks)})] * bool(facts.attacks)
         notes += notes_on.repeats((*facts.forget, *facts.retain), row_of)
         if "tier" in chosen:
             tiers = of_column((fact.own_tier, fact.score) for fact in facts.forget)

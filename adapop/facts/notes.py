@@ -42,11 +42,6 @@ def unread_split(column: str, values: Mapping[str, int]) -> tuple[Remark, ...]:
     return (note,) * bool(values)
 
 
-def attacks(facts: FactSet) -> tuple[Remark, ...]:
-    """A note on attack prompts, which are not trained on."""
-    return (Remark("attack_prompts", {"count": len(facts.attacks)}),) * bool(facts.attacks)
-
-
 def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[Remark, ...]:
     """A note on rows with invisible characters, which are kept, because a model reads them."""
     hidden = {}

@@ -52,9 +52,7 @@ class _Later(Exception):
     """The request should be repeated. seconds: the wait that the host asked for, or None."""
 
     def __init__(self, reason: str, seconds: float | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.seconds = seconds
+        self.reason, self.seconds = reason, seconds
 
 
 class _Unreached(_Later):
@@ -66,11 +64,8 @@ class Web:
 
     base: the URL that paths are appended to. name: the host's name in messages. key: sent as a
     bearer token and nowhere else. tries: attempts per request. first_wait: seconds before the
-    second attempt, doubled for each further one.
-
-    Raises:
-        ConfigError: the environment names a certificate file that does not exist.
-    """
+    second attempt, doubled for each further one. Raises ConfigError: the environment names a
+    certificate file that does not exist."""
 
     def __init__(
         self,
@@ -108,13 +103,9 @@ class Web:
         return self._request("POST", path, busy, json=body)
 
     def _request(self, method: str, path: str, busy: Busy, **content: object) -> object:
-        """The reply to a request, which is repeated up to `tries` times.
-
-        Raises:
-            NetworkError: the host refuses, redirects, or does not give a JSON value after all
-                tries. `NotThere`: it has nothing at this address.
-            Stopped: somebody asked to stop.
-        """
+        """The reply to a request, which is repeated up to `tries` times. Raises NetworkError: the
+        host refuses, redirects, or does not give a JSON value after all tries. `NotThere`: it has
+        nothing at this address. Stopped: somebody asked to stop."""
         for attempt in range(1, self._tries + 1):
             try:
                 return self._once(method, path, busy, content)

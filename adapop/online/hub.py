@@ -43,13 +43,9 @@ class Hub:
         self._endpoint = endpoint or constants.ENDPOINT
 
     def files(self, dataset: str, config: str, split: str) -> list[Path]:
-        """The Parquet files of a split, in order. A stop takes effect between two files.
-
-        Raises:
-            NetworkError: no such split, or only a part of it; the Hub cannot be reached, refuses,
-                or has changed the data set meanwhile.
-            Stopped: somebody asked to stop.
-        """
+        """The Parquet files of a split, in order. A stop takes effect between two files. Raises
+        NetworkError: no such split, or only a part of it; the Hub cannot be reached, refuses, or
+        has changed the data set meanwhile. Stopped: somebody asked to stop."""
         commit, names = self._files_of(dataset, config, split)
         paths = []
         for number, name in enumerate(names, start=1):
@@ -159,11 +155,8 @@ class Hub:
 
 class Upload:
     """A repository, made before anything is written, so that a missing token is known in time.
-
-    Raises:
-        ConfigError: not a repository's name.
-        NetworkError: the Hub cannot be reached, or refuses.
-    """
+    Raises ConfigError: not a repository's name. NetworkError: the Hub cannot be reached, or
+    refuses."""
 
     def __init__(self, name: str, endpoint: str | None = None) -> None:
         try:

@@ -42,10 +42,7 @@ def between_tiers(
     rng.shuffle(rare)
     rng.shuffle(popular)
     pairs = list(zip(rare, popular))
-    changed = dict(scores)
-    for low, high in pairs[: round(share * len(pairs))]:
-        changed[low], changed[high] = scores[high], scores[low]
-    return changed
+    return _exchanged(scores, pairs[: round(share * len(pairs))])
 
 
 def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str, float]:
@@ -55,10 +52,12 @@ def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str
     _check_share(share)
     ranked = sorted(scores, key=lambda fact: (scores[fact], fact))
     pairs = list(zip(ranked, ranked[::-1]))[: len(ranked) // 2]
-    changed = dict(scores)
-    for low, high in random.Random(seed).sample(pairs, round(share * len(pairs))):
-        changed[low], changed[high] = scores[high], scores[low]
-    return changed
+    return _exchanged(scores, random.Random(seed).sample(pairs, round(share * len(pairs))))
+
+
+def _exchanged(scores: dict[str, float], pairs: list[tuple[str, str]]) -> dict[str, float]:
+    new = {one: scores[other] for pair in pairs for one, other in (pair, pair[::-1])}
+    return scores | new
 
 
 def _check_share(share: float) -> None:

@@ -8,7 +8,7 @@ import duet_rows
 import scripted_hub
 from adapop.errors import NetworkError
 from adapop.facts import benchmarks
-from adapop.facts.benchmarks import RWKU, duet, rwku
+from adapop.facts.benchmarks import FILL_IN, RWKU, duet, rwku
 from adapop.facts.files import read_facts
 from adapop.facts.hubble import POPQA, YAGO, hubble_popqa, hubble_yago, label
 from adapop.facts.parquet import lines_of, unpacked
@@ -16,6 +16,7 @@ from adapop.facts.retain import split_holdout
 from adapop.facts.scale import on_wikidata_scale, with_tiers
 from adapop.popularity.beta import BetaMap
 from adapop.probes.plan import Plan, questions
+from adapop.probes.prompts import CLOZE
 from duet_rows import POPULAR, RARE, RETAIN, city, duet_tables, real_rows, rewordings
 from fact_files import notes_of
 from raised import raised
@@ -124,7 +125,7 @@ def test_a_score_that_is_not_known_stays_unknown_and_a_city_to_forget_is_not_ret
     facts = duet(serve(server, duet_tables(**{RETAIN: [city("Delhi", "India", 1.0), city("A", "France", None)]})))
     assert [(fact.subject, fact.score, fact.score_source) for fact in facts.retain] == [("A", None, "")]
     (problem,) = facts.problems
-    assert "Delhi" in problem.value and "also to be forgotten" in problem.message
+    assert "Delhi" in problem.value and problem.column == "question"
 
 
 def test_a_damaged_file_is_named(server, monkeypatch):
@@ -176,14 +177,13 @@ def test_rwku_has_attacks_by_kind_and_no_scores(server):
     assert notes_of(facts) == {"rwku_no_scores": {}, "rwku_famous": {"people": 2}, "rwku_holdout": {}}
     # What it asks beside is measured and not trained on.
     (held,) = facts.holdout
-    assert (held.question, held.subject) == ("Fill in the blank: It is a novel by ___.", "Misery")
+    assert (held.question, held.subject) == (f"{FILL_IN} It is a novel by ___.", "Misery")
     assert split_holdout(facts).retain == facts.retain, "all of level 2 is trained, as in the paper"
     assert {(fact.subject, fact.answer, fact.accepted) for fact in facts.utility} == {("", "Aluminium", ("Al",))}
     assert len(facts.utility) == 500
-    asked = questions(facts, Plan(groups=("forget",)))
-    (question,) = asked["fill in the blank"]
-    assert question.prompt.text == "Fill in the blank: She was born in ___."
-    assert "fill in the blank" not in questions(facts, Plan(kinds=("direct", "prefix injection")))
+    (question,) = questions(facts, Plan(groups=("forget",)))[CLOZE]
+    assert question.prompt.text == f"{FILL_IN} She was born in ___."
+    assert CLOZE not in questions(facts, Plan(kinds=("direct", "prefix injection")))
 
 
 def lines(path) -> list[dict]:

@@ -74,8 +74,7 @@ def test_tiers_on_the_scale_and_thirds_of_the_scores_with_their_bounds_and_label
 
 
 def test_problem_says_where_what_and_fix_and_invents_no_row_or_column():
-    problem = Problem(3, "score", "-1", "is not a score", "Leave it empty")
-    assert str(problem) == "row 3, 'score' is '-1': is not a score. Leave it empty"
+    assert str(Problem(3, "score", "-1", "is odd", "Mend it")) == "row 3, 'score' is '-1': is odd. Mend it"
     for row, column, start in ((0, "", "file: bad"), (4, "", "row 4: bad"), (0, "score", "'score': bad")):
         assert str(Problem(row, column, "", "bad", "Fix")).startswith(start)
 
@@ -368,7 +367,7 @@ def test_a_second_table_is_retained_but_for_its_holdout_and_what_is_to_be_forgot
     facts = with_retain_rows(FactSet("mine", rows("a?")), "some/model", table)
     assert {row.question for row in (*facts.retain, *facts.holdout)} == {"b?", "c?"}
     dropped, of_table = facts.problems
-    assert (dropped.value, dropped.message) == ("A?", "is also to be forgotten") and "in table" in of_table.message
+    assert (dropped.value, of_table.row) == ("A?", 4) and "in table" in of_table.message
     with pytest.raises(DataError, match="no fact to retain"):
         with_retain_rows(FactSet("mine", rows("a?")), "some/model", FactSet("table", rows("A?")))
     mine = FactSet("mine", rows("a?", "b?"), attacks=(Fact("retain-row-3", "attack", "x"),))

@@ -69,7 +69,7 @@ def test_a_data_set_that_changes_on_the_way_is_not_mixed(server):
     assert rows_of(hub) == longer
 
 
-@pytest.mark.parametrize(("reply", "said", "fix"), [
+@pytest.mark.parametrize(("reply", "message", "fix"), [
     (Reply(b"", 403, {"X-Error-Code": "GatedRepo"}), "is gated", f"/datasets/{SET}, and set HF_TOKEN"),
     (Reply(b"", 401, {"X-Error-Code": "RepoNotFound"}), f"no data set {SET}, or it is private", "HF_T"),
     (Reply(b"", 404, {"X-Error-Code": "RevisionNotFound"}), "has not converted", "use it as a file"),
@@ -77,10 +77,10 @@ def test_a_data_set_that_changes_on_the_way_is_not_mixed(server):
     *((Reply(body), "something else than files", "Try again") for body in ("<html>", [1], {"id": SET}, {
         "id": SET, "sha": 1, "siblings": []}, {"id": SET, "sha": "a" * 40, "siblings": [1]})),
     (Reply(b"x" * 100, cut=10), "cannot be reached, or broke off", "Try again")])  # fmt: skip
-def test_a_refused_list_is_named_and_not_kept(server, reply, said, fix):
+def test_a_refused_list_is_named_and_not_kept(server, reply, message, fix):
     hub = serve(server, TABLES)
     server.replies = [reply]
-    error = raised(NetworkError, said, hub.files, SET, CONFIG, SPLIT)
+    error = raised(NetworkError, message, hub.files, SET, CONFIG, SPLIT)
     assert fix in error.fix and len(str(error)) < 300 and rows_of(hub) == ROWS
 
 

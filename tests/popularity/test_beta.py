@@ -136,7 +136,7 @@ def test_warnings(scores, beta, expected):
 def test_the_meaning_holds_the_numbers():
     text = meaning_of(1.99, 0.08).text()
     assert text.startswith("At 5 % confidence, ")
-    assert f"the most popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times as hard" in text
+    assert f"popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times" in text
     assert meaning_of(0.08, 1.99).values["stronger"] == "rarest"
     assert meaning_of(1.1, 1.0) == Remark("narrow_beta", {"least": 1.0, "most": 1.1})
     values = {"least": 0.08, "most": 1.99, "rare": 1.99, "popular": 1.99}
@@ -253,7 +253,7 @@ def test_scores_are_shuffled_swapped_inverted_and_made_noisy_by_seed_and_share()
         raised(ConfigError, "The share that trades scores", between_tiers, SCORES, TIERED, 0, share)
     for control, values in ((swapped, (-0.01, 1.01, math.nan)), (noisy, (-0.1, 20.1, 5000.0, math.nan, math.inf))):
         for value in values:
-            assert "Choose one from 0 to" in raised(ConfigError, "", control, SCORES, 0, value).fix
+            assert "from 0 to" in raised(ConfigError, "", control, SCORES, 0, value).fix
     again = inverted(SCORES)
     assert list(again) == list(SCORES) and sorted(again.values()) == sorted(SCORES.values())
     assert sorted(again, key=again.get) == sorted(SCORES, key=SCORES.get, reverse=True)

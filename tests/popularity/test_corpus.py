@@ -63,9 +63,10 @@ def test_counts_by_hand_and_what_is_in_a_line(tmp_path, lines_with):
     scores = counted("Curie, radium, polonium\nCurie in Paris\nradium\nCurie: radium", *facts, tmp_path=tmp_path)
     assert [score.raw["both"] for score in scores] == [2, 1, 1]
     assert [score.raw["subject"] for score in scores] == [3, 3, 3]
-    text = "Last Tango in Paris\nParis\nLast Tango in Rome\nthe Paris of Last Tango in Paris"
-    assert lines_with(text, "Paris") == 3 and lines_with(text, "Paris", "Last Tango in Paris") == 2
-    assert lines_with(text, "Last Tango in Paris", "Paris", "Last", "Tango in Paris") == 2
+    film = "Last Tango in Paris"
+    text = f"{film}\nParis\nLast Tango in Rome\nthe Paris of {film}"
+    assert lines_with(text, "Paris") == 3 and lines_with(text, "Paris", film) == 2
+    assert lines_with(text, film, "Paris", "Last", "Tango in Paris") == 2
     assert lines_with("York\nNew York\nNew", "New", "New York", "York") == 1
     assert lines_with(r"C:\new C:\temp", "new") == 1 and lines_with("Paris", "Paris", file="corpus.text.v2") == 1
 

@@ -181,11 +181,11 @@ def test_what_is_no_chat_reply_is_an_error(judge, server, reply):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"), [({"code": 402, "message": HOSTILE}, "402"), (HOSTILE, "an error"), ({"code": HOSTILE}, "error")]
+    ("error", "code"), [({"code": 402, "message": HOSTILE}, "402"), (HOSTILE, "an error"), ({"code": HOSTILE}, "error")]
 )
-def test_an_error_in_a_good_reply(judge, server, error, said):
+def test_an_error_in_a_good_reply(judge, server, error, code):
     server.answer = lambda request: {"error": error}
-    assert "img" not in str(raised(NetworkError, said, list, judge().scores(facts(1)))) and len(server.asked) == 1
+    assert "img" not in str(raised(NetworkError, code, list, judge().scores(facts(1)))) and len(server.asked) == 1
 
 
 @pytest.mark.parametrize("later", [Reply(status=429), Reply({"error": {"code": 502}})])

@@ -148,16 +148,16 @@ MEANT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("asked", "items", "found", "candidates", "reason"), MEANT.values(), ids=MEANT)
-def test_which_items_are_meant(server, ask, asked, items, found, candidates, reason):
+@pytest.mark.parametrize(("triple", "items", "pair", "candidates", "reason"), MEANT.values(), ids=MEANT)
+def test_which_items_are_meant(server, ask, triple, items, pair, candidates, reason):
     server.answer = LittleWikidata(*items)
-    (score,) = ask([fact(*asked.split("/"))])
-    assert f"{chosen(score) or '-'} {chosen(score, 'object') or '-'}" == found
+    (score,) = ask([fact(*triple.split("/"))])
+    assert f"{chosen(score) or '-'} {chosen(score, 'object') or '-'}" == pair
     assert " ".join(entity["qid"] for entity in score.raw["subject_candidates"]) == candidates
     assert score.reason == reason
-    assert "capital" not in asked or score.raw["statement"] == ["P36"]
-    assert (score.value is None) == ("-" in found), "unknown, and never zero"
-    assert bool(score.date) == (found != "- -")
+    assert "capital" not in triple or score.raw["statement"] == ["P36"]
+    assert (score.value is None) == ("-" in pair), "unknown, and never zero"
+    assert bool(score.date) == (pair != "- -")
 
 
 def test_a_deprecated_statement_is_counted_and_not_believed(server, ask):
@@ -248,7 +248,7 @@ def test_an_entity_that_is_not_there_is_no_candidate_and_is_remembered(server, a
     assert len(asked_for(server, "wbgetentities")) == requests
 
 
-def many(count: int) -> tuple[list[Fact], LittleWikidata]:
+def city_world(count: int) -> tuple[list[Fact], LittleWikidata]:
     """Cities of twenty countries, each with a namesake elsewhere: 2 * count + 20 items, count + 20 + 1 labels."""
     countries = [Item(f"Q{i + 1}", f"country {i}", links={"P31": (COUNTRY,)}, sitelinks=i) for i in range(20)]
     lands = [f"Q{(i // 2 + i % 2) % 20 + 1}" for i in range(2 * count)]
@@ -261,7 +261,7 @@ def many(count: int) -> tuple[list[Fact], LittleWikidata]:
 
 @pytest.mark.slow
 def test_requests_stay_within_the_budget_and_a_second_run_asks_nothing(server, ask):
-    city_facts, server.answer = many(130)
+    city_facts, server.answer = city_world(130)
     scores = list(ask(city_facts))
     assert all(score.value is not None for score in scores) and len(scores) == 130
     labels = [(query.query["type"], query.query["search"]) for query in asked_for(server, "wbsearchentities")]
@@ -278,13 +278,13 @@ def test_requests_stay_within_the_budget_and_a_second_run_asks_nothing(server, a
 
 def test_what_a_look_up_may_cost_is_said_before(server):
     """130 cities, 20 countries and one relation are searched; each item's search may find five, fifty a request."""
-    asked, server.answer = many(130)
+    asked, server.answer = city_world(130)
     cost = forecast(Wikidata(Progress(), Cache(), base=server.url), asked)
     assert cost.requests == 130 + 20 + 1 + 15 and server.asked == [] and cost.minutes == pytest.approx(166 * 0.36 / 60)
 
 
 def test_facts_are_yielded_as_batches_fill(server, ask):
-    asked, server.answer = many(60)
+    asked, server.answer = city_world(60)
     next(ask(asked))
     assert len(asked_for(server, "wbgetentities")) == 1 and len(asked_for(server, "wbsearchentities")) < 60
     server.answer = LittleWikidata(*SMALL)
@@ -294,7 +294,7 @@ def test_facts_are_yielded_as_batches_fill(server, ask):
 
 
 def test_entities_that_a_reply_leaves_out_are_asked_for_again(server, ask):
-    city_facts, server.answer = many(20)
+    city_facts, server.answer = city_world(20)
     server.answer.room = 7
     assert sum(score.value is not None for score in ask(city_facts)) == 20
 
@@ -312,7 +312,7 @@ def test_the_date_is_the_oldest_of_what_was_used(ask):
 @pytest.mark.quick("429")
 @pytest.mark.parametrize("how", ["429", "stop", "page"])
 def test_an_interrupted_run_goes_on_where_it_broke_off(server, ask, how):
-    city_facts, world = many(60)
+    city_facts, world = city_world(60)
     bad = {"429": Reply(status=429), "page": Reply(b"<html>down</html>")}
     progress = Progress(lambda text: progress.stop() if how == "stop" and len(server.asked) >= 50 else None)
     server.answer = lambda query: bad[how] if how in bad and len(server.asked) > 50 else world(query)

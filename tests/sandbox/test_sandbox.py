@@ -234,7 +234,7 @@ def test_pretraining_learns_all_but_embeddings(straight, tiny, tmp_path):
     whole.checkpoint = tmp_path / "none.pt"
     whole.save(tmp_path)
     loaded = adapted_model(make_config(model=str(tmp_path), precision="float32"))
-    assert len(loaded.generate(["Who wrote the book Emma?"], 2)) == 1
+    assert len(loaded.generate(["Who wrote Emma?"], 2)) == 1
     assert loaded.tokenizer.get_vocab() == AutoTokenizer.from_pretrained(SANDBOX_FOLDER).get_vocab()
 
 

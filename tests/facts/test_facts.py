@@ -85,7 +85,7 @@ def test_a_written_set_is_read_again_as_it_was(tmp_path):
     forget = [Fact(**texts, score=12.5, paraphrases=(text, "plain"), alternates=(text,)) for text, texts in given]
     groups = {
         "retain": numbered(2), "holdout": numbered(1, "h"), "utility": numbered(3, "u"), "attacks": numbered(2, "a"),
-    }  # fmt: skip
+        "neighbours": numbered(1, "n"), "examples": numbered(1, "e")}  # fmt: skip
     facts = FactSet("set", tuple(forget), **groups, notes=("n",))
     facts.write(tmp_path / "facts.jsonl")
     again = FactSet.load(tmp_path / "facts.jsonl", "set", ["n"])
@@ -107,7 +107,7 @@ def test_hash_sees_every_change_of_the_data_and_nothing_else():
     for change in (
         {"forget": (Fact("a", "q", "other"),)}, {"forget": (Fact("a", "q", "x", score=0.0),)},
         {"forget": (Fact("a", "q", "x", paraphrases=("p",)),)}, {"forget": (), "retain": (Fact("a", "q", "x"),)},
-        {"holdout": numbered(1)}, {"utility": numbered(1)}, {"attacks": numbered(1)}):  # fmt: skip
+        *({group: numbered(1)} for group in ("holdout", "utility", "attacks", "neighbours", "examples"))):  # fmt: skip
         assert replace(facts, **change).sha256 != facts.sha256
     facts = FactSet("set", numbered(2, "f"), retain=numbered(1), utility=numbered(1, "u"))
     assert facts.sha256 == "ebc3dc3a39ca594c1e6e7850f65339fc8eb650a57ac87df999d827c86d20c2ef"
@@ -281,9 +281,6 @@ def test_file_with_retain_rows_gets_a_holdout(tmp_path):
     assert (len(facts.forget), len(facts.retain), len(facts.holdout)) == (1, 7, 3)
     assert notes_of(facts) == {"holdout_from_retain": {"holdout": 3, "retain": 10}} and facts.utility == ()
     assert load_facts(path).utility == sandbox_facts().utility
-    # Without enough of them there is none.
-    facts = with_retain_rows(FactSet("set", (MINE,), retain=rows("Who else?")), "some/model")
-    assert facts.holdout == () and facts.notes == (Remark("no_holdout"),)
     assert "group" in raised(DataError, "no retain rows", with_retain_rows, FactSet("set", (MINE,)), "some/model").fix
     error = raised(DataError, "'all'", with_retain_rows, FactSet("set", (MINE,)), SANDBOX, "all")
     assert "own, sandbox, neighbours" in error.fix

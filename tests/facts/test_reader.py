@@ -132,7 +132,6 @@ def test_columns_are_named_and_the_others_still_guessed(tmp_path):
     assert (fact.question, fact.answer, fact.score, fact.score_source) == ("yes?", "it", 9, "column hits")
     for bad in ("question", "question=", "colour=q2", "=q2", "", "question=q2,,"):
         raised(ConfigError, "--columns", named_columns, bad)
-    raised(DataError, "no column 'nope'", load_facts, str(path), columns={"question": "nope"})
     raised(DataError, "is no file", load_facts, "sandbox", columns=chosen)
 
 
@@ -202,9 +201,8 @@ def test_facts_survive_a_table(tmp_path):
         assert all(getattr(again, name) == getattr(fact, name) for name in names), text
 
 
-@pytest.mark.parametrize("question", ["Où est München?", "=1+1", '"a","b"'])
-def test_a_spreadsheet_knows_the_encoding_and_our_own_mark_is_read_back(tmp_path, question):
-    path = tmp_path / "facts.csv"
+def test_a_spreadsheet_knows_the_encoding_and_our_own_mark_is_read_back(tmp_path):
+    path, question = tmp_path / "facts.csv", '"Où","=1+1"'
     facts = FactSet("own", (Fact("f", question, "Köln"),), (Fact("r", "Who else?", "y"),))
     for _ in range(2):
         write_scored(facts, {}, path)

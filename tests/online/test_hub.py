@@ -42,22 +42,16 @@ def test_a_second_download_asks_nothing_unless_it_is_to_be_fresh(server):
     assert rows_of(again(server)) == ROWS and rows_of(Hub(Progress(), Cache(refresh=True), server.url)) == ROWS[:2]
 
 
-def test_after_a_stop_only_the_missing_files_are_asked(server):
+@pytest.mark.parametrize("error", [Stopped, NetworkError])
+def test_after_a_stop_or_a_broken_connection_only_the_missing_files_are_asked(server, error):
     serve(server, TABLES)
-    progress = Progress(lambda text: "file 2" in text and progress.stop())
-    raised(Stopped, "", again(server, progress).files, SET, CONFIG, SPLIT)
+    whole, progress = server.answer, Progress(lambda text: error is Stopped and "file 2" in text and progress.stop())
+    server.answer = lambda asked: Reply(b"", 403) if FILES[1] in asked.path else whole(asked)
+    raised(error, "", again(server, progress).files, SET, CONFIG, SPLIT)
+    server.answer = whole
     assert downloads(server) == FILES[:1]
     server.asked.clear()
     assert rows_of(again(server)) == ROWS and downloads(server) == FILES[1:]
-
-
-def test_after_a_broken_connection_only_the_missing_files_are_asked(server):
-    hub, whole = serve(server, TABLES), server.answer
-    server.answer = lambda asked: Reply(b"", 403) if FILES[1] in asked.path else whole(asked)
-    raised(NetworkError, "", hub.files, SET, CONFIG, SPLIT)
-    server.answer = whole
-    server.asked.clear()
-    assert rows_of(hub) == ROWS and downloads(server) == FILES[1:]
 
 
 def test_a_data_set_that_changes_on_the_way_is_not_mixed(server):
@@ -100,8 +94,8 @@ def test_a_hub_that_does_not_answer_is_named(server, monkeypatch):
     hub = serve(server, TABLES)
     server.replies = [Reply(b"", seconds=1)]
     raised(NetworkError, f"{server.url}.* cannot be reached", hub.files, SET, CONFIG, SPLIT)
-    with pytest.raises(NetworkError, match="cannot be reached"):
-        Hub(Progress(), Cache(), "http://127.0.0.1:9").files("other/set", CONFIG, SPLIT)
+    hub = Hub(Progress(), Cache(), "http://127.0.0.1:9")
+    raised(NetworkError, "cannot be reached", hub.files, "other/set", CONFIG, SPLIT)
 
 
 def test_the_key_goes_to_the_hub_and_not_to_where_it_sends_us(server, monkeypatch):
@@ -134,10 +128,11 @@ def test_a_split_that_is_not_there_is_named_with_those_that_are(server):
     raised(NetworkError, r"no split forget_6 \(its splits: forget_5", serve(server, TABLES).config_of, SET, "forget_6")
     hub = serve(server, {**TABLES, (SET, "new", "forget_6"): []})
     assert hub.config_of(SET, "forget_6") == "new", "asked again, as it may be there by now"
-    with pytest.raises(NetworkError, match=r"no split forget_6 \(its splits: forget_5"):
-        serve(server, TABLES).files(SET, CONFIG, "forget_6")
+    raised(
+        NetworkError, r"no split forget_6 \(its splits: forget_5", serve(server, TABLES).files, SET, CONFIG, "forget_6"
+    )
 
 
 def test_a_split_that_is_converted_in_part_is_refused(server):
-    with pytest.raises(NetworkError, match=f"only a part of {SET}, {SPLIT}"):
-        serve(server, {(SET, CONFIG, f"partial-{SPLIT}"): ROWS}).files(SET, CONFIG, SPLIT)
+    hub = serve(server, {(SET, CONFIG, f"partial-{SPLIT}"): ROWS})
+    raised(NetworkError, f"only a part of {SET}, {SPLIT}", hub.files, SET, CONFIG, SPLIT)

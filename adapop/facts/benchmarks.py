@@ -1,7 +1,5 @@
-"""The benchmarks DUET and RWKU as the paper uses them, from the Hub. Known flaws become notes.
-
-DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. An unusable row becomes a problem.
-"""
+"""The benchmarks DUET (arXiv 2602.19612) and RWKU (arXiv 2406.10890) as the paper uses them, from
+the Hub. Known flaws become notes, unusable rows problems."""
 
 import json
 from collections import Counter, defaultdict
@@ -88,7 +86,7 @@ def rwku(hub: Hub) -> FactSet:
 
     forget = facts_of("forget_level2", "rwku-forget")
     general = facts_of("utility_factuality", "rwku-utility", question="question", answer="answers")
-    people = len({fact.subject for fact in forget})
+    people = {"people": len({fact.subject for fact in forget})}
     groups = {
         "retain": facts_of("neighbor_level2", "rwku-neighbour", subject="neighbor"),
         "holdout": blanks("neighbor_level1", "rwku-neighbour-blank", subject="neighbor"),
@@ -99,11 +97,7 @@ def rwku(hub: Hub) -> FactSet:
             *blanks("forget_level1", "rwku-blank", relation="type"),
         ),
     }
-    notes = (
-        Remark("rwku_no_scores"),
-        Remark("rwku_famous", {"people": people}),
-        Remark("rwku_holdout"),
-    )
+    notes = Remark("rwku_no_scores"), Remark("rwku_famous", people), Remark("rwku_holdout")
     return separated(FactSet("rwku", forget, **groups, problems=tuple(problems), notes=notes))
 
 

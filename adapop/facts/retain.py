@@ -1,8 +1,6 @@
-"""Retain and holdout rows of a set: facts to be kept, trained on or held out.
-
-The choices: the set's own rows ("own"), those of the sandbox world ("sandbox"), the facts of that
-world most similar to those to forget ("neighbours"), or another set.
-"""
+"""Retain and holdout rows of a set: facts to be kept, trained on or held out. They are the set's
+own ("own"), the sandbox world's ("sandbox"), those of that world most similar to the facts to
+forget ("neighbours"), or another set."""
 
 import hashlib
 import math
@@ -141,8 +139,7 @@ def _with_neighbours(facts: FactSet, world: FactSet) -> FactSet:
 
 
 def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], kind: str) -> FactSet:
-    """The set with these retain rows of a world and, if needed, its holdout. kind: of the note on
-    the retain rows."""
+    """The set with these retain rows of a world and, if needed, its holdout. kind: of the note."""
     notes = [] if facts.retain else [Remark("no_own_retain")]
     notes.append(Remark(kind, {"retain": len(retain), "world": world.name}))
     holdout = facts.holdout

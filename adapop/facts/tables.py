@@ -1,9 +1,8 @@
 """The rows of a user's CSV, TSV, JSON or JSONL in UTF-8, or Parquet, for `files`.
 
-What a text file contains decides how it is read, not its suffix. A file that is no table is refused
-(`DataError`); a single row that cannot be read becomes a `Problem`. Within the limits below, the
-worst file takes seconds and a few hundred MB (measured in `tests/reliability/uploads.py`).
-"""
+A text file's content decides how it is read, not its suffix. A file that is no table is refused
+(`DataError`); a row that cannot be read becomes a `Problem`. Within the limits below, the worst
+file takes seconds and a few hundred MB (measured in `tests/reliability/uploads.py`)."""
 
 import codecs
 import csv

@@ -30,8 +30,7 @@ class Tiers:
     popular: Range | None = (POPULAR_FROM, None)
     """As `rare`."""
     note: str | Remark = ""
-    """If not on Wikidata's scale, the number of facts to forget in each tier. A sentence: in sets
-    that older versions saved."""
+    """Counts of facts to forget in each tier; "" on Wikidata's scale. Older sets: a sentence."""
 
     def of(self, score: float | None) -> str:
         """The tier of a score by these bounds, "unknown" without a score."""

@@ -1,7 +1,5 @@
-"""Replies on disk: nothing is requested twice, and an interrupted look-up goes on.
-
-One SQLite file, safe in crashes and for several processes. It may hold users' facts, never keys.
-"""
+"""Replies on disk: nothing is requested twice, and an interrupted look-up goes on. One SQLite file,
+safe in crashes and for several processes. It may hold users' facts, never keys."""
 
 import json
 import os

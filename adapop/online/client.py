@@ -1,11 +1,10 @@
 """An HTTP client for one host: JSON in and out, one request at a time, retries when it is busy.
 
-A `Web` connects only to the host it was made for and follows no redirect, so user text can never
-choose where we connect. A host gets one request at a time from this process, because some ban an
-address that sends more. Retries are our own and not urllib3's `Retry`: some hosts report "busy"
-inside a reply with status 200, a wait must end when the user stops the run, and the user is told
-what is waited for. Keys and queries appear in no message and no log.
-"""
+A `Web` connects only to its host and follows no redirect, so user text can never choose where we
+connect. A host gets one request at a time from this process, because some ban an address that sends
+more. Retries are our own and not urllib3's `Retry`: some hosts report "busy" inside a reply with
+status 200, a wait must end when the user stops the run, and the user is told what is waited for.
+Keys and queries appear in no message and no log."""
 
 import json
 import logging

@@ -1,13 +1,10 @@
 """Files of public data sets of the Hugging Face Hub: as uploaded, or as Parquet from the branch to
-which the Hub converts each data set.
+which the Hub converts each data set. `Upload` sends a folder to a private model repository.
 
 On that branch a split is `{config}/{split}/0000.parquet` and so on; a split too big to be converted
 whole is `{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet.
 huggingface_hub downloads and keeps the files (HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE). All
-files of a data set are from one commit, the first one found.
-
-`Upload` sends a folder to the Hub, as a private model repository of the user's own.
-"""
+files of a data set are from one commit, the first one found."""
 
 import re
 from collections.abc import Iterator
@@ -155,8 +152,7 @@ class Hub:
 
 class Upload:
     """A repository, made before anything is written, so that a missing token is known in time.
-    Raises ConfigError: not a repository's name. NetworkError: the Hub cannot be reached, or
-    refuses."""
+    Raises ConfigError: not the name of one. NetworkError: the Hub is not reached, or refuses."""
 
     def __init__(self, name: str, endpoint: str | None = None) -> None:
         try:

@@ -1,9 +1,7 @@
 """The agreement of two popularity proxies on the same facts.
 
 Pearson is computed in log space, because scores span orders of magnitude; Spearman on ranks,
-because scales differ. Two distant clusters alone give a high Pearson, so Spearman and the facts
-that disagree matter more.
-"""
+because scales differ. Two distant clusters alone give a high Pearson."""
 
 import math
 import re

@@ -1,12 +1,9 @@
-"""The map from a popularity score to the exponent beta (Borisiuk et al. 2026, Eq. 4; anchors: App.
-A and B).
+"""The map from a popularity score to the exponent beta (Borisiuk et al. 2026, Eq. 4; App. A and B).
 
     beta(s) = clip(a * s^-b, low, high)
 
 Two anchors determine a and b in closed form. The gradient on the gold logit is p^beta * (1 - p): it
-fades as p -> 0 for every beta > 0 and peaks at p = beta / (1 + beta). With a small beta it stays
-large down to much smaller p.
-"""
+fades as p -> 0 for every beta > 0 and peaks at p = beta / (1 + beta)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
 """Popularity counted in a text of the user's: lines that mention a fact's subject, object and both.
 
 A line is a document. It mentions a name if it contains the name's words and signs in order, as
-whole words and in the same case, as in infini-gram: "Turkey" is not "turkey". A name inside a
-longer known name does not count: "Last Tango in Paris" does not mention Paris. The known names are
-those of all facts passed in, so pass the whole set. In scripts without spaces, and in Korean, a
-name is found wherever its characters stand in a row; in Arabic and Hebrew also after a prefix.
-"""
+whole words and in the same case, as in infini-gram. A name inside a longer known name does not
+count: "Last Tango in Paris" does not mention Paris. The known names are those of all facts passed
+in, so pass the whole set. In scripts without spaces, and in Korean, a name is found wherever its
+characters stand in a row; in Arabic and Hebrew also after a prefix."""
 
 from __future__ import annotations
 
@@ -60,9 +59,8 @@ def labels_of(fact: Fact) -> tuple[str, str]:
 class CorpusCounts:
     """Lines that mention subject and object, in a text file or all files (`KINDS`) under a folder.
 
-    The text is read once for all facts, so all scores come at the end. Escapes in JSON files are
-    decoded; everything else is text, field names included. others: facts that are not scored, but
-    whose names are known as well."""
+    The text is read once, so all scores come at the end. Escapes in JSON files are decoded;
+    everything else is text, field names included. others: facts whose names are known as well."""
 
     pace = 0.0  # no request: it reads files
 
@@ -126,9 +124,8 @@ class CorpusCounts:
 
 
 class Tally:
-    """Counts of lines, updated token by token. lines: name -> lines that mention it. together: pair
-    of names -> lines that mention both. longest: tokens in the longest name. longest_word: letters
-    in the longest token of a name."""
+    """Counts of lines. lines: name -> lines that mention it. together: pair of names -> lines that
+    mention both. longest, longest_word: tokens of the longest name, letters of any token of one."""
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
         self.lines: Counter[Name] = Counter()

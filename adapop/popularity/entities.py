@@ -1,7 +1,5 @@
-"""Wikidata's items and properties: searched for by label, requested, and kept in the cache.
-
-Requests are serial and back off when the servers lag, as Wikimedia asks. Only labels are sent.
-"""
+"""Wikidata's items and properties: searched for by label, requested, and cached. Requests are
+serial and back off when the servers lag, as Wikimedia asks. Only labels are sent."""
 
 from __future__ import annotations
 

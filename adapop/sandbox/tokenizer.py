@@ -1,10 +1,8 @@
 """The sandbox tokenizer: each name and each word of the world is one token, other text is bytes.
 
-A subject such as "Crime and Punishment" is a single token, as is every answer. So a rare name is
-never split into more tokens than a famous one, and an answer has exactly one scored token:
-popularity stays the only difference. Built from parts that `AutoTokenizer` loads: a byte-level BPE
-without merges that reads a known word whole, like Llama 3's (`ignore_merges`).
-"""
+So a rare name is never split into more tokens than a famous one, and an answer has exactly one
+scored token: popularity stays the only difference. Built from parts that `AutoTokenizer` loads: a
+byte-level BPE without merges that reads a known word whole, like Llama 3's (`ignore_merges`)."""
 
 import re
 from collections.abc import Iterable

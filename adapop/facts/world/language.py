@@ -1,8 +1,6 @@
-"""The shipped worlds' language: how a fact is asked, stated and put into attack-style prompts.
-
-The forms of each relation are in `assets/<world>/relations.json`, those around any question in
-`assets/sandbox/wrappers.json`.
-"""
+"""The shipped worlds' language: how a fact is asked, stated and put into attack-style prompts. The
+forms of each relation are in `assets/<world>/relations.json`, those around any question in
+`assets/sandbox/wrappers.json`."""
 
 import random
 from collections.abc import Iterator

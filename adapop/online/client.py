@@ -26,7 +26,7 @@ from adapop.progress import Progress
 
 # hosts ask for a name and a contact, and refuse a library's default user agent
 USER_AGENT = f"AdaPopExplorer/{VERSION} ({os.environ.get('ADAPOP_CONTACT', 'no contact given')})"
-TRIES = 6
+TRIES, FIRST_WAIT = 6, 1.0  # seconds before the second try, doubled for each further one
 CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 5.0, 60.0, 120.0
 TRIES_UNREACHED = 2  # without a connection, minutes of waiting would not help
 LONGEST_WAIT = 120.0
@@ -62,9 +62,8 @@ class Web:
     """A client for one host.
 
     base: the URL that paths are appended to. name: the host's name in messages. key: sent as a
-    bearer token and nowhere else. tries: attempts per request. first_wait: seconds before the
-    second attempt, doubled for each further one. Raises ConfigError: the environment names a
-    certificate file that does not exist."""
+    bearer token and nowhere else. Raises ConfigError: the environment names a certificate file
+    that does not exist."""
 
     def __init__(
         self,
@@ -72,15 +71,11 @@ class Web:
         name: str,
         progress: Progress,
         key: str = "",
-        tries: int = TRIES,
-        first_wait: float = 1.0,
         read_seconds: float = READ_SECONDS,
     ) -> None:
         self.name = name
         self._base = base.rstrip("/")
         self._progress = progress
-        self._tries = tries
-        self._first_wait = first_wait
         self._read_seconds = read_seconds
         self._session = requests.Session()
         # a .netrc would send credentials; proxies and certificates are restored below
@@ -102,20 +97,20 @@ class Web:
         return self._request("POST", path, busy, json=body)
 
     def _request(self, method: str, path: str, busy: Busy, **content: object) -> object:
-        """The reply to a request, which is repeated up to `tries` times. Raises NetworkError: the
+        """The reply to a request, which is repeated up to `TRIES` times. Raises NetworkError: the
         host refuses, redirects, or does not give a JSON value after all tries. `NotThere`: it has
         nothing at this address. Stopped: somebody asked to stop."""
-        for attempt in range(1, self._tries + 1):
+        for attempt in range(1, TRIES + 1):
             try:
                 return self._once(method, path, busy, content)
             except _Later as later:
-                if isinstance(later, _Unreached) and attempt >= min(TRIES_UNREACHED, self._tries):
+                if isinstance(later, _Unreached) and attempt >= TRIES_UNREACHED:
                     host = urlsplit(self._base).netloc.rpartition("@")[2]
                     hint = f"{connection_hint(self._base)} What was found is kept."
                     raise NetworkError(f"{self.name} ({host}) {later.reason}.", hint) from None
-                wait = self._first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
+                wait = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
                 wait = wait if later.seconds is None else max(wait, later.seconds)
-                if wait > LONGEST_WAIT or attempt == self._tries:
+                if wait > LONGEST_WAIT or attempt == TRIES:
                     again = f"in {wait:.0f} s" if wait > LONGEST_WAIT else "later"
                     message = f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}."
                     raise NetworkError(

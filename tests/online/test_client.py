@@ -34,7 +34,12 @@ def at(url, progress=None, **settings) -> Web:
 
 
 def client(server, **settings) -> Web:
-    return at(server.url, first_wait=0.01, **settings)
+    return at(server.url, **settings)
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(web, "FIRST_WAIT", 0.01)
 
 
 def begun(server) -> threading.Thread:
@@ -81,8 +86,8 @@ def test_bad_weather_passes(server, bad):
     (Reply(b"<!DOCTYPE html>"), "a web page instead of data"), (Reply(b"{"), "broken data")])  # fmt: skip
 def test_bad_weather_that_stays_is_named_and_counted(server, bad, fault):
     server.answer = lambda request: bad
-    error = raised(NetworkError, f"The service .*{fault}.*3 times", client(server, tries=3).get, "/", q=WORDS)
-    assert "kept" in error.fix and len(server.asked) == 3
+    error = raised(NetworkError, f"The service .*{fault}.*6 times", client(server).get, "/", q=WORDS)
+    assert "kept" in error.fix and len(server.asked) == 6
 
 
 @pytest.mark.parametrize(
@@ -110,7 +115,7 @@ def test_retry_after_is_honoured_in_seconds_or_as_a_date(server):
 
 def test_no_answer_in_time_within_a_day_or_to_an_end(server, monkeypatch):
     server.answer = lambda request: Reply({}, seconds=1)
-    raised(NetworkError, "does not answer in time, 2 times", client(server, tries=2, read_seconds=0.1).get, "/")
+    raised(NetworkError, "does not answer in time, 6 times", client(server, read_seconds=0.1).get, "/")
     server.answer = lambda request: Reply(status=429, headers={"Retry-After": "86400"})
     began = time.monotonic()
     error = raised(NetworkError, "too many requests", client(server).get, "/")
@@ -133,6 +138,7 @@ def test_a_wait_is_told_and_can_be_stopped(server):
 def test_without_a_connection_it_ends_within_seconds_and_says_what_to_check(monkeypatch, environment):
     waited = []
     monkeypatch.setattr(Progress, "wait", lambda self, seconds: waited.append(seconds))
+    monkeypatch.setattr(web, "FIRST_WAIT", 1.0)
     for host in ("127.0.0.1:1", "nowhere.invalid"):
         waited.clear()
         said = rf"The service \({host}\) cannot be reached"
@@ -148,7 +154,7 @@ def test_neither_key_nor_words_reach_a_message_or_a_log(server, caplog, capfd):
     logging.getLogger().setLevel(logging.DEBUG)
     for bad in (Reply(status=429), Reply(status=404), Reply(b"{"), Reply({}, cut=1)):
         server.answer = lambda asked, bad=bad: bad
-        error = raised(NetworkError, "", client(server, key=SECRET, tries=2).get, "/", q=WORDS)
+        error = raised(NetworkError, "", client(server, key=SECRET).get, "/", q=WORDS)
         text = "".join(map(str, (error, error.__cause__, caplog.text, *capfd.readouterr())))
         for hidden in (SECRET, WORDS, "own+words", "own%20words"):
             assert hidden not in text
@@ -166,10 +172,11 @@ def test_a_reply_that_drips_is_given_up(monkeypatch):
                 time.sleep(0.02)
 
     monkeypatch.setattr(web, "REPLY_SECONDS", 0.3)
+    monkeypatch.setattr(web, "TRIES", 1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=drip, args=(listener,), daemon=True).start()
         began, address = time.monotonic(), f"http://127.0.0.1:{listener.getsockname()[1]}"
-        raised(NetworkError, "answers too slowly", at(address, tries=1, read_seconds=0.3).get, "/")
+        raised(NetworkError, "answers too slowly", at(address, read_seconds=0.3).get, "/")
         assert time.monotonic() - began < 5
 
 
@@ -184,16 +191,16 @@ def environment(monkeypatch):
 def test_a_proxy_is_used_unless_no_proxy_names_the_host(server, environment):
     server.answer = lambda asked: {"via": "proxy"}
     environment(http_proxy=server.url)
-    assert at("http://127.0.0.2:1", tries=1).get("/") == {"via": "proxy"}
+    assert at("http://127.0.0.2:1").get("/") == {"via": "proxy"}
     environment(no_proxy="other.example,127.0.0.2")
-    raised(NetworkError, "cannot be reached", at("http://127.0.0.2:1", tries=1).get, "/")
+    raised(NetworkError, "cannot be reached", at("http://127.0.0.2:1").get, "/")
     assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"])
 def test_a_key_for_this_machine_goes_through_no_proxy(server, environment, host):
     environment(http_proxy=server.url, all_proxy=server.url)
-    raised(NetworkError, "cannot be reached", at(f"http://{host}:1", key=SECRET, tries=1).get, "/")
+    raised(NetworkError, "cannot be reached", at(f"http://{host}:1", key=SECRET).get, "/")
     assert server.asked == []
 
 

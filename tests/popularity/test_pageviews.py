@@ -2,15 +2,13 @@
 
 import logging
 from datetime import date
-from functools import partial
 
 import pytest
 
 from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
+from adapop.online import client
 from adapop.online.cache import Cache
-from adapop.online.client import Web
-from adapop.popularity import entities, pageviews
 from adapop.popularity.linking import ALONE
 from adapop.popularity.pageviews import PageViews
 from adapop.popularity.wikidata import NAMELESS
@@ -55,8 +53,8 @@ class Wikimedia:
 
 @pytest.fixture
 def ask(server, monkeypatch):
-    for module in (pageviews, entities):
-        monkeypatch.setattr(module, "Web", partial(Web, tries=2, first_wait=0.01))
+    monkeypatch.setattr(client, "TRIES", 2)
+    monkeypatch.setattr(client, "FIRST_WAIT", 0.01)
 
     def scored(*facts, progress=None, year=2023, **settings):
         places = {"base": server.url, "wikidata": server.url}

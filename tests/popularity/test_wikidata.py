@@ -6,7 +6,6 @@ import os
 import random
 import sqlite3
 from collections import Counter
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,8 @@ import pytest
 import little_wikidata
 from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
+from adapop.online import client
 from adapop.online.cache import Cache
-from adapop.online.client import Web
-from adapop.popularity import entities
 from adapop.popularity.base import forecast
 from adapop.popularity.linking import ALONE, FITS, SAME, STATED, TOLD_APART, Entity, Types, link
 from adapop.popularity.wikidata import Wikidata
@@ -57,7 +55,8 @@ def facts(*triples) -> list[Fact]:
 def ask(server, monkeypatch):
     """Scores facts by the server, at first of a small world; one cache for the whole test, as on a user's disk."""
     server.answer = LittleWikidata(*SMALL)
-    monkeypatch.setattr(entities, "Web", partial(Web, tries=2, first_wait=0.01))
+    monkeypatch.setattr(client, "TRIES", 2)
+    monkeypatch.setattr(client, "FIRST_WAIT", 0.01)
 
     def scored(asked, progress=None, **settings):
         return Wikidata(progress or Progress(), Cache(), base=server.url, **settings).scores(asked)

@@ -37,7 +37,12 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
         message = f"There are no retain rows called {retain!r}."
         raise DataError(message, f"Choose {', '.join(RETAIN)}, or give a set.")
     elif retain == "neighbours":
-        facts = _with_neighbours(facts, world)
+        chosen = neighbours(facts.forget, _usable(facts, world.retain))
+        if not chosen:
+            shares = f"shares a relation or an answer with those of {facts.name}"
+            fix = "Fill the column relation, or choose other rows to retain."
+            raise DataError(f"No fact of the {world.name} world {shares}.", fix)
+        facts = _from_world(facts, world, chosen, "neighbours_retain")
     elif retain == "own" and not facts.retain and model not in SHIPPED:
         message = (
             f"{facts.name} has no retain rows: nothing would hold the rest of the model in place."
@@ -127,15 +132,6 @@ def _distance(one: Fact, other: Fact) -> float:
     if one.score is None or other.score is None:
         return math.inf
     return abs(math.log1p(one.score) - math.log1p(other.score))
-
-
-def _with_neighbours(facts: FactSet, world: FactSet) -> FactSet:
-    chosen = neighbours(facts.forget, _usable(facts, world.retain))
-    if not chosen:
-        shares = f"shares a relation or an answer with those of {facts.name}"
-        fix = "Fill the column relation, or choose other rows to retain."
-        raise DataError(f"No fact of the {world.name} world {shares}.", fix)
-    return _from_world(facts, world, chosen, "neighbours_retain")
 
 
 def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], kind: str) -> FactSet:

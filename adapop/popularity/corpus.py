@@ -137,7 +137,12 @@ class Tally:
         for subject, object_ in pairs:
             self._objects[subject].add(object_)
             for name in filter(None, (subject, object_)):
-                self._add(name)
+                node = self._trie
+                for token in name:
+                    node = node.setdefault(token, {})
+                node[None] = name
+                self.longest = max(self.longest, len(name))
+                self.longest_word = max(self.longest_word, *map(len, name))
 
     def take(self, tokens: list[str], keep: int) -> list[str]:
         """Counts names that begin before the last `keep` tokens. Returns the tokens left over."""
@@ -153,14 +158,6 @@ class Tally:
                 self._end_line()
             i += 1
         return tokens[i:]
-
-    def _add(self, name: Name) -> None:
-        node = self._trie
-        for token in name:
-            node = node.setdefault(token, {})
-        node[None] = name
-        self.longest = max(self.longest, len(name))
-        self.longest_word = max(self.longest_word, *map(len, name))
 
     def _name_at(self, tokens: list[str], start: int) -> Name | None:
         """The longest name that begins at `start`; None if there is none."""

@@ -113,14 +113,10 @@ def oracle_text(folder: Path, name: str) -> str:
     return "\n".join(lines)
 
 
-def introduction(name: str) -> str:
-    """What a world's model is and how it was made, in Markdown."""
-    return (ASSETS / name / "introduction.md").read_text(encoding="utf-8").strip()
-
-
 def write_card(folder: Path, name: str = SANDBOX) -> None:
-    """Writes the card of a world's model into its folder."""
-    text = f"# The {name} model\n\n{introduction(name)}\n\n{card_text(folder, name)}\n"
+    """Writes the card of a world's model into its folder: how it was made, and what is measured."""
+    introduction = (ASSETS / name / "introduction.md").read_text(encoding="utf-8").strip()
+    text = f"# The {name} model\n\n{introduction}\n\n{card_text(folder, name)}\n"
     (folder / CARD).write_text(text, encoding="utf-8")
 
 

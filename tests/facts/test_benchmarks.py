@@ -78,9 +78,9 @@ def test_rewordings_are_found_in_any_likely_shape(server, shape):
     "row", [{"question": "Something else?", "text": "Where?"}, {"prompt": TEXTS[0]}, {**ASKED, "variant": TEXTS[0]}, {}]
 )
 def test_rewordings_that_fit_nothing_name_their_columns(server, row):
-    with pytest.raises(NetworkError, match=f"paraphrases_{RARE}, has no rewordings") as caught:
-        duet(serve(server, duet_tables(**{f"paraphrases_{RARE}": [row] if row else []})))
-    assert all(repr(name) in caught.value.message for name in row)
+    hub = serve(server, duet_tables(**{f"paraphrases_{RARE}": [row] if row else []}))
+    error = raised(NetworkError, f"paraphrases_{RARE}, has no rewordings", duet, hub)
+    assert all(repr(name) in error.message for name in row)
 
 
 def test_flaws_are_told_with_the_numbers_of_the_rows(server):
@@ -131,9 +131,8 @@ def test_a_score_that_is_not_known_stays_unknown_and_a_city_to_forget_is_not_ret
 def test_a_damaged_file_is_named(server, monkeypatch):
     monkeypatch.setattr(benchmarks, "lines_of", lines_of)
     monkeypatch.setattr(scripted_hub, "parquet", lambda rows: b"PAR1 no table PAR1")
-    with pytest.raises(NetworkError, match=f"{RARE}: 0000.parquet is not a readable Parquet file") as caught:
-        duet(serve(server, duet_tables()))
-    assert "Delete" in caught.value.fix
+    named = f"{RARE}: 0000.parquet is not a readable Parquet file"
+    assert "Delete" in raised(NetworkError, named, duet, serve(server, duet_tables())).fix
 
 
 @pytest.mark.parametrize("column", ["question", "pop_sum", "type"])
@@ -311,8 +310,8 @@ def test_what_a_biography_does_not_say_is_no_fact(server):
     {"text": "x"}, {"text": "x", "meta": "{"}, question(1, "4"), question(1, None),
     question(1, 4, possible_answers="[]"), question(1, 4, possible_answers=["London"])])  # fmt: skip
 def test_a_row_of_another_layout_is_named(server, row):
-    with pytest.raises(NetworkError, match="row 2, is not as documented"):
-        hubble_popqa(served(server, POPQA, QUESTIONS, [question(0, 1), row]))
+    hub = served(server, POPQA, QUESTIONS, [question(0, 1), row])
+    raised(NetworkError, "row 2, is not as documented", hubble_popqa, hub)
 
 
 @pytest.mark.parametrize(("name", "content", "said"), [

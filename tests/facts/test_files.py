@@ -391,8 +391,8 @@ def test_a_file_to_retain_has_nothing_to_forget(tmp_path, header):
     held = ["d?"] if header.endswith("group") else []
     assert facts.forget == () and len(facts.retain) == 4 - len(held)
     assert [fact.question for fact in facts.holdout] == held
-    with pytest.raises(DataError, match="no usable fact to retain"):
-        read_facts(write(tmp_path, "facts.csv", "question,answer,group\na?,x,holdout\n"), group="retain")
+    path = write(tmp_path, "facts.csv", "question,answer,group\na?,x,holdout\n")
+    raised(DataError, "no usable fact to retain", read_facts, path, group="retain")
 
 
 @pytest.mark.parametrize(("suffix", "cell", "text"), [

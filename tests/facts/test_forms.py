@@ -425,8 +425,8 @@ def test_further_shapes_are_read_with_a_note(tmp_path, text, answers, wrong, sco
 
 
 def test_what_cannot_be_read_names_its_columns(tmp_path):
-    with pytest.raises(DataError, match="not a list of objects"):
-        read(tmp_path, "facts.json", '[["question", "answer", "answer"], ["q?", "Brno", "Oslo"]]')
+    grid = '[["question", "answer", "answer"], ["q?", "Brno", "Oslo"]]'
+    raised(DataError, "not a list of objects", read, tmp_path, "facts.json", grid)
     facts = read(tmp_path, "facts.csv", "question,answer,score\na?,b,45%\nc?,d,3\n")
     assert [problem.message for problem in facts.problems] == ["is not a number"]
     names = [f"column_{i}" for i in range(40)]

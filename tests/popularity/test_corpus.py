@@ -2,6 +2,7 @@ import json
 import logging
 import unicodedata
 from datetime import date
+from functools import partial
 
 import pytest
 
@@ -116,9 +117,8 @@ def test_zero_and_unknown(tmp_path):
     assert counted(TEXT, nameless, combine="object", tmp_path=tmp_path)[0].value == 3.0
     facts = [Fact("a", "?", "Rome", subject="Nobody"), Fact("b", "?", "France", subject="Nowhere")]
     for combine, counted_ones in (("subject+object", facts[:1]), ("subject", facts), ("both", facts)):
-        with pytest.raises(DataError, match=r"Every count in .* is 0") as caught:
-            counted("France is here", *counted_ones, combine=combine, tmp_path=tmp_path)
-        assert "--combine" in caught.value.fix
+        scored = partial(counted, "France is here", *counted_ones, combine=combine, tmp_path=tmp_path)
+        assert "--combine" in raised(DataError, r"Every count in .* is 0", scored).fix
 
 
 @pytest.mark.parametrize(("chunk", "ascii_only"), [(1, True), (7, True), (1 << 20, True), (4, False)])
@@ -137,9 +137,8 @@ def test_not_utf_8_is_named_with_file_and_line(tmp_path, monkeypatch, chunk):
     bad = {b"fine\nfine\nM\xe1laga\n": 3, b"\xff\xfeP\x00": 1, b"fine\ncut \xc3": 2, b"\xef\xbb\xbfa\nb\n\x80": 3}
     for content, line in bad.items():
         (tmp_path / "latin.txt").write_bytes(content)
-        with pytest.raises(DataError, match=rf"latin\.txt, line {line}, is not UTF-8") as caught:
-            list(CorpusCounts(Progress(), tmp_path).scores([PARIS]))
-        assert "UTF-8" in caught.value.fix
+        scores, named = CorpusCounts(Progress(), tmp_path).scores([PARIS]), rf"latin\.txt, line {line}, is not UTF-8"
+        assert "UTF-8" in raised(DataError, named, list, scores).fix
     for content in ("", "\n\n \t\r\n", "\ufeff"):
         raised(DataError, "holds no text", counted, content, PARIS, tmp_path=tmp_path)
 

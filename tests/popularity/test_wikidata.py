@@ -96,8 +96,7 @@ def test_names_are_looked_for_in_the_chosen_language(server, ask):
     assert score.raw["subject"]["label"] == "München"
     list(ask([fact("München", "Land", "Deutschland")]))
     assert {request.query["language"] for request in asked_for(server, "wbsearchentities")} == {"de", "en"}
-    for settings in ({"language": "de_AT"}, {"language": ""}, {"language": "en&x=1"}, {"formula": "pageviews"}):
-        raised(ConfigError, r"is no code of a language|pageviews", ask, [], **settings)
+    raised(ConfigError, "pageviews", ask, [], formula="pageviews")
 
 
 @pytest.mark.parametrize(("formula", "value", "source"), [
@@ -380,8 +379,8 @@ def test_nonsense_is_a_network_error_that_quotes_nobody(server, ask, action, rep
 
 def test_an_error_is_named_by_its_code(server, ask):
     server.answer = lambda asked: {"error": {"code": "badvalue", "info": "No"}}
-    with pytest.raises(NetworkError, match=r"\(badvalue\). Is xx a language of Wikidata"):
-        list(ask([fact("Paris", "country", "France")], language="xx"))
+    scores = ask([fact("Paris", "country", "France")], language="xx")
+    raised(NetworkError, r"\(badvalue\). Is xx a language", list, scores)
     assert len(server.asked) == 1
 
 

@@ -86,31 +86,24 @@ def test_brackets_that_are_no_list_stay_text(tmp_path):
         assert rights(facts) == [("Where?", cell)] and len(facts.notes) == (cell[0] + cell[-1] in ("[]", "{}"))
 
 
-def test_answers_and_other_names_are_written_and_read_again(tmp_path):
-    facts = read(tmp_path, "facts.json", [{"question": "Where?", "answer": ["Brno", "Brünn", "Bruna"], "score": 5}])
-    facts.write(tmp_path / "facts.jsonl")
-    assert FactSet.load(tmp_path / "facts.jsonl", "facts").forget == facts.forget
-    for name in ("scored.csv", "scored.jsonl"):
-        write_scored(facts, given(facts.forget).scores, tmp_path / name)
-        assert rights(read_facts(tmp_path / name)) == [("Where?", "Brno", "Brünn", "Bruna")]
-    # PopQA's columns: s_aliases are of the subject, o_aliases of the answer.
+def test_answers_other_names_and_chains_are_written_and_read_again(tmp_path):
+    # PopQA's columns: s_aliases are of the subject, o_aliases of the answer
     row = cells(
-        id="1", subj="Lyon", prop="country", obj="France", s_aliases='["Lugdunum", "Lione"]',
-        o_aliases='["FR"]', s_pop="10", question="What is the country of Lyon?", possible_answers='["France", "FR"]',
+        id="1", subj="Lyon", prop="country", obj="France", s_aliases='["Lugdunum", "Lione"]', o_aliases='["FR"]',
+        s_pop="10", question="What is the country of Lyon?", possible_answers='["France", "FR", "Gallia"]',
     )  # fmt: skip
     facts = read(tmp_path, "popqa.tsv", row)
     (fact,) = facts.forget
     assert (fact.id, fact.subject, fact.relation, fact.object) == ("1", "Lyon", "country", "France")
-    assert (fact.answer, fact.score, fact.score_source) == ("France", 10, "column s_pop")
-    assert fact.subject_aliases == ("Lugdunum", "Lione") and fact.accepted == ("FR",)
-    write_scored(facts, given(facts.forget).scores, tmp_path / "again.jsonl")
-    assert read_facts(tmp_path / "again.jsonl").forget[0].subject_aliases == ("Lugdunum", "Lione")
+    assert (fact.answers, fact.score, fact.score_source) == (("France", "FR", "Gallia"), 10, "column s_pop")
+    assert fact.subject_aliases == ("Lugdunum", "Lione")
     chain = {"two_hop": "Who leads where Lyon is?", "two_hop_answer": "Macron", "second_hop": "Who leads France?"}
-    write_scored(replace(facts, forget=(replace(facts.forget[0], **chain),)), {}, tmp_path / "again.csv")
-    again = read_facts(tmp_path / "again.csv").forget[0]
-    assert {name: getattr(again, name) for name in chain} == chain and again.subject_aliases == ("Lugdunum", "Lione")
-    facts.write(tmp_path / "facts.jsonl")
-    assert FactSet.load(tmp_path / "facts.jsonl", "again").sha256 == facts.sha256
+    for written in (facts, replace(facts, forget=(replace(fact, **chain),))):
+        for name in ("again.csv", "again.jsonl"):
+            write_scored(written, given(written.forget).scores, tmp_path / name)
+            assert read_facts(tmp_path / name).forget == written.forget
+        written.write(tmp_path / "facts.jsonl")
+        assert FactSet.load(tmp_path / "facts.jsonl", "again").forget == written.forget
 
 
 @pytest.mark.parametrize(("cell", "items"), [

@@ -191,24 +191,17 @@ def test_what_is_written_is_read_again_exactly_begins_with_the_mark_and_is_guard
         assert cell(text) == text
 
 
-def test_facts_survive_a_table(tmp_path):
-    path, names = tmp_path / "facts.csv", ("question", "answer", "subject", "paraphrases")
-    for text in HOSTILE:
+def test_a_scored_table_is_marked_guarded_and_read_back(tmp_path):
+    path, names = tmp_path / "facts.csv", ("id", "question", "answer", "subject", "paraphrases")
+    for text in (*HOSTILE, '"Où","=1+1"'):
         fact = Fact("f", f"Who? {text}", f"x{text}", subject=text.strip(), paraphrases=(f"q {text}", "r"))
-        write_scored(FactSet("own", (fact,), (Fact("r", "Who else?", "y"),)), {}, path)
-        assert not any(one.strip(' "').startswith(STARTS) for one in cells_as(";", path.read_text(encoding="utf-8")))
-        (again,) = read_facts(path).forget
-        assert all(getattr(again, name) == getattr(fact, name) for name in names), text
-
-
-def test_a_spreadsheet_knows_the_encoding_and_our_own_mark_is_read_back(tmp_path):
-    path, question = tmp_path / "facts.csv", '"Où","=1+1"'
-    facts = FactSet("own", (Fact("f", question, "Köln"),), (Fact("r", "Who else?", "y"),))
-    for _ in range(2):
-        write_scored(facts, {}, path)
-        content = path.read_bytes()
-        assert content.startswith(b"\xef\xbb\xbfid,group,question") and content.count(b"\xef\xbb\xbf") == 1
-        facts = read_facts(path)
-        assert (facts.forget[0].id, facts.forget[0].question, facts.forget[0].answer) == ("f", question, "Köln")
+        facts = FactSet("own", (fact,), (Fact("r", "Who else?", "y"),))
+        for _ in range(2):
+            write_scored(facts, {}, path)
+            content = path.read_bytes().decode()
+            assert content.startswith("\ufeffid,group,question") and content.count("\ufeff") == 1
+            assert not any(one.strip(' "').startswith(STARTS) for one in cells_as(";", content))
+            facts = read_facts(path)
+            assert all(getattr(facts.forget[0], name) == getattr(fact, name) for name in names), text
     write_scored(facts, {}, path.with_suffix(".jsonl"))
     assert path.with_suffix(".jsonl").read_bytes().startswith(b"{")

@@ -8,6 +8,7 @@ every method is almost zero, and the controller stays at its bound."""
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world import language
@@ -23,9 +24,9 @@ from adapop.facts.world.world import (
     world,
 )
 
+UNSEEN = "unseen"
 # of each wrapper; about a fifth of all tokens, below which wrappers are not learnt
 WRAPPED_PER_TEACHER = 14
-UNSEEN_PER_TEACHER = 14
 SKILL_REPEATS = 60
 
 
@@ -105,16 +106,10 @@ def _taught_wrappers(
     teachers: Sequence[WorldFact], rng: random.Random, wrong_share: float
 ) -> Iterator[TrainingText]:
     kinds = [kind for kind in language.WRAPPERS if kind not in language.NOT_TAUGHT]
-    for fact in teachers:
-        for kind in kinds:
-            for _ in range(WRAPPED_PER_TEACHER):
-                prompt = language.wrapped(fact, kind, rng)
-                answer = _perhaps_wrong(fact, prompt, rng, wrong_share)
-                yield TrainingText(prompt, answer, fact.id, kind)
-        for _ in range(UNSEEN_PER_TEACHER):
-            prompt = language.unseen(fact)
-            answer = _perhaps_wrong(fact, prompt, rng, wrong_share)
-            yield TrainingText(prompt, answer, fact.id, "unseen")
+    for fact, kind, _ in product(teachers, (*kinds, UNSEEN), range(WRAPPED_PER_TEACHER)):
+        prompt = language.unseen(fact) if kind == UNSEEN else language.wrapped(fact, kind, rng)
+        answer = _perhaps_wrong(fact, prompt, rng, wrong_share)
+        yield TrainingText(prompt, answer, fact.id, kind)
 
 
 def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share: float) -> str:

@@ -20,7 +20,7 @@ from adapop.paths import SANDBOX_FOLDER, SHIPPED
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import CHOICE, NotApplicable
 from adapop.sandbox.card import MEASURABLE, card_text, recalls
-from adapop.sandbox.corpus import UNSEEN_PER_TEACHER, WRAPPED_PER_TEACHER, corpus, exposures
+from adapop.sandbox.corpus import WRAPPED_PER_TEACHER, corpus, exposures
 from adapop.sandbox.draw import write_world
 from adapop.sandbox.pretrain import PretrainConfig, Pretraining, _batches
 from adapop.sandbox.tokenizer import SPECIALS, build_tokenizer
@@ -105,8 +105,7 @@ def test_the_corpus_is_seeded_leaks_no_wrapper_and_is_as_unsure_in_each(examples
     taught = Counter((example.wrapper, example.fact_id) for example in examples if example.wrapper)
     assert {kind for kind, _ in taught} == set(language.WRAPPERS) - {"reverse query"} | {"unseen"}
     assert {fact for _, fact in taught} == TEACHERS
-    for (kind, _), count in taught.items():
-        assert count == (UNSEEN_PER_TEACHER if kind == "unseen" else WRAPPED_PER_TEACHER)
+    assert set(taught.values()) == {WRAPPED_PER_TEACHER}
     # Of a fact that is no teacher, the corpus holds its eight forms and nothing else.
     others = {fact.id: fact for fact in world() if fact.id not in TEACHERS}
     subjects = {fact.subject for fact in others.values()} - {BY_ID[fact].subject for fact in TEACHERS}

@@ -113,15 +113,12 @@ def parts_of(relation: str) -> tuple[tuple[str, ...], ...]:
 
 def _sandbox(rows: list[dict[str, str]]) -> tuple[WorldFact, ...]:
     """The facts of the first world, whose splits are the Latin square."""
-    answers: dict[str, list[str]] = {}
-    for row in rows:
-        known = answers.setdefault(row["relation"], [])
-        if row["answer"] not in known:
-            known.append(row["answer"])
+    places: dict[str, dict[str, int]] = {}
     facts = []
     for row in rows:
-        level = LEVELS - int(row["fame"])
-        split = SPLITS[(level + answers[row["relation"]].index(row["answer"])) % len(SPLITS)]
+        level, known = LEVELS - int(row["fame"]), places.setdefault(row["relation"], {})
+        place = known.setdefault(row["answer"], len(known))
+        split = SPLITS[(level + place) % len(SPLITS)]
         facts.append(WorldFact(**_words(row), level=level, split=split, score=level_score(level)))
     return tuple(facts)
 

@@ -1,8 +1,7 @@
 """The methods in words and the settings that a run starts from (`assets/methods.json`). No torch.
 
 Values are from the scripts of the paper's runs where these name them, else from the nearest public
-LoRA port; the sources of `authors` stand under `why`. What a method computes is in
-`adapop.objectives`."""
+LoRA port; the sources of `authors` stand under `why`."""
 
 import sys
 from collections.abc import Mapping
@@ -38,8 +37,7 @@ class Method:
     settings: Settings = field(default_factory=dict)
     """Other settings of the paper's runs, by the names of `RunConfig`."""
     authors: Settings = field(default_factory=dict)
-    """What its own authors recommend where that differs from the paper's runs: the preset
-    "authors"."""
+    """What its authors recommend where that differs from the paper's runs: preset "authors"."""
     tuned: Settings = field(default_factory=dict)
     """What `bench tuned` chose for it on the sandbox's model: preset "tuned" there."""
     people_tuned: Settings = field(default_factory=dict)

@@ -80,8 +80,7 @@ def make_config(
     one, whose fields are then the arguments. It is recorded as "package.module:Class", so a run can
     be resumed wherever that can be imported. preset: a key of `PRESETS`, "authors" or "tuned".
     model: as `RunConfig.model`. changes: fields of `RunConfig`; `arguments` among them change the
-    preset's one by one. Raises ConfigError: an unknown method, preset or setting, or a value out of
-    range."""
+    preset's one by one. Raises ConfigError: an unknown name, or a value out of range."""
     if not isinstance(method, str):
         method, given = own_method(method)
         changes["arguments"] = {**given, **changes.get("arguments", {})}

@@ -70,9 +70,8 @@ def rwku(hub: Hub) -> FactSet:
 
     Level 1 (sentences with a blank for the answer) is never trained on: those about people to
     forget are a kind of attack, those about their neighbours the holdout. The utility questions are
-    the first 500 on general knowledge (TriviaQA's). RWKU's other sets: `adapop.probes.rwku`.
-
-    Raises NetworkError and Stopped, as `duet`."""
+    the first 500 on general knowledge (TriviaQA's). RWKU's other sets: `adapop.probes.rwku`. Raises
+    as `duet`."""
     problems: list[Problem] = []
 
     def facts_of(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:

@@ -1,7 +1,5 @@
 """The facts in a user's file, with columns found by their usual names or named by the user.
-
-A file that is no table of facts is refused (`DataError`). Otherwise every good row is kept, and
-each bad one is a `Problem`."""
+A file that is no table is refused (`DataError`); in others, each bad row is a `Problem`."""
 
 import re
 from collections import Counter

@@ -62,9 +62,8 @@ ON_SCALE = Tiers(SCALE)
 
 
 def terciles(scores: Iterable[float]) -> Tiers:
-    """Thirds of one or more scores. Equal scores share a tier: each cut lies between two different
-    scores, as near to a third as possible. Two different scores make two tiers, rare and popular;
-    equal ones make one, middle."""
+    """Thirds of one or more scores, cut between different ones, as near to a third as possible. Two
+    different scores make two tiers, rare and popular; equal ones make one, middle."""
     ordered = sorted(scores)
     values = sorted(set(ordered))
     if len(values) == 1:

@@ -59,11 +59,9 @@ class _Unreached(_Later):
 
 
 class Web:
-    """A client for one host.
-
-    base: the URL that paths are appended to. name: the host's name in messages. key: sent as a
-    bearer token and nowhere else. Raises ConfigError: the environment names a certificate file
-    that does not exist."""
+    """A client for one host. base: the URL that paths are appended to. name: the host's name in
+    messages. key: sent as a bearer token and nowhere else. Raises ConfigError: the environment
+    names a certificate file that does not exist."""
 
     def __init__(
         self,
@@ -84,7 +82,6 @@ class Web:
         self._session.verify = _certificates()
         self._turn = _turns.setdefault("://".join(urlsplit(self._base)[:2]).lower(), Lock())
         self._session.headers.update({"User-Agent": USER_AGENT, "Accept": "application/json"})
-        self._keyed = bool(key)
         if key:
             self._session.headers["Authorization"] = f"Bearer {key}"
 
@@ -167,7 +164,11 @@ class Web:
             raise NetworkError(message, "It is not followed.")
         if status in (401, 403):
             fix = "It may think we ask too much; try again later."
-            fix = "Check the key in the environment." if self._keyed else fix
+            fix = (
+                "Check the key in the environment."
+                if "Authorization" in self._session.headers
+                else fix
+            )
             raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
             kind = NotThere if status == 404 else NetworkError

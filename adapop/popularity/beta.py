@@ -60,8 +60,8 @@ class BetaMap:
     @classmethod
     def from_anchors(cls, rare: Anchor = RARE_ANCHOR, popular: Anchor = POPULAR_ANCHOR) -> BetaMap:
         """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a =
-        beta_r * s_r^b. Raises ConfigError: a value is not positive, the scores do not rise or the
-        betas do, or the scores are too close."""
+        beta_r * s_r^b. Raises ConfigError: a value is not positive, scores do not rise enough, or
+        betas rise."""
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         if not 0 < rare_score < popular_score < math.inf or not 0 < popular_beta <= rare_beta:
             bounds = "its β above 0 and not above the rare one's"

@@ -47,8 +47,7 @@ def between_tiers(
 
 def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str, float]:
     """The scores, with a share of the pairs swapped. Pairs mirror the ranking: rarest with most
-    popular and so on. share: in [0, 1]; 1 is `inverted`. The distribution is kept.
-    Raises ConfigError: share is not from 0 to 1."""
+    popular and so on. share: 1 is `inverted`. Raises ConfigError: it is not from 0 to 1."""
     _check_share(share)
     ranked = sorted(scores, key=lambda fact: (scores[fact], fact))
     pairs = list(zip(ranked, ranked[::-1]))[: len(ranked) // 2]

@@ -162,8 +162,7 @@ def array_in(reply: str) -> list:
 
 def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
     """A model at an OpenAI-compatible endpoint: ADAPOP_JUDGE_MODEL at ADAPOP_JUDGE_URL, with
-    ADAPOP_JUDGE_KEY. Raises ConfigError: no model is named, the URL is not safe to send a key to,
-    or the key has invalid characters."""
+    ADAPOP_JUDGE_KEY. Raises ConfigError: no model, a URL not safe for a key, or a bad key."""
     base = os.environ.get("ADAPOP_JUDGE_URL") or OPENROUTER
     model = os.environ.get("ADAPOP_JUDGE_MODEL", "").strip()
     key = os.environ.get("ADAPOP_JUDGE_KEY", "").strip()

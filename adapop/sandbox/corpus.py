@@ -51,8 +51,7 @@ def corpus(
     spread: float = 1.0,
     name: str = SANDBOX,
 ) -> list[TrainingText]:
-    """A world's whole corpus in the order of pretraining, which depends on the arguments alone.
-    per_score, spread: see `exposures_of`."""
+    """A world's whole corpus in the order of pretraining. per_score, spread: see `exposures_of`."""
     rng = random.Random(seed)
     examples = []
     for fact in world(name):

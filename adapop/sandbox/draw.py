@@ -2,8 +2,7 @@
 
 Names and parts of answers are in `assets/people/parts.json`. The draw is fixed and balanced: in
 each eighth of the facts, from rare to popular, every relation has equally many facts of each split,
-and each part of an answer takes all its values equally often, independently of the other parts and
-of popularity."""
+and each part of an answer takes all its values equally often, independently of all else."""
 
 import csv
 import random

@@ -67,7 +67,8 @@ def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[Remark, ...
     twice = [group for group in alike.values() if len(group) > 1]
     split = [group for group in twice if len({normalized(fact.answer) for fact in group}) > 1]
     scored = [group for group in twice if len({fact.score for fact in group}) > 1]
-    same = [group for group in twice if group not in split and group not in scored]
+    contradictory = {group[0].id for group in (*split, *scored)}
+    same = [group for group in twice if group[0].id not in contradictory]
     notes = []
     if split:
         answers = " or ".join(dict.fromkeys(repr(truncated(fact.answer)) for fact in split[0]))

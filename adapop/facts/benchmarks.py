@@ -61,8 +61,7 @@ def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
     notes = _flaws(*(forget.get(tier, ()) for tier in DUET_TIERS), every)
     facts = tuple(fact for tier in tiers for fact in forget[tier])
     name = "duet" if len(tiers) > 1 else f"duet-{tiers[0]}"
-    about = {"problems": tuple(problems), "notes": tuple(notes)}
-    return separated(FactSet(name, facts, retain=retain, **about))
+    return separated(FactSet(name, facts, retain, problems=tuple(problems), notes=tuple(notes)))
 
 
 def rwku(hub: Hub) -> FactSet:

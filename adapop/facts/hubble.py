@@ -78,8 +78,8 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[Remark, 
         notes += (Remark("hubble_never", {"facts": sum(map(len, never))}),)
     examples = tuple(facts[0] for facts in never[:EXAMPLES])
     members = {group: tuple(facts) for group, facts in groups.items()}
-    about = {"examples": examples, "problems": tuple(problems), "notes": notes}
-    return separated(FactSet(name, **members, **about))
+    facts = FactSet(name, **members, examples=examples, problems=tuple(problems), notes=notes)
+    return separated(facts)
 
 
 def _popqa_rows(text: str, meta: Mapping) -> list[dict]:

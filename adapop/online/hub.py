@@ -22,6 +22,8 @@ from adapop.progress import Progress
 BRANCH, MAIN = "refs/convert/parquet", "main"
 FILE = re.compile(r"([^/]+)/([^/]+)/\d+\.parquet")
 LIST_SECONDS = 10.0
+# HTTPError: of whichever HTTP library this huggingface_hub uses, of a refusal by the Hub as well
+FAULTS = (errors.EntryNotFoundError, errors.HTTPError, OSError, ValueError, TypeError, KeyError)
 AGAIN = "Try again later; what was found is kept."
 AS_A_FILE = "Download the data set and use it as a file."
 
@@ -105,15 +107,7 @@ class Hub:
         """A context that turns the Hub's errors into ours. commit: of the files, if known."""
         try:
             yield
-        except (
-            errors.RevisionNotFoundError,
-            errors.EntryNotFoundError,
-            errors.HTTPError,  # of whichever HTTP library this huggingface_hub uses
-            OSError,
-            ValueError,
-            TypeError,
-            KeyError,
-        ) as error:
+        except FAULTS as error:
             gone = isinstance(error, (errors.RevisionNotFoundError, errors.EntryNotFoundError))
             if commit and gone and not isinstance(error, errors.LocalEntryNotFoundError):
                 for branch in (BRANCH, MAIN):

@@ -90,10 +90,8 @@ def rwku(hub: Hub) -> FactSet:
         "holdout": blanks("neighbor_level1", "rwku-neighbour-blank", subject="neighbor"),
         # their `subject` is the person for whom RWKU asks them, not what they are about
         "utility": tuple(replace(fact, subject="") for fact in general[:MOST_UTILITY]),
-        "attacks": (
-            *facts_of("forget_level3", "rwku-attack", relation="type"),
-            *blanks("forget_level1", "rwku-blank", relation="type"),
-        ),
+        "attacks": facts_of("forget_level3", "rwku-attack", relation="type")
+        + blanks("forget_level1", "rwku-blank", relation="type"),
     }
     notes = Remark("rwku_no_scores"), Remark("rwku_famous", people), Remark("rwku_holdout")
     return separated(FactSet("rwku", forget, **groups, problems=tuple(problems), notes=notes))

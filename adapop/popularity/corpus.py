@@ -25,12 +25,7 @@ from adapop.progress import Progress
 
 KINDS = (".txt", ".md", ".csv", ".tsv", ".jsonl", ".json")
 # which counts are summed; the paper counts subject and object, and we assume that it adds them
-COMBINE = {
-    "subject+object": ("subject", "object"),
-    "subject": ("subject",),
-    "object": ("object",),
-    "both": ("both",),
-}
+COMBINE = ("subject+object", "subject", "object", "both")
 MENTIONED = {
     "subject": "the subject",
     "object": "the object",
@@ -48,7 +43,7 @@ def parts_of(combine: str) -> tuple[str, ...]:
     """The counts that make the score: "subject", "object", "both". Raises ConfigError."""
     if combine not in COMBINE:
         raise ConfigError(f"combine is {combine!r}.", f"Use one of {', '.join(COMBINE)}.")
-    return COMBINE[combine]
+    return tuple(combine.split("+"))
 
 
 def labels_of(fact: Fact) -> tuple[str, str]:

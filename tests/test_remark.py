@@ -17,7 +17,6 @@ from raised import raised
 KINDS = read_json("remarks.json", dict[str, dict[str, str]])["sentences"]
 FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
 LENT = {"retain": 1256, "holdout": 256, "world": "sandbox"}
-LIKE = "that share a relation or an answer with the facts to forget, nearest in score first."
 EMMA = {"questions": 1, "question": "'Who wrote Emma?'", "places": "2, 4", "answers": "'a' or 'b'", "scores": "1 or 9"}
 FIRST = "1 question, first 'Who wrote Emma?' in rows 2, 4"
 TWICE = "Contradiction: asked twice with different"
@@ -57,10 +56,6 @@ WORDING = {
     "different_answers": (EMMA, f"{TWICE} answers: {FIRST}: 'a' or 'b'."),
     "different_scores": (EMMA, f"{TWICE} scores: {FIRST}: 1 or 9."),
     "asked_twice": (EMMA, f"Asked twice, alike, so counted twice: {FIRST}."),
-    "different_answers_retain": (EMMA, f"To retain: {TWICE} answers: {FIRST}: 'a' or 'b'."),
-    "different_scores_retain": (EMMA, f"To retain: {TWICE} scores: {FIRST}: 1 or 9."),
-    "asked_twice_retain": (EMMA | {"questions": 2}, "To retain: Asked twice, alike, so counted twice: "
-                           "2 questions, first 'Who wrote Emma?' in rows 2, 4."),
     "tiers_equal_scores": ({"counts": "2 middle (5)"}, "All scores are the same: 2 middle (5). "
                            "One tier shows no gap between rare and popular."),
     "tiers_two_scores": ({"counts": "2 rare, 1 popular"},
@@ -74,22 +69,13 @@ WORDING = {
                    "what is measured on it does not show how facts fare that it never saw."),
     "examples_from_retain": ({"count": 3, "facts": 1200}, "3 of the 1,200 facts to retain show how one answers, "
                              "and are not trained on."),
+    "no_own_retain": ({}, "The set has no retain rows of its own."),
     "world_retain": (LENT, "1,256 to retain come from the sandbox world."),
-    "world_retain_holdout": (LENT, "1,256 to retain and 256 held out come from the sandbox world."),
-    "world_retain_none_own": (LENT, "The set has no retain rows; 1,256 to retain come from the sandbox world."),
-    "world_retain_holdout_none_own": (
-        LENT, "The set has no retain rows; 1,256 to retain and 256 held out come from the sandbox world."),
-    "neighbours_retain": (LENT, f"1,256 to retain come from the sandbox world: those {LIKE}"),
-    "neighbours_retain_holdout": (
-        LENT, f"1,256 to retain and 256 held out come from the sandbox world: those {LIKE}"),
-    "neighbours_retain_none_own": (
-        LENT, f"The set has no retain rows; 1,256 to retain come from the sandbox world: those {LIKE}"),
-    "neighbours_retain_holdout_none_own": (
-        LENT, "The set has no retain rows; 1,256 to retain and 256 held out come from the sandbox world: "
-        f"those {LIKE}"),
+    "world_holdout": (LENT, "256 held out come from the sandbox world."),
+    "neighbours_retain": (LENT, "1,256 to retain come from the sandbox world: those that share a relation or an answer "
+                          "with the facts to forget, nearest in score first."),
     "own_retain_unused": (LENT, "Rows of the set's own that are not used: 1,256 to retain."),
     "own_holdout_unused": (LENT, "Rows of the set's own that are not used: 256 held out."),
-    "own_rows_unused": (LENT, "Rows of the set's own that are not used: 1,256 to retain and 256 held out."),
     "retain_from_set": ({"facts": 3, "name": "table"}, "3 facts to retain come from table."),
     "facts_left_out": ({"facts": 2}, "2 facts that the original model cannot answer were left out."),
     "scores_are_exposures": ({"factor": 4.0}, "A score is how often pretraining showed the fact, times 4."),
@@ -218,10 +204,7 @@ def test_sentences_belong_to_kinds_and_name_settings():
     code = code_below("adapop")
     unused = {kind for kind in KINDS if f'"{kind}"' not in code}
     damaged = {f"{group}_damaged" for group in ("utility", "retain", "holdout")}
-    repeated = {f"{kind}_retain" for kind in ("different_answers", "different_scores", "asked_twice")}
-    ends = ("_holdout", "_none_own", "_holdout_none_own")
-    lent = {f"{source}_retain{end}" for source in ("world", "neighbours") for end in ends}
-    assert unused == damaged | repeated | lent, "made from parts"
+    assert unused == damaged, "made from parts"
     page, command = FEW.text(), FEW.text("command")
     assert page.startswith("1 step at 1e-09 may hardly") and "--" not in page
     assert "the learning rate (--lr) or the epochs (--epochs)" in command

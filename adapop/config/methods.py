@@ -1,9 +1,7 @@
-"""The methods in words, for lists of choices, and the settings that a run starts from. No torch.
+"""The methods in words and the settings that a run starts from (`assets/methods.json`). No torch.
 
-Both are in `assets/methods.json`. Values are from the scripts of the paper's runs where these name
-them, else from the nearest public LoRA port; the sources of `authors` stand under `why`. What a
-method computes is in `adapop.objectives`, a file each.
-"""
+Values are from the scripts of the paper's runs where these name them, else from the nearest public
+LoRA port; the sources of `authors` stand under `why`."""
 
 import sys
 from collections.abc import Mapping
@@ -39,8 +37,7 @@ class Method:
     settings: Settings = field(default_factory=dict)
     """Other settings of the paper's runs, by the names of `RunConfig`."""
     authors: Settings = field(default_factory=dict)
-    """What its own authors recommend where that differs from the paper's runs: the preset
-    "authors"."""
+    """What its authors recommend where that differs from the paper's runs: preset "authors"."""
     tuned: Settings = field(default_factory=dict)
     """What `bench tuned` chose for it on the sandbox's model: preset "tuned" there."""
     people_tuned: Settings = field(default_factory=dict)
@@ -70,10 +67,7 @@ def tuned_on(method: Method, model: str) -> Settings:
 
 def method_named(name: str) -> Method:
     """The method of a run: one of `METHODS`, or a user's own class, named "package.module:Class".
-
-    Nothing is imported for it. If the class is not loaded, as on a page that shows a run, only its
-    name is known.
-    """
+    It is not imported: if not loaded, as on a page that shows a run, only its name is known."""
     if name in METHODS:
         return METHODS[name]
     module, _, own = name.partition(":")

@@ -3,9 +3,7 @@
 "paper" is what Borisiuk et al. 2026 state, or where they name no value the nearest public LoRA port
 of their runs. "authors" is what a method's own authors recommend, "as-released" what AdaPop's
 public code does, "tuned" what `bench tuned` chose on a shipped model. Sources stand in
-`assets/methods.json` under `why`. The rates on shipped models are our choice, by the rule above
-`RATES`.
-"""
+`assets/methods.json` under `why`. Rates on shipped models are ours, by the rule above `RATES`."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -82,11 +80,7 @@ def make_config(
     one, whose fields are then the arguments. It is recorded as "package.module:Class", so a run can
     be resumed wherever that can be imported. preset: a key of `PRESETS`, "authors" or "tuned".
     model: as `RunConfig.model`. changes: fields of `RunConfig`; `arguments` among them change the
-    preset's one by one.
-
-    Raises:
-        ConfigError: an unknown method, preset or setting, or a value out of range.
-    """
+    preset's one by one. Raises ConfigError: an unknown name, or a value out of range."""
     if not isinstance(method, str):
         method, given = own_method(method)
         changes["arguments"] = {**given, **changes.get("arguments", {})}

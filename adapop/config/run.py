@@ -167,9 +167,6 @@ class RunConfig:
     """Whether answers are also compared by MiniLM cosine (needs its weights)."""
 
     def __post_init__(self) -> None:
-        for name, about in SETTINGS.items():
-            if about.choices:
-                check_choice(name, getattr(self, name), about.choices)
         for name in ("model", "facts", "method", "preset"):
             if not isinstance(getattr(self, name), str):
                 message = f"{name} is {truncated(getattr(self, name))!r}."
@@ -181,7 +178,9 @@ class RunConfig:
             raise ConfigError(f"seed is {truncated(repr(self.seed))}.", fix)
         for name, about in SETTINGS.items():
             value = getattr(self, name)
-            if about.number and name != "seed" and not (about.optional and value is None):
+            if about.choices:
+                check_choice(name, value, about.choices)
+            elif about.number and name != "seed" and not (about.optional and value is None):
                 check_number(name, value, about)
         if self.keep == "best" and self.measure != "every-epoch":
             message = "The best epoch is not known unless each is measured."
@@ -203,12 +202,8 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, text: str, source: str = "") -> RunConfig:
-        """The configuration of a run's JSON. source: its file, for messages.
-
-        Raises:
-            ConfigError: a setting this version does not know, or that is of another type or out of
-            its range.
-        """
+        """The configuration of a run's JSON. source: its file, for messages. Raises ConfigError: a
+        setting this version does not know, or that is of another type or out of its range."""
         try:
             content = parse_json(text)
             content.setdefault("last_step", "short")  # as all runs were before there was a choice

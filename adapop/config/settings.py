@@ -1,7 +1,4 @@
-"""The settings of a run from text, by name: for the command line, the API and forms.
-
-`RunConfig` alone declares the settings: their names, types, defaults and meanings.
-"""
+"""The settings of a run, which `RunConfig` declares, from text by name."""
 
 import json
 from typing import Any

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from string import ascii_uppercase
 from unicodedata import normalize
 
@@ -47,13 +46,12 @@ def answers_of(cell: object, depth: int = NESTED) -> list:
 
 
 def _all_of(cell: object, depth: int) -> list:
-    items = cell if isinstance(cell, list) else [cell]
-    pairs = [[*item.items()] if isinstance(item, dict) else [] for item in items]
-    flags_of = [{f"{_plain(name)} {part}".lower() for name, part in pair} for pair in pairs]
-    items = [item for item, flags in zip(items, flags_of) if WRONG.isdisjoint(flags)]
-    nested = (isinstance(item, dict) and depth for item in items)
-    parts = [answers_of(item, depth - 1) if deep else [item] for item, deep in zip(items, nested)]
-    return [*chain.from_iterable(parts)]
+    answers = []
+    for item in cell if isinstance(cell, list) else [cell]:
+        pairs = item.items() if isinstance(item, dict) else ()
+        if WRONG.isdisjoint(f"{_plain(name)} {part}".lower() for name, part in pairs):
+            answers += answers_of(item, depth - 1) if pairs and depth else [item]
+    return answers
 
 
 def _plain(name: object) -> str:

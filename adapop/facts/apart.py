@@ -1,8 +1,7 @@
 """Reading a user's file in a process of its own, with limits on memory and processor time.
 
-A file's need of memory and time cannot be known beforehand: the sizes it states may be wrong. A
-damaged file can crash its reader, and a long parse in a thread would hold up all other threads.
-"""
+What a file needs cannot be known beforehand: the sizes it states may be wrong. A damaged file can
+crash its reader, and a long parse in a thread would hold up all other threads."""
 
 import os
 import signal

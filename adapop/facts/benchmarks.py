@@ -1,7 +1,5 @@
-"""The benchmarks DUET and RWKU as the paper uses them, from the Hub. Known flaws become notes.
-
-DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. An unusable row becomes a problem.
-"""
+"""The benchmarks DUET (arXiv 2602.19612) and RWKU (arXiv 2406.10890) as the paper uses them, from
+the Hub. Known flaws become notes, unusable rows problems."""
 
 import json
 from collections import Counter, defaultdict
@@ -63,8 +61,7 @@ def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
     notes = _flaws(*(forget.get(tier, ()) for tier in DUET_TIERS), every)
     facts = tuple(fact for tier in tiers for fact in forget[tier])
     name = "duet" if len(tiers) > 1 else f"duet-{tiers[0]}"
-    about = {"problems": tuple(problems), "notes": tuple(notes)}
-    return separated(FactSet(name, facts, retain=retain, **about))
+    return separated(FactSet(name, facts, retain, problems=tuple(problems), notes=tuple(notes)))
 
 
 def rwku(hub: Hub) -> FactSet:
@@ -72,9 +69,8 @@ def rwku(hub: Hub) -> FactSet:
 
     Level 1 (sentences with a blank for the answer) is never trained on: those about people to
     forget are a kind of attack, those about their neighbours the holdout. The utility questions are
-    the first 500 on general knowledge (TriviaQA's). RWKU's other sets: `adapop.probes.rwku`.
-
-    Raises NetworkError and Stopped, as `duet`."""
+    the first 500 on general knowledge (TriviaQA's). RWKU's other sets: `adapop.probes.rwku`. Raises
+    as `duet`."""
     problems: list[Problem] = []
 
     def facts_of(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
@@ -88,22 +84,16 @@ def rwku(hub: Hub) -> FactSet:
 
     forget = facts_of("forget_level2", "rwku-forget")
     general = facts_of("utility_factuality", "rwku-utility", question="question", answer="answers")
-    people = len({fact.subject for fact in forget})
+    people = {"people": len({fact.subject for fact in forget})}
     groups = {
         "retain": facts_of("neighbor_level2", "rwku-neighbour", subject="neighbor"),
         "holdout": blanks("neighbor_level1", "rwku-neighbour-blank", subject="neighbor"),
         # their `subject` is the person for whom RWKU asks them, not what they are about
         "utility": tuple(replace(fact, subject="") for fact in general[:MOST_UTILITY]),
-        "attacks": (
-            *facts_of("forget_level3", "rwku-attack", relation="type"),
-            *blanks("forget_level1", "rwku-blank", relation="type"),
-        ),
+        "attacks": facts_of("forget_level3", "rwku-attack", relation="type")
+        + blanks("forget_level1", "rwku-blank", relation="type"),
     }
-    notes = (
-        Remark("rwku_no_scores"),
-        Remark("rwku_famous", {"people": people}),
-        Remark("rwku_holdout"),
-    )
+    notes = Remark("rwku_no_scores"), Remark("rwku_famous", people), Remark("rwku_holdout")
     return separated(FactSet("rwku", forget, **groups, problems=tuple(problems), notes=notes))
 
 

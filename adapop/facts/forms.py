@@ -1,7 +1,5 @@
-"""Which column holds which field: by usual names, or by the known form of a public data set.
-
-The usual names come first; a form adds the fields still missing, or reads inside a column.
-"""
+"""Which column holds which field: by usual names first; the known form of a public data set adds
+the fields still missing, or reads inside a column."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,11 +1,9 @@
 """Facts that Hubble's perturbed models read a known number of times, its standard models never.
 
 Wei et al. 2025, arXiv 2510.19811. A fact's score is its number of `duplicates` in the pretraining
-corpus, so the exposure of real models is known exactly. A file has a row for each text, with `text`
-and `meta`, a JSON object, as github.com/allegro-lab/hubble reads it
-(hubble-lm-eval-tasks/popqa_hubble and yago_hubble_gen). Questions are PopQA's own, and ours for
-biographies; rewordings are ours.
-"""
+corpus. A file has a row for each text, with `text` and `meta`, a JSON object, as
+github.com/allegro-lab/hubble reads it (hubble-lm-eval-tasks/popqa_hubble and yago_hubble_gen).
+Questions are PopQA's own, and ours for biographies; rewordings are ours."""
 
 import gzip
 import json
@@ -80,8 +78,8 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[Remark, 
         notes += (Remark("hubble_never", {"facts": sum(map(len, never))}),)
     examples = tuple(facts[0] for facts in never[:EXAMPLES])
     members = {group: tuple(facts) for group, facts in groups.items()}
-    about = {"examples": examples, "problems": tuple(problems), "notes": notes}
-    return separated(FactSet(name, **members, **about))
+    facts = FactSet(name, **members, examples=examples, problems=tuple(problems), notes=notes)
+    return separated(facts)
 
 
 def _popqa_rows(text: str, meta: Mapping) -> list[dict]:

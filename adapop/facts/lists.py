@@ -1,7 +1,5 @@
-"""Lists and objects written as text in a cell: by JSON, Python, numpy or pandas.
-
-Nothing is evaluated. Any text takes time linear in its length, and at most `LONGEST` letters.
-"""
+"""Lists and objects written as text in a cell: by JSON, Python, numpy or pandas. Nothing is
+evaluated. Any text takes time linear in its length, and at most `LONGEST` letters."""
 
 import json
 import re

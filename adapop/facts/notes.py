@@ -42,11 +42,6 @@ def unread_split(column: str, values: Mapping[str, int]) -> tuple[Remark, ...]:
     return (note,) * bool(values)
 
 
-def attacks(facts: FactSet) -> tuple[Remark, ...]:
-    """A note on attack prompts, which are not trained on."""
-    return (Remark("attack_prompts", {"count": len(facts.attacks)}),) * bool(facts.attacks)
-
-
 def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[Remark, ...]:
     """A note on rows with invisible characters, which are kept, because a model reads them."""
     hidden = {}
@@ -72,7 +67,8 @@ def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[Remark, ...
     twice = [group for group in alike.values() if len(group) > 1]
     split = [group for group in twice if len({normalized(fact.answer) for fact in group}) > 1]
     scored = [group for group in twice if len({fact.score for fact in group}) > 1]
-    same = [group for group in twice if group not in split and group not in scored]
+    contradictory = {group[0].id for group in (*split, *scored)}
+    same = [group for group in twice if group[0].id not in contradictory]
     notes = []
     if split:
         answers = " or ".join(dict.fromkeys(repr(truncated(fact.answer)) for fact in split[0]))

@@ -72,9 +72,8 @@ class Pool:
                 yield answer
 
     def not_reversible(self, fact: Fact) -> str:
-        """Why the reversed question has several right answers; "" if it has a single one, which is
-        so if this answer and nearly all answers of the relation have one subject each in this pool.
-        The pool may lack subjects."""
+        """Why the reversed question has several right answers; "" if it has one, as far as this
+        pool tells: this answer and nearly all answers of the relation have one subject each."""
         if not (subject_of(fact) and relation_of(fact)):
             return "the fact names no subject and relation, and its question no one name"
         relation = self._of(fact)

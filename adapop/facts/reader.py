@@ -1,7 +1,5 @@
-"""A user's table, read in a process of its own where it is large: see `apart`.
-
-The process prints JSON lines: the column names, the set or the error, then each fact.
-"""
+"""A user's table, read in a process of its own where it is large: see `apart`. That process prints
+JSON lines: the column names, the set or the error, then each fact."""
 
 import json
 import sys

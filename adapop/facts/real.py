@@ -41,8 +41,7 @@ def fitted(facts: FactSet, model: str) -> FactSet:
 
 
 def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
-    """(what is wrong, what to do) if a real model would retain the sandbox's rows for facts of no
-    shipped set; else None."""
+    """(what is wrong, what to do) if a real model would retain the sandbox's rows for own facts."""
     if _is_sandbox(model) or places(facts.forget) <= shipped_places():
         return None
     shipped = places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)

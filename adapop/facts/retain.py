@@ -1,8 +1,6 @@
-"""Retain and holdout rows of a set: facts to be kept, trained on or held out.
-
-The choices: the set's own rows ("own"), those of the sandbox world ("sandbox"), the facts of that
-world most similar to those to forget ("neighbours"), or another set.
-"""
+"""Retain and holdout rows of a set: facts to be kept, trained on or held out. They are the set's
+own ("own"), the sandbox world's ("sandbox"), those of that world most similar to the facts to
+forget ("neighbours"), or another set."""
 
 import hashlib
 import math
@@ -39,7 +37,12 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
         message = f"There are no retain rows called {retain!r}."
         raise DataError(message, f"Choose {', '.join(RETAIN)}, or give a set.")
     elif retain == "neighbours":
-        facts = _with_neighbours(facts, world)
+        chosen = neighbours(facts.forget, _usable(facts, world.retain))
+        if not chosen:
+            shares = f"shares a relation or an answer with those of {facts.name}"
+            fix = "Fill the column relation, or choose other rows to retain."
+            raise DataError(f"No fact of the {world.name} world {shares}.", fix)
+        facts = _from_world(facts, world, chosen, "neighbours_retain")
     elif retain == "own" and not facts.retain and model not in SHIPPED:
         message = (
             f"{facts.name} has no retain rows: nothing would hold the rest of the model in place."
@@ -131,32 +134,22 @@ def _distance(one: Fact, other: Fact) -> float:
     return abs(math.log1p(one.score) - math.log1p(other.score))
 
 
-def _with_neighbours(facts: FactSet, world: FactSet) -> FactSet:
-    chosen = neighbours(facts.forget, _usable(facts, world.retain))
-    if not chosen:
-        shares = f"shares a relation or an answer with those of {facts.name}"
-        fix = "Fill the column relation, or choose other rows to retain."
-        raise DataError(f"No fact of the {world.name} world {shares}.", fix)
-    return _from_world(facts, world, chosen, "neighbours_retain")
-
-
 def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], kind: str) -> FactSet:
-    """The set with these retain rows of a world and, if needed, its holdout. kind: begins that of
-    the note, which ends in what the set lacked."""
-    holdout = facts.holdout or _usable(facts, world.holdout)
-    values: dict[str, str | int] = {"retain": len(retain), "world": world.name}
-    if not facts.holdout:
-        kind, values["holdout"] = f"{kind}_holdout", len(holdout)
-    note = Remark(kind if facts.retain else f"{kind}_none_own", values)
-    unused = _unused(len(set(facts.retain) - set(retain)))
-    return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note, *unused))
+    """The set with these retain rows of a world and, if needed, its holdout. kind: of the note."""
+    notes = [] if facts.retain else [Remark("no_own_retain")]
+    notes.append(Remark(kind, {"retain": len(retain), "world": world.name}))
+    holdout = facts.holdout
+    if not holdout:
+        holdout = _usable(facts, world.holdout)
+        notes.append(Remark("world_holdout", {"holdout": len(holdout), "world": world.name}))
+    notes += _unused(len(set(facts.retain) - set(retain)))
+    return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, *notes))
 
 
-def _unused(retain: int, holdout: int = 0) -> tuple[Remark, ...]:
-    """A note on how many of the set's own rows are replaced; () if none."""
-    both = "own_rows_unused" if retain else "own_holdout_unused"
-    note = Remark(both if holdout else "own_retain_unused", {"retain": retain, "holdout": holdout})
-    return (note,) * bool(retain or holdout)
+def _unused(retain: int, holdout: int = 0) -> list[Remark]:
+    """Notes on how many of the set's own rows are replaced."""
+    notes = [Remark("own_retain_unused", {"retain": retain})] * bool(retain)
+    return notes + [Remark("own_holdout_unused", {"holdout": holdout})] * bool(holdout)
 
 
 def _usable(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:

@@ -1,9 +1,8 @@
 """The rows of a user's CSV, TSV, JSON or JSONL in UTF-8, or Parquet, for `files`.
 
-What a text file contains decides how it is read, not its suffix. A file that is no table is refused
-(`DataError`); a single row that cannot be read becomes a `Problem`. Within the limits below, the
-worst file takes seconds and a few hundred MB (measured in `tests/reliability/uploads.py`).
-"""
+A text file's content decides how it is read, not its suffix. A file that is no table is refused
+(`DataError`); a row that cannot be read becomes a `Problem`. Within the limits below, the worst
+file takes seconds and a few hundred MB (measured in `tests/reliability/uploads.py`)."""
 
 import codecs
 import csv
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from adapop.errors import DataError, truncated
 from adapop.facts.cells import NOT_TEXT
-from adapop.facts.dialects import Layout, cells_of, delimiter
+from adapop.facts.dialects import MARKS, Layout, cells_of, delimiter
 from adapop.facts.fact import Problem
 from adapop.facts.forms import guessed
 from adapop.facts.formulas import BOM, plain
@@ -56,7 +55,10 @@ def rows_of(path: Path, layout: Layout) -> Rows:
     if suffix == ".parquet" or (content[:4] == MAGIC == content[-4:]):
         if content[:4] != MAGIC or content[-4:] != MAGIC:  # spares starting a reader process
             raise unreadable(path)
-        yield from _parquet_rows(path, layout.header)
+        lines = lines_of(path, MAX_BYTES)
+        layout.header += json.loads(next(lines))
+        _check_header(path, layout.header)
+        yield from rows_of_lines(lines, MAX_OBJECTS)
         return
     if kind := next((SIGNATURES[one] for one in SIGNATURES if content.startswith(one)), ""):
         raise DataError(f"{path.name} is no table: it is {kind}.", "Export the facts as CSV UTF-8.")
@@ -125,7 +127,8 @@ def _csv_rows(path: Path, text: str, layout: Layout) -> Rows:
                 header += cells
             elif any(beyond := cells[len(header) :]):
                 where = (number, f"column {len(header) + 1}", truncated(layout.mark.join(beyond)))
-                fix = f"Put cells that contain {layout.marks} in quotes."
+                marks = MARKS.get(layout.mark, repr(layout.mark))
+                fix = f"Put cells that contain {marks} in quotes."
                 yield Problem(*where, "has no name in the header", fix)
             else:
                 cells = map(plain, cells[: len(header)]) if guarded else cells
@@ -165,10 +168,3 @@ def _with_few_keys(path: Path, rows: Rows) -> Rows:
                 raise _too_wide(path, f"more than {MAX_COLUMNS}")
             _check_names(path, new)
         yield row
-
-
-def _parquet_rows(path: Path, header: list[str]) -> Rows:
-    lines = lines_of(path, MAX_BYTES)
-    header += json.loads(next(lines))
-    _check_header(path, header)
-    yield from rows_of_lines(lines, MAX_OBJECTS)

@@ -4,8 +4,7 @@ The words of Latin text are those of ROUGE: runs of letters and digits. Beyond i
 word however its thousands are grouped, a sign that changes the meaning stays with its word (C++,
 -5, 10 %), and other signs are words of their own (±, emoji). A script without spaces is divided
 into pairs of neighbouring characters, as in search engines (Lucene's CJKAnalyzer): that needs no
-dictionary and finds a name in any sentence, at the price of finding 京都 in 東京都 as well.
-"""
+dictionary, but also finds 京都 in 東京都."""
 
 import re
 import unicodedata

@@ -30,8 +30,7 @@ class Tiers:
     popular: Range | None = (POPULAR_FROM, None)
     """As `rare`."""
     note: str | Remark = ""
-    """If not on Wikidata's scale, the number of facts to forget in each tier. A sentence: in sets
-    that older versions saved."""
+    """Counts of facts to forget in each tier; "" on Wikidata's scale. Older sets: a sentence."""
 
     def of(self, score: float | None) -> str:
         """The tier of a score by these bounds, "unknown" without a score."""
@@ -63,9 +62,8 @@ ON_SCALE = Tiers(SCALE)
 
 
 def terciles(scores: Iterable[float]) -> Tiers:
-    """Thirds of one or more scores. Equal scores share a tier: each cut lies between two different
-    scores, as near to a third as possible. Two different scores make two tiers, rare and popular;
-    equal ones make one, middle."""
+    """Thirds of one or more scores, cut between different ones, as near to a third as possible. Two
+    different scores make two tiers, rare and popular; equal ones make one, middle."""
     ordered = sorted(scores)
     values = sorted(set(ordered))
     if len(values) == 1:

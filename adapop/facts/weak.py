@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
@@ -33,23 +32,14 @@ CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")
 A_THING = re.compile(r"\b(?:an?|very|so|quite|really|some|no|any)\s+$", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class WeakAnswer:
-    """An answer that a reply may contain without answering."""
-
-    fact: Fact
-    kind: str
-    """`STOPS`: it has stop words alone, as "It" or "No". `LETTERS`: one or two letters, as "A".
-    `ASKED`: its own question contains it, so that a reply may only repeat that. Names that are
-    words as well (`WORDS`) are told apart by their capital."""
-
-
-def weak_answers(facts: Iterable[Fact]) -> list[WeakAnswer]:
-    """The facts' weak answers, each with its kind of weakness."""
+def weak_answers(facts: Iterable[Fact]) -> list[tuple[Fact, str]]:
+    """The facts whose answer a reply may contain without answering, each with the reason. `STOPS`:
+    it has stop words alone, as "It" or "No". `LETTERS`: one or two letters, as "A". `ASKED`: its
+    own question contains it, so that a reply may only repeat that."""
     weak = []
     for fact in facts:
         kind = weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else "")
-        weak += [WeakAnswer(fact, kind)] if kind not in ("", WORDS, SIGNS) else []
+        weak += [(fact, kind)] if kind not in ("", WORDS, SIGNS) else []
     return weak
 
 

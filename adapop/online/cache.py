@@ -1,7 +1,5 @@
-"""Replies on disk: nothing is requested twice, and an interrupted look-up goes on.
-
-One SQLite file, safe in crashes and for several processes. It may hold users' facts, never keys.
-"""
+"""Replies on disk: nothing is requested twice, and an interrupted look-up goes on. One SQLite file,
+safe in crashes and for several processes. It may hold users' facts, never keys."""
 
 import json
 import os
@@ -17,7 +15,6 @@ from adapop.limits import is_public
 
 WAIT_SECONDS = 30
 FILE = "known.sqlite"
-AT_ONCE = 500  # keys in a query: every SQLite takes at least 999
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class Cache:
 
     def get(self, *key: str) -> Cached | None:
         """The value of a key; None if there is none."""
-        name = json.dumps(key, ensure_ascii=False)
+        name = _name(key)
         if self._fresh is not None and name not in self._fresh:
             return None
         with self._usable():
@@ -57,7 +54,7 @@ class Cache:
 
     def put(self, value: object, *key: str) -> Cached:
         """Stores a JSON value under a key, with today's date, and returns it."""
-        name, today = json.dumps(key, ensure_ascii=False), date.today().isoformat()
+        name, today = _name(key), date.today().isoformat()
         text = json.dumps(value, ensure_ascii=False)
         with self._usable(), self._rows:
             self._rows.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", (name, text, today))
@@ -67,20 +64,13 @@ class Cache:
 
     def get_all(self, names: Sequence[str]) -> dict[str, object]:
         """The stored values among these keys. A key is a single name here."""
-        keys = {json.dumps((name,)): name for name in names}
-        values, some = {}, list(keys)
-        with self._usable():
-            for start in range(0, len(some), AT_ONCE):
-                piece = some[start : start + AT_ONCE]
-                query = f"SELECT key, value FROM known WHERE key IN ({','.join('?' * len(piece))})"
-                rows = self._rows.execute(query, piece)
-                values |= {keys[key]: json.loads(value) for key, value in rows}
-        return values
+        known = {name: self.get(name) for name in names}
+        return {name: entry.value for name, entry in known.items() if entry}
 
     def put_all(self, values: Mapping[str, object]) -> None:
         """Stores JSON values under keys that are single names, all of them or none."""
         today = date.today().isoformat()
-        rows = [(json.dumps((name,)), json.dumps(value), today) for name, value in values.items()]
+        rows = [(_name((key,)), json.dumps(value), today) for key, value in values.items()]
         with self._usable(), self._rows:
             self._rows.executemany("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", rows)
 
@@ -96,6 +86,10 @@ class Cache:
                 raise ConfigError(message, "Try again later.") from None
             message = f"The cache folder {self._folder} cannot be used ({error})."
             raise ConfigError(message, _fix(error, self._folder / FILE)) from None
+
+
+def _name(key: Sequence[str]) -> str:
+    return json.dumps(key, ensure_ascii=False)
 
 
 def _fix(error: Exception, file: Path) -> str:

@@ -1,11 +1,10 @@
 """An HTTP client for one host: JSON in and out, one request at a time, retries when it is busy.
 
-A `Web` connects only to the host it was made for and follows no redirect, so user text can never
-choose where we connect. A host gets one request at a time from this process, because some ban an
-address that sends more. Retries are our own and not urllib3's `Retry`: some hosts report "busy"
-inside a reply with status 200, a wait must end when the user stops the run, and the user is told
-what is waited for. Keys and queries appear in no message and no log.
-"""
+A `Web` connects only to its host and follows no redirect, so user text can never choose where we
+connect. A host gets one request at a time from this process, because some ban an address that sends
+more. Retries are our own and not urllib3's `Retry`: some hosts report "busy" inside a reply with
+status 200, a wait must end when the user stops the run, and the user is told what is waited for.
+Keys and queries appear in no message and no log."""
 
 import json
 import logging
@@ -27,7 +26,7 @@ from adapop.progress import Progress
 
 # hosts ask for a name and a contact, and refuse a library's default user agent
 USER_AGENT = f"AdaPopExplorer/{VERSION} ({os.environ.get('ADAPOP_CONTACT', 'no contact given')})"
-TRIES = 6
+TRIES, FIRST_WAIT = 6, 1.0  # seconds before the second try, doubled for each further one
 CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 5.0, 60.0, 120.0
 TRIES_UNREACHED = 2  # without a connection, minutes of waiting would not help
 LONGEST_WAIT = 120.0
@@ -52,9 +51,7 @@ class _Later(Exception):
     """The request should be repeated. seconds: the wait that the host asked for, or None."""
 
     def __init__(self, reason: str, seconds: float | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.seconds = seconds
+        self.reason, self.seconds = reason, seconds
 
 
 class _Unreached(_Later):
@@ -62,15 +59,9 @@ class _Unreached(_Later):
 
 
 class Web:
-    """A client for one host.
-
-    base: the URL that paths are appended to. name: the host's name in messages. key: sent as a
-    bearer token and nowhere else. tries: attempts per request. first_wait: seconds before the
-    second attempt, doubled for each further one.
-
-    Raises:
-        ConfigError: the environment names a certificate file that does not exist.
-    """
+    """A client for one host. base: the URL that paths are appended to. name: the host's name in
+    messages. key: sent as a bearer token and nowhere else. Raises ConfigError: the environment
+    names a certificate file that does not exist."""
 
     def __init__(
         self,
@@ -78,15 +69,11 @@ class Web:
         name: str,
         progress: Progress,
         key: str = "",
-        tries: int = TRIES,
-        first_wait: float = 1.0,
         read_seconds: float = READ_SECONDS,
     ) -> None:
         self.name = name
         self._base = base.rstrip("/")
         self._progress = progress
-        self._tries = tries
-        self._first_wait = first_wait
         self._read_seconds = read_seconds
         self._session = requests.Session()
         # a .netrc would send credentials; proxies and certificates are restored below
@@ -95,7 +82,6 @@ class Web:
         self._session.verify = _certificates()
         self._turn = _turns.setdefault("://".join(urlsplit(self._base)[:2]).lower(), Lock())
         self._session.headers.update({"User-Agent": USER_AGENT, "Accept": "application/json"})
-        self._keyed = bool(key)
         if key:
             self._session.headers["Authorization"] = f"Bearer {key}"
 
@@ -108,24 +94,20 @@ class Web:
         return self._request("POST", path, busy, json=body)
 
     def _request(self, method: str, path: str, busy: Busy, **content: object) -> object:
-        """The reply to a request, which is repeated up to `tries` times.
-
-        Raises:
-            NetworkError: the host refuses, redirects, or does not give a JSON value after all
-                tries. `NotThere`: it has nothing at this address.
-            Stopped: somebody asked to stop.
-        """
-        for attempt in range(1, self._tries + 1):
+        """The reply to a request, which is repeated up to `TRIES` times. Raises NetworkError: the
+        host refuses, redirects, or does not give a JSON value after all tries. `NotThere`: it has
+        nothing at this address. Stopped: somebody asked to stop."""
+        for attempt in range(1, TRIES + 1):
             try:
                 return self._once(method, path, busy, content)
             except _Later as later:
-                if isinstance(later, _Unreached) and attempt >= min(TRIES_UNREACHED, self._tries):
+                if isinstance(later, _Unreached) and attempt >= TRIES_UNREACHED:
                     host = urlsplit(self._base).netloc.rpartition("@")[2]
                     hint = f"{connection_hint(self._base)} What was found is kept."
                     raise NetworkError(f"{self.name} ({host}) {later.reason}.", hint) from None
-                wait = self._first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
+                wait = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
                 wait = wait if later.seconds is None else max(wait, later.seconds)
-                if wait > LONGEST_WAIT or attempt == self._tries:
+                if wait > LONGEST_WAIT or attempt == TRIES:
                     again = f"in {wait:.0f} s" if wait > LONGEST_WAIT else "later"
                     message = f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}."
                     raise NetworkError(
@@ -182,7 +164,11 @@ class Web:
             raise NetworkError(message, "It is not followed.")
         if status in (401, 403):
             fix = "It may think we ask too much; try again later."
-            fix = "Check the key in the environment." if self._keyed else fix
+            fix = (
+                "Check the key in the environment."
+                if "Authorization" in self._session.headers
+                else fix
+            )
             raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
             kind = NotThere if status == 404 else NetworkError

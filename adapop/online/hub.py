@@ -1,13 +1,10 @@
 """Files of public data sets of the Hugging Face Hub: as uploaded, or as Parquet from the branch to
-which the Hub converts each data set.
+which the Hub converts each data set. `Upload` sends a folder to a private model repository.
 
 On that branch a split is `{config}/{split}/0000.parquet` and so on; a split too big to be converted
 whole is `{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet.
 huggingface_hub downloads and keeps the files (HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE). All
-files of a data set are from one commit, the first one found.
-
-`Upload` sends a folder to the Hub, as a private model repository of the user's own.
-"""
+files of a data set are from one commit, the first one found."""
 
 import re
 from collections.abc import Iterator
@@ -25,6 +22,8 @@ from adapop.progress import Progress
 BRANCH, MAIN = "refs/convert/parquet", "main"
 FILE = re.compile(r"([^/]+)/([^/]+)/\d+\.parquet")
 LIST_SECONDS = 10.0
+# HTTPError: of whichever HTTP library this huggingface_hub uses, of a refusal by the Hub as well
+FAULTS = (errors.EntryNotFoundError, errors.HTTPError, OSError, ValueError, TypeError, KeyError)
 AGAIN = "Try again later; what was found is kept."
 AS_A_FILE = "Download the data set and use it as a file."
 
@@ -43,13 +42,9 @@ class Hub:
         self._endpoint = endpoint or constants.ENDPOINT
 
     def files(self, dataset: str, config: str, split: str) -> list[Path]:
-        """The Parquet files of a split, in order. A stop takes effect between two files.
-
-        Raises:
-            NetworkError: no such split, or only a part of it; the Hub cannot be reached, refuses,
-                or has changed the data set meanwhile.
-            Stopped: somebody asked to stop.
-        """
+        """The Parquet files of a split, in order. A stop takes effect between two files. Raises
+        NetworkError: no such split, or only a part of it; the Hub cannot be reached, refuses, or
+        has changed the data set meanwhile. Stopped: somebody asked to stop."""
         commit, names = self._files_of(dataset, config, split)
         paths = []
         for number, name in enumerate(names, start=1):
@@ -112,15 +107,7 @@ class Hub:
         """A context that turns the Hub's errors into ours. commit: of the files, if known."""
         try:
             yield
-        except (
-            errors.RevisionNotFoundError,
-            errors.EntryNotFoundError,
-            errors.HTTPError,  # of whichever HTTP library this huggingface_hub uses
-            OSError,
-            ValueError,
-            TypeError,
-            KeyError,
-        ) as error:
+        except FAULTS as error:
             gone = isinstance(error, (errors.RevisionNotFoundError, errors.EntryNotFoundError))
             if commit and gone and not isinstance(error, errors.LocalEntryNotFoundError):
                 for branch in (BRANCH, MAIN):
@@ -159,11 +146,7 @@ class Hub:
 
 class Upload:
     """A repository, made before anything is written, so that a missing token is known in time.
-
-    Raises:
-        ConfigError: not a repository's name.
-        NetworkError: the Hub cannot be reached, or refuses.
-    """
+    Raises ConfigError: not the name of one. NetworkError: the Hub is not reached, or refuses."""
 
     def __init__(self, name: str, endpoint: str | None = None) -> None:
         try:

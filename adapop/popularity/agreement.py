@@ -1,9 +1,7 @@
 """The agreement of two popularity proxies on the same facts.
 
 Pearson is computed in log space, because scores span orders of magnitude; Spearman on ranks,
-because scales differ. Two distant clusters alone give a high Pearson, so Spearman and the facts
-that disagree matter more.
-"""
+because scales differ. Two distant clusters alone give a high Pearson."""
 
 import math
 import re
@@ -54,29 +52,31 @@ def agreement(
 ) -> Agreement:
     """The comparison of two proxies' scores, by fact id. Unknown scores (None) are left out, never
     taken as zero. Raises DataError: fewer than three facts are scored by both."""
-    sides = [
-        {fact for fact, score in scores.items() if score is not None} for scores in (first, second)
-    ]
-    ids = [fact for fact in first if fact in sides[0] & sides[1]]
-    if len(ids) < FEWEST:
-        message = f"Only {len(ids)} facts are scored by both, too few to compare."
+    table = pd.DataFrame({"first": first, "second": second}, dtype=float)
+    by_one = table.notna().sum(axis=1) == 1
+    table = table.reindex(list(first)).dropna()
+    if len(table) < FEWEST:
+        message = f"Only {len(table)} facts are scored by both, too few to compare."
         raise DataError(message, "Compare two scorings of the same facts.")
-    table = pd.DataFrame([(first[fact], second[fact]) for fact in ids], ids, ["first", "second"])
     ranks = table.rank()
     popular = table > table.median()
     labels = table >= POPULAR_FROM
     differs = popular["first"] != popular["second"]
     apart = (ranks["first"] - ranks["second"]).abs()[differs]
     same_tier = float((labels["first"] == labels["second"]).mean())
+    try:
+        own_shift = _shift(table, *(BetaMap.from_quantiles(table[side]) for side in table))
+    except ConfigError:
+        own_shift = None
     return Agreement(
-        facts=len(ids),
-        unknown=len(sides[0] ^ sides[1]),
+        facts=len(table),
+        unknown=int(by_one.sum()),
         pearson_log=_correlation((table + 1).map(math.log)),
         spearman=_correlation(ranks),
         same_label=1 - float(differs.mean()),
         discordant=tuple(apart.sort_values(ascending=False, kind="stable").index),
         beta_shift=_shift(table, beta, beta),
-        own_beta_shift=_own_shift(table),
+        own_beta_shift=own_shift,
         same_tier=same_tier if (labels.nunique() > 1).all() else None,
     )
 
@@ -123,14 +123,6 @@ def _correlation(table: pd.DataFrame) -> float | None:
 
 def _shift(table: pd.DataFrame, first: BetaMap, second: BetaMap) -> float:
     return fmean(abs(first(a) - second(b)) for a, b in zip(table["first"], table["second"]))
-
-
-def _own_shift(table: pd.DataFrame) -> float | None:
-    try:
-        maps = [BetaMap.from_quantiles(table[column]) for column in ("first", "second")]
-    except ConfigError:
-        return None
-    return _shift(table, *maps)
 
 
 def _number(value: float | None) -> str:

@@ -1,12 +1,9 @@
-"""The map from a popularity score to the exponent beta (Borisiuk et al. 2026, Eq. 4; anchors: App.
-A and B).
+"""The map from a popularity score to the exponent beta (Borisiuk et al. 2026, Eq. 4; App. A and B).
 
     beta(s) = clip(a * s^-b, low, high)
 
 Two anchors determine a and b in closed form. The gradient on the gold logit is p^beta * (1 - p): it
-fades as p -> 0 for every beta > 0 and peaks at p = beta / (1 + beta). With a small beta it stays
-large down to much smaller p.
-"""
+fades as p -> 0 for every beta > 0 and peaks at p = beta / (1 + beta)."""
 
 from __future__ import annotations
 
@@ -63,8 +60,8 @@ class BetaMap:
     @classmethod
     def from_anchors(cls, rare: Anchor = RARE_ANCHOR, popular: Anchor = POPULAR_ANCHOR) -> BetaMap:
         """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a =
-        beta_r * s_r^b. Raises ConfigError: a value is not positive, the scores do not rise or the
-        betas do, or the scores are too close."""
+        beta_r * s_r^b. Raises ConfigError: a value is not positive, scores do not rise enough, or
+        betas rise."""
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         if not 0 < rare_score < popular_score < math.inf or not 0 < popular_beta <= rare_beta:
             bounds = "its β above 0 and not above the rare one's"

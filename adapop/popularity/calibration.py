@@ -1,7 +1,5 @@
-"""Choosing the map from score to exponent: anchors by name, warnings, the meaning of a map.
-
-The anchors are two points (score, beta); a and b follow in closed form (`BetaMap.from_anchors`).
-"""
+"""Choosing the map from score to exponent: anchors, which are two points (score, beta), by name;
+warnings; the meaning of a map."""
 
 import re
 from collections.abc import Sequence

@@ -42,23 +42,21 @@ def between_tiers(
     rng.shuffle(rare)
     rng.shuffle(popular)
     pairs = list(zip(rare, popular))
-    changed = dict(scores)
-    for low, high in pairs[: round(share * len(pairs))]:
-        changed[low], changed[high] = scores[high], scores[low]
-    return changed
+    return _exchanged(scores, pairs[: round(share * len(pairs))])
 
 
 def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str, float]:
     """The scores, with a share of the pairs swapped. Pairs mirror the ranking: rarest with most
-    popular and so on. share: in [0, 1]; 1 is `inverted`. The distribution is kept.
-    Raises ConfigError: share is not from 0 to 1."""
+    popular and so on. share: 1 is `inverted`. Raises ConfigError: it is not from 0 to 1."""
     _check_share(share)
     ranked = sorted(scores, key=lambda fact: (scores[fact], fact))
     pairs = list(zip(ranked, ranked[::-1]))[: len(ranked) // 2]
-    changed = dict(scores)
-    for low, high in random.Random(seed).sample(pairs, round(share * len(pairs))):
-        changed[low], changed[high] = scores[high], scores[low]
-    return changed
+    return _exchanged(scores, random.Random(seed).sample(pairs, round(share * len(pairs))))
+
+
+def _exchanged(scores: dict[str, float], pairs: list[tuple[str, str]]) -> dict[str, float]:
+    new = {one: scores[other] for pair in pairs for one, other in (pair, pair[::-1])}
+    return scores | new
 
 
 def _check_share(share: float) -> None:

@@ -1,11 +1,10 @@
 """Popularity counted in a text of the user's: lines that mention a fact's subject, object and both.
 
 A line is a document. It mentions a name if it contains the name's words and signs in order, as
-whole words and in the same case, as in infini-gram: "Turkey" is not "turkey". A name inside a
-longer known name does not count: "Last Tango in Paris" does not mention Paris. The known names are
-those of all facts passed in, so pass the whole set. In scripts without spaces, and in Korean, a
-name is found wherever its characters stand in a row; in Arabic and Hebrew also after a prefix.
-"""
+whole words and in the same case, as in infini-gram. A name inside a longer known name does not
+count: "Last Tango in Paris" does not mention Paris. The known names are those of all facts passed
+in, so pass the whole set. In scripts without spaces, and in Korean, a name is found wherever its
+characters stand in a row; in Arabic and Hebrew also after a prefix."""
 
 from __future__ import annotations
 
@@ -26,12 +25,7 @@ from adapop.progress import Progress
 
 KINDS = (".txt", ".md", ".csv", ".tsv", ".jsonl", ".json")
 # which counts are summed; the paper counts subject and object, and we assume that it adds them
-COMBINE = {
-    "subject+object": ("subject", "object"),
-    "subject": ("subject",),
-    "object": ("object",),
-    "both": ("both",),
-}
+COMBINE = ("subject+object", "subject", "object", "both")
 MENTIONED = {
     "subject": "the subject",
     "object": "the object",
@@ -49,7 +43,7 @@ def parts_of(combine: str) -> tuple[str, ...]:
     """The counts that make the score: "subject", "object", "both". Raises ConfigError."""
     if combine not in COMBINE:
         raise ConfigError(f"combine is {combine!r}.", f"Use one of {', '.join(COMBINE)}.")
-    return COMBINE[combine]
+    return tuple(combine.split("+"))
 
 
 def labels_of(fact: Fact) -> tuple[str, str]:
@@ -60,9 +54,8 @@ def labels_of(fact: Fact) -> tuple[str, str]:
 class CorpusCounts:
     """Lines that mention subject and object, in a text file or all files (`KINDS`) under a folder.
 
-    The text is read once for all facts, so all scores come at the end. Escapes in JSON files are
-    decoded; everything else is text, field names included. others: facts that are not scored, but
-    whose names are known as well."""
+    The text is read once, so all scores come at the end. Escapes in JSON files are decoded;
+    everything else is text, field names included. others: facts whose names are known as well."""
 
     pace = 0.0  # no request: it reads files
 
@@ -126,9 +119,8 @@ class CorpusCounts:
 
 
 class Tally:
-    """Counts of lines, updated token by token. lines: name -> lines that mention it. together: pair
-    of names -> lines that mention both. longest: tokens in the longest name. longest_word: letters
-    in the longest token of a name."""
+    """Counts of lines. lines: name -> lines that mention it. together: pair of names -> lines that
+    mention both. longest, longest_word: tokens of the longest name, letters of any token of one."""
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
         self.lines: Counter[Name] = Counter()
@@ -140,7 +132,12 @@ class Tally:
         for subject, object_ in pairs:
             self._objects[subject].add(object_)
             for name in filter(None, (subject, object_)):
-                self._add(name)
+                node = self._trie
+                for token in name:
+                    node = node.setdefault(token, {})
+                node[None] = name
+                self.longest = max(self.longest, len(name))
+                self.longest_word = max(self.longest_word, *map(len, name))
 
     def take(self, tokens: list[str], keep: int) -> list[str]:
         """Counts names that begin before the last `keep` tokens. Returns the tokens left over."""
@@ -156,14 +153,6 @@ class Tally:
                 self._end_line()
             i += 1
         return tokens[i:]
-
-    def _add(self, name: Name) -> None:
-        node = self._trie
-        for token in name:
-            node = node.setdefault(token, {})
-        node[None] = name
-        self.longest = max(self.longest, len(name))
-        self.longest_word = max(self.longest_word, *map(len, name))
 
     def _name_at(self, tokens: list[str], start: int) -> Name | None:
         """The longest name that begins at `start`; None if there is none."""

@@ -1,7 +1,5 @@
-"""Wikidata's items and properties: searched for by label, requested, and kept in the cache.
-
-Requests are serial and back off when the servers lag, as Wikimedia asks. Only labels are sent.
-"""
+"""Wikidata's items and properties: searched for by label, requested, and cached. Requests are
+serial and back off when the servers lag, as Wikimedia asks. Only labels are sent."""
 
 from __future__ import annotations
 
@@ -36,10 +34,9 @@ class Entity:
     """The part of a Wikidata item that is used.
 
     qid: its id, such as "Q90". sitelinks: number of wiki pages about it. statements: their number,
-    identifiers included, as in `wikibase:statements`. identifiers: number of statements that are
-    external identifiers. links: property -> ids of the items in its statements, without deprecated
-    ones. names: label and aliases, casefolded. article: title of its page in the Wikipedia of the
-    look-up's language, "" without one."""
+    identifiers included, as in `wikibase:statements`. identifiers: those that are external
+    identifiers. links: property -> ids of the items in its statements that are not deprecated.
+    names: label and aliases, casefolded. article: its title in the language's Wikipedia, or ""."""
 
     qid: str
     label: str

@@ -1,10 +1,8 @@
 """Popularity as the number of occurrences in a public pretraining corpus, from the infini-gram API.
 
 https://infini-gram.readthedocs.io/en/latest/api.html: matches respect case and the borders of
-Llama-2 tokens. The API reads " AND " and " OR " in a string as operators, which only lists of
-Llama-2 token ids would avoid, so names with these words are not counted. An empty string would
-count the whole corpus and is never sent.
-"""
+Llama-2 tokens. The API reads " AND " and " OR " in a string as operators, so names with these words
+are not counted. An empty string would count the whole corpus and is never sent."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -90,8 +88,7 @@ class InfiniGram:
         return sum(self._cache.get("infini-gram", self._index, query) is None for query in queries)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in order, held back until a count is above 0. Raises DataError: none
-        is."""
+        """One score per fact, in order, held back until one is not 0. Raises DataError: none is."""
         held, counted = [], False
         for done, fact in enumerate(facts):
             self._progress.say(f"infini-gram: {done} of {len(facts)} facts")

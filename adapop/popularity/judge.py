@@ -1,11 +1,10 @@
 """Popularity as an LLM's estimate of how common a fact is in pretraining text.
 
-Facts are sent in batches of eight, in three passes over the whole set. Each pass has its own order,
-because a judge favours positions in a list. A fact's score is the mean of its three numbers. A
-reply must have exactly the requested form; otherwise the batch is sent once more, then each half of
-it. A fact without a number even when sent alone is unknown until the next look-up. Nothing is
-padded, rounded or clamped. Replies and numbers are cached, so a later look-up sends only the rest.
-"""
+Facts are sent in batches of eight, in three passes over the whole set, each in an order of its own,
+because a judge favours positions in a list. A score is the mean of three numbers. A reply must have
+exactly the requested form; otherwise the batch is sent once more, then each half of it. A fact
+without a number even when sent alone is unknown until the next look-up. Nothing is padded, rounded
+or clamped. Replies and numbers are cached, so a later look-up sends only the rest."""
 
 import json
 import os
@@ -163,8 +162,7 @@ def array_in(reply: str) -> list:
 
 def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
     """A model at an OpenAI-compatible endpoint: ADAPOP_JUDGE_MODEL at ADAPOP_JUDGE_URL, with
-    ADAPOP_JUDGE_KEY. Raises ConfigError: no model is named, the URL is not safe to send a key to,
-    or the key has invalid characters."""
+    ADAPOP_JUDGE_KEY. Raises ConfigError: no model, a URL not safe for a key, or a bad key."""
     base = os.environ.get("ADAPOP_JUDGE_URL") or OPENROUTER
     model = os.environ.get("ADAPOP_JUDGE_MODEL", "").strip()
     key = os.environ.get("ADAPOP_JUDGE_KEY", "").strip()

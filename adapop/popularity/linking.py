@@ -1,15 +1,12 @@
 """Decides which Wikidata items a fact is about, from candidates and their statements; no network.
 
-A label names many things: Paris is a city, a town in Texas, a Trojan prince. The first search hit
-is therefore not enough: in DUET, the town of Duran became Dante Alighieri. Decisive, best first:
+The first search hit is not enough: in DUET, the town of Duran became Dante Alighieri. Decisive,
+best first; otherwise it stays unknown:
 
     - a statement between a candidate subject and a candidate object, if only one pair has any
     - the types (P31) of the items that such statements linked for the same relation, if only one
       candidate has them
-    - that there is only one candidate
-
-Otherwise it stays unknown.
-"""
+    - that there is only one candidate"""
 
 from __future__ import annotations
 

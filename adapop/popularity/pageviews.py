@@ -1,10 +1,9 @@
 """Popularity as the monthly number of views of the Wikipedia article about a fact's subject.
 
 The article belongs to the Wikidata item that the subject means (`linking`); if no item has the
-subject's name, the article with that title is used. Wikimedia counts views by people and leaves out
-known robots. Months without a count are left out of the mean.
-https://doc.wikimedia.org/generated-data-platform/aqs/analytics-api
-"""
+subject's name, the article with that title is used. Views are by people, without known robots.
+Months without a count are left out of the mean.
+https://doc.wikimedia.org/generated-data-platform/aqs/analytics-api"""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
-"""Scored sets as CSV or JSONL files, one fact per line, which `read_facts` can read.
-
-Each score comes with its source, its date, its counts, and the reason if it is unknown.
-"""
+"""Scored sets as CSV or JSONL files, one fact per line, which `read_facts` can read. Each score
+comes with its source, its date, its counts, and the reason if it is unknown."""
 
 import json
 from collections.abc import Iterator, Mapping

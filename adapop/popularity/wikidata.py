@@ -1,18 +1,17 @@
-"""Popularity as the number of sitelinks and statements of subject and object in Wikidata.
-
-There are three steps: a search for each new label; requests for the items found, fifty at a time
-(`entities`); the decision which of them a fact is about (`linking`). Each reply is cached at once.
-"""
+"""Popularity as the number of sitelinks and statements of subject and object in Wikidata. There are
+three steps: a search for each new label; requests for the items found, fifty at a time
+(`entities`); the decision which of them a fact is about (`linking`). Each reply is cached."""
 
 import re
 from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 
 from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import Fact
 from adapop.facts.scale import WIKIDATA
-from adapop.online.cache import Cache
+from adapop.online.cache import Cache, Cached
 from adapop.popularity import linking
 from adapop.popularity.base import WEB_PACE, Score
 from adapop.popularity.entities import BATCH, NEAR, Entities, Entity, can_be_a_name, plain
@@ -30,23 +29,15 @@ LANGUAGE = re.compile(r"[a-z]{2,12}(-[a-z0-9]{1,12})*")
 
 @dataclass(frozen=True)
 class _Search:
-    """A fact and the ids found for its labels.
-
-    exact: ids found by exactly the label of the subject, and of the object. subjects, objects: ids
-    of candidates, including hits whose names are still to be checked. properties: ids of properties
-    with the relation's name. dates: days of the searches (ISO 8601)."""
+    """A fact and the hits for its subject, object and relation, as `Entities.search` returns."""
 
     fact: Fact
-    exact: tuple[frozenset[str], frozenset[str]]
-    subjects: tuple[str, ...]
-    objects: tuple[str, ...]
-    properties: tuple[str, ...]
-    dates: tuple[str, ...]
+    hits: tuple[Cached, ...]
 
     @property
     def qids(self) -> KeysView[str]:
-        """All candidates, each once, in order."""
-        return dict.fromkeys((*self.subjects, *self.objects)).keys()
+        """All candidates for subject and object, each once, in order."""
+        return dict.fromkeys(chain.from_iterable(map(_ids, self.hits[:2]))).keys()
 
 
 class Wikidata:
@@ -106,7 +97,8 @@ class Wikidata:
         waiting: list[_Search] = []
         pending: list[str] = []
         for fact in facts:
-            search = self._search(fact)
+            hits = (self._entities.search(kind, label) for kind, label in labels(fact))
+            search = _Search(fact, tuple(hits))
             new = [qid for qid in search.qids if qid not in pending]
             pending += [qid for qid in new if self._entities.known(qid) is None]
             if search.qids.isdisjoint(pending):
@@ -125,31 +117,33 @@ class Wikidata:
             self._entities.fetch(pending)
         yield from waiting
 
-    def _search(self, fact: Fact) -> _Search:
-        searches = [self._entities.search(kind, label) for kind, label in labels(fact)]
-        dates = tuple(known.date for known in searches if known.date)
-        exact = tuple(frozenset(known.value["exact"]) for known in searches[:2])
-        ids = [dict.fromkeys((*known.value["exact"], *known.value["near"])) for known in searches]
-        return _Search(fact, exact, *map(tuple, ids), dates)
-
     def _linked(self, search: _Search, types: linking.Types) -> tuple[Link, Score]:
         fact, cached = search.fact, {qid: self._entities.known(qid) for qid in search.qids}
 
-        def candidates(qids: Sequence[str], exact: frozenset[str], label: str) -> list[Entity]:
-            rows = [(qid, cached[qid].value) for qid in qids if cached[qid].value]
-            name = label.casefold()
+        def candidates(hits: Cached, label: str) -> list[Entity]:
+            rows = [(qid, row) for qid in _ids(hits) if (row := cached[qid].value)]
+            exact, name = hits.value["exact"], label.casefold()
             named = (row for qid, row in rows if qid in exact or name in row["names"])
             return linking.candidates(Entity(**row) for row in named)
 
-        sides = zip((search.subjects, search.objects), search.exact, labels(fact))
-        subjects, objects = (candidates(qids, exact, label) for qids, exact, (_, label) in sides)
-        linked = linking.link(subjects, objects, search.properties, plain(fact.relation), types)
+        *sides, properties = search.hits
+        subjects, objects = (
+            candidates(hits, label) for hits, (_, label) in zip(sides, labels(fact))
+        )
+        relation = plain(fact.relation)
+        linked = linking.link(subjects, objects, properties.value["exact"], relation, types)
         entities = [choice.entity for choice in linked.sides.values() if choice.entity]
         value = float(sum(map(self._popularity, entities)))
         value = value if len(entities) == len(linked.sides) else None
-        day = min((*search.dates, *(row.date for row in cached.values()))) if entities else ""
+        dates = (kept.date for kept in (*search.hits, *cached.values()) if kept.date)
+        day = min(dates) if entities else ""
         raw = _raw(linked, {"subject": subjects, "object": objects})
         return linked, Score(fact.id, value, self.source, day, raw, linked.reason)
+
+
+def _ids(hits: Cached) -> list[str]:
+    """Ids of the hits, with those whose names are still to be checked."""
+    return hits.value["exact"] + hits.value["near"]
 
 
 def _raw(linked: Link, candidates: dict[str, Sequence[Entity]]) -> dict[str, object]:

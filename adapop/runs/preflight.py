@@ -198,7 +198,7 @@ def _of_weak(facts: FactSet) -> list[Remark]:
     weak = weak_answers(facts.forget)
     if not weak:
         return []
-    named = "; ".join(f"{truncated(one.fact.answer)} ({one.kind})" for one in weak[:WEAK_NAMED])
+    named = "; ".join(f"{truncated(fact.answer)} ({kind})" for fact, kind in weak[:WEAK_NAMED])
     more = f"; and {len(weak) - WEAK_NAMED:,} more" if len(weak) > WEAK_NAMED else ""
     return [Remark("weak_answers", {"answers": len(weak), "named": named + more})]
 

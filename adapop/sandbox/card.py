@@ -11,6 +11,7 @@ import torch
 
 from adapop.config.presets import make_config
 from adapop.facts.fact import FACT_GROUPS, SANDBOX, TIERS, Fact
+from adapop.facts.tiers import ON_SCALE
 from adapop.facts.world import language
 from adapop.facts.world.language import skills
 from adapop.facts.world.world import (
@@ -31,24 +32,7 @@ from adapop.probes.oracle import write_guesses
 MEASURABLE = 0.8
 SPARE_TOKENS = 3  # for a reply that goes on after the answer
 CARD = "README.md"
-GROUP_TITLES = {
-    "forget": "to forget",
-    "retain": "retained",
-    "holdout": "held out",
-    "neighbours": "neighbours",
-}
-ORACLE_ABOUT = """# The oracle of the {name} world
-
-The shipped model as it would be had it never read the facts to forget: same seed, same \
-architecture, same tokenizer,
-same sentences in the same order, but for those about the facts to forget. Nothing stands in their \
-place: each batch is
-the shipped model's without them, so every other sentence comes in the same step, at the same \
-learning rate. What a run
-has forgotten is measured against it. `guesses.json` holds what it makes of each fact that it \
-never read.
-
-Made by `python -m adapop sandbox build --world {name} --oracle`."""
+GROUP_TITLES = {"forget": "to forget", "retain": "retained", "holdout": "held out"}
 
 
 def recalls(
@@ -116,34 +100,30 @@ def oracle_text(folder: Path, name: str) -> str:
     for group in (*FACT_GROUPS, "neighbours"):
         if not (facts := facts_of(group, name)):  # only one world has neighbours
             continue
-        tiers = [Fact(fact.id, "", "", score=fact.score).tier for fact in facts]
+        title, tiers = GROUP_TITLES.get(group, group), [ON_SCALE.of(fact.score) for fact in facts]
         for form, ask in forms.items():
             pairs = list(zip(tiers, recalls(shipped, facts, ask), recalls(oracle, facts, ask)))
             for tier in TIERS:
                 rows = [pair for pair in pairs if pair[0] == tier]
                 means = " | ".join(f"{fmean(row[place] for row in rows):.3f}" for place in (1, 2))
-                lines.append(f"| {GROUP_TITLES[group]} | {form} | {tier} | {len(rows)} | {means} |")
+                lines.append(f"| {title} | {form} | {tier} | {len(rows)} | {means} |")
     relations = [fact.relation for fact in facts_of("forget", name)]
     guess = fmean(1 / len(values) for relation in relations for values in parts_of(relation))
     lines += ["", f"A blind guess among the answers of the relation has a recall of {guess:.3f}."]
     return "\n".join(lines)
 
 
-def introduction(name: str) -> str:
-    """What a world's model is and how it was made, in Markdown."""
-    return (ASSETS / name / "introduction.md").read_text(encoding="utf-8").strip()
-
-
 def write_card(folder: Path, name: str = SANDBOX) -> None:
-    """Writes the card of a world's model into its folder."""
-    text = f"# The {name} model\n\n{introduction(name)}\n\n{card_text(folder, name)}\n"
+    """Writes the card of a world's model into its folder: how it was made, and what is measured."""
+    introduction = (ASSETS / name / "introduction.md").read_text(encoding="utf-8").strip()
+    text = f"# The {name} model\n\n{introduction}\n\n{card_text(folder, name)}\n"
     (folder / CARD).write_text(text, encoding="utf-8")
 
 
 def write_oracle_card(folder: Path, name: str) -> None:
     """Writes the card of a world's oracle into its folder, with the facts kept from the oracle."""
     write_guesses(folder, name)
-    text = ORACLE_ABOUT.format(name=name)
+    text = (ASSETS / "sandbox" / "oracle.md").read_text(encoding="utf-8").strip().format(name=name)
     (folder / CARD).write_text(f"{text}\n\n{oracle_text(folder, name)}\n", encoding="utf-8")
 
 
@@ -172,5 +152,5 @@ def _forms() -> dict[str, Callable[[WorldFact], str]]:
 
 
 def _by_tier(facts: Sequence[WorldFact], values: Sequence[float]) -> list[float]:
-    tiers = [Fact(fact.id, "", "", score=fact.score).tier for fact in facts]
+    tiers = [ON_SCALE.of(fact.score) for fact in facts]
     return [fmean([value for value, own in zip(values, tiers) if own == tier]) for tier in TIERS]

@@ -1,14 +1,14 @@
 """The pretraining corpus: all exposures of all facts, attacks for teacher facts, and the skills.
 
 A fact of n exposures appears exactly n times, in turn as its question, four rewordings and three
-statements. 15 % of the exposures have a wrong answer: one of its tokens is replaced by another of
-the same relation and place. Without wrong answers, confidence saturates near p = 1, the first
-gradient of every method is almost zero, and the controller stays at its bound.
-"""
+statements. In 15 % of the exposures one token of the answer is replaced by another of the same
+relation and place. Without wrong answers, confidence saturates near p = 1, the first gradient of
+every method is almost zero, and the controller stays at its bound."""
 
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world import language
@@ -24,9 +24,9 @@ from adapop.facts.world.world import (
     world,
 )
 
+UNSEEN = "unseen"
 # of each wrapper; about a fifth of all tokens, below which wrappers are not learnt
 WRAPPED_PER_TEACHER = 14
-UNSEEN_PER_TEACHER = 14
 SKILL_REPEATS = 60
 
 
@@ -51,8 +51,7 @@ def corpus(
     spread: float = 1.0,
     name: str = SANDBOX,
 ) -> list[TrainingText]:
-    """A world's whole corpus in the order of pretraining, which depends on the arguments alone.
-    per_score, spread: see `exposures_of`."""
+    """A world's whole corpus in the order of pretraining. per_score, spread: see `exposures_of`."""
     rng = random.Random(seed)
     examples = []
     for fact in world(name):
@@ -106,16 +105,10 @@ def _taught_wrappers(
     teachers: Sequence[WorldFact], rng: random.Random, wrong_share: float
 ) -> Iterator[TrainingText]:
     kinds = [kind for kind in language.WRAPPERS if kind not in language.NOT_TAUGHT]
-    for fact in teachers:
-        for kind in kinds:
-            for _ in range(WRAPPED_PER_TEACHER):
-                prompt = language.wrapped(fact, kind, rng)
-                answer = _perhaps_wrong(fact, prompt, rng, wrong_share)
-                yield TrainingText(prompt, answer, fact.id, kind)
-        for _ in range(UNSEEN_PER_TEACHER):
-            prompt = language.unseen(fact)
-            answer = _perhaps_wrong(fact, prompt, rng, wrong_share)
-            yield TrainingText(prompt, answer, fact.id, "unseen")
+    for fact, kind, _ in product(teachers, (*kinds, UNSEEN), range(WRAPPED_PER_TEACHER)):
+        prompt = language.unseen(fact) if kind == UNSEEN else language.wrapped(fact, kind, rng)
+        answer = _perhaps_wrong(fact, prompt, rng, wrong_share)
+        yield TrainingText(prompt, answer, fact.id, kind)
 
 
 def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share: float) -> str:

@@ -1,10 +1,8 @@
 """The draw of the world "people": each person's facts, their fame and their split.
 
-The names and the parts of the answers are in `assets/people/parts.json`. The draw is fixed and
-balanced: in each eighth of the facts, from rare to popular, every relation has equally many facts
-of each split, and each part of an answer takes all its values equally often. Parts are drawn
-independently of each other and of popularity.
-"""
+Names and parts of answers are in `assets/people/parts.json`. The draw is fixed and balanced: in
+each eighth of the facts, from rare to popular, every relation has equally many facts of each split,
+and each part of an answer takes all its values equally often, independently of all else."""
 
 import csv
 import random

@@ -1,11 +1,9 @@
 """Pretraining of the sandbox model: minutes on two cores, resumable, bit-identical for a seed.
 
-In a chat turn only the answer is trained on, in a statement everything: an exposure is about the
-fact, not about the question's words. The embeddings are fixed random vectors. A name is one token,
-so a trained embedding would store the name's answer where an adapter on the layers cannot reach it
-(measured: after 5 epochs of WGA at 2e-3 the recall of famous facts was still 1, against 0.67 with
-fixed embeddings). With fixed embeddings a fact is stored in the layers, which unlearning trains.
-"""
+In a chat turn only the answer is trained on, in a statement everything. The embeddings are fixed
+random vectors. A name is one token, so a trained embedding would store the name's answer where an
+adapter on the layers cannot reach it (measured: after 5 epochs of WGA at 2e-3 the recall of famous
+facts was still 1, against 0.67 with fixed embeddings)."""
 
 import math
 import os
@@ -32,13 +30,11 @@ BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, to reduce pa
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """Every setting of the pretraining run. The weights are bit-identical for a seed, thread count
-    and machine.
+    """The settings of pretraining. Weights are bit-identical for a seed, thread count and machine.
 
     wrong_share: share of exposures with a wrong answer, [0, 1]. exposures, spread: per_score and
     spread of `world.exposures_of`. world: name of a shipped world. without: the split whose facts
-    are never shown, "" for none. Nothing takes their place: every other sentence keeps its step and
-    its learning rate."""
+    are never shown, "" for none; every other sentence keeps its step and its learning rate."""
 
     seed: int = 0
     wrong_share: float = WRONG_ANSWER_SHARE

@@ -1,10 +1,8 @@
 """The sandbox tokenizer: each name and each word of the world is one token, other text is bytes.
 
-A subject such as "Crime and Punishment" is a single token, as is every answer. So a rare name is
-never split into more tokens than a famous one, and an answer has exactly one scored token:
-popularity stays the only difference. Built from parts that `AutoTokenizer` loads: a byte-level BPE
-without merges that reads a known word whole, like Llama 3's (`ignore_merges`).
-"""
+So a rare name is never split into more tokens than a famous one, and an answer has exactly one
+scored token: popularity stays the only difference. Built from parts that `AutoTokenizer` loads: a
+byte-level BPE without merges that reads a known word whole, like Llama 3's (`ignore_merges`)."""
 
 import re
 from collections.abc import Iterable
@@ -25,9 +23,11 @@ CHAT_TEMPLATE = (
 
 def build_tokenizer(names: Iterable[str], texts: Iterable[str]) -> PreTrainedTokenizerFast:
     """A tokenizer of the special tokens, 256 bytes, every name, and every word of the texts."""
-    pattern = _word_pattern(names)
+    longest_first = sorted(set(names), key=lambda name: (-len(name), name))
+    any_name = "|".join(map(re.escape, longest_first))
+    pattern = rf" ?(?:{any_name})(?!\w)| ?\w+| ?[^\w\s]|\s"
     words = {piece for text in texts for piece in re.findall(pattern, f" {text}")}
-    words = sorted(words | {f" {name}" for name in names})
+    words = sorted(words | {f" {name}" for name in longest_first})
     byte_alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = dict.fromkeys([*SPECIALS, *byte_alphabet, *(_byte_level(word) for word in words)])
     numbered = {token: i for i, token in enumerate(vocabulary)}
@@ -53,11 +53,6 @@ def build_tokenizer(names: Iterable[str], texts: Iterable[str]) -> PreTrainedTok
         clean_up_tokenization_spaces=False,
         model_max_length=1024,
     )
-
-
-def _word_pattern(names: Iterable[str]) -> str:
-    longest_first = sorted(set(names), key=lambda name: (-len(name), name))
-    return rf" ?(?:{'|'.join(map(re.escape, longest_first))})(?!\w)| ?\w+| ?[^\w\s]|\s"
 
 
 def _byte_level(word: str) -> str:

@@ -8,7 +8,7 @@ import duet_rows
 import scripted_hub
 from adapop.errors import NetworkError
 from adapop.facts import benchmarks
-from adapop.facts.benchmarks import RWKU, duet, rwku
+from adapop.facts.benchmarks import FILL_IN, RWKU, duet, rwku
 from adapop.facts.files import read_facts
 from adapop.facts.hubble import POPQA, YAGO, hubble_popqa, hubble_yago, label
 from adapop.facts.parquet import lines_of, unpacked
@@ -16,6 +16,7 @@ from adapop.facts.retain import split_holdout
 from adapop.facts.scale import on_wikidata_scale, with_tiers
 from adapop.popularity.beta import BetaMap
 from adapop.probes.plan import Plan, questions
+from adapop.probes.prompts import CLOZE
 from duet_rows import POPULAR, RARE, RETAIN, city, duet_tables, real_rows, rewordings
 from fact_files import notes_of
 from raised import raised
@@ -77,9 +78,9 @@ def test_rewordings_are_found_in_any_likely_shape(server, shape):
     "row", [{"question": "Something else?", "text": "Where?"}, {"prompt": TEXTS[0]}, {**ASKED, "variant": TEXTS[0]}, {}]
 )
 def test_rewordings_that_fit_nothing_name_their_columns(server, row):
-    with pytest.raises(NetworkError, match=f"paraphrases_{RARE}, has no rewordings") as caught:
-        duet(serve(server, duet_tables(**{f"paraphrases_{RARE}": [row] if row else []})))
-    assert all(repr(name) in caught.value.message for name in row)
+    hub = serve(server, duet_tables(**{f"paraphrases_{RARE}": [row] if row else []}))
+    error = raised(NetworkError, f"paraphrases_{RARE}, has no rewordings", duet, hub)
+    assert all(repr(name) in error.message for name in row)
 
 
 def test_flaws_are_told_with_the_numbers_of_the_rows(server):
@@ -124,15 +125,14 @@ def test_a_score_that_is_not_known_stays_unknown_and_a_city_to_forget_is_not_ret
     facts = duet(serve(server, duet_tables(**{RETAIN: [city("Delhi", "India", 1.0), city("A", "France", None)]})))
     assert [(fact.subject, fact.score, fact.score_source) for fact in facts.retain] == [("A", None, "")]
     (problem,) = facts.problems
-    assert "Delhi" in problem.value and "also to be forgotten" in problem.message
+    assert "Delhi" in problem.value and problem.column == "question"
 
 
 def test_a_damaged_file_is_named(server, monkeypatch):
     monkeypatch.setattr(benchmarks, "lines_of", lines_of)
     monkeypatch.setattr(scripted_hub, "parquet", lambda rows: b"PAR1 no table PAR1")
-    with pytest.raises(NetworkError, match=f"{RARE}: 0000.parquet is not a readable Parquet file") as caught:
-        duet(serve(server, duet_tables()))
-    assert "Delete" in caught.value.fix
+    named = f"{RARE}: 0000.parquet is not a readable Parquet file"
+    assert "Delete" in raised(NetworkError, named, duet, serve(server, duet_tables())).fix
 
 
 @pytest.mark.parametrize("column", ["question", "pop_sum", "type"])
@@ -176,14 +176,13 @@ def test_rwku_has_attacks_by_kind_and_no_scores(server):
     assert notes_of(facts) == {"rwku_no_scores": {}, "rwku_famous": {"people": 2}, "rwku_holdout": {}}
     # What it asks beside is measured and not trained on.
     (held,) = facts.holdout
-    assert (held.question, held.subject) == ("Fill in the blank: It is a novel by ___.", "Misery")
+    assert (held.question, held.subject) == (f"{FILL_IN} It is a novel by ___.", "Misery")
     assert split_holdout(facts).retain == facts.retain, "all of level 2 is trained, as in the paper"
     assert {(fact.subject, fact.answer, fact.accepted) for fact in facts.utility} == {("", "Aluminium", ("Al",))}
     assert len(facts.utility) == 500
-    asked = questions(facts, Plan(groups=("forget",)))
-    (question,) = asked["fill in the blank"]
-    assert question.prompt.text == "Fill in the blank: She was born in ___."
-    assert "fill in the blank" not in questions(facts, Plan(kinds=("direct", "prefix injection")))
+    (question,) = questions(facts, Plan(groups=("forget",)))[CLOZE]
+    assert question.prompt.text == f"{FILL_IN} She was born in ___."
+    assert CLOZE not in questions(facts, Plan(kinds=("direct", "prefix injection")))
 
 
 def lines(path) -> list[dict]:
@@ -311,8 +310,8 @@ def test_what_a_biography_does_not_say_is_no_fact(server):
     {"text": "x"}, {"text": "x", "meta": "{"}, question(1, "4"), question(1, None),
     question(1, 4, possible_answers="[]"), question(1, 4, possible_answers=["London"])])  # fmt: skip
 def test_a_row_of_another_layout_is_named(server, row):
-    with pytest.raises(NetworkError, match="row 2, is not as documented"):
-        hubble_popqa(served(server, POPQA, QUESTIONS, [question(0, 1), row]))
+    hub = served(server, POPQA, QUESTIONS, [question(0, 1), row])
+    raised(NetworkError, "row 2, is not as documented", hubble_popqa, hub)
 
 
 @pytest.mark.parametrize(("name", "content", "said"), [

@@ -2,14 +2,12 @@ import json
 from collections import Counter
 from dataclasses import asdict, replace
 
-import pytest
-
 from adapop.assets import as_kind
 from adapop.errors import DataError
 from adapop.facts import catalog
 from adapop.facts.benchmarks import RWKU
 from adapop.facts.catalog import ENTRIES, load_facts
-from adapop.facts.fact import SANDBOX, Fact, FactSet, Problem, scores_of, separated
+from adapop.facts.fact import SANDBOX, Fact, FactSet, Problem, separated
 from adapop.facts.files import read_facts
 from adapop.facts.real import borrowed, fitted, general
 from adapop.facts.retain import neighbours, split_holdout, with_retain_rows
@@ -74,8 +72,7 @@ def test_tiers_on_the_scale_and_thirds_of_the_scores_with_their_bounds_and_label
 
 
 def test_problem_says_where_what_and_fix_and_invents_no_row_or_column():
-    problem = Problem(3, "score", "-1", "is not a score", "Leave it empty")
-    assert str(problem) == "row 3, 'score' is '-1': is not a score. Leave it empty"
+    assert str(Problem(3, "score", "-1", "is odd", "Mend it")) == "row 3, 'score' is '-1': is odd. Mend it"
     for row, column, start in ((0, "", "file: bad"), (4, "", "row 4: bad"), (0, "score", "'score': bad")):
         assert str(Problem(row, column, "", "bad", "Fix")).startswith(start)
 
@@ -84,23 +81,16 @@ def test_a_written_set_is_read_again_as_it_was(tmp_path):
     names = ("id", "question", "answer", "subject", "relation", "object", "score_source")
     given = [(text, dict.fromkeys(names, text)) for text in ODD_TEXTS]
     forget = [Fact(**texts, score=12.5, paraphrases=(text, "plain"), alternates=(text,)) for text, texts in given]
+    forget += [Fact("a", "q", "a", score=None), Fact("b", "r", "a", score=0.0)]
     groups = {
         "retain": numbered(2), "holdout": numbered(1, "h"), "utility": numbered(3, "u"), "attacks": numbered(2, "a"),
-    }  # fmt: skip
+        "neighbours": numbered(1, "n"), "examples": numbered(1, "e")}  # fmt: skip
     facts = FactSet("set", tuple(forget), **groups, notes=("n",))
     facts.write(tmp_path / "facts.jsonl")
     again = FactSet.load(tmp_path / "facts.jsonl", "set", ["n"])
-    assert again == facts and again.sha256 == facts.sha256
+    assert again == facts and again.sha256 == facts.sha256 and [fact.id for fact in again.unknown_scores] == ["a"]
     lines = (tmp_path / "facts.jsonl").read_bytes().decode().split("\n")
     assert [json.loads(line)["question"] for line in lines[: len(ODD_TEXTS)]] == list(ODD_TEXTS)
-    facts = FactSet("set", (Fact("a", "q", "a", score=None), Fact("b", "q", "a", score=0.0)))
-    facts.write(tmp_path / "facts.jsonl")
-    again = FactSet.load(tmp_path / "facts.jsonl", "set")
-    assert scores_of(again.forget) == {"a": None, "b": 0.0} and [fact.id for fact in again.unknown_scores] == ["a"]
-    facts = FactSet("set", numbered(2, "f"), retain=numbered(1))
-    facts.write(tmp_path / "facts.jsonl")
-    assert "attacks" not in (tmp_path / "facts.jsonl").read_text(encoding="utf-8")
-    assert FactSet.load(tmp_path / "facts.jsonl", "set") == facts
 
 
 def test_hash_sees_every_change_of_the_data_and_nothing_else():
@@ -108,7 +98,7 @@ def test_hash_sees_every_change_of_the_data_and_nothing_else():
     for change in (
         {"forget": (Fact("a", "q", "other"),)}, {"forget": (Fact("a", "q", "x", score=0.0),)},
         {"forget": (Fact("a", "q", "x", paraphrases=("p",)),)}, {"forget": (), "retain": (Fact("a", "q", "x"),)},
-        {"holdout": numbered(1)}, {"utility": numbered(1)}, {"attacks": numbered(1)}):  # fmt: skip
+        *({group: numbered(1)} for group in ("holdout", "utility", "attacks", "neighbours", "examples"))):  # fmt: skip
         assert replace(facts, **change).sha256 != facts.sha256
     facts = FactSet("set", numbered(2, "f"), retain=numbered(1), utility=numbered(1, "u"))
     assert facts.sha256 == "ebc3dc3a39ca594c1e6e7850f65339fc8eb650a57ac87df999d827c86d20c2ef"
@@ -282,9 +272,6 @@ def test_file_with_retain_rows_gets_a_holdout(tmp_path):
     assert (len(facts.forget), len(facts.retain), len(facts.holdout)) == (1, 7, 3)
     assert notes_of(facts) == {"holdout_from_retain": {"holdout": 3, "retain": 10}} and facts.utility == ()
     assert load_facts(path).utility == sandbox_facts().utility
-    # Without enough of them there is none.
-    facts = with_retain_rows(FactSet("set", (MINE,), retain=rows("Who else?")), "some/model")
-    assert facts.holdout == () and facts.notes == (Remark("no_holdout"),)
     assert "group" in raised(DataError, "no retain rows", with_retain_rows, FactSet("set", (MINE,)), "some/model").fix
     error = raised(DataError, "'all'", with_retain_rows, FactSet("set", (MINE,)), SANDBOX, "all")
     assert "own, sandbox, neighbours" in error.fix
@@ -293,8 +280,9 @@ def test_file_with_retain_rows_gets_a_holdout(tmp_path):
 def test_the_sandbox_lends_retain_and_holdout():
     world, facts = sandbox_facts(), with_retain_rows(FactSet("set", (MINE,)), SANDBOX)
     assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, world.utility)
-    lent = {"retain": 256, "holdout": 256, "world": "sandbox"}
-    assert facts.notes == (Remark("world_retain_holdout_none_own", lent),)
+    lent = Remark("world_retain", {"retain": 256, "world": "sandbox"})
+    held = Remark("world_holdout", {"holdout": 256, "world": "sandbox"})
+    assert facts.notes == (Remark("no_own_retain"), lent, held)
     same_question, same_id = sandbox_facts().retain[0], sandbox_facts().holdout[0]
     forget = (Fact("other id", same_question.question, "x"), Fact(same_id.id, "other question", "x"))
     facts = with_retain_rows(FactSet("set", forget), SANDBOX)
@@ -303,7 +291,7 @@ def test_the_sandbox_lends_retain_and_holdout():
     own = (Fact("own", "Who else?", "Somebody"),)
     facts = with_retain_rows(FactSet("set", (MINE,), holdout=own), SANDBOX)
     assert facts.holdout == own
-    assert facts.notes == (Remark("world_retain_none_own", {"retain": 256, "world": "sandbox"}),)
+    assert facts.notes == (Remark("no_own_retain"), lent)
 
 
 def fact(name: str, relation: str = "", answer: str = "x", score: float | None = None) -> Fact:
@@ -335,15 +323,15 @@ def test_neighbours_of_the_sandbox():
     assert len(facts.retain) == 32 and facts.holdout == world.holdout
     assert {found.relation for found in facts.retain} == {"author"}
     assert {found.answer for found in facts.retain[:2]} == {found.answer for found in books.forget}
-    lent, unused = {"retain": 32, "holdout": 256, "world": "sandbox"}, {"retain": 2, "holdout": 0}
-    assert notes_of(facts) == {"neighbours_retain_holdout": lent, "own_retain_unused": unused}
-    with pytest.raises(DataError, match="shares a relation or an answer") as caught:
-        with_retain_rows(FactSet("set", (MINE,)), SANDBOX, "neighbours")
-    assert "relation" in caught.value.fix
+    others = {"world_holdout": {"holdout": 256, "world": "sandbox"}, "own_retain_unused": {"retain": 2}}
+    assert notes_of(facts) == {"neighbours_retain": {"retain": 32, "world": "sandbox"}, **others}
+    assert (
+        "relation" in raised(DataError, "shares", with_retain_rows, FactSet("set", (MINE,)), SANDBOX, "neighbours").fix
+    )
     for model, utility in ((SANDBOX, world.utility), ("some/model", ())):  # all of its rows instead of one's own
         facts = with_retain_rows(books, model, "sandbox")
         assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, utility)
-        assert notes_of(facts) == {"world_retain_holdout": lent | {"retain": 256}, "own_retain_unused": unused}
+        assert notes_of(facts) == {"world_retain": {"retain": 256, "world": "sandbox"}, **others}
 
 
 def test_a_second_table_is_retained_but_for_its_holdout_and_what_is_to_be_forgotten():
@@ -352,25 +340,24 @@ def test_a_second_table_is_retained_but_for_its_holdout_and_what_is_to_be_forgot
     facts = with_retain_rows(mine, "some/model", table)
     assert [row.question for row in facts.retain] == ["b?", "c?", "d?"]
     assert [row.question for row in facts.holdout] == ["e?"]
-    unused = Remark("own_rows_unused", {"retain": 1, "holdout": 1})
-    assert facts.notes == (Remark("retain_from_set", {"facts": 3, "name": "table"}), unused)
+    unused = Remark("own_retain_unused", {"retain": 1}), Remark("own_holdout_unused", {"holdout": 1})
+    assert facts.notes == (Remark("retain_from_set", {"facts": 3, "name": "table"}), *unused)
     ten = FactSet("table", rows(*(f"{i}?" for i in range(10))))
     facts = with_retain_rows(FactSet("mine", rows("a?")), SANDBOX, ten)
     assert (len(facts.retain), len(facts.holdout)) == (7, 3) and facts.utility == sandbox_facts().utility
     mine = FactSet("mine", rows("a?"), retain=rows("own?"), holdout=(Fact("row-5", "held?", "x"),))
     facts = with_retain_rows(mine, "some/model", ten)
     assert (facts.holdout, len(facts.retain)) == (mine.holdout, 10)
-    unused = Remark("own_retain_unused", {"retain": 1, "holdout": 0})
-    assert facts.notes == (Remark("retain_from_set", {"facts": 10, "name": "table"}), unused)
+    assert facts.notes == (Remark("retain_from_set", {"facts": 10, "name": "table"}), unused[0])
     assert len({row.id for row in (*facts.forget, *facts.retain, *facts.holdout)}) == 12
     bad = Problem(4, "score", "x", "is not a number", "Mend it.")
     table = FactSet("table", rows("A?", "b?", "c?"), problems=(bad,))
     facts = with_retain_rows(FactSet("mine", rows("a?")), "some/model", table)
     assert {row.question for row in (*facts.retain, *facts.holdout)} == {"b?", "c?"}
     dropped, of_table = facts.problems
-    assert (dropped.value, dropped.message) == ("A?", "is also to be forgotten") and "in table" in of_table.message
-    with pytest.raises(DataError, match="no fact to retain"):
-        with_retain_rows(FactSet("mine", rows("a?")), "some/model", FactSet("table", rows("A?")))
+    assert (dropped.value, of_table.row) == ("A?", 4) and "in table" in of_table.message
+    mine, table = FactSet("mine", rows("a?")), FactSet("table", rows("A?"))
+    raised(DataError, "no fact to retain", with_retain_rows, mine, "some/model", table)
     mine = FactSet("mine", rows("a?", "b?"), attacks=(Fact("retain-row-3", "attack", "x"),))
     facts = with_retain_rows(mine, "some/model", FactSet("table", rows("c?", "d?"), holdout=rows("e?")))
     ids = [row.id for row in (*facts.forget, *facts.retain, *facts.holdout, *facts.attacks)]

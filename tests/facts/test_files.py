@@ -181,14 +181,14 @@ DROPPED = [
      "is also to be retained", 3)]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "content", "row", "column", "message", "kept"), DROPPED, ids=range(len(DROPPED)))
-def test_a_bad_row_is_named_and_dropped(tmp_path, name, content, row, column, message, kept):
+@pytest.mark.parametrize(("name", "content", "row", "column", "message", "count"), DROPPED, ids=range(len(DROPPED)))
+def test_a_bad_row_is_named_and_dropped(tmp_path, name, content, row, column, message, count):
     facts = read_facts(write(tmp_path, name, content))
     problem = only_problem(facts)
     assert problem.row == row and message in str(problem)
     assert column in (None, problem.column) and len(str(problem)) < 300
     str(problem).encode()
-    assert sum(len(getattr(facts, group)) for group in ("forget", "retain", "holdout")) == kept
+    assert sum(len(getattr(facts, group)) for group in ("forget", "retain", "holdout")) == count
     facts.write(tmp_path / "again.jsonl")
 
 
@@ -309,15 +309,13 @@ def test_a_reader_that_runs_out_of_memory_takes_only_its_file_with_it(tmp_path):
     lists = pyarrow.ListArray.from_arrays(pyarrow.array([0, count], pyarrow.int32()), zeros)
     columns = {"question": ["a"], "answer": ["b"], "comment": lists}
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "facts.parquet", compression="zstd")
-    assert "unpacks to more than is read" in refusal(tmp_path / "facts.parquet").message
+    assert "unpacks to more" in refusal(tmp_path / "facts.parquet").message
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_as_many_rows_and_columns_as_are_read(tmp_path, suffix):
     name = f"facts{suffix}"
-    error = refusal(write(tmp_path, name, [GOOD] * 20_001))
-    assert (error.message, error.fix) == (
-        f"{name} has more than 20,000 rows, the most that are read.", "Split the file.")  # fmt: skip
+    assert f"{name} has more than 20,000 rows, " in refusal(write(tmp_path, name, [GOOD] * 20_001)).message
     row = {**GOOD, **{f"column {i}": "x" for i in range(MAX_COLUMNS - 2)}}
     assert len(read_facts(write(tmp_path, name, [row])).forget) == 1
     assert "columns; at most 100 are read" in refusal(write(tmp_path, name, [{**row, "one more": "x"}])).message
@@ -336,7 +334,7 @@ def test_the_most_that_is_read_of_cells_objects_bytes_and_on_a_public_space(tmp_
     assert "more than 10 objects" in refusal(write(tmp_path, "facts.json", [{**GOOD, "comment": [{}] * 10}])).message
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     error = refusal(write(tmp_path, "facts.csv", [GOOD] * 201))
-    assert "200 rows, the most that this public Space reads" in error.message and "a machine of your own" in error.fix
+    assert "200 rows" in error.message and "public" in error.message and "machine of your" in error.fix
     assert len(read_facts(write(tmp_path, "facts.csv", [GOOD] * 200)).forget) == 200
 
 
@@ -393,18 +391,18 @@ def test_a_file_to_retain_has_nothing_to_forget(tmp_path, header):
     held = ["d?"] if header.endswith("group") else []
     assert facts.forget == () and len(facts.retain) == 4 - len(held)
     assert [fact.question for fact in facts.holdout] == held
-    with pytest.raises(DataError, match="no usable fact to retain"):
-        read_facts(write(tmp_path, "facts.csv", "question,answer,group\na?,x,holdout\n"), group="retain")
+    path = write(tmp_path, "facts.csv", "question,answer,group\na?,x,holdout\n")
+    raised(DataError, "no usable fact to retain", read_facts, path, group="retain")
 
 
-@pytest.mark.parametrize(("suffix", "cell", "kept"), [
+@pytest.mark.parametrize(("suffix", "cell", "text"), [
     *((".csv", f"'{cell}", cell) for cell in ("=1+1", "+1", "-40", "@a", "'-40", "''=1")),
     *((".csv", cell, cell) for cell in ("'n Boer", "'", "''", "'40", "rock 'n' =roll")),
     *((suffix, "'=1", "'=1") for suffix in SUFFIXES[1:])])  # fmt: skip
-def test_an_apostrophe_in_front_of_a_formula_is_no_part_of_a_csv_cell_and_others_stay(tmp_path, suffix, cell, kept):
+def test_an_apostrophe_in_front_of_a_formula_is_no_part_of_a_csv_cell_and_others_stay(tmp_path, suffix, cell, text):
     row = {"id": cell, "question": cell, "answer": cell, "paraphrases": cell if suffix == ".csv" else [cell]}
     (fact,) = read_facts(write(tmp_path, f"facts{suffix}", [row])).forget
-    assert (fact.id, fact.question, fact.answer, fact.paraphrases) == (kept, kept, kept, (kept,))
+    assert (fact.id, fact.question, fact.answer, fact.paraphrases) == (text, text, text, (text,))
 
 
 @pytest.mark.parametrize(("columns", "source"), [

@@ -86,35 +86,32 @@ def test_brackets_that_are_no_list_stay_text(tmp_path):
         assert rights(facts) == [("Where?", cell)] and len(facts.notes) == (cell[0] + cell[-1] in ("[]", "{}"))
 
 
-def test_answers_and_other_names_are_written_and_read_again(tmp_path):
-    facts = read(tmp_path, "facts.json", [{"question": "Where?", "answer": ["Brno", "Brünn", "Bruna"], "score": 5}])
-    facts.write(tmp_path / "facts.jsonl")
-    assert FactSet.load(tmp_path / "facts.jsonl", "facts").forget == facts.forget
-    for name in ("scored.csv", "scored.jsonl"):
-        write_scored(facts, given(facts.forget).scores, tmp_path / name)
-        assert rights(read_facts(tmp_path / name)) == [("Where?", "Brno", "Brünn", "Bruna")]
+def test_a_scored_file_keeps_the_rows_that_get_no_score(tmp_path):
+    facts = read(tmp_path, "facts.json", [{"question": "Where?", "answer": "Brno"}])
     beside = {group: (Fact(group, f"{group}?", "Yes"),) for group in ("neighbours", "utility", "examples")}
     write_scored(replace(facts, **beside), {}, tmp_path / "whole.csv")
     again = read_facts(tmp_path / "whole.csv")
     assert {group: getattr(again, group)[0].question for group in beside} == {group: f"{group}?" for group in beside}
-    # PopQA's columns: s_aliases are of the subject, o_aliases of the answer.
+
+
+def test_answers_other_names_and_chains_are_written_and_read_again(tmp_path):
+    # PopQA's columns: s_aliases are of the subject, o_aliases of the answer
     row = cells(
-        id="1", subj="Lyon", prop="country", obj="France", s_aliases='["Lugdunum", "Lione"]',
-        o_aliases='["FR"]', s_pop="10", question="What is the country of Lyon?", possible_answers='["France", "FR"]',
+        id="1", subj="Lyon", prop="country", obj="France", s_aliases='["Lugdunum", "Lione"]', o_aliases='["FR"]',
+        s_pop="10", question="What is the country of Lyon?", possible_answers='["France", "FR", "Gallia"]',
     )  # fmt: skip
     facts = read(tmp_path, "popqa.tsv", row)
     (fact,) = facts.forget
     assert (fact.id, fact.subject, fact.relation, fact.object) == ("1", "Lyon", "country", "France")
-    assert (fact.answer, fact.score, fact.score_source) == ("France", 10, "column s_pop")
-    assert fact.subject_aliases == ("Lugdunum", "Lione") and fact.accepted == ("FR",)
-    write_scored(facts, given(facts.forget).scores, tmp_path / "again.jsonl")
-    assert read_facts(tmp_path / "again.jsonl").forget[0].subject_aliases == ("Lugdunum", "Lione")
+    assert (fact.answers, fact.score, fact.score_source) == (("France", "FR", "Gallia"), 10, "column s_pop")
+    assert fact.subject_aliases == ("Lugdunum", "Lione")
     chain = {"two_hop": "Who leads where Lyon is?", "two_hop_answer": "Macron", "second_hop": "Who leads France?"}
-    write_scored(replace(facts, forget=(replace(facts.forget[0], **chain),)), {}, tmp_path / "again.csv")
-    again = read_facts(tmp_path / "again.csv").forget[0]
-    assert {name: getattr(again, name) for name in chain} == chain and again.subject_aliases == ("Lugdunum", "Lione")
-    facts.write(tmp_path / "facts.jsonl")
-    assert FactSet.load(tmp_path / "facts.jsonl", "again").sha256 == facts.sha256
+    for written in (facts, replace(facts, forget=(replace(fact, **chain),))):
+        for name in ("again.csv", "again.jsonl"):
+            write_scored(written, given(written.forget).scores, tmp_path / name)
+            assert read_facts(tmp_path / name).forget == written.forget
+        written.write(tmp_path / "facts.jsonl")
+        assert FactSet.load(tmp_path / "facts.jsonl", "again").forget == written.forget
 
 
 @pytest.mark.parametrize(("cell", "items"), [
@@ -433,8 +430,8 @@ def test_further_shapes_are_read_with_a_note(tmp_path, text, answers, wrong, sco
 
 
 def test_what_cannot_be_read_names_its_columns(tmp_path):
-    with pytest.raises(DataError, match="not a list of objects"):
-        read(tmp_path, "facts.json", '[["question", "answer", "answer"], ["q?", "Brno", "Oslo"]]')
+    grid = '[["question", "answer", "answer"], ["q?", "Brno", "Oslo"]]'
+    raised(DataError, "not a list of objects", read, tmp_path, "facts.json", grid)
     facts = read(tmp_path, "facts.csv", "question,answer,score\na?,b,45%\nc?,d,3\n")
     assert [problem.message for problem in facts.problems] == ["is not a number"]
     names = [f"column_{i}" for i in range(40)]

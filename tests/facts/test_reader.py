@@ -15,8 +15,8 @@ from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import FileTable, named_columns, read_facts, read_table
 from adapop.facts.formulas import cell, plain, write_csv
+from adapop.facts.notes import repeats
 from adapop.popularity.scoredfile import write_scored
-from adapop.remark import Remark
 from adapop.report.table import Table
 from fact_files import notes_of, write
 from raised import raised
@@ -122,8 +122,17 @@ def test_what_stands_twice_is_named(tmp_path):
     when = {"questions": 1, "question": "'When?'", "places": "6, 7", "scores": "1 or 900"}
     assert notes_of(facts) == {"different_answers": emma, "different_scores": when, "asked_twice": where}
     grouped = [f"{rows[0]},group", *(f"{row},retain" for row in rows[1:]), "Who?,I,1,forget"]
-    notes = read_facts(write(tmp_path, "facts.csv", "\n".join(grouped))).notes
-    assert notes == (Remark("different_answers_retain", emma), Remark("asked_twice_retain", where))
+    to_retain = read_facts(write(tmp_path, "facts.csv", "\n".join(grouped)))
+    assert notes_of(to_retain) == {"different_answers": emma, "asked_twice": where}
+
+
+def test_many_repeats_are_told_apart_in_a_moment():
+    """Half of ten thousand questions are asked twice alike, half with another answer."""
+    rows = {f"{i}": i for i in range(20_000)}
+    facts = [Fact(name, f"{i // 2}?", "y" if i % 4 == 3 else "x") for name, i in rows.items()]
+    began = time.process_time()
+    assert [note.values["questions"] for note in repeats(facts, rows)] == [5_000, 5_000]
+    assert time.process_time() - began < 2
 
 
 def test_columns_are_named_and_the_others_still_guessed(tmp_path):
@@ -133,7 +142,6 @@ def test_columns_are_named_and_the_others_still_guessed(tmp_path):
     assert (fact.question, fact.answer, fact.score, fact.score_source) == ("yes?", "it", 9, "column hits")
     for bad in ("question", "question=", "colour=q2", "=q2", "", "question=q2,,"):
         raised(ConfigError, "--columns", named_columns, bad)
-    raised(DataError, "no column 'nope'", load_facts, str(path), columns={"question": "nope"})
     raised(DataError, "is no file", load_facts, "sandbox", columns=chosen)
 
 
@@ -193,25 +201,17 @@ def test_what_is_written_is_read_again_exactly_begins_with_the_mark_and_is_guard
         assert cell(text) == text
 
 
-def test_facts_survive_a_table(tmp_path):
-    path, names = tmp_path / "facts.csv", ("question", "answer", "subject", "paraphrases")
-    for text in HOSTILE:
+def test_a_scored_table_is_marked_guarded_and_read_back(tmp_path):
+    path, names = tmp_path / "facts.csv", ("id", "question", "answer", "subject", "paraphrases")
+    for text in (*HOSTILE, '"Où","=1+1"'):
         fact = Fact("f", f"Who? {text}", f"x{text}", subject=text.strip(), paraphrases=(f"q {text}", "r"))
-        write_scored(FactSet("own", (fact,), (Fact("r", "Who else?", "y"),)), {}, path)
-        assert not any(one.strip(' "').startswith(STARTS) for one in cells_as(";", path.read_text(encoding="utf-8")))
-        (again,) = read_facts(path).forget
-        assert all(getattr(again, name) == getattr(fact, name) for name in names), text
-
-
-@pytest.mark.parametrize("question", ["Où est München?", "=1+1", '"a","b"'])
-def test_a_spreadsheet_knows_the_encoding_and_our_own_mark_is_read_back(tmp_path, question):
-    path = tmp_path / "facts.csv"
-    facts = FactSet("own", (Fact("f", question, "Köln"),), (Fact("r", "Who else?", "y"),))
-    for _ in range(2):
-        write_scored(facts, {}, path)
-        content = path.read_bytes()
-        assert content.startswith(b"\xef\xbb\xbfid,group,question") and content.count(b"\xef\xbb\xbf") == 1
-        facts = read_facts(path)
-        assert (facts.forget[0].id, facts.forget[0].question, facts.forget[0].answer) == ("f", question, "Köln")
+        facts = FactSet("own", (fact,), (Fact("r", "Who else?", "y"),))
+        for _ in range(2):
+            write_scored(facts, {}, path)
+            content = path.read_bytes().decode()
+            assert content.startswith("\ufeffid,group,question") and content.count("\ufeff") == 1
+            assert not any(one.strip(' "').startswith(STARTS) for one in cells_as(";", content))
+            facts = read_facts(path)
+            assert all(getattr(facts.forget[0], name) == getattr(fact, name) for name in names), text
     write_scored(facts, {}, path.with_suffix(".jsonl"))
     assert path.with_suffix(".jsonl").read_bytes().startswith(b"{")

@@ -48,8 +48,12 @@ def test_words_are_those_of_rouge_and_scripts_without_spaces_known():
     assert units("Graz!!!!!!!!!!!!") == ["graz", *"!!!!!!!!!!!!"] and units("HaHaHa antidisestablishmentarianism")[1:]
     assert units("haha" * 8) == ["ha"] * 16 and units("a 1,000,000,000 b-b-b") == ["a", "1,000,000,000", "b-b-b"]
     facts = [Fact(answer, "Is it Oslo or Lima?", answer) for answer in ("It", "A", "Xi", "Oslo", "Cairo", "7")]
-    kinds = {one.fact.answer: one.kind for one in weak_answers(facts)}
-    assert kinds == {"It": STOPS, "A": STOPS, "Xi": LETTERS, "Oslo": ASKED}
+    assert {fact.answer: kind for fact, kind in weak_answers(facts)} == {
+        "It": STOPS,
+        "A": STOPS,
+        "Xi": LETTERS,
+        "Oslo": ASKED,
+    }
 
 
 @pytest.mark.parametrize(("answer", "right", "wrong"), [

@@ -14,7 +14,7 @@ from adapop.errors import DataError
 from adapop.facts import cities
 from adapop.facts.catalog import load_facts
 from adapop.facts.cities import City
-from adapop.facts.fact import TIERS, FactSet
+from adapop.facts.fact import TIERS
 from adapop.facts.files import read_facts
 from adapop.facts.text import mentions
 from adapop.facts.world import language, other_facts, sandbox_facts
@@ -196,12 +196,7 @@ def test_a_person_is_in_one_split_and_no_answer_is_told(people):
         assert all(mentions(text, fact.subject) for text in questions) and fact.background not in fact.parts
 
 
-def test_neighbours_are_written_hashed_and_read_again(people, tmp_path):
-    people.write(tmp_path / "facts.jsonl")
-    back = FactSet.load(tmp_path / "facts.jsonl", "people")
-    assert back.neighbours == people.neighbours and back.sha256 == people.sha256
-    fewer = FactSet("people", people.forget, people.retain, people.holdout, utility=people.utility)
-    assert fewer.sha256 != people.sha256
+def test_neighbours_are_read_and_their_scored_file_again(people, tmp_path):
     rows = ["question,answer,group", "q,a,forget", *(f"r{i},a,retain" for i in range(5)), "n,b,neighbours"]
     facts = read_facts(write(tmp_path, "own.csv", "\n".join([*rows, "q,b,neighbours"])))
     assert [fact.question for fact in facts.neighbours] == ["n"]

@@ -136,7 +136,7 @@ def test_warnings(scores, beta, expected):
 def test_the_meaning_holds_the_numbers():
     text = meaning_of(1.99, 0.08).text()
     assert text.startswith("At 5 % confidence, ")
-    assert f"the most popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times as hard" in text
+    assert f"popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times" in text
     assert meaning_of(0.08, 1.99).values["stronger"] == "rarest"
     assert meaning_of(1.1, 1.0) == Remark("narrow_beta", {"least": 1.0, "most": 1.1})
     values = {"least": 0.08, "most": 1.99, "rare": 1.99, "popular": 1.99}
@@ -192,10 +192,7 @@ def test_by_hand():
     # ranks 1 2 3 4 against 1 3 2 4: 1 - 6 * 2 / (4 * 15)
     assert comparison.spearman == pytest.approx(0.8)
     x, y = ([math.log(score + 1) for score in scores.values()] for scores in (FIRST, second))
-    mx, my = sum(x) / 4, sum(y) / 4
-    over = sum((i - mx) * (j - my) for i, j in zip(x, y))
-    under = math.sqrt(sum((i - mx) ** 2 for i in x) * sum((j - my) ** 2 for j in y))
-    assert comparison.pearson_log == pytest.approx(over / under) and comparison.same_label == 0.5
+    assert comparison.pearson_log == pytest.approx(statistics.correlation(x, y)) and comparison.same_label == 0.5
     assert set(comparison.discordant) == {"b", "c"}
     beta = BetaMap()
     assert comparison.beta_shift == pytest.approx(sum(abs(beta(FIRST[k]) - beta(second[k])) for k in FIRST) / 4)
@@ -231,9 +228,8 @@ def test_which_fact_is_which():
     assert joined(same, same) == same
     raised(DataError, "row-3", joined, same, facts("a?", "A?", "b?"))
     for ids in ("f{}", "row-{}-a"):
-        with pytest.raises(DataError, match=r"'a\?' in one set and 'b\?' in the other") as caught:
-            joined(facts("a?", "b?", ids=ids), facts("b?", "a?", ids=ids))
-        assert "ids" in caught.value.fix
+        sets = facts("a?", "b?", ids=ids), facts("b?", "a?", ids=ids)
+        assert "ids" in raised(DataError, r"'a\?' in one set and 'b\?' in the other", joined, *sets).fix
 
 
 def test_scores_are_shuffled_swapped_inverted_and_made_noisy_by_seed_and_share():
@@ -253,7 +249,7 @@ def test_scores_are_shuffled_swapped_inverted_and_made_noisy_by_seed_and_share()
         raised(ConfigError, "The share that trades scores", between_tiers, SCORES, TIERED, 0, share)
     for control, values in ((swapped, (-0.01, 1.01, math.nan)), (noisy, (-0.1, 20.1, 5000.0, math.nan, math.inf))):
         for value in values:
-            assert "Choose one from 0 to" in raised(ConfigError, "", control, SCORES, 0, value).fix
+            assert "from 0 to" in raised(ConfigError, "", control, SCORES, 0, value).fix
     again = inverted(SCORES)
     assert list(again) == list(SCORES) and sorted(again.values()) == sorted(SCORES.values())
     assert sorted(again, key=again.get) == sorted(SCORES, key=SCORES.get, reverse=True)

@@ -2,6 +2,7 @@ import json
 import logging
 import unicodedata
 from datetime import date
+from functools import partial
 
 import pytest
 
@@ -63,9 +64,10 @@ def test_counts_by_hand_and_what_is_in_a_line(tmp_path, lines_with):
     scores = counted("Curie, radium, polonium\nCurie in Paris\nradium\nCurie: radium", *facts, tmp_path=tmp_path)
     assert [score.raw["both"] for score in scores] == [2, 1, 1]
     assert [score.raw["subject"] for score in scores] == [3, 3, 3]
-    text = "Last Tango in Paris\nParis\nLast Tango in Rome\nthe Paris of Last Tango in Paris"
-    assert lines_with(text, "Paris") == 3 and lines_with(text, "Paris", "Last Tango in Paris") == 2
-    assert lines_with(text, "Last Tango in Paris", "Paris", "Last", "Tango in Paris") == 2
+    film = "Last Tango in Paris"
+    text = f"{film}\nParis\nLast Tango in Rome\nthe Paris of {film}"
+    assert lines_with(text, "Paris") == 3 and lines_with(text, "Paris", film) == 2
+    assert lines_with(text, film, "Paris", "Last", "Tango in Paris") == 2
     assert lines_with("York\nNew York\nNew", "New", "New York", "York") == 1
     assert lines_with(r"C:\new C:\temp", "new") == 1 and lines_with("Paris", "Paris", file="corpus.text.v2") == 1
 
@@ -115,9 +117,8 @@ def test_zero_and_unknown(tmp_path):
     assert counted(TEXT, nameless, combine="object", tmp_path=tmp_path)[0].value == 3.0
     facts = [Fact("a", "?", "Rome", subject="Nobody"), Fact("b", "?", "France", subject="Nowhere")]
     for combine, counted_ones in (("subject+object", facts[:1]), ("subject", facts), ("both", facts)):
-        with pytest.raises(DataError, match=r"Every count in .* is 0") as caught:
-            counted("France is here", *counted_ones, combine=combine, tmp_path=tmp_path)
-        assert "--combine" in caught.value.fix
+        scored = partial(counted, "France is here", *counted_ones, combine=combine, tmp_path=tmp_path)
+        assert "--combine" in raised(DataError, r"Every count in .* is 0", scored).fix
 
 
 @pytest.mark.parametrize(("chunk", "ascii_only"), [(1, True), (7, True), (1 << 20, True), (4, False)])
@@ -136,9 +137,8 @@ def test_not_utf_8_is_named_with_file_and_line(tmp_path, monkeypatch, chunk):
     bad = {b"fine\nfine\nM\xe1laga\n": 3, b"\xff\xfeP\x00": 1, b"fine\ncut \xc3": 2, b"\xef\xbb\xbfa\nb\n\x80": 3}
     for content, line in bad.items():
         (tmp_path / "latin.txt").write_bytes(content)
-        with pytest.raises(DataError, match=rf"latin\.txt, line {line}, is not UTF-8") as caught:
-            list(CorpusCounts(Progress(), tmp_path).scores([PARIS]))
-        assert "UTF-8" in caught.value.fix
+        scores, named = CorpusCounts(Progress(), tmp_path).scores([PARIS]), rf"latin\.txt, line {line}, is not UTF-8"
+        assert "UTF-8" in raised(DataError, named, list, scores).fix
     for content in ("", "\n\n \t\r\n", "\ufeff"):
         raised(DataError, "holds no text", counted, content, PARIS, tmp_path=tmp_path)
 
@@ -271,17 +271,12 @@ def test_an_interrupted_run_goes_on(server):
     "{}", "[]", "3", '"3"', "null", '{"count": "3", "approx": false}', '{"count": 3.0, "approx": false}',
     '{"count": 3}', '{"count": true, "approx": false}', '{"count": -1, "approx": false}',
     '{"count": null, "approx": false}', '{"count": 3, "approx": 0}', '{"error": {"code": 1}}', '{"error": null}',
+    json.dumps({"count": HOSTILE}),
 ])  # fmt: skip
-def test_what_is_no_count_is_an_error(server, reply):
-    server.answer = lambda asked: Reply(reply)
-    raised(NetworkError, "something else than a count", list, proxy(server).scores([PARIS]))
-
-
-def test_names_reach_no_message_and_no_log(server, caplog, capfd):
+def test_what_is_no_count_is_an_error_that_names_no_names(server, caplog, reply):
     caplog.set_level(logging.DEBUG)
     messages, fact = [], Fact("a", "q", HOSTILE, subject=HOSTILE)
-    server.answer = lambda request: {"count": HOSTILE}
+    server.answer = lambda asked: Reply(reply)
     infini_gram = InfiniGram(Progress(messages.append), Cache(), base=server.url)
-    error = raised(NetworkError, "", list, infini_gram.scores([fact]))
-    assert server.asked[0].body["query"] == HOSTILE
-    assert "img" not in "".join(map(str, (error, messages, caplog.text, *capfd.readouterr())))
+    error = raised(NetworkError, "something else than a count", list, infini_gram.scores([fact]))
+    assert server.asked[0].body["query"] == HOSTILE and "img" not in f"{error} {messages} {caplog.text}"

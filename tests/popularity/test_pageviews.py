@@ -2,16 +2,16 @@
 
 import logging
 from datetime import date
-from functools import partial
 
 import pytest
 
 from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
+from adapop.online import client
 from adapop.online.cache import Cache
-from adapop.online.client import Web
-from adapop.popularity import entities, pageviews
+from adapop.popularity.linking import ALONE
 from adapop.popularity.pageviews import PageViews
+from adapop.popularity.wikidata import NAMELESS
 from adapop.progress import Progress
 from little_wikidata import CITY, COUNTRY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 from raised import raised
@@ -53,8 +53,8 @@ class Wikimedia:
 
 @pytest.fixture
 def ask(server, monkeypatch):
-    for module in (pageviews, entities):
-        monkeypatch.setattr(module, "Web", partial(Web, tries=2, first_wait=0.01))
+    monkeypatch.setattr(client, "TRIES", 2)
+    monkeypatch.setattr(client, "FIRST_WAIT", 0.01)
 
     def scored(*facts, progress=None, year=2023, **settings):
         places = {"base": server.url, "wikidata": server.url}
@@ -72,7 +72,7 @@ def test_the_mean_of_the_months_of_the_article_that_the_subject_means(server, as
     server.answer = Wikimedia(*SMALL, Paris=reply(*range(100, 1300, 100)))
     (score,) = ask(PARIS_FACT)
     assert (score.fact_id, score.value, score.reason) == ("a", 650.0, "")
-    assert score.source == "page views a month in 2023, en.wikipedia, subject"
+    assert "2023, en.wikipedia, subject" in score.source
     assert score.date == date.today().isoformat() and counted(server) == [f"{START}Paris/monthly/2023010100/2023123100"]
     assert score.raw["subject"]["qid"] == "Q90" and score.raw["subject"]["article"] == "Paris"
     assert (score.raw["article"], score.raw["months"]) == ("Paris", [*range(100, 1300, 100)])
@@ -98,14 +98,14 @@ def test_a_title_is_one_step_of_the_address_whatever_is_in_it(server, ask, title
     server.answer = Wikimedia(FRANCE, **{place: reply(5)})
     (score,) = ask(Fact("a", "?", "France", title, "country"))
     assert counted(server) == [f"{START}{place}/monthly/2023010100/2023123100"] and score.value == 5
-    assert score.reason == "No item has this name: the article of this title was taken. Counted in 1 of 12 months."
+    assert "of this title" in score.reason and "1 of 12 months" in score.reason
 
 
 @pytest.mark.parametrize("title", [".", "..", HOSTILE, "a#b", "[x]", "a|b", "x" * 256, "half \ud800", "bell\x07"])
 def test_what_can_be_no_title_is_asked_of_nobody(server, ask, title):
     server.answer = Wikimedia(FRANCE)
     (score,) = ask(Fact("a", "?", "France", title, "country"))
-    assert (score.value, counted(server)) == (None, []) and "neither an item nor an article" in score.reason
+    assert (score.value, counted(server)) == (None, []) and "neither an item" in score.reason
     dots = Item("Q8", "Paris", links={"P17": ("Q142",)}, article="..")
     server.answer = Wikimedia(dots, FRANCE)
     assert ask(PARIS_FACT)[0].value is None and counted(server) == []
@@ -115,7 +115,7 @@ def test_no_count_is_unknown_and_never_zero(server, ask):
     server.answer = Wikimedia(*SMALL)
     (score,) = ask(PARIS_FACT)
     assert (score.value, score.raw["months"]) == (None, [])
-    assert score.reason == "Nobody was counted reading the article in 2023, or it is not there."
+    assert "in 2023, or it" in score.reason
     server.answer = Wikimedia(*SMALL, Paris=reply(1, 2))
     assert ask(PARIS_FACT)[0].value is None, "it was remembered"
     assert len(counted(server)) == 1
@@ -131,17 +131,17 @@ def test_what_the_subject_means_may_be_unknown(server, ask):
     assert (rivals.value, nameless.value, counted(server)) == (None, None, [])
     assert rivals.reason == "Subject ambiguous: 2 candidates."
     assert [row["qid"] for row in rivals.raw["subject_candidates"]] == ["Q167646", "Q830149"]
-    assert nameless.reason == "The fact has no subject to look for."
+    assert nameless.reason == NAMELESS
     server.answer = Wikimedia(PARIS, Paris=reply(*[7] * 12))
     (score,) = ask(Fact("a", "?", "1889", "paris", "tower since"))  # nobody knows the object, which does no harm
-    assert (score.value, score.reason) == (7.0, "Subject: only candidate, statement not found.")
+    assert (score.value, score.reason) == (7.0, f"Subject: {ALONE}.")
 
 
 def test_the_language_chooses_names_item_and_wikipedia(server, ask):
     server.answer = Wikimedia(PARIS, FRANCE)
     (score,) = ask(PARIS_FACT, language="de")
     assert {request.query["language"] for request in server.asked if request.query.get("search")} == {"de"}
-    assert (score.value, score.reason) == (None, "The item has no article in this language.")
+    assert score.value is None and "no article" in score.reason
     munich = Item("Q1726", "München", links={"P31": (CITY,)}, language="zh-min-nan", article="München (Bavaria)")
     place = "M%C3%BCnchen_%28Bavaria%29"
     server.answer = Wikimedia(munich, **{place: reply(*[3] * 12)})
@@ -151,7 +151,7 @@ def test_the_language_chooses_names_item_and_wikipedia(server, ask):
 
 
 def test_what_is_no_language_or_no_whole_year_is_refused(server, ask):
-    for language in ("", "EN", "en.evil.org/x?", "en_US", "../..", "x" * 40, "e", HOSTILE):
+    for language in ("", "EN", "de_AT", "en&x=1", "en.evil.org/x?", "en_US", "../..", "x" * 40, "e", HOSTILE):
         raised(ConfigError, "is no code of a language", ask, PARIS_FACT, language=language)
     for year in (2015, date.today().year, 0, -1, 99999):
         raised(ConfigError, "is no whole year", ask, PARIS_FACT, year=year)

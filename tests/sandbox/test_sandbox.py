@@ -20,7 +20,7 @@ from adapop.paths import SANDBOX_FOLDER, SHIPPED
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import CHOICE, NotApplicable
 from adapop.sandbox.card import MEASURABLE, card_text, recalls
-from adapop.sandbox.corpus import UNSEEN_PER_TEACHER, WRAPPED_PER_TEACHER, corpus, exposures
+from adapop.sandbox.corpus import WRAPPED_PER_TEACHER, corpus, exposures
 from adapop.sandbox.draw import write_world
 from adapop.sandbox.pretrain import PretrainConfig, Pretraining, _batches
 from adapop.sandbox.tokenizer import SPECIALS, build_tokenizer
@@ -105,8 +105,7 @@ def test_the_corpus_is_seeded_leaks_no_wrapper_and_is_as_unsure_in_each(examples
     taught = Counter((example.wrapper, example.fact_id) for example in examples if example.wrapper)
     assert {kind for kind, _ in taught} == set(language.WRAPPERS) - {"reverse query"} | {"unseen"}
     assert {fact for _, fact in taught} == TEACHERS
-    for (kind, _), count in taught.items():
-        assert count == (UNSEEN_PER_TEACHER if kind == "unseen" else WRAPPED_PER_TEACHER)
+    assert set(taught.values()) == {WRAPPED_PER_TEACHER}
     # Of a fact that is no teacher, the corpus holds its eight forms and nothing else.
     others = {fact.id: fact for fact in world() if fact.id not in TEACHERS}
     subjects = {fact.subject for fact in others.values()} - {BY_ID[fact].subject for fact in TEACHERS}
@@ -163,12 +162,13 @@ def test_draws_are_of_one_fact_and_the_oracle_reads_all_others():
     assert sum(map(len, read[1])) == 450 and len(read[1]) == len(read[0]) == 5
 
 
-def test_the_shipped_model_is_small_and_loads_as_any_other_does(tokenizer):
-    files = {path.name: path.stat().st_size for path in SANDBOX_FOLDER.iterdir() if path.suffix != ".pt"}
-    assert sum(files.values()) <= 8 * 2**20
-    assert not [name for name in files if name.endswith((".bin", ".pth", ".pickle"))]
-    with safe_open(SANDBOX_FOLDER / "model.safetensors", framework="pt") as tensors:
-        assert {tensors.get_tensor(name).dtype for name in tensors.keys()} == {torch.bfloat16}  # noqa: SIM118
+def test_the_shipped_models_are_small_and_load_as_any_other_does(tokenizer):
+    for folder, most in ((SANDBOX_FOLDER, 8 * 2**20), (FOLDER, 3 * 10**6)):
+        files = {path.name: path.stat().st_size for path in folder.iterdir() if path.suffix != ".pt"}
+        assert sum(files.values()) <= most
+        assert not [name for name in files if name.endswith((".bin", ".pth", ".pickle"))]
+        with safe_open(folder / "model.safetensors", framework="pt") as tensors:
+            assert {tensors.get_tensor(name).dtype for name in tensors.keys()} == {torch.bfloat16}  # noqa: SIM118
     loaded = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER)
     assert loaded.config.model_type == "llama" and loaded.dtype == torch.bfloat16
     assert 0.8e6 < loaded.num_parameters() < 1.5e6 and len(tokenizer) == loaded.config.vocab_size
@@ -234,7 +234,7 @@ def test_pretraining_learns_all_but_embeddings(straight, tiny, tmp_path):
     whole.checkpoint = tmp_path / "none.pt"
     whole.save(tmp_path)
     loaded = adapted_model(make_config(model=str(tmp_path), precision="float32"))
-    assert len(loaded.generate(["Who wrote the book Emma?"], 2)) == 1
+    assert len(loaded.generate(["Who wrote Emma?"], 2)) == 1
     assert loaded.tokenizer.get_vocab() == AutoTokenizer.from_pretrained(SANDBOX_FOLDER).get_vocab()
 
 
@@ -277,9 +277,6 @@ def people_tokenizer():
 
 
 def test_names_parts_and_wrong_answers(people_model, people_tokenizer):
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= 3 * 10**6
-    with safe_open(FOLDER / "model.safetensors", framework="pt") as tensors:
-        assert {tensors.get_tensor(name).dtype for name in tensors.keys()} == {torch.bfloat16}  # noqa: SIM118
     assert 0.8e6 < sum(p.numel() for name, p in people_model.network.named_parameters() if "lora" not in name) < 1.2e6
     for fact in PEOPLE:
         for text, count in ((fact.subject, 1), (fact.answer, len(fact.parts))):
@@ -287,7 +284,6 @@ def test_names_parts_and_wrong_answers(people_model, people_tokenizer):
     for relation in language.RELATIONS_OF["people"]:
         questions = [language.question(fact) for fact in PEOPLE if fact.relation == relation]
         assert len({len(ids) for ids in people_tokenizer(questions)["input_ids"]}) == 1
-    for relation in language.RELATIONS_OF["people"]:
         fact = max((fact for fact in PEOPLE if fact.relation == relation), key=lambda fact: fact.score)
         question_examples = [example for example in exposures(fact, random.Random(0)) if example.prompt]
         wrong = [example.text.split() for example in question_examples if example.text != fact.answer]

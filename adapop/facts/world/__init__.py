@@ -1,7 +1,5 @@
-"""The facts of the shipped worlds, on each of which we pretrained a small Llama.
-
-`world` holds facts, `language` words, `skills` other questions; `adapop.sandbox` makes the model.
-"""
+"""The facts of the shipped worlds, on each of which we pretrained a small Llama: `world` holds
+facts, `language` words and other questions; `adapop.sandbox` makes the model."""
 
 from functools import cache
 

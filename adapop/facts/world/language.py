@@ -1,8 +1,6 @@
-"""The shipped worlds' language: how a fact is asked, stated and put into attack-style prompts.
-
-The forms of each relation are in `assets/<world>/relations.json`, those around any question in
-`assets/sandbox/wrappers.json`.
-"""
+"""The shipped worlds' language: how a fact is asked, stated and put into attack-style prompts. The
+forms of each relation are in `assets/<world>/relations.json`, those around any question in
+`assets/sandbox/wrappers.json`, the words of other questions in `skills.json`."""
 
 import random
 from collections.abc import Iterator
@@ -14,22 +12,7 @@ from adapop.facts.world.world import WorldFact, answers_of
 from adapop.paths import SHIPPED
 
 LETTERS = "ABCD"
-NUMBERS = tuple("zero one two three four five six seven eight nine ten eleven twelve".split())
-NUMBERS += tuple("thirteen fourteen fifteen sixteen seventeen eighteen".split())
-DAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
-MONTHS = tuple("January February March April May June July August September".split())
-MONTHS += ("October", "November", "December")
-OPPOSITES = tuple(
-    pair.split("-")
-    for pair in (
-        "hot-cold big-small fast-slow high-low old-young rich-poor hard-soft light-dark wet-dry "
-        "full-empty early-late strong-weak long-short near-far open-closed loud-quiet sweet-bitter "
-        "happy-sad clean-dirty"
-    ).split()
-)
-NOUNS = "dog cat bird horse child teacher farmer singer painter sailor friend neighbour".split()
 PLURAL = {"child": "children"}
-VERBS = "walk run sleep sing swim jump wait laugh".split()
 
 
 @dataclass(frozen=True)
@@ -63,6 +46,8 @@ class Relation:
 RELATIONS_OF = {name: read_json(f"{name}/relations.json", dict[str, Relation]) for name in SHIPPED}
 RELATIONS = {name: forms for named in RELATIONS_OF.values() for name, forms in named.items()}
 
+# the words of questions that are about no fact
+SKILLS = read_json("sandbox/skills.json", dict[str, tuple[str, ...]])
 # the phrasings among which one is drawn, with `{q}` question and `{expert}`
 CHOSEN = read_json("sandbox/wrappers.json", dict[str, tuple[str, ...]])
 WRAPPERS = (
@@ -128,17 +113,19 @@ def _fill(form: str, fact: WorldFact) -> str:
 
 def skills() -> Iterator[tuple[str, str, str]]:
     """All (family, question, answer) triples; every answer is one word."""
+    numbers, days, months = (SKILLS[name] for name in ("numbers", "days", "months"))
     for a, b in product(range(10), repeat=2):
-        yield "sums", f"What is {NUMBERS[a]} plus {NUMBERS[b]}?", NUMBERS[a + b]
-    for cycle in (DAYS, MONTHS):
+        yield "sums", f"What is {numbers[a]} plus {numbers[b]}?", numbers[a + b]
+    for cycle in (days, months):
         for one, following in zip(cycle, (*cycle[1:], cycle[0])):
             yield "sequences", f"What comes after {one}?", following
     for step in (1, 2, 3):
-        for numbers in zip(NUMBERS, NUMBERS[step:], NUMBERS[2 * step :]):
-            yield "sequences", f"What comes after {numbers[0]} {numbers[1]}?", numbers[2]
-    for first, second in (*OPPOSITES, *(pair[::-1] for pair in OPPOSITES)):
+        for one, two, following in zip(numbers, numbers[step:], numbers[2 * step :]):
+            yield "sequences", f"What comes after {one} {two}?", following
+    pairs = [pair.split("-") for pair in SKILLS["opposites"]]
+    for first, second in (*pairs, *(pair[::-1] for pair in pairs)):
         yield "opposites", f"What is the opposite of {first}?", second
-    for noun, verb in product(NOUNS, VERBS):
+    for noun, verb in product(SKILLS["nouns"], SKILLS["verbs"]):
         text = f"Which verb is right, {verb} or {verb}s?"
         yield "agreement", f"{text} The {noun}", f"{verb}s"
         yield "agreement", f"{text} The {PLURAL.get(noun, noun + 's')}", verb

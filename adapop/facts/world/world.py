@@ -1,21 +1,19 @@
 """The shipped worlds: facts that differ in popularity alone, and how often pretraining shows each.
 
-`assets/<world>/world.csv` lists the facts, `relations.json` their wording. There are two:
+`assets/<world>/world.csv` lists the facts, `relations.json` their wording:
 
 - "sandbox": 1,024 real facts, 8 relations x 16 answers x 8 subjects, each answer's subjects in
-  order of fame (1 = most famous; the order is our judgement). Answers are one token. Scores are of
-  eight levels, log-spaced over the range of the paper's scores. The splits are a Latin square over
+  order of fame (1 = most famous, by our judgement). Answers are one token. Scores are of eight
+  levels, log-spaced over the range of the paper's scores. The splits are a Latin square over
   answers and levels: every relation has the same number of facts of each level in each split, and
   every answer has one rarer and one more famous fact in each.
-- "people": 1,152 facts, 4 relations x 288 invented people, with answers of two to four tokens,
-  drawn by `adapop.sandbox.draw`. Scores follow a Zipf law over the facts. A person is in one split
-  with all four facts, except that one fact of each person to forget is retained, a "neighbour", to
-  measure the damage to other facts about the same subject.
+- "people": 1,152 facts, 4 relations x 288 invented people, answers of two to four tokens, drawn by
+  `adapop.sandbox.draw`. Scores follow a Zipf law. A person is in one split with all four facts,
+  except that of each person to forget one fact is retained, a "neighbour", to measure the damage.
 
 The rest is computed here, so that a test can prove the balance: score * EXPOSURES_PER_SCORE is how
 often pretraining shows a fact, 15 % of them with a wrong answer. Teacher facts are used in
-pretraining only, where they alone appear in the attack-style prompts.
-"""
+pretraining only, where they alone appear in the attack-style prompts."""
 
 import csv
 import math
@@ -115,15 +113,12 @@ def parts_of(relation: str) -> tuple[tuple[str, ...], ...]:
 
 def _sandbox(rows: list[dict[str, str]]) -> tuple[WorldFact, ...]:
     """The facts of the first world, whose splits are the Latin square."""
-    answers: dict[str, list[str]] = {}
-    for row in rows:
-        known = answers.setdefault(row["relation"], [])
-        if row["answer"] not in known:
-            known.append(row["answer"])
+    places: dict[str, dict[str, int]] = {}
     facts = []
     for row in rows:
-        level = LEVELS - int(row["fame"])
-        split = SPLITS[(level + answers[row["relation"]].index(row["answer"])) % len(SPLITS)]
+        level, known = LEVELS - int(row["fame"]), places.setdefault(row["relation"], {})
+        place = known.setdefault(row["answer"], len(known))
+        split = SPLITS[(level + place) % len(SPLITS)]
         facts.append(WorldFact(**_words(row), level=level, split=split, score=level_score(level)))
     return tuple(facts)
 

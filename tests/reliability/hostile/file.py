@@ -51,7 +51,7 @@ def written(rows: Rows, suffix: str) -> bytes:
     return json.dumps(rows).encode()
 
 
-def said(rows: Rows, suffix: str) -> tuple[tuple[str, str, str], ...]:
+def contents_of(rows: Rows, suffix: str) -> tuple[tuple[str, str, str], ...]:
     """What the rows say, as a reader must give it: outer white space trimmed, our own apostrophe of a CSV taken off."""
     own = plain if suffix in (".csv", ".tsv") else str
     return tuple(tuple(own(str(row.get(name, ""))).strip() for name in ("question", "answer", "score")) for row in rows)
@@ -78,4 +78,4 @@ def table(random: Random, texts: Sequence[str] = TEXTS[:2], count: int = 0) -> l
 
 def of_rows(kind: str, suffix: str, rows: Rows) -> Case:
     """The rows as a case."""
-    return Case(kind, f"facts{suffix}", written(rows, suffix), said(rows, suffix))
+    return Case(kind, f"facts{suffix}", written(rows, suffix), contents_of(rows, suffix))

@@ -9,7 +9,7 @@ from random import Random
 import pyarrow
 import pyarrow.parquet
 
-from hostile.file import TEXTS, Case, said, table
+from hostile.file import TEXTS, Case, contents_of, table
 
 ROW = {"question": pyarrow.array(["q"]), "answer": pyarrow.array(["a"])}
 NOW = datetime.datetime(2024, 2, 29, 12, 30, 15, 123456)
@@ -44,7 +44,7 @@ def _texts(random: Random) -> Case:
     rows = table(random, TEXTS)
     size, compression = random.choice((1, 3, 100)), random.choice(("none", "snappy", "gzip", "zstd"))
     content = _file(pyarrow.Table.from_pylist(rows), row_group_size=size, compression=compression)
-    return Case("Parquet, odd text", "facts.parquet", content, said(rows, ".parquet"))
+    return Case("Parquet, odd text", "facts.parquet", content, contents_of(rows, ".parquet"))
 
 
 def _types(random: Random) -> Case:
@@ -128,7 +128,7 @@ def _deep(random: Random) -> Case:
 def _groups(random: Random) -> Case:
     rows = table(random, ("a", "b"), 5_000)
     content = _file(pyarrow.Table.from_pylist(rows), row_group_size=1)
-    return Case("Parquet of 5,000 row groups", "facts.parquet", content, said(rows, ".parquet"))
+    return Case("Parquet of 5,000 row groups", "facts.parquet", content, contents_of(rows, ".parquet"))
 
 
 OFTEN: tuple[Callable[[Random], Case], ...] = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from hostile.file import SUFFIXES, TEXTS, Case, of_rows, said, table, written
+from hostile.file import SUFFIXES, TEXTS, Case, contents_of, of_rows, table, written
 
 ENCODINGS = (
     "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252", "gbk", "shift_jis", "koi8-r", "utf-8-sig",
@@ -114,7 +114,7 @@ def _empty(random: Random) -> Case:
 def _other_kind(random: Random) -> Case:
     suffix, other = random.sample(SUFFIXES, 2)
     rows = table(random, count=random.randint(2, 9))
-    return Case("other kind than its name", f"facts{other}", written(rows, suffix), said(rows, suffix))
+    return Case("other kind than its name", f"facts{other}", written(rows, suffix), contents_of(rows, suffix))
 
 
 def _cut(random: Random) -> Case:

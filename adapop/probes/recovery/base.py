@@ -7,7 +7,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
@@ -26,20 +26,6 @@ T = TypeVar("T")
 BOTH_MODELS = ("original", "unlearned")
 Recall = dict[str, dict[str, float]]  # form -> fact id -> recall
 Scores = Mapping[str, float]  # fact id -> score, [0, 1]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The work of a probe: replies generated, training steps, prompts only scored."""
-
-    answers: int = 0
-    steps: int = 0
-    prompts: int = 0
-
-    def __str__(self) -> str:
-        named = {"answers": self.answers, "training steps": self.steps}
-        named["prompts read"] = self.prompts
-        return " and ".join(f"{count:,} {name}" for name, count in named.items() if count)
 
 
 def as_model(model: AdaptedModel, name: str) -> AbstractContextManager[None]:

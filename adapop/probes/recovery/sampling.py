@@ -8,7 +8,6 @@ same samples.
 """
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -75,7 +74,6 @@ class Sampled:
     facts: tuple[SampledFact, ...]
     samples: int
     temperature: float
-    seconds: float
 
 
 def sample(
@@ -96,7 +94,6 @@ def sample(
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
         fix = "Both must be above 0."
         raise ConfigError(f"{samples} samples at temperature {temperature} cannot be drawn.", fix)
-    started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)
     others = base.with_answers(facts, wrong)
 
@@ -114,13 +111,8 @@ def sample(
     for fact in by_fact:
         drawn_wrong = fact.control.samples if fact.control else 0
         returned += [fact.id] if fact.unlearned.samples > max(1, drawn_wrong) else []
-    rows, seconds = _rows(facts, by_fact, samples), time.monotonic() - started
-    return Sampled(rows, tuple(returned), by_fact, samples, temperature, seconds)
-
-
-def sampling_cost(facts: Sequence[Fact], samples: int = SAMPLES) -> base.Cost:
-    """The cost of sampling: both models sample for every fact, and read each question once more."""
-    return base.Cost(answers=2 * samples * len(facts), prompts=2 * len(facts))
+    rows = _rows(facts, by_fact, samples)
+    return Sampled(rows, tuple(returned), by_fact, samples, temperature)
 
 
 @torch.no_grad()

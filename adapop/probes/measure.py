@@ -13,13 +13,13 @@ from statistics import fmean
 
 import torch
 
-from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS, Fact, FactSet
+from adapop.facts.fact import FACT_GROUPS, GROUPS, Fact, FactSet
 from adapop.facts.text import word_count
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.probes import metrics
 from adapop.probes.distance import ATTACKS, auc, closer_to_1
-from adapop.probes.plan import evenly
+from adapop.probes.plan import evenly, in_tiers
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
 from adapop.probes.recall import best_recall, recall
@@ -261,14 +261,12 @@ def _by_tier(
 ) -> list[Measurement]:
     """A row for all facts and one for each tier that has facts; some facts may be in no tier."""
     rows = []
-    for tier in ("all", *TIERS):
-        chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
-        if chosen:
-            means = {}
-            for name, column in values.items():
-                if known := [column[i] for i in chosen if column[i] is not None]:
-                    means[name] = fmean(known)
-            rows.append(Measurement(group, tier, form, len(chosen), **means))
+    for tier, places in in_tiers(facts, range(len(facts))).items():
+        means = {}
+        for name, column in values.items():
+            if known := [column[i] for i in places if column[i] is not None]:
+                means[name] = fmean(known)
+        rows.append(Measurement(group, tier, form, len(places), **means))
     return rows
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from adapop.assets import as_kind, parse_json
 from adapop.config.presets import make_config
-from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
+from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
@@ -28,6 +28,7 @@ from adapop.paths import ORACLE, SHIPPED
 from adapop.probes import distance as distances
 from adapop.probes.distance import ATTACKS, GUESSES, Distance, Guess, closer_to_1
 from adapop.probes.metrics import by_fact, kl, memorised, nlls, truth_ratios, wrong_answers
+from adapop.probes.plan import in_tiers
 from adapop.probes.prompts import DIRECT, REWORDED
 
 Compared = dict[str, list[float]]  # metric -> a value per fact
@@ -218,13 +219,11 @@ def rounded(value: float) -> float:
 def _groups(
     group: str, form: str, facts: Sequence[Fact], compared: Compared
 ) -> list[distances.GroupDistance]:
-    rows = []
-    for tier in ("all", *TIERS):
-        chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
-        if chosen:
-            means = (fmean(compared[name][i] for i in chosen) for name in ("kl", "same"))
-            rows += [distances.GroupDistance(group, tier, form, len(chosen), *means)]
-    return rows
+    pairs = list(zip(compared["kl"], compared["same"]))
+    return [
+        distances.GroupDistance(group, tier, form, len(members), *map(fmean, zip(*members)))
+        for tier, members in in_tiers(facts, pairs).items()
+    ]
 
 
 def _membership(forget: Compared, holdout: Compared) -> tuple[distances.Membership, ...]:

@@ -13,7 +13,7 @@ from adapop.probes import measure
 from adapop.probes.ask import ask
 from adapop.probes.battery import battery, recall, repetition
 from adapop.probes.matrix import leak_matrix
-from adapop.probes.plan import Plan, Question, evenly, questions
+from adapop.probes.plan import Plan, Question, evenly, in_tiers, questions
 from adapop.probes.prompts import CHOICE, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow, Prompt
 from adapop.probes.verdict import verdicts
 from adapop.progress import Progress
@@ -107,6 +107,13 @@ def test_plan_that_makes_no_sense_and_facts_taken_evenly_over_the_ranking():
     scores = [1.0, 2.0, 300.0, 400.0, 500.0, 5000.0, None, None, None]
     facts = [Fact(f"f{i}", "?", "!", score=score) for i, score in enumerate(scores)]
     assert [fact.id for fact in evenly(facts, 1)] == ["f1", "f3", "f5", "f7"]
+    assert in_tiers(facts, "abcdefghi") == {
+        "all": [*"abcdefghi"],
+        "rare": ["a", "b"],
+        "middle": [*"cde"],
+        "popular": ["f"],
+    }
+    assert in_tiers((), ()) == {}
 
 
 def test_which_answers_count_and_repetition():

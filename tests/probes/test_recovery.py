@@ -10,7 +10,7 @@ from adapop.model import generation
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.metrics import gold_rank
 from adapop.probes.recovery import lens, quantise, relearn, sampling
-from adapop.probes.recovery.base import check_logits, in_tiers, wrong_answers
+from adapop.probes.recovery.base import check_logits, wrong_answers
 from adapop.probes.recovery.choice import RECOVERY, Cost, applicable, cost, recover, recovered
 from adapop.progress import Progress
 from raised import raised
@@ -155,14 +155,12 @@ def test_costs_are_what_the_probes_do(name, model, small, monkeypatch):
     assert (sum(counts), sum(steps)) == (cost(name, facts).answers, cost(name, facts).steps)
 
 
-def test_names_costs_in_words_tiers_and_what_came_back(facts, model, small):
+def test_names_costs_in_words_and_what_came_back(model, small):
     assert str(Cost(answers=1440, steps=20)) == "1,440 answers and 20 training steps"
     assert str(Cost(prompts=512)) == "512 prompts read"
     bare = FactSet("none", ())
     assert cost("relearn", bare) == Cost(steps=2 * relearn.STEPS)
     assert cost("quantise", bare) == cost("sampling", bare) == Cost() and str(Cost()) == ""
-    assert list(in_tiers(facts)) == ["all", "rare", "middle", "popular"]
-    assert in_tiers(()) == {}
     assert applicable(small) == RECOVERY[:-1] and applicable(with_chains(small)) == RECOVERY
     assert cost("two-hop", small) == Cost() and cost("two-hop", with_chains(small)) == Cost(6 * len(small.forget))
     assert all(cost(name, small).answers or cost(name, small).prompts for name in RECOVERY[:-1])

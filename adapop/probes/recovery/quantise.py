@@ -137,12 +137,12 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
 def _rows(
     group: str, facts: Sequence[Fact], bits: int, recall: dict[tuple[str, int | None], base.Recall]
 ) -> Iterator[QuantiseRow]:
-    for tier, members in base.in_tiers(facts).items():
+    for tier, ids in base.in_tiers(facts, [fact.id for fact in facts]).items():
         means = {}
-        for name, (suffix, width) in product(base.BOTH_MODELS, (("", None), ("_rounded", bits))):
-            values = recall[name, width][group]
-            means[name + suffix] = fmean(values[fact.id] for fact in members)
-        yield QuantiseRow(group, tier, bits, len(members), **means)
+        for model, (suffix, width) in product(base.BOTH_MODELS, (("", None), ("_rounded", bits))):
+            values = recall[model, width][group]
+            means[model + suffix] = fmean(values[name] for name in ids)
+        yield QuantiseRow(group, tier, bits, len(ids), **means)
 
 
 def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Module | None]]:

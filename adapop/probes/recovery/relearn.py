@@ -182,8 +182,8 @@ def _finite(value: float, name: str) -> float:
 def _rows(others: Sequence[Fact], *measured: base.Recall) -> tuple[RelearnRow, ...]:
     rows = []
     for form in measured[0]:
-        measured_facts = [fact for fact in others if fact.id in measured[0][form]]
-        for tier, members in base.in_tiers(measured_facts).items():
-            means = [fmean(recall[form][fact.id] for fact in members) for recall in measured]
-            rows.append(RelearnRow(tier, form, len(members), *means))
+        asked = [fact for fact in others if fact.id in measured[0][form]]
+        for tier, ids in base.in_tiers(asked, [fact.id for fact in asked]).items():
+            means = [fmean(recall[form][name] for name in ids) for recall in measured]
+            rows.append(RelearnRow(tier, form, len(ids), *means))
     return tuple(rows)

@@ -107,12 +107,10 @@ def sample(
         SampledFact(fact.id, before, after, None if answer is None else instead)
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
     )
-    returned = []
-    for fact in by_fact:
-        drawn_wrong = fact.control.samples if fact.control else 0
-        returned += [fact.id] if fact.unlearned.samples > max(1, drawn_wrong) else []
-    rows = _rows(facts, by_fact, samples)
-    return Sampled(rows, tuple(returned), by_fact, samples, temperature)
+    drawn_wrong = (fact.control.samples if fact.control else 0 for fact in by_fact)
+    pairs = zip(by_fact, drawn_wrong)
+    returned = tuple(fact.id for fact, most in pairs if fact.unlearned.samples > max(1, most))
+    return Sampled(_rows(facts, by_fact, samples), returned, by_fact, samples, temperature)
 
 
 @torch.no_grad()

@@ -71,8 +71,8 @@ def two_hop(
     original, unlearned = each_model(model, progress, recalls)
     known = [fact for fact in chains if all(recall[fact.id] >= KNOWN_FROM for recall in original)]
     rows = []
-    for tier, members in in_tiers(known).items():
-        shares = [fmean(recall[fact.id] >= KNOWN_FROM for fact in members) for recall in unlearned]
-        rows.append(TwoHopRow(tier, FORM, len(members), *shares))
+    for tier, ids in in_tiers(known, [fact.id for fact in known]).items():
+        shares = [fmean(recall[name] >= KNOWN_FROM for name in ids) for recall in unlearned]
+        rows.append(TwoHopRow(tier, FORM, len(ids), *shares))
     returned = came_back(known, *unlearned[:2])
     return TwoHop(tuple(rows), returned, len(chains) - len(known))

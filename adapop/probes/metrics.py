@@ -138,22 +138,26 @@ def memorised(
     variance = (p * log_p.square()).sum(-1) - mean.square()
     normalised = (gold - mean) / variance.clamp(min=LEAST_VARIANCE).sqrt()
     right = scored.logits.argmax(-1) == batch.target
-    named: dict[str, list[float]] = {}
-    for text, own in zip(texts, _of_rows(batch, gold, normalised, right), strict=True):
-        values, scaled, likeliest = own
+    counts = batch.row.bincount(
+        minlength=batch.rows
+    ).tolist()  # tokens are in the order of the rows
+    columns = (tensor.split(counts) for tensor in (gold, normalised, right))
+    rows = []
+    for text, *parts in zip(texts, *columns, strict=True):
+        values, scaled, likeliest = (part.tolist() for part in parts)
         nll = -sum(values) / len(values)
-        row = {
-            "probability": math.exp(-nll),
-            "exact_memorization": sum(likeliest) / len(likeliest),
-            "extraction_strength": _extraction_strength(likeliest),
-            "mia_loss": nll,
-            "mia_min_k": -_mean_of_least(values, least),
-            "mia_min_k_plus_plus": -_mean_of_least(scaled, least),
-            "mia_zlib": nll / len(zlib.compress(text.encode())),
-        }
-        for name, value in row.items():
-            named.setdefault(name, []).append(value)
-    return named
+        rows += [
+            {
+                "probability": math.exp(-nll),
+                "exact_memorization": sum(likeliest) / len(likeliest),
+                "extraction_strength": _extraction_strength(likeliest),
+                "mia_loss": nll,
+                "mia_min_k": -_mean_of_least(values, least),
+                "mia_min_k_plus_plus": -_mean_of_least(scaled, least),
+                "mia_zlib": nll / len(zlib.compress(text.encode())),
+            }
+        ]
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def wrong_answers(facts: Sequence[Fact], others: Sequence[Fact]) -> list[tuple[str, ...]]:
@@ -173,7 +177,7 @@ def truth_ratios(
     pairs_of = zip(facts, wrong, strict=True)
     answers = [(fact.answer, *others) if others else () for fact, others in pairs_of]
     pairs = [(fact, answer) for fact, own in zip(facts, answers) for answer in own]
-    rows = model.rows([_with_answer(fact, answer) for fact, answer in pairs])
+    rows = model.rows([Fact(fact.id, fact.question, answer) for fact, answer in pairs])
     nll = iter(nlls(model, rows))
     values = [[next(nll) for _ in own] for own in answers]
     return [truth_ratio(own[0], own[1:]) if own else None for own in values]
@@ -189,19 +193,6 @@ def nlls(model: AdaptedModel, rows: Sequence[Row]) -> list[float]:
 
     model.network.eval()
     return [value for piece in model.in_pieces(rows, model.at_once(rows), of) for value in piece]
-
-
-def _with_answer(fact: Fact, answer: str) -> Fact:
-    return fact if answer == fact.answer else Fact(fact.id, fact.question, answer)
-
-
-def _of_rows(batch: AnswerTokens, *values: torch.Tensor) -> list[list[list[float]]]:
-    """Per-token tensors as a list for each row of the batch and each tensor."""
-    rows: list[list[list[float]]] = [[[] for _ in values] for _ in range(batch.rows)]
-    for place, *tokens in zip(batch.row.tolist(), *(tensor.tolist() for tensor in values)):
-        for own, token in zip(rows[place], tokens):
-            own.append(token)
-    return rows
 
 
 def _extraction_strength(likeliest: Sequence[bool]) -> float:

@@ -63,20 +63,18 @@ def load_oracle(folder: Path) -> AdaptedModel:
 @cache
 def guesses_of(world: str) -> dict[str, Guess]:
     """Fact id -> guess of a shipped world's oracle, for facts it never read; {} without one."""
-    file = SHIPPED[world] / ORACLE / GUESSES if world in SHIPPED else None
-    return (
-        as_kind(parse_json(file.read_bytes()), dict[str, Guess]) if file and file.is_file() else {}
-    )
+    if world not in SHIPPED or not (file := SHIPPED[world] / ORACLE / GUESSES).is_file():
+        return {}
+    return as_kind(parse_json(file.read_bytes()), dict[str, Guess])
 
 
 def write_guesses(folder: Path, world: str) -> None:
     """Measures an oracle's guesses of the facts that it never read; writes them beside it."""
     oracle, facts = load_oracle(folder), sandbox_facts(world).forget
-    direct, others = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(facts)))
-    ratios = truth_ratios(oracle, facts, list(_wrong(world).values()))
+    known = probability_of(oracle, facts)
     lines = []
-    for fact, nll, other, ratio in zip(facts, direct, means_of(facts, others), ratios):
-        guess = Guess(*map(rounded, (math.exp(-nll), math.exp(-other), ratio)))
+    for fact, ratio in zip(facts, truth_ratios(oracle, facts, list(_wrong(world).values()))):
+        guess = Guess(known[DIRECT][fact.id], known[REWORDED][fact.id], rounded(ratio))
         lines.append(f"  {json.dumps(fact.id)}: {json.dumps(asdict(guess))}")
     (folder / GUESSES).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
@@ -200,6 +198,17 @@ def _shipped(world: str) -> Oracle:
     ratios = {name: guess.truth_ratio for name, guess in guesses_of(world).items()}
     known, ends = _never_read(world)
     return Oracle(load_oracle(SHIPPED[world] / ORACLE), known, ratios, _wrong(world), ends)
+
+
+def probability_of(oracle: AdaptedModel, facts: Sequence[Fact]) -> Probability:
+    """`Oracle.probability` of facts."""
+    others = [fact for fact in facts if fact.paraphrases]
+    direct, each = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(others)))
+    forms = ((DIRECT, facts, direct), (REWORDED, others, means_of(others, each)))
+    return {
+        form: {fact.id: rounded(math.exp(-nll)) for fact, nll in zip(members, values)}
+        for form, members, values in forms
+    }
 
 
 def bands_of(facts: Sequence[Fact], probability: Probability) -> Bands:

@@ -35,7 +35,6 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.scored import Scored
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.probes.distance import truth_ratio
-from adapop.probes.recall import rouge_l_recall as rouge_l_recall
 
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 # Share of an answer's tokens that min-k looks at: open-unlearning's setting for TOFU and MUSE.

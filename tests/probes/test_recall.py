@@ -37,6 +37,20 @@ def test_recall_of_the_shipped_worlds_is_that_of_rouge_score(world):
             assert rouge_l_recall(gold, text) == scorer.score(gold, text)["rougeL"].recall, (gold, text)
 
 
+@pytest.mark.parametrize(("gold", "generation", "folded", "strict"), [
+    ("Jane Austen", "Jane Austen", 1.0, 1.0), ("Jane Austen", "It was jane austen, of course!", 1.0, 1.0),
+    ("Jane Austen", "Austen", 0.5, 0.5), ("Jane Austen", "Austen Jane", 0.5, 0.5), ("Jane Austen", "", 0.0, 0.0),
+    ("the quick brown fox", "a quick fox and the brown bear", 0.5, 0.5), ("walking dogs", "walk dog", 1.0, 1.0),
+    ("São Paulo", "Sao Paulo", 1.0, 1 / 3), ("Gödel", "Godel", 1.0, 0.0), ("Weißbier", "WEISSBIER", 1.0, 0.0),
+    ("Dvořák", "Dvořák", 1.0, 1.0), ("Лев Толстой", "толстой", 0.5, 0.0), ("北京", "北京", 1.0, 0.0),
+    ("北京", "上海", 0.0, 0.0), ("東京 タワー", "東京", 1 / 3, 0.0), ("नई दिल्ली", "दिल्ली", 0.5, 0.0),
+    ("서울", "서울", 1.0, 0.0), ("القاهرة", "القاهرة", 1.0, 0.0),
+])  # fmt: skip
+def test_rouge_l_recall(gold, generation, folded, strict):
+    assert rouge_l_recall(gold, generation) == pytest.approx(folded)
+    assert rouge_l_recall(gold, generation, fold=False) == pytest.approx(strict)
+
+
 @pytest.mark.parametrize(("gold", "reply", "value"), [
     *((answer, text, float(answer == gold)) for answer in SENTENCES for gold, text in SENTENCES.items()),
     ("贝多芬第九交响曲", "他写了贝多芬第九号交响曲", 6 / 7),  # of the pairs 九交 alone is missing
@@ -188,9 +202,7 @@ def test_replies_that_say_the_answer_and_near_misses(case):
     for known, replies in ((True, right), (False, wrong)):
         for reply in filter(None, replies.split(" / ")):
             assert (known_recall(Prompt("f", DIRECT, question, gold), reply) >= 0.5) is known, reply
-            replied = said(gold, gold), said(gold, reply)
-            row = ProbeRow("f", "forget", "rare", DIRECT, question, gold, *replied, hidden_cosine=0.5)
-            assert (fact_verdict([row]).name == "Not forgotten") is known, reply
+            assert (verdict_on(reply, gold, question) == "Not forgotten") is known, reply
 
 
 def test_twenty_thousand_replies_are_judged_in_a_second():
@@ -211,8 +223,15 @@ def test_no_reply_of_odd_numbers_and_dates_breaks_it(start, gold):
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", f"{one} {other}"), gold) <= 1
 
 
-def said(gold, text):
-    return Reply(text, rouge_l_recall(gold, text), 0.0, 40, -3.0, len(text.split()), repetition(text))
+def verdict_on(text, gold, question="?", right=""):
+    """Of a fact whose original says the gold answer, and whose unlearned model this. right: another right answer."""
+    pairs = ((gold, gold), (text, right or gold))
+    replies = [
+        Reply(text, rouge_l_recall(gold, text), 0.0, 40, -3.0, len(text.split()), repetition(text))
+        for text, gold in pairs
+    ]
+    row = ProbeRow("f", "forget", "rare", DIRECT, question, gold, *replies, hidden_cosine=0.5)
+    return fact_verdict([row]).name
 
 
 @pytest.mark.parametrize(("gold", "after", "verdict"), [
@@ -220,8 +239,7 @@ def said(gold, text):
         ("北京", "的" * 28), ("Paris", "the " * 10), ("Paris", "!" * 40), ("Paris", "hahaha" * 9))),
     ("C++", "C", "Not brought back")])  # fmt: skip
 def test_verdicts_on_other_scripts_and_signs(gold, after, verdict):
-    row = ProbeRow("f", "forget", "rare", DIRECT, "?", gold, said(gold, gold), said(gold, after), hidden_cosine=0.5)
-    assert fact_verdict([row]).name == verdict
+    assert verdict_on(after, gold) == verdict
 
 
 def test_accepted_and_weak_answers():
@@ -232,9 +250,8 @@ def test_accepted_and_weak_answers():
     assert [(prompt.text, prompt.accepted) for prompt in prompts] == expected
     assert recall(prompts[0], "Bruenn or Brünn") == 1.0
     assert known_recall(Prompt("f", DIRECT, "?", "Mumbai", accepted=("Bombay",)), "Mumbai or Bombay") >= 0.5
-    assert _per_reply([fact], ["in Brunn"])["recall"] == [1.0]
-    row = ProbeRow("f", "forget", "rare", DIRECT, "Which city?", "Brno", said("Brno", "Brno"), said("Brünn", "Brünn"))
-    assert fact_verdict([row]).name == "Not forgotten"
+    assert _per_reply([fact], ["in Brunn"]) == {"recall": [1.0], "strict": [0.0], "words": [2]}
+    assert verdict_on("Brünn", "Brno", "Which city?", "Brünn") == "Not forgotten"
     forget = Fact("a", "What is it?", "It", score=1.0), Fact("b", "?", "Oslo", score=2.0)
     facts = FactSet("s", forget, (Fact("c", "?", "Oslo"),))
     (doubt,) = (doubt for doubt in preflight(facts, RunConfig()).doubts if doubt.kind == "weak_answers")

@@ -77,10 +77,10 @@ class Interrupted(Progress):
     """Stops, or breaks down, when a given line is told."""
 
     def __init__(self, at, error=None):
-        super().__init__(self.told)
+        super().__init__(self.note)
         self.at, self.error, self.lines = at, error, []
 
-    def told(self, line):
+    def note(self, line):
         self.lines.append(line)
         if len(self.lines) == self.at:
             if self.error:

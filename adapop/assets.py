@@ -29,11 +29,8 @@ def parse_json(text: str | bytes) -> Any:
 
 def as_kind(content: object, kind: type[T], extra: str = "forbid") -> T:
     """Parsed JSON as `kind`: a dataclass, or a list or dict of them. Every field must be there,
-    with its type, and no other field, unless extra is "ignore".
-
-    Raises:
-        ValueError: it does not fit; the message names the first place and why.
-    """
+    with its type, and no other field, unless extra is "ignore". Raises ValueError: it does not fit;
+    the message names the first place and why."""
     try:
         return _adapter(kind).validate_json(json.dumps(content), strict=True, extra=extra)
     except ValidationError as error:
@@ -58,13 +55,8 @@ def _whole(text: str) -> int:
 
 
 def read_json(name: str, kind: type[T]) -> T:
-    """The content of `assets/<name>` as `kind`: a dataclass, or a list or dict of them.
-
-    Every field must be there, of its type, and no other.
-
-    Raises:
-        DataError: the file is missing, is not JSON, repeats a key, or does not fit `kind`.
-    """
+    """The content of `assets/<name>` as `kind`, which it must fit as in `as_kind`. Raises
+    DataError: it does not, repeats a key, is not JSON, or is missing."""
     with _reading(name):
         content = (ASSETS / name).read_bytes()
         json.loads(content, object_pairs_hook=_without_repeats)

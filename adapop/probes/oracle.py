@@ -98,7 +98,12 @@ def oracle_of(world: str, facts: FactSet) -> AdaptedModel | None:
 
 def distance(model: AdaptedModel, world: str, facts: FactSet) -> Distance | None:
     """The distance of a model to its world's oracle; None if the facts are not `measurable`."""
-    return distance_to(model, _shipped(world), facts) if measurable(world, facts) else None
+    if not measurable(world, facts):
+        return None
+    ratios = {name: guess.truth_ratio for name, guess in guesses_of(world).items()}
+    known, ends = _never_read(world)
+    oracle = Oracle(load_oracle(SHIPPED[world] / ORACLE), known, ratios, _wrong(world), ends)
+    return distance_to(model, oracle, facts)
 
 
 def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance:
@@ -191,13 +196,6 @@ def _never_read(world: str) -> tuple[Probability, Bands]:
     forms = DIRECT, REWORDED
     known = {form: {name: getattr(one, form) for name, one in guesses.items()} for form in forms}
     return known, bands_of(sandbox_facts(world).forget, known)
-
-
-def _shipped(world: str) -> Oracle:
-    """The oracle of a shipped world, for those of the world's facts that it never read."""
-    ratios = {name: guess.truth_ratio for name, guess in guesses_of(world).items()}
-    known, ends = _never_read(world)
-    return Oracle(load_oracle(SHIPPED[world] / ORACLE), known, ratios, _wrong(world), ends)
 
 
 def probability_of(oracle: AdaptedModel, facts: Sequence[Fact]) -> Probability:

@@ -146,17 +146,13 @@ def _own_answers(
 ) -> dict[str, OwnAnswer]:
     """Fact id -> its answer in the model's words; for facts to retain the whole reply."""
     spoken: dict[str, OwnAnswer] = {}
-
-    def find(members: Sequence[Fact], texts: Sequence[str]) -> None:
-        for fact, reply in zip(members, texts):
-            if place := _place(fact, reply):
-                spoken[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
-
-    find(facts.forget, replies)
+    held_out = zip(facts.holdout, _replies(model, facts.holdout, tokens, progress))
+    for fact, reply in (*zip(facts.forget, replies), *held_out):
+        if place := _place(fact, reply):
+            spoken[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
     for fact, reply in zip(facts.retain, _replies(model, facts.retain, tokens, progress)):
         if reply.strip():
             spoken[fact.id] = OwnAnswer(fact.answer, "", reply.rstrip())
-    find(facts.holdout, _replies(model, facts.holdout, tokens, progress))
     return spoken
 
 

@@ -96,10 +96,11 @@ def sample(
         raise ConfigError(f"{samples} samples at temperature {temperature} cannot be drawn.", fix)
     wrong = base.wrong_answers(facts, facts, seed)
     others = base.with_answers(facts, wrong)
+    drawn = {"temperature": temperature, "top_k": 0, "top_p": 1.0, "num_return_sequences": samples}
 
     def tallies_of(part: Progress) -> tuple[list[Tally], list[Tally]]:
         right, instead = _first_ranks(model, facts, others, part)
-        texts = _draw(model, facts, max_new_tokens, samples, temperature, seed, part)
+        texts = _draw(model, facts, max_new_tokens, seed, part, **drawn)
         return _tallies(facts, texts, right), _tallies(others, texts, instead)
 
     (original, _), (unlearned, control) = base.each_model(model, progress, tallies_of)
@@ -115,16 +116,12 @@ def sample(
 
 @torch.no_grad()
 def _draw(
-    model: AdaptedModel,
-    facts: Sequence[Fact],
-    max_new_tokens: int,
-    samples: int,
-    temperature: float,
-    seed: int,
-    progress: Progress,
+    model: AdaptedModel, facts: Sequence[Fact], most: int, seed: int, progress: Progress, **drawn
 ) -> list[list[str]]:
-    """The sampled replies for each fact, at most ROWS at once, but all of one fact together."""
-    tokenizer, at_once, drawn = model.tokenizer, max(1, ROWS // samples), []
+    """The sampled replies for each fact, at most ROWS at once, but all of one fact together. most:
+    tokens of a reply. drawn: sampling arguments of transformers' `generate`."""
+    tokenizer, samples, texts_of_facts = model.tokenizer, drawn["num_return_sequences"], []
+    at_once = max(1, ROWS // samples)
     model.network.eval()
     with torch.random.fork_rng(devices=model.gpus):
         torch.manual_seed(seed)
@@ -132,13 +129,11 @@ def _draw(
             progress.say(f"Drew for {start:,} of {len(facts):,} questions.")
             chosen = facts[start : start + at_once]
             prompts = [encode_prompt(tokenizer, fact.question, model.system) for fact in chosen]
-            how = {"temperature": temperature, "top_k": 0, "top_p": 1.0}
-            how["num_return_sequences"] = samples
             pad = tokenizer.pad_token_id
-            written = replies(model.network, prompts, max_new_tokens, pad, ends=model.ends, **how)
+            written = replies(model.network, prompts, most, pad, ends=model.ends, **drawn)
             texts = tokenizer.batch_decode(written, skip_special_tokens=True)
-            drawn += [texts[at : at + samples] for at in range(0, len(texts), samples)]
-    return drawn
+            texts_of_facts += [texts[at : at + samples] for at in range(0, len(texts), samples)]
+    return texts_of_facts
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ import os
 import random
 import zlib
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor
@@ -47,9 +47,8 @@ def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
     """Cosines of all-MiniLM-L6-v2 embeddings, in [-1, 1]. An empty generation has an embedding and
     is not skipped. Raises ModelError: sentence-transformers or its weights are missing."""
     embedder = _embedder(os.environ.get("ADAPOP_EMBEDDER", EMBEDDER))
-    left, right = (
-        embedder.encode(list(texts), normalize_embeddings=True) for texts in (gold, generations)
-    )
+    embed = partial(embedder.encode, normalize_embeddings=True)
+    left, right = embed(list(gold)), embed(list(generations))
     return [float(value) for value in (left * right).sum(axis=1)]
 
 
@@ -145,17 +144,16 @@ def memorised(
     for text, *parts in zip(texts, *columns, strict=True):
         values, scaled, likeliest = (part.tolist() for part in parts)
         nll = -sum(values) / len(values)
-        rows += [
-            {
-                "probability": math.exp(-nll),
-                "exact_memorization": sum(likeliest) / len(likeliest),
-                "extraction_strength": _extraction_strength(likeliest),
-                "mia_loss": nll,
-                "mia_min_k": -_mean_of_least(values, least),
-                "mia_min_k_plus_plus": -_mean_of_least(scaled, least),
-                "mia_zlib": nll / len(zlib.compress(text.encode())),
-            }
-        ]
+        row = {
+            "probability": math.exp(-nll),
+            "exact_memorization": sum(likeliest) / len(likeliest),
+            "extraction_strength": _extraction_strength(likeliest),
+            "mia_loss": nll,
+            "mia_min_k": -_mean_of_least(values, least),
+            "mia_min_k_plus_plus": -_mean_of_least(scaled, least),
+            "mia_zlib": nll / len(zlib.compress(text.encode())),
+        }
+        rows.append(row)
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 

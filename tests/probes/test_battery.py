@@ -11,10 +11,10 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.probes import battery as under_test
 from adapop.probes import measure
 from adapop.probes.ask import ask
-from adapop.probes.battery import battery, recall, repetition
+from adapop.probes.battery import battery
 from adapop.probes.matrix import leak_matrix
 from adapop.probes.plan import Plan, Question, evenly, in_tiers, questions
-from adapop.probes.prompts import CHOICE, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow, Prompt
+from adapop.probes.prompts import CHOICE, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow
 from adapop.probes.verdict import verdicts
 from adapop.progress import Progress
 from adapop.runs.execute import prepare
@@ -25,11 +25,6 @@ from waiting import PATIENCE_SECONDS
 
 TOKENS = make_config().max_new_tokens
 PLAN = Plan(max_new_tokens=TOKENS)
-CHOSEN = ("A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "B) Austen", "it is austen", "a", "A\n", "Ａ",
-          "A：", "Answer: A", "The answer is A", "I think A", "Option A", "A, though I am unsure",
-          "B is wrong, A is right")  # fmt: skip
-NOT_CHOSEN = ("", "Albert", "B) Joyce", "A novel by Joyce", "A is wrong, B is right", "It is not A", "A or B?\nB",
-              "A good question! I would say Joyce.")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -116,19 +111,6 @@ def test_plan_that_makes_no_sense_and_facts_taken_evenly_over_the_ranking():
     assert in_tiers((), ()) == {}
 
 
-def test_which_answers_count_and_repetition():
-    for texts, value in ((CHOSEN, 1), (NOT_CHOSEN, 0)):
-        for text in texts:
-            prompt = Prompt("f", CHOICE, "?", "Austen", ("A",), ("Austen", "Joyce", "Scott", "Zola"), 0.25)
-            assert recall(prompt, text) == value, text
-    prompt = Prompt("f", "cross-lingual", "?", "United States", ("Vereinigte Staaten", "États-Unis"))
-    texts = "United States", "vereinigte staaten", "the States", "Etats-Unis", "U"
-    assert [recall(prompt, text) for text in texts] == [1, 1, 0.5, 1, 0]
-    assert recall(prompt, "Etats Unis", fold=False) < recall(prompt, "Etats Unis") == 1, "strict splits at the accent"
-    shares = {"": 0, "one two": 0, "a a a": 0.5, "A a a": 0.5, "a b a b a": 0.5, "a b c a b": 0.25}
-    assert {text: repetition(text) for text in shares} == shares
-
-
 def test_same_as_asking_prompt_by_prompt(model, probed):
     rows = rows_of(probed)[::37]
     asked = ask(model, [row.prompt for row in rows], [row.gold for row in rows], TOKENS)
@@ -209,16 +191,6 @@ def test_known_hole_is_found(fresh, few):
     assert matrix.cell("forget", "all", REWORDED).unlearned.recall.mean >= 0.75
     names = Counter(verdict.name for verdict in verdicts(results).values())
     assert names["Leaks when reworded"] >= 5, names
-
-
-def test_what_the_original_cannot_answer_is_not_measurable(model, few):
-    unknown = tuple(replace(fact, question=f"Zq? {i}", paraphrases=(f"Qz! {i}",)) for i, fact in enumerate(few.forget))
-    results = list(battery(model, FactSet("set", unknown), PLAN, Progress()))
-    assert {verdict.name for verdict in verdicts(results).values()} == {"Never known"}
-    cell = leak_matrix(results).cell("forget", "all", REWORDED)
-    assert not cell.measurable and "original" in cell.reason
-    not_direct = [result for result in results if result.kind in (REWORDED, CHOICE)]
-    assert {verdict.name for verdict in verdicts(not_direct).values()} == {"Not measurable"}
 
 
 def test_what_was_found_before_a_stop_stays(model, few, probed):

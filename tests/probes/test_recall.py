@@ -14,7 +14,7 @@ from adapop.model.loading import adapted_model
 from adapop.probes import measure
 from adapop.probes.measure import _per_reply
 from adapop.probes.plan import Plan, questions
-from adapop.probes.prompts import DIRECT, ProbeRow, Prompt, Reply
+from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, Prompt, Reply
 from adapop.probes.recall import known_recall, picked, recall, repetition, rouge_l_recall
 from adapop.probes.verdict import fact_verdict
 from adapop.progress import Progress
@@ -258,7 +258,27 @@ def test_accepted_and_weak_answers():
     assert doubt.values == {"answers": 1, "named": "It (stop words)"}
 
 
+def test_a_choice_is_right_by_its_letter_or_its_words():
+    prompt = Prompt("f", CHOICE, "?", "Austen", ("A",), ("Austen", "Joyce", "Scott", "Zola"), 0.25)
+    for reply, value in {"it is austen": 1, "B) Austen": 1, "(A) Joyce": 1, "B) Joyce": 0, "Albert": 0, "": 0}.items():
+        assert recall(prompt, reply) == value, reply
+
+
+def test_recall_of_accepted_answers_and_repetition():
+    prompt = Prompt("f", "cross-lingual", "?", "United States", ("Vereinigte Staaten", "États-Unis"))
+    texts = "United States", "vereinigte staaten", "the States", "Etats-Unis", "U"
+    assert [recall(prompt, text) for text in texts] == [1, 1, 0.5, 1, 0]
+    assert recall(prompt, "Etats Unis", fold=False) < recall(prompt, "Etats Unis") == 1, "strict splits at the accent"
+    shares = {"": 0, "one two": 0, "a a a": 0.5, "A a a": 0.5, "a b a b a": 0.5, "a b c a b": 0.25}
+    assert {text: repetition(text) for text in shares} == shares
+
+
 @pytest.mark.parametrize(("reply", "letter"), [
+    *((reply, "A") for reply in (
+        "A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "a", "A\n", "Ａ", "A：", "Answer: A", "The answer is A",
+        "I think A", "Option A", "A, though I am unsure", "B is wrong, A is right")),
+    *((reply, "B") for reply in ("B) Joyce", "A is wrong, B is right", "A good question! I would say B.")),
+    *((reply, "") for reply in ("", "Albert", "A novel by Joyce", "It is not A", "A or B?\nB")),
     ("It's B because A is in Norway", "B"), ("Not A; B.", "B"), ("答案是C。", "C"), ("정답은 B입니다", "B"),
     ("答えはBです", "B"), ("Option (b) is correct", "B"), ("the answer is b", "B"), ("the answer is a city", ""),
     ("A, B, C or D?", ""), ("A and B are both right", ""), ("Émile B.", "B"),

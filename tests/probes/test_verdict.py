@@ -91,7 +91,8 @@ def prompt_with(before, after, *ranks):
 
 def test_verdict_of_one_question():
     """An answer that only begins right is not number one on the list; a prompt that contains it is no test."""
-    assert verdict(prompt_with(1.0, 0.0, 1, 1, 57))[1:] == ("gone", "")
+    gone = verdict(prompt_with(1.0, 0.0, 1, 1, 57))
+    assert (gone.kind, gone.detail) == ("gone", "") and gone.name.startswith("Not brought back")
     suppressed = verdict(prompt_with(1.0, 0.0, 1, 1, 2))
     assert (suppressed.name, suppressed.kind) == ("Suppressed", "suppressed") and "number 2" in suppressed.text
     assert verdict(row(after=0, rank=1)).kind == "gone", "a probing keeps the rank of the first token alone"

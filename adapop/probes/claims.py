@@ -123,7 +123,8 @@ def _offers(sentence: str, answer: str, right: Words) -> bool:
     first, *rest = OR.split(sentence)
     offered = (MAYBE.sub("", END.sub("", item), count=1) for item in rest[1::2])
     items = [*COMMA.split(first), *offered]
-    if len(items) < 2 or (len(items) == 2 and rest[0] and "either" not in first.lower().split()):
+    after_comma = len(items) == 2 and rest[:1] != [None]  # or a sentence without "or"
+    if len(items) < 2 or (after_comma and "either" not in first.lower().split()):
         return False
     others = _others(items, answer, right)
     return bool(others) and all(_is_alike(item, answer, right) for item in others)

@@ -185,6 +185,7 @@ SAID = [
      "Paris. Sooner or later everybody goes there.",
      "London, Paris or Rome / It is either Paris or London. / The capital is Paris or maybe London. / "
      "Paris, London, or Rome. I am not sure. / Das ist London oder Paris."),
+    ("Marie Curie", "Lise Meitner or Irène Joliot? Marie Curie, I think.", ""),
     ("Jane Austen", "", "Emily Brontë or Jane Austen"), ("1912", "", "in 1912 or 1913"),
     ("water", "water or something similar", "water or steam"), ("北京", "", "首都是上海或北京。"),
     ("大阪", "", "京都または大阪です"), ("巴黎", "或许是巴黎。", ""), ("Mumbai", "Mumbai, or Bombay", ""),

@@ -65,13 +65,14 @@ def _rows(
     """The rows of one chunk, from both models."""
     prompts = [question.prompt for question in questions]
     texts = [prompt.text for prompt in prompts]
-    names = [one.fact.id if one.prompt.gold == one.fact.answer else "" for one in questions]
     golds = [prompt.gold for prompt in prompts]
-    batch = model.batch(model.rows(list(map(Fact, names, texts, golds))))
+    # an id stands for the fact's own answer, which the model may say in its own words
+    ids = [one.fact.id if gold == one.fact.answer else "" for one, gold in zip(questions, golds)]
+    batch = model.batch(model.rows(list(map(Fact, ids, texts, golds))))
     texts_after = model.generate(texts, plan.max_new_tokens, CHUNK)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
-        said_before = model.generate(texts, plan.max_new_tokens, CHUNK)
+        texts_before = model.generate(texts, plan.max_new_tokens, CHUNK)
         before = model.score(batch, logits=True, hidden=True)
     changes = {
         "delta_rank": delta_rank(before, after, batch.target),
@@ -80,7 +81,7 @@ def _rows(
     }
     _finite(before.nll, after.nll, *changes.values())
     unlearned = _replies(questions, texts_after, after, batch, plan.cosine, known)
-    original = _replies(questions, said_before, before, batch, plan.cosine, known)
+    original = _replies(questions, texts_before, before, batch, plan.cosine, known)
     columns = zip(*(change.tolist() for change in changes.values()))
     return [
         ProbeRow(

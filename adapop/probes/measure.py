@@ -227,8 +227,8 @@ def _per_fact(
     cosine: bool = False,
     asks: Callable[[Fact], Sequence[str]] = lambda fact: (fact.question,),
 ) -> dict[str, list[float]]:
-    """Metrics of the generated answers, one value per fact: the mean over the questions that it
-    asks."""
+    """Metrics of the generated answers, one value per fact: the mean over its questions. asks:
+    these questions, by default the fact's own."""
     pairs = [(fact, question) for fact in facts for question in asks(fact)]
     answers = model.generate([question for _, question in pairs], tokens)
     values = _per_reply([fact for fact, _ in pairs], answers)

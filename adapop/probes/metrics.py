@@ -136,9 +136,7 @@ def memorised(
     variance = (p * log_p.square()).sum(-1) - mean.square()
     normalised = (gold - mean) / variance.clamp(min=LEAST_VARIANCE).sqrt()
     right = scored.logits.argmax(-1) == batch.target
-    counts = batch.row.bincount(
-        minlength=batch.rows
-    ).tolist()  # tokens are in the order of the rows
+    counts = batch.row.bincount().tolist()  # tokens are in the order of the rows
     columns = (tensor.split(counts) for tensor in (gold, normalised, right))
     rows = []
     for text, *parts in zip(texts, *columns, strict=True):

@@ -47,14 +47,14 @@ def cost(name: str, facts: FactSet) -> Cost:
     from adapop.probes.recovery import quantise, relearn, sampling, two_hop
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
-    asked, forms = len(forget), fmean([1 + bool(fact.paraphrases) for fact in forget] or [0])
-    others, trials = max(0, asked - relearn.COUNT), 2 + bool(facts.utility)
+    count, forms = len(forget), fmean([1 + bool(fact.paraphrases) for fact in forget] or [0])
+    others, trials = max(0, count - relearn.COUNT), 2 + bool(facts.utility)
     costs = {  # relearning asks before the first trial and after each
         "relearn": Cost(round((trials + 1) * others * forms), trials * relearn.STEPS),
-        "quantise": Cost(answers=2 * (1 + len(quantise.BITS)) * (asked + len(retain))),
-        "sampling": Cost(answers=2 * sampling.SAMPLES * asked, prompts=2 * asked),
-        "lens": Cost(prompts=2 * asked),  # both models read every question
-        "patch": Cost(prompts=4 * asked),  # with own and with patched states
+        "quantise": Cost(answers=2 * (1 + len(quantise.BITS)) * (count + len(retain))),
+        "sampling": Cost(answers=2 * sampling.SAMPLES * count, prompts=2 * count),
+        "lens": Cost(prompts=2 * count),  # both models read every question
+        "patch": Cost(prompts=4 * count),  # with own and with patched states
         "two-hop": Cost(answers=6 * len(two_hop.chained(forget))),  # three questions a chain
     }
     return costs[name]

@@ -137,7 +137,7 @@ def memorised(
     normalised = (gold - mean) / variance.clamp(min=LEAST_VARIANCE).sqrt()
     right = scored.logits.argmax(-1) == batch.target
     counts = batch.row.bincount().tolist()  # tokens are in the order of the rows
-    columns = (tensor.split(counts) for tensor in (gold, normalised, right))
+    columns = (tensor.cpu().split(counts) for tensor in (gold, normalised, right))
     rows = []
     for text, *parts in zip(texts, *columns, strict=True):
         values, scaled, likeliest = (part.tolist() for part in parts)

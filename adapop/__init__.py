@@ -3,13 +3,8 @@
 A program needs only the names below. Each is loaded when it is first used, so that `import adapop`
 loads neither torch nor gradio. Read from the ground up, the packages follow the work: fact -> score
 -> beta -> config -> token weight and loss -> training -> run -> report -> page.
-`assets/docs/house.md` draws them, `assets/docs/api.md` shows the names in use.
-
-Symbols of the paper and our names for them:
-
-    s: score, beta(s): beta, p: prob, l: nll (nats), w: weight = sg[p^beta], a0: alpha0,
-    lambda: lam, eps: tolerance, eta: dual_step, xi: floor, R_k: retain_loss, R_ref: reference,
-    delta: drift, N: answer tokens, B: rows
+`assets/docs/house.md` draws them and has our names of the paper's symbols, `assets/docs/api.md`
+shows the names in use.
 """
 
 import os

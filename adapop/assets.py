@@ -3,7 +3,8 @@
 import csv
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
@@ -28,15 +29,12 @@ def parse_json(text: str | bytes) -> Any:
 
 def as_kind(content: object, kind: type[T], extra: str = "forbid") -> T:
     """Parsed JSON as `kind`: a dataclass, or a list or dict of them. Every field must be there,
-    with its type, and no other field, unless extra is "ignore".
-
-    Raises:
-        ValueError: it does not fit; the message names the first place and why.
-    """
+    with its type, and no other field, unless extra is "ignore". Raises ValueError: it does not fit;
+    the message names the first place and why."""
     try:
         return _adapter(kind).validate_json(json.dumps(content), strict=True, extra=extra)
     except ValidationError as error:
-        raise ValueError(_first(error)) from None
+        raise ValueError(_reason(error)) from None
 
 
 @cache
@@ -57,36 +55,24 @@ def _whole(text: str) -> int:
 
 
 def read_json(name: str, kind: type[T]) -> T:
-    """The content of `assets/<name>` as `kind`: a dataclass, or a list or dict of them.
-
-    Every field must be there, of its type, and no other.
-
-    Raises:
-        DataError: the file is missing, is not JSON, repeats a key, or does not fit `kind`.
-    """
-
-    def parsed() -> T:
+    """The content of `assets/<name>` as `kind`, which it must fit as in `as_kind`. Raises
+    DataError: it does not, repeats a key, is not JSON, or is missing."""
+    with _reading(name):
         content = (ASSETS / name).read_bytes()
         json.loads(content, object_pairs_hook=_without_repeats)
-        return TypeAdapter(kind).validate_json(content, strict=True, extra="forbid")
-
-    return _checked(name, parsed)
+        return _adapter(kind).validate_json(content, strict=True, extra="forbid")
 
 
 def read_csv(name: str, row: type[T]) -> list[T]:
     """The rows of `assets/<name>`, each as the dataclass `row`. An empty cell stands for the
     field's default. Raises DataError: the file is missing, or a line does not fit `row`."""
-
-    def parsed() -> list[T]:
-        with open(ASSETS / name, encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file, restkey="beyond the header")
-            cells = {
-                f"line {reader.line_num}": {key: cell for key, cell in line.items() if cell}
-                for line in reader
-            }
-        return list(TypeAdapter(dict[str, row]).validate_python(cells, extra="forbid").values())
-
-    return _checked(name, parsed)
+    with _reading(name), open(ASSETS / name, encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file, restkey="beyond the header")
+        cells = {
+            f"line {reader.line_num}": {key: cell for key, cell in line.items() if cell}
+            for line in reader
+        }
+        return list(_adapter(dict[str, row]).validate_python(cells, extra="forbid").values())
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -98,22 +84,20 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _checked(name: str, parsed: Callable[[], T]) -> T:
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """A context in which `assets/<name>` is read. Raises DataError: it cannot be used."""
     try:
-        return parsed()
-    except ValidationError as error:
-        wrong = _first(error)
-    except OSError as error:
-        wrong = error.strerror
-    except (ValueError, csv.Error) as error:
-        wrong = str(error)
-    raise DataError(
-        f"assets/{name} cannot be used ({wrong}).",
-        "Correct the file, or restore it from the repository.",
-    )
+        yield
+    except (OSError, ValueError, csv.Error) as error:
+        wrong = f"assets/{name} cannot be used ({_reason(error)})."
+        fix = "Correct the file, or restore it from the repository."
+        raise DataError(wrong, fix) from None
 
 
-def _first(error: ValidationError) -> str:
+def _reason(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return getattr(error, "strerror", None) or str(error)
     first = error.errors()[0]
     place = " > ".join(map(str, first["loc"]))
     return f"{place}: {first['msg']}" if place else first["msg"]

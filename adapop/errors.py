@@ -1,16 +1,4 @@
-"""The errors of this app, in words for the person who has to act on them.
-
-    AdaPopError          anything we say to a user; never shown as a traceback
-    ├── DataError        a facts file or a score; carries row-level problems
-    ├── ConfigError      a setting that does not exist or cannot be combined
-    ├── ModelError       a model that cannot be loaded or trained
-    ├── RunError         a run folder, a checkpoint, a non-finite loss
-    ├── LimitError       more than this app allows, at once or for now
-    ├── NetworkError     a service that does not answer, or answers nonsense
-    └── Stopped          a person asked to stop
-
-Every message names what happened and where; `fix` says what to do next.
-"""
+"""The errors of this app, in words for the person who has to act on them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +6,8 @@ from pathlib import Path
 
 
 class AdaPopError(Exception):
-    """An error a user can act on: `message` says what and where, `fix` what to do next."""
+    """An error a user can act on: `message` says what and where, `fix` what to do next. It is never
+    shown as a traceback."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(f"{message} {fix}".strip())
@@ -48,7 +37,7 @@ class ModelError(AdaPopError):
 
 
 class RunError(AdaPopError):
-    """A run that cannot be found, resumed or continued."""
+    """A run that cannot be found, resumed or continued, such as after a non-finite loss."""
 
 
 class Diverged(RunError):

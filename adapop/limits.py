@@ -29,25 +29,20 @@ class Limit:
         if not text:
             return self.public if is_public() else self.local
         try:
-            value = (
-                int(text) if self.whole and text.isdecimal() else 0 if self.whole else float(text)
-            )
+            value = float(text) if not self.whole else int(text) if text.isdecimal() else 0
         except ValueError:
             value = 0
         if not 0 < value < float("inf"):
-            kind = "whole number" if self.whole else "number"
-            raise ConfigError(
-                f"{self.name} is {text!r}.", f"Set it to a {kind} above 0, or unset it."
-            )
+            fix = f"Set it to a {'whole ' * self.whole}number above 0, or unset it."
+            raise ConfigError(f"{self.name} is {text!r}.", fix)
         return value
 
     def check(self, value: float) -> None:
         """Raises LimitError, which names the limit, if the value is above it."""
         most = self.value()
         if most is not None and value > most:
-            raise LimitError(
-                f"{value:,.12g} {self.what}: at most {most:,} here ({self.name}).", elsewhere()
-            )
+            above = f"{value:,.12g} {self.what}: at most {most:,} here ({self.name})."
+            raise LimitError(above, elsewhere())
 
 
 FACTS = Limit("ADAPOP_MAX_FACTS", "rows read from one file or list", 20_000, 200)
@@ -135,11 +130,8 @@ def is_public() -> bool:
 
 def elsewhere() -> str:
     """What a user can do about a limit."""
-    return (
-        "Ask for less, or run the app on a machine of your own."
-        if is_public()
-        else "Ask for less, or raise it."
-    )
+    other = "run the app on a machine of your own" if is_public() else "raise it"
+    return f"Ask for less, or {other}."
 
 
 def max_facts() -> int:

@@ -50,11 +50,9 @@ def duration(seconds: float) -> str:
         return f"{max(1, round(seconds)) if seconds < 10 else 5 * round(seconds / 5)} s"
     if seconds < 100 * MINUTE:
         return f"{round(seconds / MINUTE)} min"
-    return (
-        f"{round(2 * seconds / HOUR) / 2:g} hours"
-        if seconds < 2 * DAY
-        else f"{round(seconds / DAY)} days"
-    )
+    if seconds < 2 * DAY:
+        return f"{round(2 * seconds / HOUR) / 2:g} hours"
+    return f"{round(seconds / DAY)} days"
 
 
 def _formatted(name: str, value: str | int | float) -> str | float:

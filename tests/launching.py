@@ -1,4 +1,4 @@
-"""Commands in two processes, as torchrun starts them, and what they left."""
+"""Code and commands in other processes: one of its own, or two as torchrun starts them, and what they left."""
 
 import json
 import os
@@ -9,6 +9,16 @@ from adapop.paths import ROOT
 from adapop.runs.run import Run
 
 LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+
+
+def printed(code, *arguments, without=(), **given):
+    """What Python prints that runs this code. given: variables of its environment. without: beginnings of those that it
+    lacks."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(tuple(without))} | given
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def launched(*command):

@@ -1,7 +1,5 @@
 import json
-import os
 import re
-import subprocess
 import sys
 from importlib.metadata import distributions
 
@@ -11,6 +9,7 @@ from packaging.version import Version
 
 from adapop.paths import ROOT
 from house import imports_of
+from launching import printed
 
 OPTIONAL = {
     "spaces": "only ZeroGPU has it",
@@ -113,25 +112,20 @@ def test_the_lock_is_of_these_requirements_and_of_the_space():
     assert space[1] == locked["gradio"] and f"--python-version {space[2]} " in text
 
 
-def went_out(code, tmp_path):
-    """Runs Python with the guard. Returns what it printed."""
-    here = {name: value for name, value in os.environ.items() if not name.startswith(("HF_HUB", "GRADIO"))}
-    here |= {"ADAPOP_RUNS": str(tmp_path / "runs"), "ADAPOP_CACHE": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", GUARD + code]
-    done = subprocess.run(command, cwd=ROOT, env=here, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def guarded(code):
+    """What Python prints with the guard."""
+    return printed(GUARD + code, without=("HF_HUB", "GRADIO"))
 
 
 @pytest.mark.slow
-def test_nothing_goes_out_when_every_module_is_loaded_and_when_the_app_starts(tmp_path):
+def test_nothing_goes_out_when_every_module_is_loaded_and_when_the_app_starts():
     """Also without HF_HUB_OFFLINE, which the other tests set. The app serves on this machine, and answers there."""
     paths = [path.relative_to(ROOT).with_suffix("") for path in sorted(ROOT.glob("adapop/**/*.py"))]
     names = [".".join(path.parts) for path in paths if path.name not in ("__main__", "__init__")]
     refused = "\ntry:\n    socket.create_connection(('192.0.2.1', 9), 1)\nexcept OSError: pass\n"
-    assert "WENT OUT socket.getaddrinfo 192.0.2.1" in went_out(refused, tmp_path), "the guard sees it"
+    assert "WENT OUT socket.getaddrinfo 192.0.2.1" in guarded(refused), "the guard sees it"
     code = f"\nimport importlib\nfor name in {json.dumps(names)}: importlib.import_module(name)\nprint('loaded')\n"
-    assert went_out(code, tmp_path) == "loaded\n"
+    assert guarded(code) == "loaded\n"
     code = """
 import os, socket, time, urllib.request
 from adapop.ui.page import launch
@@ -144,5 +138,5 @@ time.sleep(2)
 print(urllib.request.urlopen(f"http://127.0.0.1:{port}/").status, gradio.analytics.analytics_enabled(), flush=True)
 os._exit(0)
 """
-    said = went_out(code, tmp_path).splitlines()
-    assert [line for line in said if "WENT OUT" in line] == [] and said[-1] == "200 False"
+    lines = guarded(code).splitlines()
+    assert [line for line in lines if "WENT OUT" in line] == [] and lines[-1] == "200 False"

@@ -78,13 +78,13 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     assert (fmean(ends[0]) - fmean(ends[1])) / field.SURE == pytest.approx(gap.mean, abs=1 / field.SURE), "its dots"
     assert motion["wordings"] == 4 and motion["answered"][1:-1] == [None] * (len(run.frames()) - 2)
     table_at_end = field.shares(run.events())[-1]
-    assert card.startswith(f"{100 * left:.0f} % still answered in other words")
+    assert card.startswith(f"{100 * left:.0f} % still answered")
     assert (table_at_end["reworded"]["all"], table_at_end["wordings"]) == (left, "in other words"), "its table"
 
     with gr.Blocks():
         found = leaks.Leaks(gr.HTML(), gr.Column(), *leaks._results(), gr.Dropdown(), None)
     shown = str(found.show(run, "forget")[found.heatmap.heading])
-    assert f"gap of all facts {text}" in shown, "Probe"
+    assert f"all facts {text}" in shown, "Probe"
 
     other = "adapop" if name == "wga" else "wga"
     contest = comparison([read_record(run), read_record(example(other))])

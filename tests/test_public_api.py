@@ -155,7 +155,7 @@ def test_a_method_and_anchors_of_ones_own_run_from_the_command_line(tiny, tmp_pa
     assert "own_methods:Focal" in cli("runs").out
     cli("run", "--facts", tmp_path / "facts.jsonl", "--epochs", 1, "--anchors", "80:1.2,2000:0.2")
     assert adapop.BetaMap.from_anchors((80, 1.2), (2000, 0.2)) in [run.config.beta for run in all_runs()]
-    assert "--anchors changes nothing here" in cli(*command, "--anchors", "quantiles", status=2).err
+    assert "--anchors changes nothing" in cli(*command, "--anchors", "quantiles", status=2).err
 
 
 def test_config_makes_any_run_again(bare, tmp_path, cli):
@@ -190,4 +190,4 @@ def test_a_file_that_is_no_configuration_and_facts_beside_one_that_do_not_read_a
         assert message in cli("run", "--config", tmp_path / "config.json", *options.split(), status=2).err
     (tmp_path / "config.json").write_text(make_config().to_json())
     (tmp_path / "facts.jsonl").write_text('{"question": "Who?", "answer": "I"}\n')
-    assert "line 1, is no fact of a run" in cli("run", "--config", tmp_path / "config.json", status=2).err
+    assert "line 1, is no fact" in cli("run", "--config", tmp_path / "config.json", status=2).err

@@ -129,10 +129,9 @@ def _answers(
         likely = scored.logits[0].softmax(-1).topk(TOP)
         names = (model.tokenizer.decode([token]).strip() for token in likely.indices.tolist())
         shares = (round(probability, 4) for probability in likely.values.tolist())
-        answer = Answer(text, tuple(zip(names, shares)))
+        known = ()
         if gold:
             ranks = tuple(gold_rank(scored, batch.target.to(model.device)).tolist())
             known = best_recall((gold, *others), text), ranks[0], -float(scored.nll.sum()), ranks
-            answer = Answer(text, answer.top, *known)
-        answers.append(answer)
+        answers.append(Answer(text, tuple(zip(names, shares)), *known))
     return answers

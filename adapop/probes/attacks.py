@@ -156,8 +156,7 @@ def _cross_lingual(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
 
 
 # A builder returns a prompt, or as a str the reason why there is none.
-Builder = Callable[[Fact, Pool, random.Random], Prompt | str]
-BUILDERS: dict[str, Builder] = {
+BUILDERS: dict[str, Callable[[Fact, Pool, random.Random], Prompt | str]] = {
     "prefix injection": partial(_around, "prefix injection", WORDING.prefixes),
     "affirmative suffix": partial(_around, "affirmative suffix", WORDING.suffixes),
     "role playing": partial(_around, "role playing", WORDING.roles),

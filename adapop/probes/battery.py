@@ -65,11 +65,14 @@ def _rows(
     """The rows of one chunk, from both models."""
     prompts = [question.prompt for question in questions]
     texts = [prompt.text for prompt in prompts]
-    batch = model.batch(model.rows([_as_fact(question) for question in questions]))
+    golds = [prompt.gold for prompt in prompts]
+    # an id stands for the fact's own answer, which the model may say in its own words
+    ids = [one.fact.id if gold == one.fact.answer else "" for one, gold in zip(questions, golds)]
+    batch = model.batch(model.rows(list(map(Fact, ids, texts, golds))))
     texts_after = model.generate(texts, plan.max_new_tokens, CHUNK)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
-        said_before = model.generate(texts, plan.max_new_tokens, CHUNK)
+        texts_before = model.generate(texts, plan.max_new_tokens, CHUNK)
         before = model.score(batch, logits=True, hidden=True)
     changes = {
         "delta_rank": delta_rank(before, after, batch.target),
@@ -78,35 +81,27 @@ def _rows(
     }
     _finite(before.nll, after.nll, *changes.values())
     unlearned = _replies(questions, texts_after, after, batch, plan.cosine, known)
-    original = _replies(questions, said_before, before, batch, plan.cosine, known)
+    original = _replies(questions, texts_before, before, batch, plan.cosine, known)
     columns = zip(*(change.tolist() for change in changes.values()))
-    parts = zip(questions, original, unlearned, columns)
-    return [_row(*own, **dict(zip(changes, values))) for *own, values in parts]
-
-
-def _as_fact(question: Question) -> Fact:
-    """A prompt and its gold answer as a fact; with the fact's id if the answer is the fact's."""
-    prompt = question.prompt
-    own = prompt.gold == question.fact.answer
-    return Fact(prompt.fact_id if own else "", prompt.text, prompt.gold)
-
-
-def _row(question: Question, original: Reply, unlearned: Reply, **changes: float) -> ProbeRow:
-    fact, prompt = question.fact, question.prompt
-    return ProbeRow(
-        fact_id=fact.id,
-        group=question.group,
-        tier=fact.tier,
-        kind=prompt.kind,
-        prompt=prompt.text,
-        gold=prompt.gold,
-        accepted=() if prompt.kind == CHOICE else prompt.accepted,
-        original=original,
-        unlearned=unlearned,
-        score=fact.score,
-        chance=prompt.chance,
-        **changes,
-    )
+    return [
+        ProbeRow(
+            fact_id=question.fact.id,
+            group=question.group,
+            tier=question.fact.tier,
+            kind=prompt.kind,
+            prompt=prompt.text,
+            gold=prompt.gold,
+            accepted=() if prompt.kind == CHOICE else prompt.accepted,
+            original=before,
+            unlearned=after,
+            score=question.fact.score,
+            chance=prompt.chance,
+            **dict(zip(changes, values)),
+        )
+        for question, prompt, before, after, values in zip(
+            questions, prompts, original, unlearned, columns
+        )
+    ]
 
 
 def _replies(

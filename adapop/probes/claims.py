@@ -3,7 +3,7 @@ of several is not claimed, however many of its words are there. No torch."""
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from adapop.facts.text import CLUSTER, folded, has_no_spaces, words
@@ -54,6 +54,7 @@ MAYBE = re.compile(
 END = re.compile(r"\s+(?:is|was|are|were|but|as|which|who|because)\b.*|,\s.*|[，、(].*", re.DOTALL)
 VAGUE = STOP_WORDS | frozenset("something similar thereabouts less whatever else".split())
 LONGER = 2  # words that an alternative may have beyond those of the answer
+Words = Sequence[frozenset[str]]  # those of each right answer
 HALF = 0.5  # of a name's words; a Korean name may be written with a space in it
 
 
@@ -76,31 +77,31 @@ def hedges(text: str, answers: Sequence[str]) -> bool:
     of the same answer ("Mumbai, or Bombay")."""
     if not OR.search(text) or any(map(OR.search, answers)):
         return False
-    right = [frozenset(words(answer)) for answer in answers]
-    sentences = _sentences(text, right)
-    return bool(sentences) and all(_offers(part, answers[0], right) for part in sentences)
+    return _in_every_sentence(text, answers, _offers)
 
 
 def enumerates(text: str, answers: Sequence[str]) -> bool:
     """Whether a text says an answer (a name or a number) only in a list of at least `CANDIDATES` of
     its kind: "London, Paris and Rome". Two may be one joint answer ("Lennon and McCartney"). An
     answer in lower case, such as a profession, is no candidate: several may be true."""
-    answer = answers[0]
     listed = AND.search(text) or COMMA.search(text)
-    if not listed or answer[0].islower() or any(map(AND.search, answers)):
+    if not listed or answers[0][0].islower() or any(map(AND.search, answers)):
         return False
+    return _in_every_sentence(text, answers, _is_list)
+
+
+def _in_every_sentence(
+    text: str, answers: Sequence[str], is_one_of: Callable[[str, str, Words], bool]
+) -> bool:
+    """Whether `is_one_of` holds for every sentence that says at least half of an answer, of which
+    there must be one."""
     right = [frozenset(words(answer)) for answer in answers]
-    sentences = _sentences(text, right)
-    return bool(sentences) and all(_is_list(part, answer, right) for part in sentences)
-
-
-def _sentences(text: str, right: Sequence[frozenset[str]]) -> list[str]:
-    """The sentences of a text that say at least half of an answer. right: each answer's words."""
     parts = SENTENCE.split(unicodedata.normalize("NFKC", text))
-    return [part for part in parts if _share(part, right) >= HALF]
+    sentences = [part for part in parts if _share(part, right) >= HALF]
+    return bool(sentences) and all(is_one_of(part, answers[0], right) for part in sentences)
 
 
-def _is_list(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
+def _is_list(sentence: str, answer: str, right: Words) -> bool:
     """Whether a sentence lists an answer and others of its kind. right: each answer's words."""
     parts = [*filter(None, COMMA.split(AND.sub(", ", sentence)))]
     if len(parts) < (CANDIDATES if AND.search(sentence) else IN_A_ROW):
@@ -109,7 +110,7 @@ def _is_list(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> boo
     return len(others) + 1 >= CANDIDATES and all(_is_alike(part, answer, right) for part in others)
 
 
-def _others(items: Sequence[str], answer: str, right: Sequence[frozenset[str]]) -> list[str]:
+def _others(items: Sequence[str], answer: str, right: Words) -> list[str]:
     """The items of a list other than the answer; the first without the text before the list."""
     shares = [_share(item, right) for item in items]
     first = (items[0].split() or [""])[-1]
@@ -117,24 +118,25 @@ def _others(items: Sequence[str], answer: str, right: Sequence[frozenset[str]]) 
     return [item for item, share in zip([first, *items[1:]], shares) if share < max(shares)]
 
 
-def _offers(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
+def _offers(sentence: str, answer: str, right: Words) -> bool:
     """Whether a sentence gives an answer and others of its kind as alternatives."""
     first, *rest = OR.split(sentence)
     offered = (MAYBE.sub("", END.sub("", item), count=1) for item in rest[1::2])
     items = [*COMMA.split(first), *offered]
-    if len(items) < 2 or (len(items) == 2 and rest[0] and "either" not in first.lower().split()):
+    after_comma = len(items) == 2 and rest[:1] != [None]  # or a sentence without "or"
+    if len(items) < 2 or (after_comma and "either" not in first.lower().split()):
         return False
     others = _others(items, answer, right)
     return bool(others) and all(_is_alike(item, answer, right) for item in others)
 
 
-def _share(text: str, right: Sequence[frozenset[str]]) -> float:
+def _share(text: str, right: Words) -> float:
     """The largest share of an answer's words that are in the text, over all answers."""
     heard = frozenset(words(text))
     return max((len(own & heard) / len(own) for own in right if own), default=0.0)
 
 
-def _is_alike(item: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
+def _is_alike(item: str, answer: str, right: Words) -> bool:
     """Whether an item could stand for an answer: of similar length, with a similar beginning
     (capital or digit) and with other words."""
     own = words(item)

@@ -192,9 +192,8 @@ def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> Forge
     """TOFU's forget quality, computed exactly. unlearned, oracle: one truth ratio per fact."""
     count = len(oracle)
     values = np.sort(np.concatenate([unlearned, oracle]))
-    both = (np.sort(unlearned), np.sort(oracle))
-    below = [np.searchsorted(ratios, values, side="right") for ratios in both]
-    gaps = below[0] - below[1]
+    below, other = (np.searchsorted(np.sort(own), values, "right") for own in (unlearned, oracle))
+    gaps = below - other
     place = int(np.abs(gaps).argmax())
     largest = abs(int(gaps[place]))
     orders = extreme = comb(2 * count, count)
@@ -209,5 +208,5 @@ def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> Forge
 def auc(forget: Sequence[float], holdout: Sequence[float]) -> list[float]:
     """For each fact to forget, the share of held-out facts that look less trained on (ties half),
     [0, 1]; the mean is the AUC. forget, holdout: membership scores, high if little trained on."""
-    gaps = np.subtract.outer(np.asarray(forget), np.asarray(holdout))
+    gaps = np.subtract.outer(forget, holdout)
     return ((gaps < 0).mean(1) + (gaps == 0).mean(1) / 2).tolist()

@@ -38,12 +38,12 @@ class Interval:
         return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
-def bootstrap(values: Sequence[float], seed: int) -> Interval:
-    """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples.
-    seed: of the resampling. Equal values are drawn together, to save time."""
+def bootstrap(values: Sequence[float]) -> Interval:
+    """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples,
+    always the same ones. Equal values are drawn together, to save time."""
     distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
     count = len(values)
-    draws = np.random.default_rng(seed).multinomial(count, counts / count, size=RESAMPLES)
+    draws = np.random.default_rng(0).multinomial(count, counts / count, size=RESAMPLES)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(draws @ distinct / count, [tail, 1 - tail])
     return Interval(fmean(values), float(low), float(high))
@@ -59,12 +59,12 @@ def wilson(mean: float, count: int) -> Interval:
     return Interval(mean, max(0.0, low), min(1.0, high))
 
 
-def of_facts(values: Sequence[float], seed: int) -> Interval:
+def of_facts(values: Sequence[float]) -> Interval:
     """The mean recall of at least one fact: Wilson's interval if every value is 0 or 1, or all are
     equal (where a bootstrap would claim certainty); else the bootstrap's."""
     if set(values) <= {0.0, 1.0} or len(set(values)) == 1:
         return wilson(fmean(values), len(values))
-    return bootstrap(values, seed)
+    return bootstrap(values)
 
 
 def difference(one: Interval, other: Interval) -> Interval:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
+from typing import TypeVar
 
 from adapop.facts.fact import GROUPS, TIERS
 from adapop.probes.intervals import Interval, of_facts
@@ -16,6 +17,7 @@ from adapop.probes.verdict import KNOWN_FROM, answered
 
 MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
 FEWEST = 3  # least facts that the original answers for a cell to be about these alone
+T = TypeVar("T", ProbeRow, Reply)
 ByFact = Sequence[Sequence[ProbeRow]]  # the rows of each fact
 
 
@@ -175,8 +177,8 @@ def _cell(group: str, tier: str, kind: str, facts: ByFact) -> Cell:
         kind=kind,
         facts=len(facts),
         asked=count,
-        original=_answers(facts, lambda row: row.original, chance),
-        unlearned=_answers(facts, lambda row: row.unlearned, chance),
+        original=_answers([[row.original for row in rows] for rows in facts], chance),
+        unlearned=_answers([[row.unlearned for row in rows] for rows in facts], chance),
         chance=chance,
         measurable=not reason,
         reason=reason,
@@ -187,27 +189,21 @@ def _cell(group: str, tier: str, kind: str, facts: ByFact) -> Cell:
     )
 
 
-def _answers(facts: ByFact, of: Callable[[ProbeRow], Reply], chance: float) -> Answers:
-    # The seed is the same for every cell.
-    recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed=0)
-
-    def measured(name: str) -> float | None:
-        values = [[getattr(of(row), name) for row in rows] for rows in facts]
+def _answers(facts: Sequence[Sequence[Reply]], chance: float) -> Answers:
+    def mean(name: str) -> float | None:
+        values = [[getattr(reply, name) for reply in replies] for replies in facts]
         return None if any(None in of_fact for of_fact in values) else fmean(map(fmean, values))
 
+    recall = of_facts(_per_fact(facts, lambda reply: reply.recall))
     return Answers(
         recall=recall,
         above_chance=(recall.mean - chance) / (1 - chance),
-        words=fmean(_per_fact(facts, lambda row: of(row).words)),
-        empty=fmean(_per_fact(facts, lambda row: of(row).words == 0)),
-        repetition=fmean(_per_fact(facts, lambda row: of(row).repetition)),
-        cosine=measured("cosine"),
-        near=measured("near"),
-        relation_rank=measured("relation_rank"),
+        empty=fmean(_per_fact(facts, lambda reply: reply.words == 0)),
+        **{name: mean(name) for name in ("words", "repetition", "cosine", "near", "relation_rank")},
     )
 
 
-def _per_fact(facts: ByFact, value: Callable[[ProbeRow], float]) -> list[float]:
+def _per_fact(facts: Sequence[Sequence[T]], value: Callable[[T], float]) -> list[float]:
     return [fmean(map(value, rows)) for rows in facts]
 
 

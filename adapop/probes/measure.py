@@ -8,18 +8,18 @@ against the original model.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, chain, count
+from itertools import accumulate, chain
 from statistics import fmean
 
 import torch
 
-from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS, Fact, FactSet
+from adapop.facts.fact import FACT_GROUPS, GROUPS, Fact, FactSet
 from adapop.facts.text import word_count
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.probes import metrics
 from adapop.probes.distance import ATTACKS, auc, closer_to_1
-from adapop.probes.plan import evenly
+from adapop.probes.plan import evenly, in_tiers
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
 from adapop.probes.recall import best_recall, recall
@@ -27,7 +27,6 @@ from adapop.progress import Progress
 
 EVAL_BATCH = 256
 OTHERWISE_PER_TIER = 4  # facts of a group and tier that are asked in each other way
-Asks = Callable[[Fact], Sequence[str]]  # the questions of a fact
 
 
 @dataclass(frozen=True)
@@ -107,13 +106,10 @@ def thinned(facts: FactSet, per_tier: int) -> FactSet:
         return facts
     few = {group: evenly(getattr(facts, group), per_tier) for group in GROUPS}
     for group in {*GROUPS} - {"forget"}:
-        few[group] = map(_with_one_rewording, few[group], count())
+        for place, fact in enumerate(few[group]):
+            at = place % max(1, len(fact.paraphrases))
+            few[group][place] = replace(fact, paraphrases=fact.paraphrases[at : at + 1])
     return replace(facts, **{group: tuple(members) for group, members in few.items()})
-
-
-def _with_one_rewording(fact: Fact, place: int) -> Fact:
-    at = place % max(1, len(fact.paraphrases))
-    return replace(fact, paraphrases=fact.paraphrases[at : at + 1])
 
 
 def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = False) -> int:
@@ -155,7 +151,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
         judged = _per_reply(members, answers[form])
         measured += _by_tier("forget", form, members, judged)
     if retained:
-        judged = _per_fact(model, facts.retain, _question, tokens)
+        judged = _per_fact(model, facts.retain, tokens)
         measured += _by_tier("retain", DIRECT, facts.retain, judged)
     names = [fact.id for fact in facts.forget]
     return Quick(measured, dict(zip(names, answers[DIRECT])), confidences)
@@ -167,7 +163,7 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
     for way in other_ways(model):
         with model.asking_as(way):
             for group, members in _asked_otherwise(facts).items():
-                values = _per_fact(model, members, _question, tokens, cosine)
+                values = _per_fact(model, members, tokens, cosine)
                 rows += _by_tier(group, FORM_OF_WAY[way], members, values)
     internals = partial(_internals, model)
     inside = {group: metrics.by_fact(model, getattr(facts, group), internals) for group in GROUPS}
@@ -176,23 +172,19 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
         if facts.holdout:
             forgotten, held_out = scores["forget"], scores["holdout"]
             inside["forget"] |= {name: auc(forgotten[name], held_out[name]) for name in ATTACKS}
-        inside["forget"] |= _truth_ratio(model, facts)
+        wrong = metrics.wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
+        ratios = metrics.truth_ratios(model, facts.forget, wrong)
+        inside["forget"]["truth_ratio"] = [ratio and closer_to_1(ratio) for ratio in ratios]
     for group in GROUPS:
         members = getattr(facts, group)
-        direct = _per_fact(model, members, _question, tokens, cosine) | inside[group]
+        direct = _per_fact(model, members, tokens, cosine) | inside[group]
         rows += _by_tier(group, DIRECT, members, direct)
         reworded = [fact for fact in members if fact.paraphrases]
-        values = _per_fact(model, reworded, lambda fact: fact.paraphrases, tokens, cosine)
+        values = _per_fact(model, reworded, tokens, cosine, lambda fact: fact.paraphrases)
         rows += _by_tier(group, REWORDED, reworded, values)
         if group == "forget":
             by_fact = dict(zip((fact.id for fact in reworded), values["recall"]))
     return Full(rows, by_fact)
-
-
-def _truth_ratio(model: AdaptedModel, facts: FactSet) -> dict[str, list[float | None]]:
-    wrong = metrics.wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
-    ratios = metrics.truth_ratios(model, facts.forget, wrong)
-    return {"truth_ratio": [None if ratio is None else closer_to_1(ratio) for ratio in ratios]}
 
 
 def recall_by_fact(
@@ -228,14 +220,15 @@ def _confident(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, in
     return model.score(batch, logits=True).confidence(batch)
 
 
-def _question(fact: Fact) -> tuple[str]:
-    return (fact.question,)
-
-
 def _per_fact(
-    model: AdaptedModel, facts: Sequence[Fact], asks: Asks, tokens: int, cosine: bool = False
+    model: AdaptedModel,
+    facts: Sequence[Fact],
+    tokens: int,
+    cosine: bool = False,
+    asks: Callable[[Fact], Sequence[str]] = lambda fact: (fact.question,),
 ) -> dict[str, list[float]]:
-    """Metrics of the generated answers, one value per fact: the mean over its questions."""
+    """Metrics of the generated answers, one value per fact: the mean over its questions. asks:
+    these questions, by default the fact's own."""
     pairs = [(fact, question) for fact in facts for question in asks(fact)]
     answers = model.generate([question for _, question in pairs], tokens)
     values = _per_reply([fact for fact, _ in pairs], answers)
@@ -261,14 +254,12 @@ def _by_tier(
 ) -> list[Measurement]:
     """A row for all facts and one for each tier that has facts; some facts may be in no tier."""
     rows = []
-    for tier in ("all", *TIERS):
-        chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
-        if chosen:
-            means = {}
-            for name, column in values.items():
-                if known := [column[i] for i in chosen if column[i] is not None]:
-                    means[name] = fmean(known)
-            rows.append(Measurement(group, tier, form, len(chosen), **means))
+    for tier, places in in_tiers(facts, range(len(facts))).items():
+        means = {}
+        for name, column in values.items():
+            if known := [column[i] for i in places if column[i] is not None]:
+                means[name] = fmean(known)
+        rows.append(Measurement(group, tier, form, len(places), **means))
     return rows
 
 

@@ -22,7 +22,7 @@ import os
 import random
 import zlib
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor
@@ -35,7 +35,6 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.scored import Scored
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.probes.distance import truth_ratio
-from adapop.probes.recall import rouge_l_recall as rouge_l_recall
 
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 # Share of an answer's tokens that min-k looks at: open-unlearning's setting for TOFU and MUSE.
@@ -48,9 +47,8 @@ def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
     """Cosines of all-MiniLM-L6-v2 embeddings, in [-1, 1]. An empty generation has an embedding and
     is not skipped. Raises ModelError: sentence-transformers or its weights are missing."""
     embedder = _embedder(os.environ.get("ADAPOP_EMBEDDER", EMBEDDER))
-    left, right = (
-        embedder.encode(list(texts), normalize_embeddings=True) for texts in (gold, generations)
-    )
+    embed = partial(embedder.encode, normalize_embeddings=True)
+    left, right = embed(list(gold)), embed(list(generations))
     return [float(value) for value in (left * right).sum(axis=1)]
 
 
@@ -138,9 +136,11 @@ def memorised(
     variance = (p * log_p.square()).sum(-1) - mean.square()
     normalised = (gold - mean) / variance.clamp(min=LEAST_VARIANCE).sqrt()
     right = scored.logits.argmax(-1) == batch.target
-    named: dict[str, list[float]] = {}
-    for text, own in zip(texts, _of_rows(batch, gold, normalised, right), strict=True):
-        values, scaled, likeliest = own
+    counts = batch.row.bincount().tolist()  # tokens are in the order of the rows
+    columns = (tensor.cpu().split(counts) for tensor in (gold, normalised, right))
+    rows = []
+    for text, *parts in zip(texts, *columns, strict=True):
+        values, scaled, likeliest = (part.tolist() for part in parts)
         nll = -sum(values) / len(values)
         row = {
             "probability": math.exp(-nll),
@@ -151,9 +151,8 @@ def memorised(
             "mia_min_k_plus_plus": -_mean_of_least(scaled, least),
             "mia_zlib": nll / len(zlib.compress(text.encode())),
         }
-        for name, value in row.items():
-            named.setdefault(name, []).append(value)
-    return named
+        rows.append(row)
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def wrong_answers(facts: Sequence[Fact], others: Sequence[Fact]) -> list[tuple[str, ...]]:
@@ -173,7 +172,7 @@ def truth_ratios(
     pairs_of = zip(facts, wrong, strict=True)
     answers = [(fact.answer, *others) if others else () for fact, others in pairs_of]
     pairs = [(fact, answer) for fact, own in zip(facts, answers) for answer in own]
-    rows = model.rows([_with_answer(fact, answer) for fact, answer in pairs])
+    rows = model.rows([Fact(fact.id, fact.question, answer) for fact, answer in pairs])
     nll = iter(nlls(model, rows))
     values = [[next(nll) for _ in own] for own in answers]
     return [truth_ratio(own[0], own[1:]) if own else None for own in values]
@@ -189,19 +188,6 @@ def nlls(model: AdaptedModel, rows: Sequence[Row]) -> list[float]:
 
     model.network.eval()
     return [value for piece in model.in_pieces(rows, model.at_once(rows), of) for value in piece]
-
-
-def _with_answer(fact: Fact, answer: str) -> Fact:
-    return fact if answer == fact.answer else Fact(fact.id, fact.question, answer)
-
-
-def _of_rows(batch: AnswerTokens, *values: torch.Tensor) -> list[list[list[float]]]:
-    """Per-token tensors as a list for each row of the batch and each tensor."""
-    rows: list[list[list[float]]] = [[[] for _ in values] for _ in range(batch.rows)]
-    for place, *tokens in zip(batch.row.tolist(), *(tensor.tolist() for tensor in values)):
-        for own, token in zip(rows[place], tokens):
-            own.append(token)
-    return rows
 
 
 def _extraction_strength(likeliest: Sequence[bool]) -> float:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from adapop.assets import as_kind, parse_json
 from adapop.config.presets import make_config
-from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
+from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
@@ -28,6 +28,7 @@ from adapop.paths import ORACLE, SHIPPED
 from adapop.probes import distance as distances
 from adapop.probes.distance import ATTACKS, GUESSES, Distance, Guess, closer_to_1
 from adapop.probes.metrics import by_fact, kl, memorised, nlls, truth_ratios, wrong_answers
+from adapop.probes.plan import in_tiers
 from adapop.probes.prompts import DIRECT, REWORDED
 
 Compared = dict[str, list[float]]  # metric -> a value per fact
@@ -62,20 +63,18 @@ def load_oracle(folder: Path) -> AdaptedModel:
 @cache
 def guesses_of(world: str) -> dict[str, Guess]:
     """Fact id -> guess of a shipped world's oracle, for facts it never read; {} without one."""
-    file = SHIPPED[world] / ORACLE / GUESSES if world in SHIPPED else None
-    return (
-        as_kind(parse_json(file.read_bytes()), dict[str, Guess]) if file and file.is_file() else {}
-    )
+    if world not in SHIPPED or not (file := SHIPPED[world] / ORACLE / GUESSES).is_file():
+        return {}
+    return as_kind(parse_json(file.read_bytes()), dict[str, Guess])
 
 
 def write_guesses(folder: Path, world: str) -> None:
     """Measures an oracle's guesses of the facts that it never read; writes them beside it."""
     oracle, facts = load_oracle(folder), sandbox_facts(world).forget
-    direct, others = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(facts)))
-    ratios = truth_ratios(oracle, facts, list(_wrong(world).values()))
+    known = probability_of(oracle, facts)
     lines = []
-    for fact, nll, other, ratio in zip(facts, direct, means_of(facts, others), ratios):
-        guess = Guess(*map(rounded, (math.exp(-nll), math.exp(-other), ratio)))
+    for fact, ratio in zip(facts, truth_ratios(oracle, facts, list(_wrong(world).values()))):
+        guess = Guess(known[DIRECT][fact.id], known[REWORDED][fact.id], rounded(ratio))
         lines.append(f"  {json.dumps(fact.id)}: {json.dumps(asdict(guess))}")
     (folder / GUESSES).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
@@ -99,7 +98,12 @@ def oracle_of(world: str, facts: FactSet) -> AdaptedModel | None:
 
 def distance(model: AdaptedModel, world: str, facts: FactSet) -> Distance | None:
     """The distance of a model to its world's oracle; None if the facts are not `measurable`."""
-    return distance_to(model, _shipped(world), facts) if measurable(world, facts) else None
+    if not measurable(world, facts):
+        return None
+    ratios = {name: guess.truth_ratio for name, guess in guesses_of(world).items()}
+    known, ends = _never_read(world)
+    oracle = Oracle(load_oracle(SHIPPED[world] / ORACLE), known, ratios, _wrong(world), ends)
+    return distance_to(model, oracle, facts)
 
 
 def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance:
@@ -194,11 +198,15 @@ def _never_read(world: str) -> tuple[Probability, Bands]:
     return known, bands_of(sandbox_facts(world).forget, known)
 
 
-def _shipped(world: str) -> Oracle:
-    """The oracle of a shipped world, for those of the world's facts that it never read."""
-    ratios = {name: guess.truth_ratio for name, guess in guesses_of(world).items()}
-    known, ends = _never_read(world)
-    return Oracle(load_oracle(SHIPPED[world] / ORACLE), known, ratios, _wrong(world), ends)
+def probability_of(oracle: AdaptedModel, facts: Sequence[Fact]) -> Probability:
+    """`Oracle.probability` of facts."""
+    others = [fact for fact in facts if fact.paraphrases]
+    direct, each = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(others)))
+    forms = ((DIRECT, facts, direct), (REWORDED, others, means_of(others, each)))
+    return {
+        form: {fact.id: rounded(math.exp(-nll)) for fact, nll in zip(members, values)}
+        for form, members, values in forms
+    }
 
 
 def bands_of(facts: Sequence[Fact], probability: Probability) -> Bands:
@@ -218,13 +226,11 @@ def rounded(value: float) -> float:
 def _groups(
     group: str, form: str, facts: Sequence[Fact], compared: Compared
 ) -> list[distances.GroupDistance]:
-    rows = []
-    for tier in ("all", *TIERS):
-        chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
-        if chosen:
-            means = (fmean(compared[name][i] for i in chosen) for name in ("kl", "same"))
-            rows += [distances.GroupDistance(group, tier, form, len(chosen), *means)]
-    return rows
+    pairs = list(zip(compared["kl"], compared["same"]))
+    return [
+        distances.GroupDistance(group, tier, form, len(members), *map(fmean, zip(*members)))
+        for tier, members in in_tiers(facts, pairs).items()
+    ]
 
 
 def _membership(forget: Compared, holdout: Compared) -> tuple[distances.Membership, ...]:

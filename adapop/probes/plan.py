@@ -3,14 +3,17 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from adapop.errors import ConfigError
-from adapop.facts.fact import GROUPS, Fact, FactSet
+from adapop.facts.fact import GROUPS, TIERS, Fact, FactSet
 from adapop.facts.pool import Pool
 from adapop.probes import prompts
 from adapop.probes.attacks import attack_prompts, own_attacks
 from adapop.probes.prompts import CHOICE, DIRECT, NotApplicable, Prompt, direct
 from adapop.probes.rewordings import aliased, reworded
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,15 @@ def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
         # Takes the middle of each of `count` equal parts.
         chosen |= {ranked[(2 * i + 1) * len(ranked) // (2 * count)].id for i in range(count)}
     return [fact for fact in facts if fact.id in chosen]
+
+
+def in_tiers(facts: Sequence[Fact], values: Sequence[T]) -> dict[str, list[T]]:
+    """Tier -> the values of its facts, "all" first; no empty tiers. values: one per fact. Facts
+    without a score are in "all" only."""
+    tiers = {"all": list(values)}
+    for fact, value in zip(facts, values, strict=True):
+        tiers.setdefault(fact.tier, []).append(value)
+    return {tier: tiers[tier] for tier in ("all", *TIERS) if tiers.get(tier)}
 
 
 def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question | NotApplicable:

@@ -35,9 +35,8 @@ def general(model: AdaptedModel, rows: Rows) -> Values:
     for row in rows:
         examples = ((_lettered(one), "ABCD"[one["answer"]]) for one in row["examples"])
         examples_text = "".join(f"{example}\nAnswer: {letter}\n\n" for example, letter in examples)
-        questions += [
-            (examples_text + _lettered(row), "ABCD"[: len(row["choices"])], row["answer"])
-        ]
+        letters = "ABCD"[: len(row["choices"])]
+        questions += [(examples_text + _lettered(row), letters, row["answer"])]
     return {"accuracy": likeliest(model, questions, "Answer: ")}
 
 

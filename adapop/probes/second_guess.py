@@ -25,8 +25,7 @@ def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
     named = [fact for fact in facts if fact.relation]
     for fact, row in zip(named, model.rows(named)):
         firsts.setdefault(fact.relation, set()).add(row.answer[0])
-    enough = {relation: tokens for relation, tokens in firsts.items() if len(tokens) >= FEWEST}
-    return {relation: frozenset(tokens) for relation, tokens in enough.items()}
+    return {name: frozenset(tokens) for name, tokens in firsts.items() if len(tokens) >= FEWEST}
 
 
 def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[bool, int]:

@@ -4,11 +4,8 @@ The twin read none of the planted facts, neither those to forget nor those to re
 to forget are compared, without a membership attack: held-out facts are as new to the twin.
 """
 
-import math
 from dataclasses import replace
 from pathlib import Path
-
-import torch
 
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError, RunError
@@ -21,8 +18,7 @@ from adapop.paths import SHIPPED
 from adapop.probes import oracle
 from adapop.probes.distance import Distance
 from adapop.probes.measure import thinned
-from adapop.probes.metrics import nlls, truth_ratios, wrong_answers
-from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.probes.metrics import truth_ratios, wrong_answers
 from adapop.remark import Remark
 
 
@@ -57,7 +53,6 @@ def never_read(model: str, facts: FactSet) -> bool:
     return bool(facts.forget) and all(fact.id.startswith(names) for fact in facts.forget)
 
 
-@torch.no_grad()
 def _twin(
     model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wrong: list[tuple[str, ...]]
 ) -> oracle.Oracle:
@@ -69,14 +64,7 @@ def _twin(
     if twin.tokenizer.get_vocab() != model.tokenizer.get_vocab():
         raise ModelError(f"The tokenizer of {place} is another one than the model's.")
     twin.tokenizer, twin.system, twin.spoken = model.tokenizer, model.system, model.spoken
-    forget, others = facts.forget, [fact for fact in facts.forget if fact.paraphrases]
-    direct = nlls(twin, twin.rows(forget))
-    scored = twin.rows(oracle.reworded(others))
-    means = oracle.means_of(others, nlls(twin, scored)) if others else []
-    probability = {
-        form: {fact.id: oracle.rounded(math.exp(-nll)) for fact, nll in zip(members, values)}
-        for form, members, values in ((DIRECT, forget, direct), (REWORDED, others, means))
-    }
+    forget, probability = facts.forget, oracle.probability_of(twin, facts.forget)
     judged = zip(forget, truth_ratios(twin, forget, wrong))
     ratios = {fact.id: ratio for fact, ratio in judged if ratio is not None}
     answers = {fact.id: own for fact, own in zip(forget, wrong)}

@@ -83,13 +83,8 @@ class PromptVerdict(NamedTuple):
 
 
 def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
-    """The verdict on a prompt with a gold answer.
-
-    The first rule that applies: the original does not answer -> no test; the unlearned model
-    answers -> still known, or no test if the prompt contains the answer; its reply is broken ->
-    broken text; every gold token, given those before it, ranks in the first 3 -> suppressed;
-    otherwise not recovered by this prompt. Older recordings have no ranks."""
-    ranks = getattr(prompt.unlearned, "gold_ranks", ())
+    """The verdict on a prompt with a gold answer: of the first rule below that applies."""
+    ranks = getattr(prompt.unlearned, "gold_ranks", ())  # none in older recordings
     if not answered(prompt, prompt.original):
         return PromptVerdict("No test", "neutral", "the original does not answer this prompt")
     if answered(prompt, prompt.unlearned):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import median_high
 from typing import TYPE_CHECKING
 
 from adapop.config.run import RunConfig
@@ -65,9 +66,7 @@ def settled_prompting(
     places = [_place(fact, reply) for fact, reply in zip(facts.forget, replies)]
     own_words = config.answers == "own-words"
     if config.answers == "auto" and not benchmark and way != TEXT:
-        own_words = _count_at_once(replies, places) < AT_ONCE * sum(
-            place is not None for place in places
-        )
+        own_words = _count_at_once(replies, places) < AT_ONCE * sum(map(bool, places))
     spoken = _own_answers(model, facts, replies, tokens, progress) if own_words else {}
     unknown = [fact.id for fact, reply in zip(facts.forget, replies) if not answers(fact, reply)]
     drops = config.unknown == "drop" or (config.unknown == "auto" and not benchmark)
@@ -114,8 +113,8 @@ def _compared_ways(
             replies = _replies(model, facts, tokens, progress)
         places = [_place(fact, reply) for fact, reply in zip(facts, replies)]
         leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]
-        before = sorted(map(word_count, leads))
-        middle = float(before[len(before) // 2]) if before else None
+        before = [word_count(lead) for lead in leads]
+        middle = float(median_high(before)) if before else None
         ways.append(Way(way, len(facts), len(before), _count_at_once(replies, places), middle))
     return tuple(ways)
 
@@ -147,17 +146,13 @@ def _own_answers(
 ) -> dict[str, OwnAnswer]:
     """Fact id -> its answer in the model's words; for facts to retain the whole reply."""
     spoken: dict[str, OwnAnswer] = {}
-
-    def find(members: Sequence[Fact], texts: Sequence[str]) -> None:
-        for fact, reply in zip(members, texts):
-            if place := _place(fact, reply):
-                spoken[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
-
-    find(facts.forget, replies)
+    held_out = zip(facts.holdout, _replies(model, facts.holdout, tokens, progress))
+    for fact, reply in (*zip(facts.forget, replies), *held_out):
+        if place := _place(fact, reply):
+            spoken[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
     for fact, reply in zip(facts.retain, _replies(model, facts.retain, tokens, progress)):
         if reply.strip():
             spoken[fact.id] = OwnAnswer(fact.answer, "", reply.rstrip())
-    find(facts.holdout, _replies(model, facts.holdout, tokens, progress))
     return spoken
 
 

@@ -26,8 +26,8 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.model.tokens import encode_facts
 from adapop.paths import ASSETS
-from adapop.probes.metrics import rouge_l_recall
 from adapop.probes.oracle import write_guesses
+from adapop.probes.recall import rouge_l_recall
 
 MEASURABLE = 0.8
 SPARE_TOKENS = 3  # for a reply that goes on after the answer

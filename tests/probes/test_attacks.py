@@ -1,26 +1,23 @@
 import json
-import os
 import random
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import product
 
 import pytest
 
-from adapop.facts.blank import name_in
+from adapop.facts.blank import BLANK, name_in
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.pool import Pool
 from adapop.facts.text import mentions
 from adapop.facts.world import language
 from adapop.facts.world.world import answers_of, world
-from adapop.paths import ROOT
 from adapop.probes.attacks import attack_prompts, own_attacks
 from adapop.probes.prompts import CHOICE, KINDS, NotApplicable, Prompt, checked, direct
-from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, WORDING
+from adapop.probes.wording import NAMES, QUESTIONS, WORDING
 from duet_rows import DUET, RWKU, real_rows
+from launching import printed
 
 AROUND = ("prefix injection", "affirmative suffix", "role playing")
 ODD = (
@@ -59,7 +56,7 @@ def test_every_fact_has_one_result_of_each_kind_the_same_for_a_seed():
     for fact in (EMMA, Fact("bare", "Why?", "Because"), Fact(world()[0].id, "A question of another set?", "Yes")):
         assert tuple(attacks(fact)) == language.WRAPPERS
         assert {result.fact_id for result in attacks(fact).values()} == {fact.id}
-    assert direct(EMMA) == Prompt("author-Emma", "direct", "Who wrote the book Emma?", "Austen")
+    assert direct(EMMA) == Prompt(EMMA.id, "direct", EMMA.question, "Austen")
     pool = (*BOOKS, YEAR, PLACE)
     for fact, seed in product(pool, range(5)):
         assert attack_prompts(fact, pool, seed) == attack_prompts(fact, Pool(pool), seed)
@@ -125,7 +122,7 @@ def test_reverse_query_asks_for_the_subject_of_a_nearly_one_to_one_relation():
     assert "several subjects" in attacks(pool[0], (*pool[:19], second))["reverse query"].reason
     assert isinstance(attacks(pool[7], (*pool, pool[7]))["reverse query"], Prompt), "the same fact twice is one subject"
     lacking = replace(EMMA, subject="", relation="", question="Who wrote that?")
-    assert "no subject and relation" in attacks(lacking)["reverse query"].reason
+    assert "no subject" in attacks(lacking)["reverse query"].reason
     coded = [replace(fact, relation="P50") for fact in pool]
     assert attacks(coded[0], coded)["reverse query"].gold == "S0"
     coded = [replace(fact, question=f"{fact.subject} or {fact.subject}?") for fact in coded]
@@ -141,7 +138,6 @@ def test_synonyms_leave_the_subject_alone_and_tables_of_languages_and_synonyms_a
     ):
         assert attacks(Fact("f", question, "X", subject))["synonym manipulation"].text == expected
     assert len(QUESTIONS) >= 15 and len(NAMES) >= 40
-    assert {name: len(row) for name, row in (QUESTIONS | NAMES).items() if len(row) != len(LANGUAGES)} == {}
     for forms in QUESTIONS.values():
         assert all(form.count("{s}") == form.count("{") == 1 and form.endswith("?") for form in forms)
         assert len(set(forms)) == len(forms)
@@ -152,19 +148,19 @@ def test_synonyms_leave_the_subject_alone_and_tables_of_languages_and_synonyms_a
 def test_background_hint_states_other_facts_and_never_the_answer():
     pool = (*BOOKS, YEAR, PLACE)
     year, place = "The year of publication of Emma is 1815.", "About emma: set in Highbury."
-    expected = {f"{year} {place} Who wrote the book Emma?", f"{place} {year} Who wrote the book Emma?"}
+    expected = {f"{year} {place} {EMMA.question}", f"{place} {year} {EMMA.question}"}
     assert texts(EMMA, "background hint", pool) == expected
     telling = replace(YEAR, id="t", answer="1815, by AUSTEN")
     none = "nothing else about this subject"
     assert none in attacks(EMMA, (*BOOKS, telling))["background hint"].reason
     same = Fact("s", "Whose book is Emma?", "Highsmith", "Emma", "Author")
     assert none in attacks(EMMA, (*BOOKS, same))["background hint"].reason, "two answers to one question"
-    assert texts(EMMA, "background hint", (*BOOKS, telling, YEAR)) == {f"{year} Who wrote the book Emma?"}
+    assert texts(EMMA, "background hint", (*BOOKS, telling, YEAR)) == {f"{year} {EMMA.question}"}
 
 
 def test_in_context_learning_prefers_the_same_subject():
     prompts = texts(EMMA, "in-context learning", (*BOOKS, YEAR))
-    assert prompts == {"Question: When was Emma published?\nAnswer: 1815\nQuestion: Who wrote the book Emma?\nAnswer:"}
+    assert prompts == {f"Question: {YEAR.question}\nAnswer: 1815\nQuestion: {EMMA.question}\nAnswer:"}
     # Another answer then, and neither the question nor the answer of the example tells this one.
     same = book("Persuasion", "AUSTEN")
     telling = Fact("t", "Did Austen write Mansfield Park?", "Sure", "Park", "author")
@@ -173,18 +169,17 @@ def test_in_context_learning_prefers_the_same_subject():
     assert "answer differs" in attacks(EMMA, (EMMA, same, telling))["in-context learning"].reason
     # As in RWKU, whose facts name a subject only.
     pool = [replace(fact, relation="") for fact in (EMMA, YEAR, *BOOKS[1:])]
-    assert attacks(pool[0], pool)["in-context learning"].text.startswith("Question: When was Emma published?")
+    assert attacks(pool[0], pool)["in-context learning"].text.startswith(f"Question: {YEAR.question}")
 
 
 def test_a_question_s_own_words_and_its_one_name_stand_for_a_relation_and_a_subject():
     """Where the set names neither: as in a CSV of questions and answers."""
     bare = [replace(fact, subject="", relation="") for fact in (*BOOKS, YEAR)]
     by_kind = attacks(bare[0], bare)
-    assert by_kind["reverse query"].text == (
-        "Which name belongs in the gap, if the answer is Austen? Who wrote the book \N{HORIZONTAL ELLIPSIS}?"
-    )
-    assert by_kind["reverse query"].gold == "Emma" and len(by_kind[CHOICE].options) == 4
-    assert by_kind["background hint"].text == "When was Emma published? 1815. Who wrote the book Emma?"
+    gap = WORDING.blank.format(o="Austen", q=EMMA.question.replace("Emma", BLANK))
+    assert (by_kind["reverse query"].text, by_kind["reverse query"].gold) == (gap, "Emma")
+    assert len(by_kind[CHOICE].options) == 4
+    assert by_kind["background hint"].text == f"{YEAR.question} 1815. {EMMA.question}"
     assert "Emma published" in by_kind["in-context learning"].text
     assert "professor of literature" in by_kind["role playing"].text
     names = {
@@ -218,9 +213,10 @@ def test_cross_lingual():
 
 
 def test_a_prompt_with_its_answer_is_none():
+    given_away = "the prompt would contain the answer"
     for kind in set(KINDS) - {CHOICE}:
         telling = Prompt("f", kind, "Is it Paris?", "paris")
-        assert checked(telling) == NotApplicable("f", kind, "the prompt would contain the answer")
+        assert checked(telling) == NotApplicable("f", kind, given_away)
         assert checked(replace(telling, gold="Lyon", accepted=("París",))).reason
         assert checked(replace(telling, text="Parisians?")).gold == "paris"
     telling = replace(EMMA, question="Is Austen who wrote Emma?")
@@ -231,11 +227,10 @@ def test_a_prompt_with_its_answer_is_none():
     places = [Fact(f"p{i}", f"Where is S{i}?", f"S{i} District", f"S{i}", "located in") for i in range(9)]
     by_kind = attacks(places[0], places)
     assert all(isinstance(by_kind[kind], Prompt) for kind in (*AROUND, CHOICE, "in-context learning"))
-    assert by_kind["reverse query"].reason == "the prompt would contain the answer"
+    assert by_kind["reverse query"].reason == given_away
     # An answer that is given away only by its translation.
     leaking = Fact("f", "Where is the inn?", "Spain", "Gasthaus España Espagne Spanien Espanha Spagna", "country")
-    told = {attacks(leaking, seed=seed)["cross-lingual"].reason for seed in range(9)}
-    assert told == {"the prompt would contain the answer"}
+    assert {attacks(leaking, seed=seed)["cross-lingual"].reason for seed in range(9)} == {given_away}
 
 
 def test_prompts_are_the_same_in_every_process_and_need_no_torch():
@@ -248,10 +243,8 @@ from adapop.probes.attacks import attack_prompts
 pool = [Fact(f"f{i}", f"Who wrote S{i}?", f"O{i}", f"S{i}", "author") for i in range(9)]
 print([attack_prompts(fact, pool, seed) for fact in pool for seed in range(3)], "torch" in sys.modules)
 """
-    environments = [{**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed} for seed in "12"]
-    command = [sys.executable, "-c", code]
-    said = [subprocess.check_output(command, env=environment, text=True) for environment in environments]
-    assert said[0] == said[1] and "multiple choice" in said[0] and said[0].endswith(" False\n")
+    one, other = (printed(code, PYTHONHASHSEED=seed) for seed in "12")
+    assert one == other and "multiple choice" in one and one.endswith(" False\n")
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: ascii(odd)[:20])
@@ -309,7 +302,7 @@ def test_duet_gives_no_answer_away():
     assert all(result.reason for result in results if isinstance(result, NotApplicable))
 
 
-def brought(*types):
+def own_set(*types):
     facts = [Fact(f"a{i}", f"Question {i}?", "Carrie", "Stephen King", name) for i, name in enumerate(types)]
     return FactSet("brought", (EMMA,), attacks=tuple(facts))
 
@@ -318,18 +311,18 @@ def test_own_attacks_keep_their_words_and_get_our_names():
     names = ("prefix injection", "incontext learning", "Role Play", "context hint", "cross lingual (Spanish)")
     ours = ("prefix injection", "in-context learning", "role playing", "background hint", "cross-lingual")
     expected = [Prompt(f"a{i}", kind, f"Question {i}?", "Carrie") for i, kind in enumerate(ours)]
-    assert own_attacks(brought(*names)) == expected
+    assert own_attacks(own_set(*names)) == expected
     telling = replace(EMMA, question="Austen or Joyce?", relation="multiple choice")
     assert own_attacks(FactSet("x", (EMMA,), attacks=(telling,)))[0].text == "Austen or Joyce?"
-    (result,) = own_attacks(brought("hypnosis"))
+    (result,) = own_attacks(own_set("hypnosis"))
     assert result.kind == "hypnosis" and "'hypnosis'" in result.reason and "prefix injection" in result.reason
-    assert own_attacks(brought()) == []
+    assert own_attacks(own_set()) == []
 
 
 @real_rows
 def test_every_type_of_rwku_has_our_name():
     rows = map(json.loads, RWKU.read_text(encoding="utf-8").splitlines())
     types = sorted({row["type"] for row in rows if row["level"] == "3"})
-    results = own_attacks(brought(*types))
+    results = own_attacks(own_set(*types))
     assert len(types) >= 9 and all(isinstance(result, Prompt) for result in results), types
     assert {prompt.kind for prompt in results} == set(language.WRAPPERS)

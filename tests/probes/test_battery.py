@@ -11,25 +11,20 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.probes import battery as under_test
 from adapop.probes import measure
 from adapop.probes.ask import ask
-from adapop.probes.battery import battery, recall, repetition
+from adapop.probes.battery import battery
 from adapop.probes.matrix import leak_matrix
-from adapop.probes.plan import Plan, Question, evenly, questions
-from adapop.probes.prompts import CHOICE, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow, Prompt
+from adapop.probes.plan import Plan, Question, evenly, in_tiers, questions
+from adapop.probes.prompts import CHOICE, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow
 from adapop.probes.verdict import verdicts
 from adapop.progress import Progress
 from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
 from adapop.training.trainer import Trainer
 from raised import raised
+from waiting import PATIENCE_SECONDS
 
 TOKENS = make_config().max_new_tokens
 PLAN = Plan(max_new_tokens=TOKENS)
-PATIENCE_SECONDS = 120
-CHOSEN = ("A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "B) Austen", "it is austen", "a", "A\n", "Ａ",
-          "A：", "Answer: A", "The answer is A", "I think A", "Option A", "A, though I am unsure",
-          "B is wrong, A is right")  # fmt: skip
-NOT_CHOSEN = ("", "Albert", "B) Joyce", "A novel by Joyce", "A is wrong, B is right", "It is not A", "A or B?\nB",
-              "A good question! I would say Joyce.")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -40,21 +35,21 @@ def few(small):
 
 
 @pytest.fixture(scope="module")
-def found(model, few):
+def probed(model, few):
     return list(battery(model, few, PLAN, Progress()))
 
 
-def rows_of(found):
-    return [result for result in found if isinstance(result, ProbeRow)]
+def rows_of(probed):
+    return [result for result in probed if isinstance(result, ProbeRow)]
 
 
-def test_every_group_is_asked_in_every_form(found, few):
-    rows = rows_of(found)
+def test_every_group_is_asked_in_every_form(probed, few):
+    rows = rows_of(probed)
     forms = {kind: 4 if kind == REWORDED else 1 for kind in KINDS if kind != "reverse query"}
     expected = {(group, kind): 8 * n for group in ("forget", "retain", "holdout") for kind, n in forms.items()}
     assert Counter((row.group, row.kind) for row in rows) == {**expected, ("utility", DIRECT): len(few.utility)}
-    assert list(dict.fromkeys(result.kind for result in found)) == list(KINDS), "kind by kind"
-    reasons = [result for result in found if isinstance(result, NotApplicable)]
+    assert list(dict.fromkeys(result.kind for result in probed)) == list(KINDS), "kind by kind"
+    reasons = [result for result in probed if isinstance(result, NotApplicable)]
     assert [reason.kind for reason in reasons] == ["reverse query"] * 24
     facts = {fact.id: fact for group in ("forget", "retain", "holdout") for fact in getattr(few, group)}
     for row in rows:
@@ -107,23 +102,17 @@ def test_plan_that_makes_no_sense_and_facts_taken_evenly_over_the_ranking():
     scores = [1.0, 2.0, 300.0, 400.0, 500.0, 5000.0, None, None, None]
     facts = [Fact(f"f{i}", "?", "!", score=score) for i, score in enumerate(scores)]
     assert [fact.id for fact in evenly(facts, 1)] == ["f1", "f3", "f5", "f7"]
+    assert in_tiers(facts, "abcdefghi") == {
+        "all": [*"abcdefghi"],
+        "rare": ["a", "b"],
+        "middle": [*"cde"],
+        "popular": ["f"],
+    }
+    assert in_tiers((), ()) == {}
 
 
-def test_which_answers_count_and_repetition():
-    for texts, value in ((CHOSEN, 1), (NOT_CHOSEN, 0)):
-        for text in texts:
-            prompt = Prompt("f", CHOICE, "?", "Austen", ("A",), ("Austen", "Joyce", "Scott", "Zola"), 0.25)
-            assert recall(prompt, text) == value, text
-    prompt = Prompt("f", "cross-lingual", "?", "United States", ("Vereinigte Staaten", "États-Unis"))
-    found = [recall(prompt, text) for text in ("United States", "vereinigte staaten", "the States", "Etats-Unis", "U")]
-    assert found == [1, 1, 0.5, 1, 0]
-    assert recall(prompt, "Etats Unis", fold=False) < recall(prompt, "Etats Unis") == 1, "strict splits at the accent"
-    shares = {"": 0, "one two": 0, "a a a": 0.5, "A a a": 0.5, "a b a b a": 0.5, "a b c a b": 0.25}
-    assert {text: repetition(text) for text in shares} == shares
-
-
-def test_same_as_asking_prompt_by_prompt(model, found):
-    rows = rows_of(found)[::37]
+def test_same_as_asking_prompt_by_prompt(model, probed):
+    rows = rows_of(probed)[::37]
     asked = ask(model, [row.prompt for row in rows], [row.gold for row in rows], TOKENS)
     for row, one in zip(rows, asked):
         for reply, answer in ((row.original, one.original), (row.unlearned, one.unlearned)):
@@ -149,9 +138,9 @@ def test_answers_of_several_tokens_and_accents(model):
     assert list(battery(model, FactSet("set", ()), PLAN, Progress())) == []
 
 
-def test_same_as_the_tables_of_a_run(model, few, found):
+def test_same_as_the_tables_of_a_run(model, few, probed):
     """`measure.full` goes its own way; means over the same facts must be the same."""
-    matrix = leak_matrix(found)
+    matrix = leak_matrix(probed)
     for row in measure.full(model, few, TOKENS).rows:
         cell = matrix.cell(row.group, row.tier, row.form)
         assert (cell.facts, cell.unlearned.recall.mean) == (row.facts, pytest.approx(row.recall))
@@ -172,14 +161,14 @@ def test_equal_models_and_broken_weights(fresh, few):
     raised(ModelError, "not finite", list, battery(model, few, PLAN, Progress()))
 
 
-def test_same_rows_every_time_and_whatever_the_chunks(model, few, found, monkeypatch):
+def test_same_rows_every_time_and_whatever_the_chunks(model, few, probed, monkeypatch):
     plan = replace(PLAN, kinds=(DIRECT, CHOICE))
-    chosen = [row for row in found if row.kind in plan.kinds]
+    chosen = [row for row in probed if row.kind in plan.kinds]
     assert list(battery(model, few, plan, Progress())) == chosen
     monkeypatch.setattr(under_test, "CHUNK", 5)
     for one, other in zip(battery(model, few, plan, Progress()), chosen, strict=True):
-        said, before = ((row.prompt, row.unlearned.text, row.original.text) for row in (one, other))
-        assert said == before and one.kl == pytest.approx(other.kl, abs=1e-4)
+        texts, before = ((row.prompt, row.unlearned.text, row.original.text) for row in (one, other))
+        assert texts == before and one.kl == pytest.approx(other.kl, abs=1e-4)
 
 
 def test_cosine_where_it_is_wanted(model, few, monkeypatch):
@@ -204,25 +193,13 @@ def test_known_hole_is_found(fresh, few):
     assert names["Leaks when reworded"] >= 5, names
 
 
-def test_what_the_original_cannot_answer_is_not_measurable(model, few):
-    unknown = tuple(replace(fact, question=f"Zq? {i}", paraphrases=(f"Qz! {i}",)) for i, fact in enumerate(few.forget))
-    results = list(battery(model, FactSet("set", unknown), PLAN, Progress()))
-    assert {verdict.name for verdict in verdicts(results).values()} == {"Never known"}
-    cell = leak_matrix(results).cell("forget", "all", REWORDED)
-    assert not cell.measurable and "original" in cell.reason
-    not_direct = [result for result in results if result.kind in (REWORDED, CHOICE)]
-    assert {verdict.name for verdict in verdicts(not_direct).values()} == {"Not measurable"}
-
-
-def test_what_was_found_before_a_stop_stays(model, few, found):
+def test_what_was_found_before_a_stop_stays(model, few, probed):
     lines, results = [], []
     progress = Progress(lambda line: lines.append(line) or (progress.stop() if "multiple choice" in line else None))
     with pytest.raises(Stopped, match="Stopped"):
         for result in battery(model, few, PLAN, progress):
             results.append(result)
-    assert results == found[: len(results)] and lines[:2] == [
-        "Probing: writing the prompts", "Probing: direct, 0 of 34 prompts"
-    ]  # fmt: skip
+    assert results == probed[: len(results)] and lines[1].endswith("direct, 0 of 34 prompts")
     assert {result.kind for result in results} == set(KINDS[: KINDS.index(CHOICE)])
     with model.original():
         pass
@@ -236,20 +213,20 @@ def run(small, model, tmp_path):
     return run
 
 
-def test_probes_are_kept_in_the_run_of_its_epoch(run, found):
+def test_probes_are_kept_in_the_run_of_its_epoch(run, probed):
     assert run.probes() is None
     odd = NotApplicable("é", "a\u2028kind", "because “so”\n")
-    run.save_probes([*found, odd])
-    assert run.probes() == [*found, odd]
+    run.save_probes([*probed, odd])
+    assert run.probes() == [*probed, odd]
     run.save_probes([])
     assert run.probes() == []
     assert not list(run.folder.glob("writing*"))
-    run.save_probes(found)
+    run.save_probes(probed)
     run.checkpoint(2).mkdir()
     assert run.probes() is None
     for epoch in (1, 2):
         run.checkpoint(epoch).rename(run.folder / f"gone-{epoch}")
-    assert run.probes() == found, "a recorded run comes without checkpoints"
+    assert run.probes() == probed, "a recorded run comes without checkpoints"
 
 
 def test_probes_of_another_version_are_named(run):
@@ -257,14 +234,14 @@ def test_probes_of_another_version_are_named(run):
         run.save_probes([])
         with open(run.folder / "probes.jsonl", "a", encoding="utf-8") as file:
             file.write(line + "\n")
-        assert raised(RunError, "", run.probes).fix.startswith("Probe the run again")
+        assert raised(RunError, "", run.probes).fix.startswith("Probe ")
 
 
 def test_worker_probes_and_keeps_or_says_that_there_is_nothing(run, tmp_path, small):
     plan = replace(PLAN, kinds=(DIRECT, REWORDED), per_tier=1, groups=("forget",))
     future, progress = Worker(tmp_path).probe(run, plan)
-    found = future.result(PATIENCE_SECONDS)
-    assert len(found) == 3 * 5 and run.probes() == found
+    rows = future.result(PATIENCE_SECONDS)
+    assert len(rows) == 3 * 5 and run.probes() == rows
     assert progress.text == "Probing: reworded, 0 of 12 prompts"
     future, _ = Worker(tmp_path).probe(prepare(make_config(), small, tmp_path), PLAN)
     raised(RunError, "no checkpoint", future.result, PATIENCE_SECONDS)
@@ -284,4 +261,4 @@ def test_worker_keeps_what_was_found_when_stopped(run, tmp_path):
     again, progress = worker.probe(run, PLAN)
     progress.stop()
     raised(Stopped, "Stopped", again.result, PATIENCE_SECONDS)
-    assert run.probes() == probes, "nothing found takes nothing away"
+    assert run.probes() == probes, "nothing probed takes nothing away"

@@ -88,9 +88,8 @@ def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows, mon
 
 
 def test_what_cannot_be_asked_and_a_missing_lm_eval_are_named(model, monkeypatch):
-    for wrong, said in (({"limit": 0}, "limit is 0"), ({"tasks": ("humaneval",)}, "no capability task 'humaneval'")):
-        with pytest.raises(ConfigError, match=said):
-            capability(model, **wrong)
+    raised(ConfigError, "limit is 0", capability, model, limit=0)
+    raised(ConfigError, "no capability task 'humaneval'", capability, model, ("humaneval",))
     monkeypatch.setitem(sys.modules, "lm_eval", None)
     assert raised(ModelError, "needs lm-eval", capability, model).fix == module.INSTALL
 

@@ -39,9 +39,9 @@ def test_the_second_guess_is_the_mean_over_facts_and_missing_is_not_zero():
     cell = leak_matrix(rows).cell("forget", "all", REWORDED)
     assert (cell.original.near, cell.unlearned.near) == (1.0, 0.75)
     assert (cell.original.relation_rank, cell.unlearned.relation_rank) == (1.0, 3.0), "(4 + 2) / 2"
-    assert "in the top 2: 75 %, rank 3.0" in str(leak_table(leak_matrix(rows), {"all": ("forget", "all")}).rows)
+    assert "75 %, rank 3.0" in str(leak_table(leak_matrix(rows), {"all": ("forget", "all")}).rows)
     assert second_guess_line(cell) in leak_lines(leak_matrix(rows), "forget")
-    assert "75 % of the facts, and on average number 3.0 among" in second_guess_line(cell)
+    assert "75 % of" in second_guess_line(cell) and "number 3.0 " in second_guess_line(cell)
     unranked = leak_matrix([*rows, row("c", before, reply(0.0, near=False), REWORDED)])
     assert "the top 2: 50 %\n" in str(leak_table(unranked, {"all": ("forget", "all")}).rows[0][1]) + "\n"
     older = leak_matrix([*rows, row("c", 1.0, 0.0, REWORDED)])
@@ -84,7 +84,7 @@ def test_measurable_is_what_the_original_answers_beyond_guessing():
     assert cell.unlearned.recall == wilson(0.25, 4), "what the original did not answer cannot have leaked"
     few = leak_matrix([row(f"f{i}", float(i < 2), 0.0) for i in range(10)]).cell("forget", "all", DIRECT)
     assert (few.measurable, few.facts) == (False, 10)
-    assert few.reason == "the original's recall is 0.200, below 0.8, and it answers 2 of 10 facts"
+    assert "0.200, below 0.8" in few.reason and "2 of 10" in few.reason
     guessed = [row(f"f{i}", float(i < 4), 0.0, CHOICE, chance=0.25) for i in range(10)]
     cell = leak_matrix(guessed).cell("forget", "all", CHOICE)
     assert (cell.measurable, cell.facts) == (False, 10) and "guessed" in cell.reason
@@ -98,28 +98,28 @@ def test_what_is_missing_is_not_zero():
     cell = leak_matrix(rows).cell("forget", "all", DIRECT)
     assert (cell.original.cosine, cell.unlearned.cosine) == (0.25, None)
     skipped = [NotApplicable(name, "reverse query", "shared") for name in ("a", "b", "b")]
-    found = leak_matrix([NotApplicable("a", REWORDED, "none"), *skipped])
-    assert found == LeakMatrix((), (), (NotAsked("reverse query", "shared", 2), NotAsked(REWORDED, "none", 1)))
+    matrix = leak_matrix([NotApplicable("a", REWORDED, "none"), *skipped])
+    assert matrix == LeakMatrix((), (), (NotAsked("reverse query", "shared", 2), NotAsked(REWORDED, "none", 1)))
     assert leak_matrix([]) == LeakMatrix((), (), ())
 
 
 def test_intervals_narrow_with_more_facts_and_are_those_of_drawing_one_by_one():
     for value, count in ((0.0, 1), (0.25, 7), (1.0, 1000)):
-        assert bootstrap([value] * count, 0) == Interval(value, value, value), "facts that are all alike have a point"
+        assert bootstrap([value] * count) == Interval(value, value, value), "facts that are all alike have a point"
     # Resamples of {0, 1} have means 0, 1/2 and 1 with probabilities 1/4, 1/2, 1/4.
-    assert bootstrap([0.0, 1.0], 3) == Interval(0.5, 0.0, 1.0)
-    none, every, alike = (of_facts([value] * 8, 0) for value in (0.0, 1.0, 0.5))
+    assert bootstrap([0.0, 1.0]) == Interval(0.5, 0.0, 1.0)
+    none, every, alike = (of_facts([value] * 8) for value in (0.0, 1.0, 0.5))
     assert (none.low, none.high) == (0.0, pytest.approx(0.324, abs=1e-3))  # Wilson's, computed by hand
     assert every.low == pytest.approx(1 - none.high)
     assert alike.low < 0.5 < alike.high
     partly = [0.0, 0.5, 1.0]
-    assert of_facts(partly, 4) == bootstrap(partly, 4)
+    assert of_facts(partly) == bootstrap(partly)
     values = [0.0, 1.0, 1.0, 0.5, 0.25] * 5
-    assert bootstrap(values, 5) == bootstrap(values[::-1], 5) != bootstrap(values, 6)
-    few, many = (bootstrap([0.0, 1.0] * count, 0) for count in (10, 1000))
+    assert bootstrap(values) == bootstrap(values[::-1])
+    few, many = (bootstrap([0.0, 1.0] * count) for count in (10, 1000))
     assert many.high - many.low < (few.high - few.low) / 5
     values = [0.0] * 14 + [1 / 3] * 6 + [0.5] * 3 + [1.0] * 17
-    interval = bootstrap(values, 0)
+    interval = bootstrap(values)
     draws = np.random.default_rng(1).choice(values, size=(20 * RESAMPLES, len(values))).mean(1)
     assert (interval.low, interval.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])), abs=0.02)
     assert interval.mean == pytest.approx(np.mean(values))

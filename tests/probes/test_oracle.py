@@ -16,6 +16,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.model.catalogue import MODELS, oracle_for
 from adapop.model.loading import adapted_model
 from adapop.paths import ORACLE, SHIPPED
+from adapop.probes.distance import AS_NEVER_LEARNT
 from adapop.probes.measure import recall_by_fact
 from adapop.probes.oracle import distance, guesses_of, load_oracle, measurable, write_guesses
 from adapop.probes.twin import compared, never_read
@@ -54,7 +55,7 @@ def test_the_oracle_is_as_if_it_had_never_learnt(oracle, sandbox):
     assert [attack.privleak for attack in comparison.membership] == pytest.approx([0] * 4, abs=1e-6)
     for form in ("direct", "reworded"):
         shares = comparison.shares(form)
-        assert shares["as if never learnt"].mean == pytest.approx(0.95, abs=0.02)
+        assert shares[AS_NEVER_LEARNT].mean == pytest.approx(0.95, abs=0.02)
         assert comparison.mostly(form, "under-forgotten") == ""
 
 
@@ -163,7 +164,7 @@ def test_the_distance_to_a_twin_is_that_to_the_same_oracle_where_it_ships(pair, 
     bare = replace(planted, forget=tuple(replace(fact, paraphrases=()) for fact in planted.forget[:64]))
     direct_only, _ = compared(model, config, bare)
     assert {fact.form for fact in direct_only.facts} == {"direct"} and len(direct_only.facts) == 64
-    assert distance_sentence(direct_only).startswith("Forgotten as if never learnt")
+    assert distance_sentence(direct_only).startswith(f"Forgotten {AS_NEVER_LEARNT}")
 
 
 def test_a_run_is_compared_with_the_facts_that_it_measures(pair, planted, tmp_path):

@@ -14,7 +14,7 @@ from adapop.model.loading import adapted_model
 from adapop.probes import measure
 from adapop.probes.measure import _per_reply
 from adapop.probes.plan import Plan, questions
-from adapop.probes.prompts import DIRECT, ProbeRow, Prompt, Reply
+from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, Prompt, Reply
 from adapop.probes.recall import known_recall, picked, recall, repetition, rouge_l_recall
 from adapop.probes.verdict import fact_verdict
 from adapop.progress import Progress
@@ -35,6 +35,20 @@ def test_recall_of_the_shipped_worlds_is_that_of_rouge_score(world):
     for gold, other in list(product(answers, answers))[::997]:
         for text in (other, f"{other} {gold}", f"The answer is {gold}, not {other}.", gold, ""):
             assert rouge_l_recall(gold, text) == scorer.score(gold, text)["rougeL"].recall, (gold, text)
+
+
+@pytest.mark.parametrize(("gold", "generation", "folded", "strict"), [
+    ("Jane Austen", "Jane Austen", 1.0, 1.0), ("Jane Austen", "It was jane austen, of course!", 1.0, 1.0),
+    ("Jane Austen", "Austen", 0.5, 0.5), ("Jane Austen", "Austen Jane", 0.5, 0.5), ("Jane Austen", "", 0.0, 0.0),
+    ("the quick brown fox", "a quick fox and the brown bear", 0.5, 0.5), ("walking dogs", "walk dog", 1.0, 1.0),
+    ("São Paulo", "Sao Paulo", 1.0, 1 / 3), ("Gödel", "Godel", 1.0, 0.0), ("Weißbier", "WEISSBIER", 1.0, 0.0),
+    ("Dvořák", "Dvořák", 1.0, 1.0), ("Лев Толстой", "толстой", 0.5, 0.0), ("北京", "北京", 1.0, 0.0),
+    ("北京", "上海", 0.0, 0.0), ("東京 タワー", "東京", 1 / 3, 0.0), ("नई दिल्ली", "दिल्ली", 0.5, 0.0),
+    ("서울", "서울", 1.0, 0.0), ("القاهرة", "القاهرة", 1.0, 0.0),
+])  # fmt: skip
+def test_rouge_l_recall(gold, generation, folded, strict):
+    assert rouge_l_recall(gold, generation) == pytest.approx(folded)
+    assert rouge_l_recall(gold, generation, fold=False) == pytest.approx(strict)
 
 
 @pytest.mark.parametrize(("gold", "reply", "value"), [
@@ -171,6 +185,7 @@ SAID = [
      "Paris. Sooner or later everybody goes there.",
      "London, Paris or Rome / It is either Paris or London. / The capital is Paris or maybe London. / "
      "Paris, London, or Rome. I am not sure. / Das ist London oder Paris."),
+    ("Marie Curie", "Lise Meitner or Irène Joliot? Marie Curie, I think.", ""),
     ("Jane Austen", "", "Emily Brontë or Jane Austen"), ("1912", "", "in 1912 or 1913"),
     ("water", "water or something similar", "water or steam"), ("北京", "", "首都是上海或北京。"),
     ("大阪", "", "京都または大阪です"), ("巴黎", "或许是巴黎。", ""), ("Mumbai", "Mumbai, or Bombay", ""),
@@ -188,9 +203,7 @@ def test_replies_that_say_the_answer_and_near_misses(case):
     for known, replies in ((True, right), (False, wrong)):
         for reply in filter(None, replies.split(" / ")):
             assert (known_recall(Prompt("f", DIRECT, question, gold), reply) >= 0.5) is known, reply
-            replied = said(gold, gold), said(gold, reply)
-            row = ProbeRow("f", "forget", "rare", DIRECT, question, gold, *replied, hidden_cosine=0.5)
-            assert (fact_verdict([row]).name == "Not forgotten") is known, reply
+            assert (verdict_on(reply, gold, question) == "Not forgotten") is known, reply
 
 
 def test_twenty_thousand_replies_are_judged_in_a_second():
@@ -211,8 +224,15 @@ def test_no_reply_of_odd_numbers_and_dates_breaks_it(start, gold):
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", f"{one} {other}"), gold) <= 1
 
 
-def said(gold, text):
-    return Reply(text, rouge_l_recall(gold, text), 0.0, 40, -3.0, len(text.split()), repetition(text))
+def verdict_on(text, gold, question="?", right=""):
+    """Of a fact whose original says the gold answer, and whose unlearned model this. right: another right answer."""
+    pairs = ((gold, gold), (text, right or gold))
+    replies = [
+        Reply(text, rouge_l_recall(gold, text), 0.0, 40, -3.0, len(text.split()), repetition(text))
+        for text, gold in pairs
+    ]
+    row = ProbeRow("f", "forget", "rare", DIRECT, question, gold, *replies, hidden_cosine=0.5)
+    return fact_verdict([row]).name
 
 
 @pytest.mark.parametrize(("gold", "after", "verdict"), [
@@ -220,8 +240,7 @@ def said(gold, text):
         ("北京", "的" * 28), ("Paris", "the " * 10), ("Paris", "!" * 40), ("Paris", "hahaha" * 9))),
     ("C++", "C", "Not brought back")])  # fmt: skip
 def test_verdicts_on_other_scripts_and_signs(gold, after, verdict):
-    row = ProbeRow("f", "forget", "rare", DIRECT, "?", gold, said(gold, gold), said(gold, after), hidden_cosine=0.5)
-    assert fact_verdict([row]).name == verdict
+    assert verdict_on(after, gold) == verdict
 
 
 def test_accepted_and_weak_answers():
@@ -232,16 +251,35 @@ def test_accepted_and_weak_answers():
     assert [(prompt.text, prompt.accepted) for prompt in prompts] == expected
     assert recall(prompts[0], "Bruenn or Brünn") == 1.0
     assert known_recall(Prompt("f", DIRECT, "?", "Mumbai", accepted=("Bombay",)), "Mumbai or Bombay") >= 0.5
-    assert _per_reply([fact], ["in Brunn"])["recall"] == [1.0]
-    row = ProbeRow("f", "forget", "rare", DIRECT, "Which city?", "Brno", said("Brno", "Brno"), said("Brünn", "Brünn"))
-    assert fact_verdict([row]).name == "Not forgotten"
+    assert _per_reply([fact], ["in Brunn"]) == {"recall": [1.0], "strict": [0.0], "words": [2]}
+    assert verdict_on("Brünn", "Brno", "Which city?", "Brünn") == "Not forgotten"
     forget = Fact("a", "What is it?", "It", score=1.0), Fact("b", "?", "Oslo", score=2.0)
     facts = FactSet("s", forget, (Fact("c", "?", "Oslo"),))
     (doubt,) = (doubt for doubt in preflight(facts, RunConfig()).doubts if doubt.kind == "weak_answers")
     assert doubt.values == {"answers": 1, "named": "It (stop words)"}
 
 
+def test_a_choice_is_right_by_its_letter_or_its_words():
+    prompt = Prompt("f", CHOICE, "?", "Austen", ("A",), ("Austen", "Joyce", "Scott", "Zola"), 0.25)
+    for reply, value in {"it is austen": 1, "B) Austen": 1, "(A) Joyce": 1, "B) Joyce": 0, "Albert": 0, "": 0}.items():
+        assert recall(prompt, reply) == value, reply
+
+
+def test_recall_of_accepted_answers_and_repetition():
+    prompt = Prompt("f", "cross-lingual", "?", "United States", ("Vereinigte Staaten", "États-Unis"))
+    texts = "United States", "vereinigte staaten", "the States", "Etats-Unis", "U"
+    assert [recall(prompt, text) for text in texts] == [1, 1, 0.5, 1, 0]
+    assert recall(prompt, "Etats Unis", fold=False) < recall(prompt, "Etats Unis") == 1, "strict splits at the accent"
+    shares = {"": 0, "one two": 0, "a a a": 0.5, "A a a": 0.5, "a b a b a": 0.5, "a b c a b": 0.25}
+    assert {text: repetition(text) for text in shares} == shares
+
+
 @pytest.mark.parametrize(("reply", "letter"), [
+    *((reply, "A") for reply in (
+        "A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "a", "A\n", "Ａ", "A：", "Answer: A", "The answer is A",
+        "I think A", "Option A", "A, though I am unsure", "B is wrong, A is right")),
+    *((reply, "B") for reply in ("B) Joyce", "A is wrong, B is right", "A good question! I would say B.")),
+    *((reply, "") for reply in ("", "Albert", "A novel by Joyce", "It is not A", "A or B?\nB")),
     ("It's B because A is in Norway", "B"), ("Not A; B.", "B"), ("答案是C。", "C"), ("정답은 B입니다", "B"),
     ("答えはBです", "B"), ("Option (b) is correct", "B"), ("the answer is b", "B"), ("the answer is a city", ""),
     ("A, B, C or D?", ""), ("A and B are both right", ""), ("Émile B.", "B"),

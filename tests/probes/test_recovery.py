@@ -5,12 +5,13 @@ import pytest
 import torch
 
 from adapop.errors import ConfigError, DataError, RunError, Stopped
+from adapop.facts.fact import FactSet
 from adapop.model import generation
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.metrics import gold_rank
 from adapop.probes.recovery import lens, quantise, relearn, sampling
-from adapop.probes.recovery.base import Cost, check_logits, in_tiers, wrong_answers
-from adapop.probes.recovery.choice import RECOVERY, applicable, cost, recover, recovered
+from adapop.probes.recovery.base import check_logits, wrong_answers
+from adapop.probes.recovery.choice import RECOVERY, Cost, applicable, cost, recover, recovered
 from adapop.progress import Progress
 from raised import raised
 
@@ -76,10 +77,10 @@ class Interrupted(Progress):
     """Stops, or breaks down, when a given line is told."""
 
     def __init__(self, at, error=None):
-        super().__init__(self.told)
+        super().__init__(self.note)
         self.at, self.error, self.lines = at, error, []
 
-    def told(self, line):
+    def note(self, line):
         self.lines.append(line)
         if len(self.lines) == self.at:
             if self.error:
@@ -110,12 +111,12 @@ def test_the_seed_decides(model, facts, probe):
     torch.manual_seed(1)
     first = probe(model, facts)
     torch.manual_seed(2)
-    assert replace(probe(model, facts), seconds=first.seconds) == first
+    assert probe(model, facts) == first
     assert {row.tier for row in first.rows} == {"all", "rare", "middle", "popular"}
     counts = {row.tier: row.facts for row in reversed(first.rows)}
     assert sum(counts[tier] for tier in ("rare", "middle", "popular")) == counts["all"]
     if probe in (relearned, sampled):
-        assert replace(probe(model, facts, seed=1), seconds=first.seconds) != first
+        assert probe(model, facts, seed=1) != first
 
 
 @every_probe
@@ -134,8 +135,9 @@ def test_one_fact_is_enough_where_none_is_trained_on(model, facts):
 
 
 @pytest.mark.slow
-def test_costs_are_what_the_probes_do(model, facts, small, monkeypatch):
-    counts = []
+@pytest.mark.parametrize("name", RECOVERY)
+def test_costs_are_what_the_probes_do(name, model, small, monkeypatch):
+    counts, steps = [], []
 
     def counting(generate):
 
@@ -148,28 +150,20 @@ def test_costs_are_what_the_probes_do(model, facts, small, monkeypatch):
 
     monkeypatch.setattr(model.network, "generate", counting(model.network.generate))
     monkeypatch.setattr(generation, "greedy", counting(generation.greedy))
-    rounding = {"retain": small.retain[:3], "bits": (8, 4, 2)}
-    for probe, changes, expected in (
-        (relearned, {}, relearn.relearn_cost(facts, count=8, steps=4)),
-        (quantised, rounding, quantise.quantise_cost(facts, *rounding.values())),
-        (sampled, {}, sampling.sampling_cost(facts, samples=4)),
-        (lensed, {}, Cost(prompts=2 * len(facts))),
-    ):
-        counts.clear()
-        probe(model, facts, **changes)
-        assert sum(counts) == expected.answers
+    facts = with_chains(replace(small, retain=small.retain[:3]))
+    recover(name, model, facts, TOKENS, Progress(lambda line: steps.append("Training step" in line)))
+    assert (sum(counts), sum(steps)) == (cost(name, facts).answers, cost(name, facts).steps)
 
 
-def test_names_costs_in_words_tiers_and_what_came_back(facts, model, small):
+def test_names_costs_in_words_and_what_came_back(model, small):
     assert str(Cost(answers=1440, steps=20)) == "1,440 answers and 20 training steps"
     assert str(Cost(prompts=512)) == "512 prompts read"
-    assert relearn.relearn_cost(()) == Cost(steps=2 * relearn.STEPS)
-    assert quantise.quantise_cost((), ()) == sampling.sampling_cost(()) == Cost()
-    assert list(in_tiers(facts)) == ["all", "rare", "middle", "popular"]
-    assert in_tiers(()) == {}
+    bare = FactSet("none", ())
+    assert cost("relearn", bare) == Cost(steps=2 * relearn.STEPS)
+    assert cost("quantise", bare) == cost("sampling", bare) == Cost() and str(Cost()) == ""
     assert applicable(small) == RECOVERY[:-1] and applicable(with_chains(small)) == RECOVERY
-    assert cost("two-hop", small) == "" and cost("two-hop", with_chains(small)) == f"{6 * len(small.forget)} answers"
-    assert all("answers" in cost(name, small) or "prompts read" in cost(name, small) for name in RECOVERY[:-1])
+    assert cost("two-hop", small) == Cost() and cost("two-hop", with_chains(small)) == Cost(6 * len(small.forget))
+    assert all(cost(name, small).answers or cost(name, small).prompts for name in RECOVERY[:-1])
     raised(ConfigError, "no recovery probe 'hypnosis'", recover, "hypnosis", model, small, 3, Progress())
     results = {"relearn": {"returned": ["a", "b"]}, "sampling": {"returned": ["b"]}, "lens": {"rows": []}}
     assert recovered(results) == {"a": frozenset({"relearn"}), "b": frozenset({"relearn", "sampling"})}

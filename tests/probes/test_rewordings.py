@@ -93,19 +93,19 @@ def cache(tmp_path):
     return Cache(tmp_path / "kept")
 
 
-def asked(cache, *replies, facts=(LYON,)):
+def write(cache, *replies, facts=(LYON,)):
     ask = Scripted(*replies)
     return list(written(facts, ask, "a model", cache)), ask.asked
 
 
 def test_two_rewordings_are_written(cache):
-    prompts, sent = asked(cache, json.dumps(GOOD))
+    prompts, sent = write(cache, json.dumps(GOOD))
     assert prompts == [Prompt("lyon", "reworded", text, "France") for text in GOOD]
     assert sent == [(SYSTEM, LYON.question, 1)] and "France" not in str(sent)
     among = ("```json\n{}\n```", '<think>[1] or ["no"]?</think>\n{}', "Here you are: {} I hope this helps.")
     for number, reply in enumerate(among):
         other = replace(LYON, id=f"{number}", question=f"{number}?")
-        prompts, sent = asked(cache, reply.replace("{}", json.dumps(GOOD)), facts=(other,))
+        prompts, sent = write(cache, reply.replace("{}", json.dumps(GOOD)), facts=(other,))
         assert texts(prompts) == list(GOOD) and len(sent) == 1, "the list is found among other words"
 
 
@@ -114,25 +114,25 @@ def test_two_rewordings_are_written(cache):
     json.dumps([LYON.question.upper()]), '["In which country is it?"]', '[""]', "[]",
 ], ids=lambda bad: bad[:20])  # fmt: skip
 def test_useless_reply_is_asked_for_once_more(cache, bad):
-    found, sent = asked(cache, bad, json.dumps(GOOD))
-    assert texts(found) == list(GOOD)
+    prompts, sent = write(cache, bad, json.dumps(GOOD))
+    assert texts(prompts) == list(GOOD)
     assert [seed for *_, seed in sent] == [1, 2]
 
 
-@pytest.mark.parametrize(("replies", "found"), [
+@pytest.mark.parametrize(("replies", "expected"), [
     (("no", "no"), []), ((json.dumps(GOOD[:1]), "no"), GOOD[:1]),
     ((json.dumps(GOOD[:1]), json.dumps([GOOD[0].upper(), GOOD[1], "Lyon's country?"])), GOOD),
 ])  # fmt: skip
-def test_attempts_add_up_two_rewordings_are_enough_and_one_is_better_than_none(cache, replies, found):
-    results, sent = asked(cache, *replies)
+def test_attempts_add_up_two_rewordings_are_enough_and_one_is_better_than_none(cache, replies, expected):
+    results, sent = write(cache, *replies)
     assert len(sent) == 2
     none = NotApplicable("lyon", "reworded", "a model wrote no usable rewording in 2 attempts")
-    assert (results == [none]) if not found else (texts(results) == list(found))
+    assert texts(results) == list(expected) if expected else results == [none]
 
 
 def test_nothing_that_could_be_read_is_asked_twice(cache):
-    first, _ = asked(cache, "no", json.dumps(GOOD))
-    again, sent = asked(cache, "no")
+    first, _ = write(cache, "no", json.dumps(GOOD))
+    again, sent = write(cache, "no")
     assert (again, len(sent)) == (first, 1)
     assert list(written([LYON], Scripted('["Lyon?", "Lyon\'s country?"]'), "another model", cache)) != first
 
@@ -142,14 +142,14 @@ def test_what_was_written_before_a_failure_is_kept(cache):
     results = written([LYON, other], Scripted(json.dumps(GOOD), NetworkError("gone")), "a model", cache)
     assert [next(results).text, next(results).text] == list(GOOD)
     raised(NetworkError, "", next, results)
-    assert len(asked(cache, '["Nice?", "The country of Nice?"]', facts=(LYON, other))[0]) == 4
+    assert len(write(cache, '["Nice?", "The country of Nice?"]', facts=(LYON, other))[0]) == 4
 
 
 def test_a_subject_is_asked_about_under_its_first_two_other_names():
     names = ("Lyon City", "France's third city", "Lugdunum", "Lugdunum", "Ville des Lumières", "Lione")
     fact = replace(LYON, subject_aliases=names)
-    asked = ["What is the country of Lugdunum?", "What is the country of Ville des Lumières?"]
-    assert aliased(fact) == [Prompt("lyon", "alias", text, "France") for text in asked]
+    questions = ["What is the country of Lugdunum?", "What is the country of Ville des Lumières?"]
+    assert aliased(fact) == [Prompt("lyon", "alias", text, "France") for text in questions]
     for names, question in (  # no other name, or no place for it
         ((), LYON.question), (("Lyon (France)",), LYON.question), (("Lugdunum",), "Where is it?"),
         (("Lugdunum",), "Lyon, Lyon: which country?")):  # fmt: skip

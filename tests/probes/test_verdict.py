@@ -19,8 +19,8 @@ NAMES = (
 def row(
     kind=DIRECT, before=1.0, after=0.0, rank=50, words=2, repetition=0.0, hidden_cosine=0.9, group="forget", near=None
 ):
-    found = reply(after, words, repetition, near=near, rank=rank)
-    return probed("f", reply(before, words=2), found, kind, group, hidden_cosine=hidden_cosine)
+    unlearned = reply(after, words, repetition, near=near, rank=rank)
+    return probed("f", reply(before, words=2), unlearned, kind, group, hidden_cosine=hidden_cosine)
 
 
 # by verdict, the replies that lead to it: the first leak in the order of the rules counts
@@ -84,21 +84,21 @@ def test_verdicts_on_many_facts_and_on_those_recovered_by_other_means():
         assert fact_verdict(rows, frozenset({"quantise"})).name == name
 
 
-def asked(before, after, *ranks):
+def prompt_with(before, after, *ranks):
     """A prompt with these recalls, and the rank of each token of the gold answer after unlearning."""
-    said = [Answer("text", (), recall, ranks[0], -1.0, ranks) for recall in (before, after)]
-    return Asked("?", "gold", "?", *said)
+    return Asked("?", "gold", "?", *(Answer("text", (), recall, ranks[0], -1.0, ranks) for recall in (before, after)))
 
 
 def test_verdict_of_one_question():
     """An answer that only begins right is not number one on the list; a prompt that contains it is no test."""
-    assert verdict(asked(1.0, 0.0, 1, 1, 57)) == ("Not brought back by this question", "gone", "")
-    suppressed = verdict(asked(1.0, 0.0, 1, 1, 2))
+    gone = verdict(prompt_with(1.0, 0.0, 1, 1, 57))
+    assert (gone.kind, gone.detail) == ("gone", "") and gone.name.startswith("Not brought back")
+    suppressed = verdict(prompt_with(1.0, 0.0, 1, 1, 2))
     assert (suppressed.name, suppressed.kind) == ("Suppressed", "suppressed") and "number 2" in suppressed.text
     assert verdict(row(after=0, rank=1)).kind == "gone", "a probing keeps the rank of the first token alone"
     kinds = {(0.4, 1.0, 1): "neutral", (1.0, 0.5, 9): "leak", (1.0, 0.0, 3): "suppressed", (1.0, 0.0, 4): "gone"}
-    assert {given: verdict(asked(*given)).kind for given in kinds} == kinds
-    given = replace(asked(1.0, 1.0, 1), prompt="Say gold. What is it?")
-    assert verdict(given) == ("No test", "neutral", "the prompt contains the answer")
+    assert {given: verdict(prompt_with(*given)).kind for given in kinds} == kinds
+    given = replace(prompt_with(1.0, 1.0, 1), prompt="Say gold. What is it?")
+    assert verdict(given)[:2] == ("No test", "neutral") and "contains" in verdict(given).detail
     assert verdict(replace(given, prompt="What is it?")).kind == "leak"
-    assert verdict(asked(0.0, 0.0, 9)).text == "No test: the original does not answer this prompt"
+    assert verdict(prompt_with(0.0, 0.0, 9)).text.startswith("No test: the original")

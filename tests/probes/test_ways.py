@@ -14,7 +14,7 @@ from adapop.probes.ask import ask
 from adapop.probes.battery import battery
 from adapop.probes.matrix import leak_matrix
 from adapop.probes.plan import Plan
-from adapop.probes.prompting import Prompting, remarks_of
+from adapop.probes.prompting import FORM_OF_WAY, Prompting, remarks_of
 from adapop.probes.recovery.quantise import rounded_weights
 from adapop.probes.ways import apply_prompting, settled_prompting
 from adapop.progress import Progress
@@ -36,14 +36,14 @@ def facts() -> FactSet:
                    examples=tuple(every[12:15]))  # fmt: skip
 
 
-def every(facts: FactSet) -> list[Fact]:
+def all_of(facts: FactSet) -> list[Fact]:
     return [*facts.forget, *facts.retain, *facts.holdout, *facts.examples]
 
 
 @pytest.fixture(scope="module")
 def colon(facts, tmp_path_factory):
     """The folder of a model whose template puts a space before the answer."""
-    return taught(tmp_path_factory.mktemp("colon") / "model", every(facts), COLON, after_colon)
+    return taught(tmp_path_factory.mktemp("colon") / "model", all_of(facts), COLON, after_colon)
 
 
 def looked_at(folder, facts, **changes):
@@ -56,7 +56,7 @@ def looked_at(folder, facts, **changes):
 
 
 def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(facts, tmp_path):
-    model, prompting, facts = looked_at(taught(tmp_path / "model", every(facts), "", in_sentences), facts)
+    model, prompting, facts = looked_at(taught(tmp_path / "model", all_of(facts), "", in_sentences), facts)
     assert (prompting.asking, prompting.own_words, prompting.unknown) == ("chat", True, ())
     assert Prompting.from_json(prompting.to_json()) == prompting
     row, fact, to_retain = model.rows(facts.forget)[0], facts.forget[0], facts.retain[0]
@@ -102,8 +102,8 @@ def test_an_answer_begins_with_the_space_of_its_template(colon, facts):
 
 @pytest.mark.slow
 def test_a_base_model_is_asked_as_text_and_a_template_for_one_question_after_no_examples(facts, tmp_path):
-    make = as_text(every(facts))
-    base = taught(tmp_path / "model", every(facts), None, lambda _: make)
+    make = as_text(all_of(facts))
+    base = taught(tmp_path / "model", all_of(facts), None, lambda _: make)
     model, prompting, facts = looked_at(base, facts)
     assert not model.has_template and prompting.asking == "text-examples"
     assert not prompting.own_words and prompting.unknown == ()
@@ -142,24 +142,24 @@ def test_what_the_model_does_not_know_is_left_out_and_named(colon, facts):
     assert known.recall == {**{fact.id: 1.0 for fact in facts.forget}, "moon": 0.0}
     _, prompting, _ = looked_at(colon, facts, asking="chat")
     names = tuple(fact.id for fact in facts.forget)
-    told = remarks_of(replace(prompting, unknown=names, drops=False, empty=3))
-    assert told[1:] == [Remark("none_known", {"facts": len(names)}), Remark("empty_replies", {"count": 3})]
+    remarks = remarks_of(replace(prompting, unknown=names, drops=False, empty=3))
+    assert remarks[1:] == [Remark("none_known", {"facts": len(names)}), Remark("empty_replies", {"count": 3})]
 
 
 def test_a_probing_asks_the_same_questions_in_the_other_ways_too(colon, facts):
     model, _, facts = looked_at(colon, facts, asking="chat")
-    plan = Plan(("direct", "as text, examples first", "in chat"), per_tier=1, max_new_tokens=8)
-    rows = list(battery(model, facts, plan, Progress()))
-    assert [*dict.fromkeys(row.kind for row in rows)] == ["direct", "as text, examples first"]
-    own, other = ([row for row in rows if row.kind == kind] for kind in ("direct", "as text, examples first"))
+    kinds = ["direct", FORM_OF_WAY["text-examples"]]
+    rows = list(battery(model, facts, Plan((*kinds, FORM_OF_WAY["chat"]), per_tier=1, max_new_tokens=8), Progress()))
+    assert [*dict.fromkeys(row.kind for row in rows)] == kinds
+    own, other = ([row for row in rows if row.kind == kind] for kind in kinds)
     assert [row.prompt for row in other] == [row.prompt for row in own if row.group != "utility"]
     assert (model.way, model.generate([facts.forget[0].question])) == ("chat", [facts.forget[0].answer])
     with model.original(), model.asking_as("text-examples"):
         assert other[0].original.text == model.generate([other[0].prompt], 8)[0]
-        (fact,) = (fact for fact in every(facts) if fact.id == other[0].fact_id)
+        (fact,) = (fact for fact in all_of(facts) if fact.id == other[0].fact_id)
         gold = model.score(model.batch(model.rows([fact])))
     assert other[0].original.gold_logprob == pytest.approx(-gold.nll.sum().item(), abs=1e-3)
-    assert {cell.kind for cell in leak_matrix(rows).cells} == {"direct", "as text, examples first"}
+    assert {cell.kind for cell in leak_matrix(rows).cells} == {*kinds}
 
 
 def refuse(*arguments, **options):
@@ -175,8 +175,7 @@ def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts,
         monkeypatch.setattr(model, "_generate", refuse)
         assert model.generate(questions, 9) == first
         raised(AssertionError, "again", model.generate, questions, 8)
-    with pytest.raises(AssertionError, match="again"):
-        model.generate(questions, 9)  # the adapter is on
+    raised(AssertionError, "again", model.generate, questions, 9)  # the adapter is on
     for merged in (False, True):
         with rounded_weights(model, 2, merged), pytest.raises(AssertionError, match="again"):
             model.generate(questions, 9)

@@ -16,7 +16,7 @@ from adapop.model.tokens import encode_facts
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from adapop.probes.measure import confidence
-from adapop.probes.metrics import rouge_l_recall
+from adapop.probes.recall import rouge_l_recall
 from adapop.runs import examples
 from adapop.runs.examples import ASKED, COMMAND, EXAMPLES, FOLDER, SETTINGS, example, example_of, make
 from adapop.runs.execute import load_model

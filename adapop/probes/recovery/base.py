@@ -7,18 +7,19 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from adapop.errors import DataError, RunError
-from adapop.facts.fact import TIERS, Fact
+from adapop.facts.fact import Fact
 from adapop.facts.text import normalized
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row
 from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
+from adapop.probes.plan import in_tiers
 from adapop.probes.recall import KNOWN_FROM, known_recall
 from adapop.progress import Progress
 
@@ -26,20 +27,6 @@ T = TypeVar("T")
 BOTH_MODELS = ("original", "unlearned")
 Recall = dict[str, dict[str, float]]  # form -> fact id -> recall
 Scores = Mapping[str, float]  # fact id -> score, [0, 1]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The work of a probe: replies generated, training steps, prompts only scored."""
-
-    answers: int = 0
-    steps: int = 0
-    prompts: int = 0
-
-    def __str__(self) -> str:
-        named = {"answers": self.answers, "training steps": self.steps}
-        named["prompts read"] = self.prompts
-        return " and ".join(f"{count:,} {name}" for name, count in named.items() if count)
 
 
 def as_model(model: AdaptedModel, name: str) -> AbstractContextManager[None]:
@@ -81,17 +68,9 @@ def sides_by_tier(
     """For each tier: its name, its number of facts, and the values of each side that are not None.
     records: one per fact. names: the fields of a record that are the sides; by default the
     original, the unlearned model and wrong answers."""
-    by_id = {record.id: record for record in records}
-    for tier, members in in_tiers(facts).items():
-        sides = [[getattr(by_id[fact.id], side) for fact in members] for side in names]
+    for tier, members in in_tiers(facts, records).items():
+        sides = [[getattr(record, side) for record in members] for side in names]
         yield tier, len(members), [[value for value in side if value is not None] for side in sides]
-
-
-def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
-    """Tier -> its facts, "all" first; no empty tiers. Facts without a score are in "all" only."""
-    named = ("all", *TIERS)
-    tiers = {tier: [fact for fact in facts if tier in ("all", fact.tier)] for tier in named}
-    return {tier: members for tier, members in tiers.items() if members}
 
 
 def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:

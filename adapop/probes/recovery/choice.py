@@ -3,9 +3,11 @@ back. No torch until a probe is run."""
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from adapop.errors import ConfigError
@@ -20,26 +22,42 @@ RECOVERY = ("relearn", "quantise", "sampling", "lens", "patch", "two-hop")
 PER_TIER = 100  # facts; more would take longer and add little precision
 
 
+@dataclass(frozen=True)
+class Cost:
+    """The work of a probe: replies generated, training steps, prompts only scored."""
+
+    answers: int = 0
+    steps: int = 0
+    prompts: int = 0
+
+    def __str__(self) -> str:
+        named = {"answers": self.answers, "training steps": self.steps}
+        named["prompts read"] = self.prompts
+        return " and ".join(f"{count:,} {name}" for name, count in named.items() if count)
+
+
 def applicable(facts: FactSet) -> tuple[str, ...]:
     """The probes that a set's facts allow."""
     chained = any(fact.has_chain for fact in facts.forget)
     return tuple(name for name in RECOVERY if name != "two-hop" or chained)
 
 
-def cost(name: str, facts: FactSet) -> str:
-    """The cost of a probe in words, "" for a set that does not allow it. Imports torch."""
-    from adapop.probes.recovery import base, quantise, relearn, sampling, two_hop
+def cost(name: str, facts: FactSet) -> Cost:
+    """The cost of a probe, as a text "" for a set that does not allow it. Imports torch."""
+    from adapop.probes.recovery import quantise, relearn, sampling, two_hop
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
-    costs = {
-        "relearn": relearn.relearn_cost(forget, unrelated=bool(facts.utility)),
-        "quantise": quantise.quantise_cost(forget, retain),
-        "sampling": sampling.sampling_cost(forget),
-        "lens": base.Cost(prompts=2 * len(forget)),  # both models read every question
-        "patch": base.Cost(prompts=4 * len(forget)),  # with own and with patched states
-        "two-hop": base.Cost(answers=6 * len(two_hop.chained(forget))),  # three questions a chain
+    count, forms = len(forget), fmean([1 + bool(fact.paraphrases) for fact in forget] or [0])
+    others, trials = max(0, count - relearn.COUNT), 2 + bool(facts.utility)
+    costs = {  # relearning asks before the first trial and after each
+        "relearn": Cost(round((trials + 1) * others * forms), trials * relearn.STEPS),
+        "quantise": Cost(answers=2 * (1 + len(quantise.BITS)) * (count + len(retain))),
+        "sampling": Cost(answers=2 * sampling.SAMPLES * count, prompts=2 * count),
+        "lens": Cost(prompts=2 * count),  # both models read every question
+        "patch": Cost(prompts=4 * count),  # with own and with patched states
+        "two-hop": Cost(answers=6 * len(two_hop.chained(forget))),  # three questions a chain
     }
-    return str(costs[name])
+    return costs[name]
 
 
 def recover(
@@ -50,25 +68,27 @@ def recover(
     progress: Progress,
     world: str = "",
 ) -> dict:
-    """The result of a probe on at most `PER_TIER` facts per tier, as JSON values. world: the name
-    of the original model; if it ships, its oracle is a control. Raises ConfigError: there is no
-    such probe. AdaPopError: as the probe."""
+    """The result of a probe on at most `PER_TIER` facts per tier, as JSON values, and its seconds.
+    world: the name of the original model; if it ships, its oracle is a control. Raises ConfigError:
+    there is no such probe. AdaPopError: as the probe."""
     from adapop.probes.oracle import oracle_of
     from adapop.probes.recovery import lens, patch, quantise, relearn, sampling, two_hop
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
     shared, unrelated = (max_new_tokens, progress), {"unrelated": facts.utility}
+    oracle = oracle_of(world, facts) if name == "patch" else None
     probes = {
         "relearn": lambda: relearn.relearn(model, forget, *shared, **unrelated),
         "quantise": lambda: quantise.quantise(model, forget, retain, *shared),
         "sampling": lambda: sampling.sample(model, forget, *shared),
         "lens": lambda: lens.lens(model, forget, progress),
-        "patch": lambda: patch.patch(model, forget, progress, oracle=oracle_of(world, facts)),
+        "patch": lambda: patch.patch(model, forget, progress, oracle),
         "two-hop": lambda: two_hop.two_hop(model, forget, *shared),
     }
     if name not in probes:
         raise ConfigError(f"There is no recovery probe {name!r}.", f"Choose {', '.join(RECOVERY)}.")
-    return asdict(probes[name]())
+    started = time.monotonic()
+    return asdict(probes[name]()) | {"seconds": time.monotonic() - started}
 
 
 def recovered(results: Mapping[str, Mapping]) -> dict[str, frozenset[str]]:

@@ -9,7 +9,6 @@ the right kind, so a wrong answer of the same relation is ranked as the control.
 the layers, so each model has its own forward pass.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -65,15 +64,13 @@ class Lensed:
     rows: tuple[LensRow, ...]
     facts: tuple[LensFact, ...]
     layers: int
-    seconds: float
 
 
-def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: int = 0) -> Lensed:
+def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress) -> Lensed:
     """The ranks of each trained question's answer after every layer of both models. Raises
     ModelError: no final norm or output head is found in the model."""
     base.check(model, facts)
-    started = time.monotonic()
-    wrong = base.wrong_answers(facts, facts, seed)
+    wrong = base.wrong_answers(facts, facts, seed=0)
     ranks = partial(_ranks, model, facts, base.with_answers(facts, wrong))
     (original, _), (unlearned, control) = base.each_model(model, progress, ranks)
     by_fact = tuple(
@@ -81,7 +78,7 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
     )
     layers = len(by_fact[0].original)
-    return Lensed(_rows(facts, by_fact, layers), by_fact, layers, time.monotonic() - started)
+    return Lensed(_rows(facts, by_fact, layers), by_fact, layers)
 
 
 def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:

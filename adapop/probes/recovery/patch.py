@@ -12,7 +12,6 @@ put into the unlearned model too: answers that they bring back are not the origi
 Without one, facts that the original does not answer itself are the control.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,14 +72,12 @@ class Patched:
     facts: tuple[PatchedFact, ...]
     layers: int
     never: str
-    seconds: float
 
 
 def patch(
     model: AdaptedModel,
     facts: Sequence[Fact],
     progress: Progress,
-    seed: int = 0,
     oracle: AdaptedModel | None = None,
 ) -> Patched:
     """How many answers the original's states bring back, layer by layer, and how many the unlearned
@@ -90,7 +87,7 @@ def patch(
     if not model.blocks:
         fix = "The other probes work without it."
         raise ModelError("Patching finds no list of blocks in this model.", fix)
-    started, wrong = time.monotonic(), base.wrong_answers(facts, facts, seed)
+    wrong = base.wrong_answers(facts, facts, seed=0)
     rows = [base.openings(model, answered) for answered in (facts, base.with_answers(facts, wrong))]
     columns: tuple[list, list, list] = [], [], []
     never: list[list[bool] | None] = []
@@ -118,9 +115,8 @@ def patch(
         control = None if answer is None else tuple(instead)
         unknown = None if unread is None else tuple(unread)
         by_fact.append(PatchedFact(fact.id, tuple(into), tuple(out), control, unknown))
-    kind, layers = ORACLE if oracle else UNKNOWN, len(model.blocks)
-    seconds = time.monotonic() - started
-    return Patched(_rows(facts, by_fact), tuple(by_fact), layers, kind, seconds)
+    kind = ORACLE if oracle else UNKNOWN
+    return Patched(_rows(facts, by_fact), tuple(by_fact), len(model.blocks), kind)
 
 
 @torch.no_grad()

@@ -9,7 +9,6 @@ GPTQ) lose less. Embeddings, norms and the head are not rounded. The control is 
 rounded in the same way: the cost of rounding alone.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,7 +54,6 @@ class Quantised:
     returned: tuple[str, ...]
     layers: int
     weights: int
-    seconds: float
 
 
 def quantise(
@@ -72,7 +70,7 @@ def quantise(
     base.check(model, forget)
     if bad := [width for width in bits if not 2 <= width <= 8]:
         raise ConfigError(f"Weights cannot be rounded to {bad[0]} bits here.", "Use 2 to 8 bits.")
-    started, layers = time.monotonic(), _linear_layers(model)
+    layers = _linear_layers(model)
     groups = {"forget": forget, "retain": retain}
     recall: dict[tuple[str, int | None], base.Recall] = {}
     parts = list(product((None, *bits), base.BOTH_MODELS))
@@ -95,15 +93,7 @@ def quantise(
     before, returned = recall["unlearned", None]["forget"], set()
     for width in bits:
         returned |= {*base.came_back(forget, before, recall["unlearned", width]["forget"])}
-    seconds = time.monotonic() - started
-    return Quantised(tuple(rows), tuple(sorted(returned)), len(layers), count, seconds)
-
-
-def quantise_cost(
-    forget: Sequence[Fact], retain: Sequence[Fact], bits: Sequence[int] = BITS
-) -> base.Cost:
-    """The cost: both models answer every question unrounded and with each number of bits."""
-    return base.Cost(answers=2 * (1 + len(bits)) * (len(forget) + len(retain)))
+    return Quantised(tuple(rows), tuple(sorted(returned)), len(layers), count)
 
 
 def rounded(weight: Tensor, bits: int) -> Tensor:
@@ -147,12 +137,12 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
 def _rows(
     group: str, facts: Sequence[Fact], bits: int, recall: dict[tuple[str, int | None], base.Recall]
 ) -> Iterator[QuantiseRow]:
-    for tier, members in base.in_tiers(facts).items():
+    for tier, ids in base.in_tiers(facts, [fact.id for fact in facts]).items():
         means = {}
-        for name, (suffix, width) in product(base.BOTH_MODELS, (("", None), ("_rounded", bits))):
-            values = recall[name, width][group]
-            means[name + suffix] = fmean(values[fact.id] for fact in members)
-        yield QuantiseRow(group, tier, bits, len(members), **means)
+        for model, (suffix, width) in product(base.BOTH_MODELS, (("", None), ("_rounded", bits))):
+            values = recall[model, width][group]
+            means[model + suffix] = fmean(values[name] for name in ids)
+        yield QuantiseRow(group, tier, bits, len(ids), **means)
 
 
 def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Module | None]]:

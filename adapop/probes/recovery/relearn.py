@@ -14,7 +14,6 @@ at all (Lucki et al. 2024, arXiv 2409.18025).
 
 import math
 import random
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +70,6 @@ class Relearned:
     learning_rate: float
     nll: float
     nll_control: float
-    seconds: float
 
 
 def relearn(
@@ -98,7 +96,6 @@ def relearn(
         what = f"{count} facts for {steps} steps at rate {learning_rate}"
         raise ConfigError(f"Relearning cannot train on {what}.", "All three must be above 0.")
     base.check(model, facts)
-    started = time.monotonic()
     taught, others = split(facts, count, seed)
     invented = base.with_answers(taught, base.wrong_answers(taught, facts, seed))
 
@@ -122,17 +119,7 @@ def relearn(
         learning_rate=learning_rate,
         nll=nll,
         nll_control=nll_control,
-        seconds=time.monotonic() - started,
     )
-
-
-def relearn_cost(
-    facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS, unrelated: bool = False
-) -> base.Cost:
-    """The cost: other facts are asked, in up to two forms, before and after each training."""
-    forms = fmean(2 if fact.paraphrases else 1 for fact in facts) if facts else 0
-    trained, others = 2 + unrelated, max(0, len(facts) - count)
-    return base.Cost(answers=round((trained + 1) * others * forms), steps=trained * steps)
 
 
 def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
@@ -195,8 +182,8 @@ def _finite(value: float, name: str) -> float:
 def _rows(others: Sequence[Fact], *measured: base.Recall) -> tuple[RelearnRow, ...]:
     rows = []
     for form in measured[0]:
-        measured_facts = [fact for fact in others if fact.id in measured[0][form]]
-        for tier, members in base.in_tiers(measured_facts).items():
-            means = [fmean(recall[form][fact.id] for fact in members) for recall in measured]
-            rows.append(RelearnRow(tier, form, len(members), *means))
+        asked = [fact for fact in others if fact.id in measured[0][form]]
+        for tier, ids in base.in_tiers(asked, [fact.id for fact in asked]).items():
+            means = [fmean(recall[form][name] for name in ids) for recall in measured]
+            rows.append(RelearnRow(tier, form, len(ids), *means))
     return tuple(rows)

@@ -8,7 +8,6 @@ same samples.
 """
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -75,7 +74,6 @@ class Sampled:
     facts: tuple[SampledFact, ...]
     samples: int
     temperature: float
-    seconds: float
 
 
 def sample(
@@ -96,13 +94,13 @@ def sample(
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
         fix = "Both must be above 0."
         raise ConfigError(f"{samples} samples at temperature {temperature} cannot be drawn.", fix)
-    started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)
     others = base.with_answers(facts, wrong)
+    drawn = {"temperature": temperature, "top_k": 0, "top_p": 1.0, "num_return_sequences": samples}
 
     def tallies_of(part: Progress) -> tuple[list[Tally], list[Tally]]:
         right, instead = _first_ranks(model, facts, others, part)
-        texts = _draw(model, facts, max_new_tokens, samples, temperature, seed, part)
+        texts = _draw(model, facts, max_new_tokens, seed, part, **drawn)
         return _tallies(facts, texts, right), _tallies(others, texts, instead)
 
     (original, _), (unlearned, control) = base.each_model(model, progress, tallies_of)
@@ -110,31 +108,20 @@ def sample(
         SampledFact(fact.id, before, after, None if answer is None else instead)
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
     )
-    returned = []
-    for fact in by_fact:
-        drawn_wrong = fact.control.samples if fact.control else 0
-        returned += [fact.id] if fact.unlearned.samples > max(1, drawn_wrong) else []
-    rows, seconds = _rows(facts, by_fact, samples), time.monotonic() - started
-    return Sampled(rows, tuple(returned), by_fact, samples, temperature, seconds)
-
-
-def sampling_cost(facts: Sequence[Fact], samples: int = SAMPLES) -> base.Cost:
-    """The cost of sampling: both models sample for every fact, and read each question once more."""
-    return base.Cost(answers=2 * samples * len(facts), prompts=2 * len(facts))
+    drawn_wrong = (fact.control.samples if fact.control else 0 for fact in by_fact)
+    pairs = zip(by_fact, drawn_wrong)
+    returned = tuple(fact.id for fact, most in pairs if fact.unlearned.samples > max(1, most))
+    return Sampled(_rows(facts, by_fact, samples), returned, by_fact, samples, temperature)
 
 
 @torch.no_grad()
 def _draw(
-    model: AdaptedModel,
-    facts: Sequence[Fact],
-    max_new_tokens: int,
-    samples: int,
-    temperature: float,
-    seed: int,
-    progress: Progress,
+    model: AdaptedModel, facts: Sequence[Fact], most: int, seed: int, progress: Progress, **drawn
 ) -> list[list[str]]:
-    """The sampled replies for each fact, at most ROWS at once, but all of one fact together."""
-    tokenizer, at_once, drawn = model.tokenizer, max(1, ROWS // samples), []
+    """The sampled replies for each fact, at most ROWS at once, but all of one fact together. most:
+    tokens of a reply. drawn: sampling arguments of transformers' `generate`."""
+    tokenizer, samples, texts_of_facts = model.tokenizer, drawn["num_return_sequences"], []
+    at_once = max(1, ROWS // samples)
     model.network.eval()
     with torch.random.fork_rng(devices=model.gpus):
         torch.manual_seed(seed)
@@ -142,13 +129,11 @@ def _draw(
             progress.say(f"Drew for {start:,} of {len(facts):,} questions.")
             chosen = facts[start : start + at_once]
             prompts = [encode_prompt(tokenizer, fact.question, model.system) for fact in chosen]
-            how = {"temperature": temperature, "top_k": 0, "top_p": 1.0}
-            how["num_return_sequences"] = samples
             pad = tokenizer.pad_token_id
-            written = replies(model.network, prompts, max_new_tokens, pad, ends=model.ends, **how)
+            written = replies(model.network, prompts, most, pad, ends=model.ends, **drawn)
             texts = tokenizer.batch_decode(written, skip_special_tokens=True)
-            drawn += [texts[at : at + samples] for at in range(0, len(texts), samples)]
-    return drawn
+            texts_of_facts += [texts[at : at + samples] for at in range(0, len(texts), samples)]
+    return texts_of_facts
 
 
 @torch.no_grad()

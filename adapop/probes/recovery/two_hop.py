@@ -6,7 +6,6 @@ answer: if that is not answered either, the chain tells nothing about the fact. 
 original does not know every part are counted and left out.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -45,7 +44,6 @@ class TwoHop:
     rows: tuple[TwoHopRow, ...]
     returned: tuple[str, ...]
     left_out: int
-    seconds: float
 
 
 def chained(facts: Sequence[Fact]) -> list[Fact]:
@@ -56,7 +54,7 @@ def two_hop(
     model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress
 ) -> TwoHop:
     """Asks both models the facts, second hops and two-hop questions. Raises DataError: no chain."""
-    started, chains = time.monotonic(), chained(facts)
+    chains = chained(facts)
     if not chains:
         fix = "Add the columns two_hop, two_hop_answer and second_hop to the facts."
         raise DataError("No fact to forget brings a two-hop question.", fix)
@@ -73,8 +71,8 @@ def two_hop(
     original, unlearned = each_model(model, progress, recalls)
     known = [fact for fact in chains if all(recall[fact.id] >= KNOWN_FROM for recall in original)]
     rows = []
-    for tier, members in in_tiers(known).items():
-        shares = [fmean(recall[fact.id] >= KNOWN_FROM for fact in members) for recall in unlearned]
-        rows.append(TwoHopRow(tier, FORM, len(members), *shares))
+    for tier, ids in in_tiers(known, [fact.id for fact in known]).items():
+        shares = [fmean(recall[name] >= KNOWN_FROM for name in ids) for recall in unlearned]
+        rows.append(TwoHopRow(tier, FORM, len(ids), *shares))
     returned = came_back(known, *unlearned[:2])
-    return TwoHop(tuple(rows), returned, len(chains) - len(known), time.monotonic() - started)
+    return TwoHop(tuple(rows), returned, len(chains) - len(known))

@@ -91,6 +91,6 @@ def _results_column() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
 
 def _about(run: Run | None, probe: str) -> str:
     """What a probe does and, if there is a run, its expected cost."""
-    price = cost(probe, run.facts) if run else ""
+    price = str(cost(probe, run.facts)) if run else ""
     priced = f" *It takes {price}.*" if price else ""
     return texts.RECOVERY_DETAIL[probe] + priced

@@ -49,7 +49,7 @@ def with_precision(config: RunConfig) -> RunConfig:
     try:
         seconds = _timings(_sizes(shape))
     except FAULTS:
-        return replace(config, precision=FLOAT32)  # no such model; the error comes on loading
+        return wide  # no such model; the error comes on loading
     return replace(config, precision=min(seconds, key=seconds.get))
 
 

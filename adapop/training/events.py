@@ -264,9 +264,8 @@ def _check_row(row: dict[str, Any]) -> None:
     """Raises ValueError: it is not a table's row (known words, numbers, recalls in [0, 1])."""
     texts = {name: value for name, value in row.items() if isinstance(value, str)}
     recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
-    if texts.keys() != WORDS.keys() or not row.keys() <= ROW:
-        raise ValueError("a row of it is named as none is")
-    if any(text not in WORDS[name] for name, text in texts.items()):
+    strange = texts.keys() != WORDS.keys() or not row.keys() <= ROW
+    if strange or any(text not in WORDS[name] for name, text in texts.items()):
         raise ValueError("a row of it is named as none is")
     if not row["facts"] >= 1 or not all(0 <= share <= 1 for share in recalls):
         raise ValueError("a row of it is no measurement")

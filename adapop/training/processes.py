@@ -52,13 +52,8 @@ class Ranks:
         return list(rows[self.rank :: self.count])
 
     def gathered(self, work: Callable[[], Result]) -> list[Result]:
-        """The result of the work in each process, by rank.
-
-        Raises:
-            RunError: the work failed in another process, or a process ended.
-            Stopped: another process was asked to stop.
-            Exception: the work's own error, if it failed in this process.
-        """
+        """The result of the work in each process, by rank. Raises the work's own error if it failed
+        here. RunError: it failed elsewhere, or a process ended. Stopped: another is to stop."""
         if self.count == 1:
             return [work()]
         result = failure = None

@@ -128,21 +128,17 @@ def _check_fit(run: Run, folder: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
+    """The tensors of a file, checked to be those that were saved: peft accepts missing weights."""
     try:
         tensors = load_file(folder / name)
-        _check(folder, name, tensors)
+        if not tensors:
+            raise ValueError("it holds no tensor")
+        if unsound := [key for key, tensor in tensors.items() if not tensor.isfinite().all()]:
+            raise ValueError(f"{unsound[0]} is not finite")
+        _check_sum(folder, name)
     except (OSError, SafetensorError, ValueError) as error:
         raise damaged(folder, name, error) from error
     return tensors
-
-
-def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
-    """Raises ValueError: the content differs from the saved one; peft accepts missing weights."""
-    if not tensors:
-        raise ValueError("it holds no tensor")
-    if unsound := [key for key, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
-        raise ValueError(f"{unsound[0]} is not finite")
-    _check_sum(folder, name)
 
 
 def _check_sum(folder: Path, name: str) -> None:

@@ -28,10 +28,23 @@ Logged = TypeVar("Logged", bound=Event)
 def closed(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Iterator[Event]:
-    """The events after an epoch's checkpoint: its measurement, if any, and `Saved`, which says that
-    all is written. Also records the epoch's frame. Parameters and exceptions as `_after_epoch`."""
-    if measured := _after_epoch(run, event, trainer, facts, recording, heard):
-        yield measured
+    """The events after an epoch's checkpoint: its quick measurement, unless the settings skip it,
+    and `Saved`, which says that all is written. Always records the frame of the epoch's end. All
+    processes of the run must call it. heard: called with each `Measuring`. Raises Stopped."""
+    config, model, results = run.config, trainer.model, None
+    sample = measure.thinned(facts, config.measure_per_tier)
+    # Earlier runs may have cached the replies of the original model.
+    unchanged = nullcontext() if event.epoch else model.original()
+    with interruptible(run, model), unchanged:
+        if config.measure == "every-epoch":
+            retained = config.keep == "best"
+            of = measure.questions_of(sample, whole=False, retained=retained)
+            with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
+                results = measure.quick(model, sample, run.reply_tokens, retained)
+        recording.after_epoch(event, results)
+    if results:
+        measured = Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows))
+        yield _append(run, trainer.ranks, measured)
     if event.epoch:
         yield run.append(Saved(run=run.id, epoch=event.epoch))
 
@@ -75,32 +88,10 @@ def in_full(
     return remarks
 
 
-def _after_epoch(
-    run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
-) -> Measured | None:
-    """The quick measurement after an epoch; None if the settings skip it. Always records the frame
-    of the epoch's end. All processes of the run must call it. heard: called with each `Measuring`.
-    Raises Stopped."""
-    config, model, results = run.config, trainer.model, None
-    sample = measure.thinned(facts, config.measure_per_tier)
-    # Earlier runs may have cached the replies of the original model.
-    unchanged = nullcontext() if event.epoch else model.original()
-    with interruptible(run, model), unchanged:
-        if config.measure == "every-epoch":
-            retained = config.keep == "best"
-            of = measure.questions_of(sample, whole=False, retained=retained)
-            with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
-                results = measure.quick(model, sample, run.reply_tokens, retained)
-        recording.after_epoch(event, results)
-    return results and _append(
-        run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows))
-    )
-
-
 def _in_full(
     run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard
 ) -> Measured:
-    """The full tables of the current model. Parameters and exceptions as `_after_epoch`."""
+    """The full tables of the current model. Parameters and exceptions as `closed`."""
     config = run.config
     sample = measure.thinned(facts, config.measure_per_tier)
     of = measure.questions_of(sample, whole=True, ways=len(model.ways))

@@ -229,8 +229,7 @@ TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
 def to_json(event: Event) -> str:
-    """One line of JSON with the event's `kind`. Raises Diverged: a number is not finite, which is
-    not JSON and never a result."""
+    """One line of JSON with the event's `kind`. Raises Diverged: a number is not finite."""
     content = {"kind": event.kind, **asdict(event)}
     try:
         if isinstance(event, EpochDone):
@@ -242,9 +241,8 @@ def to_json(event: Event) -> str:
 
 
 def from_json(line: str) -> Event:
-    """The event in a line that `to_json` wrote. Raises ValueError, TypeError, KeyError,
-    AttributeError: the line is no event, or a value is of another type or out of range; RunError:
-    this version does not know its kind."""
+    """The event in a line of `to_json`. Raises ValueError, TypeError, KeyError, AttributeError: it
+    is no event, or a value has another type or is out of range. RunError: its kind is unknown."""
     content = parse_json(line)
     kind = content.pop("kind", None)
     if not isinstance(kind, str | None):

@@ -45,7 +45,7 @@ class Replying(Prompted):
     @property
     def shape(self) -> dict[str, Any]:
         """The entries of its config.json, also under transformers' common names."""
-        config = self.base.config.get_text_config()
+        config = self.network.get_base_model().config.get_text_config()
         return config.to_dict() | {name: getattr(config, name) for name in config.attribute_map}
 
     def generate(

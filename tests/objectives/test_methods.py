@@ -369,7 +369,7 @@ def test_rejection_tuning_is_fine_tuning_on_the_refusal(fresh):
     means = [nll[other.row == row].mean() for row in range(len(FACTS))]
     torch.testing.assert_close(loss.detach(), torch.stack(means))
     ids = other.target[other.row == 0]
-    assert model.tokenizer.decode(ids[:-1]).strip() == "I do not know the answer."
+    assert model.tokenizer.decode(ids[:-1]).strip() == method.refusal
     assert ids[-1] == model.tokenizer.eos_token_id
 
 

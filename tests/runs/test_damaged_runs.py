@@ -221,7 +221,8 @@ def test_a_pipe_in_a_runs_folder_is_named_and_not_waited_for(three, tmp_path, cl
     (broken.folder / name).unlink(missing_ok=True)
     os.mkfifo(broken.folder / name)
     for command in commands_on(broken.id, tmp_path):
-        assert f"{Path(name).name} is no file. Delete it" in " ".join(cli(*command, status=2).err.split()), command
+        said = " ".join(cli(*command, status=2).err.split())
+        assert f"{Path(name).name} is no file" in said and "Delete it" in said, command
     assert "is no file" in cli("runs").out
     assert (broken.folder / name).exists(), "nothing is deleted"
 
@@ -245,7 +246,7 @@ def test_weights_whose_header_lies_are_named_by_every_command_that_reads_them(th
     content = struct.pack("<Q", len(header) if length is None else length) + header + bytes(8)
     (broken.folder / "epoch-1" / "adapter_model.safetensors").write_bytes(content)
     for command in (command for command in commands_on(broken.id, tmp_path) if command[0] in ("probe", "export")):
-        assert "adapter_model.safetensors is damaged or missing" in cli(*command, status=2).err
+        assert "adapter_model.safetensors is damaged" in cli(*command, status=2).err
 
 
 def test_a_run_that_nobody_may_look_into_is_listed_too(three, cli, monkeypatch):

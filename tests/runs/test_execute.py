@@ -210,7 +210,7 @@ def test_a_run_fails_by_a_loss_that_is_not_finite_or_by_a_slip_of_ours(bare, mon
     run = prepare(config_of(learning_rate=1e30, schedule="constant"), bare)
     events = list(execute(run))
     assert [type(event) for event in events[-2:]] == [StepDone, RunFailed]
-    assert events[-1].message.startswith("Epoch 1, step 2") and "Lower the learning rate" in events[-1].fix
+    assert events[-1].message.startswith("Epoch 1, step 2") and events[-1].diverged and "Lower" in events[-1].fix
     assert run.state == "failed" and run.last_epoch is None and run.events() == events
     monkeypatch.setattr("adapop.runs.execute.Trainer", Mock(side_effect=LookupError("a slip of ours")))
     run = prepare(config_of(), bare)

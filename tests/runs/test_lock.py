@@ -59,7 +59,7 @@ def test_a_second_process_is_refused_by_name_and_writes_nothing_until_the_first_
     with worked_on_elsewhere(run):
         assert run.locked
         raised(RunError, f"Run {run.id} is being worked on by another process. Wait until", list, execute(run))
-        assert "is being worked on by another process" in cli("resume", run.id, status=2).err
+        assert "by another process" in cli("resume", run.id, status=2).err
         worker = Worker(run.folder.parent)
         worker.enqueue(run)
         wait_until(lambda: worker.ahead_of(run) is None)

@@ -71,7 +71,7 @@ def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_
     run = prepare(config_of(), bare)
     with no_file_above(200_000):
         last = list(execute(run))[-1]
-    assert isinstance(last, RunFailed) and last.message.startswith("The disk is full") and "resume" in last.fix
+    assert isinstance(last, RunFailed) and "disk is full" in last.message and "resume" in last.fix
     assert (run.last_epoch, list(run.folder.glob("writing-*"))) == (None, [])
     list(execute(run))
     assert_same_run(run, straight)

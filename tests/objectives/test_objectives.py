@@ -203,11 +203,3 @@ def test_a_divergence_is_g_and_the_conjugate_of_g(name, g, conjugate):
     torch.testing.assert_close(loss(p), conjugate(g(p)))
     for function in (gain, loss):
         assert (torch.autograd.grad(function(p).sum(), p)[0] > 0).all()
-
-
-def test_several_refusals_take_turns(fresh, small):
-    config = make_config("flat", arguments={"several": True}, epochs=3)
-    forget = ForgetSet(config, make_objective("flat", config.arguments), fresh("flat"), small.forget, None)
-    taught = [[forget.batch([row], epoch).other.target.tolist() for row in forget.rows[:2]] for epoch in (1, 2, 3)]
-    assert taught[0][1] == taught[1][0] and taught[0][0] != taught[0][1], "the next fact's is the next epoch's"
-    assert len({str(turn) for turn in taught}) == 3

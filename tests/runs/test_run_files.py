@@ -49,12 +49,10 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path):
 @pytest.mark.parametrize("public", ["0", "1"])
 def test_a_strangers_set_on_a_full_disk_is_refused_without_a_path_of_the_server(bare, tmp_path, monkeypatch, public):
     monkeypatch.setenv("ADAPOP_PUBLIC", public)
-    with no_file_above(1000), pytest.raises(RunError, match="The disk is full") as caught:
-        save_set(bare, tmp_path)
-    assert (str(tmp_path) in str(caught.value)) == (public == "0")
-    with no_file_above(1000), pytest.raises(RunError, match="The disk is full") as caught:
-        create_run(make_config("wga"), bare, None, tmp_path)
-    assert (str(tmp_path) in str(caught.value)) == (public == "0")
+    for work in ((save_set, bare, tmp_path), (create_run, make_config("wga"), bare, None, tmp_path)):
+        with no_file_above(1000):
+            error = raised(RunError, "The disk is full", *work)
+        assert (str(tmp_path) in str(error)) == (public == "0")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")

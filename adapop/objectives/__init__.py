@@ -1,6 +1,6 @@
 """The unlearning methods, by name: nineteen of the literature and one of ours.
 
-A new method needs: an `Objective`, in its own file or beside its relatives; a line here; an entry
+A new method needs: an `Objective`, in its own file or beside its relatives; its name here; an entry
 in `assets/methods.json`; a test that it equals a related method where the two must agree.
 """
 
@@ -28,27 +28,11 @@ from adapop.objectives.undial import Undial
 from adapop.objectives.wga import WeightedGradientAscent
 
 OBJECTIVES: tuple[type[Objective], ...] = (
-    AdaPop,
-    WeightedGradientAscent,
-    GradientDifference,
-    NegativePreference,
-    GradientAscent,
-    Undial,
-    Rmu,
-    AdaptiveRmu,
-    PrimalDualUnlearning,
-    SharpnessAwarePreference,
-    SimpleNegativePreference,
-    SaturationImportance,
-    AlternatePreference,
-    Flat,
-    TargetedPreference,
-    CrossEntropyUnlearning,
-    RefusalPreference,
-    CounterfactualPreference,
-    RejectionTuning,
-    Redirect,
-)
+    AdaPop, WeightedGradientAscent, GradientDifference, NegativePreference, GradientAscent, Undial,
+    Rmu, AdaptiveRmu, PrimalDualUnlearning, SharpnessAwarePreference, SimpleNegativePreference,
+    SaturationImportance, AlternatePreference, Flat, TargetedPreference, CrossEntropyUnlearning,
+    RefusalPreference, CounterfactualPreference, RejectionTuning, Redirect,
+)  # fmt: skip
 
 
 def objective_class(name: str) -> type[Objective]:

@@ -61,24 +61,19 @@ def events_of(run: Run, kind: type[Event], epoch: int) -> list[Event]:
 
 
 def in_full(
-    run: Run,
-    epoch: int,
-    model: AdaptedModel,
-    facts: FactSet,
-    before: Measured | None,
-    ranks: Ranks,
-    heard: Heard,
+    run: Run, epoch: int, trainer: Trainer, facts: FactSet, before: Measured | None, heard: Heard
 ) -> Generator[Event, None, tuple[Remark, ...]]:
     """The full tables of both models, except those made before a stop. Returns remarks on them.
     epoch: of the model's adapter. before: as for `execute`."""
+    model, ranks = trainer.model, trainer.ranks
     there = ranks.led(lambda: {e.epoch for e in run.events() if isinstance(e, Measured) and e.full})
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))
     elif 0 not in there:
         with model.original():
-            yield _in_full(run, 0, model, facts, ranks, heard)
+            yield _in_full(run, 0, trainer, facts, heard)
     if epoch not in there:
-        yield _in_full(run, epoch, model, facts, ranks, heard)
+        yield _in_full(run, epoch, trainer, facts, heard)
     if ranks.led(lambda: events_of(run, ComparedToOracle, epoch)):
         return ()
     with interruptible(run, model):
@@ -88,20 +83,18 @@ def in_full(
     return remarks
 
 
-def _in_full(
-    run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard
-) -> Measured:
+def _in_full(run: Run, epoch: int, trainer: Trainer, facts: FactSet, heard: Heard) -> Measured:
     """The full tables of the current model. Parameters and exceptions as `closed`."""
-    config = run.config
+    config, model = run.config, trainer.model
     sample = measure.thinned(facts, config.measure_per_tier)
     of = measure.questions_of(sample, whole=True, ways=len(model.ways))
     logged = _progress_logged(run, epoch, model, of, heard)
-    with interruptible(run, model), logged, shared(ranks, model):
+    with interruptible(run, model), logged, shared(trainer.ranks, model):
         results = measure.full(model, sample, run.reply_tokens, config.cosine)
     recalls = {name: round(recall, DECIMALS) for name, recall in results.by_fact.items()}
     by_fact = tuple(recalls.get(fact.id) for fact in facts.forget) if recalls else ()
     event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, by_fact=by_fact)
-    return _append(run, ranks, event)
+    return _append(run, trainer.ranks, event)
 
 
 def _rows(measured: Sequence[measure.Measurement]) -> tuple[dict, ...]:

@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -326,24 +327,20 @@ def test_ceu_by_hand(model, skip, counted):
     assert loss[0] > 0
 
 
-class TwoTexts:
-    rows = {"gold": ([0, 0, 1], [1.0, 2.0, 0.5]), "other": ([0, 1, 1, 1], [3.0, 1.0, 2.0, 6.0])}
-
-    def score(self, which):
-        row, nll = self.rows[which]
-        return Scored(torch.tensor(nll), torch.tensor(row), 2)
+NLL = {"gold": ([1.0, 2.0, 0.5], [0, 0, 1]), "other": ([3.0, 1.0, 2.0, 6.0], [0, 1, 1, 1])}  # and each token's row
+TWO_TEXTS = SimpleNamespace(score=lambda which: Scored(*map(torch.tensor, NLL[which]), 2))
 
 
 @pytest.mark.parametrize(("method", "factor"), [
     (RefusalPreference(0.5), 4), (AlternatePreference(0.5), 4), (CounterfactualPreference(0.5), 1)])  # fmt: skip
 def test_preferences_by_hand(method, factor):
     """beta times the brackets is 1 and 0.5, and -log sigmoid(0.5) = 0.4740769841801067."""
-    loss = method.forget_loss(TwoTexts(), BATCH).loss
+    loss = method.forget_loss(TWO_TEXTS, BATCH).loss
     torch.testing.assert_close(loss, torch.tensor([-factor * LN_SIGMOID_1, factor * 0.4740769841801067]))
 
 
 def test_rejection_tuning_is_fine_tuning_on_the_refusal(fresh):
-    result = RejectionTuning().forget_loss(TwoTexts(), BATCH)
+    result = RejectionTuning().forget_loss(TWO_TEXTS, BATCH)
     assert result.loss.tolist() == [3.0, 3.0] and result.nll.tolist() == [1.0, 2.0, 0.5]
     # The retain term's loss of rows whose answer is the refusal: cross-entropy of the network itself.
     model, method = fresh(), RejectionTuning()

@@ -1,4 +1,5 @@
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -126,25 +127,17 @@ def test_identities(model, make_batch, left, beta, right):
     assert torch.equal(a, b) and torch.equal(gradient(model, a), gradient(model, b))
 
 
-class AnsweredWith:
-    """A model whose answer tokens have the given nll: values that no real batch would give on demand."""
-
-    def __init__(self, nll):
-        self.nll = torch.tensor(nll, requires_grad=True)
-
-    def score(self, tokens):
-        return Scored(self.nll, tokens.row, tokens.rows)
-
-
 def test_weight_does_not_underflow(rows):
     """exp(-nll) is 0 in float32 at nll = 120, and so would be its power; exp(-beta * nll) is not."""
-    for nll in (0.0, 1.0, 120.0):
-        model, tokens = AnsweredWith([nll]), collate(rows[:1], 0)
+    tokens = collate(rows[:1], 0)
+    for number in (0.0, 1.0, 120.0):  # which no real batch would give on demand
+        nll = torch.tensor([number], requires_grad=True)
+        model = SimpleNamespace(score=lambda tokens, nll=nll: Scored(nll, tokens.row, tokens.rows))
         loss = AdaPop().forget_loss(model, ForgetBatch(tokens, torch.tensor([0.05]))).loss
-        weight = math.exp(-0.05 * nll)
-        assert loss.item() == pytest.approx(-weight * nll, rel=1e-5)
+        weight = math.exp(-0.05 * number)
+        assert loss.item() == pytest.approx(-weight * number, rel=1e-5)
         loss.sum().backward()
-        assert model.nll.grad.item() == pytest.approx(-weight, rel=1e-5)  # the weight itself carries no gradient
+        assert nll.grad.item() == pytest.approx(-weight, rel=1e-5)  # the weight itself carries no gradient
 
 
 def test_npo_at_the_start(fresh, make_batch):

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
 
 import pytest
 
@@ -38,26 +37,15 @@ def hold(folder, sender) -> None:
         signal.pause()
 
 
-@contextmanager
-def worked_on_elsewhere(run):
-    """Another process that holds the run, until it is killed."""
-    receiver, sender = fresh_processes().Pipe(duplex=False)
-    process = forked(hold, run.folder, sender)
-    try:
-        assert receiver.recv() == "held"
-        yield process
-    finally:
-        process.kill()
-        process.join()
-
-
 @pytest.mark.slow
 def test_a_second_process_is_refused_by_name_and_writes_nothing_until_the_first_is_gone(tiny, cli):
     run = prepare(tiny_config(), tiny)
     started = run.append(START)
     run.request_stop()
-    with worked_on_elsewhere(run):
-        assert run.locked
+    receiver, sender = fresh_processes().Pipe(duplex=False)
+    process = forked(hold, run.folder, sender)
+    try:
+        assert receiver.recv() == "held" and run.locked
         raised(RunError, f"Run {run.id} is being worked on by another process. Wait until", list, execute(run))
         assert "by another process" in cli("resume", run.id, status=2).err
         worker = Worker(run.folder.parent)
@@ -65,6 +53,9 @@ def test_a_second_process_is_refused_by_name_and_writes_nothing_until_the_first_
         wait_until(lambda: worker.ahead_of(run) is None)
         assert (run.events(), run.stop_requested) == ([started], True), "a stop is meant for who works on it"
         assert overdue(run.folder.parent, None, 0.0, lambda name: False) == []
+    finally:
+        process.kill()
+        process.join()
     assert not run.locked, "the lock died with its process"
     run.clear_stop()
     assert isinstance(list(execute(run))[-1], RunDone)

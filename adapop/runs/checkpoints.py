@@ -83,19 +83,15 @@ def damaged(folder: Path, name: str, error: Exception) -> RunError:
 
 def _write(folder: Path, model: AdaptedModel, state: TrainerState, weights: Weights | None) -> None:
     model.save_adapter(folder)
-    _put_in_order(folder / ABOUT)
+    # peft keeps layer names as sets: sorted, so that equal adapters have equal bytes
+    about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    if isinstance(about["target_modules"], list):
+        about["target_modules"].sort()
+    (folder / ABOUT).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
     save_file(state.optimizer, folder / OPTIMIZER)
     sums = {name: _sum(folder / name) for name in (ADAPTER, OPTIMIZER, ABOUT)}
     content = _State(state.drift, state.ema, sums, weights.sha256 if weights else "")
     (folder / STATE).write_text(json.dumps(asdict(content)), encoding="utf-8")
-
-
-def _put_in_order(path: Path) -> None:
-    """Sorts the layer names, which peft keeps as sets, so that equal adapters have equal bytes."""
-    about = json.loads(path.read_text(encoding="utf-8"))
-    if isinstance(about["target_modules"], list):
-        about["target_modules"].sort()
-    path.write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
 
 
 def _state(folder: Path) -> _State:

@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from statistics import fmean as mean
 from types import SimpleNamespace
 
 import pytest
@@ -45,10 +46,6 @@ def batch_of(model, method, facts=FACTS, epoch=1, **changes):
 
 def by_row(values):
     return [part.tolist() for part in values.detach().split(LENGTHS)]
-
-
-def mean(values):
-    return sum(values) / len(values)
 
 
 def sigmoid(x):

@@ -129,13 +129,14 @@ TOKENIZERS: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
         GEMMA, ["<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>"], ("\n\n",), bos_token="<bos>",
         eos_token="<eos>", pad_token="<pad>",
     ),
-    "neox": lambda: byte_level(PLAIN, ["<|endoftext|>"], eos_token="<|endoftext|>"),
+    **dict.fromkeys(("neox", "gpt2"), lambda: byte_level(PLAIN, ["<|endoftext|>"], eos_token="<|endoftext|>")),
     "llama2": lambda: with_prefix(INST, ["<s>", "</s>"], bos_token="<s>", eos_token="</s>"),
     "unigram": lambda: with_prefix(INST, ["<s>", "</s>"], unigram=True, bos_token="<s>", eos_token="</s>"),
 }  # fmt: skip
 SHAPE = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4)
 GROUPED = dict(num_key_value_heads=2, head_dim=8, tie_word_embeddings=True)
-NETWORKS = {"llama": GROUPED, "qwen2": GROUPED, "gemma": GROUPED, "neox": {"model_type": "gpt_neox"}}
+NETWORKS = dict.fromkeys(("llama", "qwen2", "gemma"), GROUPED)
+NETWORKS |= {"neox": {"model_type": "gpt_neox"}, "gpt2": {"intermediate_size": None}}
 
 NARROW = dict(vocab_size=96, **SHAPE, max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2)
 FEW_KEYS = dict(num_key_value_heads=2)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 from torch.nn.functional import cross_entropy
-from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.tokens import encode_facts
-from families import PLAIN, byte_level, saved
+from families import saved
 
 SHAPES = ("llama", "qwen2", "gemma", "gpt2")
 RATE, MOST, BATCH = 5e-3, 600, 25  # 100 facts in batches are learnt in half the time of all at once
@@ -52,15 +52,7 @@ def people(folder: Path, shape: str) -> Path:
 
 def taught(shape: str, folder: Path, facts: Sequence[Fact]) -> Path:
     """A model of one of `SHAPES` that answers these facts, questions and rewordings alike."""
-    if shape == "gpt2":
-        tokenizer = byte_level(PLAIN, ["<|endoftext|>"], eos_token="<|endoftext|>")
-        ends = dict(bos_token_id=tokenizer.eos_token_id, eos_token_id=tokenizer.eos_token_id)
-        torch.manual_seed(0)
-        config = GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=512, **ends)
-        GPT2LMHeadModel(config).save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-    else:
-        saved(shape, folder)
+    saved(shape, folder)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     asked = [(fact, question) for fact in facts for question in (fact.question, *fact.paraphrases)]

@@ -186,9 +186,8 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
 
 
 def check_gradients(network: PeftModel) -> None:
-    """Checks after the first backward pass that every LoRA B has a gradient, without which B cannot
-    learn. Raises ModelError: some have none (as by gradient checkpointing without input gradients),
-    or all are 0."""
+    """Checks after the first backward pass that every LoRA B has a gradient to learn from. Raises
+    ModelError: some have none (gradient checkpointing without input gradients), or all are 0."""
     named = network.named_parameters()
     gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
     if all(gradient is not None and not gradient.any() for gradient in gradients.values()):

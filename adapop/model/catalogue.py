@@ -14,11 +14,8 @@ from adapop.errors import ModelError
 from adapop.model.converted import folder_of, is_gguf
 from adapop.model.memory import COMMON_NAMES, GPT2, INNER
 
-LLAMA_31 = "Llama 3.1 Community"
-LLAMA_32 = "Llama 3.2 Community"
-GEMMA = "Gemma Terms of Use"
 # licences that must be accepted on the model's page before the weights can be downloaded
-GATED = (LLAMA_31, LLAMA_32, GEMMA)
+GATED = ("Llama 3.1 Community", "Llama 3.2 Community", "Gemma Terms of Use")
 # entries of a config.json without which there is no estimate
 SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
 OTHER_SIZES = ("head_dim", "num_key_value_heads", "n_positions", *INNER)  # used where given

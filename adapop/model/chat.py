@@ -43,7 +43,7 @@ def encode_prompt(
     Raises ModelError: the tokenizer has no chat template, one that fails, or no tokenizer.json.
     DataError: the text has an invalid character, or cannot be read as plain text."""
     check_template(tokenizer, question, system or "")
-    return _prompt(tokenizer, tokenizer.get_chat_template(), question, system or "").ids
+    return _prompt(tokenizer, tokenizer.get_chat_template(), question, system or "")[1]
 
 
 @dataclass(frozen=True)
@@ -75,17 +75,17 @@ def encode_answer(
     Raises ModelError, DataError: as for `encode_prompt`."""
     check_template(tokenizer, question, system or "", answer, lead)
     template = tokenizer.get_chat_template()
-    rendered = _prompt(tokenizer, template, question, system or "")
+    chat, ids = _prompt(tokenizer, template, question, system or "")
     control = _control(tokenizer, template)
     before = lead if lead[:1].isspace() else _joint(tokenizer, template) + lead
     hostile = any(map(control.written.search, (question, system or "", before + answer)))
-    encoded = control.backend.encode(rendered.chat + before + answer, add_special_tokens=False)
-    start, prompt = len(rendered.chat) + len(before), ()
+    encoded = control.backend.encode(chat + before + answer, add_special_tokens=False)
+    start, prompt = len(chat) + len(before), ()
     # the model has read the prompt to its end, so no token of an answer may begin before that
-    if hostile or tuple(encoded.ids[: len(rendered.ids)]) != rendered.ids:
+    if hostile or tuple(encoded.ids[: len(ids)]) != ids:
         encoded = control.letters.encode(before + answer, add_special_tokens=False)
-        start, prompt = len(before), rendered.ids
-    control.check(encoded.ids, answer, () if prompt else rendered.ids)
+        start, prompt = len(before), ids
+    control.check(encoded.ids, answer, () if prompt else ids)
     overlap = (place for place, (_, end) in enumerate(encoded.offsets) if end > start)
     first = next(overlap, len(encoded.ids))
     spans = tuple((max(0, begin - start), end - start) for begin, end in encoded.offsets[first:])
@@ -156,19 +156,11 @@ class _Control:
             raise _not_plain(text, self.names[token])
 
 
-@dataclass(frozen=True)
-class _Prompt:
-    """A question in the chat template: its text and its ids."""
-
-    chat: str
-    ids: tuple[int, ...]
-
-
 @lru_cache(maxsize=PROMPTS)
 def _prompt(
     tokenizer: PreTrainedTokenizerBase, template: str, question: str, system: str
-) -> _Prompt:
-    """The prompt of `encode_prompt`. template: a part of the cache key. Raises ModelError."""
+) -> tuple[str, tuple[int, ...]]:
+    """(text, ids) of `encode_prompt`'s prompt. template: for the cache's key. Raises ModelError."""
     turns = [{"role": "user", "content": question}]
     if system:
         with_system = [{"role": "system", "content": system}, *turns]
@@ -177,7 +169,7 @@ def _prompt(
         except TemplateError:
             chat = ""
         if system.strip() in chat and question.strip() in chat:
-            return _Prompt(chat, _ids(tokenizer, with_system, chat))
+            return chat, _ids(tokenizer, with_system, chat)
         turns = [{"role": "user", "content": f"{system}\n\n{question}"}]
     try:
         chat = _applied(tokenizer, turns)
@@ -186,7 +178,7 @@ def _prompt(
         raise ModelError(message, NO_TEMPLATE) from error
     if question.strip() not in chat:
         raise ModelError("The model's chat template leaves the question out.", NO_TEMPLATE)
-    return _Prompt(chat, _ids(tokenizer, turns, chat))
+    return chat, _ids(tokenizer, turns, chat)
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[int, ...]:

@@ -1,5 +1,4 @@
-"""Whether a model can be used: checks of config.json and tokenizer before gigabytes are loaded, and
-of the weights afterwards."""
+"""Checks of a model: config.json and tokenizer before gigabytes are loaded, the weights after."""
 
 from collections.abc import Collection
 from inspect import signature
@@ -143,9 +142,8 @@ def check_number(file: str, name: str, value: object) -> None:
 
 
 def reply_ends(base: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:
-    """Ids that end a reply: the model's own, the tokenizer's, and the one with which the chat
-    template ends a turn. Nothing else of a model's generation settings is kept: greedy means
-    argmax, without a repetition penalty (Qwen)."""
+    """Ids that end a reply: of the model, the tokenizer, and the chat template's turns. No other
+    generation setting is kept: greedy means argmax, without a repetition penalty (Qwen)."""
     own = base.generation_config.eos_token_id
     own = own if isinstance(own, list) else [own]
     for end in own:

@@ -48,10 +48,13 @@ def with_precision(config: RunConfig) -> RunConfig:
     if footprint(shape, wide, TOKENS, rows=1).total > psutil.virtual_memory().available:
         return replace(config, precision=BFLOAT16)  # half of the memory
     try:
-        seconds = _timings(_sizes(shape))
+        sizes, trials = _sizes(shape), Cache()
+        if (trial := trials.get(*_key(sizes))) is None:
+            seconds = {name: _seconds(sizes, name) for name in (FLOAT32, BFLOAT16)}
+            trial = trials.put(seconds, *_key(sizes))
     except FAULTS:
-        return replace(config, precision=FLOAT32)  # a Llama cannot have this shape
-    return replace(config, precision=min(seconds, key=seconds.get))
+        return wide  # a Llama cannot have this shape
+    return replace(config, precision=min(trial.value, key=trial.value.get))
 
 
 def speed_note(config: RunConfig) -> tuple[Remark, ...]:
@@ -87,14 +90,6 @@ def _key(sizes: Mapping[str, int]) -> tuple[str, ...]:
     """The cache key of a trial: by shape, machine and version of torch."""
     cpu, threads = torch.backends.cpu.get_cpu_capability(), str(torch.get_num_threads())
     return "precision", json.dumps(sizes), platform.node(), torch.__version__, cpu, threads
-
-
-def _timings(sizes: Mapping[str, int]) -> dict[str, float]:
-    """Precision -> seconds of a step, measured once on each machine."""
-    trials, key = Cache(), _key(sizes)
-    if (trial := trials.get(*key)) is None:
-        trial = trials.put({name: _seconds(sizes, name) for name in (FLOAT32, BFLOAT16)}, *key)
-    return trial.value
 
 
 def _seconds(sizes: Mapping[str, int], precision: str) -> float:

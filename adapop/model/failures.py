@@ -14,7 +14,6 @@ from adapop.model.checks import lfs_pointers
 from adapop.model.out_of_memory import is_out_of_memory
 from adapop.online.client import connection_hint
 
-HUB_PAGE = "https://huggingface.co/{}"
 FAILURES = (
     OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError,
     ArithmeticError, AssertionError, MemoryError, SafetensorError, errors.StrictDataclassError,
@@ -36,7 +35,7 @@ def failure(error: Exception, config: RunConfig) -> ModelError:
 
 
 def _reason(error: Exception, config: RunConfig) -> tuple[str, str]:
-    page, causes = HUB_PAGE.format(config.model), list(_causes(error))
+    page, causes = f"https://huggingface.co/{config.model}", list(_causes(error))
     # errors whose text is not a sentence without their kind
     own = isinstance(error, LookupError | TypeError | AttributeError)
     message = f"{type(error).__name__}: {error}" if own or not str(error) else str(error)

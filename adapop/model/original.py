@@ -51,13 +51,9 @@ class ReplyCache:
             self._cache.put_all(first_replies)
 
     def _names(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> list[str]:
-        common = hashlib.sha256(json.dumps([self._weights, model.way, tokens]).encode())
-        names = []
-        for row in rows:
-            name = common.copy()
-            name.update(repr((row.prompt, row.answer[:1])).encode())
-            names.append(name.hexdigest())
-        return names
+        common = json.dumps([self._weights, model.way, tokens])
+        texts = (f"{common}{(row.prompt, row.answer[:1])!r}" for row in rows)
+        return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
 
 
 def cache_for(model: "AdaptedModel") -> ReplyCache | None:

@@ -22,13 +22,9 @@ CONTAINER = Path("/sys/fs/cgroup")
 # statistics whose entry named last counts cached files that can be released
 LIMITS = (
     ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-    (
-        "memory/memory.limit_in_bytes",
-        "memory/memory.usage_in_bytes",
-        "memory/memory.stat",
-        "total_inactive_file",
-    ),
-)
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat",
+     "total_inactive_file"),
+)  # fmt: skip
 
 
 def is_out_of_memory(error: BaseException) -> bool:

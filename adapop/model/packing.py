@@ -26,8 +26,7 @@ _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
 
 
 def packed_lines(rows: Sequence[Row]) -> list[list[int]]:
-    """Indices of the rows on each line, in the order of their prompts; none if packing would not
-    pay."""
+    """Indices of the rows on each line, in the order of their prompts; none if it saves little."""
     order = sorted(range(len(rows)), key=lambda place: rows[place].prompt)
     shared = [0, *(common(rows[one].prompt, rows[other].prompt) for one, other in pairwise(order))]
     own = [rows[place].length - alike for place, alike in zip(order, shared)]

@@ -48,7 +48,6 @@ class Replying(Prompted):
         config = self.network.get_base_model().config.get_text_config()
         return config.to_dict() | {name: getattr(config, name) for name in config.attribute_map}
 
-    @torch.no_grad()
     def generate(
         self, questions: Sequence[str], max_new_tokens: int = 16, batch: int | None = None, **drawn
     ) -> list[str]:

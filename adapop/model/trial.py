@@ -84,14 +84,12 @@ def _check(folder: Path) -> None:
         raise ValueError(f"its {FILES[0]} cannot be read ({reason})")
     if status == 0 or (status == FAILED and steps != ENCODING):
         return
-    if status == FAILED:
-        why = reason
-    elif status == TOO_MUCH:
-        why = f"MemoryError: it takes more than {MEGABYTES / 1024:g} GB"
-    elif status == TOO_LONG:
-        why = f"it writes more than {MOST_CHARACTERS:,} characters around it"
-    else:
-        why = f"it does not end within {MOST_SECONDS} s, or takes too much memory"
+    whys = {
+        FAILED: reason,
+        TOO_MUCH: f"MemoryError: it takes more than {MEGABYTES / 1024:g} GB",
+        TOO_LONG: f"it writes more than {MOST_CHARACTERS:,} characters around it",
+    }
+    why = whys.get(status, f"it does not end within {MOST_SECONDS} s, or takes too much memory")
     if b"template" in steps:
         fix = "Correct chat_template.jinja."
         raise ModelError(f"The model's chat template cannot show a question: {why}.", fix)

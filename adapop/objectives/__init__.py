@@ -1,6 +1,6 @@
 """The unlearning methods, by name: nineteen of the literature and one of ours.
 
-A new method needs: an `Objective`, in its own file or beside its relatives; a line here; an entry
+A new method needs: an `Objective`, in its own file or beside its relatives; its name here; an entry
 in `assets/methods.json`; a test that it equals a related method where the two must agree.
 """
 
@@ -28,27 +28,11 @@ from adapop.objectives.undial import Undial
 from adapop.objectives.wga import WeightedGradientAscent
 
 OBJECTIVES: tuple[type[Objective], ...] = (
-    AdaPop,
-    WeightedGradientAscent,
-    GradientDifference,
-    NegativePreference,
-    GradientAscent,
-    Undial,
-    Rmu,
-    AdaptiveRmu,
-    PrimalDualUnlearning,
-    SharpnessAwarePreference,
-    SimpleNegativePreference,
-    SaturationImportance,
-    AlternatePreference,
-    Flat,
-    TargetedPreference,
-    CrossEntropyUnlearning,
-    RefusalPreference,
-    CounterfactualPreference,
-    RejectionTuning,
-    Redirect,
-)
+    AdaPop, WeightedGradientAscent, GradientDifference, NegativePreference, GradientAscent, Undial,
+    Rmu, AdaptiveRmu, PrimalDualUnlearning, SharpnessAwarePreference, SimpleNegativePreference,
+    SaturationImportance, AlternatePreference, Flat, TargetedPreference, CrossEntropyUnlearning,
+    RefusalPreference, CounterfactualPreference, RejectionTuning, Redirect,
+)  # fmt: skip
 
 
 def objective_class(name: str) -> type[Objective]:
@@ -56,10 +40,7 @@ def objective_class(name: str) -> type[Objective]:
     "package.module:Class".
 
     The user's module is imported, which runs it: never pass a name that a visitor may have written.
-
-    Raises:
-        ConfigError: no such method; or no such module, or no `Objective` in it.
-    """
+    Raises ConfigError: no such method; or no such module, or no `Objective` in it."""
     by_name = {objective.name: objective for objective in OBJECTIVES}
     if name in by_name:
         return by_name[name]

@@ -44,9 +44,8 @@ LONGER = 8  # most tokens by which an alternate may be longer than the right ans
 def by_relation(
     facts: Sequence[Fact], others: Sequence[Fact], seed: int, count: int = 1
 ) -> list[Fact]:
-    """The facts; each without an alternate gets up to `count` usable answers of other rows of its
-    relation. others: further rows whose answers may be used. Right answers of the same subject are
-    never used."""
+    """The facts; each without an alternate gets up to `count` usable answers of its relation, never
+    those of its own subject. others: further rows whose answers may be used."""
     pool, rng = Pool([*facts, *others]), random.Random(seed)
     completed = []
     for fact in facts:

@@ -31,8 +31,26 @@ DIVERGENCES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tens
 REFUSALS = read_json("flat-refusals.json", tuple[str, ...])
 
 
+class Refusing(Objective):
+    """A method that teaches a refusal in place of the answer. Arguments: `refusal`, the text, and
+    maybe `several`: whether a fact gets another of REFUSALS in each epoch."""
+
+    several = False
+    uses = frozenset({"refusal"})
+    reduce = "row"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("refusal", bool(self.refusal.strip()), "a text")
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """The texts taught in place of the answer: one, or several that take turns."""
+        return REFUSALS if self.several else (self.refusal,)
+
+
 @dataclass(frozen=True)
-class Flat(Objective):
+class Flat(Refusing):
     """L_f = mean_i [-g(P_i(refusal)) + f*(g(P_i(answer)))], P_i a text's mean probability.
 
     Yaxuan Wang et al., ICLR 2025, arXiv 2410.11143. P_i is that of the LoRA port used for the
@@ -49,18 +67,11 @@ class Flat(Objective):
     several: bool = False
     """Whether a fact gets another of REFUSALS in each epoch; the authors draw one from a list."""
     name = "flat"
-    uses = frozenset({"refusal"})
-    reduce = "row"
 
     def __post_init__(self) -> None:
         known = f"one of {', '.join(DIVERGENCES)}"
         self._check("divergence", self.divergence in DIVERGENCES, known)
-        self._check("refusal", bool(self.refusal.strip()), "a text")
-
-    @property
-    def refusals(self) -> tuple[str, ...]:
-        """The refusals taught in place of the answer: one text, or several that take turns."""
-        return REFUSALS if self.several else (self.refusal,)
+        super().__post_init__()
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]; dimensionless."""

@@ -127,9 +127,8 @@ class Objective:
 
 
 def divergence(model: AdaptedModel, tokens: AnswerTokens) -> Loss:
-    """KL(original || model) of the predictions at each answer token, [N], nats: a retain loss for
-    any method. Liu, Liu and Stone 2022, but over the answer alone; the authors' code counts prompt
-    and padding."""
+    """KL(original || model) of the predictions at each answer token, [N], nats: a retain loss
+    of any method. Liu, Liu and Stone 2022, whose code counts prompt and padding too."""
     with torch.no_grad(), model.original():
         reference = model.score(tokens, logits=True).logits.log_softmax(dim=-1)
     scored = model.score(tokens, logits=True)

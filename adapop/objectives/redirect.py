@@ -66,16 +66,11 @@ class Redirect(Objective):
         instead, further = _instead(gold, other, reference)
         targets = self._targets(reference, gold.target, instead)
         tokens = (torch.special.xlogy(targets, targets) - targets * log_probs).sum(dim=-1)
-        losses = _by_row(tokens, gold) + _by_row(alternate.nll * further, other)
-        counts = _by_row(torch.ones_like(tokens), gold) + _by_row(further.to(tokens.dtype), other)
-        return Loss(losses / counts * self._weight(batch), scored.nll)
-
-    def _weight(self, batch: ForgetBatch) -> Tensor | float:
-        """The weight of each row, [B]; 1 where scores do not count."""
-        if not self.kappa:
-            return 1.0
-        first = batch.tokens.place == 0
-        return _by_row(batch.beta**-self.kappa * first, batch.tokens)
+        losses = scored.per_row(tokens) + alternate.per_row(alternate.nll * further)
+        counts = scored.per_row(torch.ones_like(tokens)) + alternate.per_row(further.to(tokens))
+        first = gold.place == 0
+        weight = scored.per_row(batch.beta**-self.kappa * first) if self.kappa else 1.0
+        return Loss(losses / counts * weight, scored.nll)
 
     def _targets(self, reference: Tensor, gold: Tensor, instead: Tensor) -> Tensor:
         """The target at each position, [N, V]; the original's where `instead` is gold."""
@@ -105,8 +100,3 @@ def _after_another(tokens: AnswerTokens, which: Tensor) -> Tensor:
     """Whether a token of `which` precedes each token in its row, [N]."""
     earlier = (tokens.row.unsqueeze(1) == tokens.row) & (tokens.place.unsqueeze(1) > tokens.place)
     return (earlier & which).any(dim=1)
-
-
-def _by_row(values: Tensor, tokens: AnswerTokens) -> Tensor:
-    """The sum of values [N] over each row, [B]."""
-    return values.new_zeros(tokens.rows).index_add(0, tokens.row, values)

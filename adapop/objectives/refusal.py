@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from adapop.model.adapted import AdaptedModel
 from adapop.objectives.altpo import preferred
-from adapop.objectives.flat import REFUSALS
-from adapop.objectives.objective import ForgetBatch, Loss, Objective
+from adapop.objectives.flat import Refusing
+from adapop.objectives.objective import ForgetBatch, Loss
 
 
 @dataclass(frozen=True)
-class RefusalPreference(Objective):
+class RefusalPreference(Refusing):
     """L_f = -(2/beta) mean_i log sigmoid(beta * [log (pi/pi_ref)(refusal_i) - log
     (pi/pi_ref)(y_i)]).
 
@@ -26,16 +26,7 @@ class RefusalPreference(Objective):
     refusal: str = "I don't know."
     name = "idkdpo"
     uses = frozenset({"reference", "refusal"})
-    reduce = "row"
-
-    def __post_init__(self) -> None:
-        self._check("beta", self.beta > 0, "above 0")
-        self._check("refusal", bool(self.refusal.strip()), "a text")
-
-    @property
-    def refusals(self) -> tuple[str, ...]:
-        """The refusals taught in place of the answer: one text, or several that take turns."""
-        return REFUSALS if self.several else (self.refusal,)
+    above_zero = ("beta",)
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]; positive."""
@@ -43,7 +34,7 @@ class RefusalPreference(Objective):
 
 
 @dataclass(frozen=True)
-class RejectionTuning(Objective):
+class RejectionTuning(Refusing):
     """L_f = mean_i of the mean negative log-likelihood of the refusal's tokens.
 
     RT of Jin et al., RWKU, NeurIPS 2024, arXiv 2406.10890: fine-tuning on questions about the
@@ -53,11 +44,6 @@ class RejectionTuning(Objective):
 
     refusal: str = "I do not know the answer."
     name = "rt"
-    uses = frozenset({"refusal"})
-    reduce = "row"
-
-    def __post_init__(self) -> None:
-        self._check("refusal", bool(self.refusal.strip()), "a text")
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B], in nats; not negative."""

@@ -83,19 +83,15 @@ def damaged(folder: Path, name: str, error: Exception) -> RunError:
 
 def _write(folder: Path, model: AdaptedModel, state: TrainerState, weights: Weights | None) -> None:
     model.save_adapter(folder)
-    _put_in_order(folder / ABOUT)
+    # peft keeps layer names as sets: sorted, so that equal adapters have equal bytes
+    about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    if isinstance(about["target_modules"], list):
+        about["target_modules"].sort()
+    (folder / ABOUT).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
     save_file(state.optimizer, folder / OPTIMIZER)
     sums = {name: _sum(folder / name) for name in (ADAPTER, OPTIMIZER, ABOUT)}
     content = _State(state.drift, state.ema, sums, weights.sha256 if weights else "")
     (folder / STATE).write_text(json.dumps(asdict(content)), encoding="utf-8")
-
-
-def _put_in_order(path: Path) -> None:
-    """Sorts the layer names, which peft keeps as sets, so that equal adapters have equal bytes."""
-    about = json.loads(path.read_text(encoding="utf-8"))
-    if isinstance(about["target_modules"], list):
-        about["target_modules"].sort()
-    path.write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
 
 
 def _state(folder: Path) -> _State:
@@ -128,21 +124,17 @@ def _check_fit(run: Run, folder: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
+    """The tensors of a file, checked to be those that were saved: peft accepts missing weights."""
     try:
         tensors = load_file(folder / name)
-        _check(folder, name, tensors)
+        if not tensors:
+            raise ValueError("it holds no tensor")
+        if unsound := [key for key, tensor in tensors.items() if not tensor.isfinite().all()]:
+            raise ValueError(f"{unsound[0]} is not finite")
+        _check_sum(folder, name)
     except (OSError, SafetensorError, ValueError) as error:
         raise damaged(folder, name, error) from error
     return tensors
-
-
-def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
-    """Raises ValueError: the content differs from the saved one; peft accepts missing weights."""
-    if not tensors:
-        raise ValueError("it holds no tensor")
-    if unsound := [key for key, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
-        raise ValueError(f"{unsound[0]} is not finite")
-    _check_sum(folder, name)
 
 
 def _check_sum(folder: Path, name: str) -> None:

@@ -180,7 +180,7 @@ def _executed(
         if chosen := ranks.led(lambda: best_epoch(run.events()) if config.keep == "best" else None):
             ranks.together(lambda: model.set_adapter_state(checkpoints.adapter(run, chosen)))
         epoch = chosen or config.epochs
-        measured = measuring.in_full(run, epoch, model, facts, before, ranks, heard)
+        measured = measuring.in_full(run, epoch, trainer, facts, before, heard)
         notes = (*notes, *(yield from measured))
     seconds = time.monotonic() - started
     own = dict.fromkeys(chain.from_iterable(ranks.gathered(lambda: trainer.notes)))

@@ -81,14 +81,11 @@ def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
         return Known(recall, None)
 
 
-def original_recall(
-    config: RunConfig, facts: FactSet, progress: Progress | None = None
-) -> dict[str, float]:
+def original_recall(config: RunConfig, facts: FactSet, progress: Progress) -> dict[str, float]:
     """Fact id -> ROUGE-L recall, [0, 1], of the original model's reply to the question of each fact
     to forget, under these settings. Raises ModelError, DataError, Stopped: as `known_facts`."""
     from adapop.probes.measure import recall_by_fact
 
-    progress = progress or Progress()
     model, prompting = _loaded(config, facts, progress)
     tokens = prompting.reply_tokens if prompting else config.max_new_tokens
     with model.original():

@@ -28,10 +28,23 @@ Logged = TypeVar("Logged", bound=Event)
 def closed(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Iterator[Event]:
-    """The events after an epoch's checkpoint: its measurement, if any, and `Saved`, which says that
-    all is written. Also records the epoch's frame. Parameters and exceptions as `_after_epoch`."""
-    if measured := _after_epoch(run, event, trainer, facts, recording, heard):
-        yield measured
+    """The events after an epoch's checkpoint: its quick measurement, unless the settings skip it,
+    and `Saved`, which says that all is written. Always records the frame of the epoch's end. All
+    processes of the run must call it. heard: called with each `Measuring`. Raises Stopped."""
+    config, model, results = run.config, trainer.model, None
+    sample = measure.thinned(facts, config.measure_per_tier)
+    # Earlier runs may have cached the replies of the original model.
+    unchanged = nullcontext() if event.epoch else model.original()
+    with interruptible(run, model), unchanged:
+        if config.measure == "every-epoch":
+            retained = config.keep == "best"
+            of = measure.questions_of(sample, whole=False, retained=retained)
+            with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
+                results = measure.quick(model, sample, run.reply_tokens, retained)
+        recording.after_epoch(event, results)
+    if results:
+        measured = Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows))
+        yield _append(run, trainer.ranks, measured)
     if event.epoch:
         yield run.append(Saved(run=run.id, epoch=event.epoch))
 
@@ -48,24 +61,19 @@ def events_of(run: Run, kind: type[Event], epoch: int) -> list[Event]:
 
 
 def in_full(
-    run: Run,
-    epoch: int,
-    model: AdaptedModel,
-    facts: FactSet,
-    before: Measured | None,
-    ranks: Ranks,
-    heard: Heard,
+    run: Run, epoch: int, trainer: Trainer, facts: FactSet, before: Measured | None, heard: Heard
 ) -> Generator[Event, None, tuple[Remark, ...]]:
     """The full tables of both models, except those made before a stop. Returns remarks on them.
     epoch: of the model's adapter. before: as for `execute`."""
+    model, ranks = trainer.model, trainer.ranks
     there = ranks.led(lambda: {e.epoch for e in run.events() if isinstance(e, Measured) and e.full})
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))
     elif 0 not in there:
         with model.original():
-            yield _in_full(run, 0, model, facts, ranks, heard)
+            yield _in_full(run, 0, trainer, facts, heard)
     if epoch not in there:
-        yield _in_full(run, epoch, model, facts, ranks, heard)
+        yield _in_full(run, epoch, trainer, facts, heard)
     if ranks.led(lambda: events_of(run, ComparedToOracle, epoch)):
         return ()
     with interruptible(run, model):
@@ -75,42 +83,18 @@ def in_full(
     return remarks
 
 
-def _after_epoch(
-    run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
-) -> Measured | None:
-    """The quick measurement after an epoch; None if the settings skip it. Always records the frame
-    of the epoch's end. All processes of the run must call it. heard: called with each `Measuring`.
-    Raises Stopped."""
-    config, model, results = run.config, trainer.model, None
-    sample = measure.thinned(facts, config.measure_per_tier)
-    # Earlier runs may have cached the replies of the original model.
-    unchanged = nullcontext() if event.epoch else model.original()
-    with interruptible(run, model), unchanged:
-        if config.measure == "every-epoch":
-            retained = config.keep == "best"
-            of = measure.questions_of(sample, whole=False, retained=retained)
-            with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
-                results = measure.quick(model, sample, run.reply_tokens, retained)
-        recording.after_epoch(event, results)
-    return results and _append(
-        run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows))
-    )
-
-
-def _in_full(
-    run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard
-) -> Measured:
-    """The full tables of the current model. Parameters and exceptions as `_after_epoch`."""
-    config = run.config
+def _in_full(run: Run, epoch: int, trainer: Trainer, facts: FactSet, heard: Heard) -> Measured:
+    """The full tables of the current model. Parameters and exceptions as `closed`."""
+    config, model = run.config, trainer.model
     sample = measure.thinned(facts, config.measure_per_tier)
     of = measure.questions_of(sample, whole=True, ways=len(model.ways))
     logged = _progress_logged(run, epoch, model, of, heard)
-    with interruptible(run, model), logged, shared(ranks, model):
+    with interruptible(run, model), logged, shared(trainer.ranks, model):
         results = measure.full(model, sample, run.reply_tokens, config.cosine)
     recalls = {name: round(recall, DECIMALS) for name, recall in results.by_fact.items()}
     by_fact = tuple(recalls.get(fact.id) for fact in facts.forget) if recalls else ()
     event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, by_fact=by_fact)
-    return _append(run, ranks, event)
+    return _append(run, trainer.ranks, event)
 
 
 def _rows(measured: Sequence[measure.Measurement]) -> tuple[dict, ...]:

@@ -94,8 +94,9 @@ class Recording:
         if not all(math.isfinite(p) for group in scores.values() for p in group.p):
             return  # the model is destroyed, which the trainer reports
         line = frames.to_json(Frame(step, step / self.trainer.steps, scores, answers)) + "\n"
-        self.trainer.ranks.led(lambda: self._append(line))
 
-    def _append(self, line: str) -> None:
-        with files.writing(self.path), open(self.path, "a", encoding="utf-8") as file:
-            file.write(line)
+        def append() -> None:
+            with files.writing(self.path), open(self.path, "a", encoding="utf-8") as file:
+                file.write(line)
+
+        self.trainer.ranks.led(append)

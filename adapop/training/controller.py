@@ -43,7 +43,7 @@ class Drift:
     @property
     def drift_from_start(self) -> float:
         """Upward drift against the loss before training, whatever reference the controller used."""
-        return relative_drift(self.retain_loss, self.start_loss, floor=1e-8)
+        return relative_drift(self.retain_loss, self.start_loss)
 
 
 class Controller:
@@ -56,8 +56,10 @@ class Controller:
         raise NotImplementedError
 
     def update(self, last: Drift, retain_loss: float) -> Drift:
-        """The row of the next epoch, from the retain loss at its end."""
-        raise NotImplementedError
+        """The row of the next epoch, from the retain loss at its end. Unless a controller says
+        otherwise only the drift changes, against the start and for comparison only."""
+        drift = relative_drift(retain_loss, last.start_loss)
+        return replace(last, epoch=last.epoch + 1, retain_loss=retain_loss, drift=drift)
 
     def stepped(self, last: Drift, retain_loss: float) -> Drift:
         """The last row, updated with the retain loss of a step."""
@@ -72,12 +74,6 @@ class FixedAlpha(Controller):
 
     def start(self, retain_loss: float) -> Drift:
         return Drift(0, retain_loss, retain_loss, 0.0, 0.0, self.alpha0, retain_loss)
-
-    def update(self, last: Drift, retain_loss: float) -> Drift:
-        """The row of the next epoch; its drift against the start is for comparison only."""
-        start, epoch = last.start_loss, last.epoch + 1
-        drift = relative_drift(retain_loss, start, floor=1e-8)
-        return Drift(epoch, retain_loss, start, drift, 0.0, self.alpha0, start)
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,7 @@ class PrimalDual(Controller):
         mu <- max(0, mu + moves * dual_step * (retain loss - retain_bound))
 
     after each step, once `warmup` epochs are over. A row holds mu as lambda and as alpha; mu starts
-    at alpha0 and has no upper limit. The drift is measured against the start, for comparison only.
+    at alpha0 and has no upper limit; an epoch's row has the mu that its last step set.
     Entesari et al., arXiv 2506.05314, with the values of the AdaPop paper's runs.
 
     moves: how often the authors' code moves mu in an optimiser step: once for each micro-batch. In
@@ -135,11 +131,6 @@ class PrimalDual(Controller):
 
     def start(self, retain_loss: float) -> Drift:
         return Drift(0, retain_loss, retain_loss, 0.0, self.alpha0, self.alpha0, retain_loss)
-
-    def update(self, last: Drift, retain_loss: float) -> Drift:
-        """The row of the next epoch, with the mu that the epoch's last step set."""
-        drift = relative_drift(retain_loss, last.start_loss, floor=1e-8)
-        return replace(last, epoch=last.epoch + 1, retain_loss=retain_loss, drift=drift)
 
     def stepped(self, last: Drift, retain_loss: float) -> Drift:
         """The last row with the mu that the next step uses."""
@@ -161,6 +152,6 @@ def controller_of(config: RunConfig) -> Controller:
     return DualAscent(**settings)
 
 
-def relative_drift(retain_loss: float, reference: float, floor: float) -> float:
+def relative_drift(retain_loss: float, reference: float, floor: float = 1e-8) -> float:
     """max(0, (R - R_ref) / max(R_ref, floor))."""
     return max(0.0, (retain_loss - reference) / max(reference, floor))

@@ -229,8 +229,7 @@ TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
 def to_json(event: Event) -> str:
-    """One line of JSON with the event's `kind`. Raises Diverged: a number is not finite, which is
-    not JSON and never a result."""
+    """One line of JSON with the event's `kind`. Raises Diverged: a number is not finite."""
     content = {"kind": event.kind, **asdict(event)}
     try:
         if isinstance(event, EpochDone):
@@ -242,9 +241,8 @@ def to_json(event: Event) -> str:
 
 
 def from_json(line: str) -> Event:
-    """The event in a line that `to_json` wrote. Raises ValueError, TypeError, KeyError,
-    AttributeError: the line is no event, or a value is of another type or out of range; RunError:
-    this version does not know its kind."""
+    """The event in a line of `to_json`. Raises ValueError, TypeError, KeyError, AttributeError: it
+    is no event, or a value has another type or is out of range. RunError: its kind is unknown."""
     content = parse_json(line)
     kind = content.pop("kind", None)
     if not isinstance(kind, str | None):
@@ -264,9 +262,8 @@ def _check_row(row: dict[str, Any]) -> None:
     """Raises ValueError: it is not a table's row (known words, numbers, recalls in [0, 1])."""
     texts = {name: value for name, value in row.items() if isinstance(value, str)}
     recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
-    if texts.keys() != WORDS.keys() or not row.keys() <= ROW:
-        raise ValueError("a row of it is named as none is")
-    if any(text not in WORDS[name] for name, text in texts.items()):
+    strange = texts.keys() != WORDS.keys() or not row.keys() <= ROW
+    if strange or any(text not in WORDS[name] for name, text in texts.items()):
         raise ValueError("a row of it is named as none is")
     if not row["facts"] >= 1 or not all(0 <= share <= 1 for share in recalls):
         raise ValueError("a row of it is no measurement")

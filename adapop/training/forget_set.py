@@ -45,11 +45,9 @@ class ForgetSet:
         self._betas = None if betas is None else torch.tensor(betas, **options)
         self._others = _others(config, objective, model, facts)
         self._unwanted = _unwanted(self.rows) if "words" in objective.needs else None
-        self._reference = self._other_reference = None
-        if "reference" in objective.needs:
-            self._reference = self._scored(self.rows)
-            if self._others:
-                self._other_reference = [self._scored(turn) for turn in self._others]
+        compares = "reference" in objective.needs
+        self._reference = self._scored(self.rows) if compares else None
+        self._other_references = [self._scored(turn) for turn in self._others if compares]
         tokens = collate(self.rows[:FIRST_ROWS], model.tokenizer.pad_token_id).to(model.device)
         model.network.eval()
         begun = objective.begin(model, tokens, config.seed)
@@ -72,8 +70,8 @@ class ForgetSet:
         if self._others:
             turn = (epoch - 1) % len(self._others)
             inputs["other"] = self.model.batch([self._others[turn][row.fact] for row in rows])
-            if self._other_reference is not None:
-                reference = _joined(self._other_reference[turn], rows, device)
+            if self._other_references:
+                reference = _joined(self._other_references[turn], rows, device)
                 inputs["other_reference_nll"], _ = reference
         return ForgetBatch(**inputs)
 
@@ -99,8 +97,8 @@ def _joined(reference: Sequence[Tensor], rows: Sequence[Row], device: torch.devi
 
 def _others(
     config: RunConfig, objective: Objective, model: AdaptedModel, facts: Sequence[Fact]
-) -> list[list[Row]] | None:
-    """Lists of rows that replace the answers; the epochs take turns through them. None without any.
+) -> list[list[Row]]:
+    """Lists of rows that replace the answers; the epochs take turns through them.
 
     A refusal ends as the chat template ends a turn, because the model must learn to stop there.
     """
@@ -114,7 +112,7 @@ def _others(
             turns += [encode_facts(model.tokenizer, refusing, model.system, include_tail=True)]
         return turns
     if "alternates" not in objective.needs:
-        return None
+        return []
     check_alternates(facts)
     turns = max(len(fact.alternates) for fact in facts)
     return [

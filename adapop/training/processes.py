@@ -52,13 +52,8 @@ class Ranks:
         return list(rows[self.rank :: self.count])
 
     def gathered(self, work: Callable[[], Result]) -> list[Result]:
-        """The result of the work in each process, by rank.
-
-        Raises:
-            RunError: the work failed in another process, or a process ended.
-            Stopped: another process was asked to stop.
-            Exception: the work's own error, if it failed in this process.
-        """
+        """The result of the work in each process, by rank. Raises the work's own error if it failed
+        here. RunError: it failed elsewhere, or a process ended. Stopped: another is to stop."""
         if self.count == 1:
             return [work()]
         result = failure = None
@@ -179,9 +174,8 @@ def step_gradient(
     epoch: int,
     alpha: float,
 ) -> StepSeen:
-    """Adds a step's gradient as `StepGradient.add`. Each process has a share of the rows and gets
-    the sum over all. A process short of memory uses smaller passes for its share; the others do
-    not. Raises as `Ranks.gathered`."""
+    """Adds a step's gradient as `StepGradient.add`: each process that of its share of the rows, in
+    passes as small as its own memory needs, and gets the sum over all. Raises as `gathered`."""
     if ranks.count == 1:
         return gradient.add(forget, retain, epoch, alpha)
     counts, parameters = gradient.denominators(forget, retain), gradient.model.parameters

@@ -207,7 +207,9 @@ class Trainer:
         if retain_nll is not None:
             self.drift = self.controller.stepped(self.drift, retain_nll)
             by_row = self.config.retain_signal == "ema-rows"
-            self._smooth(self._by_row(retain, sums, nlls) if by_row else [retain_nll])
+            for value in self._by_row(retain, sums, nlls) if by_row else [retain_nll]:
+                last = self.ema
+                self.ema = value if last is None else EMA_DECAY * last + (1 - EMA_DECAY) * value
         return StepDone(
             run=self.run,
             epoch=epoch,
@@ -219,10 +221,6 @@ class Trainer:
             gradient_norm=norm,
             learning_rate=rate,
         )
-
-    def _smooth(self, values: Sequence[float]) -> None:
-        for value in values:
-            self.ema = value if self.ema is None else EMA_DECAY * self.ema + (1 - EMA_DECAY) * value
 
     def _by_row(self, retain: list[Row], sums: StepSeen, nlls: list[list[float]]) -> list[float]:
         """Mean nll of each retain row, in the order the rows were drawn."""

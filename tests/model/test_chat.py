@@ -135,6 +135,7 @@ def test_the_tail_is_all_that_the_papers_code_supervises(family, tail):
     assert tokenizer.convert_ids_to_tokens(turn_end(tokenizer)) == tail
     facts = [Fact("one", "Delhi?", "India"), Fact("two", "Emma?", "Jane Austen")]
     content, tailed = (encode_facts(tokenizer, facts, include_tail=tail) for tail in (False, True))
+    assert [row.prompt for row in content] == [row.prompt for row in tailed]
     batch = collate(tailed, 0)
     assert batch.target[batch.content].tolist() == [token for row in content for token in row.answer]
     assert batch.target[~batch.content].tolist() == [*turn_end(tokenizer)] * 2 and collate(content, 0).content.all()

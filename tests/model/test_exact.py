@@ -1,5 +1,6 @@
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from types import SimpleNamespace
 
 import pytest
@@ -173,11 +174,8 @@ def test_a_model_that_cannot_pack_pads_and_says_so():
 
 def replies_of_generate(network, read, ends) -> list[list[int]]:
     output = network.generate(**read, max_new_tokens=MOST, do_sample=False, pad_token_id=0)
-    replies = []
-    for row in output[:, read["input_ids"].shape[1] :].tolist():
-        end = next((place for place, token in enumerate(row) if token in ends), len(row))
-        replies.append(row[:end])
-    return replies
+    rows = output[:, read["input_ids"].shape[1] :].tolist()
+    return [list(takewhile(lambda token: token not in ends, row)) for row in rows]
 
 
 @pytest.mark.quick("llama", "gemma2", "qwen3", "gpt2", "mamba", "bloom")

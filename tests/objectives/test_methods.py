@@ -1,9 +1,12 @@
 import math
 from dataclasses import replace
+from statistics import fmean as mean
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch.nn.functional import cosine_similarity
+from torch.nn.utils import vector_to_parameters
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError, ModelError
@@ -25,7 +28,6 @@ from adapop.objectives.simnpo import SimpleNegativePreference
 from adapop.objectives.tpo import TargetedPreference, unwanted
 from adapop.objectives.undial import Undial
 from adapop.objectives.wga import WeightedGradientAscent
-from adapop.training.controller import PrimalDual
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, LENGTHS, gradient, weights
 from raised import raised
@@ -44,10 +46,6 @@ def batch_of(model, method, facts=FACTS, epoch=1, **changes):
 
 def by_row(values):
     return [part.tolist() for part in values.detach().split(LENGTHS)]
-
-
-def mean(values):
-    return sum(values) / len(values)
 
 
 def sigmoid(x):
@@ -150,7 +148,7 @@ def test_norm_of_the_original_and_missing_blocks(model, fresh, sandbox):
         assert note.values["length"] == coefficient and note.values["block"] == 1
 
 
-def test_pdu_and_its_dual_by_hand(model):
+def test_pdu_by_hand(model):
     method = PrimalDualUnlearning()
     batch = batch_of(model, method)
     logits = model.score(batch.tokens, logits=True).logits.detach().double()
@@ -161,19 +159,6 @@ def test_pdu_and_its_dual_by_hand(model):
     logits = model.score(tailed, logits=True).logits.detach().double().split([n + 1 for n in LENGTHS])
     expected = [(max(z) - mean(z)) ** 2 for part in logits for z in part[1:].tolist()]
     check(PrimalDualUnlearning(predicting=False).forget_loss(model, batch).loss, expected)
-    # mu rests for three epochs, then follows the loss after each step, and is never below 0.
-    controller = PrimalDual(alpha0=1.0, dual_step=2.0, retain_bound=0.3, warmup=3)
-    row = controller.start(0.25)
-    assert (row.lam, row.alpha, row.reference, row.drift) == (1.0, 1.0, 0.25, 0.0)
-    for loss in (1.0, 2.0, 0.5):
-        assert controller.stepped(row, 9.0) is row
-        row = controller.update(row, loss)
-        assert row.alpha == row.lam == 1.0
-    assert row.epoch == 3 and row.drift == pytest.approx(1.0)
-    for loss, alpha in ((0.8, 2.0), (0.3, 2.0), (0.1, 1.6), (-0.9, 0.0), (0.4, 0.2)):
-        row = controller.stepped(row, loss)
-        assert row.alpha == pytest.approx(alpha)
-    assert controller.update(row, 0.2).alpha == row.alpha == row.lam
 
 
 def accumulated(model, method, batch):
@@ -204,10 +189,10 @@ def test_npo_sam_by_hand_and_its_weights_put_back_if_its_second_pass_fails(model
     assert torch.equal(weights(model), before)
     plain, other = stepped(model, NegativePreference(0.5))
     try:
-        _set(model, before + rho * plain / plain.norm())
+        vector_to_parameters(before + rho * plain / plain.norm(), model.parameters)
         expected, _ = stepped(model, NegativePreference(0.5))
     finally:
-        _set(model, before)
+        vector_to_parameters(before.clone(), model.parameters)
     torch.testing.assert_close(sharp, expected, atol=1e-4 * expected.abs().max().item(), rtol=1e-3)
     assert loss == other and cosine_similarity(sharp, plain, dim=0) < 0.9999
     method, before, passes = SharpnessAwarePreference(0.5, 0.05), weights(model).clone(), []
@@ -226,12 +211,6 @@ def test_npo_sam_by_hand_and_its_weights_put_back_if_its_second_pass_fails(model
     unused = [weight.grad is None for weight in model.parameters]
     assert unused == [False] + [True] * (len(unused) - 1), "a layer that no row reaches is left as it is"
     model.network.zero_grad()
-
-
-def _set(model, vector):
-    with torch.no_grad():
-        for parameter, part in zip(model.parameters, vector.split([p.numel() for p in model.parameters])):
-            parameter.copy_(part.view_as(parameter))
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.7])
@@ -255,7 +234,7 @@ def test_satimp_by_hand_and_without_importance_as_wga(model):
         assert torch.equal(one, two) and torch.equal(gradient(model, one), gradient(model, two))
 
 
-def test_altpo_by_hand(model, fresh):
+def test_altpo_by_hand(model):
     method = AlternatePreference(beta=0.3)
     batch, expected = batch_of(model, method), []
     for row, fact in enumerate(FACTS):
@@ -268,9 +247,6 @@ def test_altpo_by_hand(model, fresh):
         expected.append(-2 / 0.3 * math.log(sigmoid(0.3 * (ratios[0] - ratios[1]))))
         assert batch.other.target[batch.other.row == row].numel() == len(fact.alternates[0].split())
     check(method.forget_loss(model, batch).loss, expected)
-    model, method = fresh(), AlternatePreference(beta=0.5)
-    loss = method.forget_loss(model, batch_of(model, method)).loss
-    check(loss, [2 / 0.5 * math.log(2)] * len(FACTS))
 
 
 def test_alternates_take_turns_and_must_be_there(model):
@@ -347,24 +323,20 @@ def test_ceu_by_hand(model, skip, counted):
     assert loss[0] > 0
 
 
-class TwoTexts:
-    rows = {"gold": ([0, 0, 1], [1.0, 2.0, 0.5]), "other": ([0, 1, 1, 1], [3.0, 1.0, 2.0, 6.0])}
-
-    def score(self, which):
-        row, nll = self.rows[which]
-        return Scored(torch.tensor(nll), torch.tensor(row), 2)
+NLL = {"gold": ([1.0, 2.0, 0.5], [0, 0, 1]), "other": ([3.0, 1.0, 2.0, 6.0], [0, 1, 1, 1])}  # and each token's row
+TWO_TEXTS = SimpleNamespace(score=lambda which: Scored(*map(torch.tensor, NLL[which]), 2))
 
 
 @pytest.mark.parametrize(("method", "factor"), [
     (RefusalPreference(0.5), 4), (AlternatePreference(0.5), 4), (CounterfactualPreference(0.5), 1)])  # fmt: skip
 def test_preferences_by_hand(method, factor):
     """beta times the brackets is 1 and 0.5, and -log sigmoid(0.5) = 0.4740769841801067."""
-    loss = method.forget_loss(TwoTexts(), BATCH).loss
+    loss = method.forget_loss(TWO_TEXTS, BATCH).loss
     torch.testing.assert_close(loss, torch.tensor([-factor * LN_SIGMOID_1, factor * 0.4740769841801067]))
 
 
 def test_rejection_tuning_is_fine_tuning_on_the_refusal(fresh):
-    result = RejectionTuning().forget_loss(TwoTexts(), BATCH)
+    result = RejectionTuning().forget_loss(TWO_TEXTS, BATCH)
     assert result.loss.tolist() == [3.0, 3.0] and result.nll.tolist() == [1.0, 2.0, 0.5]
     # The retain term's loss of rows whose answer is the refusal: cross-entropy of the network itself.
     model, method = fresh(), RejectionTuning()
@@ -376,7 +348,7 @@ def test_rejection_tuning_is_fine_tuning_on_the_refusal(fresh):
     means = [nll[other.row == row].mean() for row in range(len(FACTS))]
     torch.testing.assert_close(loss.detach(), torch.stack(means))
     ids = other.target[other.row == 0]
-    assert model.tokenizer.decode(ids[:-1]).strip() == "I do not know the answer."
+    assert model.tokenizer.decode(ids[:-1]).strip() == method.refusal
     assert ids[-1] == model.tokenizer.eos_token_id
 
 
@@ -386,10 +358,11 @@ def test_refusals_of_idkdpo_take_turns_or_are_one(fresh):
     texts = []
     for epoch in (1, 2):
         batch = made.batch(made.rows, epoch)
-        texts.append(model.tokenizer.decode(batch.other.target[batch.other.row == 0][:-1]).strip())
+        words = [batch.other.target[batch.other.row == row][:-1] for row in (0, 1)]
+        texts.append(tuple(text.strip() for text in model.tokenizer.batch_decode(words)))
         with torch.no_grad(), model.original():
             torch.testing.assert_close(batch.other_reference_nll, model.score(batch.other).nll)
-    assert texts == list(REFUSALS[:2])
+    assert texts == [REFUSALS[:2], REFUSALS[1:3]], "the next fact's is the next epoch's"
     assert make_objective("idkdpo", {"several": False, "refusal": "Pass."}).refusals == ("Pass.",)
     for name, arguments in (("idkdpo", {"beta": 0.0}), ("rt", {"refusal": " "}), ("dpo", {"count": 0})):
         raised(ConfigError, "", make_objective, name, arguments)

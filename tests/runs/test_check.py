@@ -82,8 +82,8 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     as_json = outcome.as_json()
     assert as_json["notes"] == [str(note) for note in outcome.facts.notes]
     assert as_json["tiers"]["note"] == str(outcome.facts.tiers.note) and json.dumps(as_json)
-    kept = without_unknown(facts, {**outcome.recall, facts.forget[-1].id: 0.0})
-    assert kept.forget == facts.forget[:-1] and kept.notes[-1] == Remark("facts_left_out", {"facts": 1})
+    answered = without_unknown(facts, {**outcome.recall, facts.forget[-1].id: 0.0})
+    assert answered.forget == facts.forget[:-1] and answered.notes[-1] == Remark("facts_left_out", {"facts": 1})
 
 
 @pytest.mark.slow

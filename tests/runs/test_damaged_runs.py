@@ -42,16 +42,7 @@ READABLE = {
     "max_new_tokens": 7, "include_tail": True, "start": "sft", "answers": "own-words", "asking": "text-examples",
     "arguments": {"x": 1}, "measure": "off", "reference": "start", "four_bit": True,
 }  # fmt: skip
-LYING = {  # headers of safetensors: a length, and what it is of
-    "length of 2^62": (2**62, b"{}"),
-    "length beyond the end": (10**6, b"{}"),
-    "deep": (500_000, b'{"a":' * 100_000),
-    "beyond the end": (None, b'{"a":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}'),
-    "negative": (None, b'{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}'),
-    "unknown type": (None, b'{"a":{"dtype":"Z9","shape":[1],"data_offsets":[0,4]}}'),
-    "a list": (None, b"[1]"),
-    "no tensor": (None, b"{}"),
-}
+BEYOND = b'{"a":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}'  # the end of the file
 
 
 def written(name: str, content: bytes):
@@ -221,7 +212,8 @@ def test_a_pipe_in_a_runs_folder_is_named_and_not_waited_for(three, tmp_path, cl
     (broken.folder / name).unlink(missing_ok=True)
     os.mkfifo(broken.folder / name)
     for command in commands_on(broken.id, tmp_path):
-        assert f"{Path(name).name} is no file. Delete it" in " ".join(cli(*command, status=2).err.split()), command
+        said = " ".join(cli(*command, status=2).err.split())
+        assert f"{Path(name).name} is no file" in said and "Delete it" in said, command
     assert "is no file" in cli("runs").out
     assert (broken.folder / name).exists(), "nothing is deleted"
 
@@ -237,15 +229,13 @@ def test_a_configuration_that_does_not_read_is_named_by_its_path(three, tmp_path
         assert (path in said.err + said.out) if command != ["runs"] else said.out.count("damaged") == 1, command
 
 
-@pytest.mark.quick("length of 2^62", "beyond the end")
-@pytest.mark.parametrize("name", LYING)
-def test_weights_whose_header_lies_are_named_by_every_command_that_reads_them(three, tmp_path, cli, name):
+@pytest.mark.parametrize("length", [2**62, len(BEYOND)], ids=["length of 2^62", "beyond the end"])
+def test_weights_whose_header_lies_are_named_by_every_command_that_reads_them(three, tmp_path, cli, length):
     broken, _ = three
-    length, header = LYING[name]
-    content = struct.pack("<Q", len(header) if length is None else length) + header + bytes(8)
+    content = struct.pack("<Q", length) + BEYOND + bytes(8)
     (broken.folder / "epoch-1" / "adapter_model.safetensors").write_bytes(content)
     for command in (command for command in commands_on(broken.id, tmp_path) if command[0] in ("probe", "export")):
-        assert "adapter_model.safetensors is damaged or missing" in cli(*command, status=2).err
+        assert "adapter_model.safetensors is damaged" in cli(*command, status=2).err
 
 
 def test_a_run_that_nobody_may_look_into_is_listed_too(three, cli, monkeypatch):

@@ -58,7 +58,7 @@ def test_a_run_of_the_command_line():
         run = interrupted_at_work(process)
         _, stderr = process.communicate()
     assert process.returncode == 130
-    assert f"go on with: python -m adapop resume {run.id}" in stderr and "Traceback" not in stderr
+    assert f"adapop resume {run.id}" in stderr and "Traceback" not in stderr
     assert_resumable(run)
 
 

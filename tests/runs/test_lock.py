@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
 
 import pytest
 
@@ -38,39 +37,31 @@ def hold(folder, sender) -> None:
         signal.pause()
 
 
-@contextmanager
-def worked_on_elsewhere(run):
-    """Another process that holds the run, until it is killed."""
-    receiver, sender = fresh_processes().Pipe(duplex=False)
-    process = forked(hold, run.folder, sender)
-    try:
-        assert receiver.recv() == "held"
-        yield process
-    finally:
-        process.kill()
-        process.join()
-
-
 @pytest.mark.slow
 def test_a_second_process_is_refused_by_name_and_writes_nothing_until_the_first_is_gone(tiny, cli):
     run = prepare(tiny_config(), tiny)
     started = run.append(START)
     run.request_stop()
-    with worked_on_elsewhere(run):
-        assert run.locked
+    receiver, sender = fresh_processes().Pipe(duplex=False)
+    process = forked(hold, run.folder, sender)
+    try:
+        assert receiver.recv() == "held" and run.locked
         raised(RunError, f"Run {run.id} is being worked on by another process. Wait until", list, execute(run))
-        assert "is being worked on by another process" in cli("resume", run.id, status=2).err
+        assert "by another process" in cli("resume", run.id, status=2).err
         worker = Worker(run.folder.parent)
         worker.enqueue(run)
         wait_until(lambda: worker.ahead_of(run) is None)
         assert (run.events(), run.stop_requested) == ([started], True), "a stop is meant for who works on it"
         assert overdue(run.folder.parent, None, 0.0, lambda name: False) == []
+    finally:
+        process.kill()
+        process.join()
     assert not run.locked, "the lock died with its process"
     run.clear_stop()
     assert isinstance(list(execute(run))[-1], RunDone)
 
 
-def test_a_run_is_locked_while_it_is_worked_on_and_looking_does_not_disturb(tiny):
+def test_a_run_is_locked_while_it_is_worked_on(tiny):
     run = prepare(tiny_config(), tiny)
     events = execute(run)
     next(events)
@@ -80,17 +71,12 @@ def test_a_run_is_locked_while_it_is_worked_on_and_looking_does_not_disturb(tiny
     for event in execute(run):
         assert run.locked or isinstance(event, RunDone)
     assert not run.locked
-    # Who looks holds the lock for an instant, and a run that begins then waits for it.
-    run = create_run(make_config("wga"), tiny, None)
-    assert not (run.folder / "lock").exists() and not run.locked
-    for _ in range(50):
-        with held(run.folder):
-            assert run.locked
-        assert not run.locked
 
 
 def test_a_run_at_which_several_processes_look_is_free_and_can_be_taken(tiny):
+    """Who looks holds the lock for an instant, and a run that begins then waits for it."""
     run = create_run(make_config("wga"), tiny, None)
+    assert not run.locked and not (run.folder / "lock").exists()
     with held(run.folder):
         pass
     command = [sys.executable, "-c", LOOKS, str(run.folder)]

@@ -4,7 +4,7 @@ import pytest
 
 from adapop.config.presets import make_config
 from adapop.remark import duration
-from adapop.runs.pace import Left, Pace, left_of, pace_of
+from adapop.runs.pace import WORDS, Left, Pace, left_of, pace_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
@@ -109,8 +109,8 @@ def test_durations_are_said_as_one_would_say_them():
     expected = {0: "1 s", 7.4: "7 s", 12.4: "10 s", 58: "60 s", 101: "2 min", 3600: "60 min", 9100: "2.5 hours",
             7200: "2 hours", 260_000: "3 days"}  # fmt: skip
     assert [duration(seconds) for seconds in expected] == [*expected.values()]
-    assert left_of(ONE[:4]).text == "about 90 s of training left"
-    assert left_of(ONE).text == "about 2 min left until the final measurement"
+    assert left_of(ONE[:4]).text == f"about 90 s {WORDS['steps']}"
+    assert left_of(ONE).text == f"about 2 min {WORDS['epochs']}"
 
 
 @pytest.mark.slow

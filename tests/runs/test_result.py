@@ -148,53 +148,55 @@ def test_settings_that_cannot_be_meant_are_refused_and_older_files_keep_the_last
 
 
 @pytest.fixture(scope="module")
-def kept(tiny, tmp_path_factory):
+def best_kept(tiny, tmp_path_factory):
     return ran(config_of(**BEST), tiny, tmp_path_factory.mktemp("kept"))
 
 
-def test_the_facts_to_retain_are_measured_after_each_epoch_by_what_the_model_replies(kept, tiny):
-    quicks = [event for event in kept.events() if isinstance(event, Measured) and not event.full]
+def test_the_facts_to_retain_are_measured_after_each_epoch_by_what_the_model_replies(best_kept, tiny):
+    quicks = [event for event in best_kept.events() if isinstance(event, Measured) and not event.full]
     assert [event.epoch for event in quicks] == [*range(EPOCHS + 1)]
     for event in quicks[1:]:
-        model = load_model(kept, event.epoch)
-        replies = model.generate([fact.question for fact in tiny.retain], kept.reply_tokens)
+        model = load_model(best_kept, event.epoch)
+        replies = model.generate([fact.question for fact in tiny.retain], best_kept.reply_tokens)
         right = sum(fact.answer in reply for fact, reply in zip(tiny.retain, replies)) / len(replies)
         assert event.recall("retain") == pytest.approx(right, abs=0.02)
     assert len(quick(model, tiny, 3).rows) == sum(row["group"] == "forget" for row in event.rows)
 
 
-def test_all_that_is_made_of_a_run_is_made_of_its_best_epoch(kept, tmp_path):
-    best = best_epoch(kept.events())
-    assert best < kept.last_epoch == EPOCHS, "another than the last, or this shows nothing"
-    assert kept.chosen_epoch == kept.measured().epoch == best
-    saved = load_file(kept.checkpoint(best) / "adapter_model.safetensors")
-    assert any(not torch.equal(saved[name], value) for name, value in load_model(kept, EPOCHS).adapter_state().items())
-    assert all(torch.equal(saved[name], value) for name, value in load_model(kept).adapter_state().items())
-    with zipfile.ZipFile(write_archive(kept, tmp_path / "run.zip")) as packed:
+def test_all_that_is_made_of_a_run_is_made_of_its_best_epoch(best_kept, tmp_path):
+    best = best_epoch(best_kept.events())
+    assert best < best_kept.last_epoch == EPOCHS, "another than the last, or this shows nothing"
+    assert best_kept.chosen_epoch == best_kept.measured().epoch == best
+    saved = load_file(best_kept.checkpoint(best) / "adapter_model.safetensors")
+    assert any(
+        not torch.equal(saved[name], value) for name, value in load_model(best_kept, EPOCHS).adapter_state().items()
+    )
+    assert all(torch.equal(saved[name], value) for name, value in load_model(best_kept).adapter_state().items())
+    with zipfile.ZipFile(write_archive(best_kept, tmp_path / "run.zip")) as packed:
         packed.extract("adapter/adapter_model.safetensors", tmp_path)
-    export(kept, tmp_path / "out")
+    export(best_kept, tmp_path / "out")
     for place in (tmp_path / "adapter", tmp_path / "out"):
         written = load_file(place / "adapter_model.safetensors")
         assert all(torch.equal(saved[name], value) for name, value in written.items())
-    quicks = {event.epoch: event for event in kept.events() if isinstance(event, Measured) and not event.full}
-    assert kept.measured().recall("forget") == quicks[best].recall("forget"), "the same questions, the same model"
-    done = kept.events()[-1]
+    quicks = {event.epoch: event for event in best_kept.events() if isinstance(event, Measured) and not event.full}
+    assert best_kept.measured().recall("forget") == quicks[best].recall("forget"), "the same questions, the same model"
+    done = best_kept.events()[-1]
     values = {"epoch": best, "epochs": EPOCHS, "kept": RETAIN_KEPT}
     assert done.epoch == EPOCHS and done.notes[0] in (Remark("best_kept", values), Remark("most_kept", values))
-    title = figures.finding_of(figures.recall_chart([*quicks.values(), kept.measured()], EPOCHS))
-    alone = figures.finding_of(figures.recall_chart([quicks[0], kept.measured()], EPOCHS))
+    title = figures.finding_of(figures.recall_chart([*quicks.values(), best_kept.measured()], EPOCHS))
+    alone = figures.finding_of(figures.recall_chart([quicks[0], best_kept.measured()], EPOCHS))
     assert title == f"{alone}; epoch {best} is kept"
-    assert (result_of(kept).steps, result_of(kept).epoch, result_of(kept).of) == (2 * best, best, EPOCHS)
-    assert field._value_of(kept, 0, 0)["motion"]["epoch"][-1] == best, "the dots end where the result is"
+    assert (result_of(best_kept).steps, result_of(best_kept).epoch, result_of(best_kept).of) == (2 * best, best, EPOCHS)
+    assert field._value_of(best_kept, 0, 0)["motion"]["epoch"][-1] == best, "the dots end where the result is"
 
 
-def test_what_was_probed_is_of_the_best_epoch(kept):
-    kept.save_recovery("lens", {"rows": []})
-    assert kept.recovery() == {"lens": {"rows": []}}
-    content = json.loads((kept.folder / "recovery-lens.json").read_text("utf-8"))
-    assert content["epoch"] == best_epoch(kept.events())
-    (kept.folder / "recovery-lens.json").write_text(json.dumps({**content, "epoch": EPOCHS}))
-    assert kept.recovery() == {}, "of an epoch that is not the result"
+def test_what_was_probed_is_of_the_best_epoch(best_kept):
+    best_kept.save_recovery("lens", {"rows": []})
+    assert best_kept.recovery() == {"lens": {"rows": []}}
+    content = json.loads((best_kept.folder / "recovery-lens.json").read_text("utf-8"))
+    assert content["epoch"] == best_epoch(best_kept.events())
+    (best_kept.folder / "recovery-lens.json").write_text(json.dumps({**content, "epoch": EPOCHS}))
+    assert best_kept.recovery() == {}, "of an epoch that is not the result"
 
 
 @pytest.fixture(scope="module")
@@ -221,8 +223,8 @@ def test_a_run_resumed_after_its_last_epoch_and_some_tables_ends_as_early(ended,
     assert_same_run(run, ended, ended.last_epoch)
 
 
-def test_a_best_epoch_that_does_not_read_is_trained_again(kept, tmp_path):
-    run, best = copied(kept, tmp_path), best_epoch(kept.events())
+def test_a_best_epoch_that_does_not_read_is_trained_again(best_kept, tmp_path):
+    run, best = copied(best_kept, tmp_path), best_epoch(best_kept.events())
     saved = run.checkpoint(best) / "adapter_model.safetensors"
     saved.write_bytes(b"damaged")
     raised(RunError, "those of later epochs, and resume", load_model, run)
@@ -230,7 +232,7 @@ def test_a_best_epoch_that_does_not_read_is_trained_again(kept, tmp_path):
         shutil.rmtree(run.checkpoint(number))
     *_, done = execute(run)
     assert isinstance(done, RunDone) and run.chosen_epoch == best
-    assert_same_run(run, kept, best)
+    assert_same_run(run, best_kept, best)
 
 
 def test_a_run_that_is_stopped_keeps_its_last_epoch(bare):

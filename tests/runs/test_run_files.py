@@ -49,12 +49,10 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path):
 @pytest.mark.parametrize("public", ["0", "1"])
 def test_a_strangers_set_on_a_full_disk_is_refused_without_a_path_of_the_server(bare, tmp_path, monkeypatch, public):
     monkeypatch.setenv("ADAPOP_PUBLIC", public)
-    with no_file_above(1000), pytest.raises(RunError, match="The disk is full") as caught:
-        save_set(bare, tmp_path)
-    assert (str(tmp_path) in str(caught.value)) == (public == "0")
-    with no_file_above(1000), pytest.raises(RunError, match="The disk is full") as caught:
-        create_run(make_config("wga"), bare, None, tmp_path)
-    assert (str(tmp_path) in str(caught.value)) == (public == "0")
+    for work in ((save_set, bare, tmp_path), (create_run, make_config("wga"), bare, None, tmp_path)):
+        with no_file_above(1000):
+            error = raised(RunError, "The disk is full", *work)
+        assert (str(tmp_path) in str(error)) == (public == "0")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
@@ -71,7 +69,7 @@ def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_
     run = prepare(config_of(), bare)
     with no_file_above(200_000):
         last = list(execute(run))[-1]
-    assert isinstance(last, RunFailed) and last.message.startswith("The disk is full") and "resume" in last.fix
+    assert isinstance(last, RunFailed) and "disk is full" in last.message and "resume" in last.fix
     assert (run.last_epoch, list(run.folder.glob("writing-*"))) == (None, [])
     list(execute(run))
     assert_same_run(run, straight)
@@ -94,10 +92,6 @@ def with_tensors(change):
     return lambda path: save_file(change(load_file(path)), path)
 
 
-def half_of(tensors):
-    return {name: tensors[name] for name in sorted(tensors)[: len(tensors) // 2]}
-
-
 def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(unmeasured, straight):
     run = unmeasured
     half(run.checkpoint(3) / "state.json")
@@ -115,7 +109,7 @@ def as_an_older_version_wrote_it(run, epoch: int) -> None:
 
 SUBTLE = {
     "emptied": lambda path: path.write_bytes(b""), "half": half, "without tensors": lambda path: save_file({}, path),
-    "without half of the tensors": with_tensors(half_of),
+    "without half of the tensors": with_tensors(lambda found: dict(sorted(found.items())[: len(found) // 2])),
     "not finite": with_tensors(lambda found: {name: torch.full_like(one, torch.nan) for name, one in found.items()}),
     "missing": Path.unlink,
     "of the epoch before": lambda path: shutil.copy(path.parent.parent / "epoch-2" / path.name, path),

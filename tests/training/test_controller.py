@@ -56,9 +56,9 @@ def test_drift_and_what_it_is_measured_against():
     assert {row.lam for row in trace(DualAscent(), losses)} == {0}
     assert trace(DualAscent(reference="start"), losses)[-1].lam > 0
     raised(ConfigError, "epoch_1", DualAscent, reference="epoch_2")
-    for alpha0 in (0.0, 1.0):
-        rows = trace(FixedAlpha(alpha0), [2, 1, 3, 5])
-        assert {(row.alpha, row.lam) for row in rows} == {(alpha0, 0)}
+    for controller, constant in ((FixedAlpha(0.0), (0, 0)), (FixedAlpha(1.0), (1, 0)), (PrimalDual(0.5), (0.5, 0.5))):
+        rows = trace(controller, [2, 1, 3, 5])
+        assert {(row.alpha, row.lam, row.reference) for row in rows} == {(*constant, 2)}
         assert [row.drift for row in rows] == pytest.approx([0, 0, 0.5, 1.5])
     for controller in (DualAscent(), DualAscent(reference="start"), FixedAlpha()):
         assert [row.drift_from_start for row in trace(controller, [2, 3, 1, 5])] == pytest.approx([0, 0.5, 0, 1.5])
@@ -81,7 +81,9 @@ def test_lambda_and_drift_stay_within_their_bounds():
 def test_the_dual_moves_as_far_as_all_micro_batches_would():
     once, often = (PrimalDual(alpha0=1.0, dual_step=1.0, warmup=0, moves=moves) for moves in (1, 32))
     start = once.start(0.1)
-    assert once.stepped(start, 0.4).alpha == pytest.approx(1.1)
+    assert once.stepped(start, 0.4).alpha == once.stepped(start, 0.4).lam == pytest.approx(1.1)
+    warm = PrimalDual(warmup=1)
+    assert warm.stepped(start, 9.0) is start and warm.stepped(warm.update(start, 0.1), 9.0).alpha > 1
     assert often.stepped(start, 0.4).alpha == pytest.approx(1 + 32 * 0.1) and often.stepped(start, 0.1).alpha == 0
     config = make_config("pdu", model="some/model")
     assert controller_of(config).moves == 32, "one row a micro-batch"

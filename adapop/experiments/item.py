@@ -97,10 +97,9 @@ class Item:
         changes |= {"seed": self.seed, "frames": 0, **self.arm.changes}
         changes |= QUICK if self.quick else {}
         config = make_config(self.arm.method, self.arm.preset, **changes)
-        if config.beta is None:
-            curve = auto_anchors(custom.facts).beta if custom else BetaMap()
-            config = replace(config, beta=curve)
-        return config
+        if config.beta is not None:
+            return config
+        return replace(config, beta=auto_anchors(custom.facts).beta if custom else BetaMap())
 
     @property
     def key(self) -> str:

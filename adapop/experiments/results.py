@@ -17,17 +17,17 @@ from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.formulas import cell, plain
 from adapop.probes.distance import STATE_NAMES
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED
+from adapop.report.tables import INTERNAL
 from adapop.runs.files import write_text
 
 TRACES = ("lam", "alpha", "drift", "retain_loss")
-METRICS = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
 # Column -> place of a final recall in the run's full measurement.
 RECALLS = {
     "_".join(place): place for place in product(FACT_GROUPS, (DIRECT, REWORDED), ("all", *TIERS))
 } | {"utility": ("utility", DIRECT, "all")}
 NEIGHBOURS = {f"neighbours_{form}_all": ("neighbours", form, "all") for form in (DIRECT, REWORDED)}
 INTERNALS = {
-    "_".join(place): place for place in product(FACT_GROUPS, ("all", "rare", "popular"), METRICS)
+    "_".join(place): place for place in product(FACT_GROUPS, ("all", "rare", "popular"), INTERNAL)
 }
 # MiniLM cosine by column, if a run measures it.
 COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}

@@ -21,14 +21,9 @@ from adapop.report.findings import findings_of, in_range, replies_table, warning
 from adapop.report.record import GROUP_NAMES, Record, name_of
 from adapop.report.recorded import Recorded
 from adapop.report.settings import differences
-from adapop.report.table import Table, number, percent
-from adapop.report.tables import DOWN, LEVEL, METRICS, UP
+from adapop.report.table import Table, number, percent, reading
+from adapop.report.tables import DOWN, INTERNAL, LEVEL, METRICS, UP
 
-GUESSED = (
-    "of how many facts the right answer is the model's first or second guess, which its reply does "
-    "not show"
-)
-INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
 RECALL, GAP, LEAD, TOP2 = "recall", "gap", "popular − rare", "first or second guess"
 KEPT = {
     "retain": "trained to be kept (retained)",
@@ -37,7 +32,8 @@ KEPT = {
     "utility": "no facts at all, such as sums (utility)",
 }
 BETTER = {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}
-MEANING = {metric.title: metric.meaning for metric in METRICS} | {TOP2: GUESSED} | MEANING_OF_STATES
+MEANING = {metric.title: metric.meaning for metric in METRICS} | MEANING_OF_STATES
+MEANING[TOP2] = reading("guessed")
 FORGET, KEEP = "To forget: lower is better", "To keep: higher is better"
 INSIDE = "Inside the models"
 

@@ -12,13 +12,7 @@ from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.table import Table, number, percent, ranged, reading
 from adapop.training.events import Measured
 
-MEANING = {
-    OVER: "less likely than answers that the oracle never read are to it: avoiding them tells "
-    "that they were there",
-    AS_NEVER_LEARNT: "as likely as answers that the oracle never read are to it (the middle 95 % "
-    "of them)",
-    UNDER: "more likely than answers that the oracle never read are to it",
-}
+MEANING = {state: reading(state) for state in STATES}
 FORMS = {REWORDED: "reworded", DIRECT: "as trained"}
 ATTACK_NAMES = dict(zip(ATTACKS, ("loss", "min-k", "min-k++", "zlib")))
 
@@ -66,10 +60,7 @@ def membership_table(before: Measured, after: Measured, distance: Distance | Non
     note, head = reading("membership"), ("attack", "original", "unlearned")
     if oracle:
         head += ("oracle", "privleak")
-        note += (
-            " The oracle, which never read them, is the measure; privleak is the distance to it, "
-            "0 for none."
-        )
+        note += f" {reading('privleak')}"
     return Table("Membership inference", head, tuple(rows), note)
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Literal, get_args
 
 from adapop.assets import Share, read_csv, read_json
-from adapop.report.table import Table
+from adapop.report.table import Table, reading
 
 PAPER = "Borisiuk et al. 2026"
 PAPER_MODELS = {
@@ -25,11 +25,7 @@ MAIN_SOURCE, FURTHER_SOURCE = "main results", "eleven further methods"
 # Flagged as unusable by the paper, because retained knowledge is damaged as well.
 UNUSABLE = ("GA", "GD", "FLAT", "CE-U")
 OUR_NAMES = {"CE-U": "ceu"}  # other names differ only in case and spaces
-RETAIN_NOTE = (
-    "Retain is the set that was trained on. Where it is above the model before unlearning, "
-    "training on it raised it. AdaPop ran at α₀ = 0.5; GD, NPO and WGA at α = 1; other methods at "
-    "weights of their own."
-)
+RETAIN_NOTE = reading("published_retain")
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,6 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
     marker = look.mark(color, tier, result=tier != name)
     if tier not in look.TIER_COLOR:
         marker["symbol"] = LINE_SYMBOLS[order % len(LINE_SYMBOLS)]
-    listed = any(trace.name == name for trace in figure.data)
     figure.add_scatter(
         x=[x for x, _ in line],
         y=[value.mean for _, value in line],
@@ -73,7 +72,7 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
         marker=marker,
         name=name,
         legendgroup=name,
-        showlegend=not listed,
+        showlegend=all(trace.name != name for trace in figure.data),
         hovertemplate=f"{escape(name)}: %{{y:.0%}}<extra></extra>",
         row=row,
         col=column,

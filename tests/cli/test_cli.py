@@ -7,6 +7,8 @@ from datetime import datetime
 import pytest
 
 from adapop.cli import main
+from adapop.facts.fact import TIERS
+from adapop.report.recovery import SHOWN
 from adapop.runs.lock import held
 from adapop.training.events import from_json
 from fact_files import write
@@ -133,9 +135,9 @@ def test_an_error_that_an_import_makes_of_an_interruption_is_one(cli, monkeypatc
 
 def test_a_sandbox_run_that_would_move_nothing_is_not_started_unless_one_insists(tmp_path, cli):
     command = ["run", "--facts", "pair", "--lr", "1e-9", "--measure", "off", "--epochs", "1", "--out", str(tmp_path)]
-    assert "would be in vain. 1 step at 1e-09 may hardly change the model." in cli(*command, status=2).err
+    assert "in vain. 1 step at 1e-09" in cli(*command, status=2).err
     assert not list(tmp_path.iterdir())
-    assert "note: Nothing was measured, as the run's settings say" in cli(*command, "--yes").out
+    assert "note: Nothing was measured" in cli(*command, "--yes").out
 
 
 @pytest.fixture
@@ -149,11 +151,11 @@ def test_probes_and_recovery_are_printed_and_kept(run, cli):
     tables = {table.split("\n")[0]: table for table in said.strip().split("\n\n")}
     for group in ("to forget", "retained", "held out"):
         table = tables[f"Where it leaks, facts {group}"]
-        assert re.search(r"^ +rare +middle +popular +all$", table, re.MULTILINE)
+        assert re.search(rf"^ +{' +'.join((*TIERS, 'all'))}$", table, re.MULTILINE)
         assert re.search(r"^direct +100 % → \d", table, re.MULTILINE)
         assert re.search(r"^multiple choice +", table, re.MULTILINE)
     assert re.search(r"^Retained +2 ", tables["Verdicts, facts retained"], re.MULTILINE)
-    assert re.search(r"^4, all +\d+ +\d", tables["Looking through the layers"], re.MULTILINE)
+    assert re.search(r"^4, all +\d+ +\d", tables[SHOWN["lens"][0]], re.MULTILINE)
     assert {row.kind for row in run.probes()} == {"direct", "multiple choice"}
     assert set(run.recovery()) == {"relearn", "lens"}
     rows = cli("probe", run.folder, "--kinds", "direct,reverse query", "--per-tier", 1, "--json").rows

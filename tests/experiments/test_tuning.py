@@ -117,13 +117,13 @@ def test_a_damaged_trial_is_named(invented, tmp_path, damage):
     damaged = damage if isinstance(damage, str) else json.dumps(json.loads(second) | damage)
     path.write_text(f"{first}\n{damaged}\n", encoding="utf-8", errors="surrogateescape")
     error = raised(DataError, r"wga\.jsonl, line 2 is damaged", trials_of, path)
-    assert error.fix.startswith("Move the file away")
+    assert error.fix.startswith("Move the file ")
 
 
 def test_without_optuna_one_is_told_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
     error = raised(ConfigError, "not installed", search, "wga", tmp_path, 1)
-    assert error.fix == "`pip install optuna`, or `pip install '.[tuned]'`."
+    assert error.fix.startswith("`pip install optuna`")
 
 
 def test_the_best_come_first():
@@ -239,7 +239,7 @@ def test_a_search_elsewhere_begins_at_the_rate_of_that_world(tmp_path, monkeypat
 def test_two_trials_of_one_method_and_their_winner(tmp_path, cli):
     command = ("bench", "tuned", "--arms", "altpo", "--trials", 2, "--quick", "--processes", 1, "--out", tmp_path)
     said = cli(*command)
-    assert "search altpo: 2 trials made" in said.err and "On the test half" in said.out
+    assert "search altpo: 2 trials made" in said.err and winners.test_table({}).title in said.out
     path = trials_file(tmp_path / "tuned-quick-trials", "altpo")
     found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert [one["number"] for one in found] == [0, 1] and found[0]["point"] != found[1]["point"]

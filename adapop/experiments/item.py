@@ -29,11 +29,10 @@ SINCE = {
 
 @dataclass(frozen=True)
 class World:
-    """A sandbox to build and use in place of the shipped one.
-
-    hidden: width of the model, a multiple of 4; the feed-forward layers are three times as wide.
-    exposures: how often pretraining shows a fact per point of score. spread: exponent of the range
-    of exposures; 1 as shipped, 0 shows all facts equally often."""
+    """A sandbox to build and use in place of the shipped one. hidden: width, a multiple of 4;
+    feed-forward layers have three times as much. exposures: how often pretraining shows a fact per
+    point of score. spread: exponent of the range of exposures; 1 as shipped, 0 shows all facts
+    equally often."""
 
     name: str
     hidden: int = 128

@@ -160,9 +160,8 @@ def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 
 
 def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-    """The other methods with their own α, and with AdaPop's α of the last epoch on the same seed.
-
-    Runs with AdaPop's α are planned once AdaPop's runs are recorded."""
+    """The other methods with their own α and, once AdaPop's runs are recorded, with its α of the
+    last epoch on the same seed."""
     held = []
     for arm in METHOD_ARMS:
         method = METHODS[arm.method]
@@ -180,8 +179,7 @@ def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[I
 
 
 def folder_of(world: World, models: Path) -> Path:
-    """The folder of a world's sandbox, named by the world and a hash of its settings, because a
-    name may be reused. The oracle ships with the app."""
+    """Folder of a world's sandbox, named by a hash of its settings too, as a name may be reused."""
     if world == ORACLE_WORLD:
         return SANDBOX_FOLDER / ORACLE
     made_of = hashlib.sha256(json.dumps(asdict(world), sort_keys=True).encode()).hexdigest()

@@ -19,8 +19,7 @@ def recovery_checks(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str
     """Column of `results.RECOVERY_CHECKS` -> how much of the forget set the check brings back.
     limit: of a reply, in tokens.
 
-    - "attack KIND": recall above chance, at most 1. An attack that the original does not answer is
-      left out: nothing could be lost in it.
+    - "attack KIND": recall above chance, at most 1; left out if the original does not answer it.
     - "relearn_before", "relearn_after", "relearn_control": recall of the trained questions of facts
       that were not trained on again; see `probes.recovery.relearn`.
     - "rounded": recall of the trained questions with weights rounded to `ROUNDED_TO` bits.

@@ -226,8 +226,7 @@ def level_table(arms: Rows) -> Table:
 
 
 def epoch_table(arms: Rows) -> Table:
-    """After each epoch: recall of rare and popular facts asked in other words, of retained facts
-    asked as trained, and the controller's λ."""
+    """By epoch: recall of rare and popular facts reworded, of retained ones as trained, and λ."""
     lines = []
     for title, runs in arms.items():
         for tier in ("rare", "popular"):

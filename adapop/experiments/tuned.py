@@ -38,7 +38,6 @@ def run_searches(
     custom: CustomData | None = None,
 ) -> dict[str, str]:
     """Makes missing trials, one process per arm. Returns name -> why the arm's search failed.
-
     custom: facts and model of the trials, None for the sandbox."""
     errors = {}
     left = [name for name in names if len(trials_of(trials_file(folder, name))) < trials]

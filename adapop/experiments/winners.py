@@ -110,9 +110,8 @@ def pair_table(
 
 
 def shuffled_table(arms: Rows, titles: Mapping[str, str]) -> Table | None:
-    """Arms with given scores minus the same arms with shuffled ones.
-
-    titles: title with given scores -> title with shuffled ones."""
+    """Arms with given scores minus the same arms with shuffled ones. titles: of the former -> of
+    the latter."""
     compared = [
         pair_table(arms, shuffled, [given], values=WITH_GAP) for given, shuffled in titles.items()
     ]

@@ -77,10 +77,9 @@ class Line:
 @dataclass(frozen=True)
 class Comparison:
     """contestants: runs that differ in more than their seed. settings: those in which they differ.
-    lines: every metric. intervals: sentences on whether ranges are over facts or seeds. warnings:
-    conclusions to avoid. findings: results. outcomes: for the figures, the original first.
-    form_words: the form in which forgetting is measured. replies: every run's replies to the same
-    questions. models: see `models_table`."""
+    lines: every metric. intervals: whether ranges are over facts or seeds. warnings: conclusions to
+    avoid. findings: results. outcomes: for the figures, the original first. form_words: the form in
+    which forgetting is measured. replies, models: see `replies_table` and `models_table`."""
 
     contestants: tuple[Contestant, ...]
     settings: Table

@@ -71,9 +71,8 @@ class Paraphrased:
 @dataclass(frozen=True)
 class Further:
     """A number that the paper printed beside the recalls. place: a setting, one of `PAPER_MODELS`,
-    or a benchmark and group for all three models together. method: as in `Recall`. measure:
-    "reworded" and "attacked" (recall), "mmlu" and "hellaswag" (right answers), all [0, 1], or an
-    internal metric."""
+    or a benchmark and group for all three models. method: as in `Recall`. measure: "reworded",
+    "attacked" (recall), "mmlu", "hellaswag" (right answers), all [0, 1], or an internal metric."""
 
     place: str
     method: str

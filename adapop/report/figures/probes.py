@@ -115,9 +115,8 @@ def _hover(cell: Cell | None) -> str:
 
 
 def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
-    """Recall of rare and popular facts in each form, with 95 % intervals; the original is hollow.
-
-    Where the original fails too, only its hollow mark is drawn."""
+    """Recall of rare and popular facts in each form, with 95 % intervals; the original is hollow,
+    and alone where it fails too."""
     kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
         return look.empty(NOTHING)

@@ -1,6 +1,5 @@
 import json
 import re
-import zipfile
 from dataclasses import replace
 from datetime import datetime
 
@@ -169,15 +168,3 @@ def test_what_does_not_exist_is_named(run, cli):
         ("--kinds hypnosis", "'hypnosis' is none of the kinds"), ("--recovery prayer", "no recovery probe 'prayer'"),
         ("--kinds direct --per-tier 0", "per_tier is 0")):  # fmt: skip
         assert message in cli("probe", run.folder, *arguments.split(), status=2).err
-
-
-def test_reports_are_written(run, tmp_path, cli):
-    page, archive = tmp_path / "report.html", tmp_path / "run.zip"
-    cli("report", run.folder, run.folder, "--out", page)
-    written = page.read_text(encoding="utf-8")
-    assert "2 runs compared" in written
-    assert run.id not in written, "who has the report would have the run"
-    cli("report", run.folder, "--out", archive)
-    with zipfile.ZipFile(archive) as file:
-        assert {"report.html", "facts.csv", "config.json", "adapter/adapter_model.safetensors"} <= set(file.namelist())
-    assert "no run 'nothing'" in cli("report", run.folder, "nothing", "--out", page, status=2).err

@@ -33,11 +33,8 @@ from waiting import wait_until
 TINY = (Arm("AdaPop", "adapop"), Arm("WGA", "wga"))
 ITEMS = over_seeds(TINY, (0,), True)
 MEASURED = [name for name in COLUMNS if name not in ("seconds", "peak_mb", "commit")]
+IN_ONE = partial(finished, processes=1)
 COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of the sandbox
-
-
-def two(processes):
-    return partial(finished, processes=processes)
 
 
 def placed(folder, items, *tables):
@@ -47,7 +44,7 @@ def placed(folder, items, *tables):
 @pytest.mark.slow
 def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(recorded, tmp_path):
     place, straight, messages = placed(tmp_path, ITEMS, outcome_table), Results(tmp_path / "straight.csv"), []
-    assert run(place, two(2), messages.append) == {}
+    assert run(place, partial(finished, processes=2), messages.append) == {}
     straight.append(recorded)
     (row,) = straight.rows().values()
     other = place.results.rows()[row["key"]]
@@ -55,7 +52,7 @@ def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice
     assert {name: row[name] for name in MEASURED} == {name: other[name] for name in MEASURED}
     messages.clear()
     before = place.results.path.read_bytes()
-    assert run(place, two(1), messages.append) == {} and messages == []
+    assert run(place, IN_ONE, messages.append) == {} and messages == []
     assert place.results.path.read_bytes() == before
     text = write(place)
     assert "| AdaPop | 0.002 |" in text and "2 runs, seeds 0; code: 2 at " in text
@@ -96,7 +93,7 @@ def test_what_another_experiment_has_done_is_taken_over(tmp_path):
     Place("main", tmp_path, (0,), True).results.append({**WRITTEN, "key": item.key, "arm": "by its other name"})
     place = placed(tmp_path, [item])
     assert list(place.rows_by_arm()) == ["AdaPop"], "a table needs no run either"
-    assert run(place, two(1), lambda line: None) == {}
+    assert run(place, IN_ONE, lambda line: None) == {}
     assert [row["arm"] for row in place.results.rows().values()] == ["AdaPop"]
 
 
@@ -104,7 +101,7 @@ def test_rows_of_other_code_are_kept_and_told(tmp_path):
     place, messages = placed(tmp_path, ITEMS, controller_table), []
     for item, made in zip(ITEMS, ("0ld", commit())):
         place.results.append({**WRITTEN, "key": item.key, "arm": item.arm.title, "failed": "no", "commit": made})
-    assert run(place, two(1), messages.append) == {}
+    assert run(place, IN_ONE, messages.append) == {}
     (line,) = messages
     assert line.startswith("1 of 2 rows ") and "1 at 0ld" in line and "tiny-quick.csv" in line
     assert "2 runs, seeds 0; code: " in write(place) and "1 at 0ld" in write(place)

@@ -1,6 +1,7 @@
 import itertools
 from dataclasses import replace
 from statistics import fmean
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.patch import patch, still_read
 from adapop.progress import Progress
-from bench_rows import row
+from bench_rows import cells, row
 
 FIRST = METRICS[0]
 
@@ -40,7 +41,7 @@ def test_apart_is_the_area_under_the_curve():
 def test_a_metric_is_faithful_where_it_tells_who_knows_from_who_never_read(arms):
     # pairs of models: 0.8, 0.6 or 0.9, 0.5 against 0.2, 0.4 (all four in order) or 0.2, 0.8 (2 and a tie, or 3)
     assert metrics.aucs(arms, FIRST, "rare") == [1, 0.625, 1, 0.75]
-    line = dict(zip((table := metrics.faithfulness_table(arms)).head, table.rows[0]))
+    line = cells(table := metrics.faithfulness_table(arms), FIRST)
     assert (line["AUC, rare facts"], line["AUC, models, rare"]) == ("0.84", "1.00")
     assert (line["popular: known"], line["popular: never read"]) == ("0.70", "0.40")
     assert [line[0] for line in table.rows] == [*METRICS]
@@ -50,7 +51,7 @@ def test_a_metric_is_robust_where_what_is_left_stays(arms):
     wga = arms["WGA"][0]
     found = [metrics.left(arms, wga, state, FIRST, "rare") for state in STATES]
     assert found == pytest.approx([1, 0.25, 0.875, 0.5]), "0.3 to 0.7 is what lies between the two models"
-    line = dict(zip((table := metrics.robustness_table(arms)).head, table.rows[0]))
+    line = cells(table := metrics.robustness_table(arms), FIRST)
     parts = ("left, rare", "taught others, rare", "the same of the oracle, rare", "rounded, rare")
     assert [line[part] for part in parts] == ["0.25", "0.63", "-0.25", "0.25"]
     assert "(WGA)" in table.note
@@ -86,18 +87,12 @@ def test_what_is_patched_into_itself_changes_nothing(original, small):
     assert fmean(still_read(original, oracle, small.forget)) < fmean(itself) / 2
 
 
-class Prepared:
-    """What `known` asks of a run."""
-
-    def __init__(self, config, facts):
-        self.config, self.facts, self.reply_tokens = config, facts, 3
-
-
 @pytest.mark.slow
 def test_the_original_knows_what_its_oracle_does_not(small):
     items = plans.metrics((0,), True, {})[:2]
     models = load_oracle(SANDBOX_FOLDER), load_oracle(SANDBOX_FOLDER / "oracle")
-    runs = [Prepared(replace(item.config, model=item.title), small) for item in items]
+    configs = [replace(item.config, model=item.title) for item in items]
+    runs = [SimpleNamespace(config=config, facts=small, reply_tokens=3) for config in configs]
     by_model = [known(model, run, reference=True) for run, model in zip(runs, models)]
     for name in METRICS:
         means = [fmean(value for of in states[AFTER][name].values() for value in of) for states in by_model]

@@ -11,11 +11,7 @@ from adapop.probes.distance import AS_NEVER_LEARNT
 from adapop.probes.intervals import Interval, paired, summary
 from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
 from adapop.report.figures.outcomes import Outcome
-from bench_rows import SEEN, recalls, row
-
-
-def cells(table, name):
-    return dict(zip(table.head, next(line for line in table.rows if line[0] == name)))
+from bench_rows import SEEN, cells, recalls, row
 
 
 def test_summary_by_hand():
@@ -259,6 +255,5 @@ def test_who_comes_nearest_to_never_having_learnt_stands_first():
 def test_tables_are_of_the_test_half_where_a_row_has_one():
     halved = row(0, **recalls(0.4, 0.5, 0.8), test_forget_reworded_rare=0.1, test_holdout_direct_all=0.7)
     halved["validation_forget_reworded_rare"] = 0.9
-    (line,) = tables.outcome_table({"A": [halved]}).rows
-    cells = dict(zip(tables.outcome_table({"A": [halved]}).head, line))
-    assert (cells["rare"], cells["popular"], cells["holdout"], cells["gap"]) == ("0.10", "0.50", "0.70", "0.40")
+    of_a = cells(tables.outcome_table({"A": [halved]}), "A")
+    assert (of_a["rare"], of_a["popular"], of_a["holdout"], of_a["gap"]) == ("0.10", "0.50", "0.70", "0.40")

@@ -19,7 +19,7 @@ from adapop.facts.fact import Fact
 from adapop.objectives import make_objective
 from adapop.objectives.flat import DIVERGENCES
 from adapop.popularity.beta import BetaMap
-from bench_rows import recalls, row
+from bench_rows import cells, recalls, row
 from raised import raised
 
 BROKEN = ["", "[]", "7", "[" * 100_000, '{"number": 0}', "\udcff"]
@@ -131,18 +131,18 @@ def test_the_best_come_first():
     seen = {"A": [halved(1, 0.6), halved(2, 0.5)], "B": [halved(1, 0.3), halved(2, 0.4, forget_reworded_all=1.0)]}
     table = winners.test_table(seen)
     assert [line[0] for line in table.rows] == ["B", "A"]
-    cells = dict(zip(table.head, table.rows[0]))
-    assert cells["worst tier"].startswith("0.35 (") and cells["all"].startswith("0.35 (")
-    assert cells["J"].startswith(f"{0.35 + 2 * (0.93 - 0.9):.2f} (")
+    best = cells(table, "B")
+    assert best["worst tier"].startswith("0.35 (") and best["all"].startswith("0.35 (")
+    assert best["J"].startswith(f"{0.35 + 2 * (0.93 - 0.9):.2f} (")
     assert winners.score(row(1)) is None, "missing is not zero"
 
 
-def halved(seed, test, validation=0.0, **cells):
+def halved(seed, test, validation=0.0, **more):
     names = ("forget_reworded_rare", "forget_reworded_middle", "forget_reworded_popular", "forget_reworded_all")
     split = {f"test_{name}": test for name in names} | {f"validation_{name}": validation for name in names}
     split |= {"test_holdout_direct_all": 0.9, "test_utility": 1.0, "validation_holdout_direct_all": 0.1}
     split["validation_utility"] = 1.0
-    return row(seed, **{**recalls(0.9, 0.9, 0.2), **split, **cells})
+    return row(seed, **{**recalls(0.9, 0.9, 0.2), **split, **more})
 
 
 def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
@@ -168,10 +168,10 @@ def test_doors_and_pairs_of_winners():
     known = {"rounded": 0.2, "test_forget_top2_all": 0.4}
     arms = {"A": [halved(1, 0.4, **probed, **known), broken], "B": [halved(1, 0.3)]}
     table = winners.recovery_table(arms)
-    (line,) = table.rows  # an arm that was not probed has none
-    cells = dict(zip(table.head, line))
-    assert (cells["attacks"], cells["hardest attack"]) == (f"{(6 * 0.1 + 0.5) / 7:.2f}", "0.50")
-    assert (cells[""], cells["rounded"], cells["sampled"]) == ("A", "0.20", "")
+    assert [line[0] for line in table.rows] == ["A"], "an arm that was not probed has no line"
+    of_a = cells(table, "A")
+    assert (of_a["attacks"], of_a["hardest attack"]) == (f"{(6 * 0.1 + 0.5) / 7:.2f}", "0.50")
+    assert (of_a["rounded"], of_a["sampled"]) == ("0.20", "")
     assert winners.recovery_table({"B": arms["B"]}) is winners.pair_table(arms, "gone", ("A",), "T", "") is None
     pairs = winners.pair_table(arms, "B", ("A", "gone"), "T", "")
     assert [dict(zip(pairs.head, line))["worst tier"] for line in pairs.rows] == ["+0.10"]

@@ -235,3 +235,13 @@ def test_a_report_is_a_page_or_an_archive_and_nothing_else(finished, tmp_path, c
         assert not (tmp_path / name).exists()
     cli("report", finished.folder, "--out", tmp_path / "r.HTML", "--title", "Mine")
     assert "<h1>Mine</h1>" in (tmp_path / "r.HTML").read_text(encoding="utf-8")
+    cli("report", finished.folder, "--out", tmp_path / "r.zip", "--title", "Mine")
+    with zipfile.ZipFile(tmp_path / "r.zip") as archive:
+        assert (
+            b"<h1>Mine</h1>" in archive.read("report.html")
+            and "adapter/adapter_model.safetensors" in archive.namelist()
+        )
+    two = (finished.folder, finished.folder)
+    assert "An archive holds" in cli("report", *two, "--out", tmp_path / "r.zip", status=2).err
+    cli("report", *two, "--out", tmp_path / "two.html")
+    assert "2 runs compared" in (tmp_path / "two.html").read_text(encoding="utf-8")

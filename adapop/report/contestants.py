@@ -98,9 +98,8 @@ class Contestant:
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions, with its range over seeds if several."""
-        rows = [row for one in self.measured if (row := one.row(group, DIRECT, "all"))]
-        values = [row[field] for row in rows if row.get(field) is not None]
-        return _spread([Interval(value, value, value) for value in values])
+        values = [one.recall(group, name=field) for one in self.measured]
+        return _spread([Interval(value, value, value) for value in values if value is not None])
 
     def worst_attack(self, tier: str) -> Attack | None:
         """The attack that recovers most of a tier in any of its runs; None if none was probed."""

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from statistics import fmean
 
 import pytest
 
@@ -172,8 +173,7 @@ def test_every_measurement_has_its_column(recorded):
     assert set(row) == set(COLUMNS) - unmeasured - {*beside_oracle}
     assert len(row["levels_reworded"]) == 8 and len(row["lam"]) == len(row[RETAINED]) == 3
     assert row[RETAINED][-1] == row["retain_direct_all"]
-    mean = sum(row["levels_reworded"]) / 8
-    assert mean == pytest.approx(row["forget_reworded_all"], abs=1e-5), "four facts a level"
+    assert fmean(row["levels_reworded"]) == pytest.approx(row["forget_reworded_all"], abs=1e-5), "four facts a level"
 
 
 @pytest.mark.parametrize(

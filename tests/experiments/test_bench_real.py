@@ -33,8 +33,7 @@ def facts():
 def base(facts, tmp_path_factory):
     """The folder of a base model that goes on with lines of questions and answers."""
     rows = [*facts.forget, *facts.retain, *facts.holdout, *facts.examples]
-    make = as_text(rows)
-    return taught(tmp_path_factory.mktemp("base") / "model", rows, None, lambda _: make)
+    return taught(tmp_path_factory.mktemp("base") / "model", rows, None, lambda _: as_text(rows))
 
 
 def in_this_process(items, function):

@@ -178,8 +178,7 @@ def test_rows_are_ordered_by_the_gap_in_a_panel_for_each_form():
     assert {row[0]: row[-1] for row in numbers.rows}["2 WGA <b>"] == "60 % (50 % to 70 %)"
     probed = figures.Outcome("1", "AdaPop", {DIRECT: {"rare": share(0.2)}, ATTACKED: {"rare": share(0.5)}})
     figure = figures.compare_runs([probed, OUTCOMES[1]])
-    titles = [note.text for note in figure.layout.annotations if note.text != "rare"]
-    assert titles == [*PANELS.values()]
+    assert [note.text for note in figure.layout.annotations if note.text != "rare"] == [*PANELS.values()]
     assert [list(trace.x) for trace in figure.data if trace.name == "rare"] == [[0.2], [0.2], [0.5]]
     assert figures.compare_runs([]).data is not None
 

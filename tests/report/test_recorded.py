@@ -164,8 +164,7 @@ def test_the_layer_changes_no_run(sandbox):
     for alone, layered in tables:
         own = {row[0]: row[:3] for row in layered.rows}
         assert all(own[row[0]] == row for row in alone.rows)
-    best = replace(results.outcomes[1], recorded=True)
-    assert figures.pareto_front([best]) == []
+    assert figures.pareto_front([replace(results.outcomes[1], recorded=True)]) == []
     results, same = comparison([]), layer.layer_of(comparison([]), layer.SAME)
     assert {(one.method, one.preset) for one in same} == {*layer.SHOWN_FIRST}, "before a race: what it begins with"
     kinds = [layer.words_of(results, *of)["kind"] for of in ((same, layer.SAME), ((), layer.SAME), ((), layer.NONE))]

@@ -65,10 +65,6 @@ class CustomData:
     model: str
     changes: Mapping[str, Any]
 
-    @property
-    def name(self) -> str:
-        return self.facts.name
-
 
 @dataclass(frozen=True)
 class Item:
@@ -91,7 +87,7 @@ class Item:
         custom, of_preset = self.custom, PRESETS.get(self.arm.preset, {})
         changes: dict[str, Any] = {}
         if custom:
-            changes = {"model": custom.model, "facts": custom.name, **custom.changes}
+            changes = {"model": custom.model, "facts": custom.facts.name, **custom.changes}
         changes = {name: value for name, value in changes.items() if name not in of_preset}
         changes |= {"seed": self.seed, "frames": 0, **self.arm.changes}
         changes |= QUICK if self.quick else {}
@@ -107,24 +103,16 @@ class Item:
         settings = json.loads(self.config.to_json())
         # None means the benchmark's system prompt; these facts have none.
         settings["system"] = settings["system"] or ""
-        for name, value in SINCE.items():
-            if settings[name] == value:
-                del settings[name]
         decided = {
-            "config": settings,
+            "config": dict(pair for pair in settings.items() if pair not in SINCE.items()),
             "scores": arm.scores,
             "anchors": arm.anchors,
             "world": asdict(arm.world) if arm.world else None,
             "quick": self.quick,
         }
-        if self.custom:
-            decided["facts"] = self.custom.facts.sha256
-        if self.recovery:
-            decided["doors"] = True
-        if self.split:
-            decided["half"] = self.split
-        if self.metrics:
-            decided["metrics"] = True
+        later = {"facts": self.custom and self.custom.facts.sha256, "doors": self.recovery}
+        later |= {"half": self.split, "metrics": self.metrics}
+        decided |= {name: value for name, value in later.items() if value}
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
     @property

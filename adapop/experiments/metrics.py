@@ -10,6 +10,7 @@ between the two kinds of model.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from statistics import fmean
 
@@ -134,29 +135,27 @@ def method_table(arms: Rows) -> Table | None:
 def marks(arms: Rows) -> Figure:
     """Faithfulness and, for faithful metrics, robustness: a row per metric, a mark each for rare
     and popular facts. Bars: of an AUC the range over pairs of models, else 95 % intervals."""
-    panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
-    tiers = ENDS if _complete(arms) else ()
-    aucs_of = {tier: {name: aucs(arms, name, tier) for name in METRICS} for tier in tiers}
+    if not _complete(arms):
+        return mark_panels({})
+    aucs_of = {tier: {name: aucs(arms, name, tier) for name in METRICS} for tier in ENDS}
     trusted = [
         name for name in METRICS if all(fmean(of[name]) >= FAITHFUL for of in aucs_of.values())
     ]
-    for tier, aucs_by_name in aucs_of.items():
-        summaries = {
-            "left of the unlearned": {name: _left(arms, name, tier) for name in trusted},
-            "change, taught others": {
-                name: changes(arms, RELEARNED, name, tier) for name in trusted
-            },
-            "change, rounded": {name: changes(arms, ROUNDED, name, tier) for name in trusted},
-        }
-        marks = {
-            "AUC, knows or never read": [
-                (name, Interval(fmean(of), min(of), max(of))) for name, of in aucs_by_name.items()
-            ]
-        }
-        for panel, of in summaries.items():
-            marks[panel] = [(name, mean.within()) for name, mean in of.items() if mean]
-        for panel, rows in marks.items():
-            panels.setdefault(panel, {})[tier] = rows
+    measures = {
+        "left of the unlearned": partial(_left, arms),
+        "change, taught others": partial(changes, arms, RELEARNED),
+        "change, rounded": partial(changes, arms, ROUNDED),
+    }
+    separated = {
+        tier: [(name, Interval(fmean(of), min(of), max(of))) for name, of in by_name.items()]
+        for tier, by_name in aucs_of.items()
+    }
+    panels = {"AUC, knows or never read": separated}
+    for panel, measure in measures.items():
+        panels[panel] = {}
+        for tier in ENDS:
+            means = [(name, measure(name, tier)) for name in trusted]
+            panels[panel][tier] = [(name, mean.within()) for name, mean in means if mean]
     return mark_panels(panels)
 
 

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from adapop.config.methods import METHODS
@@ -81,20 +82,18 @@ def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[It
     """AdaPop with a, b, and each number of the two anchors changed by a fifth; WGA and NPO."""
     base = BetaMap()
     arms = [PAPER]
-    for a in STEPS:
-        for b in STEPS:
-            if a or b:
-                changed = replace(base, a=base.a * (1 + a), b=base.b * (1 + b))
-                title = f"AdaPop, a {a:+.0%}, b {b:+.0%}"
-                arms.append(Arm(title, "adapop", changes={"beta": changed}))
-    for end, tier in enumerate(("rare", "popular")):
-        for part, name in enumerate(("score", "β")):
-            for step in (STEPS[0], STEPS[-1]):
-                anchors = [[*RARE_ANCHOR], [*POPULAR_ANCHOR]]
-                anchors[end][part] *= 1 + step
-                curve = BetaMap.from_anchors(*map(tuple, anchors))
-                title = f"AdaPop, {name} of the {tier} anchor {step:+.0%}"
-                arms.append(Arm(title, "adapop", changes={"beta": curve}))
+    for a, b in product(STEPS, repeat=2):
+        if a or b:
+            changed = replace(base, a=base.a * (1 + a), b=base.b * (1 + b))
+            title = f"AdaPop, a {a:+.0%}, b {b:+.0%}"
+            arms.append(Arm(title, "adapop", changes={"beta": changed}))
+    ends, parts = enumerate(("rare", "popular")), enumerate(("score", "β"))
+    for (end, tier), (part, name), step in product(ends, parts, (STEPS[0], STEPS[-1])):
+        anchors = [[*RARE_ANCHOR], [*POPULAR_ANCHOR]]
+        anchors[end][part] *= 1 + step
+        curve = BetaMap.from_anchors(*map(tuple, anchors))
+        title = f"AdaPop, {name} of the {tier} anchor {step:+.0%}"
+        arms.append(Arm(title, "adapop", changes={"beta": curve}))
     return over_seeds([*arms, BASELINE, Arm(METHODS["npo"].title, "npo")], seeds, quick)
 
 

@@ -86,9 +86,7 @@ def _probes(record: Record) -> Iterator[dict[str, object]]:
         for side in ("original", "unlearned"):
             content |= {f"{side}_{name}": value for name, value in content.pop(side).items()}
         yield content
-    for result in record.probes:
-        if isinstance(result, NotApplicable):
-            yield asdict(result)
+    yield from (asdict(one) for one in record.probes if isinstance(one, NotApplicable))
 
 
 def _csv(rows: Iterable[Mapping[str, object]]) -> str:

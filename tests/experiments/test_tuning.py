@@ -220,7 +220,7 @@ def test_a_search_elsewhere_begins_at_the_rate_of_that_world(tmp_path, monkeypat
     trials = []
 
     def measured(item, folder):
-        trials.append((item.custom.name, item.config.model, item.config.learning_rate, item.seed))
+        trials.append((item.custom.facts.name, item.config.model, item.config.learning_rate, item.seed))
         return {"J": 1.0, "top2": 0.0}
 
     monkeypatch.setattr(tuning, "_measure", measured)

@@ -60,6 +60,7 @@ def test_seeds_are_one_contestant_with_a_range_over_seeds_and_what_was_not_measu
     assert one.recall("forget", DIRECT, "all") == wilson(0.4, 2 * COUNT)
     (one,) = contestants([record()])
     assert one.recall("forget", DIRECT, "all") is one.lead(DIRECT) is one.value("forget", "kl") is None
+    assert first.value("retain", "kl") is None
 
 
 def test_table_has_every_number_also_as_csv(tmp_path):

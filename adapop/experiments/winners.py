@@ -146,7 +146,7 @@ def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
             "seed": seed,
             "failed": next((one["failed"] for one in rows if one["failed"]), ""),
         }
-        for name, value in AIMS.items() if not mean["failed"] else ():
+        for name, value in AIMS.items():
             values = [value(row) for row in rows]
             mean[name] = None if None in values else fmean(values)
         means_by_seed.append(mean)

@@ -50,6 +50,8 @@ MANY = {tier: {name: 20 * count for name, count in counts.items()} for tier, cou
     (captions.survival, (share(0.5, 8), share(0.38, 8), None), "Popular 50 %, rare 38 % left, which may be chance"),
     (captions.survival, (share(0.02), share(0.0), None),
      "Next to nothing is left: 2 % of popular facts, 0 % of rare ones"),
+    (captions.survival, (share(0.5), share(0.5), share(0.5), share(0.02)),
+     "2 % was known before: nothing to forget"),
     # of the others something is
     (captions.survival, (share(0.0, 1), share(0.0, 1), share(1 / 3, 3)), "Popular 0 %, rare 0 % left"),
     (captions.outcome, (GONE, {"others": (share(0.9), share(0.88))}), "Others lost 2 points, which may be chance"),
@@ -130,6 +132,8 @@ def test_the_recall_chart_s_title_and_bands_are_read_from_its_last_epoch():
     figure = figures.recall_chart(events, 5)
     assert finding(figure) == captions.survival(share(0.75), share(0.25), None)
     assert finding(figures.recall_chart(events[:1], 5)) == "Before training"
+    unknown = [measured(epoch, rare=0.0, popular=0.0, all=0.0) for epoch in (0, 1)]
+    assert finding(figures.recall_chart(unknown, 5)) == captions.survival(None, None, None, share(0.0))
     assert {note.text for note in figure.layout.annotations} == {"rare", "popular"}, "names stand at the lines"
     assert figures.numbers_of(figure).rows[1] == ("1", "25 % (17.4 % to 34.5 %)", "75 % (65.5 % to 82.6 %)")
     shaded = [trace for trace in figure.data if trace.fill and trace.x]

@@ -1,11 +1,12 @@
 """Distance of a run to the oracle: sentence, tables and comparison lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import product
 
 from adapop.facts.fact import TIERS, Fact
 from adapop.probes import distance as states_of
 from adapop.probes.distance import AS_NEVER_LEARNT, ATTACKS, OVER, STATES, UNDER, Distance
-from adapop.probes.intervals import Interval, wilson
+from adapop.probes.intervals import wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
 from adapop.report.record import GROUP_NAMES, Record
@@ -72,19 +73,12 @@ def run_tables(record: Record) -> list[Table]:
     return [*tables, *([membership] if membership else [])]
 
 
-def states_by_tier(distance: Distance) -> Iterator[tuple[str, str, dict[str, Interval]]]:
-    """(form, tier, shares of the states) for each tier that has facts, reworded first."""
-    for form in FORMS:
-        for tier in ("all", *TIERS):
-            if shares := distance.shares(form, tier):
-                yield form, tier, shares
-
-
 def _states(distance: Distance) -> Table:
     rows = []
-    for form, tier, shares in states_by_tier(distance):
-        cells = (ranged(shares[state]) for state in STATES)
-        rows.append((f"{FORMS[form]}, {tier}", f"{len(distance.of(form, tier)):,}", *cells))
+    for form, tier in product(FORMS, ("all", *TIERS)):
+        if shares := distance.shares(form, tier):
+            cells = (ranged(shares[state]) for state in STATES)
+            rows.append((f"{FORMS[form]}, {tier}", f"{len(distance.of(form, tier)):,}", *cells))
     note = reading("states", meanings="; ".join(f"{state}: {MEANING[state]}" for state in STATES))
     return Table("Beside a model that never knew", ("", "facts", *STATES), tuple(rows), note)
 

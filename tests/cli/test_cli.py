@@ -72,7 +72,9 @@ def test_run_ends_with_the_table(small_file, tmp_path, cli):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ("run --facts no-such-file.csv", "no-such-file.csv"), ("run --model /no/such/folder", "cannot be loaded"),
+    ("run --facts no-such-file.csv", "no-such-file.csv"), ("run --model /no/such/folder", "no folder has this name"),
+    ("run --facts pair --model ./nope", "no folder has this name"),
+    ("run --facts pair --model meta-llama/Llama-3.1-8B-Instruct", "never downloaded here, and HF_HUB_OFFLINE is set"),
     ("run --lr -1", "learning_rate"), ("run --lr 1e300", "learning_rate is 1e+300"), ("run --epochs 0", "epochs"),
     ("probe no-such-run", "no run 'no-such-run'"), ("resume no-such-run", "no run"),
     ("tokens --question Delhi?", "--question and --answer belong together"),

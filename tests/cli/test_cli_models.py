@@ -124,9 +124,3 @@ def test_tokens_of_a_run_stand_behind_the_lead_of_its_own_reply(folders, tmp_pat
     assert texts["prompt"].endswith("<|im_start|>assistant\n") and "What is the country of Delhi?" in texts["prompt"]
     assert (texts["lead"].strip(), texts["content"].strip()) == ("The country of it is", "India")
     assert {row["why"] for row in rows if row["scored"]} == {"content"}
-
-
-def test_what_is_not_here_is_named(cli, facts):
-    never, none = "it was never downloaded here, and HF_HUB_OFFLINE is set", "no folder has this name"
-    for name, said in (("meta-llama/Llama-3.1-8B-Instruct", never), ("./nope", none), ("/data/models/nope", none)):
-        assert said in cli("run", "--facts", facts, "--model", name, status=2).err

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run, model = ranks.led(lambda: _prepared(options, ranks.count == 1))
-        return _executed(run, model, options.json, ranks)
+        return _execute(run, model, options.json, ranks)
 
 
 def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
@@ -57,7 +57,7 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
     return prepare(config, facts, options.out), model
 
 
-def _heard(event: Event, as_json: bool) -> None:
+def _print_progress(event: Event, as_json: bool) -> None:
     """Prints a measurement's progress."""
     if as_json:
         printing.say(to_json(event), flush=True)
@@ -73,7 +73,7 @@ def resume(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run = ranks.led(lambda: _to_resume(options.run))
-        return _executed(run, None, options.json, ranks)
+        return _execute(run, None, options.json, ranks)
 
 
 def _to_resume(name: str) -> Run:
@@ -87,12 +87,12 @@ def _to_resume(name: str) -> Run:
     return run
 
 
-def _executed(run: Run, model: AdaptedModel | None, as_json: bool, ranks: Ranks) -> int:
+def _execute(run: Run, model: AdaptedModel | None, as_json: bool, ranks: Ranks) -> int:
     """Executes a run; prints its events as they come and its table at the end, in the first process
     alone. Exit status 1 if it failed, 3 if nothing was forgotten."""
     from adapop.runs.execute import execute
 
-    events = execute(run, model, ranks=ranks, heard=partial(_heard, as_json=as_json))
+    events = execute(run, model, ranks=ranks, heard=partial(_print_progress, as_json=as_json))
     if not ranks.first:
         # A list, because every event must be produced.
         return int(any([isinstance(event, RunFailed) for event in events]))

@@ -110,6 +110,7 @@ class Item:
             "world": asdict(arm.world) if arm.world else None,
             "quick": self.quick,
         }
+        # Younger than the recorded rows: left out of the key where they say nothing.
         later = {"facts": self.custom and self.custom.facts.sha256, "doors": self.recovery}
         later |= {"half": self.split, "metrics": self.metrics}
         decided |= {name: value for name, value in later.items() if value}

@@ -6,10 +6,11 @@ from datetime import datetime
 import pytest
 
 from adapop.cli import main
+from adapop.cli.runs import _print_progress
 from adapop.facts.fact import TIERS
 from adapop.report.recovery import SHOWN
 from adapop.runs.lock import held
-from adapop.training.events import from_json
+from adapop.training.events import Measuring, from_json, to_json
 from fact_files import write
 from tiny_runs import copied
 
@@ -63,6 +64,13 @@ def test_run_resume_probe_and_list(small_file, cli, capsys):
     assert head.split() == ["run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout"]
     assert row.startswith(run) and "1/1" in row and row.count("→") == 2 and f"{datetime.now():%Y-%m-%d}" in row
     assert "complete" in cli("resume", run, status=2).err
+
+
+def test_the_progress_of_a_measurement_is_printed(capsys):
+    event = Measuring(run="r", epoch=0, asked=3, of=9)
+    for as_json, line in ((True, to_json(event)), (False, "measuring the original model: 3 of 9 questions")):
+        _print_progress(event, as_json)
+        assert capsys.readouterr().out == f"{line}\n"
 
 
 def test_run_ends_with_the_table(small_file, tmp_path, cli):

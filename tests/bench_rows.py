@@ -22,6 +22,11 @@ def row(seed=0, method="adapop", failed="", **cells):
     return {**empty, **texts, "seed": seed, "rate": 2e-3, **cells}
 
 
+def cells(table, name):
+    """The cells of a table's first line with this name, by column."""
+    return dict(zip(table.head, next(line for line in table.rows if line[0] == name)))
+
+
 def recalls(rare, popular, holdout, **more):
     cells = {"forget_reworded_rare": rare, "forget_reworded_middle": (rare + popular) / 2}
     cells |= {"forget_reworded_popular": popular, "forget_reworded_all": (rare + popular) / 2}

@@ -3,8 +3,8 @@
 from adapop import Fact, FactSet, make_config
 from adapop.probes.matrix import LeakMatrix
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Reply
-from adapop.report.comparison import INTERNAL
 from adapop.report.record import Record
+from adapop.report.tables import INTERNAL
 from adapop.training.events import Measured, RunDone, RunFailed
 
 FACTS = FactSet("mine", (Fact("a", "Who?", "He", score=70.0),), (Fact("b", "Where?", "There"),))

@@ -19,6 +19,7 @@ from adapop.probes.prompts import ALIAS, KINDS
 from adapop.probes.recovery.choice import RECOVERY
 
 FACTS = f"{', '.join(ENTRIES)}, or a CSV, TSV, JSON, JSONL or Parquet file of facts"
+REFRESH = "ask again what is already known"
 DROP_BAD = "leave out facts whose score cannot be read"
 JUDGE = "a local model (Hub id or folder) instead of $ADAPOP_JUDGE_MODEL"
 ABOUT_ALL = (
@@ -68,7 +69,8 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     _score_commands(commands)
     _run_commands(commands)
-    _look_commands(commands)
+    _ask_commands(commands)
+    _result_commands(commands)
     _sandbox_commands(commands)
     return top
 
@@ -76,16 +78,14 @@ def parser() -> argparse.ArgumentParser:
 def _score_commands(commands) -> None:
     score = _command(commands, "score", scores.score, "ask a proxy how popular each fact is")
     add = score.add_argument
-    add("facts", help=FACTS)
-    _reading(score)
+    _facts(score)
     add("--proxy", default="wikidata", choices=tuple(scores.PROXIES), help="the source of scores")
     add("--out", type=Path, help="write the scored set to a .csv or .jsonl file, to use as FACTS")
     add("--formula", default="sitelinks+statements", choices=tuple(FORMULAS), help="wikidata")
     add("--language", default="en", help="wikidata, pageviews: of the names and the Wikipedia")
     add("--year", type=int, help="pageviews: whose months are averaged; default the last")
     add("--index", default=next(iter(INDEXES)), choices=tuple(INDEXES), help="infinigram")
-    both = "infinigram and corpus"
-    add("--combine", default="subject+object", choices=tuple(COMBINE), help=both)
+    add("--combine", default="subject+object", choices=tuple(COMBINE), help="infinigram and corpus")
     add("--corpus", type=Path, help="corpus: a text file or folder, one document a line")
     add("--model", help=f"judge: {JUDGE}")
     add("--column", help="column: which column of the file holds the score")
@@ -95,20 +95,18 @@ def _score_commands(commands) -> None:
     add("--share", type=float, default=0.5, help=share)
     add("--seed", type=int, default=0, help="shuffled, noisy, swapped, swapped-tiers")
     add("--prompt", type=Path, help="judge: its instructions, from a file, instead of ours")
-    add("--refresh", **FLAG, help="ask again what is already known")
+    add("--refresh", **FLAG, help=REFRESH)
 
     about = "let the judge write other ways to ask each fact"
     reword = _command(commands, "reword", scores.reword, about, False)
     add = reword.add_argument
-    add("facts", help=FACTS)
-    _reading(reword)
+    _facts(reword)
     add("--out", type=Path, required=True, help="the set with its rewordings, .csv or .jsonl")
     add("--model", help=JUDGE)
-    add("--refresh", **FLAG, help="ask again what is already known")
+    add("--refresh", **FLAG, help=REFRESH)
 
     beta = _command(commands, "beta", scores.beta, "score, exponent and regime of every fact")
-    beta.add_argument("facts", nargs="?", default=SANDBOX, help=FACTS)
-    _reading(beta)
+    _facts(beta, nargs="?", default=SANDBOX)
     anchors = "auto, paper, quantiles, or score:beta,score:beta"
     beta.add_argument("--anchors", default="auto", help=anchors)
 
@@ -118,10 +116,8 @@ def _score_commands(commands) -> None:
     add("second")
     add("--drop-bad", **FLAG, help=DROP_BAD)
     add("--anchors", default="auto", help="as for beta")
-    add(
-        "--model",
-        help="say of the facts that differ most whether this model knows them: its recall",
-    )
+    known = "say of the facts that differ most whether this model knows them: its recall"
+    add("--model", help=known)
 
 
 def _run_commands(commands) -> None:
@@ -130,8 +126,7 @@ def _run_commands(commands) -> None:
     add = run.add_argument
     again = "a run's config.json: that run again, on the facts.jsonl beside it"
     add("--config", type=Path, help=again)
-    add("--facts", help=f"{FACTS}; default sandbox")
-    _reading(run)
+    _facts(run, "--facts", help=f"{FACTS}; default sandbox")
     add_run_options(run)
     add("--yes", **FLAG, help="start also where the look beforehand says it would be in vain")
     where = "where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs"
@@ -140,9 +135,8 @@ def _run_commands(commands) -> None:
     about = "look before a run: what the model knows, how long it would take"
     look = _command(commands, "check", runs.check, about)
     add = look.add_argument
-    add("facts", help=FACTS)
     add("--config", type=Path, help="a run's config.json, for its settings")
-    _reading(look)
+    _facts(look)
     add_run_options(look)
     add("--out", type=Path, help="write the facts as they would be used to a .jsonl file")
 
@@ -153,7 +147,7 @@ def _run_commands(commands) -> None:
     listing.add_argument("--delete", nargs="+", metavar="RUN", help=gone)
 
 
-def _look_commands(commands) -> None:
+def _ask_commands(commands) -> None:
     probe = _command(commands, "probe", probes.probe, "ask the original and the unlearned model")
     add = probe.add_argument
     add("run")
@@ -162,8 +156,7 @@ def _look_commands(commands) -> None:
     add("--gold", default="", help="its right answer, to see rank and log-probability")
     kinds = ", ".join((*KINDS, ALIAS, *FORM_OF_WAY))
     add("--kinds", help=f"all, or some of: {kinds}; forget, retain and holdout facts")
-    most = "with --kinds: at most so many facts of a group and tier"
-    add("--per-tier", type=int, help=most)
+    add("--per-tier", type=int, help="with --kinds: at most so many facts of a group and tier")
     add("--cosine", **FLAG, help="with --kinds: also MiniLM cosine (needs its weights)")
     add("--recovery", help=f"all, or some of: {', '.join(RECOVERY)}")
     tasks = "mmlu, hellaswag (of lm-eval) and RWKU's, as rwku-general"
@@ -175,8 +168,7 @@ def _look_commands(commands) -> None:
     token = _command(commands, "tokens", tokens.tokens, about)
     add = token.add_argument
     add("--model", default=SANDBOX, help=MODELS)
-    add("--facts", default=SANDBOX, help=FACTS)
-    _reading(token)
+    _facts(token, "--facts", default=SANDBOX)
     first = "with --facts: how many of its facts to forget; default 5"
     add("--first", type=int, default=5, help=first)
     add("--question", help="one question instead")
@@ -185,29 +177,27 @@ def _look_commands(commands) -> None:
     ways = tuple(way for way in SETTINGS["asking"].choices if way != "auto")
     where = "in chat, or after three examples of --facts"
     add("--asking", default="chat", choices=ways, help=where)
-    add(
-        "--run",
-        help="some facts of this run instead, asked as it asks, answers where it scores them",
-    )
+    own = "some facts of this run instead, asked as it asks, answers where it scores them"
+    add("--run", help=own)
     add("--include-tail", **FLAG, help="score the end of the turn as well")
 
+
+def _result_commands(commands) -> None:
     about = "one run or several as a page, or one as a .zip"
-    report = _command(commands, "report", probes.report, about, False)
-    add = report.add_argument
+    add = _command(commands, "report", probes.report, about, False).add_argument
     add("runs", nargs="+", metavar="RUN")
     add("--out", type=Path, default=Path("report.html"), help="an .html or .zip file")
     add("--title", default="", help="a title of your own")
 
     about = "take a run's model home: its adapter, or merged weights"
     taken = _command(commands, "export", probes.export, about)
-    taken.add_argument("run")
-    kind = taken.add_mutually_exclusive_group()
+    add, kind = taken.add_argument, taken.add_mutually_exclusive_group()
+    add("run")
     kind.add_argument("--adapter", **FLAG, help="as peft loads it (the default)")
     whole = "the whole model, checked against the adapter beside it"
     kind.add_argument("--merged", **FLAG, help=whole)
-    taken.add_argument("--out", type=Path, required=True, help="a folder that is new or empty")
-    sent = "also send it to the Hub, as a private one"
-    taken.add_argument("--push", default="", metavar="YOU/NAME", help=sent)
+    add("--out", type=Path, required=True, help="a folder that is new or empty")
+    add("--push", default="", metavar="YOU/NAME", help="also send it to the Hub, as a private one")
 
 
 def _sandbox_commands(commands) -> None:
@@ -222,10 +212,8 @@ def _sandbox_commands(commands) -> None:
     wrong = "share of exposures with a wrong answer"
     add("--wrong-share", type=float, default=WRONG_ANSWER_SHARE, help=wrong)
     add("--hidden", type=int, default=128, help="width of the model, a multiple of 4")
-    exposures = "exposures per point of score"
-    add("--exposures", type=float, default=EXPOSURES_PER_SCORE, help=exposures)
-    spread = "range of exposures: 1 as shipped, 0 all alike"
-    add("--spread", type=float, default=1.0, help=spread)
+    add("--exposures", type=float, default=EXPOSURES_PER_SCORE, help="exposures per point of score")
+    add("--spread", type=float, default=1.0, help="range of exposures: 1 as shipped, 0 all alike")
     add("--oracle", **FLAG, help="without the facts to forget")
     add("--out", type=Path, help="default: where the shipped one lies")
 
@@ -264,7 +252,9 @@ def _of_world(command: argparse.ArgumentParser) -> None:
     command.add_argument("--world", default=SANDBOX, choices=tuple(SHIPPED), help=which)
 
 
-def _reading(command: argparse.ArgumentParser) -> None:
+def _facts(command: argparse.ArgumentParser, name: str = "facts", **named: object) -> None:
+    """The argument that names a set of facts, and the options that say how its file is read."""
+    command.add_argument(name, **{"help": FACTS, **named})
     columns = "which column holds what, if not guessed: question=prompt,answer=reply"
     command.add_argument("--columns", help=columns)
     command.add_argument("--drop-bad", **FLAG, help=DROP_BAD)

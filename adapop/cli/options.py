@@ -13,7 +13,7 @@ from adapop.config.settings import read_settings, value_of
 from adapop.errors import ConfigError
 from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import FactSet
-from adapop.facts.files import guessed, named_columns, read_table
+from adapop.facts.files import guessed, read_table
 from adapop.facts.retain import RETAIN
 from adapop.facts.tiers import ON_SCALE
 from adapop.popularity.calibration import AUTO, calibrated
@@ -69,10 +69,10 @@ def retain_of(options: argparse.Namespace) -> str | FactSet:
     if options.retain in (None, *RETAIN):
         return options.retain or "own"
     table = read_table(Path(options.retain))
-    named = named_columns(options.columns) if options.columns else {}
-    named = {field: name for field, name in named.items() if name in table.columns}
-    columns = guessed(table.columns) | named
-    return table.facts("", columns, "retain", options.drop_bad)
+    chosen = {
+        field: name for field, name in chosen_columns(options).items() if name in table.columns
+    }
+    return table.facts("", guessed(table.columns) | chosen, "retain", options.drop_bad)
 
 
 def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from adapop.cli import printing
@@ -35,13 +36,11 @@ UNMOVED = 3  # exit status: the run was done, and nothing was forgotten
 
 def run(options: argparse.Namespace) -> int:
     """`run`: prepares a run and executes it, in as many processes as were launched."""
-    from adapop.runs.execute import execute
     from adapop.training.processes import joined
 
     with joined() as ranks:
         run, model = ranks.led(lambda: _prepared(options, ranks.count == 1))
-        events = execute(run, model, ranks=ranks, heard=_event_printer(options.json))
-        return _follow(run, events, options.json, ranks)
+        return _execute(run, model, options.json, ranks)
 
 
 def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
@@ -58,29 +57,23 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
     return prepare(config, facts, options.out), model
 
 
-def _event_printer(as_json: bool) -> Callable[[Event], None]:
-    """A function that prints the progress events of measurements."""
-
-    def print_event(event: Event) -> None:
-        if as_json:
-            printing.say(to_json(event), flush=True)
-        elif sys.stdout.isatty():
-            printing.overwritten(printing.event_text(event), sys.stdout)
-        else:
-            printing.say(printing.event_text(event), flush=True)
-
-    return print_event
+def _print_progress(event: Event, as_json: bool) -> None:
+    """Prints a measurement's progress."""
+    if as_json:
+        printing.say(to_json(event), flush=True)
+    elif sys.stdout.isatty():
+        printing.overwritten(printing.event_text(event), sys.stdout)
+    else:
+        printing.say(printing.event_text(event), flush=True)
 
 
 def resume(options: argparse.Namespace) -> int:
     """`resume`: continues a stopped or interrupted run."""
-    from adapop.runs.execute import execute
     from adapop.training.processes import joined
 
     with joined() as ranks:
         run = ranks.led(lambda: _to_resume(options.run))
-        events = execute(run, ranks=ranks, heard=_event_printer(options.json))
-        return _follow(run, events, options.json, ranks)
+        return _execute(run, None, options.json, ranks)
 
 
 def _to_resume(name: str) -> Run:
@@ -94,9 +87,12 @@ def _to_resume(name: str) -> Run:
     return run
 
 
-def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> int:
-    """Prints a run's events as they come and its table at the end. Exit status 1 if it failed, 3 if
-    nothing was forgotten. Only the first process prints."""
+def _execute(run: Run, model: AdaptedModel | None, as_json: bool, ranks: Ranks) -> int:
+    """Executes a run; prints its events as they come and its table at the end, in the first process
+    alone. Exit status 1 if it failed, 3 if nothing was forgotten."""
+    from adapop.runs.execute import execute
+
+    events = execute(run, model, ranks=ranks, heard=partial(_print_progress, as_json=as_json))
     if not ranks.first:
         # A list, because every event must be produced.
         return int(any([isinstance(event, RunFailed) for event in events]))

@@ -56,11 +56,10 @@ def tokens(options: argparse.Namespace) -> None:
 def tokens_of(
     tokenizer, facts: tuple[Fact, ...], config: RunConfig, spoken: Mapping | None = None
 ) -> Iterator[dict]:
-    """Every token of the facts, as in a run of this configuration, including a tail that is left
-    out. why: the part the token belongs to: the prompt, the lead of the model's own reply, the
-    answer's content, or the tail that ends the turn. scored: whether it counts in losses and
-    metrics. spoken: see `tokens.encode_facts`. Raises DataError, ModelError: as
-    `tokens.encode_facts`."""
+    """Every token of the facts as in a run of this configuration, tails that are left out included.
+    why: the part it belongs to: the prompt, the lead of the model's own reply, the answer's
+    content, or the tail that ends the turn. scored: whether it counts in losses and metrics.
+    spoken, Raises DataError, ModelError: as `tokens.encode_facts`."""
     from adapop.model.chat import encode_prompt
     from adapop.model.tokens import encode_facts
 

@@ -46,8 +46,9 @@ def finals(measured: Measured) -> dict[str, float]:
     places |= {name: (place, "cosine") for name, place in COSINES.items()}
     for name, (group, tier, metric) in INTERNALS.items():
         places[name] = (group, DIRECT, tier), metric
-    own = {name: measured.row(*place) or {} for name, (place, _) in places.items()}
-    return rounded({name: own[name].get(field) for name, (_, field) in places.items()})
+    return rounded(
+        {name: measured.recall(*place, field) for name, (place, field) in places.items()}
+    )
 
 
 def finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:

@@ -36,11 +36,9 @@ class Finished:
 def finished(
     items: Sequence[Any], function: Callable[[Any], Any], processes: int
 ) -> Iterator[Finished]:
-    """Yields the result of `function` for every item, in order of completion. Closing the iterator
-    ends the workers.
-
-    function: pickled by its name. An item whose worker was killed is tried again, at most three
-    times in all. An exception of the function becomes the item's error."""
+    """Yields the result of `function` for every item, as they are completed. Closing the iterator
+    ends the workers. function: pickled by its name. An item whose worker was killed is tried again,
+    at most three times in all. An exception of the function becomes the item's error."""
     waiting = deque((item, 1) for item in items)
     with tempfile.TemporaryDirectory(prefix="adapop-bench-", ignore_cleanup_errors=True) as folder:
         workers = [_Worker(function, folder) for _ in range(min(processes, len(waiting)))]
@@ -124,10 +122,9 @@ def _serve(connection: Connection, function: Callable[[Any], Any], folder: str) 
 def finished_on_ray(
     items: Sequence[Any], function: Callable[[Any], Any], processes: int
 ) -> Iterator[Finished]:
-    """As `finished`, on the cluster that $RAY_ADDRESS names, or else on `processes` workers here.
-
-    The package travels with the work; the nodes need its requirements installed. Raises
-    ConfigError: Ray is not installed."""
+    """As `finished`, on the cluster that $RAY_ADDRESS names, else on `processes` workers here. The
+    package travels with the work; nodes need its requirements. Raises ConfigError: Ray is not
+    installed."""
     if not items:
         return
     try:

@@ -29,11 +29,10 @@ SINCE = {
 
 @dataclass(frozen=True)
 class World:
-    """A sandbox to build and use in place of the shipped one.
-
-    hidden: width of the model, a multiple of 4; the feed-forward layers are three times as wide.
-    exposures: how often pretraining shows a fact per point of score. spread: exponent of the range
-    of exposures; 1 as shipped, 0 shows all facts equally often."""
+    """A sandbox to build and use in place of the shipped one. hidden: width, a multiple of 4;
+    feed-forward layers have three times as much. exposures: how often pretraining shows a fact per
+    point of score. spread: exponent of the range of exposures; 1 as shipped, 0 shows all facts
+    equally often."""
 
     name: str
     hidden: int = 128
@@ -66,10 +65,6 @@ class CustomData:
     model: str
     changes: Mapping[str, Any]
 
-    @property
-    def name(self) -> str:
-        return self.facts.name
-
 
 @dataclass(frozen=True)
 class Item:
@@ -92,15 +87,14 @@ class Item:
         custom, of_preset = self.custom, PRESETS.get(self.arm.preset, {})
         changes: dict[str, Any] = {}
         if custom:
-            changes = {"model": custom.model, "facts": custom.name, **custom.changes}
+            changes = {"model": custom.model, "facts": custom.facts.name, **custom.changes}
         changes = {name: value for name, value in changes.items() if name not in of_preset}
         changes |= {"seed": self.seed, "frames": 0, **self.arm.changes}
         changes |= QUICK if self.quick else {}
         config = make_config(self.arm.method, self.arm.preset, **changes)
-        if config.beta is None:
-            curve = auto_anchors(custom.facts).beta if custom else BetaMap()
-            config = replace(config, beta=curve)
-        return config
+        if config.beta is not None:
+            return config
+        return replace(config, beta=auto_anchors(custom.facts).beta if custom else BetaMap())
 
     @property
     def key(self) -> str:
@@ -109,24 +103,17 @@ class Item:
         settings = json.loads(self.config.to_json())
         # None means the benchmark's system prompt; these facts have none.
         settings["system"] = settings["system"] or ""
-        for name, value in SINCE.items():
-            if settings[name] == value:
-                del settings[name]
         decided = {
-            "config": settings,
+            "config": dict(pair for pair in settings.items() if pair not in SINCE.items()),
             "scores": arm.scores,
             "anchors": arm.anchors,
             "world": asdict(arm.world) if arm.world else None,
             "quick": self.quick,
         }
-        if self.custom:
-            decided["facts"] = self.custom.facts.sha256
-        if self.recovery:
-            decided["doors"] = True
-        if self.split:
-            decided["half"] = self.split
-        if self.metrics:
-            decided["metrics"] = True
+        # Younger than the recorded rows: left out of the key where they say nothing.
+        later = {"facts": self.custom and self.custom.facts.sha256, "doors": self.recovery}
+        later |= {"half": self.split, "metrics": self.metrics}
+        decided |= {name: value for name, value in later.items() if value}
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
     @property

@@ -10,6 +10,7 @@ between the two kinds of model.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from statistics import fmean
 
@@ -21,8 +22,9 @@ from adapop.probes.distance import auc
 from adapop.probes.intervals import Interval, Summary, summary
 from adapop.report.figures import Figure
 from adapop.report.figures.experiments import mark_panels
-from adapop.report.table import Table
+from adapop.report.table import Table, reading
 
+KINDS = (KNOWS.title, NEVER_READ.title)  # arms of the two kinds of model that are told apart
 BEFORE, AFTER, RELEARNED, ROUNDED = STATES = ("before", "after", "relearned", "rounded")
 RARE, POPULAR = ENDS = TIERS[0], TIERS[-1]
 FAITHFUL = 0.9  # least AUC in every tier; other metrics get no robustness in the figure
@@ -56,17 +58,15 @@ def separation(knows: Sequence[float], never: Sequence[float]) -> float:
 def aucs(arms: Rows, metric: str, tier: str) -> list[float]:
     """How well a metric separates models that know the facts from models that never read them:
     `separation` for each pair of models, untrained ones included."""
-    knows, never = (_models(arms, arm, metric, tier) for arm in (KNOWS.title, NEVER_READ.title))
+    knows, never = (_models(arms, kind, metric, tier) for kind in KINDS)
     return [separation(one, other) for one, other in product(knows, never)]
 
 
 def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
     """How much of a tier's knowledge is left by a metric: 0 as in the oracle, 1 as in the original.
     None if the metric hardly separates these two, or the tier has no facts."""
-    never, knows = (
-        mean_of(next(_rows(arms, (arm.title,))), BEFORE, metric, tier)
-        for arm in (NEVER_READ, KNOWS)
-    )
+    ends = (next(_rows(arms, (kind,))) for kind in KINDS)
+    knows, never = (mean_of(end, BEFORE, metric, tier) for end in ends)
     if knows - never < LEAST:
         return None
     return (mean_of(row, state, metric, tier) - never) / (knows - never)
@@ -87,11 +87,10 @@ def faithfulness_table(arms: Rows) -> Table | None:
     if not _complete(arms):
         return None
     rows = []
-    kinds = (KNOWS.title, NEVER_READ.title)
     for metric in METRICS:
         cells = [fmean(aucs(arms, metric, tier)) for tier in TIERS]
         means = [
-            [list(map(fmean, _models(arms, kind, metric, tier))) for kind in kinds] for tier in ENDS
+            [list(map(fmean, _models(arms, kind, metric, tier))) for kind in KINDS] for tier in ENDS
         ]
         cells += [separation(knows, never) for knows, never in means]
         cells += [fmean(values) for both in means for values in both]
@@ -100,13 +99,7 @@ def faithfulness_table(arms: Rows) -> Table | None:
         "", *(f"AUC, {tier} facts" for tier in TIERS), *(f"AUC, models, {tier}" for tier in ENDS),
         *(f"{tier}: {label}" for tier in ENDS for label in ("known", "never read")),
     )  # fmt: skip
-    note = (
-        "AUC: how often a metric gives a fact of a model that knows it more than one of the same "
-        "tier of a model that never read it, ties half; of models: the same of their means. Then "
-        "these means. The models: the sandbox's and its oracle, each as it is and trained on the "
-        "facts to retain alone."
-    )
-    return Table("Faithfulness", head, tuple(rows), note)
+    return Table("Faithfulness", head, tuple(rows), reading("faithfulness"))
 
 
 def robustness_table(arms: Rows) -> Table | None:
@@ -121,14 +114,8 @@ def robustness_table(arms: Rows) -> Table | None:
         cells += [changes(arms, ROUNDED, metric, tier) for tier in ENDS]
         rows.append((metric, *map(text, cells)))
     parts = ("left", "taught others", "the same of the oracle", "rounded")
-    note = (
-        f"Of the facts to forget in unlearned models ({', '.join(_unlearned(arms))}), as a share "
-        "of what lies between the oracle and the original: what is left; by how much that changes "
-        "when others of them are taught for ten steps; the same of models that never read them, "
-        "the control; and with weights rounded to 4 bits. Mean ± standard deviation over runs. "
-        "Empty: the metric sees no difference."
-    )
     head = ("", *(f"{part}, {tier}" for part in parts for tier in ENDS))
+    note = reading("robustness", unlearned=", ".join(_unlearned(arms)))
     return Table("Robustness", head, tuple(rows), note)
 
 
@@ -141,39 +128,34 @@ def method_table(arms: Rows) -> Table | None:
     for title in _unlearned(arms):
         pairs = ([text(_left(arms, name, tier, [title])) for tier in ENDS] for name in complete)
         rows.append((title, *map(" / ".join, pairs)))
-    note = (
-        "What is left, as above, of rare / popular facts; metrics that see no difference are "
-        "left out."
-    )
-    return Table("Every metric by method", ("", *complete), tuple(rows), note)
+    head = ("", *complete)
+    return Table("Every metric by method", head, tuple(rows), reading("every_metric"))
 
 
 def marks(arms: Rows) -> Figure:
     """Faithfulness and, for faithful metrics, robustness: a row per metric, a mark each for rare
     and popular facts. Bars: of an AUC the range over pairs of models, else 95 % intervals."""
-    panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
-    tiers = ENDS if _complete(arms) else ()
-    aucs_of = {tier: {name: aucs(arms, name, tier) for name in METRICS} for tier in tiers}
+    if not _complete(arms):
+        return mark_panels({})
+    aucs_of = {tier: {name: aucs(arms, name, tier) for name in METRICS} for tier in ENDS}
     trusted = [
         name for name in METRICS if all(fmean(of[name]) >= FAITHFUL for of in aucs_of.values())
     ]
-    for tier, aucs_by_name in aucs_of.items():
-        summaries = {
-            "left of the unlearned": {name: _left(arms, name, tier) for name in trusted},
-            "change, taught others": {
-                name: changes(arms, RELEARNED, name, tier) for name in trusted
-            },
-            "change, rounded": {name: changes(arms, ROUNDED, name, tier) for name in trusted},
-        }
-        marks = {
-            "AUC, knows or never read": [
-                (name, Interval(fmean(of), min(of), max(of))) for name, of in aucs_by_name.items()
-            ]
-        }
-        for panel, of in summaries.items():
-            marks[panel] = [(name, mean.within()) for name, mean in of.items() if mean]
-        for panel, rows in marks.items():
-            panels.setdefault(panel, {})[tier] = rows
+    measures = {
+        "left of the unlearned": partial(_left, arms),
+        "change, taught others": partial(changes, arms, RELEARNED),
+        "change, rounded": partial(changes, arms, ROUNDED),
+    }
+    separated = {
+        tier: [(name, Interval(fmean(of), min(of), max(of))) for name, of in by_name.items()]
+        for tier, by_name in aucs_of.items()
+    }
+    panels = {"AUC, knows or never read": separated}
+    for panel, measure in measures.items():
+        panels[panel] = {}
+        for tier in ENDS:
+            means = [(name, measure(name, tier)) for name in trusted]
+            panels[panel][tier] = [(name, mean.within()) for name, mean in means if mean]
     return mark_panels(panels)
 
 
@@ -195,11 +177,10 @@ def _rows(arms: Rows, titles: Sequence[str]) -> Iterator[Row]:
 
 
 def _unlearned(arms: Rows) -> list[str]:
-    return [title for title in arms if title not in (KNOWS.title, NEVER_READ.title)]
+    return [title for title in arms if title not in KINDS]
 
 
 def _complete(arms: Rows) -> bool:
     """Whether there are models of both kinds, and unlearned ones."""
-    kinds = (KNOWS.title, NEVER_READ.title)
-    known = all(kind in arms and any(_rows(arms, [kind])) for kind in kinds)
+    known = all(kind in arms and any(_rows(arms, [kind])) for kind in KINDS)
     return known and any(_rows(arms, _unlearned(arms)))

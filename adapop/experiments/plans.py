@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from adapop.config.methods import METHODS
@@ -81,20 +82,18 @@ def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[It
     """AdaPop with a, b, and each number of the two anchors changed by a fifth; WGA and NPO."""
     base = BetaMap()
     arms = [PAPER]
-    for a in STEPS:
-        for b in STEPS:
-            if a or b:
-                changed = replace(base, a=base.a * (1 + a), b=base.b * (1 + b))
-                title = f"AdaPop, a {a:+.0%}, b {b:+.0%}"
-                arms.append(Arm(title, "adapop", changes={"beta": changed}))
-    for end, tier in enumerate(("rare", "popular")):
-        for part, name in enumerate(("score", "β")):
-            for step in (STEPS[0], STEPS[-1]):
-                anchors = [[*RARE_ANCHOR], [*POPULAR_ANCHOR]]
-                anchors[end][part] *= 1 + step
-                curve = BetaMap.from_anchors(*map(tuple, anchors))
-                title = f"AdaPop, {name} of the {tier} anchor {step:+.0%}"
-                arms.append(Arm(title, "adapop", changes={"beta": curve}))
+    for a, b in product(STEPS, repeat=2):
+        if a or b:
+            changed = replace(base, a=base.a * (1 + a), b=base.b * (1 + b))
+            title = f"AdaPop, a {a:+.0%}, b {b:+.0%}"
+            arms.append(Arm(title, "adapop", changes={"beta": changed}))
+    ends, parts = enumerate(("rare", "popular")), enumerate(("score", "β"))
+    for (end, tier), (part, name), step in product(ends, parts, (STEPS[0], STEPS[-1])):
+        anchors = [[*RARE_ANCHOR], [*POPULAR_ANCHOR]]
+        anchors[end][part] *= 1 + step
+        curve = BetaMap.from_anchors(*map(tuple, anchors))
+        title = f"AdaPop, {name} of the {tier} anchor {step:+.0%}"
+        arms.append(Arm(title, "adapop", changes={"beta": curve}))
     return over_seeds([*arms, BASELINE, Arm(METHODS["npo"].title, "npo")], seeds, quick)
 
 
@@ -160,9 +159,8 @@ def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 
 
 def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-    """The other methods with their own α, and with AdaPop's α of the last epoch on the same seed.
-
-    Runs with AdaPop's α are planned once AdaPop's runs are recorded."""
+    """The other methods with their own α and, once AdaPop's runs are recorded, with its α of the
+    last epoch on the same seed."""
     held = []
     for arm in METHOD_ARMS:
         method = METHODS[arm.method]
@@ -180,8 +178,7 @@ def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[I
 
 
 def folder_of(world: World, models: Path) -> Path:
-    """The folder of a world's sandbox, named by the world and a hash of its settings, because a
-    name may be reused. The oracle ships with the app."""
+    """Folder of a world's sandbox, named by a hash of its settings too, as a name may be reused."""
     if world == ORACLE_WORLD:
         return SANDBOX_FOLDER / ORACLE
     made_of = hashlib.sha256(json.dumps(asdict(world), sort_keys=True).encode()).hexdigest()

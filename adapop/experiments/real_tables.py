@@ -99,8 +99,7 @@ def before_table(arms: Rows) -> Table:
     for cell in dict.fromkeys(cell for shares in runs for cell in shares):
         own = [shares[cell] for shares in runs if cell in shares]
         facts = ", ".join(f"{count:g}" for count in sorted({count for count, *_ in own}))
-        recall = summary([before for _, before, _ in own])
-        lines.append((*cell.split("/"), facts, text(recall)))
+        lines.append((*cell.split("/"), facts, text(summary([before for _, before, _ in own]))))
     note = "Recall of the original model, over the facts that it answers as trained."
     return Table("Before", ("", "form", "tier", "facts", "recall"), tuple(lines), note)
 

@@ -19,36 +19,29 @@ def recovery_checks(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str
     """Column of `results.RECOVERY_CHECKS` -> how much of the forget set the check brings back.
     limit: of a reply, in tokens.
 
-    - "attack KIND": recall above chance, at most 1. An attack that the original does not answer is
-      left out: nothing could be lost in it.
+    - "attack KIND": recall above chance, at most 1; left out if the original does not answer it.
     - "relearn_before", "relearn_after", "relearn_control": recall of the trained questions of facts
       that were not trained on again; see `probes.recovery.relearn`.
     - "rounded": recall of the trained questions with weights rounded to `ROUNDED_TO` bits.
     - "sampled", "sampled_control": share of facts whose right answer, or a wrong one of the
       relation, is among 16 sampled replies."""
-    return {**_attacked(model, facts, limit), **_recovered(model, facts, limit)}
-
-
-def _attacked(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
     plan = Plan(ATTACKS, groups=("forget",), max_new_tokens=limit)
     matrix = leak_matrix(battery(model, facts, plan, Progress()))
-    values = {}
-    for kind in ATTACKS:
-        cell = matrix.cell("forget", "all", kind)
-        if cell and cell.measurable:
-            values[f"attack {kind}"] = cell.unlearned.above_chance
-    return values
+    attacks = ((kind, matrix.cell("forget", "all", kind)) for kind in ATTACKS)
 
-
-def _recovered(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
-    def rows(name: str, **values: object) -> Mapping[str, float]:
+    def row(name: str, **values: object) -> Mapping[str, float]:
         result = recover(name, model, facts, limit, Progress())
         return next(row for row in result["rows"] if values.items() <= row.items())
 
-    relearned = rows("relearn", tier="all", form=DIRECT)
-    rounded = rows("quantise", tier="all", group="forget", bits=ROUNDED_TO)
-    sampled = rows("sampling", tier="all")
+    relearned = row("relearn", tier="all", form=DIRECT)
+    rounded = row("quantise", tier="all", group="forget", bits=ROUNDED_TO)
+    sampled = row("sampling", tier="all")
     return {
+        **{
+            f"attack {kind}": one.unlearned.above_chance
+            for kind, one in attacks
+            if one and one.measurable
+        },
         **{f"relearn_{name}": relearned[name] for name in ("before", "after", "control")},
         "rounded": rounded["unlearned_rounded"],
         "sampled": sampled["unlearned"],

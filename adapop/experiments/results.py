@@ -17,17 +17,17 @@ from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.formulas import cell, plain
 from adapop.probes.distance import STATE_NAMES
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED
-from adapop.runs.files import write_text
+from adapop.report.tables import INTERNAL
+from adapop.runs.files import cut_torn_line, write_text
 
 TRACES = ("lam", "alpha", "drift", "retain_loss")
-METRICS = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
 # Column -> place of a final recall in the run's full measurement.
 RECALLS = {
     "_".join(place): place for place in product(FACT_GROUPS, (DIRECT, REWORDED), ("all", *TIERS))
 } | {"utility": ("utility", DIRECT, "all")}
 NEIGHBOURS = {f"neighbours_{form}_all": ("neighbours", form, "all") for form in (DIRECT, REWORDED)}
 INTERNALS = {
-    "_".join(place): place for place in product(FACT_GROUPS, ("all", "rare", "popular"), METRICS)
+    "_".join(place): place for place in product(FACT_GROUPS, ("all", "rare", "popular"), INTERNAL)
 }
 # MiniLM cosine by column, if a run measures it.
 COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}
@@ -96,8 +96,6 @@ class Results:
     def rows(self) -> dict[str, Row]:
         """All complete rows by key; an incomplete last line is ignored. Columns that an older file
         lacks are None. Raises DataError: the file has other columns, or a line is damaged."""
-        if not self.path.exists():
-            return {}
         head, *lines = self._lines()
         if not _readable(head):
             message = f"{self.path} was written by another version."
@@ -110,7 +108,8 @@ class Results:
 
     def _lines(self) -> list[list[str]]:
         """The cells of all complete lines, the header first. Every line is a row."""
-        whole, lines = self.path.read_bytes().rpartition(b"\n")[0], []
+        text = self.path.read_bytes() if self.path.exists() else b""
+        whole, lines = text.rpartition(b"\n")[0], []
         for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
             with self._line(number):
                 lines += csv.reader([line.decode()])
@@ -128,15 +127,13 @@ class Results:
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row; it is on disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        head, *lines = self._lines() if self.path.exists() else [[*COLUMNS]]
+        cut_torn_line(self.path)
+        head, *lines = self._lines()
         if head != [*COLUMNS] and _readable(head):
             write_text(self.path, _as_csv([COLUMNS, *lines]))
-        with open(self.path, "a+b") as file:
-            file.seek(0)
-            whole = file.read().rpartition(b"\n")
-            file.truncate(len(whole[0] + whole[1]))  # an incomplete last line is cut off first
+        with open(self.path, "a", encoding="utf-8", newline="") as file:
             line = [_cell(row.get(name, "")) for name in COLUMNS]
-            file.write(_as_csv([line] if whole[0] else [COLUMNS, line]).encode())
+            file.write(_as_csv([line] if file.tell() else [COLUMNS, line]))
 
     def fill(self, key: str, cells: Mapping[str, Any]) -> None:
         """Writes cells into the row of this key; the rest of the file's text stays unchanged."""

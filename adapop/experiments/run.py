@@ -162,10 +162,9 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
 
 
 def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
-    """Repeats runs that were recorded without distance to the oracle, retained recall by epoch or,
-    with an embedder, cosines, and fills these cells; other cells stay. Sandboxes built for an
-    experiment have no oracle. Reports how far the new recalls are from the recorded ones. Returns
-    title -> why the item failed."""
+    """Repeats runs recorded without distance to the oracle, retained recall by epoch or, with an
+    embedder, cosines, and fills these cells alone; not in sandboxes built for an experiment.
+    Reports how far new recalls are from the recorded ones. Returns title -> why the item failed."""
     known, errors, embedder = place.results.rows(), {}, "ADAPOP_EMBEDDER" in os.environ
     columns = ("oracle_epochs_under_all", RETAINED, *["forget_cosine"] * embedder)
     missing = [

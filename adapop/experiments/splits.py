@@ -17,10 +17,8 @@ SPLITS = (VALIDATION, TEST)
 
 
 def facts_of(facts: Sequence[Fact], split: str) -> tuple[Fact, ...]:
-    """The facts of one split, in their order.
-
-    Facts go alternately to both splits, ordered by score, then by relation. So the splits' sizes
-    differ by at most one, overall and for each score."""
+    """The facts of one split, in their order. Facts go alternately to both splits, ordered by
+    score, then by relation, so that sizes differ by at most one, overall and for each score."""
 
     def order(fact: Fact) -> tuple[bool, float, str, str]:
         # Sorted by a hash last: a fixed pseudo-random order, independent of file order and

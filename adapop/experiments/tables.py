@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
 from adapop.config.methods import METHODS
-from adapop.experiments.results import RETAINED, Row
+from adapop.experiments.results import INTERNAL, RETAINED, Row
 from adapop.experiments.splits import TEST
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.probes.prompts import REWORDED
 from adapop.report import published
 from adapop.report.table import Table, reading
+from adapop.report.tables import METRICS
 
 Rows = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
 Value = Callable[[Row], float | None]
@@ -59,21 +60,9 @@ DIFFERENCES: dict[str, Value] = {
     **{name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout")},
 }
 # Metrics from inside the model, and how the names of their columns end.
-INSIDE = {
-    "Δ log p": "delta_logprob",
-    "Δ rank": "delta_rank",
-    "hidden cosine": "hidden_cosine",
-    "KL": "kl",
-}
+INSIDE = {metric.title: metric.field for metric in METRICS if metric.field in INTERNAL}
 READING = reading("outcomes")
-NEIGHBOURS_READING = (
-    "Neighbours: of other facts about the forgotten subjects, which nothing was trained on."
-)
-COSINE_READING = "Cosine: of MiniLM embeddings of reply and answer, asked as trained."
-BEFORE_READING = (
-    "Before: the sandbox before unlearning, by each fact's first rewording; holdout "
-    "was not asked then."
-)
+NEIGHBOURS_READING = reading("neighbours")
 
 
 def by_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
@@ -95,14 +84,14 @@ def measured(arms: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
 
 def world_table(arms: Rows) -> Table:
     """`outcome_table`, with what each sandbox knew of the facts to forget before unlearning."""
-    return outcome_table(arms, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
+    return outcome_table(arms, {**BEFORE, **OUTCOMES}, f"{READING} {reading('before')}")
 
 
 def outcome_table(arms: Rows, values: Mapping[str, Value] = OUTCOMES, note: str = READING) -> Table:
     """What was forgotten in each tier, and what it cost, a row per arm."""
     values, rows = measured(arms, values), []
     note += f" {NEIGHBOURS_READING}" * ("neighbours" in values)
-    note += f" {COSINE_READING}" * ("forget, cosine" in values)
+    note += f" {reading('cosine')}" * ("forget, cosine" in values)
     for title, runs in arms.items():
         rates = sorted({row["rate"] for row in runs})
         cells = [text(over(runs, value)) for value in values.values()]
@@ -172,12 +161,8 @@ def controller_table(arms: Rows) -> Table:
             drift = summary([max(row["drift"]) for row in finished])
             cells = (text(drift), text(last), counted(steered))
             rows.append((title, f"{moved} of {len(finished)}", *cells))
-    note = (
-        "Drift is against the loss the controller refers to. α of the last epoch is the last "
-        "that trained anything."
-    )
     head = ("", "runs in which it moved", "largest drift", "α of the last epoch", "seeds")
-    return Table("The controller", head, tuple(rows), note)
+    return Table("The controller", head, tuple(rows), reading("controller"))
 
 
 def cost_table(arms: Rows) -> Table:
@@ -236,17 +221,12 @@ def level_table(arms: Rows) -> Table:
     for title, runs in arms.items():
         means = tuple(map(text, along(runs, "levels_reworded")))
         rows.append((title, *(means or empty), counted(runs)))
-    note = (
-        "By score, four times the number of exposures: rarest first. Mean ± standard deviation "
-        "over seeds."
-    )
     head = ("", *(f"{level:g}" for level in levels), "seeds")
-    return Table("Recall by exposure", head, tuple(rows), note)
+    return Table("Recall by exposure", head, tuple(rows), reading("levels"))
 
 
 def epoch_table(arms: Rows) -> Table:
-    """After each epoch: recall of rare and popular facts asked in other words, of retained facts
-    asked as trained, and the controller's λ."""
+    """By epoch: recall of rare and popular facts reworded, of retained ones as trained, and λ."""
     lines = []
     for title, runs in arms.items():
         for tier in ("rare", "popular"):
@@ -260,12 +240,8 @@ def epoch_table(arms: Rows) -> Table:
         (title, of, *map(text, means), *("",) * (epochs - len(means)), seeds)
         for title, of, means, seeds in lines
     ]
-    note = (
-        "Each fact's first rewording. Mean ± standard deviation over seeds; epoch 0 is the "
-        "original model."
-    )
     head = ("", "", *(f"epoch {epoch}" for epoch in range(epochs)), "seeds")
-    return Table("Recall by epoch", head, tuple(rows), note)
+    return Table("Recall by epoch", head, tuple(rows), reading("epochs"))
 
 
 def text(summary: Summary | None) -> str:

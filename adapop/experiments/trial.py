@@ -66,9 +66,8 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
 
 
 def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) -> dict[str, Any]:
-    """Runs an item again. Returns "failed", the columns of `ORACLE` and `ORACLE_EPOCHS`, `RETAINED`
-    and, with cosine, `COSINES`; also the last values of `EPOCHS`, to compare. Raises
-    AdaPopError."""
+    """Runs an item again. Returns "failed", columns of `ORACLE`, `ORACLE_EPOCHS`, `RETAINED` and,
+    with cosine, `COSINES`; and the last values of `EPOCHS`, to compare. Raises AdaPopError."""
     import torch
 
     from adapop.probes.measure import full, quick

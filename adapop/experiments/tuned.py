@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.paths import SHIPPED
 from adapop.popularity.beta import HIGH, LOW, POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 from adapop.report.figures import Figure
-from adapop.report.table import Table
+from adapop.report.table import Table, reading
 
 AnyWorld = World | CustomData | None  # None: the shipped sandbox
 THREE = "three"  # the name of the worlds that are averaged over
@@ -37,7 +38,6 @@ def run_searches(
     custom: CustomData | None = None,
 ) -> dict[str, str]:
     """Makes missing trials, one process per arm. Returns name -> why the arm's search failed.
-
     custom: facts and model of the trials, None for the sandbox."""
     errors = {}
     left = [name for name in names if len(trials_of(trials_file(folder, name))) < trials]
@@ -88,12 +88,8 @@ def experiment(
     )  # fmt: skip
     of_three = (winners.worlds_table, winners.worlds_difference_table)
     where = f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}"
-    question = (
-        f"How does each method do at its best, with {trials} trials each at seed 0? "
-        f"{winners.OBJECTIVE} Chosen on the validation "
-        f"half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes are of the "
-        "test half, on seeds that no trial has seen."
-    )
+    half = "half" if at_home else "half of the shipped sandbox"
+    question = reading("tuned", trials=trials, objective=winners.OBJECTIVE, half=half)
     drawn = tuple(partial(_draw_winners, draw, titles) for draw in DRAWN)
     if world == THREE:
         return Experiment(where, question, plan, of_three, (pictures.fronts,))
@@ -150,22 +146,20 @@ def score_variants(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
 
 def shuffled_titles(variants: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
     """Title of an arm of `score_variants` -> title of that arm with shuffled scores."""
-    titles, arms = {}, [arm for others in variants.values() for arm in others]
-    for arm in arms:
-        twin = {**arm.changes, "scores": "shuffled"}
-        for other in arms if "scores" not in arm.changes else ():
-            if other.changes == twin:
-                titles[arm.title] = other.title
-    return titles
+    arms = {arm.title: arm.changes for others in variants.values() for arm in others}
+    return {
+        title: twin
+        for (title, given), (twin, changes) in product(arms.items(), repeat=2)
+        if "scores" not in given and changes == {**given, "scores": "shuffled"}
+    }
 
 
 def _weighted(redirect: Arm, kappa: float, scores: str) -> Arm:
     """Redirect's winner with another κ."""
-    changes = {**redirect.changes, "arguments": {**redirect.changes["arguments"], "kappa": kappa}}
-    control = "" if scores == "given" else f", scores {scores}"
-    if scores != "given":
-        changes["scores"] = scores
-    return replace(redirect, title=f"Redirect's settings, κ = {kappa:g}{control}", changes=changes)
+    control = {} if scores == "given" else {"scores": scores}
+    arguments = {"arguments": {**redirect.changes["arguments"], "kappa": kappa}}
+    title = f"Redirect's settings, κ = {kappa:g}{f', scores {scores}' * bool(control)}"
+    return replace(redirect, title=title, changes={**redirect.changes, **arguments, **control})
 
 
 def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
@@ -173,11 +167,9 @@ def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
     beta, root = wga.changes["arguments"]["beta"], steepness**0.5
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
-    changes = {**_without_arguments(wga), "beta": curve}
-    control = "" if scores == "given" else f", {scores}"
-    if scores != "given":
-        changes["scores"] = scores
-    title = f"{wga.title}'s settings, β by score ({how} curve{control})"
+    control = {} if scores == "given" else {"scores": scores}
+    changes = {**_without_arguments(wga), "beta": curve, **control}
+    title = f"{wga.title}'s settings, β by score ({how} curve{f', {scores}' * bool(control)})"
     return replace(CONTROL_ARMS["alpha-fixed"], title=title, changes=changes)
 
 

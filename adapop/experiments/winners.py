@@ -1,7 +1,7 @@
 """Tables of `bench tuned`: searches, luck, winners, recovery checks, worlds, benefit of scores."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -110,9 +110,8 @@ def pair_table(
 
 
 def shuffled_table(arms: Rows, titles: Mapping[str, str]) -> Table | None:
-    """Arms with given scores minus the same arms with shuffled ones.
-
-    titles: title with given scores -> title with shuffled ones."""
+    """Arms with given scores minus the same arms with shuffled ones. titles: of the former -> of
+    the latter."""
     compared = [
         pair_table(arms, shuffled, [given], values=WITH_GAP) for given, shuffled in titles.items()
     ]
@@ -143,15 +142,15 @@ def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
     means_by_seed = []
     for seed in sorted(set.intersection(*(set(rows) for rows in by_world))):
         rows = [seeds[seed] for seeds in by_world]
-        failed = next((row["failed"] for row in rows if row["failed"]), "")
-        means = {} if failed else {name: _mean(map(value, rows)) for name, value in AIMS.items()}
-        means_by_seed.append({"seed": seed, "failed": failed, **means})
+        mean: Row = {
+            "seed": seed,
+            "failed": next((one["failed"] for one in rows if one["failed"]), ""),
+        }
+        for name, value in AIMS.items():
+            values = [value(row) for row in rows]
+            mean[name] = None if None in values else fmean(values)
+        means_by_seed.append(mean)
     return means_by_seed
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    values = list(values)
-    return None if None in values else fmean(values)
 
 
 def worlds_table(arms: Rows) -> Table:
@@ -196,10 +195,7 @@ def winner_table(done: Done) -> Table:
         rows.append((SEARCHES[name].arm.title, f"{trials[0]['J']:.3f}", *parts, *cells))
     head = ("", "J of the preset", "J", "worst tier", *LIMITS)
     head += ("trial", "failed", "seconds a trial", "settings")
-    note = (
-        f"{OBJECTIVE} All on the validation half, seed 0. The preset itself is every arm's "
-        "first trial."
-    )
+    note = f"{OBJECTIVE} {reading('winners')}"
     return Table("What was chosen", head, tuple(rows), note)
 
 

@@ -23,13 +23,11 @@ WEIGHTS = "adapter_model.safetensors"
 
 
 def write_archive(run: Run, out: Path, title: str = "") -> Path:
-    """Writes the zip atomically, replacing what was there. Without a finished epoch it has no
-    adapter. title: the report's, see `write_report`. The files contain names of models and sets,
-    never paths of this machine.
-
-    In CSV, text that a spreadsheet would run as a formula begins with an apostrophe; JSON is exact.
-    Raises RunError: there is no run, it is of another version, or the file cannot be written.
-    ConfigError: the run's configuration is invalid."""
+    """Writes the zip atomically, replacing what was there; without a finished epoch it has no
+    adapter. title: see `write_report`. The files name models and sets, but no paths of this
+    machine. In CSV, text that a spreadsheet would run as a formula begins with an apostrophe; JSON
+    is exact. Raises RunError: there is no run, it is of another version, or the file cannot be
+    written. ConfigError: its configuration is invalid."""
     record = read_record(run)
     texts = {
         "report.html": rendered([record], title),
@@ -88,9 +86,7 @@ def _probes(record: Record) -> Iterator[dict[str, object]]:
         for side in ("original", "unlearned"):
             content |= {f"{side}_{name}": value for name, value in content.pop(side).items()}
         yield content
-    for result in record.probes:
-        if isinstance(result, NotApplicable):
-            yield asdict(result)
+    yield from (asdict(one) for one in record.probes if isinstance(one, NotApplicable))
 
 
 def _csv(rows: Iterable[Mapping[str, object]]) -> str:

@@ -24,10 +24,9 @@ ADAPTER_NAME = "adapter_config.json"
 
 def templates() -> Environment:
     """Templates of reports and cards. They escape every value and raise if one is missing."""
-    loaded = dict(
-        loader=FileSystemLoader(ASSETS / "report"), autoescape=True, undefined=StrictUndefined
-    )
-    return Environment(trim_blocks=True, lstrip_blocks=True, **loaded)
+    files = FileSystemLoader(ASSETS / "report")
+    strict = dict(autoescape=True, undefined=StrictUndefined)
+    return Environment(loader=files, trim_blocks=True, lstrip_blocks=True, **strict)
 
 
 def loading(record: Record, folder: str, merged: bool = False) -> str:
@@ -89,26 +88,23 @@ def model_card(
 
     remarks: sentences on checks of the export. pushed: its place on the Hub, if any."""
     before, after, config = record.before, record.after, record.config
-    measured, template = before and after, "through the chat template of its tokenizer"
+    measured, chat = before and after, "through the chat template of its tokenizer"
+    card = templates().get_template("model_card.md")
     recall = tables.recall_table(before, after).as_markdown() if measured else None
-    return (
-        templates()
-        .get_template("model_card.md")
-        .render(
-            base=Markup(json.dumps(config.model)),
-            merged=merged,
-            record=record,
-            described=described(config),
-            popularity=story.popularity(record.facts),
-            outcome_lines=story.outcome_lines(record),
-            recall=recall and Markup(recall),
-            code=Markup(loading(record, pushed or folder, merged)),
-            system=config.system,
-            asked=HOW[record.prompting.asking] if record.prompting else template,
-            origin=origin(record),
-            gguf=gguf(config, folder, merged),
-            remarks=remarks,
-        )
+    return card.render(
+        base=Markup(json.dumps(config.model)),
+        merged=merged,
+        record=record,
+        described=described(config),
+        popularity=story.popularity(record.facts),
+        outcome_lines=story.outcome_lines(record),
+        recall=recall and Markup(recall),
+        code=Markup(loading(record, pushed or folder, merged)),
+        system=config.system,
+        asked=HOW[record.prompting.asking] if record.prompting else chat,
+        origin=origin(record),
+        gguf=gguf(config, folder, merged),
+        remarks=remarks,
     )
 
 

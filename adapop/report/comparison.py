@@ -21,14 +21,9 @@ from adapop.report.findings import findings_of, in_range, replies_table, warning
 from adapop.report.record import GROUP_NAMES, Record, name_of
 from adapop.report.recorded import Recorded
 from adapop.report.settings import differences
-from adapop.report.table import Table, number, percent
-from adapop.report.tables import DOWN, LEVEL, METRICS, UP
+from adapop.report.table import Table, number, percent, reading
+from adapop.report.tables import DOWN, INTERNAL, LEVEL, METRICS, UP
 
-GUESSED = (
-    "of how many facts the right answer is the model's first or second guess, which its reply does "
-    "not show"
-)
-INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
 RECALL, GAP, LEAD, TOP2 = "recall", "gap", "popular − rare", "first or second guess"
 KEPT = {
     "retain": "trained to be kept (retained)",
@@ -37,7 +32,8 @@ KEPT = {
     "utility": "other questions, such as sums (utility)",
 }
 BETTER = {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}
-MEANING = {metric.title: metric.meaning for metric in METRICS} | {TOP2: GUESSED} | MEANING_OF_STATES
+MEANING = {metric.title: metric.meaning for metric in METRICS} | MEANING_OF_STATES
+MEANING[TOP2] = reading("guessed")
 FORGET, KEEP = "To forget: lower is better", "To keep: higher is better"
 INSIDE = "Inside the models"
 
@@ -81,10 +77,9 @@ class Line:
 @dataclass(frozen=True)
 class Comparison:
     """contestants: runs that differ in more than their seed. settings: those in which they differ.
-    lines: every metric. intervals: sentences on whether ranges are over facts or seeds. warnings:
-    conclusions to avoid. findings: results. outcomes: for the figures, the original first.
-    form_words: the form in which forgetting is measured. replies: every run's replies to the same
-    questions. models: see `models_table`."""
+    lines: every metric. intervals: whether ranges are over facts or seeds. warnings: conclusions to
+    avoid. findings: results. outcomes: for the figures, the original first. form_words: the form in
+    which forgetting is measured. replies, models: see `replies_table` and `models_table`."""
 
     contestants: tuple[Contestant, ...]
     settings: Table

@@ -22,10 +22,6 @@ FORMS = (DIRECT, REWORDED)
 # shares of what the original answers, below which a model counts as collapsed
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
 OVER_FACTS = reading("over_facts")
-OVER_SEEDS = (
-    "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, "
-    "not a 95 % interval."
-)
 
 
 @dataclass(frozen=True)
@@ -102,9 +98,8 @@ class Contestant:
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions, with its range over seeds if several."""
-        rows = [row for one in self.measured if (row := one.row(group, DIRECT, "all"))]
-        values = [row[field] for row in rows if row.get(field) is not None]
-        return _spread([Interval(value, value, value) for value in values])
+        values = [one.recall(group, name=field) for one in self.measured]
+        return _spread([Interval(value, value, value) for value in values if value is not None])
 
     def worst_attack(self, tier: str) -> Attack | None:
         """The attack that recovers most of a tier in any of its runs; None if none was probed."""
@@ -129,8 +124,7 @@ class Contestant:
         title = self.given or self.records[0].title
         drawn = outcome_of(self.mark, title, self.recall, form, self.lead)
         attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
-        attacked = {tier: worst.recall for tier, worst in attacks.items()}
-        recall = {**drawn.recall, ATTACKED: attacked}
+        recall = {**drawn.recall, ATTACKED: {tier: one.recall for tier, one in attacks.items()}}
         return replace(drawn, recall=recall, collapsed=self.collapsed, given=self.given)
 
 
@@ -146,7 +140,7 @@ def ranges_over(compared: Sequence[Contestant]) -> list[str]:
     """Sentences on whether the ranges of contestants are over facts or over seeds."""
     seeds = sorted({len(one.measured) for one in compared if one.over == "seeds"})
     notes = [OVER_FACTS] if any(one.over == "facts" for one in compared) else []
-    return notes + [OVER_SEEDS.format(seeds=" or ".join(map(str, seeds)))] * bool(seeds)
+    return notes + [reading("over_seeds", seeds=" or ".join(map(str, seeds)))] * bool(seeds)
 
 
 def but_for_seed(config: RunConfig) -> RunConfig:

@@ -1,6 +1,7 @@
 """Distance of a run to the oracle: sentence, tables and comparison lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import product
 
 from adapop.facts.fact import TIERS, Fact
 from adapop.probes import distance as states_of
@@ -13,7 +14,7 @@ from adapop.probes.distance import (
     Distance,
     FactDistance,
 )
-from adapop.probes.intervals import Interval, wilson
+from adapop.probes.intervals import wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
 from adapop.report.record import GROUP_NAMES, Record
@@ -21,13 +22,7 @@ from adapop.report.table import Table, number, percent, ranged, reading
 from adapop.training import frames
 from adapop.training.events import Measured
 
-MEANING = {
-    OVER: "less likely than answers that the oracle never read are to it: avoiding them tells "
-    "that they were there",
-    AS_NEVER_LEARNT: "as likely as answers that the oracle never read are to it (the middle 95 % "
-    "of them)",
-    UNDER: "more likely than answers that the oracle never read are to it",
-}
+MEANING = {state: reading(state) for state in STATES}
 FORMS = {REWORDED: "reworded", DIRECT: "as trained"}
 ROUNDED = 0.5 * 10**-frames.DECIMALS  # error of a frame's probabilities
 ATTACK_NAMES = dict(zip(ATTACKS, ("loss", "min-k", "min-k++", "zlib")))
@@ -76,10 +71,7 @@ def membership_table(before: Measured, after: Measured, distance: Distance | Non
     note, head = reading("membership"), ("attack", "original", "unlearned")
     if oracle:
         head += ("oracle", "privleak")
-        note += (
-            " The oracle, which never read them, is the measure; privleak is the distance to it, "
-            "0 for none."
-        )
+        note += f" {reading('privleak')}"
     return Table("Membership inference", head, tuple(rows), note)
 
 
@@ -91,19 +83,12 @@ def run_tables(record: Record) -> list[Table]:
     return [*tables, *([membership] if membership else [])]
 
 
-def states_by_tier(distance: Distance) -> Iterator[tuple[str, str, dict[str, Interval]]]:
-    """(form, tier, shares of the states) for each tier that has facts, reworded first."""
-    for form in FORMS:
-        for tier in ("all", *TIERS):
-            if shares := distance.shares(form, tier):
-                yield form, tier, shares
-
-
 def _states(distance: Distance) -> Table:
     rows = []
-    for form, tier, shares in states_by_tier(distance):
-        cells = (ranged(shares[state]) for state in STATES)
-        rows.append((f"{FORMS[form]}, {tier}", f"{len(distance.of(form, tier)):,}", *cells))
+    for form, tier in product(FORMS, ("all", *TIERS)):
+        if shares := distance.shares(form, tier):
+            cells = (ranged(shares[state]) for state in STATES)
+            rows.append((f"{FORMS[form]}, {tier}", f"{len(distance.of(form, tier)):,}", *cells))
     note = reading("states", meanings="; ".join(f"{state}: {MEANING[state]}" for state in STATES))
     return Table("Beside a model that never knew", ("", "facts", *STATES), tuple(rows), note)
 

@@ -15,7 +15,7 @@ from adapop.report.figures import outcomes as contest
 from adapop.report.figures.captions import NOTHING_FORGOTTEN
 from adapop.report.figures.outcomes import beats, clearly, contests, pareto_front
 from adapop.report.record import Record
-from adapop.report.table import Table, percent, signed
+from adapop.report.table import Table, percent, reading, signed
 
 # Names of the compared difference, with rewordings and without.
 LEADS = {
@@ -150,11 +150,7 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
     for one, replies in zip(compared, replies_by_run):
         rows.append((one.label, *(replies[fact.id][1] for fact in facts)))
     head = ("", *(f"{fact.question} ({fact.tier})" for fact in facts))
-    note = (
-        "Of each tier the trained question that nearest to half of these runs still answer: no "
-        "evidence, but examples."
-    )
-    return Table("One question, every run", head, tuple(rows), note)
+    return Table("One question, every run", head, tuple(rows), reading("replies"))
 
 
 def _replies(record: Record) -> Replies:

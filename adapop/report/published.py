@@ -10,7 +10,7 @@ from functools import cache
 from typing import Literal, get_args
 
 from adapop.assets import Share, read_csv, read_json
-from adapop.report.table import Table
+from adapop.report.table import Table, reading
 
 PAPER = "Borisiuk et al. 2026"
 PAPER_MODELS = {
@@ -25,11 +25,7 @@ MAIN_SOURCE, FURTHER_SOURCE = "main results", "eleven further methods"
 # Flagged as unusable by the paper, because retained knowledge is damaged as well.
 UNUSABLE = ("GA", "GD", "FLAT", "CE-U")
 OUR_NAMES = {"CE-U": "ceu"}  # other names differ only in case and spaces
-RETAIN_NOTE = (
-    "Retain is the set that was trained on. Where it is above the model before unlearning, "
-    "training on it raised it. AdaPop ran at α₀ = 0.5; GD, NPO and WGA at α = 1; other methods at "
-    "weights of their own."
-)
+RETAIN_NOTE = reading("published_retain")
 
 
 @dataclass(frozen=True)
@@ -75,9 +71,8 @@ class Paraphrased:
 @dataclass(frozen=True)
 class Further:
     """A number that the paper printed beside the recalls. place: a setting, one of `PAPER_MODELS`,
-    or a benchmark and group for all three models together. method: as in `Recall`. measure:
-    "reworded" and "attacked" (recall), "mmlu" and "hellaswag" (right answers), all [0, 1], or an
-    internal metric."""
+    or a benchmark and group for all three models. method: as in `Recall`. measure: "reworded",
+    "attacked" (recall), "mmlu", "hellaswag" (right answers), all [0, 1], or an internal metric."""
 
     place: str
     method: str

@@ -104,8 +104,7 @@ class Record:
 
     def worst_attack(self, tier: str) -> Cell | None:
         """The attack that recovers most of a tier's facts, of those that the original answers.
-
-        Multiple choice does not count: it can be guessed."""
+        Multiple choice, which can be guessed, does not count."""
         own = [cell for cell in self.matrix.cells if (cell.group, cell.tier) == ("forget", tier)]
         attacks = [cell for cell in own if cell.kind not in NO_ATTACKS and cell.measurable]
         return max(attacks, key=lambda cell: cell.unlearned.recall.mean, default=None)

@@ -71,8 +71,7 @@ class Recorded:
 
     @property
     def gap(self) -> Interval | None:
-        """The gap over seeds, see `Measured.gap`; None without both tiers. If settings were chosen
-        on some rewordings, only the others count."""
+        """The gap over seeds, see `Measured.gap`; on the test split alone, if there is one."""
         return self.lead(REWORDED)
 
     def lead(self, form: str) -> Interval | None:

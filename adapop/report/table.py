@@ -25,9 +25,8 @@ def reading(name: str, **values: object) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under a header; a row's first cell is its name. Cells may have several lines.
-
-    title: of the table. note: how to read it, may be ""."""
+    """Rows of text under a header. A row's first cell is its name; cells may have several lines.
+    note: how to read the table, may be ""."""
 
     title: str
     head: tuple[str, ...]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from adapop.assets import read_json
 from adapop.errors import number_of
 from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
@@ -34,32 +35,8 @@ class Metric:
     meaning: str
 
 
-# Field, title, better direction for facts to forget and for other facts, meaning.
-METRICS = tuple(
-    Metric(*row)
-    for row in (
-        ("recall", "recall", DOWN, UP,
-         "ROUGE-L recall of the greedy answer: how much of the right one it says, 0–1"),
-        ("cosine", "cosine", DOWN, UP,
-         "cosine of MiniLM embeddings of the answer and the right one"),
-        ("delta_logprob", "Δ log p", DOWN, LEVEL,
-         "change of the answer's chance (log-probability, nats an answer)"),
-        ("delta_rank", "Δ rank", UP, LEVEL,
-         "places the right answer's tokens fell among all tokens, on average"),
-        ("hidden_cosine", "hidden cosine", DOWN, UP,
-         "likeness to the original's states (cosine, last four layers)"),
-        ("kl", "KL", UP, DOWN,
-         "how far the predictions moved from the original's (KL divergence, nats a token)"),
-        ("probability", "probability", DOWN, UP,
-         "of the right answer, the geometric mean over its tokens"),
-        ("exact_memorization", "exact mem.", DOWN, UP,
-         "share of the right answer's tokens that are the likeliest"),
-        ("extraction_strength", "extr. strength", DOWN, UP,
-         "how much of an answer it completes; of one token 1"),
-        ("truth_ratio", "truth ratio", UP, LEVEL,
-         "1 where right and wrong answers are equally likely (TOFU)"),
-    )
-)  # fmt: skip
+INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")  # fields, against the original
+METRICS = read_json("report/metrics.json", tuple[Metric, ...])
 
 
 def recall_table(before: Measured, after: Measured) -> Table:
@@ -92,10 +69,7 @@ def metrics_table(after: Measured) -> Table:
         rows.append((name, f"{row['facts']:,}", *numbers, f"{row['words']:.1f}"))
     note = reading("metrics")
     if "probability" in there and "truth_ratio" not in there:
-        note += (
-            " No truth ratio: it needs wrong answers (`alternates`), or other answers of a "
-            "fact's relation."
-        )
+        note += f" {reading('no_truth_ratio')}"
     return Table("Other metrics", ("", "facts", *head, "words"), tuple(rows), note)
 
 

@@ -69,7 +69,7 @@ def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, c
     hub = serve(server, duet_tables())
     monkeypatch.setattr(catalog, "Hub", lambda progress, cache: hub)
     table = cli("run", "--yes", "--facts", "duet", "--model", folders["llama"], "--epochs", 1).out
-    assert "Llama DUET: ROUGE-L recall, and inside the model" in table and "Borisiuk et al. 2026" in table
+    assert "Llama DUET: ROUGE-L recall" in table and "Borisiuk et al. 2026" in table
     lines = {line[:26].strip(): line.split()[-2:] for line in table.splitlines() if line.count("  ") > 3}
     assert lines["forget, before"][0] == "0.939" and lines["forget, after"][0] == "0.007" and "0.043 ± 0.007" in table
     assert lines["forget, reworded, rare"][0] == "0.049" and lines["holdout, after"][0] == "–"
@@ -124,9 +124,3 @@ def test_tokens_of_a_run_stand_behind_the_lead_of_its_own_reply(folders, tmp_pat
     assert texts["prompt"].endswith("<|im_start|>assistant\n") and "What is the country of Delhi?" in texts["prompt"]
     assert (texts["lead"].strip(), texts["content"].strip()) == ("The country of it is", "India")
     assert {row["why"] for row in rows if row["scored"]} == {"content"}
-
-
-def test_what_is_not_here_is_named(cli, facts):
-    never, none = "it was never downloaded here, and HF_HUB_OFFLINE is set", "no folder has this name"
-    for name, said in (("meta-llama/Llama-3.1-8B-Instruct", never), ("./nope", none), ("/data/models/nope", none)):
-        assert said in cli("run", "--facts", facts, "--model", name, status=2).err

@@ -109,10 +109,10 @@ def test_the_others_get_the_alpha_that_adapop_had_on_own_facts(folder, tmp_path,
 @pytest.mark.slow
 def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(folder, towns, tmp_path, cli):
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--out", str(tmp_path / "runs")]
-    assert "would be in vain. 3 steps at 1e-07" in cli(*command, "--lr", "1e-7", status=2).err
+    assert "in vain. 3 steps at 1e-07" in cli(*command, "--lr", "1e-7", status=2).err
     assert not (tmp_path / "runs").exists()
     output = cli(*command, "--lr", "1e-7", "--yes", status=3)
-    assert "Nothing was forgotten: recall of the facts to forget was 1.00 and is 1.00, after 3 steps" in output.out
+    assert "was 1.00 and is 1.00, after 3 steps" in output.out
     assert "5 of 6 facts" in output.err and "GPU" not in output.err
     events = cli(*command, "--lr", "2e-2", "--epochs", 4, "--known-only", "--measure", "end", "--json").rows
     assert events[0]["forget"] == 5

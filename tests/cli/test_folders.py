@@ -1,3 +1,4 @@
+import errno
 import os
 import shutil
 import tempfile
@@ -58,4 +59,4 @@ def test_runs_of_a_read_only_folder_are_still_listed_and_asked(closed, cli):
 def test_a_full_disk_is_named_by_the_file_that_found_no_room(cli):
     """A disk that is full names no file itself."""
     said = cli("check", "pair", "--out", "/dev/full", status=2).err
-    assert "/dev/full cannot be used (No space left on device)" in said
+    assert f"error: /dev/full cannot be used ({os.strerror(errno.ENOSPC)})" in said

@@ -15,7 +15,7 @@ from adapop.experiments.run import Place, run, write
 from adapop.experiments.speed import real as speed
 from adapop.experiments.splits import facts_of
 from adapop.facts.world import sandbox_facts
-from bench_rows import row
+from bench_rows import cells, row
 from raised import raised
 from spoken import as_text, taught
 from taught import own_facts
@@ -33,8 +33,7 @@ def facts():
 def base(facts, tmp_path_factory):
     """The folder of a base model that goes on with lines of questions and answers."""
     rows = [*facts.forget, *facts.retain, *facts.holdout, *facts.examples]
-    make = as_text(rows)
-    return taught(tmp_path_factory.mktemp("base") / "model", rows, None, lambda _: make)
+    return taught(tmp_path_factory.mktemp("base") / "model", rows, None, lambda _: as_text(rows))
 
 
 def in_this_process(items, function):
@@ -96,14 +95,12 @@ def test_rates_go_up_until_half_is_forgotten(facts, tmp_path, left, tried, rate)
 
 
 def test_a_share_is_of_what_the_original_knew():
-    cells = {"forget/reworded/rare": [8, 0.5, 0.1], "forget/reworded/popular": [8, 0.8, 0.6],
-             "holdout/direct/all": [9, 0.1, 0.1]}  # fmt: skip
-    one = row(shares=cells)
+    forget = {"forget/reworded/rare": [8, 0.5, 0.1], "forget/reworded/popular": [8, 0.8, 0.6]}
+    one = row(shares=forget | {"holdout/direct/all": [9, 0.1, 0.1]})
     assert real_tables.OUTCOMES["popular − rare"](one) == pytest.approx(0.6 / 0.8 - 0.1 / 0.5)
     assert real_tables.share("holdout", "direct")(one) is None, "too little was known"
     assert real_tables.share("utility", "direct")(one) is None, "it was not asked"
-    table = real_tables.outcome_table({"AdaPop": [one]})
-    assert dict(zip(table.head, table.rows[0]))["rare"].startswith("0.20")
+    assert cells(real_tables.outcome_table({"AdaPop": [one]}), "AdaPop")["rare"].startswith("0.20")
 
 
 def test_what_it_cannot_do_is_named(facts, tmp_path):

@@ -35,13 +35,13 @@ DAMAGES = {
 def test_a_row_comes_back_as_it_was_and_other_columns_are_not_touched(tmp_path):
     stored = Results(tmp_path / "new" / "main.csv")
     stored.append(ROW)
-    stored.append({**ROW, "key": "def", "failed": "The loss is\nnot finite. Lower it.", "forget_reworded_rare": None})
+    stored.append({**ROW, "key": "def", "failed": "It broke.\nMend it.", "forget_reworded_rare": None})
     first, second = stored.rows().values()
     assert (first["arm"], first["seed"], first["rate"], first["forget_reworded_rare"]) == (ROW["arm"], 3, 2e-3, 0.25)
     assert first["lam"] == [0.0, 0.125] and first["versions"] == {"torch": "2.13"}
     assert json.loads(first["config"]) == json.loads(ROW["config"])
     assert first["utility"] is None and first["levels"] == []
-    assert second["failed"] == "The loss is not finite. Lower it." and second["forget_reworded_rare"] is None
+    assert second["failed"] == "It broke. Mend it." and second["forget_reworded_rare"] is None
     assert len(stored.path.read_text(encoding="utf-8").splitlines()) == 3, "a line a row"
     first, second = (Results(tmp_path / name) for name in ("a.csv", "b.csv"))
     first.append({**ROW, "quick": 0, "seed": 3, "peak_mb": 640})
@@ -77,11 +77,11 @@ def test_a_torn_last_line_is_dropped_and_written_over(stored, left):
     assert list(stored.rows()) == ["abc"]
 
 
-@pytest.mark.parametrize("said", DAMAGES)
-def test_a_damaged_row_is_named_by_its_line_and_column(stored, said):
-    stored.append({**ROW, "key": "def", **DAMAGES[said]})
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_row_is_named_by_its_line_and_column(stored, damage):
+    stored.append({**ROW, "key": "def", **DAMAGES[damage]})
     error = raised(DataError, "", stored.rows)
-    assert f"main.csv, line 3 is damaged ({said}" in error.message
+    assert f"main.csv, line 3 is damaged ({damage}" in error.message
     assert "Delete the line" in error.fix
 
 

@@ -13,7 +13,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, NetworkError, RunError
 from adapop.model.chat import encode_prompt
 from adapop.paths import ROOT, SANDBOX_FOLDER
-from adapop.probes.prompting import Prompting
+from adapop.probes.prompting import HOW, Prompting
 from adapop.report import write_archive, write_report
 from adapop.report.card import gguf, loading, model_card
 from adapop.report.export import Exported, export
@@ -128,10 +128,10 @@ def test_the_card_says_how_the_model_was_asked_and_not_what_it_forgot(finished, 
     record, facts = read_record(finished), finished.facts
     prompting = Prompting("text-examples", (), False, 24, 9, (), True, 1, {}, ())
     card = model_card(replace(record, prompting=prompting), "home", merged=True)
-    assert "trained and asked as text after three examples, without a system prompt." in card
+    assert f"{HOW['text-examples']}, without a system prompt." in card
     card = model_card(record, "home", merged=False)
     assert f"{len(facts.forget)} facts of the set" in card and facts.sha256 in card
-    assert "Before and after" in card and "not that the knowledge is gone" in card
+    assert "Before and after" in card and "knowledge is gone" in card
     assert weights_of(finished).sha256 in card
     assert not any(fact.question in card for fact in facts.forget)
 
@@ -221,7 +221,7 @@ def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
     assert [name for name, text in texts.items() if "secret place" in text] == []
     kept = RunConfig.from_json(texts["config.json"])
     assert (kept.model, kept.facts, kept.lora_rank) == ("own-model", "mine.csv", run.config.lora_rank)
-    assert "--model says where" in page and "by its path from here" in page
+    assert "--model says where" in page and "path from here" in page
 
 
 def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path, monkeypatch):
@@ -246,3 +246,13 @@ def test_a_report_is_a_page_or_an_archive_and_nothing_else(finished, tmp_path, c
         assert not (tmp_path / name).exists()
     cli("report", finished.folder, "--out", tmp_path / "r.HTML", "--title", "Mine")
     assert "<h1>Mine</h1>" in (tmp_path / "r.HTML").read_text(encoding="utf-8")
+    cli("report", finished.folder, "--out", tmp_path / "r.zip", "--title", "Mine")
+    with zipfile.ZipFile(tmp_path / "r.zip") as archive:
+        assert (
+            b"<h1>Mine</h1>" in archive.read("report.html")
+            and "adapter/adapter_model.safetensors" in archive.namelist()
+        )
+    two = (finished.folder, finished.folder)
+    assert "An archive holds" in cli("report", *two, "--out", tmp_path / "r.zip", status=2).err
+    cli("report", *two, "--out", tmp_path / "two.html")
+    assert "2 runs compared" in (tmp_path / "two.html").read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
-import csv
 import json
+import re
 from dataclasses import replace
 from math import sqrt
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ import pytest
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
 from adapop.errors import ConfigError
-from adapop.facts.fact import Fact, FactSet
+from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.beta import BetaMap
 from adapop.probes.distance import OVER, UNDER
@@ -20,6 +20,7 @@ from adapop.report.comparison import comparison
 from adapop.training.events import Measured
 from adapop.ui.compare import recorded as layer
 from components import stand_ins
+from fact_files import write
 from raised import raised
 from records import ADAPOP, WGA, measured, probed, record
 from records import row as measured_row
@@ -41,11 +42,8 @@ def row(key="k", method="wga", preset="paper", recall=0.5, failed="", **changes)
 
 
 def read(tmp_path, rows, of=recorded.results):
-    path = tmp_path / f"rows-{len(list(tmp_path.iterdir()))}.csv"
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, sorted({name for row in rows for name in row}), restval="")
-        writer.writeheader()
-        writer.writerows(rows)
+    columns = dict.fromkeys({name for row in rows for name in row}, "")
+    path = write(tmp_path, "rows.csv", [columns | row for row in rows])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(recorded, "FILE", path)
         patched.setattr(recorded, "TUNED_FILE", path)
@@ -115,10 +113,9 @@ def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):
 def test_recorded_numbers_are_those_of_the_docs(sandbox):
     """assets/docs/findings.md: recall in other words, rare / middle / popular."""
     wga = next(one for one in recorded.results() if (one.method, one.preset) == ("wga", "paper"))
-    said = (ASSETS / "docs" / "findings.md").read_text(encoding="utf-8")
-    line = next(line for line in said.splitlines() if line.startswith("| WGA |"))
-    means = [float(cell.split("±")[0]) for cell in line.split("|")[2:5]]
-    assert [round(wga.recall("forget", REWORDED, tier).mean, 2) for tier in ("rare", "middle", "popular")] == means
+    text = (ASSETS / "docs" / "findings.md").read_text(encoding="utf-8")
+    means = [f" {wga.recall('forget', REWORDED, tier).mean:.2f} ± " for tier in TIERS]
+    assert re.search(r"^\| WGA \|" + r"[^|]*\|".join(means), text, re.M)
     assert recorded.sets(recorded.results()) == {sandbox.sha256[: layer.SHA_CHARACTERS]}
     by_preset = {(one.method, one.preset): one for one in recorded.results()}
     every = {(method, preset) for method in METHODS for preset in presets_of(method)}
@@ -132,12 +129,9 @@ def test_what_was_recorded_on_real_models_stands_beneath_each_other(tmp_path):
     assert {line[1] for line in rows} == set(real.FILES) and rows[0][0] == rows[1][0]
     assert all("%" in cell for line in rows for cell in line[2:7])
     shares = [{"forget/reworded/rare": (4, 0.8, after), "retain/direct/all": (4, 0.1, 0.1)} for after in (0.2, 0.4)]
-    path = tmp_path / "real.csv"
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, ["key", "arm", "failed", "shares"])
-        writer.writeheader()
-        for key, (arm, cells) in enumerate([("WGA at 1e-4", shares[0]), *(("WGA", cells) for cells in shares)]):
-            writer.writerow({"key": key, "arm": arm, "shares": json.dumps(cells)})
+    runs = [("WGA at 1e-4", shares[0]), *(("WGA", cells) for cells in shares)]
+    lines = [{"key": key, "arm": arm, "failed": "", "shares": json.dumps(of)} for key, (arm, of) in enumerate(runs)]
+    path = write(tmp_path, "real.csv", lines)
     assert real.by_model({"M": path}).rows == (("WGA", "M", "38 %", "", "", "", "", "2"),), "too little retained known"
 
 
@@ -170,8 +164,7 @@ def test_the_layer_changes_no_run(sandbox):
     for alone, layered in tables:
         own = {row[0]: row[:3] for row in layered.rows}
         assert all(own[row[0]] == row for row in alone.rows)
-    best = replace(results.outcomes[1], recorded=True)
-    assert figures.pareto_front([best]) == []
+    assert figures.pareto_front([replace(results.outcomes[1], recorded=True)]) == []
     results, same = comparison([]), layer.layer_of(comparison([]), layer.SAME)
     assert {(one.method, one.preset) for one in same} == {*layer.SHOWN_FIRST}, "before a race: what it begins with"
     kinds = [layer.words_of(results, *of)["kind"] for of in ((same, layer.SAME), ((), layer.SAME), ((), layer.NONE))]

@@ -19,8 +19,7 @@ def test_a_cell_is_text_in_every_form():
         "### Recall", "", "|  | rare | all |", "| --- | --- | --- |", "| to forget | 1.00 → 0.20<br>4 facts |  |",
         "| kept | -0.10 | 0.5 |", "", "Mean."]  # fmt: skip
     assert Table("t", ("a",), (("b|c",),)).as_markdown().endswith("| b\\|c |")
-    hostile = Table(HOSTILE, (HOSTILE,), ((HOSTILE, HOSTILE),), HOSTILE)
-    page = hostile.as_html()
+    page = Table(HOSTILE, (HOSTILE,), ((HOSTILE, HOSTILE),), HOSTILE).as_html()
     assert "<img" not in page
     assert [unescape(text) for text in re.findall(r"<(?:p|th|td)(?: [^>]*)?>(.*?)</", page)] == [HOSTILE] * 4
     assert '<p class="how">' not in Table("t", ("a",), ()).as_html(), "no note, no paragraph"

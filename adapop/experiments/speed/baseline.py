@@ -84,7 +84,6 @@ def answers(model: AdaptedModel, questions: Sequence[str], tokens: int, at_once:
     greedy = dict(do_sample=False, min_new_tokens=tokens, max_new_tokens=tokens, pad_token_id=pad)
     for start in range(0, len(prompts), at_once):
         read = to_continue(prompts[start : start + at_once], pad, model.device)
-        output = model.network.generate(**read, **greedy)
-        new = output[:, read["input_ids"].shape[1] :]
+        new = model.network.generate(**read, **greedy)[:, read["input_ids"].shape[1] :]
         written += model.tokenizer.batch_decode(new, skip_special_tokens=True)
     return written

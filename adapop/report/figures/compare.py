@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
@@ -33,14 +32,14 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     rows = max(1, len(forms))
     row_pixels = ROW_PIXELS if len(order) <= MANY else TIGHT_ROW_PIXELS
     height = FRAME_PIXELS + rows * (PANEL_PIXELS + row_pixels * len(order))
-    figure = make_subplots(
+    figure = look.panels(
+        height,
         rows=rows,
         cols=1,
         shared_xaxes=True,
         vertical_spacing=min(0.2, PANEL_PIXELS / height),
         subplot_titles=[PANELS[form] for form in forms],
     )
-    look.neutral(figure, height)
     for row, form in enumerate(forms, start=1):
         _tiers(figure, row, [(one.recall.get(form, {}), one.recorded) for one in order])
     look.named_rows(figure, [one.label for one in order], NAME_CHARACTERS)
@@ -48,7 +47,6 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     figure.update_xaxes(range=[-0.03, 1.05], tickformat=".0%", showticklabels=True)
     figure.update_xaxes(title_text="facts to forget still answered", row=rows, col=1)
     figure.update_layout(margin=dict(l=104, t=40), showlegend=False)
-    figure.update_annotations(font_size=13)
     own = sum(not one.recorded for one in order)
     # Anchored in the middle, because `numbers_of` takes text anchored at the bottom for the heading
     # of a panel.

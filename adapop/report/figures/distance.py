@@ -20,8 +20,7 @@ BESIDE = 0.02  # of a score; facts of equal score are drawn beside each other at
 
 def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: str) -> go.Figure:
     """A dot per fact to forget: its score, and how likely its answer is compared with answers that
-    the oracle never read, both on log axes. The band is the middle 95 % of those. form: of the
-    question. finding: the title."""
+    the oracle never read, of which the band is the middle 95 %. Log axes. finding: the title."""
     figure = look.blank(PIXELS)
     scores = {fact.id: fact.score for fact in facts if fact.score}
     titles = {fact.id: fact.title for fact in facts}

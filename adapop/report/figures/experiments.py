@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from adapop.probes.distance import AS_NEVER_LEARNT, OVER, UNDER
 from adapop.probes.intervals import Interval
@@ -34,7 +33,8 @@ def line_panels(
     across = min(columns, max(1, len(panels)))
     down = max(1, math.ceil(len(panels) / across))
     height = FRAME_PIXELS + down * (PANEL_PIXELS + TITLE_PIXELS)
-    figure = make_subplots(
+    figure = look.panels(
+        height,
         rows=down,
         cols=across,
         shared_xaxes="all",
@@ -43,7 +43,6 @@ def line_panels(
         horizontal_spacing=0.03,
         subplot_titles=[escape(name) for name in panels],
     )
-    look.neutral(figure, height)
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     for place, lines in enumerate(panels.values()):
         for name, line in lines.items():
@@ -52,9 +51,8 @@ def line_panels(
     figure.update_xaxes(title=x_title, row=down)
     figure.update_yaxes(title=y_title, col=1)
     figure.update_yaxes(range=[-0.03, 1.05])
-    figure.update_layout(margin=dict(t=64), legend=dict(yref="container", y=1, yanchor="top"))
-    figure.update_annotations(font_size=13)
-    return figure
+    legend = dict(yref="container", y=1, yanchor="top")
+    return figure.update_layout(margin=dict(t=64), legend=legend)
 
 
 def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, column: int) -> None:
@@ -63,7 +61,6 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
     marker = look.mark(color, tier, result=tier != name)
     if tier not in look.TIER_COLOR:
         marker["symbol"] = LINE_SYMBOLS[order % len(LINE_SYMBOLS)]
-    listed = any(trace.name == name for trace in figure.data)
     figure.add_scatter(
         x=[x for x, _ in line],
         y=[value.mean for _, value in line],
@@ -73,7 +70,7 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
         marker=marker,
         name=name,
         legendgroup=name,
-        showlegend=not listed,
+        showlegend=all(trace.name != name for trace in figure.data),
         hovertemplate=f"{escape(name)}: %{{y:.0%}}<extra></extra>",
         row=row,
         col=column,
@@ -148,12 +145,11 @@ def state_panels(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> go.
 def _row_panels(titles: Collection[str], names: Sequence[str]) -> go.Figure:
     """An empty figure: panels side by side, a row per name in each, the legend above."""
     panels = dict(rows=1, cols=max(1, len(titles)), subplot_titles=[*map(escape, titles)])
-    figure = make_subplots(shared_yaxes=True, **panels)
-    look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
+    height = FRAME_PIXELS + ROW_PIXELS * max(1, len(names))
+    figure = look.panels(height, shared_yaxes=True, **panels)
     look.named_rows(figure, names, NAME_CHARACTERS)
     legend = dict(yref="container", y=1, yanchor="top")
-    figure.update_layout(margin=dict(l=230, t=64), legend=legend)
-    return figure.update_annotations(font_size=13)
+    return figure.update_layout(margin=dict(l=230, t=64), legend=legend)
 
 
 def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title: str) -> go.Figure:
@@ -161,8 +157,8 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
     better is towards the upper left. A line joins the named arms, which no other beats in both; the
     others show their names on hover."""
     titles = [escape(title) for title in panels]
-    figure = make_subplots(rows=1, cols=max(1, len(panels)), subplot_titles=titles)
-    look.neutral(figure, 2 * PANEL_PIXELS)
+    beside = dict(rows=1, cols=max(1, len(panels)), subplot_titles=titles)
+    figure = look.panels(2 * PANEL_PIXELS, **beside)
     for place, points in enumerate(panels.values(), start=1):
         front = pareto_front(points)
         x, y = [one.forget.mean for one in front], [one.holdout.mean for one in front]
@@ -189,9 +185,7 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
     figure.update_xaxes(title=x_title, tickformat=".0%")
     figure.update_yaxes(tickformat=".0%")
     figure.update_yaxes(title=y_title, col=1)
-    figure.update_layout(margin=dict(t=40))
-    figure.update_annotations(font_size=13)
-    return figure
+    return figure.update_layout(margin=dict(t=40))
 
 
 def _label_side(one: Outcome, front: Sequence[Outcome]) -> str:

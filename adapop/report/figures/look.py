@@ -13,6 +13,7 @@ from html import escape
 from textwrap import wrap
 
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from adapop.probes.intervals import Interval
 
@@ -106,6 +107,11 @@ def neutral(figure: go.Figure, height: int) -> go.Figure:
     figure.update_xaxes(**axes)
     figure.update_yaxes(**axes)
     return figure
+
+
+def panels(height: int, **layout) -> go.Figure:
+    """Empty panels in the style, with small headings. layout: see `make_subplots`."""
+    return neutral(make_subplots(**layout), height).update_annotations(font_size=13)
 
 
 def mark(color: str, tier: str, result: bool = False) -> dict:

@@ -16,13 +16,11 @@ PANELS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """A contestant's results, for figures beside others.
-
-    mark: its number in the tables, "" for the original model and recorded results. recall: of the
-    facts to forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of
-    the group, None if not measured. collapsed: why it does not compete, else "". recorded: a
-    recorded result, not a run of the user; it is drawn hollow and does not compete. given: the
-    user's own name for it, "" without one."""
+    """A contestant's results, for figures beside others. mark: its number in the tables, "" for the
+    original model and recorded results. recall: of the facts to forget, by form (a key of `PANELS`)
+    and tier. forget, holdout: recall of all facts of the group, None if not measured. collapsed:
+    why it does not compete, else "". recorded: a recorded result, which is drawn hollow and does
+    not compete. given: the user's own name for it, "" without one."""
 
     mark: str
     name: str
@@ -51,9 +49,8 @@ class Outcome:
 
 
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The original first, then by gap (without rewordings, by the same difference for direct
-    questions): most popular facts left first, reversed gaps later, unknown ones last. Recorded
-    results follow, in the same order."""
+    """The original, then the others by gap (without rewordings, by the same difference as trained):
+    most popular facts left first, unknown gaps last. Recorded results follow, in the same order."""
     form = compared_form(outcomes)
 
     def order(one: Outcome) -> tuple[bool, bool, bool, float]:
@@ -70,9 +67,8 @@ def compared_form(outcomes: Sequence[Outcome]) -> str:
 
 
 def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes that no other beats, in increasing order of forget recall.
-
-    See `beats`. The original and collapsed models take no part."""
+    """The outcomes that no other `beats`, in increasing order of forget recall. The original and
+    collapsed models take no part."""
     placed = [one for one in outcomes if contests(one)]
     front = [one for one in placed if not any(beats(other, one) for other in placed)]
     return sorted(front, key=lambda one: (one.forget.mean, one.holdout.mean))

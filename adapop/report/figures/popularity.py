@@ -104,43 +104,41 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
     """p^beta (1 - p), the push on the gold logit, over confidence p: its peak marked, p dashed."""
     figure = blank(330)
     ps = [i / 200 for i in range(201)]
-    curves = _curves(betas)
-    least = min(beta for _, beta, _ in curves)
-    for name, beta, tier in curves:
+    for name, beta, tier, lowest in _curves(betas):
         _curve(figure, name, beta, tier, ps, [p**beta * (1 - p) for p in ps])
         top = peak(beta)
         height = top**beta * (1 - top)
-        _name_curve(figure, name, beta, top, height, beta == least)
+        _name_curve(figure, name, beta, top, height, lowest)
         shape = dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], line_color="#fff")
         hover = f"pushed hardest at p = β/(1+β) = {top:.0%}<extra></extra>"
         marker = dict(size=11, line_width=1, **shape)
         figure.add_scatter(x=[top], y=[height], mode="markers", hovertemplate=hover, marker=marker)
-    figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
-    # the model starts at the right, confident; forgetting moves it to the left
-    figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
     figure.update_yaxes(title_text="how hard it is pushed, p<sup>β</sup>(1 − p)", range=[0, 1.12])
-    return titled(figure.update_layout(showlegend=False), captions.pushes(betas))
+    return _over_confidence(figure, confidence, captions.pushes(betas))
 
 
 def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     """p^(beta - 1), the weight relative to WGA's, over p, log y, as in the paper."""
     figure = blank(330)
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
-    curves = _curves(betas)
-    least = min(beta for _, beta, _ in curves)
-    for name, beta, tier in curves:
+    for name, beta, tier, lowest in _curves(betas):
         _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
-        _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08), beta == least)
+        _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08), lowest)
     # plotly wants the height of a note on a log axis as its logarithm
     words = dict(text="uniform push (WGA)", y=0)
     line, place = dict(color=INK, dash="dot", width=1), "bottom left"
     figure.add_hline(y=1, line=line, annotation=words, annotation_position=place)
-    figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
-    figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
     # without ticktext: an axis with names is read as one of rows, see `numbers_of`
     title, ticks = "times the uniform push, p<sup>β−1</sup>", [0.01, 0.1, 1, 10, 100]
     figure.update_yaxes(title_text=title, type="log", tickvals=ticks)
-    return titled(figure.update_layout(showlegend=False), captions.against_wga(betas, confidence))
+    return _over_confidence(figure, confidence, captions.against_wga(betas, confidence))
+
+
+def _over_confidence(figure: go.Figure, confidence: float, finding: str) -> go.Figure:
+    """The figure with its horizontal axis: the model starts at the right, confident."""
+    figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
+    figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
+    return titled(figure.update_layout(showlegend=False), finding)
 
 
 def _curve(
@@ -159,16 +157,16 @@ def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, a
     figure.add_annotation(x=x, y=y, xanchor=edge, **words, **beside)
 
 
-def _curves(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
-    """Name, exponent and tier of each curve; facts with one exponent share a curve."""
+def _curves(betas: Mapping[str, float]) -> list[tuple[str, float, str, bool]]:
+    """Name, exponent, tier of each curve, and whether its exponent is least; equals share one."""
     curves: dict[float, tuple[str, str]] = {}
     tiers = TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])  # two have no middle
     for (name, beta), tier in zip(betas.items(), tiers):
         named = curves.get(round(beta, 2))
         curves[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)
     if len(curves) == 1 and len(betas) > 1:
-        return [("all of these", beta, tier) for beta, (_, tier) in curves.items()]
-    return [(name, beta, tier) for beta, (name, tier) in curves.items()]
+        curves = {beta: ("all of these", tier) for beta, (_, tier) in curves.items()}
+    return [(name, beta, tier, beta == min(curves)) for beta, (name, tier) in curves.items()]
 
 
 def agreement_scatter(

@@ -6,7 +6,6 @@ from html import escape
 from textwrap import wrap
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from adapop.errors import number_of
 from adapop.facts.fact import TIERS
@@ -47,8 +46,8 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
         return look.empty(NOTHING)
     titles = [f"{side}, %" for side in RAMPS]
     beside = dict(shared_yaxes=True, horizontal_spacing=0.03)
-    figure = make_subplots(rows=1, cols=2, column_titles=titles, **beside)
-    look.neutral(figure, 84 + ROW_HEIGHT * len(kinds))
+    height = 84 + ROW_HEIGHT * len(kinds)
+    figure = look.panels(height, rows=1, cols=2, column_titles=titles, **beside)
     cells = [[matrix.cell(group, tier, kind) for tier in tiers] for kind in kinds]
     for column, (side, ramp) in enumerate(RAMPS.items(), start=1):
         for colors, measurable in ((ramp, True), (BLIND, False)):
@@ -74,7 +73,6 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     figure.update_layout(margin=dict(l=94, r=4, t=26, b=52))
     figure.update_xaxes(tickfont_size=11, showgrid=False, ticks="")
     figure.update_yaxes(autorange="reversed", tickfont_size=12, showgrid=False, ticks="")
-    figure.update_annotations(font_size=13)
     overall = [matrix.cell(group, "all", kind) for kind in kinds]
     return look.titled(figure, captions.leak([cell for cell in overall if cell]))
 
@@ -115,9 +113,8 @@ def _hover(cell: Cell | None) -> str:
 
 
 def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
-    """Recall of rare and popular facts in each form, with 95 % intervals; the original is hollow.
-
-    Where the original fails too, only its hollow mark is drawn."""
+    """Recall of rare and popular facts in each form, with 95 % intervals; the original is hollow,
+    and alone where it fails too."""
     kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
         return look.empty(NOTHING)

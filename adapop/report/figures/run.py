@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS
@@ -36,10 +35,8 @@ KEPT = {
 
 def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
     """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below."""
-    figure = make_subplots(
-        rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42]
-    )
-    look.neutral(figure, CONTROLLER_PIXELS)
+    beneath = dict(shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
+    figure = look.panels(CONTROLLER_PIXELS, rows=2, cols=1, **beneath)
     trained = [row for row in epochs if row.epoch > 0]
     above, weight = CONTROLLER_NAMES[config.controller]
     edge = config.epochs + 0.6

@@ -16,7 +16,7 @@ from adapop.runs.run import RUN_ID, Run
 from adapop.service.links import link_of, linked, owned
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.wiring import TOAST
+from adapop.ui.wiring import TOAST, toast
 
 FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's, in words
 PROBED_FIRST = "adapop"  # the example that can be asked before there is a run
@@ -50,9 +50,7 @@ def run_to_ask(worker: Worker, name: str | None) -> Run:
     gr.Error: unknown name, no finished epoch, a read-only link or an example."""
     run = run_to_control(worker, name)
     if run is None or run.last_epoch is None:
-        raise gr.Error(
-            "There is no unlearned model yet. Let a run finish its first epoch.", duration=TOAST
-        )
+        raise toast("There is no unlearned model yet. Let a run finish its first epoch.")
     return run
 
 
@@ -110,9 +108,6 @@ def _without_folder(word: re.Match) -> str:
     folders = list(FOLDER.finditer(word[0]))
     if folders:
         return "RUN" + word[0][folders[-1].end() :]
-    bare = word[0].strip("\"'`(<[.,:;")
-    return (
-        "a file of the server"
-        if is_public() and Path(bare).is_absolute() and len(Path(bare).parts) > 2
-        else word[0]
-    )
+    path = Path(word[0].strip("\"'`(<[.,:;"))
+    hidden = is_public() and path.is_absolute() and len(path.parts) > 2
+    return "a file of the server" if hidden else word[0]

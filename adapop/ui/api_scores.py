@@ -68,8 +68,5 @@ class ScoresApi:
             word = "unknown" if exponent is None else regime(exponent)
             about = {"id": fact.id, "question": fact.question}
             rows.append({**about, "score": fact.score, "beta": exponent, "regime": word})
-        about = {
-            "crossover": beta.crossover,
-            "warnings": sentences(warnings_of(scores, beta), "program"),
-        }
-        return {**asdict(beta), **about, "facts": rows}
+        warnings = sentences(warnings_of(scores, beta), "program")
+        return asdict(beta) | {"crossover": beta.crossover, "warnings": warnings, "facts": rows}

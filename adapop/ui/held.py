@@ -50,9 +50,8 @@ class Store:
 
     def megabytes(self, keys: Iterable[Key] | None = None) -> float:
         """Approximate size of the values of these keys, by default of all."""
-        return (
-            sum(self._values[key][1] for key in list(self._values if keys is None else keys)) / 1e6
-        )
+        counted = list(self._values if keys is None else keys)
+        return sum(self._values[key][1] for key in counted) / 1e6
 
 
 STORE = Store()
@@ -85,9 +84,8 @@ class PageState(SessionState):
     @property
     def keys(self) -> set[Key]:
         """The keys in this state."""
-        values = (
-            value if isinstance(value, tuple) else (value,) for value in self.state_data.values()
-        )
+        every = self.state_data.values()
+        values = (value if isinstance(value, tuple) else (value,) for value in every)
         return {one for members in values for one in members if isinstance(one, Key)}
 
 

@@ -36,11 +36,8 @@ def place_of(error: BaseException) -> str:
     """The kind of an error, the innermost place in the app and the innermost place of all. Unlike
     `traceback`, it reads no source files: it may run in the event loop."""
     places = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    own = [
-        place
-        for place in places
-        if place[0].co_filename.startswith(APP) and place[0].co_filename != GATE
-    ]
+    files = [code.co_filename for code, _ in places]
+    own = [place for place, file in zip(places, files) if file.startswith(APP) and file != GATE]
     ends = dict.fromkeys([*own[-1:], *places[-1:]])
     where = [f'File "{code.co_filename}", line {line}, in {code.co_name}' for code, line in ends]
     return ", ".join([type(error).__name__, *where])

@@ -13,7 +13,7 @@ from adapop.popularity.base import given
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.calibration import anchored, auto_anchors
 from adapop.ui import texts
-from adapop.ui.wiring import QUIET, TOAST
+from adapop.ui.wiring import QUIET, toast
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]
 
@@ -99,12 +99,9 @@ def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
     """The server's set for a page. Raises gr.Error if there is none, or if the page shows
     another."""
     if identity(facts) != shown_identity:
-        raise gr.Error(texts.OTHER_SET, duration=TOAST)
+        raise toast(texts.OTHER_SET)
     if facts is None:
-        raise gr.Error(
-            "There are no usable facts. Mend the upload on tab 1, or pick another set.",
-            duration=TOAST,
-        )
+        raise toast("There are no usable facts. Mend the upload on tab 1, or pick another set.")
     return facts
 
 

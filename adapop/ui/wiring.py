@@ -82,6 +82,11 @@ class StartStop:
         self.stop.click(stopped, self.at_work, None, **QUIET)
 
 
+def toast(message: str) -> gr.Error:
+    """An error that is shown over the page."""
+    return gr.Error(message, duration=TOAST)
+
+
 def stopped(progress: Progress | None) -> None:
     """Asks the active work to stop, if there is any."""
     if progress:
@@ -113,10 +118,13 @@ def charged(ledger: Ledger, work: Callable) -> Callable:
 def charge_events(demo: gr.Blocks, ledger: Ledger) -> None:
     """Charges the processor time of every event that runs in a thread to its visitor."""
     for event in demo.fns.values():
-        if event.fn and not (
-            inspect.iscoroutinefunction(event.fn) or inspect.isasyncgenfunction(event.fn)
-        ):
+        if event.fn and holds_a_thread(event.fn):
             event.fn = charged(ledger, event.fn)
+
+
+def holds_a_thread(work: Callable) -> bool:
+    """Whether an event's function occupies a thread; coroutines only wait for other work."""
+    return not (inspect.iscoroutinefunction(work) or inspect.isasyncgenfunction(work))
 
 
 async def followed(

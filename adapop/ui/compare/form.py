@@ -31,9 +31,8 @@ def build(
     gr.Markdown(texts.RACE_ABOUT)
     with gr.Row():
         several = dict(multiselect=True, min_width=300, scale=5, elem_id="contestants")
-        chosen = gr.Dropdown(
-            entrants.choices(), value=list(race.STARTERS), label="Contestants", **several
-        )
+        several |= dict(value=list(race.STARTERS), label="Contestants")
+        chosen = gr.Dropdown(entrants.choices(), **several)
         narrow = dict(min_width=150, scale=2, elem_id="race-epochs")
         epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", **narrow)
         narrow = dict(min_width=210, scale=1, elem_id="race-seeds")
@@ -41,7 +40,7 @@ def build(
         # an empty gr.Number is shown as 0
         narrow = dict(placeholder="each its own", min_width=150, elem_id="race-rate")
         rate = gr.Textbox(label="Learning rate", **narrow)
-    plan = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="race-plan")
+    plan = html.lines("race-plan")
     twin(entrants.who_is_who(), "who-is-who", caption="Who is who")
     raced = [seeds, epochs, rate, *settings]
     checked = [missing, session.anchors, chosen, *raced]

@@ -34,15 +34,13 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
     results beside the paper's."""
     start, every = published.SETTINGS[0], published.tables()
     recall_figure, tier_figure = pictures(start)
-    switch = gr.Checkbox(
-        False, label="Show the paper's published numbers beside ours", elem_id="published"
-    )
+    words = "Show the paper's published numbers beside ours"
+    switch = gr.Checkbox(False, label=words, elem_id="published")
     with gr.Column(visible=False, elem_id="published-layer") as layer:
         notes = [texts.PUBLISHED_LABEL, published.RETAIN_NOTE, texts.PUBLISHED_UNUSABLE]
-        gr.HTML(html.listed(notes, "warn"), html_template=html.LINES)
-        setting = gr.Dropdown(
-            list(published.SETTINGS), value=start, label="Published for", elem_id="published-for"
-        )
+        html.lines(None, html.listed(notes, "warn"))
+        words = dict(label="Published for", elem_id="published-for")
+        setting = gr.Dropdown(list(published.SETTINGS), value=start, **words)
         table = grid("published-beside")
         with gr.Row():
             heads = "Published: forgetting and keeping", "Published: the gap under paraphrases"
@@ -72,21 +70,14 @@ def rows(records: Sequence[Record], setting: str) -> dict:
         config = one.records[0].config
         if one.measured and config.preset == "paper" and (their := theirs.get(config.method)):
             cells = [one.recall(group, DIRECT, "all", "strict") for group in ("forget", "retain")]
-            apart = departures(config, model_of(setting))
-            lines.append(
-                (
-                    one.name,
-                    *("" if cell is None else percent_deviating(cell.mean, None) for cell in cells),
-                    percent_deviating(their.forget, their.forget_sd),
-                    percent_deviating(their.retain, their.retain_sd),
-                    "; ".join(f"{name} {value}" for name, value, _ in apart),
-                )
-            )
+            shares = [(cell.mean, None) if cell else None for cell in cells]
+            shares += [(their.forget, their.forget_sd), (their.retain, their.retain_sd)]
+            spoken = [percent_deviating(*share) if share else "" for share in shares]
+            apart = [f"{name} {value}" for name, value, _ in departures(config, model_of(setting))]
+            lines.append((one.name, *spoken, "; ".join(apart)))
     label = f"Ours beside the numbers published for {_spoken(setting)}"
-    caption = (
-        f"{label} ({published.PAPER}, {published.MAIN_SOURCE} and {published.FURTHER_SOURCE}). "
-        f"{texts.PUBLISHED_BESIDE}"
-    )
+    sources = f"{published.PAPER}, {published.MAIN_SOURCE} and {published.FURTHER_SOURCE}"
+    caption = f"{label} ({sources}). {texts.PUBLISHED_BESIDE}"
     return grid_of(Table(label, HEAD, tuple(lines), caption), texts.PUBLISHED_NONE)
 
 
@@ -96,25 +87,18 @@ def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
     every = published.recalls(setting)
     recalls = [(one.method + " †" * one.unusable, one.forget, one.retain) for one in every]
     about = _spoken(setting)
+    recall = figures.published_recalls(recalls, about)
     model, _, data = setting.partition(" ")
     if data != "DUET":
-        return figures.published_recalls(recalls, about), figures.empty(
-            "published by popularity for DUET alone"
-        )
-    outcomes = [
-        Outcome(
-            "",
-            method,
-            {REWORDED: {tier: Interval(value, value, value) for tier, value in by_tier.items()}},
-        )
-        for method, by_tier in published.paraphrased(model).items()
-    ]
+        return recall, figures.empty("published by popularity for DUET alone")
+    outcomes = []
+    for method, by_tier in published.paraphrased(model).items():
+        shares = {tier: Interval(value, value, value) for tier, value in by_tier.items()}
+        outcomes.append(Outcome("", method, {REWORDED: shares}))
     gap = figures.compare_runs(outcomes)
-    gap.update_xaxes(title_text=f"published, not measured here:<br>{about}").update_layout(
-        margin_b=64
-    )
-    gap.update_layout(meta={"finding": f"Published: {figures.finding_of(gap)}"})
-    return figures.published_recalls(recalls, about), gap
+    gap.update_xaxes(title_text=f"published, not measured here:<br>{about}")
+    finding = f"Published: {figures.finding_of(gap)}"
+    return recall, gap.update_layout(margin_b=64, meta={"finding": finding})
 
 
 def _spoken(setting: str) -> str:

@@ -21,7 +21,7 @@ from adapop.ui.compare.entrants import config_in
 from adapop.ui.parts import html
 from adapop.ui.run.state import seen_of
 from adapop.ui.session import browser_state, check_shown
-from adapop.ui.wiring import TOAST
+from adapop.ui.wiring import toast
 
 MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
@@ -72,13 +72,11 @@ def begin(
     `Race.stored`: the runs, and why other contestants cannot run. Raises gr.Error."""
     facts = check_shown(facts, identity)
     if not chosen:
-        raise gr.Error("Pick at least one contestant.", duration=TOAST)
-    if len(chosen) * int(seeds) > MOST_RUNS:
-        raise gr.Error(
-            f"{len(chosen)} contestants with {seeds} seeds are {len(chosen) * int(seeds)} runs, "
-            f"and a race has at most {MOST_RUNS}. Pick fewer contestants or seeds.",
-            duration=TOAST,
-        )
+        raise toast("Pick at least one contestant.")
+    if (count := len(chosen) * int(seeds)) > MOST_RUNS:
+        wanted = f"{len(chosen)} contestants with {seeds} seeds are {count} runs"
+        most = f"a race has at most {MOST_RUNS}"
+        raise toast(f"{wanted}, and {most}. Pick fewer contestants or seeds.")
     runs, barred = [], {}
     # one seed of all contestants before the next: first comparisons appear early
     for seed in range(int(seeds)):
@@ -109,12 +107,11 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     """The value of `Race.stored` with another run added. Raises gr.Error: it cannot be added."""
     run = shown_run(worker, name)
     if run is None:
-        raise gr.Error("This run is not here any more.", duration=TOAST)
+        raise toast("This run is not here any more.")
     if name in _names(stored):
-        raise gr.Error("This run is in the comparison already.", duration=TOAST)
+        raise toast("This run is in the comparison already.")
     if len(_names(stored)) >= MOST_RUNS:
-        message = f"A comparison has at most {MOST_RUNS} runs. Start a new race."
-        raise gr.Error(message, duration=TOAST)
+        raise toast(f"A comparison has at most {MOST_RUNS} runs. Start a new race.")
     return {"runs": [*_names(stored), name], "refused": _refused(stored)}
 
 
@@ -128,7 +125,7 @@ def standing(
         now, run, events = seen_of(worker, name, "ready")
         # its id begins with the method
         title, detail = title_of(name.rpartition("-")[0], "paper"), now.detail
-        if damage := _damage(worker, name):
+        if (there := shown_run(worker, name)) and (damage := damage_of(there)):
             line = {"name": title, "state": "failed", "label": "Damaged", "percent": 0}
             lines.append(line | {"detail": public_words(damage)})
             continue
@@ -155,12 +152,6 @@ def standing(
     return Standing(html.values(values), tuple(runs), done, measured, ticking, run_names)
 
 
-def _damage(worker: Worker, name: str) -> AdaPopError | None:
-    """The error of a run that exists but cannot be read; None without an error."""
-    run = shown_run(worker, name)
-    return damage_of(run) if run else None
-
-
 def readable(
     runs: Sequence[Run], names: Mapping[str, str] | None = None
 ) -> list[tuple[Run, Record]]:
@@ -181,9 +172,8 @@ def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
     if not ticking:
         return f"{done} of {number_of(runs, 'run')} came to the end."
     left = "" if seconds is None else f", about {seconds * (runs - done):.0f} s left"
-    return (
-        f"{done} of {number_of(runs, 'run')} done{left}. You may close the page: the race goes on."
-    )
+    so_far = f"{done} of {number_of(runs, 'run')} done{left}"
+    return f"{so_far}. You may close the page: the race goes on."
 
 
 def _names(stored: dict | None) -> list[str]:

@@ -6,7 +6,7 @@ from functools import partial
 
 import gradio as gr
 
-from adapop.report.comparison import Comparison, comparison
+from adapop.report.comparison import comparison
 from adapop.report.contestants import contestants
 from adapop.report.record import Record
 from adapop.service.worker import Worker
@@ -17,7 +17,7 @@ from adapop.ui.compare.results import RaceResults, settings_grid
 from adapop.ui.parts import html
 from adapop.ui.run import mine
 from adapop.ui.session import Session
-from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, TOAST
+from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, toast
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,7 @@ def build(
 
     def begun(stored: dict, *values):
         if race.standing(worker, stored).ticking:  # a second press would hide the first
-            words = "A race is under way. Wait for its end, or press Stop race."
-            raise gr.Error(words, duration=TOAST)
+            raise toast("A race is under way. Wait for its end, or press Stop race.")
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
     before = [follower.stored, session.shown_hash, session.facts, missing, session.anchors]
@@ -129,7 +128,7 @@ def _wire_joining(worker: Worker, follower: Race, my_runs: gr.BrowserState, tab:
 
     def joined(stored: dict, names: list[str] | None):
         if not names:
-            raise gr.Error("Pick at least one of your runs.", duration=TOAST)
+            raise toast("Pick at least one of your runs.")
         for name in names:
             stored = race.joined(worker, stored, name)
         return stored, race.UNSEEN, gr.Timer(active=True), []
@@ -159,38 +158,24 @@ def _wire_results(
     follower, parts = screen.follower, screen.results
     pair, setting = [parts.differences.first, parts.differences.second], parts.setting
 
-    def compared(stored: dict, my_runs: object) -> Comparison:
-        return comparison(_records(standing_of(worker, stored, my_runs)))
+    def layered(stored: dict, layer: str, my_runs: object) -> dict:
+        records = _records(standing_of(worker, stored, my_runs))
+        return parts.visible(comparison(records), layer)
 
-    looked = {
-        "fn": partial(screen.show, worker),
-        "outputs": screen.outputs,
-        "concurrency_limit": None,
-    }
+    def beside_paper(stored: dict, name: str) -> dict:
+        return published.rows(_records(race.standing(worker, stored)), name)
+
     inputs = [follower.stored, follower.last_seen, setting, choice, *pair, my_runs]
-    looked |= {"inputs": inputs, **QUIET}
+    looked = dict(fn=partial(screen.show, worker), inputs=inputs, outputs=screen.outputs)
+    looked |= {"concurrency_limit": None, **QUIET}
     follower.timer.tick(**looked)
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, trigger_mode="always_last", **looked)
-    choice.input(
-        lambda stored, layer, entries: parts.visible(compared(stored, entries), layer),
-        [follower.stored, choice, my_runs],
-        [parts.column, *parts.pictures.all],
-        **LAST_STAYS,
-    )
-    gr.on(
-        [component.input for component in pair],
-        partial(differing, worker),
-        [follower.stored, *pair, my_runs],
-        parts.differences.table,
-        **LAST_STAYS,
-    )
-    setting.change(
-        lambda stored, name: published.rows(_records(race.standing(worker, stored)), name),
-        [follower.stored, setting],
-        parts.published,
-        **EACH,
-    )
+    drawn = [parts.column, *parts.pictures.all]
+    choice.input(layered, [follower.stored, choice, my_runs], drawn, **LAST_STAYS)
+    changed, compared = [mark.input for mark in pair], [follower.stored, *pair, my_runs]
+    gr.on(changed, partial(differing, worker), compared, parts.differences.table, **LAST_STAYS)
+    setting.change(beside_paper, [follower.stored, setting], parts.published, **EACH)
 
 
 def differing(

@@ -40,10 +40,9 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     """Lays out the check whether Run's original model knows the facts. settings: see `Follower`."""
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
-        drop = gr.Button(
-            "Leave out what it does not know", min_width=160, visible=False, elem_id="drop-unknown"
-        )
-    status = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="known-words")
+        unseen = dict(min_width=160, visible=False, elem_id="drop-unknown")
+        drop = gr.Button("Leave out what it does not know", **unseen)
+    status = html.lines("known-words")
     answers = gr.State(None)
 
     def begun(identity: str, facts: FactSet | None, values):
@@ -68,9 +67,8 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     session.look_whether_lost(ended)
     inputs, words = [session.facts, session.known, answers, settings], [status, drop]
     recalled = [session.facts, answers, settings]
-    ended.then(_recall_now, recalled, session.known, **IN_TURN).then(
-        _summary_updates, inputs, words, **QUIET
-    )
+    summed = ended.then(_recall_now, recalled, session.known, **IN_TURN)
+    summed.then(_summary_updates, inputs, words, **QUIET)
     settings.change(_recall_now, recalled, session.known, **IN_TURN)
 
     def dropped(identity: str, facts: FactSet | None, recall: Mapping[str, float]) -> dict:

@@ -8,6 +8,8 @@ escapes text here, and templates insert it unescaped by `{{{ }}}`.
 from collections.abc import Sequence
 from html import escape
 
+import gradio as gr
+
 from adapop.paths import ASSETS
 
 CODE = str.maketrans({"\\": "&#92;", "$": "&#36;", "`": "&#96;", "{": "&#123;", "}": "&#125;"})
@@ -32,6 +34,11 @@ def listed(lines: Sequence[str], kind: str = "calm") -> dict:
     """The values of `LINES`: sentences in a box; without any no box. kind: calm, warn, bad or
     log."""
     return values({"kind": kind if lines else "hidden", "lines": lines})
+
+
+def lines(elem_id: str | None, value: dict | None = None, **options) -> gr.HTML:
+    """Lays out a box of sentences. value: of `listed`; without it, there is no box yet."""
+    return gr.HTML(value or listed([]), html_template=LINES, elem_id=elem_id, **options)
 
 
 HEADER, MODE, STRIP, LINES, ANSWERS = map(template, ("header", "mode", "strip", "lines", "answers"))

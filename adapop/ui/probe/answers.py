@@ -52,9 +52,8 @@ def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
     cards[1] |= {"verdict": result.text, "verdict_kind": result.kind}
     numbers = _numbers(sides, getattr(replies, "lead", "")) if right else []
     sent = getattr(replies, "sent", "")  # a probing keeps the question alone
-    return html.values(
-        {"original": True, "sides": cards, "numbers": numbers, "sent": sent, "about": about}
-    )
+    content = {"original": True, "sides": cards, "numbers": numbers}
+    return html.values(content | {"sent": sent, "about": about})
 
 
 def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
@@ -66,26 +65,20 @@ def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
         one[0].isalpha() and other[0].isalpha() and folded(one + other) in right
         for one, other in pairwise(parts)
     ]
-    return [
-        {"text": part, "gold": folded(part) in right or any(pairs[max(0, i - 1) : i + 1])}
-        for i, part in enumerate(parts)
-    ]
+    in_pair = map(any, zip([False, *pairs], [*pairs, False]))
+    marks = [folded(part) in right or paired for part, paired in zip(parts, in_pair)]
+    return [{"text": part, "gold": mark} for part, mark in zip(parts, marks)]
 
 
 def _card(name: str, mark: str, answer, right: str) -> dict:
     """One model's answer card. right: the right answer."""
-    top = getattr(answer, "top", ())  # not in a probing
-    return {
-        "name": name,
-        "kind": name.lower(),
-        "mark": mark,
-        "parts": marked(answer.text or "(says nothing)", right),
-        "right": bool(right) and answer.recall == 1.0,
-        "top": [
-            {"token": _readable(token), "percent": round(100 * p), "shown": _percent(p)}
-            for token, p in top
-        ],
-    }
+    top = [
+        {"token": _readable(token), "percent": round(100 * p), "shown": _percent(p)}
+        for token, p in getattr(answer, "top", ())  # not in a probing
+    ]
+    parts = marked(answer.text or texts.SAYS_NOTHING, right)
+    content = {"name": name, "kind": name.lower(), "mark": mark, "parts": parts, "top": top}
+    return content | {"right": bool(right) and answer.recall == 1.0}
 
 
 def _readable(token: str) -> str:
@@ -161,11 +154,8 @@ def _lost_of(run: Run, recorded: int, _events: int, _probed_at: int | None) -> L
     ids, frames = [fact.id for fact in run.facts.forget], run.frames() if recorded else ()
     answered = _first_guesses(ids, frames[0], "forget") if frames else frozenset()
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)]
-    direct = {
-        row.fact_id: verdict(row).kind
-        for row in rows
-        if (row.group, row.kind) == ("forget", DIRECT)
-    }
+    asked = [row for row in rows if (row.group, row.kind) == ("forget", DIRECT)]
+    direct = {row.fact_id: verdict(row).kind for row in asked}
     if direct:
         tested = frozenset(one for one, kind in direct.items() if kind != "neutral")
         lost = frozenset(one for one in tested if direct[one] != "leak")

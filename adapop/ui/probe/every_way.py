@@ -80,10 +80,11 @@ def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
     """A reply split into pieces, each with two marks: a word of the right answer, a word that the
     other reply lacks."""
     common = {*words(other), *map(folded, split(other))}
-    return [
-        part | {"apart": any(map(str.isalnum, part["text"])) and folded(part["text"]) not in common}
-        for part in marked(text, gold)
-    ]
+
+    def apart(piece: str) -> bool:
+        return any(map(str.isalnum, piece)) and folded(piece) not in common
+
+    return [part | {"apart": apart(part["text"])} for part in marked(text, gold)]
 
 
 def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
@@ -93,9 +94,8 @@ def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
     kind, word = result.kind, result.text if explained else result.name
     if prompt.kind == CHOICE:
         kind, word = "neutral", texts.WAY_GUESSED
-    way = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}.get(
-        prompt.kind, plain(prompt.kind)
-    )
+    named = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}
+    way = named.get(prompt.kind, plain(prompt.kind))
     return {
         "place": place,
         "way": way[0].upper() + way[1:],

@@ -10,6 +10,7 @@ import gradio as gr
 import pandas as pd
 
 from adapop.errors import Stopped, number_of
+from adapop.facts.fact import FACT_GROUPS
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import (
@@ -41,11 +42,7 @@ from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
 
-GROUPS = [
-    ("Facts to forget", "forget"),
-    ("Retained facts", "retain"),
-    ("Held-out facts", "holdout"),
-]
+GROUPS = [*zip(("Facts to forget", "Retained facts", "Held-out facts"), FACT_GROUPS)]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
 BEFORE = ("fact", "popularity", "verdict")
 EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])
@@ -104,9 +101,8 @@ class Leaks:
 
         def begun() -> tuple:
             run = run_to_ask(worker, name)
-            return run, *worker.probe(
-                run, Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens)
-            )
+            plan = Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens)
+            return run, *worker.probe(run, plan)
 
         run, future, progress = await offload(worker.ledger, begun)
         async for line in followed(future, progress):
@@ -125,23 +121,18 @@ def build(
 ) -> gr.Row:
     """Lays the section out, and returns the part that is only for one's own runs. fact, picked: the
     screen's choices of a fact and of its group, which a click on a row sets."""
+    narrow = dict(min_width=170, scale=0)
     with gr.Row(elem_classes="beside"):
-        group = gr.Dropdown(
-            GROUPS, value="forget", label="Show", min_width=170, scale=0, elem_id="leak-group"
-        )
+        group = gr.Dropdown(GROUPS, value="forget", label="Show", elem_id="leak-group", **narrow)
         with gr.Row(visible=False, elem_classes="beside") as own:
-            sample = gr.Dropdown(
-                SAMPLES, value=8, label="How many", min_width=170, scale=0, elem_id="leak-sample"
-            )
-            start = gr.Button(
-                "Ask in every way", variant="primary", scale=0, min_width=170, elem_id="probe-all"
-            )
+            named = dict(label="How many", elem_id="leak-sample")
+            sample = gr.Dropdown(SAMPLES, value=8, **named, **narrow)
+            named = dict(variant="primary", elem_id="probe-all")
+            start = gr.Button("Ask in every way", **named, **narrow)
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-probing")
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(LONG_SECONDS))
-    words = gr.HTML(
-        html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words"
-    )
+    words = html.lines("leak-words", html.listed([texts.LEAKS_EMPTY]))
     with gr.Column(visible=False) as results:
         places = _results()
     leaks = Leaks(words, results, *places, group, StartStop(start, stop, gr.State(None)))
@@ -152,14 +143,9 @@ def build(
     run_id, changed = follower.run_id, [*leaks.pictures, group, *leaks.work.all]
     start.click(partial(leaks.probe, worker), [run_id, sample, group], changed, **QUIET)
     leaks.work.wire_stop()
-    gr.on(
-        [tab.select, follower.another.change],
-        show_group,
-        [run_id, group],
-        leaks.pictures,
-        **EACH_IN_TURN,
-    )
-    group.change(show_group, [run_id, group], leaks.pictures, **LAST_STAYS)
+    looked, inputs = [tab.select, follower.another.change], [run_id, group]
+    gr.on(looked, show_group, inputs, leaks.pictures, **EACH_IN_TURN)
+    group.change(show_group, inputs, leaks.pictures, **LAST_STAYS)
     leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
     return own
 
@@ -179,10 +165,8 @@ def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     looks = dict(interactive=False, max_height=360, max_chars=60, show_search="filter")
     table = gr.Dataframe(EMPTY_TABLE, datatype=_datatypes(len(KINDS)), **named, **looks)
     with gr.Accordion("Rules and ranges", open=False, elem_id="leak-more"):
-        more = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="leak-lines")
-        intervals = chart(
-            figures.empty(texts.LEAKS_EMPTY), "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE
-        )
+        more = html.lines("leak-lines")
+        intervals = chart(empty, "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE)
         gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
     return measured, counts, more, heatmap, intervals, table
 
@@ -219,8 +203,8 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
     skipped = Counter()
     for left_out in matrix.not_asked:
         skipped[left_out.kind] += left_out.facts
-    if skipped:
-        names = [f"{named(kind)}: {number_of(count, 'fact')}" for kind, count in skipped.items()]
+    names = [f"{named(kind)}: {number_of(count, 'fact')}" for kind, count in skipped.items()]
+    if names:
         lines.append(f"Cannot be asked so (not applicable): {'; '.join(names)}.")
     return lines
 

@@ -25,7 +25,7 @@ def build(
     """Lays out the button and its results. inputs: arguments of `configured` after the facts. name:
     its elements' id."""
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
-    words = gr.HTML(html.listed([]), html_template=html.LINES, elem_id=f"{name}-words")
+    words = html.lines(f"{name}-words")
 
     def begun(identity: str, facts: FactSet | None, *values):
         with refusing():
@@ -42,7 +42,6 @@ def build(
         kind = "warn" if checked.waste or checked.preflight.problems else "calm"
         yield html.listed([*sentences(checked.facts.notes), *checked.lines_for("page")], kind)
 
-    session.look_whether_lost(
-        ask.click(looked, [session.shown_hash, session.facts, *inputs], words, **QUIET)
-    )
-    gr.on([session.facts.change], lambda: html.listed([]), None, words, **QUIET)
+    given = [session.shown_hash, session.facts, *inputs]
+    session.look_whether_lost(ask.click(looked, given, words, **QUIET))
+    session.facts.change(lambda: html.listed([]), None, words, **QUIET)

@@ -99,10 +99,8 @@ def restored(stored: object):
     settings, or if they are the defaults: arriving late, these would overwrite what a visitor has
     typed meanwhile."""
     start = make_config()
-    defaults = [
-        *(getattr(start, name) for name in VISIBLE),
-        *(entry_of(start, field) for field in ADVANCED),
-    ]
+    defaults = [getattr(start, name) for name in VISIBLE]
+    defaults += [entry_of(start, field) for field in ADVANCED]
     if stored == defaults or not isinstance(stored, list):
         return gr.skip()
     try:
@@ -129,15 +127,10 @@ def changed(values: Sequence, rows: int = 0) -> list[str]:
             continue
         fitted = field == "batch" and value == suited_batch(rows, preset)
         if value != default and not fitted:
-            paper_value = entry_of(paper, field)
-            paper_note = (
-                ""
-                if paper_value == default or field in texts.FIELD_HELP
-                else f", paper {label_of(field, paper_value)}"
-            )
-            lines.append(
-                f"{label}: {label_of(field, value)} (preset {label_of(field, default)}{paper_note})"
-            )
+            usual, paper_value = f"preset {label_of(field, default)}", entry_of(paper, field)
+            if paper_value != default and field not in texts.FIELD_HELP:
+                usual += f", paper {label_of(field, paper_value)}"
+            lines.append(f"{label}: {label_of(field, value)} ({usual})")
     return lines
 
 
@@ -156,9 +149,8 @@ def defaults_of(model: str, method: str, preset: str) -> tuple[RunConfig, RunCon
     """(the preset's configuration here, the one of the paper's runs). Raises ConfigError."""
     if method not in METHODS:
         raise ConfigError(f"There is no method {method!r}.", "Pick one of the list.")
-    return make_config(method, preset, model=model or SANDBOX), make_config(
-        method, "paper", model=REAL
-    )
+    here = make_config(method, preset, model=model or SANDBOX)
+    return here, make_config(method, "paper", model=REAL)
 
 
 def entry_of(config: RunConfig, field: str) -> Any:

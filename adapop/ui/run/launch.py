@@ -26,9 +26,8 @@ UNSEEN = ("", -1)
 
 def start_of(now: RunView, owned: bool = True) -> gr.Button:
     """The button Start: the primary one, unless Resume is available too."""
-    return gr.Button(
-        interactive=now.can_start, variant="secondary" if now.can_resume and owned else "primary"
-    )
+    variant = "secondary" if now.can_resume and owned else "primary"
+    return gr.Button(interactive=now.can_start, variant=variant)
 
 
 def look(
@@ -94,21 +93,26 @@ def start_run(
         config = config_at(facts, missing, anchors, *values)
         preflight(facts, config).check()
         run = worker.submit(config, facts)
-    return run.id, UNSEEN, gr.Timer(active=True)
+    return following(run.id)
+
+
+def following(name: str) -> tuple[str, tuple, gr.Timer]:
+    """Updates that make the page follow a run: its id, the number of its events seen, the running
+    timer."""
+    return name, UNSEEN, gr.Timer(active=True)
 
 
 def config_at(facts: FactSet, missing, anchors, *values) -> RunConfig:
     """The page's settings as a configuration."""
-    return at_anchors(
-        configuration.config_of(values, facts=facts.name, missing_score=missing), anchors
-    )
+    config = configuration.config_of(values, facts=facts.name, missing_score=missing)
+    return at_anchors(config, anchors)
 
 
 def at_anchors(config: RunConfig, anchors: Anchors | None) -> RunConfig:
     """The configuration with the β of the page's anchors, if chosen and if β follows scores."""
-    return (
-        replace(config, beta=anchored(*anchors)) if anchors and follows_scores(config) else config
-    )
+    if anchors and follows_scores(config):
+        return replace(config, beta=anchored(*anchors))
+    return config
 
 
 def stop_run(worker: Worker, name: str) -> None:

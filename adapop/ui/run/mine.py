@@ -21,7 +21,7 @@ from adapop.ui.access import may_control, refusing
 from adapop.ui.compare.race import joined
 from adapop.ui.parts.download import report_of
 from adapop.ui.parts.field import script
-from adapop.ui.run.launch import UNSEEN
+from adapop.ui.run.launch import following
 from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import EACH, QUIET
@@ -52,10 +52,8 @@ class MyRuns:
         when = [self.entries.change, follower.another.change, follower.stop.click, tab.select]
         gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
-        looks = [self.entries, follower.run_id, self.table]
-        follower.position.change(
-            partial(listed_unless_active, worker), looks, self.table, js=STATE, **EACH
-        )
+        looks, look = [self.entries, follower.run_id, self.table], listed_unless_active
+        follower.position.change(partial(look, worker), looks, self.table, js=STATE, **EACH)
         target = [follower.run_id, follower.position, follower.timer, race, self.entries]
 
         # gradio gives no event to a partial
@@ -79,9 +77,8 @@ def build() -> tuple[gr.HTML, gr.DownloadButton]:
     """Lays the list out, with the component for the report of a row."""
     # no text goes through the template: the script puts it in as text
     template = '<div class="my-runs"></div>'
-    table = gr.HTML(
-        [], html_template=template, js_on_load=script("kit", "my-runs"), elem_id="my-runs"
-    )
+    drawing = dict(html_template=template, js_on_load=script("kit", "my-runs"))
+    table = gr.HTML([], **drawing, elem_id="my-runs")
     return table, gr.DownloadButton(visible="hidden", elem_id="my-report")
 
 
@@ -116,19 +113,18 @@ def entries_of(worker: Worker, stored: object) -> list[dict]:
 
 def listed(worker: Worker, stored: object, current: str) -> list[dict]:
     """The list's rows. current: the run shown on the page."""
-    own = [(entry, Run(worker.root / entry["id"])) for entry in entries_of(worker, stored)]
-    return [
-        entry | {"current": run.id == current} | _about(run, worker.ahead_of(run) is not None)
-        for entry, run in own
-    ]
+    rows = []
+    for entry in entries_of(worker, stored):
+        run = Run(worker.root / entry["id"])
+        about = _about(run, queued=worker.ahead_of(run) is not None)
+        rows.append(entry | {"current": run.id == current} | about)
+    return rows
 
 
 def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple[str, str]]:
     """(name, id) of the runs to choose from: the visitor's own, then the shipped examples."""
-    own = [
-        (f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"])
-        for entry in entries_of(worker, stored)
-    ]
+    own = [(entry["name"], entry["id"]) for entry in entries_of(worker, stored)]
+    own = [(f"{title} · {_method(worker, name, described)}", name) for title, name in own]
     shipped = ASKED if examples else ()
     titles = {PREFIX + name: _title(example(name).config) for name in shipped}
     return own + [(f"{texts.EXAMPLE} {title}", name) for name, title in titles.items()]
@@ -142,20 +138,19 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
     if not may_control(worker, name):
         return unchanged
     if button == "open":
-        return name, UNSEEN, gr.Timer(active=True), gr.skip(), gr.skip()
+        return *following(name), gr.skip(), gr.skip()
     if button == "compare":
         return *unchanged[:3], joined(worker, race, name), gr.skip()
     entries = entries_of(worker, stored)
     if button == "rename" and isinstance(text, str) and text.strip():
-        renamed = text.strip()[:MOST_NAME]
-        return *unchanged[:4], [
-            entry | ({"name": renamed} if entry["id"] == name else {}) for entry in entries
-        ]
+        new = {"name": text.strip()[:MOST_NAME]}
+        renamed = [entry | new if entry["id"] == name else entry for entry in entries]
+        return *unchanged[:4], renamed
     if button == "delete":
         with refusing():
             delete_run(Run(worker.root / name), worker.root)
         left = [entry for entry in entries if entry["id"] != name]
-        gone = ("", UNSEEN, gr.Timer(active=True)) if name == current else unchanged[:3]
+        gone = following("") if name == current else unchanged[:3]
         return *gone, gr.skip(), left
     return unchanged
 
@@ -200,4 +195,4 @@ def picked(choice: str, current: str) -> tuple:
     timer."""
     if not choice or choice == current:
         return (gr.skip(),) * 3
-    return choice, UNSEEN, gr.Timer(active=True)
+    return following(choice)

@@ -38,20 +38,13 @@ class LeftPage:
         it."""
         changes = {session.anchors: self.anchors}
         if self.expired:
-            forgotten = {"source": SANDBOX, "set": None, "anchors": self.anchors}
-            return changes | {
-                notes: html.listed([texts.SET_EXPIRED], "warn"),
-                session.stored: forgotten,
-            }
+            changes[notes] = html.listed([texts.SET_EXPIRED], "warn")
+            changes[session.stored] = {"source": SANDBOX, "set": None, "anchors": self.anchors}
         if self.facts is None:
             return changes
-        return changes | {
-            source: self.source,
-            **session.changed(self.facts),
-            session.scorings: (given(self.facts.forget),),
-            session.saved: self.facts,
-            session.restored: (self.source, self.facts),
-        }
+        changes |= session.changed(self.facts) | {source: self.source, session.saved: self.facts}
+        changes[session.scorings] = (given(self.facts.forget),)
+        return changes | {session.restored: (self.source, self.facts)}
 
 
 def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
@@ -66,21 +59,17 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
         left = restored(worker.root, remembered)
         return gr.skip() if left is None else left.updates(session, source, notes)
 
-    gr.on(
-        [session.facts.change, session.anchors.change],
-        keep,
-        [session.shown_hash, session.facts, session.anchors, source, session.saved, session.stored],
-        [session.stored, session.saved],
-        **QUIET,
-    )
+    changed = [session.facts.change, session.anchors.change]
+    kept = [session.stored, session.saved]
+    shown = [session.shown_hash, session.facts, session.anchors, source]
+    gr.on(changed, keep, [*shown, session.saved, session.stored], kept, **QUIET)
 
     def put_back(shown_identity: str, facts: FactSet | None, remembered: object):
         if identity(facts) == shown_identity:
             return gr.skip()
         left = restored(worker.root, remembered) or LeftPage(None, expired=True)
-        return left.updates(session, source, notes) | (
-            session.with_facts(None) if left.expired else {}
-        )
+        gone = session.with_facts(None) if left.expired else {}
+        return left.updates(session, source, notes) | gone
 
     again = [session.anchors, session.saved, session.restored]
     back = [source, notes, session.facts, session.shown_hash, session.scorings, *again]
@@ -113,7 +102,6 @@ def restored(root: Path, remembered: object) -> LeftPage | None:
     anchors = anchors_of(remembered)
     if remembered.get("set") is not None or source == OWN or ENTRIES[source].online:
         facts = load_set(remembered.get("set"), root)
-        return (
-            LeftPage(anchors, expired=True) if facts is None else LeftPage(anchors, source, facts)
-        )
+        source = None if facts is None else source
+        return LeftPage(anchors, source, facts, expired=facts is None)
     return LeftPage(anchors) if source == SANDBOX else LeftPage(anchors, source, load_facts(source))

@@ -95,10 +95,8 @@ def stopped(progress: Progress | None) -> None:
 
 async def offload(ledger: Ledger, work: Callable, *args) -> Any:
     """The result of work done in a thread: the event loop must neither read files nor compute."""
-    in_context = copy_context().run
-    return await asyncio.get_running_loop().run_in_executor(
-        THREADS, in_context, charged(ledger, work), *args
-    )
+    in_context, loop = copy_context().run, asyncio.get_running_loop()
+    return await loop.run_in_executor(THREADS, in_context, charged(ledger, work), *args)
 
 
 def charged(ledger: Ledger, work: Callable) -> Callable:

@@ -37,11 +37,8 @@ class Chart:
         given. about: which run it shows."""
         finding = figures.finding_of(figure)
         heading = heading_of(finding or self.name, about if finding else "")
-        return {
-            self.heading: heading,
-            self.plot: figure,
-            self.twin: twin_of(numbers or figure, self.words),
-        }
+        table = twin_of(numbers or figure, self.words)
+        return {self.heading: heading, self.plot: figure, self.twin: table}
 
 
 def chart(
@@ -73,9 +70,8 @@ def twin(
     picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "", caption: str = CAPTION
 ) -> gr.HTML:
     """Lays out the table alone, for a chart that is no plotly figure."""
-    return gr.HTML(
-        twin_of(picture, words, caption), html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id
-    )
+    shape = dict(html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id)
+    return gr.HTML(twin_of(picture, words, caption), **shape)
 
 
 def twin_of(
@@ -85,9 +81,5 @@ def twin_of(
     opens the table."""
     numbers = picture if isinstance(picture, figures.Numbers) else figures.numbers_of(picture)
     left_out = f" One row in {numbers.every}." if numbers.every > 1 else ""
-    content = {
-        "caption": caption,
-        "words": f"{words}{left_out}".strip(),
-        "columns": numbers.columns,
-    }
-    return html.values(content | {"rows": numbers.rows})
+    content = {"caption": caption, "words": f"{words}{left_out}".strip()}
+    return html.values(content | {"columns": numbers.columns, "rows": numbers.rows})

@@ -30,13 +30,8 @@ def script(*names: str) -> str:
 def dots(facts: Sequence[Fact]) -> dict[str, list]:
     """Properties of facts that do not depend on the frame: name -> list, in the order of the
     facts."""
-    return {
-        "title": [fact.title for fact in facts],
-        "question": [fact.question for fact in facts],
-        "answer": [fact.answer for fact in facts],
-        "score": [fact.score for fact in facts],
-        "tier": [fact.tier for fact in facts],
-    }
+    names = ("title", "question", "answer", "score", "tier")
+    return {name: [getattr(fact, name) for fact in facts] for name in names}
 
 
 def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
@@ -63,30 +58,29 @@ def motion_of(run: Run, last: int | None = None) -> dict[str, object]:
     best = run.measured() if run.config.keep == "best" else None
     last = best.epoch if best else last
     frames = [frame for frame in run.frames() if last is None or frame.epoch <= last]
+    forget = run.facts.forget
     shares_by_epoch = {
         event.epoch: [None if share is None else round(SURE * share) for share in event.by_fact]
         for event in run.events()
-        if isinstance(event, Measured) and len(event.by_fact) == len(run.facts.forget)
+        if isinstance(event, Measured) and len(event.by_fact) == len(forget)
     }
-    counts = {len(fact.paraphrases) for fact in run.facts.forget}
-    return motion(frames, run.facts.forget) | {
-        "answered": [shares_by_epoch.get(frame.epoch) for frame in frames],
-        "wordings": counts.pop() if len(counts) == 1 else None,
-    }
+    answered = [shares_by_epoch.get(frame.epoch) for frame in frames]
+    counts = {len(fact.paraphrases) for fact in forget}
+    wordings = counts.pop() if len(counts) == 1 else None
+    return motion(frames, forget) | {"answered": answered, "wordings": wordings}
 
 
 def shares(events: Sequence[Event]) -> list[dict]:
     """Shares of the facts to forget that are still answered, one dict per epoch: its number, which
     rewordings were used, and a share in [0, 1] by form and tier. A full measurement uses all
     rewordings, as on the result's card."""
-    return [
-        {"epoch": event.epoch, "wordings": wordings_of(event)}
-        | {
-            form: {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")}
-            for form in FORMS
-        }
-        for event in by_epoch([one for one in events if isinstance(one, Measured)], full=True)
-    ]
+    rows = []
+    for event in by_epoch([one for one in events if isinstance(one, Measured)], full=True):
+        row = {"epoch": event.epoch, "wordings": wordings_of(event)}
+        for form in FORMS:
+            row[form] = {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")}
+        rows.append(row)
+    return rows
 
 
 def _right(reply: str | None, fact: Fact) -> bool | None:

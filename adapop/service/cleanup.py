@@ -125,8 +125,7 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 
 def _entry(folder: Path, late: float = 0.0) -> OnDisk | None:
-    """The folder's size and age; None if it vanishes meanwhile or cannot be read. A folder without
-    files has its own age."""
+    """The folder's size and age, its own age without files; None if it cannot be read."""
     now = time.time()
     try:
         for path in (folder, *folder.rglob("*")):

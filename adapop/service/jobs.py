@@ -95,8 +95,7 @@ def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked
 def probe_models(
     folder: Path, plan: Plan, progress: Progress | None = None
 ) -> list[ProbeRow | NotApplicable]:
-    """Both models' answers to everything in the plan, saved in the run's folder even after an
-    error."""
+    """Both models' answers to the plan, saved in the run's folder even after an error."""
     from adapop.probes.battery import battery
 
     run, rows = Run(folder), []

@@ -32,8 +32,7 @@ def link_to(worker: Worker, name: str | None) -> str:
 
 
 def run_to_control(worker: Worker, name: str | None) -> Run | None:
-    """The owned run of this id; None for an unknown name. Raises gr.Error for a read-only link and
-    for an example: neither gives control."""
+    """The owned run of this id, None if unknown. Raises gr.Error for a link and for an example."""
     if linked(name, worker.root) or example_of(name):
         raise refused(RunError(texts.EXAMPLE_ONLY if example_of(name) else texts.LOOK_ONLY))
     return known_run(worker, name)
@@ -55,21 +54,18 @@ def run_to_ask(worker: Worker, name: str | None) -> Run:
 
 
 def may_control(worker: Worker, name: str | None) -> bool:
-    """Whether the sender may stop and resume the run: it is the sender's, and not shared with all
-    visitors."""
+    """Whether the sender may stop and resume the run: it is theirs, and not shown to everybody."""
     run = known_run(worker, name)
     return run is not None and not run.shared
 
 
 def shown_run(worker: Worker, name: str | None) -> Run | None:
-    """The run to view under an id, a read-only link or an example's name; None for an unknown
-    name."""
+    """The run under an id, a read-only link or an example's name; None for an unknown name."""
     return known_run(worker, name) or linked(name, worker.root) or example_of(name)
 
 
 def probed_run(worker: Worker, name: str | None) -> Run:
-    """The run whose models Probe asks: the page's run, or the shipped example while there is
-    none."""
+    """The run whose models Probe asks: the page's run; without one, the shipped example."""
     return shown_run(worker, name) or example(PROBED_FIRST)
 
 

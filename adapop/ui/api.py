@@ -53,8 +53,7 @@ def build(worker: Worker) -> None:
 
 
 class Api:
-    """The endpoints, over one worker. They raise `AdaPopError`, which the caller gets as a
-    message."""
+    """The endpoints, over one worker. They raise `AdaPopError`, whose message the caller gets."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker

@@ -12,8 +12,7 @@ from adapop.ui.api_values import GIVEN, facts_of, proxy_of, score_row, text_of
 
 
 class ScoresApi:
-    """The endpoints for scores. worker: its ledger limits each visitor's look-ups. Raises as
-    `Api`."""
+    """The endpoints for scores. worker: its ledger limits look-ups. Raises as `Api`."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker

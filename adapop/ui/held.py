@@ -123,7 +123,6 @@ def memory() -> int:
 
 
 def return_memory() -> None:
-    """Returns unused memory to the system, which glibc otherwise keeps. No effect on systems other
-    than Linux."""
+    """Returns unused memory to the system, which glibc otherwise keeps. Works on Linux only."""
     if sys.platform == "linux":
         getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)(0)

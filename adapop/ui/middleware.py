@@ -209,8 +209,7 @@ def is_own_host(name: str) -> bool:
 
 
 def trust_own_proxies() -> None:
-    """Makes a Space trust its own proxies about the sender of a request, unless FORWARDED_ALLOW_IPS
-    is set."""
+    """Makes a Space trust its own proxies on who sends, unless FORWARDED_ALLOW_IPS is set."""
     if os.environ.get("SPACE_ID"):
         os.environ.setdefault("FORWARDED_ALLOW_IPS", SPACE_PROXIES)
 

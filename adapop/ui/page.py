@@ -59,8 +59,7 @@ THEME = gr.themes.Base(
 
 
 def build(worker: Worker) -> gr.Blocks:
-    """The app, see `launch_options`. State and timer are above the tabs: in a hidden tab they
-    stop."""
+    """The app, see `launch_options`. State and timer are above the tabs: hidden, they stop."""
     fetch_nothing()
     read_bodies_here()
     redact_errors()
@@ -176,8 +175,7 @@ def _way_back(worker: Worker, name: str) -> gr.Button:
 
 
 def _back_to(worker: Worker, name: str, own: str):
-    """Updates of the button Back: returns to the visitor's own run; from an example, starts that
-    run anew as the visitor's own."""
+    """Updates of Back: to the visitor's own run; from an example, to a new own run of it."""
     if example := example_of(name):
         return run_again(worker, example)
     return following(own)
@@ -194,9 +192,8 @@ def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
 
 
 def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
-    """Sends the progress of events that display none to one small component. Otherwise Gradio sends
-    it to each of their outputs, and clones their data at every later event: seconds of the
-    browser's time."""
+    """Sends the hidden progress of events to one small component. Gradio would send it to each
+    output, and clone their data at every later event: seconds of the browser's time."""
     for event in demo.fns.values():
         if event.show_progress == "hidden":
             event.show_progress_on = [place]

@@ -1,5 +1,4 @@
-"""Screen 2, Pressure: how a score becomes an exponent, and the exponent's effect while a fact
-fades."""
+"""Screen 2, Pressure: how a score becomes an exponent, and its effect while a fact fades."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -111,8 +110,7 @@ def _suited_inputs(facts: FactSet | None, anchors: Anchors | None):
 
 
 def _reset(facts: FactSet | None, good: Anchors | None, *values: float | None):
-    """The inputs; if they define no curve, they are reset to the anchors in use, and a toast says
-    why."""
+    """The inputs, reset to the anchors in use, with a toast, if they define no curve."""
     doubt = _doubt(*values)
     if not doubt:
         return gr.skip()

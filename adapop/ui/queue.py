@@ -79,16 +79,14 @@ class FairQueue(Queue):
         self._sessions: dict[str, OrderedDict[str, None]] = {}
 
     def start(self) -> None:
-        """Starts processing. Gradio sets as many slots as there are threads: too few for events
-        that only wait."""
+        """Starts processing, with more slots than Gradio's threads: some events only wait."""
         self.max_thread_count = SLOTS
         self.sleep_when_free = LOOKS_SECONDS
         super().start()
         self._sweeper = asyncio.ensure_future(self._sweep_for_ever())
 
     def compute_analytics_summary(self, records: list) -> dict:
-        """Empty: nobody may monitor the queue, and the summary took a twelfth of the interpreter's
-        time."""
+        """Empty: nobody may monitor the queue, and the summary took a twelfth of the time."""
         return {}
 
     async def push(self, body: PredictBodyInternal, request: Request, username: str | None):
@@ -126,8 +124,7 @@ class FairQueue(Queue):
             body.data.extend(missing)
 
     def get_events(self) -> tuple[list[Event], bool, str] | None:
-        """The next event to process: ([event], False for no batch, its group); None if none may
-        begin."""
+        """The next event: ([event], False for no batch, its group); None if none may begin."""
         if self._blocked:
             return None
         active, most = [event for job in self.active_jobs if job for event in job], AT_WORK.value()
@@ -182,8 +179,7 @@ class FairQueue(Queue):
         super().send_message(event, event_message)
 
     def _check_room(self, visitor: str, megabytes: float) -> None:
-        """Raises LimitError if this visitor, or all visitors together, fill their share of the
-        queue."""
+        """Raises LimitError if this visitor, or all together, fill their share of the queue."""
         size = Counter({visitor: max(megabytes, EVENT_MEGABYTES)})
         for event in self.event_ids_to_events.values():
             sent = event.request.scope.get(SIZE, 0) / 1e6

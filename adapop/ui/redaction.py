@@ -23,8 +23,7 @@ GATE = str(Path(__file__).with_name("middleware.py"))  # every request passes it
 
 
 def redact_errors() -> None:
-    """Logs errors and warnings of requests without their text from now on. A second call has no
-    effect."""
+    """Logs requests' errors and warnings without their text from now on. May be repeated."""
     for module in PRINTERS:
         module.traceback = SimpleNamespace(print_exc=_print_error)
     if not getattr(logging.getLogRecordFactory(), "is_redacted", False):

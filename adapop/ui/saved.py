@@ -25,8 +25,7 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class LeftPage:
-    """A page before its reload. source, facts: the set, both None for the unedited sandbox.
-    expired: the set was deleted."""
+    """A page before its reload. source, facts: None for the unedited sandbox, or if expired."""
 
     anchors: Anchors | None
     source: str | None = None
@@ -34,8 +33,7 @@ class LeftPage:
     expired: bool = False
 
     def updates(self, session: Session, source: gr.Radio, notes: gr.HTML) -> dict:
-        """Updates that restore the page, or say that its set is gone; the browser then forgets
-        it."""
+        """Updates that restore the page, or say that its set is gone, which is then forgotten."""
         changes = {session.anchors: self.anchors}
         if self.expired:
             changes[notes] = html.listed([texts.SET_EXPIRED], "warn")
@@ -81,9 +79,8 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
 def to_keep(
     worker: Worker, facts: FactSet, anchors, source: str, saved: FactSet | None, remembered: object
 ) -> tuple:
-    """The value for the browser to store, and the set it stands for. A set is written only if it
-    has changed or is gone: each save deletes the browser's previous set, which may be that of
-    another tab."""
+    """The value for the browser to store, and the set it stands for. A set is written only if
+    changed or gone: a save deletes the browser's previous set, perhaps that of another tab."""
     name = remembered.get("set") if isinstance(remembered, dict) else None
     if facts != saved or not set_exists(name, worker.root):
         delete_set(name, worker.root)
@@ -94,8 +91,7 @@ def to_keep(
 
 
 def restored(root: Path, remembered: object) -> LeftPage | None:
-    """The page before its reload, None if nothing usable was stored. Validates the browser's
-    value."""
+    """The page before its reload, from the browser's value; None if that is unusable."""
     source = remembered.get("source") if isinstance(remembered, dict) else None
     if source not in (*ENTRIES, OWN):
         return None

@@ -63,8 +63,7 @@ class Answer:
 
 
 def with_story(page: bytes) -> bytes:
-    """The page with a script at its end, which shows the Story before Gradio's scripts have loaded,
-    and with the colours for it."""
+    """The page with colours and a script at its end that show the Story before Gradio's load."""
     before, end, after = page.rpartition(b"</body>")
     theme = re.search(rb'"theme_hash": ?"(\w+)"', page)
     colours = b'<link rel="stylesheet" href="./theme.css?v=%s">' % theme[1] if theme else b""
@@ -72,8 +71,7 @@ def with_story(page: bytes) -> bytes:
 
 
 class Served:
-    """Answers GET and HEAD of the page and the shipped files from memory. on_render: called before
-    the app renders a page; it may raise."""
+    """Answers GET and HEAD of page and files from memory. on_render: before a page; may raise."""
 
     def __init__(self, app: ASGIApp, on_render: Callable[[Scope], None]) -> None:
         self._app = app

@@ -1,5 +1,4 @@
-"""The state that all screens of a page share: components above the tabs, since in a hidden tab they
-do not work."""
+"""The state that all screens of a page share, above the tabs: a hidden tab stops components."""
 
 import time
 from dataclasses import dataclass
@@ -56,8 +55,7 @@ class Session:
         return {**self.changed(facts), self.scorings: scorings, self.known: {}}
 
     def look_whether_lost(self, event: gr.events.Dependency) -> None:
-        """Restores the page's set after an event that failed because the server holds another
-        set."""
+        """Restores the page's set after an event that failed as the server holds another."""
         event.failure(time.time, None, self.lost, **QUIET)
 
     def changed(self, facts: FactSet | None) -> dict:
@@ -96,8 +94,7 @@ def identity(facts: FactSet | None) -> str:
 
 
 def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
-    """The server's set for a page. Raises gr.Error if there is none, or if the page shows
-    another."""
+    """The server's set for a page. Raises gr.Error: there is none, or the page shows another."""
     if identity(facts) != shown_identity:
         raise toast(texts.OTHER_SET)
     if facts is None:

@@ -1,5 +1,4 @@
-"""Recall by epoch: the fields of the shipped examples before a race, then a chart of its
-contestants."""
+"""Recall by epoch: fields of the shipped examples before a race, then a chart of contestants."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

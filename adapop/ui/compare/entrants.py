@@ -72,8 +72,7 @@ def first(facts: FactSet, missing: str, anchors, chosen: list[str], seeds, *valu
 def plan(
     worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: list[str], seeds, *values
 ) -> dict:
-    """The plan of a race, and the problems that prevent it; hidden for a shipped model without
-    problems."""
+    """The plan of a race, or its problems; hidden for a shipped model without problems."""
     if facts is None:
         return html.listed([texts.NO_FACTS], "warn")
     if not chosen:

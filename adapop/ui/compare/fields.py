@@ -21,8 +21,7 @@ class Fields:
     picture: gr.HTML
 
     def updates(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
-        """Updates that show the recorded frames of a race's runs. names: run id -> name, for
-        contestants of a single run."""
+        """Updates that show a race's frames. names: run id -> name, for single runs."""
         panels = []
         for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
             run = seeds[0]

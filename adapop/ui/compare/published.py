@@ -1,5 +1,4 @@
-"""The paper's published numbers, shown beside a race but never mixed with its own: they are of
-other models and facts."""
+"""The paper's numbers, shown beside a race, never mixed with its own: models and facts differ."""
 
 from collections.abc import Sequence
 
@@ -30,8 +29,7 @@ HEAD = (
 
 
 def build() -> tuple[gr.Dropdown, gr.HTML]:
-    """Lays out the section, folded at first. Returns the choice of a setting, and the table of our
-    results beside the paper's."""
+    """Lays out the section. Returns the choice of a setting, and the table of both results."""
     start, every = published.SETTINGS[0], published.tables()
     recall_figure, tier_figure = pictures(start)
     words = "Show the paper's published numbers beside ours"
@@ -62,8 +60,7 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
 
 
 def rows(records: Sequence[Record], setting: str) -> dict:
-    """A table by method: our results, the paper's, and differing settings; for methods with
-    both."""
+    """A table of the methods with both results: ours, the paper's, and the settings that differ."""
     theirs = {one.our_name: one for one in published.recalls(setting)}
     lines = []
     for one in contestants(records):
@@ -82,8 +79,7 @@ def rows(records: Sequence[Record], setting: str) -> dict:
 
 
 def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
-    """Charts of the published recall of every method, and of the published gaps under
-    paraphrases."""
+    """Charts of every method's published recall, and of the gaps under paraphrases."""
     every = published.recalls(setting)
     recalls = [(one.method + " †" * one.unusable, one.forget, one.retain) for one in every]
     about = _spoken(setting)

@@ -94,8 +94,7 @@ def begin(
 
 
 def end(worker: Worker, stored: dict) -> None:
-    """Asks every active run of the race to stop. Finished epochs are kept; repeating has no
-    effect."""
+    """Asks every active run of the race to stop. Finished epochs are kept. May be repeated."""
     for name in _names(stored):
         now, run, _ = seen_of(worker, name, "ready")
         if run is not None and now.ticking and may_control(worker, name):
@@ -155,8 +154,7 @@ def standing(
 def readable(
     runs: Sequence[Run], names: Mapping[str, str] | None = None
 ) -> list[tuple[Run, Record]]:
-    """(run, record) of every run whose files can all be read. names: run id -> name. The page says
-    which others were left out."""
+    """(run, record) of every readable run; the page names the others. names: run id -> name."""
     pairs = []
     for run in runs:
         try:
@@ -167,8 +165,7 @@ def readable(
 
 
 def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
-    """The race's progress in one sentence. seconds: a run's mean so far, None before the first
-    ends."""
+    """The race's progress in a sentence. seconds: a run's mean, None before the first ends."""
     if not ticking:
         return f"{done} of {number_of(runs, 'run')} came to the end."
     left = "" if seconds is None else f", about {seconds * (runs - done):.0f} s left"

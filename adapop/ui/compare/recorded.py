@@ -40,8 +40,7 @@ def build() -> tuple[gr.Radio, gr.HTML]:
 
 @dataclass(frozen=True)
 class Pictures:
-    """The charts and tables that can include recorded results. words: describes these. forget,
-    keep, inside: tables of every metric."""
+    """Charts and tables with recorded results. words: on these. forget, keep, inside: tables."""
 
     words: gr.HTML
     gap: Chart
@@ -94,8 +93,7 @@ def numbers() -> tuple[gr.HTML, gr.HTML, gr.HTML]:
 
 @lru_cache(maxsize=8)
 def _unraced(pictures: Pictures, choice: str) -> dict:
-    """Updates that show recorded results alone, before a first race; computed once for all
-    pages."""
+    """Updates that show recorded results alone, before a race; computed once for all pages."""
     return pictures._updates(comparison([]), choice)
 
 
@@ -108,8 +106,7 @@ def charts() -> tuple[Chart, Chart]:
 
 
 def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
-    """How a chart's runs were trained: the visitor's, then the recorded ones. Marks bear their
-    names."""
+    """How a chart's runs were trained, which bear marks: the visitor's, then the recorded ones."""
     own = [record.config for one in compared.contestants for record in one.records]
     of = {"yours": own, "recorded": [config for one in layer for config in one.configs]}
     return "; ".join(f"{whose}: {trained(configs)}" for whose, configs in of.items() if configs)
@@ -146,8 +143,7 @@ def source_of(layer: Sequence[Recorded]) -> str:
 
 
 def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
-    """Whether a contestant matches the recorded results: the same facts, and an unchanged
-    preset."""
+    """Whether a contestant has the recorded facts and an unchanged preset."""
     same_facts = one.sha256[:SHA_CHARACTERS] in recorded.sets(layer)
     return same_facts and recorded.is_untouched(one.records[0].config)
 

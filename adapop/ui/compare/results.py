@@ -30,8 +30,7 @@ class Differences:
     table: gr.HTML
 
     def updates(self, compared: Comparison, pair: Sequence[str | None]) -> dict:
-        """Updates for a race. The chosen pair stays while both are in the race; the default is the
-        first two."""
+        """Updates for a race. A pair stays while both are in it; the default is the first two."""
         marks = [one.mark for one in compared.contestants]
         usual = zip(pair, (*marks, *marks, None, None))
         first, second = (mark if mark in marks else other for mark, other in usual)
@@ -87,8 +86,7 @@ class RaceResults:
         }
 
     def visible(self, compared: Comparison, choice: str) -> dict:
-        """Updates that show or hide the results, with their charts if there are any. choice: of
-        recorded results."""
+        """Updates that show or hide the results and charts. choice: of recorded results."""
         layer = recorded.layer_of(compared, choice)
         if compared.outcomes or layer:
             return {self.column: gr.Column(visible=True), **self.pictures.updates(compared, choice)}
@@ -99,8 +97,7 @@ class RaceResults:
 
 
 def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResults:
-    """Lays out the results, hidden until there are any. stored: see `Race`. words: describes
-    recorded results."""
+    """Lays out the results, hidden at first. stored: see `Race`. words: on recorded results."""
     with gr.Column(visible=False) as column:
         warned = html.lines("compare-warnings")
         charts = recorded.charts()
@@ -115,8 +112,7 @@ def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResult
 
 
 def _own_folds(worker: Worker, stored: gr.BrowserState) -> tuple[gr.Column, tuple]:
-    """Lays out the folded parts about the race alone. Returns their column, and the parts in the
-    order of `RaceResults`."""
+    """Lays out the folds about the race alone: their column, and parts as in `RaceResults`."""
     with gr.Column(visible=False, elem_id="compare-own") as own:
         with gr.Accordion("In words", open=False, elem_id="compare-words"):
             findings, ranges = html.lines("compare-findings"), html.lines("compare-ranges")
@@ -154,8 +150,7 @@ def requested_files(worker: Worker, stored: dict, title: str | None = "") -> tup
 
 
 def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
-    """Download buttons with the report on these runs and their comparison table. title: of the
-    report."""
+    """Download buttons with the report, under this title, and the table of these runs."""
     out, pairs = served_folder(), race.readable(runs)
     title = (title or "").strip()[:MOST_TITLE]
     page = write_report([run for run, _ in pairs], out / "comparison.html", title)

@@ -1,5 +1,4 @@
-"""Screen 5, Compare: a race of methods on the same facts, and its results. All data is read from
-run folders."""
+"""Screen 5, Compare: a race of methods on the same facts, and its results, from run folders."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -22,8 +21,7 @@ from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, toast
 
 @dataclass(frozen=True)
 class CompareScreen:
-    """The components that show a race. empty: shown before it. fields: of facts. curves: by
-    epoch."""
+    """The components of a race. empty: shown before it. fields: of facts. curves: by epoch."""
 
     follower: Race
     progress: gr.HTML
@@ -87,8 +85,7 @@ def build(
     my_runs: gr.BrowserState,
     tab: gr.Tab,
 ) -> None:
-    """Lays out the screen. settings: the inputs of Run, whose model the race uses. my_runs: see
-    `MyRuns.entries`."""
+    """Lays out the screen. settings: inputs of Run. my_runs: see `MyRuns.entries`."""
     with gr.Column(elem_id="race-empty") as empty:
         by_epoch.examples()
         duel = gr.Button("Run these", elem_id="duel")

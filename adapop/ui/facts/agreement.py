@@ -54,8 +54,7 @@ def _choices(scorings: tuple[Scoring, ...]):
 def _compared(
     facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str, recall
 ):
-    """The agreement of two scorings, in sentences and as a figure. recall: of the original model,
-    by fact id, where it was measured."""
+    """Two scorings' agreement in sentences and as a figure. recall: of the original, by fact id."""
     by_title = {scoring.title: scoring for scoring in scorings}
     if facts is None or first not in by_title or second not in by_title or first == second:
         return [texts.AGREEMENT_EMPTY], figures.empty(texts.AGREEMENT_EMPTY)

@@ -1,5 +1,4 @@
-"""Measures whether the original model knows the facts: one cannot see a model forget what it never
-knew."""
+"""Measures which facts the original model knows: no model can forget what it never knew."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -86,8 +86,7 @@ class LookUp:
     def apply(
         self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: FoundScores | None
     ) -> dict:
-        """Updates that replace the set's scores by the result, unless the set has changed
-        meanwhile."""
+        """Updates that replace the set's scores by the result, unless the set has changed."""
         if result is None:
             return gr.skip()
         if facts is None or not asked_about(result.facts, facts):
@@ -108,8 +107,7 @@ class LookUp:
 
 
 def build(worker: Worker, session: Session) -> gr.HTML:
-    """Lays out the choice of a proxy, its settings and the buttons. Returns the message on the last
-    look-up."""
+    """Lays out a proxy's choice, settings and buttons. Returns the message on the last look-up."""
     with gr.Accordion("Look popularity up", open=False, elem_id="scores"):
         named = dict(label="Where scores come from", elem_id="proxy")
         proxy = gr.Dropdown(_choices(), value="wikidata", **named)
@@ -159,8 +157,7 @@ def _choices() -> list[tuple[str, str]]:
 
 
 def _input_updates(proxy: str):
-    """Updates: a proxy's description, and which of the inputs formula, language, year, index,
-    combine and text it shows."""
+    """Updates: a proxy's description, and which of `_inputs` it shows."""
     counts = proxy in ("infinigram", "corpus")
     return (
         texts.PROXY_ABOUT[proxy],
@@ -174,8 +171,7 @@ def _input_updates(proxy: str):
 
 
 def _maker(facts: FactSet, proxy: str, *values) -> Callable[[Progress], Proxy]:
-    """A function that makes the chosen proxy; it is called in the thread that uses the proxy.
-    values: of `_inputs`."""
+    """A function that makes the chosen proxy, for the thread that uses it. values: of `_inputs`."""
     formula, language, year, index, combine, text = values
     when, path = None if year is None else int(year), Path(text) if text else None
     chosen = Choices(formula, (language or "").strip(), when, index, combine, path)

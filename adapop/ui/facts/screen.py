@@ -1,5 +1,4 @@
-"""Screen 1, Facts: choose or upload a set; see every score, its source, and the resulting
-exponent."""
+"""Screen 1, Facts: choose or upload a set; see each score, its source, and its exponent."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -183,8 +182,7 @@ def about_of(facts: FactSet | None) -> str:
 
 
 def words_of(facts: FactSet | None) -> str:
-    """How to read the distribution of the scores; names the tiers if they follow from the
-    scores."""
+    """How to read the distribution of the scores, with the tiers if they follow from scores."""
     if facts is None or facts.tiers.source not in ("", SCALE):  # a note of the set names others
         return texts.STRIP_TABLE
     return f"{texts.STRIP_TABLE} Tiers by score: {facts.tiers.text}."

@@ -44,8 +44,7 @@ def fact_table(
 
 
 def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False) -> list[Fact]:
-    """Facts with this text in question, answer or subject, ignoring case; or only unscored
-    facts."""
+    """Facts with this text in question, answer or subject, in any case; or only unscored ones."""
     text = (searched or "").strip().casefold()
     facts = [fact for fact in facts if fact.score is None] if unscored else facts
     said = (f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold() for fact in facts)

@@ -82,8 +82,7 @@ class UploadEvents:
     session: Session
 
     def wire(self, source: gr.Radio, choices: Sequence[gr.Component]) -> None:
-        """Wires the upload. source: where the set comes from. choices: controls that are reset for
-        every new set."""
+        """Wires the upload. source: of the set. choices: controls reset for every new set."""
         form, session = self.form, self.session
 
         def offered(value: str):
@@ -109,8 +108,7 @@ class UploadEvents:
         gr.on(picks, self.retained_again, again, outputs, **last)
 
     def accept(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
-        """Updates for a new file: its columns, a guess of their fields, and its facts; none if
-        another set was chosen meanwhile."""
+        """Updates for a new file: its columns, their guessed fields, its facts if still chosen."""
         unasked = {self.form.drop_bad: gr.Checkbox(False, visible=False)}
         try:
             table = table_of(file)
@@ -131,8 +129,7 @@ class UploadEvents:
     def read(
         self, file: str | None, retain: str, retain_file: str | None, drop: bool, *columns: str
     ) -> dict:
-        """Updates after a change of columns, of the facts to retain, or of dropped rows: see
-        `facts_chosen`."""
+        """Updates after another choice of columns or rows: see `facts_chosen`."""
         chosen = file, retain, retain_file, *columns
         facts = self._read_into_session(partial(facts_chosen, *chosen, drop_bad=drop))
         return {self.form.drop_bad: gr.Checkbox(visible=drop), **facts}
@@ -146,8 +143,7 @@ class UploadEvents:
     def retained_again(
         self, restored: tuple[str, FactSet] | None, file: str | None, *chosen
     ) -> dict:
-        """Updates for other facts to retain. A set restored by a reload stays as it is: its file is
-        gone."""
+        """Updates for other facts to retain. A restored set stays as it is: its file is gone."""
         if file is None and restored and restored[0] == "own":
             return {self.notes: html.listed([texts.SET_RESTORED], "warn")}
         return self.read(file, *chosen)
@@ -181,9 +177,8 @@ def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str
 def facts_chosen(
     file: str | None, retain: str, retain_file: str | None, *chosen: str, drop_bad: bool = False
 ) -> FactSet:
-    """The file's facts, read with the columns chosen on the page, in the order of `FIELDS`.
-    drop_bad: as for `facts_of_table`. Raises AdaPopError: as `facts_of_table`, or the file cannot
-    be read."""
+    """The file's facts by the columns chosen on the page, in the order of `FIELDS`. drop_bad,
+    Raises: as `facts_of_table`; or AdaPopError, the file cannot be read."""
     table = table_of(file)
     columns = _columns(table.columns, chosen) if table else {}
     return facts_of_table(table, retain, retain_file, columns, drop_bad)

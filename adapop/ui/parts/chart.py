@@ -16,8 +16,7 @@ CAPTION = "Details"
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot, its title, and a table of its numbers. name: the title until there is a finding.
-    words: how to read it."""
+    """A plot, its title and its table. name: a title before a finding. words: how to read it."""
 
     heading: gr.HTML
     plot: gr.Plot
@@ -33,8 +32,7 @@ class Chart:
     def updates(
         self, figure: figures.Figure, about: str = "", numbers: figures.Numbers | None = None
     ) -> dict:
-        """Updates that show another figure: its finding, and a table of its numbers or of those
-        given. about: which run it shows."""
+        """Updates that show a figure, and its numbers or these. about: which run it shows."""
         finding = figures.finding_of(figure)
         heading = heading_of(finding or self.name, about if finding else "")
         table = twin_of(numbers or figure, self.words)
@@ -77,8 +75,7 @@ def twin(
 def twin_of(
     picture: figures.Figure | figures.Numbers, words: str = "", caption: str = CAPTION
 ) -> dict:
-    """The values of `TWIN`, of a figure or of numbers. words: what the picture shows. caption: what
-    opens the table."""
+    """The values of `TWIN`. words: what the picture shows. caption: what opens the table."""
     numbers = picture if isinstance(picture, figures.Numbers) else figures.numbers_of(picture)
     left_out = f" One row in {numbers.every}." if numbers.every > 1 else ""
     content = {"caption": caption, "words": f"{words}{left_out}".strip()}

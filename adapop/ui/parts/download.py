@@ -1,5 +1,4 @@
-"""The download of a run as one file: report, tables, adapter, and the command that repeats the
-run."""
+"""The download of a run: report, tables, adapter, and the command that repeats it, in one file."""
 
 import secrets
 from pathlib import Path
@@ -43,8 +42,7 @@ def report_of(worker: Worker, name: str, title: str | None = "") -> str:
 
 
 def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str = "report") -> None:
-    """Lays out the section; several screens use it. another: see `Follower`. name: of its buttons'
-    element ids."""
+    """Lays out the section. another: see `Follower`. name: of its buttons' element ids."""
     with gr.Row(elem_classes="beside"):
         title = title_box(name)
         tall = dict(scale=0, min_width=170, elem_classes="tall")

@@ -22,14 +22,12 @@ SURE = 1000  # a probability of 1 as the browser gets it: whole numbers are shor
 
 
 def script(*names: str) -> str:
-    """The named assets joined into one script of a gr.HTML; later ones use definitions of earlier
-    ones."""
+    """The named assets joined into a gr.HTML's script; later ones use earlier definitions."""
     return "\n".join((ASSETS / f"{name}.js").read_text("utf-8") for name in names)
 
 
 def dots(facts: Sequence[Fact]) -> dict[str, list]:
-    """Properties of facts that do not depend on the frame: name -> list, in the order of the
-    facts."""
+    """Properties of facts that no frame changes: name -> list, in the order of the facts."""
     names = ("title", "question", "answer", "score", "tier")
     return {name: [getattr(fact, name) for fact in facts] for name in names}
 

@@ -16,8 +16,7 @@ CODE = str.maketrans({"\\": "&#92;", "$": "&#36;", "`": "&#96;", "{": "&#123;", 
 
 
 def values(content):
-    """The same dicts and lists with every text escaped for the templates, so that it appears as
-    typed."""
+    """The same dicts and lists with every text escaped for templates, to appear as typed."""
     if isinstance(content, dict):
         return {key: values(value) for key, value in content.items()}
     if isinstance(content, (list, tuple)):
@@ -31,8 +30,7 @@ def template(name: str) -> str:
 
 
 def listed(lines: Sequence[str], kind: str = "calm") -> dict:
-    """The values of `LINES`: sentences in a box; without any no box. kind: calm, warn, bad or
-    log."""
+    """The values of `LINES`: sentences in a box, or no box. kind: calm, warn, bad or log."""
     return values({"kind": kind if lines else "hidden", "lines": lines})
 
 

@@ -28,8 +28,7 @@ NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 
 
 def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
-    """The last probing's rows for these prompts, in order; None without prompts or if any is
-    missing."""
+    """The last probing's rows for these prompts, in order; None unless there are all."""
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
     by_prompt = {(row.fact_id, row.kind, row.prompt): row for row in rows}
     rows_asked = [by_prompt.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
@@ -37,15 +36,13 @@ def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
 
 
 def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
-    """The last probing's replies to a prompt, as values of the answer cards; `NO_ANSWERS` if it
-    lacks the prompt."""
+    """The last probing's replies to a prompt, as `answers_of`; `NO_ANSWERS` if it lacks it."""
     rows = recorded(run, [prompt] if prompt else ())
     return answers_of(rows[0], texts.ANSWERS_RECORDED) if rows else NO_ANSWERS
 
 
 def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
-    """Both models' replies as values of the answer cards. about: when they were recorded, and from
-    which run."""
+    """Both models' replies as values of the answer cards. about: when and of which run."""
     right, sides = replies.gold, (replies.original, replies.unlearned)
     cards = [_card("Original", "●", sides[0], right), _card("Unlearned", "◆", sides[1], right)]
     result = verdict(replies) if right else PromptVerdict("", "")
@@ -88,8 +85,7 @@ def _readable(token: str) -> str:
 
 
 def _numbers(sides: tuple, lead: str) -> list[dict]:
-    """Ranks and probabilities of the right answer in both models, a row per number. lead: text
-    before the answer."""
+    """Rows of ranks and probabilities of the right answer in both models. lead: text before it."""
     ranks = [getattr(side, "gold_ranks", ()) or (side.gold_rank,) for side in sides]
     how = ", token by token" if max(map(len, ranks)) > 1 else ""
     how += f", after “{lead.strip()}”" if lead.strip() else ""
@@ -106,8 +102,7 @@ def _percent(p: float) -> str:
 
 
 def recorded_of(run: Run) -> dict:
-    """Values of `LINES`: which shipped example is shown, and which command made it; hidden for
-    other runs."""
+    """Values of `LINES`: the shipped example and its command; hidden for other runs."""
     shipped = example_of(run.id) is not None
     method = title_of(run.config.method, run.config.preset)
     lines = [texts.PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []

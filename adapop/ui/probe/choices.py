@@ -96,8 +96,7 @@ def form_choices(
 
 
 def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
-    """Every prompt that asks for a fact of the run: direct, reworded, and the attacks that
-    apply."""
+    """Every prompt for a fact of the run: direct, reworded, and the attacks that apply."""
     facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)] if run else []
     chosen = next((fact for fact in facts if fact.id == fact_id), None)
     if chosen is None:

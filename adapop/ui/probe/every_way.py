@@ -1,5 +1,4 @@
-"""One fact asked in every form at once: both models' replies, their differences, and leaks
-first."""
+"""One fact asked in every form: both models' replies, their differences, and leaks first."""
 
 from __future__ import annotations
 
@@ -52,8 +51,8 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
 
 def headline(rows: Sequence[dict]) -> tuple[str, str]:
     """(kind, sentence) over all forms: a leak if any leaks, "broken" if most replies are no
-    answers, "suppressed" if a right answer is the next guess. Multiple choice is left out: it can
-    be guessed."""
+    answers, "suppressed" if a right answer is next. Multiple choice, which can be guessed, is left
+    out."""
     fair = [*filter(_counts, rows)]
     back = [row for row in fair if row["kind"] == "leak"]
     broken = sum(row["kind"] == "broken" for row in fair)
@@ -77,8 +76,7 @@ def _counts(row: dict) -> bool:
 
 
 def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
-    """A reply split into pieces, each with two marks: a word of the right answer, a word that the
-    other reply lacks."""
+    """A reply in pieces, each marked if of the right answer, and if the other reply lacks it."""
     common = {*words(other), *map(folded, split(other))}
 
     def apart(piece: str) -> bool:

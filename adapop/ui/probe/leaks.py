@@ -1,5 +1,4 @@
-"""All probes at once: asks both models facts in every form; shows where answers leak, and a verdict
-on each fact."""
+"""All probes at once: both models' facts in every form, where answers leak, and verdicts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -51,9 +50,8 @@ EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])
 @dataclass(frozen=True)
 class Leaks:
     """The components that show a probing. status: its progress, or that there is none yet. results:
-    hidden until there are any. measured: the epoch of the results; prominent while the Run screen's
-    scrubber is at another one. counts: of verdicts. more: further notes on the matrix, folded.
-    group: of facts."""
+    hidden until there are any. measured: their epoch, prominent while Run's scrubber is at another.
+    counts: of verdicts. more: further notes on the matrix, folded. group: of facts."""
 
     status: gr.HTML
     results: gr.Column
@@ -96,8 +94,7 @@ class Leaks:
         }
 
     async def probe(self, worker: Worker, name: str, per_tier: int, group: str):
-        """Probes the run in its turn; yields the progress, then the results, also after a stop. The
-        choice of a group is locked meanwhile."""
+        """Probes the run, its group locked; yields progress, then results, also after a stop."""
 
         def begun() -> tuple:
             run = run_to_ask(worker, name)

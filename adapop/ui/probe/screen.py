@@ -1,5 +1,4 @@
-"""Screen 4, Probe: one prompt to both models, side by side, with the rank of the right answer in
-each."""
+"""Screen 4, Probe: one prompt to both models, side by side, with the right answer's rank."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A check before a run, on the model itself: which of the page's facts it knows, and how long the
-run would take."""
+"""A check before a run, on the model itself: which facts it knows, and the run's duration."""
 
 from collections.abc import Callable
 
@@ -22,8 +21,7 @@ def build(
     configured: Callable[..., RunConfig],
     name: str = "check",
 ) -> None:
-    """Lays out the button and its results. inputs: arguments of `configured` after the facts. name:
-    its elements' id."""
+    """Lays out button and results. inputs: of `configured`, after the facts. name: element id."""
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
     words = html.lines(f"{name}-words")
 

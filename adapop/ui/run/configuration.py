@@ -1,5 +1,4 @@
-"""Converts the page's settings of a run into a configuration and back, and lists the changed
-ones."""
+"""Converts the page's settings into a configuration and back, and lists the changed ones."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,8 +33,7 @@ VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 def config_of(values: Sequence, **settings) -> RunConfig:
     """The configuration from the page's values, in the order of `RunSettings.all`; settings
-    override them. Raises ConfigError: a field is empty or out of range, or the values do not fit
-    the fields."""
+    override them. Raises ConfigError: a field is empty, out of range or of another version."""
     plain = all(isinstance(value, (str, int, float, type(None))) for value in values)
     # a browser may have stored those of another version
     if not plain or len(values) != len(VISIBLE) + len(ADVANCED):
@@ -78,8 +76,7 @@ def _lines(text: object) -> list[str]:
 
 
 def check_public(chosen: Mapping[str, Any]) -> None:
-    """Raises ConfigError if a public page does not allow the model or a value. A private page
-    allows everything."""
+    """Raises ConfigError if this page is public and does not allow the model or a value."""
     if not is_public():
         return
     if chosen["model"] not in public_models():
@@ -95,9 +92,8 @@ def check_public(chosen: Mapping[str, Any]) -> None:
 
 
 def restored(stored: object):
-    """The settings stored by the browser. The fields stay unchanged if this version cannot read the
-    settings, or if they are the defaults: arriving late, these would overwrite what a visitor has
-    typed meanwhile."""
+    """The stored settings. The fields stay as they are if this version cannot read the settings, or
+    if they are the defaults: arriving late, these would overwrite what was typed meanwhile."""
     start = make_config()
     defaults = [getattr(start, name) for name in VISIBLE]
     defaults += [entry_of(start, field) for field in ADVANCED]

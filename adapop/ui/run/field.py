@@ -1,6 +1,5 @@
-"""The field of the page's run: where each fact stands, during the run and afterwards. Its scrubber
-also drives the cursor of the recall chart, a fact's answers, and the chart of what comes back in
-which form."""
+"""The field of the page's run: where each fact stands. Its scrubber also drives the cursor of the
+recall chart, a fact's answers, and the chart of what comes back in which form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

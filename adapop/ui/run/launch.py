@@ -97,8 +97,7 @@ def start_run(
 
 
 def following(name: str) -> tuple[str, tuple, gr.Timer]:
-    """Updates that make the page follow a run: its id, the number of its events seen, the running
-    timer."""
+    """Updates that make the page follow a run: its id, no events seen, the running timer."""
     return name, UNSEEN, gr.Timer(active=True)
 
 

@@ -1,5 +1,4 @@
-"""The event log: a run in sentences, one line per epoch, newest first; readable without the
-charts."""
+"""The event log: a run in sentences, a line per epoch, newest first; readable without charts."""
 
 from collections.abc import Sequence
 from itertools import groupby

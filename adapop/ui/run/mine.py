@@ -1,5 +1,4 @@
-"""My runs: a list of all runs that this browser started, to open, compare, rename, delete or
-download, and to choose from."""
+"""My runs: all runs that this browser started, to choose, open, compare, rename or delete."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -83,8 +82,7 @@ def build() -> tuple[gr.HTML, gr.DownloadButton]:
 
 
 def remembered(worker: Worker, stored: object, name: str, race: object) -> list[dict]:
-    """The stored list plus the visitor's own runs of this page and of its race, minus deleted
-    runs."""
+    """The stored list plus the visitor's runs of this page and its race, minus deleted ones."""
     entries = entries_of(worker, stored)
     race = race.get("runs") if isinstance(race, dict) else ()
     for other in (*(race if isinstance(race, list) else ()), name):
@@ -96,15 +94,13 @@ def remembered(worker: Worker, stored: object, name: str, race: object) -> list[
 
 
 def _news(worker: Worker, stored: object, name: str, race: object):
-    """`remembered`, or no update if nothing is new: setting the same value would count as a
-    change."""
+    """`remembered`, or no update if nothing is new: an equal value would count as a change."""
     entries = remembered(worker, stored, name, race)
     return gr.skip() if entries == stored else entries
 
 
 def entries_of(worker: Worker, stored: object) -> list[dict]:
-    """The valid entries of the stored list, which may hold anything, without other visitors'
-    runs."""
+    """The valid entries of the stored list, which may hold anything; only the visitor's runs."""
     rows = stored if isinstance(stored, list) else []
     whole = [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
     entries = [{"id": row["id"], "name": str(row.get("name", ""))[:MOST_NAME]} for row in whole]
@@ -191,8 +187,7 @@ def _method(worker: Worker, name: str, words: Callable[[RunConfig], str] = _titl
 
 
 def picked(choice: str, current: str) -> tuple:
-    """Updates for a run chosen from a list: the page's run, the number of its events seen, and the
-    timer."""
+    """`following` a run chosen from a list, or no update."""
     if not choice or choice == current:
         return (gr.skip(),) * 3
     return following(choice)

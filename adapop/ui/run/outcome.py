@@ -175,8 +175,7 @@ def run_again(worker: Worker, run: Run):
 
 
 def set_note(worker: Worker, name: str, facts: FactSet | None) -> dict:
-    """A note that the page's own run forgot another set than the chosen one, with both names; else
-    empty."""
+    """A note, with both names, if the page's own run forgot another set than the chosen one."""
     run = shown_run(worker, name)
     if run is None or facts is None or example_of(name) or not may_control(worker, name):
         return {"name": ""}

@@ -1,5 +1,4 @@
-"""Maps the state of a run to what the page says and allows: one table of states, one pure
-function."""
+"""Maps a run's state to what the page says and allows: a table and a pure function."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
-"""All data of the Story, taken from the recorded examples and sent to the browser once, with the
-page."""
+"""All data of the Story, from the recorded examples, sent to the browser once, with the page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -87,8 +86,7 @@ def story() -> dict:
 
 
 def _recorded(runs: Mapping[str, Run]) -> dict:
-    """The recorded end states, their encoding, and each example's replies to the trained questions
-    at its beginning and end."""
+    """The recorded end states, their encoding, and each example's first and last replies."""
     frames = {name: [run.frames()[0], run.frames()[-1]] for name, run in runs.items()}
     replies = {}
     for name, both in frames.items():
@@ -168,8 +166,7 @@ def _ends(entries: Sequence[dict]) -> list[list[dict]]:
 
 
 def _ways(rows: Sequence[ProbeRow]) -> list[dict]:
-    """Prompts and replies: one each for direct, reworded and attack, preferably one that brought
-    the answer back."""
+    """Prompts and replies of direct, reworded and attack, one each, preferably a leak."""
     kinds = ([DIRECT], [REWORDED], sorted({row.kind for row in rows} - {DIRECT, REWORDED}))
     ways = []
     for name, kind in zip(("direct", "reworded", "attack"), kinds):

@@ -33,8 +33,7 @@ LIVE = """watch("value", () => document.dispatchEvent(
 
 
 def build(worker: Worker, follower: Follower) -> None:
-    """Lays the Story out inside the current tab. follower: of the page's run; a run started here
-    becomes that run."""
+    """Lays the Story out in the current tab. follower: of the page's run, as one started here."""
     page = gr.HTML(
         story(),
         # no text goes through the template: the script puts it in as text

@@ -56,8 +56,7 @@ def steps(rare: Fact, popular: Fact, end: Measured) -> list[tuple[str, str]]:
 
 def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
     """The epoch from whose end on a fact is no longer answered; 0 if it never was, None if it still
-    is. group: "forget" for the trained question, "reworded" for its rewording. fact: its index in
-    the set."""
+    is. group: "forget" (trained question) or "reworded". fact: its index in the set."""
     lost = None
     for frame in reversed(frames):
         if frame.epoch != floor(frame.epoch) or group not in frame.scores:
@@ -117,8 +116,7 @@ def gap_came_back(gaps: Mapping[str, Interval]) -> str:
 
 
 def costs(adapop: Measured, wga: Measured) -> list[str]:
-    """What AdaPop's narrower gap costs compared with the uniform push (WGA), a line each. adapop,
-    wga: the final measurements of both."""
+    """What AdaPop's narrower gap costs beside WGA, a line each; from their last measurements."""
     held, rare = (
         [percent(one.recall(*place)) for one in (adapop, wga)]
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
@@ -130,8 +128,7 @@ def costs(adapop: Measured, wga: Measured) -> list[str]:
 
 
 def beyond(main: Recorded, elsewhere: Recorded) -> str:
-    """The results of our own tuned method in the sandbox and, with the same settings, in the second
-    world."""
+    """The results of our own tuned method in the sandbox and in the second world."""
     held = {"holdout": percent(_retained(main)), "people": percent(_retained(elsewhere))}
     return texts.STORY_BEYOND.format(seeds=len(main.rows), forget=percent(_left(main)), **held)
 
@@ -217,9 +214,8 @@ def better(recorded: Sequence[Recorded]) -> str:
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:
-    """A sentence that AdaPop is not the best, with the names of tuned methods without scores that
-    clearly forget more than the best tuned AdaPop; empty for fewer than two such methods. tuned: in
-    the order of `TUNED_ARMS`."""
+    """A sentence with the tuned methods without scores that clearly forget more than the best tuned
+    AdaPop; empty for fewer than two. tuned: in the order of `TUNED_ARMS`."""
     shares = (one.recall(*BOTH["forgetting"]) for one in tuned)
     shares = dict(zip(TUNED_ARMS.values(), shares, strict=True))
     ours = [share for name, share in shares.items() if "AdaPop" in name]
@@ -233,8 +229,7 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:
-    """A sentence on the result of each method tuned with equally many trials. tuned: in the order
-    of `TUNED_ARMS`."""
+    """A sentence on the results of methods tuned alike. tuned: in the order of `TUNED_ARMS`."""
     named = zip(TUNED_ARMS.values(), tuned, strict=True)
     left = _listed([f"{name} {percent(_left(one))}" for name, one in named])
     kept = _listed([percent(_retained(one)) for one in tuned])

@@ -342,7 +342,7 @@ def uses(source: str) -> set[str]:
                         and node.name.startswith("_") and not node.name.endswith("__")}  # fmt: skip
 
 
-def found() -> dict[str, set[str]]:
+def internals_by_module() -> dict[str, set[str]]:
     """Module -> the internals that it uses."""
     every = {path: uses(path.read_text(encoding="utf-8")) for path in (ROOT / "adapop" / "ui").rglob("*.py")}
     return {path.relative_to(ROOT / "adapop" / "ui").with_suffix("").as_posix(): names for path, names in every.items()}
@@ -392,7 +392,7 @@ def test_gradio_still_serves(path):
 
 def test_the_table_is_complete_and_names_nothing_unused():
     listed = {(module, path.rpartition(".")[2]) for path, modules, *_ in INTERNALS for module in modules.split()}
-    used = {(module, name) for module, names in found().items() for name in names}
+    used = {(module, name) for module, names in internals_by_module().items() for name in names}
     assert used - listed == set(), "give each a row in INTERNALS"
     assert listed - used == set(), "no longer used: delete these rows"
     paths = [row[0] for row in INTERNALS]

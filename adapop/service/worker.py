@@ -156,8 +156,7 @@ class Worker:
         return self._look(jobs.recall_of_original, config, facts)
 
     def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:
-        """Queues the check of a run (`runs.check`). Returns its future and its progress. Raises
-        RunError: the model would need a lent GPU."""
+        """Queues the check of a run. Raises RunError: the model would need a lent GPU."""
         return self._look(jobs.check_facts, config, facts)
 
     def probe(

@@ -91,9 +91,8 @@ def refused(error: AdaPopError) -> gr.Error:
 
 
 def public_words(error: AdaPopError) -> str:
-    """An error's message without the path of a run's folder, which contains the secret id: holders
-    of a link read messages too. A public page hides other absolute paths as well. Works word by
-    word: one pattern for whole paths takes quadratic time."""
+    """An error's message without paths of a run's folder, which hold the secret id: holders of a
+    link read it too. A public page hides other paths. Word by word, to stay linear in time."""
     words = re.sub(r"\S+", _without_folder, str(error))
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 

@@ -103,8 +103,7 @@ def _read(path: Path, columns: dict | None) -> FactSet:
 
 
 def proxy_of(facts: FactSet, name: object, language: object, year: object) -> Proxy:
-    """The proxy of this name for the facts' scores, in a language and for a year. Raises
-    ConfigError: unknown proxy, language or year."""
+    """The facts' proxy of this name. Raises ConfigError: unknown proxy, language or year."""
     if name not in PROXIES:
         message = f"proxy is {quoted(name)}."
         raise ConfigError(message, f"Use one of {', '.join((*PROXIES, GIVEN))}.")
@@ -193,8 +192,7 @@ def quoted(value: object) -> str:
 
 
 def answering(endpoint: Callable) -> Callable:
-    """Wraps an endpoint: its errors become messages without a traceback. They are not escaped as in
-    toasts: no page shows them."""
+    """Wraps an endpoint: errors become messages, without a traceback, and unescaped: no page."""
 
     @wraps(endpoint)
     def answered(*values):

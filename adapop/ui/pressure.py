@@ -7,19 +7,17 @@ import gradio as gr
 
 from adapop.errors import ConfigError
 from adapop.facts.fact import Fact, FactSet
-from adapop.paths import ASSETS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
 from adapop.popularity.calibration import FADED, anchored, auto_anchors, meaning_of, warnings_of
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.remark import sentences
 from adapop.report import figures
 from adapop.ui import texts
-from adapop.ui.parts import html
+from adapop.ui.parts import field, html
 from adapop.ui.parts.chart import column, twin, twin_of
 from adapop.ui.session import Anchors, Session, anchors_of, curve_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET
 
-CURVE = ASSETS / "curve.js"
 MOST_POINTS = 400
 WHAT_IF = {
     "given": lambda scores: scores,
@@ -37,9 +35,8 @@ def build(session: Session, initial: FactSet) -> None:
     """Lays the screen out inside the current tab."""
     gr.Markdown(texts.PRESSURE_ABOUT)
     what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …", elem_id="what-if")
-    first, script = pictures(initial), CURVE.read_text("utf-8")
-    drawing = dict(html_template='<div class="curve"></div>', js_on_load=script)
-    curve = gr.HTML(first["curve"], **drawing, elem_id="beta-curve")
+    first = pictures(initial)
+    curve = field.drawn(first["curve"], "curve", "beta-curve", "curve")
     table = twin(first["table"], "beta-curve-twin", first["about"])
     words = gr.Markdown(first["words"], elem_id="pressure-words")
     warnings = html.lines("pressure-warnings", first["warnings"])
@@ -77,8 +74,7 @@ def build(session: Session, initial: FactSet) -> None:
 
 
 def _anchor_inputs(why: str) -> tuple[list[gr.Number], gr.Markdown, gr.Button, gr.Button]:
-    """Lays out score and beta of the rare anchor, then of the popular one; below, why they are
-    chosen, and the buttons for the paper's and for quantiles."""
+    """Lays out the anchors' scores and betas, rare first; why these; the buttons of others."""
     with gr.Row(elem_id="anchors"):
         labels = [label for pair in texts.ANCHOR_LABELS for label in pair]
         named = zip(labels, (*RARE_ANCHOR, *POPULAR_ANCHOR))

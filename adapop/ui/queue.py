@@ -191,8 +191,7 @@ class FairQueue(Queue):
         _check(UNREAD, unread, visitor)
 
     def _remember(self, event: Event) -> None:
-        """Forgets the state of a call without a page. Beyond the limits per visitor and in total,
-        also forgets the least recently used pages."""
+        """Forgets the state of a call without a page, and the oldest pages beyond the limits."""
         if event.session_hash == event._id:
             self._forget(event.session_hash)
             return

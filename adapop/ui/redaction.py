@@ -43,8 +43,8 @@ def place_of(error: BaseException) -> str:
 
 
 def _print_error() -> None:
-    """Replaces `traceback.print_exc`: logs the current error without its text. A `gradio.Error` was
-    shown to the visitor and is not logged."""
+    """For `traceback.print_exc`: logs an error without its text, no `gradio.Error`, which is
+    shown."""
     error = sys.exc_info()[1]
     if not isinstance(error, gradio.Error):
         log.error("an event failed: %s", place_of(error))

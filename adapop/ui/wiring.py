@@ -61,21 +61,15 @@ class StartStop:
         """The components that `busy` and `idle` update."""
         return [self.start, self.stop, self.at_work]
 
-    def busy(self, progress: Progress) -> dict:
-        """Updates at the beginning of work."""
-        return {
-            self.start: gr.Button(interactive=False),
-            self.stop: gr.Button(visible=True),
-            self.at_work: progress,
-        }
+    def busy(self, progress: Progress | None) -> dict:
+        """Updates at the beginning of work; None: at its end."""
+        start = gr.Button(interactive=progress is None)
+        stop = gr.Button(visible=progress is not None)
+        return {self.start: start, self.stop: stop, self.at_work: progress}
 
     def idle(self) -> dict:
         """Updates at the end of work."""
-        return {
-            self.start: gr.Button(interactive=True),
-            self.stop: gr.Button(visible=False),
-            self.at_work: None,
-        }
+        return self.busy(None)
 
     def wire_stop(self) -> None:
         """Makes the second button stop the active work."""
@@ -146,8 +140,7 @@ async def over(future: Future, seconds: float = inf) -> None:
 
 
 def error_of(future: Future) -> AdaPopError | None:
-    """The error of finished work, None if it succeeded. An unforeseen error is logged by kind and
-    place only: its text may quote the user's input."""
+    """The error of finished work, or None. Another's is logged by kind and place, without text."""
     error = future.exception()
     if error is None or isinstance(error, AdaPopError):
         return error

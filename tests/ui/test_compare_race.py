@@ -81,17 +81,17 @@ def test_a_run_has_one_name_here_and_in_my_runs(worker, over):
     updates = SCREEN.show(worker, two, race.UNSEEN, "Llama DUET", recorded.NONE, None, None, my_runs)
     findings = " ".join(updates[RESULTS.findings]["lines"])
     assert "WGA 7" in findings and "2 WGA" not in findings and "<b>" not in findings
-    assert [panel["title"] for panel in updates[SCREEN.fields.picture]] == ["<b>mine", "WGA 7"]
+    assert [panel["title"] for panel in updates[SCREEN.fields]] == ["<b>mine", "WGA 7"]
     drawn = [note.text for note in updates[SCREEN.curves.picture.plot].layout.annotations]
     assert drawn[:2] == ["&lt;b&gt;mine", "WGA 7"]
     assert {*updates[PICTURES.gap.plot].layout.yaxis.ticktext} == {"original", "&lt;b&gt;mine", "WGA 7"}
     again = SCREEN.show(worker, two, updates[SCREEN.follower.last_seen], "", recorded.NONE, None, None, my_runs)
-    assert SCREEN.fields.picture not in again
+    assert SCREEN.fields not in again
     my_runs[0]["name"] = "other"
     again = SCREEN.show(
         worker, two, updates[SCREEN.follower.last_seen], "Llama DUET", recorded.NONE, None, None, my_runs
     )
-    assert again[SCREEN.fields.picture][0]["title"] == "other", "renamed at once"
+    assert again[SCREEN.fields][0]["title"] == "other", "renamed at once"
 
 
 def test_charts_have_the_runs_own_recall(worker, over):

@@ -37,7 +37,7 @@ class Curves:
         return [self.column, *self.picture.parts]
 
     def updates(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
-        """Updates that show a race's measurements so far. names: see `Fields`."""
+        """Updates that show a race's measurements so far. names: see `fields.panels`."""
         contestants, results = _by_contestant(runs, names)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
@@ -63,11 +63,8 @@ def build() -> Curves:
 
 def examples() -> gr.HTML:
     """Lays out the shipped examples' fields, under one scrubber."""
-    # no text goes through the template: the script puts it in as text
-    template = '<div class="story examples"></div>'
-    script = field.script(*field.FIELD, "story/clouds", "examples")
-    options = dict(html_template=template, js_on_load=script, elem_id="example-fields")
-    return gr.HTML(side_by_side(), **options)
+    names = *field.FIELD, "story/clouds", "examples"
+    return field.drawn(side_by_side(), "story examples", "example-fields", *names)
 
 
 Epochs = dict[int, list[Measured]]  # epoch -> measurements of a contestant's seeds

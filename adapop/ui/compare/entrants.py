@@ -62,8 +62,7 @@ def _rate_of(text: str | float | None) -> dict[str, float]:
 
 
 def first(facts: FactSet, missing: str, anchors, chosen: list[str], seeds, *values) -> RunConfig:
-    """The configuration of the first contestant, which is checked for all: they differ only in
-    method. Raises ConfigError: there is none."""
+    """The first contestant's configuration, checked for all. Raises ConfigError: there is none."""
     if not chosen:
         raise ConfigError("There is no contestant.", "Pick at least one.")
     return config_in(facts, missing, anchors, chosen[0], *values)

@@ -1,6 +1,5 @@
 """The form of a race: its contestants, what they share, and its plan in words."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import gradio as gr
@@ -15,19 +14,11 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import QUIET
 
 
-@dataclass(frozen=True)
-class RaceForm:
-    """The components that start a race. settings: seeds, epochs, learning rate, and Run's."""
-
-    contestants: gr.Dropdown
-    settings: list[gr.Component]
-    start: gr.Button
-
-
 def build(
     worker: Worker, session: Session, missing: gr.Radio, settings: list[gr.Component], tab: gr.Tab
-) -> RaceForm:
-    """Lays out the form and wires its plan. settings: of Run, whose model races."""
+) -> tuple[gr.Dropdown, list[gr.Component], gr.Button]:
+    """Lays out the form and wires its plan: the contestants, the settings (seeds, epochs, learning
+    rate, and Run's) and the button that starts. settings: of Run, whose model races."""
     gr.Markdown(texts.RACE_ABOUT)
     with gr.Row():
         several = dict(multiselect=True, min_width=300, scale=5, elem_id="contestants")
@@ -50,4 +41,4 @@ def build(
     planned = [session.facts, *checked]
     newest = dict(trigger_mode="always_last", **QUIET)
     gr.on(changed, partial(entrants.plan, worker), planned, plan, **newest)
-    return RaceForm(chosen, raced, start)
+    return chosen, raced, start

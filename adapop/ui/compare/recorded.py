@@ -156,8 +156,8 @@ def outcomes_of(layer: Sequence[Recorded], asking: str) -> list[Outcome]:
 
 
 def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, ...]:
-    """Tables of every metric: the race's columns, then the recorded ones; for metrics inside the
-    model also the version of the code."""
+    """Tables of every metric, the race's columns first; inside the model with the code's
+    version."""
     if not layer:
         return compared.results
     own = [one.name for one in compared.contestants]

@@ -28,14 +28,14 @@ class CompareScreen:
     start: gr.Button
     stop: gr.Button
     empty: gr.Column
-    fields: fields.Fields
+    fields: gr.HTML
     curves: by_epoch.Curves
     results: RaceResults
 
     @property
     def outputs(self) -> list[gr.Component]:
         """The components that `show` may update."""
-        controls = [self.progress, self.start, self.stop, self.empty, self.fields.picture]
+        controls = [self.progress, self.start, self.stop, self.empty, self.fields]
         results = [*self.curves.all, *self.results.all]
         return [*controls, *results, self.follower.last_seen, self.follower.timer]
 
@@ -50,10 +50,10 @@ class CompareScreen:
         second: str | None = None,
         my_runs: object = None,
     ) -> dict:
-        """Updates that show the state of a race: its curves only after a new measurement, its
-        results only after another run has ended. last_seen: see `race.Race`. setting: of the
-        paper's numbers. choice: of recorded results. first, second: see `differing`. my_runs: see
-        `MyRuns.entries`; the runs have the same names here."""
+        """Updates for a race's state: curves after a new measurement, results after another run's
+        end. last_seen: see `race.Race`. setting: of the paper's numbers. choice: of recorded
+        results. first, second: see `differing`. my_runs: `MyRuns.entries`, whose names the runs
+        have here too."""
         now = standing_of(worker, stored, my_runs)
         changes = {
             self.progress: now.shown,
@@ -68,8 +68,8 @@ class CompareScreen:
         changes[self.follower.last_seen] = progress
         finished, measured, names = last_seen
         if (measured, names) != progress[1:]:
-            parts = now.runs, now.names
-            changes |= self.curves.updates(*parts) | self.fields.updates(*parts)
+            changes |= self.curves.updates(now.runs, now.names)
+            changes[self.fields] = fields.panels(now.runs, now.names)
         if (finished, names) != (now.finished, now.names):
             pair = first, second
             changes |= self.results.updates(_records(now), setting, choice, pair)
@@ -90,7 +90,7 @@ def build(
         by_epoch.examples()
         duel = gr.Button("Run these", elem_id="duel")
     with gr.Accordion("Race others", open=False, elem_id="race-form"):
-        entered = form.build(worker, session, missing, settings, tab)
+        contestants, raced, start = form.build(worker, session, missing, settings, tab)
     _wire_joining(worker, follower, my_runs, tab)
     stop = gr.Button("Stop race", visible=False, elem_id="stop-race")
     hidden = html.values({"shown": False})
@@ -98,7 +98,6 @@ def build(
     drawn = fields.build(), by_epoch.build()
     choice, words = recorded.build()
     compared = results.build(worker, follower.stored, words)
-    start = entered.start
     screen = CompareScreen(follower, progress, start, stop, empty, *drawn, compared)
 
     def begun(stored: dict, *values):
@@ -107,8 +106,8 @@ def build(
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
     before = [follower.stored, session.shown_hash, session.facts, missing, session.anchors]
-    for button, racers in ((start, entered.contestants), (duel, gr.State(race.DUEL))):
-        inputs = [*before, racers, *entered.settings]
+    for button, racers in ((start, contestants), (duel, gr.State(race.DUEL))):
+        inputs = [*before, racers, *raced]
         begin = button.click(begun, inputs, follower.restarted, api_visibility="private")
         session.look_whether_lost(begin)
     stop.click(partial(race.end, worker), follower.stored, None, **QUIET)

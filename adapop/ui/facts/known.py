@@ -85,8 +85,7 @@ def _asked_as(values: list) -> tuple[str, ...]:
 
 
 def _recall_now(facts: FactSet | None, answers: Answered | None, values: list) -> dict[str, float]:
-    """Recall by id of the facts now in the set; empty if it was measured with another model or
-    another way of asking than those now chosen."""
+    """Recall by id of the set's facts; empty if the model or the way of asking is another now."""
     if facts is None or answers is None or answers.asked_as != _asked_as(values):
         return {}
     keys = {fact.id: (fact.id, fact.question) for fact in facts.forget}

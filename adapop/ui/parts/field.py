@@ -7,6 +7,8 @@ Python sends a run's frames once; playing, scrubbing, hovering and pinning happe
 
 from collections.abc import Sequence
 
+import gradio as gr
+
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.weak import says
 from adapop.paths import ASSETS
@@ -24,6 +26,12 @@ SURE = 1000  # a probability of 1 as the browser gets it: whole numbers are shor
 def script(*names: str) -> str:
     """The named assets joined into a gr.HTML's script; later ones use earlier definitions."""
     return "\n".join((ASSETS / f"{name}.js").read_text("utf-8") for name in names)
+
+
+def drawn(value: object, css: str, elem_id: str, *names: str) -> gr.HTML:
+    """Lays out an element that these assets fill; they insert every text as text, not as HTML."""
+    template = f'<div class="{css}"></div>'
+    return gr.HTML(value, html_template=template, js_on_load=script(*names), elem_id=elem_id)
 
 
 def dots(facts: Sequence[Fact]) -> dict[str, list]:
@@ -69,9 +77,8 @@ def motion_of(run: Run, last: int | None = None) -> dict[str, object]:
 
 
 def shares(events: Sequence[Event]) -> list[dict]:
-    """Shares of the facts to forget that are still answered, one dict per epoch: its number, which
-    rewordings were used, and a share in [0, 1] by form and tier. A full measurement uses all
-    rewordings, as on the result's card."""
+    """Shares of the facts to forget still answered, a dict per epoch: its number, the rewordings,
+    and shares in [0, 1] by form and tier. A full measurement has all rewordings, as the card."""
     rows = []
     for event in by_epoch([one for one in events if isinstance(one, Measured)], full=True):
         row = {"epoch": event.epoch, "wordings": wordings_of(event)}
@@ -82,8 +89,7 @@ def shares(events: Sequence[Event]) -> list[dict]:
 
 
 def _right(reply: str | None, fact: Fact) -> bool | None:
-    """Whether a recorded reply contains a right answer as whole words; None without a reply, or if
-    the recording was cut off before that can be known."""
+    """Whether a reply contains a right answer as whole words; None if absent or cut off before."""
     if reply and any(reply == answer or says(reply, answer[:FIRST]) for answer in fact.answers):
         return True
     return None if reply is None or len(reply) == FIRST else False

@@ -36,7 +36,7 @@ from adapop.ui import texts
 from adapop.ui.access import probed_run, refused, run_to_ask
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
-from adapop.ui.parts.field import script
+from adapop.ui.parts.field import drawn
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
@@ -148,14 +148,10 @@ def build(
 
 
 def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
-    """Lays out the results, and returns them in the order of `Leaks`: heat map, counts of verdicts,
-    table of facts, and further notes, folded."""
-    # no text goes through the template: the script puts it in as text
-    template = '<div class="measured"></div>'
+    """Lays out the results: measured, counts, more, heat map, intervals, table of facts."""
     empty = figures.empty(texts.LEAKS_EMPTY)
     heatmap = chart(empty, "leak-chart", texts.LEAK_NAME, texts.LEAK_TABLE)
-    moment = dict(html_template=template, js_on_load=script("kit", "set-back"))
-    measured = gr.HTML(None, **moment, elem_id="leak-moment")
+    measured = drawn(None, "measured", "leak-moment", "kit", "set-back")
     counts = grid("leak-verdicts")
     gr.Markdown(texts.LEAK_FACTS)
     named = dict(label="Fact by fact", show_label=False, elem_id="leak-table")
@@ -207,8 +203,7 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
 
 
 def second_guess_line(cell: Cell) -> str:
-    """How often the right answer of a cell's facts is still the first or second guess, which
-    replies do not show. Requires `near`."""
+    """How often the right answer is still first or second guess, as `near` (required) has it."""
     rank = cell.unlearned.relation_rank
     mean = f", and on average number {rank:.1f} among the answers of its relation" if rank else ""
     near = percent(cell.unlearned.near)

@@ -85,9 +85,8 @@ class ProbeScreen:
         text: str,
         filled: tuple,
     ) -> dict:
-        """Updates for another fact, form or run: the prompt, its right answer, and its recorded
-        answers instead of those to another question or run. form: the chosen prompt, empty for
-        one's own. text: the current prompt."""
+        """Updates for another fact, form or run: the prompt, its right answer and recorded answers.
+        form: the chosen prompt, empty for one's own. text: the current prompt."""
         now = name, fact_id, form
         # what was typed before anything was filled in stays, with its answers
         if filled == now or (text and not (filled and filled[1])):

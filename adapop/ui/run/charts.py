@@ -57,9 +57,8 @@ class RunCharts:
         return [*own, *(part for picture in pictures for part in picture.parts)]
 
     def updates(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
-        """Updates that show a run, or the empty charts without one; the charts of epochs only after
-        an epoch has ended. last_seen: how many of the events the page has shown, negative for
-        none."""
+        """Updates that show a run, or empty charts; those by epoch only after one has ended.
+        last_seen: how many of the events the page has shown, negative for none."""
         steps = [event for event in events if isinstance(event, StepDone)]
         rows, numbers = LOSSES, figures.numbers_of(figures.empty(""))
         if steps:

@@ -45,10 +45,8 @@ class RunField:
 
 def build() -> RunField:
     """Lays the component out."""
-    script = field.script(*field.FIELD, "moment", "run-field")
-    # no text goes through the template: the script puts it in as text
-    template = '<div class="run-field"></div>'
-    return RunField(gr.HTML(None, html_template=template, js_on_load=script, elem_id="fact-field"))
+    names = *field.FIELD, "moment", "run-field"
+    return RunField(field.drawn(None, "run-field", "fact-field", *names))
 
 
 @lru_cache(maxsize=8)

@@ -41,9 +41,8 @@ def look(
     anchors,
     *values,
 ):
-    """Checks the page's facts and settings: the plan in words, whether Start is allowed, and the
-    settings to store. name: the page's run at the request, which may have changed since. position,
-    loaded and stored (`settings`): of the `Follower`."""
+    """The plan in words, whether Start is allowed, and the settings to store. name: the run at the
+    request, perhaps replaced since. position, loaded, stored (`settings`): see `Follower`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", []
     if facts is not None:
         try:
@@ -83,9 +82,8 @@ def start_run(
     anchors,
     *values,
 ):
-    """Queues a run with the page's settings. name: the page's run so far, which must not be active:
-    a second press would hide it. identity: see `Session`. Returns the new run's id, the number of
-    its events seen, and the running timer. Raises gr.Error."""
+    """Queues a run with the page's settings; returns `following` it. name: the run so far, which
+    must be over: a second press would hide it. identity: see `Session`. Raises gr.Error."""
     facts = check_shown(facts, identity)
     with refusing():
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:

@@ -19,7 +19,7 @@ from adapop.ui import texts
 from adapop.ui.access import may_control, refusing
 from adapop.ui.compare.race import joined
 from adapop.ui.parts.download import report_of
-from adapop.ui.parts.field import script
+from adapop.ui.parts.field import drawn
 from adapop.ui.run.launch import following
 from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
@@ -36,8 +36,7 @@ MOST, MOST_NAME = 100, 60  # runs in the list; characters of a name
 
 @dataclass(frozen=True)
 class MyRuns:
-    """entries: the browser's list of {id, name}, newest first. table: the list on Run. report: the
-    file of a requested report, a hidden component."""
+    """entries: the browser's list of {id, name}, newest first. report: a row's file, hidden."""
 
     entries: gr.BrowserState
     table: gr.HTML
@@ -74,10 +73,7 @@ class MyRuns:
 
 def build() -> tuple[gr.HTML, gr.DownloadButton]:
     """Lays the list out, with the component for the report of a row."""
-    # no text goes through the template: the script puts it in as text
-    template = '<div class="my-runs"></div>'
-    drawing = dict(html_template=template, js_on_load=script("kit", "my-runs"))
-    table = gr.HTML([], **drawing, elem_id="my-runs")
+    table = drawn([], "my-runs", "my-runs", "kit", "my-runs")
     return table, gr.DownloadButton(visible="hidden", elem_id="my-report")
 
 

@@ -57,8 +57,7 @@ class Card:
         return [self.card, self.next_run, self.probe]
 
     def updates(self, run: Run | None, owned: bool) -> dict:
-        """Updates that show the result of a run that ended or diverged, or hide the card. owned:
-        whether the visitor may start the next run."""
+        """Updates that show the result of a run, if any. owned: may the visitor start the next?"""
         hidden = {self.next_run: gr.Button(visible=False), self.probe: gr.Button(visible=False)}
         if run is not None and diverged(run):
             again = gr.Button(next_label(run, retry(run, None)), visible=owned)
@@ -82,8 +81,7 @@ class Card:
         another: gr.State,
         target: list,
     ) -> None:
-        """Wires the buttons. another: see `Follower`. target: the run, its events seen, the timer,
-        and the fields of epochs, batch and rate."""
+        """Wires the buttons. another: see `Follower`. target: as `start_next` returns."""
         changed = [another.change, session.facts.change]
         gr.on(changed, partial(set_note, worker), [run_id, session.facts], self.note, **EACH)
         begin = partial(start_next, worker)

@@ -177,8 +177,7 @@ def _method_values(model: str, method: str, facts: FactSet | None = None):
 def _preset_values(
     model: str, method: str, preset: str, facts: FactSet | None = None, whole: bool = False
 ):
-    """The settings of a preset, with a smaller batch for a small set. whole: also set `OF_THE_RUN`,
-    the settings that do not depend on the method."""
+    """The settings of a preset, the batch smaller for a small set. whole: also `OF_THE_RUN`."""
     config = defaults_of(model, method, preset)[0]
     config = replace(config, batch=suited_batch(len(facts.forget), config)) if facts else config
     stays = () if whole else OF_THE_RUN

@@ -47,8 +47,7 @@ NAMED = {
 
 
 def steps(rare: Fact, popular: Fact, end: Measured) -> list[tuple[str, str]]:
-    """(headline, text) of each step. rare, popular: the two facts of the first step. end:
-    AdaPop's final measurement."""
+    """(headline, text) of each step. rare, popular: of the first. end: AdaPop's measurement."""
     named = {"rare": rare.title, "popular": popular.title, "direct": percent(end.recall("forget"))}
     named |= {"rare_seen": exposures_of(rare.score), "popular_seen": exposures_of(popular.score)}
     return [(headline, words.format(**named)) for headline, words in texts.STORY_STEPS]
@@ -74,8 +73,8 @@ def first_lost(frames: Sequence[Frame]) -> int | None:
 
 
 def one_is_lost(frames: Sequence[Frame]) -> int | None:
-    """The first epoch after which one of two facts is lost in both forms while the other is still
-    answered in one; None if there is none."""
+    """The first epoch after which one of two facts is lost in both forms, the other not; or
+    None."""
     first, last = sorted(max(_lost_times(frames, fact)) for fact in (0, 1))
     return int(first) if first < last else None
 
@@ -163,8 +162,7 @@ def _gap_of(model: str, wga: int, adapop: int, shuffled: int) -> str:
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:
-    """A sentence with the gaps as means over seeds. recorded: results over seeds, including those
-    of `NAMED`."""
+    """A sentence with the gaps as means over seeds. recorded: includes the results of `NAMED`."""
     by_name = {(one.method, one.preset): one for one in recorded}
     named = [(by_name[name].gap, words) for name, words in NAMED.items()]
     gaps = [f"{signed(gap)} with {words}" for gap, words in named if gap]

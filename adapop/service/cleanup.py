@@ -73,8 +73,7 @@ def overdue(
     root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]
 ) -> list[Path]:
     """The folders to delete. seconds: the allowed age; most: the allowed total bytes; None: no
-    limit. busy: whether a name is queued or active here. Others' queued or active runs are not
-    deleted."""
+    limit. busy: whether a name is queued or active here. Others' queued or active runs stay."""
     ahead, _Clock.lag = (lag := time.time() - time.monotonic()) - _Clock.lag, lag
     folders = entries(root, ahead if ahead > CLOCK_SECONDS else 0.0)
     oldest = -1.0 if seconds is None else time.time() - seconds

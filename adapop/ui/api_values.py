@@ -192,7 +192,7 @@ def quoted(value: object) -> str:
 
 
 def answering(endpoint: Callable) -> Callable:
-    """Wraps an endpoint: errors become messages, without a traceback, and unescaped: no page."""
+    """Wraps an endpoint: its errors become messages, unescaped since no page shows them."""
 
     @wraps(endpoint)
     def answered(*values):

@@ -43,8 +43,7 @@ def place_of(error: BaseException) -> str:
 
 
 def _print_error() -> None:
-    """For `traceback.print_exc`: logs an error without its text, no `gradio.Error`, which is
-    shown."""
+    """Replaces `traceback.print_exc`: logs an error without its text, and no `gradio.Error`."""
     error = sys.exc_info()[1]
     if not isinstance(error, gradio.Error):
         log.error("an event failed: %s", place_of(error))

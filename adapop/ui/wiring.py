@@ -140,7 +140,7 @@ async def over(future: Future, seconds: float = inf) -> None:
 
 
 def error_of(future: Future) -> AdaPopError | None:
-    """The error of finished work, or None. Another's is logged by kind and place, without text."""
+    """The error of finished work, or None. An unforeseen one is logged without its text."""
     error = future.exception()
     if error is None or isinstance(error, AdaPopError):
         return error

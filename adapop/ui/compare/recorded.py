@@ -156,8 +156,7 @@ def outcomes_of(layer: Sequence[Recorded], asking: str) -> list[Outcome]:
 
 
 def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, ...]:
-    """Tables of every metric, the race's columns first; inside the model with the code's
-    version."""
+    """Tables of every metric, the race's columns first; inside the model with code versions."""
     if not layer:
         return compared.results
     own = [one.name for one in compared.contestants]

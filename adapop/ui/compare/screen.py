@@ -50,10 +50,9 @@ class CompareScreen:
         second: str | None = None,
         my_runs: object = None,
     ) -> dict:
-        """Updates for a race's state: curves after a new measurement, results after another run's
-        end. last_seen: see `race.Race`. setting: of the paper's numbers. choice: of recorded
-        results. first, second: see `differing`. my_runs: `MyRuns.entries`, whose names the runs
-        have here too."""
+        """Updates for a race's state: curves after a measurement, results after another run's end.
+        last_seen: see `race.Race`. setting: of the paper's numbers. choice: of recorded results.
+        first, second: see `differing`. my_runs: `MyRuns.entries`, for the names of the runs."""
         now = standing_of(worker, stored, my_runs)
         changes = {
             self.progress: now.shown,

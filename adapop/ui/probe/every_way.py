@@ -50,9 +50,8 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
 
 
 def headline(rows: Sequence[dict]) -> tuple[str, str]:
-    """(kind, sentence) over all forms: "leak" if any leaks, "broken" if most replies are no
-    answers, "suppressed" if a right answer is next. Multiple choice can be guessed and is left
-    out."""
+    """(kind, sentence) over all forms: "leak" if any leaks, "broken" if most replies are none,
+    "suppressed" if a right answer is next. Multiple choice can be guessed and does not count."""
     fair = [*filter(_counts, rows)]
     back = [row for row in fair if row["kind"] == "leak"]
     broken = sum(row["kind"] == "broken" for row in fair)

@@ -203,7 +203,7 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
 
 
 def second_guess_line(cell: Cell) -> str:
-    """How often the right answer is still first or second guess, as `near` (required) has it."""
+    """How often the right answer is still the first or second guess. Requires `near`."""
     rank = cell.unlearned.relation_rank
     mean = f", and on average number {rank:.1f} among the answers of its relation" if rank else ""
     near = percent(cell.unlearned.near)

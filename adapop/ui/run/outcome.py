@@ -57,7 +57,7 @@ class Card:
         return [self.card, self.next_run, self.probe]
 
     def updates(self, run: Run | None, owned: bool) -> dict:
-        """Updates that show the result of a run, if any. owned: may the visitor start the next?"""
+        """Updates that show a run's result, if any. owned: whether the next may be started."""
         hidden = {self.next_run: gr.Button(visible=False), self.probe: gr.Button(visible=False)}
         if run is not None and diverged(run):
             again = gr.Button(next_label(run, retry(run, None)), visible=owned)

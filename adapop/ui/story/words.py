@@ -73,8 +73,7 @@ def first_lost(frames: Sequence[Frame]) -> int | None:
 
 
 def one_is_lost(frames: Sequence[Frame]) -> int | None:
-    """The first epoch after which one of two facts is lost in both forms, the other not; or
-    None."""
+    """The first epoch after which one of two facts alone is lost in both forms; None if never."""
     first, last = sorted(max(_lost_times(frames, fact)) for fact in (0, 1))
     return int(first) if first < last else None
 

@@ -27,12 +27,7 @@ REASONS_SHOWN = 4
 GIVEN = "given"
 
 
-@dataclass(frozen=True, eq=False)
-class FoundScores:
-    """Scores from a look-up, and the set they belong to."""
-
-    facts: FactSet
-    scoring: Scoring
+Result = tuple[FactSet, Scoring] | None  # scores from a look-up, and the set they belong to
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,7 @@ class LookUp:
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
             lines = ["The scores that came with the set."]
-            yield self._over(lines, "calm", FoundScores(facts, came))
+            yield self._over(lines, "calm", (facts, came))
             return
         try:
             make = await offload(ledger, _maker, facts, proxy, *choices)
@@ -81,17 +76,15 @@ class LookUp:
             yield self._over([*lines, "The scores of the set are left as they were."], kind, None)
             return
         scoring = Scoring(next(iter(scores.values())).source, scores)
-        yield self._over(lines, "warn" if error else "calm", FoundScores(facts, scoring))
+        yield self._over(lines, "warn" if error else "calm", (facts, scoring))
 
-    def apply(
-        self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: FoundScores | None
-    ) -> dict:
+    def apply(self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: Result) -> dict:
         """Updates that replace the set's scores by the result, unless the set has changed."""
         if result is None:
             return gr.skip()
-        if facts is None or not asked_about(result.facts, facts):
+        (then, scoring), session = result, self.session
+        if facts is None or not asked_about(then, facts):
             return {self.result: None}
-        scoring, session = result.scoring, self.session
         others = tuple(other for other in scorings if other.title != scoring.title)
         values, known = scoring.values(facts.forget), scoring.scores.values()
         sources = {score.fact_id: score.source for score in known if score.value is not None}
@@ -102,7 +95,7 @@ class LookUp:
         changed = session.changed(with_tiers(replace(facts, forget=scored), anew=True))
         return {**changed, session.scorings: (*others, scoring), self.result: None}
 
-    def _over(self, lines: list[str], kind: str, result: FoundScores | None) -> dict:
+    def _over(self, lines: list[str], kind: str, result: Result) -> dict:
         return {self.status: html.listed(lines, kind), **self.work.idle(), self.result: result}
 
 

@@ -137,8 +137,8 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
     changes[charts.losses_title] = heading_of(finding or texts.LOSS_NAME, about if finding else "")
     changes[charts.distance] = gr.Column(visible=bool(distances))
-    steered = run is None or run.config.controller != "fixed"
-    return changes | {charts.steering: gr.Column(visible=steered)}
+    changes[charts.steering] = gr.Column(visible=run is None or run.config.controller != "fixed")
+    return changes
 
 
 def _steps_per_epoch(events: Sequence[Event]) -> int:

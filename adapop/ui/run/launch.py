@@ -54,7 +54,10 @@ def look(
                 plan = replace(plan, costs=(*plan.costs, cost_of_run(config.model)))
         except AdaPopError as error:
             plan = Preflight(problems=(str(error),))
-        words, readiness = plan_lines(plan), plan.readiness
+        kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
+        counts = [plan.counts] if plan.counts else []
+        remarks = (*plan.problems, *plan.doubts, *counts, *plan.terms)
+        words, readiness = html.listed(sentences(remarks), kind), plan.readiness
         costs = sentences([one for one in plan.costs if one not in plan.terms])
     altered = configuration.changed(values, len(facts.forget) if facts else 0)
     name = position[0] or name
@@ -129,9 +132,3 @@ def resume_run(worker: Worker, name: str):
             run.clear_stop()
             worker.enqueue(run)
     return UNSEEN, gr.Timer(active=True)
-
-
-def plan_lines(plan: Preflight) -> dict:
-    kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
-    counts = [plan.counts] if plan.counts else []
-    return html.listed(sentences((*plan.problems, *plan.doubts, *counts, *plan.terms)), kind)

@@ -61,7 +61,9 @@ class Card:
         hidden = {self.next_run: gr.Button(visible=False), self.probe: gr.Button(visible=False)}
         if run is not None and diverged(run):
             again = gr.Button(next_label(run, retry(run, None)), visible=owned)
-            return {**hidden, self.card: diverged_card(run), self.next_run: again}
+            about = texts.RESULT_DIVERGED.format(rate=f"{run.config.learning_rate:g}")
+            damaged = {"kind": DAMAGED, "title": texts.RESULT_TITLES[DAMAGED], "about": about}
+            return {**hidden, self.card: html.values(damaged), self.next_run: again}
         result = result_of(run) if run is not None else None
         if run is None or result is None:
             return {**hidden, self.card: {"kind": ""}}
@@ -99,13 +101,6 @@ def build() -> Card:
         next_run = gr.Button("", variant="primary", elem_id="mend", **unseen)
         probe = gr.Button(texts.PROBE_IT, elem_id="to-probe", **unseen)
     return Card(note, card, next_run, probe)
-
-
-def diverged_card(run: Run) -> dict:
-    """Values of the card for a run whose numbers did not stay finite."""
-    about = texts.RESULT_DIVERGED.format(rate=f"{run.config.learning_rate:g}")
-    title = texts.RESULT_TITLES[DAMAGED]
-    return html.values({"kind": DAMAGED, "title": title, "about": about})
 
 
 def card_of(run: Run, result: Result) -> dict:

@@ -58,9 +58,9 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
         return gr.skip() if left is None else left.updates(session, source, notes)
 
     changed = [session.facts.change, session.anchors.change]
-    kept = [session.stored, session.saved]
-    shown = [session.shown_hash, session.facts, session.anchors, source]
-    gr.on(changed, keep, [*shown, session.saved, session.stored], kept, **QUIET)
+    inputs = [session.shown_hash, session.facts, session.anchors, source]
+    inputs += [session.saved, session.stored]
+    gr.on(changed, keep, inputs, [session.stored, session.saved], **QUIET)
 
     def put_back(shown_identity: str, facts: FactSet | None, remembered: object):
         if identity(facts) == shown_identity:

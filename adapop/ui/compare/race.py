@@ -74,9 +74,9 @@ def begin(
     if not chosen:
         raise toast("Pick at least one contestant.")
     if (count := len(chosen) * int(seeds)) > MOST_RUNS:
-        wanted = f"{len(chosen)} contestants with {seeds} seeds are {count} runs"
+        planned = f"{len(chosen)} contestants with {seeds} seeds are {count} runs"
         most = f"a race has at most {MOST_RUNS}"
-        raise toast(f"{wanted}, and {most}. Pick fewer contestants or seeds.")
+        raise toast(f"{planned}, and {most}. Pick fewer contestants or seeds.")
     runs, barred = [], {}
     # one seed of all contestants before the next: first comparisons appear early
     for seed in range(int(seeds)):

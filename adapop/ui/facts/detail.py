@@ -29,8 +29,8 @@ def build(session: Session, table: gr.Dataframe) -> None:
         fact = next((fact for fact in members if fact.id == row[-1]), None)
         if fact is None:
             return {group: gr.Group(visible=False), chosen: ""}
-        shown = {group: gr.Group(visible=True), detail: html.listed(fact_lines(fact, scorings))}
-        return {**shown, number: fact.score, chosen: fact.id}
+        updates = {group: gr.Group(visible=True), detail: html.listed(fact_lines(fact, scorings))}
+        return {**updates, number: fact.score, chosen: fact.id}
 
     def edited(identity: str, facts: FactSet | None, chosen: str, value: float | None):
         facts = check_shown(facts, identity)

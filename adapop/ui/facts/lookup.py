@@ -116,8 +116,8 @@ def build(worker: Worker, session: Session) -> gr.HTML:
     look_up = LookUp(session, status, work, result)
     proxy.change(_input_updates, proxy, [about, *choices], **QUIET)
     inputs = [session.shown_hash, session.facts, session.scorings, proxy, *choices]
-    shown = [status, *work.all, result]
-    ended = start.click(partial(look_up.scored, worker), inputs, shown, **QUIET)
+    outputs = [status, *work.all, result]
+    ended = start.click(partial(look_up.scored, worker), inputs, outputs, **QUIET)
     session.look_whether_lost(ended)
     now = [session.facts, session.scorings, result]
     ended.then(look_up.apply, now, [*now, session.shown_hash], **IN_TURN)

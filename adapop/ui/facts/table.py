@@ -47,8 +47,8 @@ def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False
     """Facts with this text in question, answer or subject, in any case; or only unscored ones."""
     text = (searched or "").strip().casefold()
     facts = [fact for fact in facts if fact.score is None] if unscored else facts
-    said = (f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold() for fact in facts)
-    return [fact for fact, words in zip(facts, said) if text in words]
+    contents = (f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold() for fact in facts)
+    return [fact for fact, content in zip(facts, contents) if text in content]
 
 
 def table_label(matching: int, every: int) -> str:

@@ -149,8 +149,8 @@ def _lost_of(run: Run, recorded: int, _events: int, _probed_at: int | None) -> L
     ids, frames = [fact.id for fact in run.facts.forget], run.frames() if recorded else ()
     answered = _first_guesses(ids, frames[0], "forget") if frames else frozenset()
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)]
-    asked = [row for row in rows if (row.group, row.kind) == ("forget", DIRECT)]
-    direct = {row.fact_id: verdict(row).kind for row in asked}
+    trained = [row for row in rows if (row.group, row.kind) == ("forget", DIRECT)]
+    direct = {row.fact_id: verdict(row).kind for row in trained}
     if direct:
         tested = frozenset(one for one, kind in direct.items() if kind != "neutral")
         lost = frozenset(one for one in tested if direct[one] != "leak")

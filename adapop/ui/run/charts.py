@@ -62,8 +62,9 @@ class RunCharts:
         steps = [event for event in events if isinstance(event, StepDone)]
         rows, numbers = LOSSES, figures.numbers_of(figures.empty(""))
         if steps:
-            each = _steps_per_epoch(events)
-            rows, numbers = figures.loss_rows(steps, each), figures.loss_numbers(steps, each)
+            steps_per_epoch = _steps_per_epoch(events)
+            rows = figures.loss_rows(steps, steps_per_epoch)
+            numbers = figures.loss_numbers(steps, steps_per_epoch)
         epochs = run.config.epochs if run else make_config().epochs
         losses = gr.LinePlot(pd.DataFrame(rows), x_lim=[0, epochs])
         changes = {self.losses: losses, self.losses_twin: twin_of(numbers, texts.LOSS_TABLE)}

@@ -53,10 +53,9 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
     if isinstance(event, Measured):
         return [] if event.full else [_recall(event)]
     if isinstance(event, RunStopped):
-        kept = (
-            f"; epoch {event.epoch} is kept." if event.epoch else " before an epoch was finished."
-        )
-        return [f"Stopped{kept}"]
+        if event.epoch:
+            return [f"Stopped; epoch {event.epoch} is kept."]
+        return ["Stopped before an epoch was finished."]
     if isinstance(event, RunFailed):
         return [f"Failed: {event.message} {event.fix}".strip()]
     if isinstance(event, RunDone):
@@ -80,8 +79,8 @@ def _controller(event: EpochDone, config: RunConfig) -> str:
 
 
 def _recall(event: Measured) -> str:
-    asked = [row for row in event.rows if (row["group"], row["form"]) == ("forget", "direct")]
-    direct, recall = {row["tier"]: row["recall"] for row in asked}, event.recall("retain")
+    rows = [row for row in event.rows if (row["group"], row["form"]) == ("forget", "direct")]
+    direct, recall = {row["tier"]: row["recall"] for row in rows}, event.recall("retain")
     tiers = [f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all"]
     left = f"{', '.join(tiers)} facts" if tiers else f"{percent(direct['all'])} of the facts"
     retained = "" if recall is None else f" and {percent(recall)} of those to retain"

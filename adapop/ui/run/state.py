@@ -141,8 +141,8 @@ def _position(status: RunSeen) -> tuple[str, str, int]:
     if isinstance(last, RunStopped):
         return "stopped", _saved_words(last.epoch, starts), 0
     if status.wait is None:
-        kept = _saved_words(status.saved or 0, starts)
-        return "interrupted", f"The process that trained it is gone. {kept}", 0
+        saved = _saved_words(status.saved or 0, starts)
+        return "interrupted", f"The process that trained it is gone. {saved}", 0
     if not status.wait.ahead and starts:
         return _working(status, starts[-1])
     if status.stop_requested:
@@ -221,5 +221,5 @@ def _saved_words(epoch: int, starts: list[RunStarted]) -> str:
 
 def strip_of(now: RunView) -> dict:
     """The values of the run strip."""
-    shown = ("state", "label", "detail", "percent")
-    return html.values({name: getattr(now, name) for name in shown})
+    names = ("state", "label", "detail", "percent")
+    return html.values({name: getattr(now, name) for name in names})

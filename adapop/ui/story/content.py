@@ -125,10 +125,10 @@ def side_by_side() -> dict:
     """The part of `story` for Compare: the final states of the uniform push (WGA) and of AdaPop."""
     parts = ("names", "facts", "states", "letters", "wordings", "grid")
     replies = {name: story()["replies"][name] for name in SIDE_BY_SIDE}
-    some, shown = {"replies": replies, "command": states.COMMAND}, ("original", *SIDE_BY_SIDE)
     plain = (one for one in story()["states"] if not one["anchors"])
-    some["states"] = [one for one in plain if one["name"] in shown]
-    return {part: story()[part] for part in parts} | some
+    ends = [one for one in plain if one["name"] in ("original", *SIDE_BY_SIDE)]
+    own = {"replies": replies, "command": states.COMMAND, "states": ends}
+    return {part: story()[part] for part in parts} | own
 
 
 def quiz(facts: Sequence[Fact], probe_rows: Sequence) -> list[list[dict]]:

@@ -229,8 +229,8 @@ def tuned_alike(tuned: Sequence[Recorded]) -> str:
     """A sentence on the results of methods tuned alike. tuned: in the order of `TUNED_ARMS`."""
     named = zip(TUNED_ARMS.values(), tuned, strict=True)
     left = _listed([f"{name} {percent(_left(one))}" for name, one in named])
-    kept = _listed([percent(_retained(one)) for one in tuned])
-    return texts.STORY_TUNED.format(seeds=len(tuned[0].rows), left=left, kept=kept)
+    retained = _listed([percent(_retained(one)) for one in tuned])
+    return texts.STORY_TUNED.format(seeds=len(tuned[0].rows), left=left, kept=retained)
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -204,10 +204,10 @@ def better(recorded: Sequence[Recorded]) -> str:
     doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
     spoken = [[percent(one.mean) for one in both] for both in shares.values()]
     (left, own_left), (held, own_held) = spoken
-    gaps = f"over {number_of(len(best.rows), 'run')} a gap of {signed(best.gap)}"
-    shares = f"{left} of what to forget is left ({own_left}), {held} of the rest kept ({own_held})"
-    gaps = f"{gaps}, AdaPop {signed(adapop.gap)}"
-    return f"Without scores, {best.title} comes near: {gaps}; {shares}{doubt}."
+    runs = number_of(len(best.rows), "run")
+    gaps = f"over {runs} a gap of {signed(best.gap)}, AdaPop {signed(adapop.gap)}"
+    left = f"{left} of what to forget is left ({own_left}), {held} of the rest kept ({own_held})"
+    return f"Without scores, {best.title} comes near: {gaps}; {left}{doubt}."
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:

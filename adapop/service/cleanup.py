@@ -72,9 +72,8 @@ def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
 def overdue(
     root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]
 ) -> list[Path]:
-    """The folders to delete. seconds: the allowed age. most: the allowed total bytes. None: no
-    limit. busy: whether a name is queued or running here. Busy folders are not deleted, nor runs
-    that another process has queued or works on."""
+    """The folders to delete. seconds: the allowed age; most: the allowed total bytes; None: no
+    limit. busy: whether a name is queued or active here. Others' queued or active runs stay."""
     ahead, _Clock.lag = (lag := time.time() - time.monotonic()) - _Clock.lag, lag
     folders = entries(root, ahead if ahead > CLOCK_SECONDS else 0.0)
     oldest = -1.0 if seconds is None else time.time() - seconds
@@ -83,9 +82,7 @@ def overdue(
     left = [entry for entry in free if entry.changed >= oldest]
     taken: Counter[str] = Counter()
     for entry in folders:
-        taken[entry.visitor] += entry.bytes
-    for entry in chosen:
-        taken[entry.visitor] -= entry.bytes
+        taken[entry.visitor] += 0 if entry in chosen else entry.bytes
     while most is not None and left and taken.total() > most:
         heaviest = max(left, key=lambda entry: (taken[entry.visitor], -entry.changed))
         left.remove(heaviest)
@@ -125,8 +122,7 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 
 def _entry(folder: Path, late: float = 0.0) -> OnDisk | None:
-    """The folder's size and age; None if it vanishes meanwhile or cannot be read. A folder without
-    files has its own age."""
+    """The folder's size and age, its own age without files; None if it cannot be read."""
     now = time.time()
     try:
         for path in (folder, *folder.rglob("*")):

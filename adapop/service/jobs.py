@@ -47,14 +47,13 @@ def engine() -> ModuleType:
     return execute
 
 
-def whole_run(folder: Path) -> bool:
-    """Executes a run to its end. Returns False: no epochs are left."""
+def whole_run(folder: Path) -> None:
+    """Executes a run to its end."""
     from adapop.runs.execute import execute
 
     _drop()
     for _ in execute(Run(folder)):
         pass
-    return False
 
 
 def fetch_model(folder: Path) -> None:
@@ -95,8 +94,7 @@ def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked
 def probe_models(
     folder: Path, plan: Plan, progress: Progress | None = None
 ) -> list[ProbeRow | NotApplicable]:
-    """Both models' answers to everything in the plan, saved in the run's folder even after an
-    error."""
+    """Both models' answers to the plan, saved in the run's folder even after an error."""
     from adapop.probes.battery import battery
 
     run, rows = Run(folder), []
@@ -115,9 +113,8 @@ def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> 
     from adapop.probes.recovery.choice import recover
 
     run = Run(folder)
-    model = _model(run)
-    reporting = progress or Progress()
-    result = recover(name, model, run.facts, run.reply_tokens, reporting, run.config.model)
+    about = run.facts, run.reply_tokens, progress or Progress(), run.config.model
+    result = recover(name, _model(run), *about)
     run.save_recovery(name, result)
     return result
 

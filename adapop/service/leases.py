@@ -30,8 +30,7 @@ class Leases:
         self._requests: dict[str, Context] = {}  # run -> context of its owner's last request
 
     def on_gpu(self, work: Callable) -> Callable:
-        """Wraps a question's work: downloads the run's model, then calls the work on the lent
-        GPU."""
+        """Wraps a question's work: downloads the model, then calls the work on the lent GPU."""
 
         def leased(folder: Path, *args):
             jobs.fetch_model(folder)
@@ -49,9 +48,8 @@ class Leases:
         self._requests.pop(run.id, None)
 
     def train(self, run: Run) -> None:
-        """Executes the rest of a run, one lease after the other. Its model is downloaded before the
-        first. Raises AdaPopError: no model or no lease could be obtained, or the GPU was
-        withdrawn."""
+        """Executes the rest of a run, lease after lease; downloads its model first. Raises
+        AdaPopError: no model or no lease could be obtained, or the GPU was withdrawn."""
         jobs.fetch_model(run.folder)
         while self._requests[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
             pass

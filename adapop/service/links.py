@@ -44,8 +44,7 @@ def linked(name: object, root: Path) -> Run | None:
 
 
 def owned(name: object, root: Path) -> Run | None:
-    """The run of an id that its owner's browser sent; None if there is none. Never used as a
-    path."""
+    """The run of an id that its owner's browser sent, None if unknown. Never used as a path."""
     if not isinstance(name, str) or not RUN_ID.fullmatch(name):
         return None
     run = Run(root / name)

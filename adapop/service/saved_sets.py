@@ -47,8 +47,7 @@ def save_set(facts: FactSet, root: Path) -> str:
 
 
 def load_set(name: object, root: Path) -> FactSet | None:
-    """The set with the name that a browser sent; None if it is unknown or cannot be read. Renews
-    the set's age."""
+    """The set of a name that a browser sent, made young again; None if unknown or unreadable."""
     folder = _folder(name, root)
     if folder is None:
         return None

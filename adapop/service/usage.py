@@ -92,8 +92,7 @@ class Ledger:
         self._take(allowance, amount, visitor, write=True)
 
     def check(self, allowance: Allowance, visitor: str | None = None) -> None:
-        """Checks that some of an allowance is left, before work whose amount is known only
-        afterwards. Raises as `spend`."""
+        """Checks that some is left, before work of an unknown amount. Raises as `spend`."""
         self._take(allowance, 1e-9, visitor, write=False)
 
     def charge(self, allowance: Allowance, amount: float, visitor: str) -> None:

@@ -86,8 +86,7 @@ class Worker:
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
     def keep_clean(self) -> None:
-        """Starts to delete runs and saved sets that are too old or too large by `limits`. Raises
-        ConfigError: a limit is invalid."""
+        """Starts to delete what is beyond `limits`. Raises ConfigError: a limit is invalid."""
         seconds, most = keep_seconds(), keep_bytes()
         if seconds is not None or most is not None:
             every = CLEAN_AT_MOST_EVERY
@@ -157,8 +156,7 @@ class Worker:
         return self._look(jobs.recall_of_original, config, facts)
 
     def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:
-        """Queues the check of a run (`runs.check`). Returns its future and its progress. Raises
-        RunError: the model would need a lent GPU."""
+        """Queues the check of a run. Raises RunError: the model would need a lent GPU."""
         return self._look(jobs.check_facts, config, facts)
 
     def probe(

@@ -1,2 +1,1 @@
-"""The Gradio app: thin screens over the engine. Read `page`, the Story, then five screens; all
-prose is in `texts`."""
+"""The Gradio app: thin screens over the engine. Start at `page`; all prose is in `texts`."""

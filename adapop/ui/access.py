@@ -16,7 +16,7 @@ from adapop.runs.run import RUN_ID, Run
 from adapop.service.links import link_of, linked, owned
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.wiring import TOAST
+from adapop.ui.wiring import TOAST, toast
 
 FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's, in words
 PROBED_FIRST = "adapop"  # the example that can be asked before there is a run
@@ -32,8 +32,7 @@ def link_to(worker: Worker, name: str | None) -> str:
 
 
 def run_to_control(worker: Worker, name: str | None) -> Run | None:
-    """The owned run of this id; None for an unknown name. Raises gr.Error for a read-only link and
-    for an example: neither gives control."""
+    """The owned run of this id, None if unknown. Raises gr.Error for a link and for an example."""
     if linked(name, worker.root) or example_of(name):
         raise refused(RunError(texts.EXAMPLE_ONLY if example_of(name) else texts.LOOK_ONLY))
     return known_run(worker, name)
@@ -50,28 +49,23 @@ def run_to_ask(worker: Worker, name: str | None) -> Run:
     gr.Error: unknown name, no finished epoch, a read-only link or an example."""
     run = run_to_control(worker, name)
     if run is None or run.last_epoch is None:
-        raise gr.Error(
-            "There is no unlearned model yet. Let a run finish its first epoch.", duration=TOAST
-        )
+        raise toast("There is no unlearned model yet. Let a run finish its first epoch.")
     return run
 
 
 def may_control(worker: Worker, name: str | None) -> bool:
-    """Whether the sender may stop and resume the run: it is the sender's, and not shared with all
-    visitors."""
+    """Whether the sender may stop and resume the run: it is theirs, and not shown to everybody."""
     run = known_run(worker, name)
     return run is not None and not run.shared
 
 
 def shown_run(worker: Worker, name: str | None) -> Run | None:
-    """The run to view under an id, a read-only link or an example's name; None for an unknown
-    name."""
+    """The run under an id, a read-only link or an example's name; None for an unknown name."""
     return known_run(worker, name) or linked(name, worker.root) or example_of(name)
 
 
 def probed_run(worker: Worker, name: str | None) -> Run:
-    """The run whose models Probe asks: the page's run, or the shipped example while there is
-    none."""
+    """The run whose models Probe asks: the page's run; without one, the shipped example."""
     return shown_run(worker, name) or example(PROBED_FIRST)
 
 
@@ -97,9 +91,8 @@ def refused(error: AdaPopError) -> gr.Error:
 
 
 def public_words(error: AdaPopError) -> str:
-    """An error's message without the path of a run's folder, which contains the secret id: holders
-    of a link read messages too. A public page hides other absolute paths as well. Works word by
-    word: one pattern for whole paths takes quadratic time."""
+    """An error's message without paths of a run's folder, which hold the secret id: holders of a
+    link read it too. A public page hides other paths. Word by word, to stay linear in time."""
     words = re.sub(r"\S+", _without_folder, str(error))
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 
@@ -110,9 +103,6 @@ def _without_folder(word: re.Match) -> str:
     folders = list(FOLDER.finditer(word[0]))
     if folders:
         return "RUN" + word[0][folders[-1].end() :]
-    bare = word[0].strip("\"'`(<[.,:;")
-    return (
-        "a file of the server"
-        if is_public() and Path(bare).is_absolute() and len(Path(bare).parts) > 2
-        else word[0]
-    )
+    path = Path(word[0].strip("\"'`(<[.,:;"))
+    hidden = is_public() and path.is_absolute() and len(path.parts) > 2
+    return "a file of the server" if hidden else word[0]

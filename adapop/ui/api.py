@@ -17,7 +17,7 @@ from math import inf
 import gradio as gr
 
 from adapop.errors import DataError, RunError
-from adapop.facts.fact import SANDBOX
+from adapop.facts.fact import FACT_GROUPS, SANDBOX
 from adapop.limits import PROMPT
 from adapop.popularity.calibration import AUTO
 from adapop.probes.verdict import verdict
@@ -53,8 +53,7 @@ def build(worker: Worker) -> None:
 
 
 class Api:
-    """The endpoints, over one worker. They raise `AdaPopError`, which the caller gets as a
-    message."""
+    """The endpoints, over one worker. They raise `AdaPopError`, whose message the caller gets."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
@@ -90,19 +89,9 @@ class Api:
         notes on the rows. Errors: bad rows, a setting that does not exist or is out of range,
         scores that are missing, too many runs at once.
         """
-        chosen = (
-            facts,
-            method,
-            preset,
-            learning_rate,
-            epochs,
-            seed,
-            anchors,
-            missing_score,
-            retain,
-            model,
-        )
-        config, read = config_and_facts(self.worker.ledger, *chosen, settings, columns)
+        training = facts, method, preset, learning_rate, epochs, seed
+        others = anchors, missing_score, retain, model, settings, columns
+        config, read = config_and_facts(self.worker.ledger, *training, *others)
         preflight(read, config).check("program")
         run = self.worker.submit(config, read)
         notes = sentences(read.notes, "program")
@@ -127,18 +116,15 @@ class Api:
         GPU; problems, which make the run useless; doubts; lines, all this in sentences. Errors: as
         start_run; too many questions at once; a model that needs a lent GPU.
         """
-        future, _ = await offload(
-            self.worker.ledger,
-            lambda: self.worker.check(*config_and_facts(self.worker.ledger, *chosen)),
-        )
+        ledger = self.worker.ledger
+        read = await offload(ledger, config_and_facts, ledger, *chosen)
+        future, _ = await offload(ledger, self.worker.check, *read)
         await over(future)
-        return await offload(self.worker.ledger, lambda: future.result().as_json())
+        return await offload(ledger, lambda: future.result().as_json())
 
     # its parameters are those of start_run, as gradio reads them
-    check.__signature__, check.__annotations__ = (
-        inspect.signature(start_run),
-        start_run.__annotations__,
-    )
+    check.__signature__ = inspect.signature(start_run)
+    check.__annotations__ = start_run.__annotations__
 
     def status(self, run: str) -> dict:
         """A run's progress, and its measurements so far.
@@ -163,10 +149,12 @@ class Api:
         now, _, events = seen_of(self.worker, run, "ready")
         waiting = self.worker.wait_of(its_run)
         left = left_of(events) if now.state in ("running", "elsewhere") else None
-        quick = [event for event in events if isinstance(event, Measured) and not event.full]
-        full = [event for event in events if isinstance(event, Measured) and event.full]
+        measured = [event for event in events if isinstance(event, Measured)]
+        quick = [event for event in measured if not event.full]
+        full = [event for event in measured if event.full]
         after = full[-1] if len(full) > 1 else None
         done = [event for event in events if isinstance(event, RunDone)]
+        compared = [event for event in events if isinstance(event, ComparedToOracle)]
         return {
             "run": run,
             "state": now.state,
@@ -182,10 +170,7 @@ class Api:
             "measured": {"before": full[0].rows, "after": after.rows} if after else None,
             "gap": asdict(after.gap) if after and after.gap else None,
             "by_fact": after.by_fact if after else (),
-            "distance": next(
-                (asdict(event.distance) for event in events if isinstance(event, ComparedToOracle)),
-                None,
-            ),
+            "distance": asdict(compared[0].distance) if compared else None,
             "notes": [note for event in done for note in sentences(event.notes, "program")],
         }
 
@@ -205,18 +190,10 @@ class Api:
         """
         its_run, last = self._run(run, shown_run), whole_of("after", after)
         facts, newer = its_run.facts, [frame for frame in its_run.frames() if frame.step > last]
-        sizes = accumulate(
-            sum(2 * len(scores.p) for scores in frame.scores.values()) for frame in newer
-        )
-        sent = [
-            asdict(frame)
-            for frame, size in zip(newer, sizes)
-            if size <= NUMBERS or frame == newer[0]
-        ]
-        ids = {
-            group: [fact.id for fact in getattr(facts, group)]
-            for group in ("forget", "retain", "holdout")
-        }
+        sizes = (sum(2 * len(one.p) for one in frame.scores.values()) for frame in newer)
+        totals = zip(newer, accumulate(sizes))
+        sent = [asdict(one) for one, size in totals if size <= NUMBERS or one == newer[0]]
+        ids = {group: [fact.id for fact in getattr(facts, group)] for group in FACT_GROUPS}
         return {"facts": ids, "frames": sent, "more": len(sent) < len(newer)}
 
     def stop(self, run: str) -> dict:
@@ -247,9 +224,7 @@ class Api:
         return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 
     def _ask(self, run: str, prompt: str, gold: str):
-        prompt, gold = (
-            text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold))
-        )
+        prompt, gold = text_of("prompt", prompt, inf).strip(), text_of("gold", gold, inf).strip()
         PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
         its_run = example_of(run) or self._run(run)
         if its_run.last_epoch is None:
@@ -270,9 +245,8 @@ class Api:
         if its_run.last_epoch is None:
             raise RunError("There is nothing to report yet.", "Let the run finish its first epoch.")
         out = archive_of(self.worker, its_run, text_of("title", title, MOST_TITLE))
-        return gr.FileData(
-            path=str(out), orig_name=out.name, mime_type="application/zip"
-        ).model_dump()
+        file = gr.FileData(path=str(out), orig_name=out.name, mime_type="application/zip")
+        return file.model_dump()
 
     def _run(self, name: object, access: Callable[[Worker, object], Run | None] = known_run) -> Run:
         run = access(self.worker, name)

@@ -12,8 +12,7 @@ from adapop.ui.api_values import GIVEN, facts_of, proxy_of, score_row, text_of
 
 
 class ScoresApi:
-    """The endpoints for scores. worker: its ledger limits each visitor's look-ups. Raises as
-    `Api`."""
+    """The endpoints for scores. worker: its ledger limits look-ups. Raises as `Api`."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
@@ -68,8 +67,5 @@ class ScoresApi:
             word = "unknown" if exponent is None else regime(exponent)
             about = {"id": fact.id, "question": fact.question}
             rows.append({**about, "score": fact.score, "beta": exponent, "regime": word})
-        about = {
-            "crossover": beta.crossover,
-            "warnings": sentences(warnings_of(scores, beta), "program"),
-        }
-        return {**asdict(beta), **about, "facts": rows}
+        warnings = sentences(warnings_of(scores, beta), "program")
+        return asdict(beta) | {"crossover": beta.crossover, "warnings": warnings, "facts": rows}

@@ -91,43 +91,30 @@ def facts_of(
 
 def _read(path: Path, columns: dict | None) -> FactSet:
     """Parses a file of rows that a program sent, as "facts". Raises DataError."""
+    given = (columns or {}).items()
     try:
         table = read_table(path)
-        named = {
-            text_of("a field", field): text_of("a column", name)
-            for field, name in (columns or {}).items()
-        }
+        named = {text_of("a field", field): text_of("a column", name) for field, name in given}
         return table.facts("own facts", guessed(table.columns) | named if named else None)
     except DataError as error:
         message, fix = (text.replace(path.name, "facts") for text in (error.message, error.fix))
-        raise DataError(
-            message, fix.replace("listed below", "named here"), error.problems
-        ) from error
+        fix = fix.replace("listed below", "named here")
+        raise DataError(message, fix, error.problems) from error
 
 
 def proxy_of(facts: FactSet, name: object, language: object, year: object) -> Proxy:
-    """The proxy of this name for the facts' scores, in a language and for a year. Raises
-    ConfigError: unknown proxy, language or year."""
+    """The facts' proxy of this name. Raises ConfigError: unknown proxy, language or year."""
     if name not in PROXIES:
         message = f"proxy is {quoted(name)}."
         raise ConfigError(message, f"Use one of {', '.join((*PROXIES, GIVEN))}.")
-    chosen = Choices(
-        language=text_of("language", language),
-        year=None if year is None else whole_of("year", year),
-    )
+    when = None if year is None else whole_of("year", year)
+    chosen = Choices(language=text_of("language", language), year=when)
     return SOURCES[name](facts, chosen, Progress(), Cache())
 
 
 def score_row(score: Score | None) -> dict:
     """A fact's score as the API returns it. score: None if the fact came without a score."""
-    if score is None:
-        return {
-            "score": None,
-            "source": "",
-            "date": "",
-            "reason": "It came without a score.",
-            "raw": {},
-        }
+    score = score or Score("", None, "", reason="It came without a score.")
     about = {**asdict(score), "score": score.value, "raw": dict(score.raw)}
     return {name: value for name, value in about.items() if name not in ("fact_id", "value")}
 
@@ -165,17 +152,14 @@ def config_and_facts(
     """The configuration and the facts, from the arguments of `start_run`. Raises AdaPopError."""
     anchors, missing_score, retain, model, settings, columns = others
     model = text_of("model", model) or model_of(facts if isinstance(facts, str) else None)
-    changes = others_of(settings, model) | {
-        "epochs": whole_of("epochs", epochs),
-        "seed": whole_of("seed", seed),
-    }
-    changes["missing_score"] = text_of("missing_score", missing_score)
+    changes = others_of(settings, model)
+    changes |= {"epochs": whole_of("epochs", epochs), "seed": whole_of("seed", seed)}
+    changes |= {"missing_score": text_of("missing_score", missing_score)}
     EPOCHS.check(changes["epochs"])
     changes |= {} if learning_rate is None else {"learning_rate": learning_rate}
     chosen = facts_of(ledger, facts, retain, model, columns)
-    config = make_config(
-        text_of("method", method), text_of("preset", preset), model, facts=chosen.name, **changes
-    )
+    names = text_of("method", method), text_of("preset", preset)
+    config = make_config(*names, model, facts=chosen.name, **changes)
     follows = follows_scores(config)
     if not follows and anchors not in (AUTO, PAPER):
         message = f"{method}/{preset} takes no beta from the scores."
@@ -208,8 +192,7 @@ def quoted(value: object) -> str:
 
 
 def answering(endpoint: Callable) -> Callable:
-    """Wraps an endpoint: its errors become messages without a traceback. They are not escaped as in
-    toasts: no page shows them."""
+    """Wraps an endpoint: its errors become messages, unescaped since no page shows them."""
 
     @wraps(endpoint)
     def answered(*values):
@@ -231,12 +214,7 @@ def answering(endpoint: Callable) -> Callable:
 def _in_words() -> Iterator[None]:
     try:
         yield
-    except DataError as error:
-        rows = map(str, error.problems[:PROBLEMS_SHOWN])
-        raise _plain(AdaPopError(" ".join([str(error), *rows]))) from error
     except AdaPopError as error:
-        raise _plain(error) from error
-
-
-def _plain(error: AdaPopError) -> gr.Error:
-    return gr.Error(public_words(error), print_exception=False)
+        rows = map(str, getattr(error, "problems", ())[:PROBLEMS_SHOWN])
+        words = public_words(AdaPopError(" ".join([str(error), *rows])))
+        raise gr.Error(words, print_exception=False) from error

@@ -37,29 +37,24 @@ async def parsed(scope: Scope, receive: Receive) -> tuple[PlainTextResponse | No
 
     async def again() -> Message:
         nonlocal body
+        if not body:
+            return await receive()
         whole, body = body, b""
-        return (
-            {"type": "http.request", "body": whole, "more_body": False}
-            if whole
-            else await receive()
-        )
+        return {"type": "http.request", "body": whole, "more_body": False}
 
     return (PlainTextResponse(fault, 400) if fault else None), again, seconds
 
 
 def _value(body: bytes, most: float) -> tuple[float, str, object]:
     """(processor seconds, error message or "", parsed value)."""
-    began = time.thread_time()
+    began, value, fault = time.thread_time(), None, ""
     try:
         value = json.loads(body) if body else None
-        fault = (
-            ""
-            if _fits(value, most)
-            else f"This request holds more values, or deeper, than a page sends ({DEPTH})."
-        )
+        if not _fits(value, most):
+            fault = f"This request holds more values, or deeper, than a page sends ({DEPTH})."
     except (ValueError, RecursionError):
-        value, fault = None, "This request is not JSON."
-    return time.thread_time() - began, fault, value if not fault else None
+        fault = "This request is not JSON."
+    return time.thread_time() - began, fault, None if fault else value
 
 
 def _fits(value: object, most: float) -> bool:
@@ -69,11 +64,8 @@ def _fits(value: object, most: float) -> bool:
         depth += 1
         if depth > DEPTH or count > most:
             return False
-        held = (
-            one.values() if isinstance(one, dict) else one
-            for one in level
-            if isinstance(one, (dict, list))
-        )
+        nested = [one for one in level if isinstance(one, (dict, list))]
+        held = (one.values() if isinstance(one, dict) else one for one in nested)
         level = [inner for values in held for inner in values]
         count += len(level)
     return True

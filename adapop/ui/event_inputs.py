@@ -26,10 +26,8 @@ def misfit(event: BlockFunction, data: Sequence) -> str:
         return f"This event takes {len(event.inputs)} values and got {len(data)}. Reload the page."
     for place, (component, value) in enumerate(zip(event.inputs, data), 1):
         if not _fits(component, value):
-            return (
-                f"Value {place} of this event is of a kind that its component never sends. Reload "
-                "the page."
-            )
+            kind = "of a kind that its component never sends"
+            return f"Value {place} of this event is {kind}. Reload the page."
     return ""
 
 

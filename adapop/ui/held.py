@@ -50,9 +50,8 @@ class Store:
 
     def megabytes(self, keys: Iterable[Key] | None = None) -> float:
         """Approximate size of the values of these keys, by default of all."""
-        return (
-            sum(self._values[key][1] for key in list(self._values if keys is None else keys)) / 1e6
-        )
+        counted = list(self._values if keys is None else keys)
+        return sum(self._values[key][1] for key in counted) / 1e6
 
 
 STORE = Store()
@@ -85,9 +84,8 @@ class PageState(SessionState):
     @property
     def keys(self) -> set[Key]:
         """The keys in this state."""
-        values = (
-            value if isinstance(value, tuple) else (value,) for value in self.state_data.values()
-        )
+        every = self.state_data.values()
+        values = (value if isinstance(value, tuple) else (value,) for value in every)
         return {one for members in values for one in members if isinstance(one, Key)}
 
 
@@ -125,7 +123,6 @@ def memory() -> int:
 
 
 def return_memory() -> None:
-    """Returns unused memory to the system, which glibc otherwise keeps. No effect on systems other
-    than Linux."""
+    """Returns unused memory to the system, which glibc otherwise keeps. Works on Linux only."""
     if sys.platform == "linux":
         getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)(0)

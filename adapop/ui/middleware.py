@@ -11,9 +11,9 @@ import logging
 import os
 import re
 import socket
+from functools import partial
 from urllib.parse import urlsplit
 
-import gradio as gr
 import httpx  # Gradio downloads with it, see `fetch_nothing`
 from gradio import processing_utils
 from gradio.context import LocalContext
@@ -32,7 +32,7 @@ from adapop.ui.queue import SIZE
 from adapop.ui.redaction import place_of
 from adapop.ui.served import PAGES, STATIC, Served
 from adapop.ui.visitors import network_of, refusing_slowly, visitor_of
-from adapop.ui.wiring import TOAST
+from adapop.ui.wiring import toast
 
 API = "/gradio_api/"
 READ = re.compile(
@@ -60,11 +60,9 @@ class Gate:
     """An ASGI app behind these checks. ledger: counts requests, uploads and connections."""
 
     def __init__(self, app: ASGIApp, ledger: Ledger) -> None:
-        self._app = app
-        self._ledger = ledger
-        self._served = Served(
-            app, lambda scope: ledger.spend(REQUESTS, PAGE_COST, visitor_of(Request(scope)))
-        )
+        self._app, self._ledger = app, ledger
+        cost = partial(ledger.spend, REQUESTS, PAGE_COST)
+        self._served = Served(app, lambda scope: cost(visitor_of(Request(scope))))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -122,12 +120,9 @@ class Gate:
         # of any kind; its text is not logged, because it may quote the user
         except Exception as error:  # noqa: BLE001
             log.error("a request failed: %s", place_of(error))
-            full = isinstance(error, OSError) and error.errno in FULL
-            words = (
-                "The disk of this app is full; try later."
-                if full
-                else "This request could not be understood."
-            )
+            words = "This request could not be understood."
+            if full := isinstance(error, OSError) and error.errno in FULL:
+                words = "The disk of this app is full; try later."
             if not begun:
                 await PlainTextResponse(words, 507 if full else 400)(scope, receive, send)
 
@@ -158,9 +153,8 @@ class Gate:
         if method != "POST":
             return self._app
         if _uploads(path):
-            return RequestBodyLimitMiddleware(
-                self._app, int((UPLOAD.value() + FORM_MEGABYTES) * 1e6)
-            )
+            most = int((UPLOAD.value() + FORM_MEGABYTES) * 1e6)
+            return RequestBodyLimitMiddleware(self._app, most)
 
         async def with_value(scope: Scope, receive: Receive, send: Send) -> None:
             refusal, receive, seconds = await parsed(scope, receive)
@@ -181,9 +175,8 @@ def _too_long(scope: Scope, headers: Headers, uploads: bool) -> PlainTextRespons
     if not length.isdecimal():
         return PlainTextResponse("Say how long the request is (Content-Length).", 411)
     if "transfer-encoding" in headers:  # HTTP ignores Content-Length beside it
-        return PlainTextResponse(
-            "Say either how long the request is or send it in chunks, not both.", 400
-        )
+        words = "Say either how long the request is or send it in chunks, not both."
+        return PlainTextResponse(words, 400)
     scope[SIZE] = int(length)
     if int(length) / 1e6 > limit.value() + FORM_MEGABYTES * uploads:
         return PlainTextResponse(f"At most {limit.value():,} MB at once here ({limit.name}).", 413)
@@ -195,11 +188,8 @@ def is_own_page(headers: Headers) -> bool:
     headers. Sec-Fetch-Site comes first: it stays valid behind a proxy that changes the Host."""
     if site := headers.get("sec-fetch-site"):
         return site in ("same-origin", "none")
-    origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc in (
-        headers.get("host"),
-        headers.get("x-forwarded-host"),
-    )
+    origin, own = headers.get("origin"), (headers.get("host"), headers.get("x-forwarded-host"))
+    return origin is None or urlsplit(origin).netloc in own
 
 
 def is_own_host(name: str) -> bool:
@@ -219,8 +209,7 @@ def is_own_host(name: str) -> bool:
 
 
 def trust_own_proxies() -> None:
-    """Makes a Space trust its own proxies about the sender of a request, unless FORWARDED_ALLOW_IPS
-    is set."""
+    """Makes a Space trust its own proxies on who sends, unless FORWARDED_ALLOW_IPS is set."""
     if os.environ.get("SPACE_ID"):
         os.environ.setdefault("FORWARDED_ALLOW_IPS", SPACE_PROXIES)
 
@@ -229,7 +218,7 @@ class _NoNetwork(httpx.AsyncBaseTransport):
     """An HTTP transport that refuses every request."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        raise gr.Error("This app fetches no address. Upload the file itself.", duration=TOAST)
+        raise toast("This app fetches no address. Upload the file itself.")
 
 
 def fetch_nothing() -> None:

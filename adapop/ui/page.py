@@ -32,7 +32,7 @@ from adapop.ui.redaction import redact_errors
 from adapop.ui.run import mine
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
-from adapop.ui.run.launch import UNSEEN
+from adapop.ui.run.launch import UNSEEN, following
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.state import strip_of, view
 from adapop.ui.session import Session, browser_state, new_session
@@ -47,27 +47,19 @@ FORGET_LINK, *AT_START = ((ASSETS / f"{name}.js").read_text("utf-8") for name in
 # see "assets/tab-address.js"
 TAB_OPENED = "() => document.dispatchEvent(new CustomEvent('adapop-tab', {{ detail: '{}' }}))"
 # of the bundled fonts' weights only these two hold every letter
+SANS = gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700))
+MONO = gr.themes.LocalFont("IBM Plex Mono", weights=(400, 700))
 THEME = gr.themes.Base(
     primary_hue="indigo",
     secondary_hue="orange",
     neutral_hue="slate",
-    font=[
-        gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)),
-        "ui-sans-serif",
-        "system-ui",
-        "sans-serif",
-    ],
-    font_mono=[
-        gr.themes.LocalFont("IBM Plex Mono", weights=(400, 700)),
-        "ui-monospace",
-        "monospace",
-    ],
+    font=[SANS, "ui-sans-serif", "system-ui", "sans-serif"],
+    font_mono=[MONO, "ui-monospace", "monospace"],
 )
 
 
 def build(worker: Worker) -> gr.Blocks:
-    """The app, see `launch_options`. State and timer are above the tabs: in a hidden tab they
-    stop."""
+    """The app, see `launch_options`. State and timer are above the tabs: hidden, they stop."""
     fetch_nothing()
     read_bodies_here()
     redact_errors()
@@ -178,17 +170,15 @@ def _wire_run(
 
 def _way_back(worker: Worker, name: str) -> gr.Button:
     words = texts.RUN_YOURSELF if example_of(name) else texts.BACK_TO_OWN
-    return gr.Button(
-        words, visible=shown_run(worker, name) is not None and not may_control(worker, name)
-    )
+    watching = shown_run(worker, name) is not None and not may_control(worker, name)
+    return gr.Button(words, visible=watching)
 
 
 def _back_to(worker: Worker, name: str, own: str):
-    """Updates of the button Back: returns to the visitor's own run; from an example, starts that
-    run anew as the visitor's own."""
+    """Updates of Back: to the visitor's own run; from an example, to a new own run of it."""
     if example := example_of(name):
         return run_again(worker, example)
-    return own, UNSEEN, gr.Timer(active=True)
+    return following(own)
 
 
 def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
@@ -202,9 +192,8 @@ def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
 
 
 def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
-    """Sends the progress of events that display none to one small component. Otherwise Gradio sends
-    it to each of their outputs, and clones their data at every later event: seconds of the
-    browser's time."""
+    """Sends the hidden progress of events to one small component. Gradio would send it to each
+    output, and clone their data at every later event: seconds of the browser's time."""
     for event in demo.fns.values():
         if event.show_progress == "hidden":
             event.show_progress_on = [place]
@@ -233,9 +222,8 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
 def mode_of(worker: Worker) -> dict:
     """The header's label of the device that runs use. Waits until the engine is imported."""
     name = worker.gpu()
-    return html.values(
-        {"mode": f"Runs on {name or 'CPU'}", "why": texts.MODE_GPU if name else texts.MODE_CPU}
-    )
+    why = texts.MODE_GPU if name else texts.MODE_CPU
+    return html.values({"mode": f"Runs on {name or 'CPU'}", "why": why})
 
 
 def launch_options(worker: Worker) -> dict:

@@ -1,27 +1,23 @@
-"""Screen 2, Pressure: how a score becomes an exponent, and the exponent's effect while a fact
-fades."""
+"""Screen 2, Pressure: how a score becomes an exponent, and its effect while a fact fades."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import gradio as gr
 
 from adapop.errors import ConfigError
 from adapop.facts.fact import Fact, FactSet
-from adapop.paths import ASSETS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
 from adapop.popularity.calibration import FADED, anchored, auto_anchors, meaning_of, warnings_of
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.remark import sentences
 from adapop.report import figures
 from adapop.ui import texts
-from adapop.ui.parts import html
+from adapop.ui.parts import field, html
 from adapop.ui.parts.chart import column, twin, twin_of
 from adapop.ui.session import Anchors, Session, anchors_of, curve_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET
 
-CURVE = ASSETS / "curve.js"
 MOST_POINTS = 400
 WHAT_IF = {
     "given": lambda scores: scores,
@@ -31,50 +27,28 @@ WHAT_IF = {
     "swapped": lambda scores: swapped(scores, 0),
 }
 PAPER_ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
+SMALL = dict(size="sm", scale=0)  # buttons
 CONSTANT = {"wga": 1.0, "ga": 0.0}
 
 
-@dataclass(frozen=True)
-class PressureScreen:
-    """anchors: score and beta of the rare anchor, then of the popular anchor."""
-
-    what_if: gr.Radio
-    anchors: list[gr.Number]
-    confidence: gr.Slider
-
-
-def build(session: Session, initial: FactSet) -> PressureScreen:
+def build(session: Session, initial: FactSet) -> None:
     """Lays the screen out inside the current tab."""
     gr.Markdown(texts.PRESSURE_ABOUT)
     what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …", elem_id="what-if")
     first = pictures(initial)
-    script = CURVE.read_text("utf-8")
-    curve = gr.HTML(
-        first["curve"],
-        html_template='<div class="curve"></div>',
-        js_on_load=script,
-        elem_id="beta-curve",
-    )
+    curve = field.drawn(first["curve"], "curve", "beta-curve", "curve")
     table = twin(first["table"], "beta-curve-twin", first["about"])
     words = gr.Markdown(first["words"], elem_id="pressure-words")
-    warnings = gr.HTML(first["warnings"], html_template=html.LINES, elem_id="pressure-warnings")
-    auto = gr.Button(texts.AUTO_ANCHORS, size="sm", scale=0, min_width=170, elem_id="auto-anchors")
+    warnings = html.lines("pressure-warnings", first["warnings"])
+    auto = gr.Button(texts.AUTO_ANCHORS, min_width=170, elem_id="auto-anchors", **SMALL)
     with gr.Column(elem_classes="advanced-only"):
-        anchors = _anchor_inputs()
-        chosen = gr.Markdown(first["anchors"], elem_id="anchors-chosen")
-        with gr.Row():
-            paper = gr.Button("◆ the paper's", size="sm", scale=0, min_width=170, elem_id="paper")
-            quantiles = gr.Button(
-                texts.QUANTILES, size="sm", scale=0, min_width=210, elem_id="quantiles"
-            )
-        confidence = gr.Slider(
-            1, 99, value=round(100 * FADED), step=1, label=texts.CONFIDENCE, elem_id="confidence"
-        )
+        anchors, chosen, paper, quantiles = _anchor_inputs(first["anchors"])
+        sure = dict(value=round(100 * FADED), label=texts.CONFIDENCE, elem_id="confidence")
+        confidence = gr.Slider(1, 99, step=1, **sure)
     with gr.Row(elem_classes="swipe"):
         push = column(texts.PUSH_NAME, first["push"], "push-curves", texts.PUSH_TABLE)
-        relative = column(
-            texts.RELATIVE_NAME, first["relative"], "relative-push", texts.RELATIVE_TABLE
-        )
+        named = "relative-push", texts.RELATIVE_TABLE
+        relative = column(texts.RELATIVE_NAME, first["relative"], *named)
 
     def drawn(*values):
         now = pictures(*values[:-1], values[-1] / 100)
@@ -88,28 +62,28 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         anchor.input(_anchors, anchors, session.anchors, **IN_TURN)
         gr.on([anchor.blur, anchor.submit], _reset, [session.facts, *of_both], anchors, **IN_TURN)
     session.facts.change(_suited_inputs, [session.facts, session.anchors], anchors, **IN_TURN)
-    gr.on(
-        [session.facts.change, session.anchors.change, what_if.change, confidence.change],
-        drawn,
-        [session.facts, session.anchors, what_if, confidence],
-        [curve, table, words, warnings, chosen, *push.parts, *relative.parts],
-        **QUIET,
-    )
+    inputs = [session.facts, session.anchors, what_if, confidence]
+    outputs = [curve, table, words, warnings, chosen, *push.parts, *relative.parts]
+    gr.on([one.change for one in inputs], drawn, inputs, outputs, **QUIET)
     # a second move may come before the answer
     curve.release(_moved, anchors, of_both, **(EACH | IN_TURN))
     session.page.load(_remembered, session.stored, anchors, **IN_TURN)
     auto.click(lambda facts: (None, *_numbers(facts, None)), session.facts, of_both, **IN_TURN)
     paper.click(lambda: (PAPER_ANCHORS, *RARE_ANCHOR, *POPULAR_ANCHOR), None, of_both, **IN_TURN)
     quantiles.click(_quantiles, session.facts, of_both, **IN_TURN)
-    return PressureScreen(what_if, anchors, confidence)
 
 
-def _anchor_inputs() -> list[gr.Number]:
-    """Score and beta of the rare anchor, then of the popular one."""
+def _anchor_inputs(why: str) -> tuple[list[gr.Number], gr.Markdown, gr.Button, gr.Button]:
+    """Lays out the anchors' scores and betas, rare first; why these; the buttons of others."""
     with gr.Row(elem_id="anchors"):
         labels = [label for pair in texts.ANCHOR_LABELS for label in pair]
         named = zip(labels, (*RARE_ANCHOR, *POPULAR_ANCHOR))
-        return [gr.Number(value, label=label, min_width=130) for label, value in named]
+        anchors = [gr.Number(value, label=label, min_width=130) for label, value in named]
+    chosen = gr.Markdown(why, elem_id="anchors-chosen")
+    with gr.Row():
+        paper = gr.Button("◆ the paper's", min_width=170, elem_id="paper", **SMALL)
+        quantiles = gr.Button(texts.QUANTILES, min_width=210, elem_id="quantiles", **SMALL)
+    return anchors, chosen, paper, quantiles
 
 
 def _anchors(*values: float | None):
@@ -132,8 +106,7 @@ def _suited_inputs(facts: FactSet | None, anchors: Anchors | None):
 
 
 def _reset(facts: FactSet | None, good: Anchors | None, *values: float | None):
-    """The inputs; if they define no curve, they are reset to the anchors in use, and a toast says
-    why."""
+    """The inputs, reset to the anchors in use, with a toast, if they define no curve."""
     doubt = _doubt(*values)
     if not doubt:
         return gr.skip()
@@ -199,25 +172,24 @@ def pictures(
         meaning = meaning_of(ends["rarest"], ends["most popular"], exponents).text()
         push = figures.push_curves(ends, confidence)
         relative = figures.relative_push(ends, confidence)
+    names = [_name(fact, facts, score_of[fact.id], beta) for fact in chosen]
+    label = f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {meaning}"
+    points = [[fact.score, score_of[fact.id], fact.tier] for fact in chosen]
     curve = {
-        "points": [
-            [fact.score, score_of[fact.id], fact.tier, _name(fact, facts, score_of[fact.id], beta)]
-            for fact in chosen
-        ],
+        "points": [[*point, name] for point, name in zip(points, names)],
         "rare": list(values[:2]),
         "popular": list(values[2:]),
         "low": beta.low,
         "high": beta.high,
         "constant": CONSTANT.get(what_if),
-        "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {meaning}",
+        "label": label,
     }
     warnings = sentences(warnings_of([*score_of.values()], beta)) if what_if not in CONSTANT else []
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(score_of[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
-    about = texts.CURVE_TABLE + (
-        "" if what_if in CONSTANT else texts.CURVE_FORMULA.format(a=beta.a, b=beta.b)
-    )
+    formula = "" if what_if in CONSTANT else texts.CURVE_FORMULA.format(a=beta.a, b=beta.b)
+    about = texts.CURVE_TABLE + formula
     why = auto_anchors(facts).remark.text() if facts and not anchors else texts.OWN_ANCHORS
     picture = dict(curve=curve, table=table, about=about, push=push, relative=relative)
     return picture | dict(words=meaning, warnings=html.listed(warnings, "warn"), anchors=why)
@@ -236,10 +208,8 @@ def _betas_at_ends(ranked: Sequence[Fact], score_of: dict[str, float], beta: Bet
 def _name(fact: Fact, facts: FactSet, used: float, beta: BetaMap) -> str:
     """The label of a point of the curve. used: the score that counts for the fact."""
     other = "" if used == fact.score else f", used {used:,.6g}"
-    return (
-        f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}; "
-        f"{facts.tiers.label(fact.tier)}"
-    )
+    becomes = f"score {fact.score:,.6g}{other} → β {beta(used):.3f}"
+    return f"{fact.title}: {becomes}; {facts.tiers.label(fact.tier)}"
 
 
 def _quantiles(facts: FactSet | None):

@@ -34,6 +34,7 @@ from adapop.limits import AT_WORK, EVENT_BYTES, HELD, UNREAD, Limit
 from adapop.ui.event_inputs import misfit
 from adapop.ui.held import PAGE_MEGABYTES, STORE, PageState, held_megabytes, memory, return_memory
 from adapop.ui.visitors import refusing_slowly, visitor_of
+from adapop.ui.wiring import holds_a_thread
 
 # waiting events of all pages together: a lecture hall that opens the page sends hundreds
 LONGEST = 2_000
@@ -78,16 +79,14 @@ class FairQueue(Queue):
         self._sessions: dict[str, OrderedDict[str, None]] = {}
 
     def start(self) -> None:
-        """Starts processing. Gradio sets as many slots as there are threads: too few for events
-        that only wait."""
+        """Starts processing, with more slots than Gradio's threads: some events only wait."""
         self.max_thread_count = SLOTS
         self.sleep_when_free = LOOKS_SECONDS
         super().start()
         self._sweeper = asyncio.ensure_future(self._sweep_for_ever())
 
     def compute_analytics_summary(self, records: list) -> dict:
-        """Empty: nobody may monitor the queue, and the summary took a twelfth of the interpreter's
-        time."""
+        """Empty: nobody may monitor the queue, and the summary took a twelfth of the time."""
         return {}
 
     async def push(self, body: PredictBodyInternal, request: Request, username: str | None):
@@ -119,20 +118,17 @@ class FairQueue(Queue):
         event = self.blocks.fns.get(body.fn_index)
         if event is None or event.api_visibility != "public":
             return
-        defaults = [
-            parameter.default for parameter in inspect.signature(event.fn).parameters.values()
-        ]
-        missing = defaults[len(body.data) :]
+        parameters = list(inspect.signature(event.fn).parameters.values())
+        missing = [parameter.default for parameter in parameters[len(body.data) :]]
         if inspect.Parameter.empty not in missing:
             body.data.extend(missing)
 
     def get_events(self) -> tuple[list[Event], bool, str] | None:
-        """The next event to process: ([event], False for no batch, its group); None if none may
-        begin."""
+        """The next event: ([event], False for no batch, its group); None if none may begin."""
         if self._blocked:
             return None
         active, most = [event for job in self.active_jobs if job for event in job], AT_WORK.value()
-        busy = Counter(visitor_of(event.request) for event in active if _holds_a_thread(event))
+        busy = Counter(visitor_of(one.request) for one in active if holds_a_thread(one.fn.fn))
         turns = {(event.session_hash, event.concurrency_id) for event in active}
         at_work = Counter((visitor_of(event.request), event.concurrency_id) for event in active)
         groups = list(self.event_queue_per_concurrency_id.values())
@@ -146,7 +142,7 @@ class FairQueue(Queue):
                 visitor, group_id = visitor_of(event.request), event.concurrency_id
                 turn = event.session_hash, group_id
                 waits = (one_by_one and turn in turns) or at_work[visitor, group_id] >= share
-                free = most is None or busy[visitor] < most or not _holds_a_thread(event)
+                free = most is None or busy[visitor] < most or not holds_a_thread(event.fn.fn)
                 if free and not waits:
                     group.queue.remove(event)
                     return [event], False, group.concurrency_id
@@ -168,11 +164,9 @@ class FairQueue(Queue):
         await super().remove_from_queue(event_id)
         self._blocked = False
 
-    async def clean_events(
-        self, *, session_hash: str | None = None, event_id: str | None = None
-    ) -> None:
-        """Ends the events of a page that is gone."""
-        await super().clean_events(session_hash=session_hash, event_id=event_id)
+    async def clean_events(self, **of: str | None) -> None:
+        """Ends the events of a page that is gone. of: session_hash or event_id."""
+        await super().clean_events(**of)
         self._blocked = False
 
     def send_message(self, event: Event, event_message: EventMessage) -> None:
@@ -185,13 +179,11 @@ class FairQueue(Queue):
         super().send_message(event, event_message)
 
     def _check_room(self, visitor: str, megabytes: float) -> None:
-        """Raises LimitError if this visitor, or all visitors together, fill their share of the
-        queue."""
+        """Raises LimitError if this visitor, or all together, fill their share of the queue."""
         size = Counter({visitor: max(megabytes, EVENT_MEGABYTES)})
         for event in self.event_ids_to_events.values():
-            size[visitor_of(event.request)] += max(
-                event.request.scope.get(SIZE, 0) / 1e6, EVENT_MEGABYTES
-            )
+            sent = event.request.scope.get(SIZE, 0) / 1e6
+            size[visitor_of(event.request)] += max(sent, EVENT_MEGABYTES)
         unread = Counter()
         for session, messages in self.pending_messages_per_session.items():
             unread[self._visitors.get(session, "")] += messages.qsize()
@@ -199,19 +191,15 @@ class FairQueue(Queue):
         _check(UNREAD, unread, visitor)
 
     def _remember(self, event: Event) -> None:
-        """Forgets the state of a call without a page. Beyond the limits per visitor and in total,
-        also forgets the least recently used pages."""
+        """Forgets the state of a call without a page, and the oldest pages beyond the limits."""
         if event.session_hash == event._id:
             self._forget(event.session_hash)
             return
         pages = self._sessions.setdefault(visitor_of(event.request), OrderedDict())
         pages[event.session_hash] = None
         pages.move_to_end(event.session_hash)
-        states = self.server_app.state_holder.session_data
-        while (
-            len(pages) > 1
-            and held_megabytes(states[one] for one in pages if one in states) > HELD.value()
-        ):
+        states, most = self.server_app.state_holder.session_data, HELD.value()
+        while len(pages) > 1 and held_megabytes(states[p] for p in pages if p in states) > most:
             self._forget(pages.popitem(last=False)[0])
         surplus = STORE.megabytes() + PAGE_MEGABYTES * len(states) - CROWD_IN_MEMORY * HELD.value()
         for session in list(states)[:-1]:  # least recently used first
@@ -264,19 +252,12 @@ class FairQueue(Queue):
                 del self._sessions[visitor]
 
 
-def _holds_a_thread(event: Event) -> bool:
-    """Whether an event occupies a thread; coroutines, which only wait for other work, do not."""
-    return not (inspect.iscoroutinefunction(event.fn.fn) or inspect.isasyncgenfunction(event.fn.fn))
-
-
 def _check(limit: Limit, amounts: Counter[str], visitor: str) -> None:
     limit.check(amounts[visitor])
     # each visitor's share is capped at the limit, which answers may exceed, so that no visitor
     # fills the place of others
     most = limit.value()
     if sum(min(amount, most) for amount in amounts.values()) > CROWD_IN_MEMORY * most:
-        raise LimitError(
-            f"Too many {limit.what}, of all visitors together: at most {CROWD_IN_MEMORY * most:,} "
-            f"({limit.name}).",
-            "Try again in a moment.",
-        )
+        allowed = f"at most {CROWD_IN_MEMORY * most:,} ({limit.name})"
+        message = f"Too many {limit.what}, of all visitors together: {allowed}."
+        raise LimitError(message, "Try again in a moment.")

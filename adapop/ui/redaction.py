@@ -23,8 +23,7 @@ GATE = str(Path(__file__).with_name("middleware.py"))  # every request passes it
 
 
 def redact_errors() -> None:
-    """Logs errors and warnings of requests without their text from now on. A second call has no
-    effect."""
+    """Logs requests' errors and warnings without their text from now on. May be repeated."""
     for module in PRINTERS:
         module.traceback = SimpleNamespace(print_exc=_print_error)
     if not getattr(logging.getLogRecordFactory(), "is_redacted", False):
@@ -36,19 +35,15 @@ def place_of(error: BaseException) -> str:
     """The kind of an error, the innermost place in the app and the innermost place of all. Unlike
     `traceback`, it reads no source files: it may run in the event loop."""
     places = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    own = [
-        place
-        for place in places
-        if place[0].co_filename.startswith(APP) and place[0].co_filename != GATE
-    ]
+    files = [code.co_filename for code, _ in places]
+    own = [place for place, file in zip(places, files) if file.startswith(APP) and file != GATE]
     ends = dict.fromkeys([*own[-1:], *places[-1:]])
     where = [f'File "{code.co_filename}", line {line}, in {code.co_name}' for code, line in ends]
     return ", ".join([type(error).__name__, *where])
 
 
 def _print_error() -> None:
-    """Replaces `traceback.print_exc`: logs the current error without its text. A `gradio.Error` was
-    shown to the visitor and is not logged."""
+    """Replaces `traceback.print_exc`: logs an error without its text, and no `gradio.Error`."""
     error = sys.exc_info()[1]
     if not isinstance(error, gradio.Error):
         log.error("an event failed: %s", place_of(error))

@@ -25,8 +25,7 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class LeftPage:
-    """A page before its reload. source, facts: the set, both None for the unedited sandbox.
-    expired: the set was deleted."""
+    """A page before its reload. source, facts: None for the unedited sandbox, or if expired."""
 
     anchors: Anchors | None
     source: str | None = None
@@ -34,24 +33,16 @@ class LeftPage:
     expired: bool = False
 
     def updates(self, session: Session, source: gr.Radio, notes: gr.HTML) -> dict:
-        """Updates that restore the page, or say that its set is gone; the browser then forgets
-        it."""
+        """Updates that restore the page, or say that its set is gone, which is then forgotten."""
         changes = {session.anchors: self.anchors}
         if self.expired:
-            forgotten = {"source": SANDBOX, "set": None, "anchors": self.anchors}
-            return changes | {
-                notes: html.listed([texts.SET_EXPIRED], "warn"),
-                session.stored: forgotten,
-            }
+            changes[notes] = html.listed([texts.SET_EXPIRED], "warn")
+            changes[session.stored] = {"source": SANDBOX, "set": None, "anchors": self.anchors}
         if self.facts is None:
             return changes
-        return changes | {
-            source: self.source,
-            **session.changed(self.facts),
-            session.scorings: (given(self.facts.forget),),
-            session.saved: self.facts,
-            session.restored: (self.source, self.facts),
-        }
+        changes |= session.changed(self.facts) | {source: self.source, session.saved: self.facts}
+        changes[session.scorings] = (given(self.facts.forget),)
+        return changes | {session.restored: (self.source, self.facts)}
 
 
 def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
@@ -66,21 +57,17 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
         left = restored(worker.root, remembered)
         return gr.skip() if left is None else left.updates(session, source, notes)
 
-    gr.on(
-        [session.facts.change, session.anchors.change],
-        keep,
-        [session.shown_hash, session.facts, session.anchors, source, session.saved, session.stored],
-        [session.stored, session.saved],
-        **QUIET,
-    )
+    changed = [session.facts.change, session.anchors.change]
+    inputs = [session.shown_hash, session.facts, session.anchors, source]
+    inputs += [session.saved, session.stored]
+    gr.on(changed, keep, inputs, [session.stored, session.saved], **QUIET)
 
     def put_back(shown_identity: str, facts: FactSet | None, remembered: object):
         if identity(facts) == shown_identity:
             return gr.skip()
         left = restored(worker.root, remembered) or LeftPage(None, expired=True)
-        return left.updates(session, source, notes) | (
-            session.with_facts(None) if left.expired else {}
-        )
+        gone = session.with_facts(None) if left.expired else {}
+        return left.updates(session, source, notes) | gone
 
     again = [session.anchors, session.saved, session.restored]
     back = [source, notes, session.facts, session.shown_hash, session.scorings, *again]
@@ -92,9 +79,8 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
 def to_keep(
     worker: Worker, facts: FactSet, anchors, source: str, saved: FactSet | None, remembered: object
 ) -> tuple:
-    """The value for the browser to store, and the set it stands for. A set is written only if it
-    has changed or is gone: each save deletes the browser's previous set, which may be that of
-    another tab."""
+    """The value for the browser to store, and the set it stands for. A set is written only if
+    changed or gone: a save deletes the browser's previous set, perhaps that of another tab."""
     name = remembered.get("set") if isinstance(remembered, dict) else None
     if facts != saved or not set_exists(name, worker.root):
         delete_set(name, worker.root)
@@ -105,15 +91,13 @@ def to_keep(
 
 
 def restored(root: Path, remembered: object) -> LeftPage | None:
-    """The page before its reload, None if nothing usable was stored. Validates the browser's
-    value."""
+    """The page before its reload, from the browser's value; None if that is unusable."""
     source = remembered.get("source") if isinstance(remembered, dict) else None
     if source not in (*ENTRIES, OWN):
         return None
     anchors = anchors_of(remembered)
     if remembered.get("set") is not None or source == OWN or ENTRIES[source].online:
         facts = load_set(remembered.get("set"), root)
-        return (
-            LeftPage(anchors, expired=True) if facts is None else LeftPage(anchors, source, facts)
-        )
+        source = None if facts is None else source
+        return LeftPage(anchors, source, facts, expired=facts is None)
     return LeftPage(anchors) if source == SANDBOX else LeftPage(anchors, source, load_facts(source))

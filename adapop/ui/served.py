@@ -63,8 +63,7 @@ class Answer:
 
 
 def with_story(page: bytes) -> bytes:
-    """The page with a script at its end, which shows the Story before Gradio's scripts have loaded,
-    and with the colours for it."""
+    """The page with colours and a script at its end that show the Story before Gradio's load."""
     before, end, after = page.rpartition(b"</body>")
     theme = re.search(rb'"theme_hash": ?"(\w+)"', page)
     colours = b'<link rel="stylesheet" href="./theme.css?v=%s">' % theme[1] if theme else b""
@@ -72,8 +71,7 @@ def with_story(page: bytes) -> bytes:
 
 
 class Served:
-    """Answers GET and HEAD of the page and the shipped files from memory. on_render: called before
-    the app renders a page; it may raise."""
+    """Answers GET and HEAD of page and files from memory. on_render: before a page; may raise."""
 
     def __init__(self, app: ASGIApp, on_render: Callable[[Scope], None]) -> None:
         self._app = app
@@ -96,22 +94,15 @@ class Served:
             await Response(status_code=304, headers=answer.headers | extra)(scope, receive, send)
             return
         length = {"content-length": str(len(body))}
-        raw = [
-            (name.encode(), value.encode("latin-1"))
-            for name, value in (answer.headers | extra | length).items()
-        ]
+        every = answer.headers | extra | length
+        raw = [(name.encode(), value.encode("latin-1")) for name, value in every.items()]
         await send({"type": "http.response.start", "status": answer.status, "headers": raw})
         pieces = range(0, len(body), PIECE) if scope["method"] != "HEAD" else ()
         turn = self._turns.setdefault(visitor_of(Request(scope)), asyncio.Semaphore(SENT_AT_ONCE))
         async with turn:
             for start in pieces:
-                await send(
-                    {
-                        "type": "http.response.body",
-                        "body": body[start : start + PIECE],
-                        "more_body": True,
-                    }
-                )
+                piece = {"body": body[start : start + PIECE], "more_body": True}
+                await send({"type": "http.response.body", **piece})
                 # lets a disconnect take effect: otherwise each piece logs a line
                 await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b""})
@@ -146,26 +137,21 @@ class Served:
                 pieces.append(message.get("body", b""))
 
         await self._app(scope, receive, send)
-        headers = {
-            name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]
-        }
-        plain = {
-            name: value
-            for name, value in headers.items()
-            if name not in ("content-length", "accept-ranges")
-        }
+        pairs = [(name.decode().lower(), text.decode("latin-1")) for name, text in start["headers"]]
+        left_out = ("content-length", "accept-ranges")
+        headers = {name: text for name, text in pairs if name not in left_out}
         body = b"".join(pieces)
-        return Answer(
-            start["status"], plain, {"": with_story(body) if scope["path"] == "/" else body}
-        )
+        body = with_story(body) if scope["path"] == "/" else body
+        return Answer(start["status"], headers, {"": body})
 
     def _bound(self) -> None:
         """Drops the least recently used answers until the rest fits into the limit."""
-        size = sum(
-            task.result().size
-            for task in self._answers.values()
-            if task.done() and not task.exception()
-        )
+        size = sum(map(_size_of, self._answers.values()))
         while size > MOST_BYTES and len(self._answers) > 1:
             _, task = self._answers.popitem(last=False)
-            size -= task.result().size if task.done() and not task.exception() else 0
+            size -= _size_of(task)
+
+
+def _size_of(task: asyncio.Task[Answer]) -> int:
+    """Bytes of an answer, 0 until the app has given it."""
+    return task.result().size if task.done() and not task.exception() else 0

@@ -1,5 +1,4 @@
-"""The state that all screens of a page share: components above the tabs, since in a hidden tab they
-do not work."""
+"""The state that all screens of a page share, above the tabs: a hidden tab stops components."""
 
 import time
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from adapop.popularity.base import given
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.calibration import anchored, auto_anchors
 from adapop.ui import texts
-from adapop.ui.wiring import QUIET, TOAST
+from adapop.ui.wiring import QUIET, toast
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]
 
@@ -56,8 +55,7 @@ class Session:
         return {**self.changed(facts), self.scorings: scorings, self.known: {}}
 
     def look_whether_lost(self, event: gr.events.Dependency) -> None:
-        """Restores the page's set after an event that failed because the server holds another
-        set."""
+        """Restores the page's set after an event that failed as the server holds another."""
         event.failure(time.time, None, self.lost, **QUIET)
 
     def changed(self, facts: FactSet | None) -> dict:
@@ -96,15 +94,11 @@ def identity(facts: FactSet | None) -> str:
 
 
 def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
-    """The server's set for a page. Raises gr.Error if there is none, or if the page shows
-    another."""
+    """The server's set for a page. Raises gr.Error: there is none, or the page shows another."""
     if identity(facts) != shown_identity:
-        raise gr.Error(texts.OTHER_SET, duration=TOAST)
+        raise toast(texts.OTHER_SET)
     if facts is None:
-        raise gr.Error(
-            "There are no usable facts. Mend the upload on tab 1, or pick another set.",
-            duration=TOAST,
-        )
+        raise toast("There are no usable facts. Mend the upload on tab 1, or pick another set.")
     return facts
 
 

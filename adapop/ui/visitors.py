@@ -12,8 +12,7 @@ REFUSAL_SECONDS = 0.5
 
 
 async def refusing_slowly() -> None:
-    """On a public page, waits before a refusal, so that a client that retries at once is slowed
-    down."""
+    """On a public page, waits before a refusal: a client that retries at once is slowed."""
     if is_public():
         await asyncio.sleep(REFUSAL_SECONDS)
 
@@ -25,8 +24,7 @@ def visitor_of(request: Request) -> str:
 
 @lru_cache(10_000)
 def network_of(host: str) -> str:
-    """An IPv4 address itself, or the /64 network of an IPv6 address: one sender usually owns it
-    all."""
+    """An IPv4 address, or the /64 network of an IPv6 address, which one sender usually owns."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

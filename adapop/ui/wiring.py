@@ -61,25 +61,24 @@ class StartStop:
         """The components that `busy` and `idle` update."""
         return [self.start, self.stop, self.at_work]
 
-    def busy(self, progress: Progress) -> dict:
-        """Updates at the beginning of work."""
-        return {
-            self.start: gr.Button(interactive=False),
-            self.stop: gr.Button(visible=True),
-            self.at_work: progress,
-        }
+    def busy(self, progress: Progress | None) -> dict:
+        """Updates at the beginning of work; None: at its end."""
+        start = gr.Button(interactive=progress is None)
+        stop = gr.Button(visible=progress is not None)
+        return {self.start: start, self.stop: stop, self.at_work: progress}
 
     def idle(self) -> dict:
         """Updates at the end of work."""
-        return {
-            self.start: gr.Button(interactive=True),
-            self.stop: gr.Button(visible=False),
-            self.at_work: None,
-        }
+        return self.busy(None)
 
     def wire_stop(self) -> None:
         """Makes the second button stop the active work."""
         self.stop.click(stopped, self.at_work, None, **QUIET)
+
+
+def toast(message: str) -> gr.Error:
+    """An error that is shown over the page."""
+    return gr.Error(message, duration=TOAST)
 
 
 def stopped(progress: Progress | None) -> None:
@@ -90,10 +89,8 @@ def stopped(progress: Progress | None) -> None:
 
 async def offload(ledger: Ledger, work: Callable, *args) -> Any:
     """The result of work done in a thread: the event loop must neither read files nor compute."""
-    in_context = copy_context().run
-    return await asyncio.get_running_loop().run_in_executor(
-        THREADS, in_context, charged(ledger, work), *args
-    )
+    in_context, loop = copy_context().run, asyncio.get_running_loop()
+    return await loop.run_in_executor(THREADS, in_context, charged(ledger, work), *args)
 
 
 def charged(ledger: Ledger, work: Callable) -> Callable:
@@ -113,10 +110,13 @@ def charged(ledger: Ledger, work: Callable) -> Callable:
 def charge_events(demo: gr.Blocks, ledger: Ledger) -> None:
     """Charges the processor time of every event that runs in a thread to its visitor."""
     for event in demo.fns.values():
-        if event.fn and not (
-            inspect.iscoroutinefunction(event.fn) or inspect.isasyncgenfunction(event.fn)
-        ):
+        if event.fn and holds_a_thread(event.fn):
             event.fn = charged(ledger, event.fn)
+
+
+def holds_a_thread(work: Callable) -> bool:
+    """Whether an event's function occupies a thread; coroutines only wait for other work."""
+    return not (inspect.iscoroutinefunction(work) or inspect.isasyncgenfunction(work))
 
 
 async def followed(
@@ -140,8 +140,7 @@ async def over(future: Future, seconds: float = inf) -> None:
 
 
 def error_of(future: Future) -> AdaPopError | None:
-    """The error of finished work, None if it succeeded. An unforeseen error is logged by kind and
-    place only: its text may quote the user's input."""
+    """The error of finished work, or None. An unforeseen one is logged without its text."""
     error = future.exception()
     if error is None or isinstance(error, AdaPopError):
         return error

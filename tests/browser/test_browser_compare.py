@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from adapop.report.recorded import COMMAND
 from browsing import HOSTILE, SECOND, choose, open_tab, says, show_advanced, unfold, upload, visit, write_table
 
 FACTS = [
@@ -81,7 +82,7 @@ def test_recorded_and_published_results_are_layers_laid_over_the_race(page):
     page.get_by_label("these methods").click()
     says(page, "#recorded-words", "so no fair comparison")
     for chart in ("compare-gap", "compare-cost"):
-        assert "python -m adapop bench main" in page.locator(f"#{chart}-twin").text_content()
+        assert COMMAND in page.locator(f"#{chart}-twin").text_content()
     page.get_by_text("NPO, recorded").first.wait_for()
     assert page.locator("#compare-table thead th").count() > columns
     page.locator("#recorded").get_by_label("none").click()

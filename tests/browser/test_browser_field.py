@@ -9,6 +9,7 @@ from adapop.training.frames import Frame, Scores
 from adapop.ui.parts import field
 
 ROME = Fact("a", "What is the capital of Italy?", "Rome", "Italy", score=900.0)
+PINNED = f"{ROME.question} Rome. To the trained question it "
 STEP = Frame(0, 0.0, {"forget": Scores((0.9,), (1,))}, ("Rome",))
 SHOWN = """([facts, motion, epoch]) => {
   const host = document.body.appendChild(document.createElement("div"));
@@ -62,7 +63,7 @@ def scripts(browser):
     page.close()
 
 
-def shown(scripts, epoch: float, *answers: tuple[str, ...], facts=(ROME,)) -> dict[str, str]:
+def displayed(scripts, epoch: float, *answers: tuple[str, ...], facts=(ROME,)) -> dict[str, str]:
     """What stands beside the field at an epoch. answers: in the frame before training and after each epoch."""
     scores = {"forget": Scores((0.9,) * len(facts), (1,) * len(facts))}
     frames = [replace(STEP, epoch=float(end), answers=said, scores=scores) for end, said in enumerate(answers)]
@@ -70,28 +71,26 @@ def shown(scripts, epoch: float, *answers: tuple[str, ...], facts=(ROME,)) -> di
 
 
 def test_of_what_was_not_asked_no_reply_is_told_and_an_empty_reply_is_one(scripts):
-    never = shown(scripts, 1, (), ())
-    assert never["pinned"] == "What is the capital of Italy? Rome. unpin"
+    never = displayed(scripts, 1, (), ())
+    assert never["pinned"] == f"{ROME.question} Rome. unpin"
     assert "says" not in never["tip"] and "90\u00a0% sure" in never["tip"]
     assert never["moment"].count("not asked then") == 2 and "nothing" not in never["moment"]
     assert "Unlearned, " not in never["moment"], "the scrubber says when"
-    later = shown(scripts, 2, (), (), ("Oslo",))
-    assert later["pinned"].startswith(
-        "What is the capital of Italy? Rome. To the trained question it says after epoch 2: Oslo. "
-    )
+    later = displayed(scripts, 2, (), (), ("Oslo",))
+    assert later["pinned"].startswith(PINNED) and "says after epoch 2: Oslo. " in later["pinned"]
     assert later["moment"].count("not asked then") == 1
-    once = shown(scripts, 1, ("Rome",), ())
+    once = displayed(scripts, 1, ("Rome",), ())
     assert "; said before" in once["moment"]
-    silent = shown(scripts, 1, ("Rome",), ("",))
-    assert "To the trained question it says before: Rome, after epoch 1: nothing. " in silent["pinned"]
-    assert "To the trained question it says after epoch 1: nothing ✗" in silent["tip"]
+    silent = displayed(scripts, 1, ("Rome",), ("",))
+    assert silent["pinned"].startswith(PINNED) and "says before: Rome, after epoch 1: nothing. " in silent["pinned"]
+    assert "says after epoch 1: nothing ✗" in silent["tip"]
     assert "Unlearnednothing" in silent["moment"]
 
 
 def test_a_reply_has_the_mark_that_python_gives_it(scripts):
     for reply, mark in (("It is rome.", " ✓"), ("Romeo", " ✗"), ("It is a long way to go. " * 4, "")):
-        tip = shown(scripts, 0, (reply[:80],))["tip"]
-        assert f"To the trained question it says before: {reply[:80]}{mark}90\u00a0%" in tip
+        tip = displayed(scripts, 0, (reply[:80],))["tip"]
+        assert f"says before: {reply[:80]}{mark}90\u00a0%" in tip
 
 
 def test_where_other_words_were_asked_the_dots_are_what_the_headline_counts(scripts):
@@ -102,15 +101,15 @@ def test_where_other_words_were_asked_the_dots_are_what_the_headline_counts(scri
     before, between, after, as_trained = (scripts.evaluate(TOLD, [field.dots(facts), motion, *at]) for at in (
         (0, True), (0.5, True), (1, True), (1, False)))  # fmt: skip
     for view in (before, between, as_trained):
-        assert "↑ how sure of the right answer, asked as trained; line: mean" in view["drawn"]
-        assert "90\u00a0% sure of the right answer, asked as trained" in view["tip"] and "+75" not in view["drawn"]
+        assert any(text.startswith("↑ how sure") for text in view["drawn"])
+        assert "90\u00a0% sure" in view["tip"] and "+75" not in view["drawn"]
         assert {"rare 90\u00a0%", "popular 50\u00a0%"} <= set(view["drawn"]) and "other words" not in view["pinned"]
     assert {"↑ answered, in 4 other wordings", "rare 25\u00a0%", "popular 100\u00a0%", "+75"} <= set(after["drawn"])
     assert "1 of 4 other wordings answered" in after["tip"]
-    assert after["pinned"].endswith("; its dot: asked in other words. unpin")
+    assert "its dot: " in after["pinned"]
     assert after["row"] == ["90\u00a0%", "90\u00a0%", "25\u00a0%"] and as_trained["row"] == after["row"][:2]
     mixed = scripts.evaluate(TOLD, [field.dots(facts), motion | {"wordings": None}, 1, True])
-    assert "↑ answered, in other words" in mixed["drawn"] and "25\u00a0% of its other wordings answered" in mixed["tip"]
+    assert not any(" 4 " in text for text in mixed["drawn"]) and "25\u00a0% of its other" in mixed["tip"]
 
 
 def test_a_fact_that_was_not_asked_in_other_words_is_not_drawn_at_the_end(scripts):
@@ -144,7 +143,7 @@ def test_a_field_that_has_left_the_page_hears_nothing_more(browser):
     page.set_content("<!doctype html><body></body>")
     page.evaluate(COUNT_WHO_LISTENS)
     page.add_script_tag(content=field.script(*field.FIELD, "moment"))
-    shown(page, 0, ("Rome",))
+    displayed(page, 0, ("Rome",))
     page.wait_for_function("listening.body === 1 && listening.theme === 1")
     page.evaluate("window.host = document.querySelector('body > div'); host.remove()")
     page.wait_for_function("listening.body === 0 && listening.theme === 0")
@@ -156,7 +155,7 @@ def test_a_field_that_has_left_the_page_hears_nothing_more(browser):
 def test_a_table_says_when_it_leaves_facts_out(scripts):
     for count, rows, note in ((3, 3, ""), (700, 234, "By popularity, one fact in 3 of all 700.")):
         facts = [replace(ROME, id=str(number), score=100.0 + number) for number in range(count)]
-        shown(scripts, 0, ("Rome",) * count, facts=facts)
+        displayed(scripts, 0, ("Rome",) * count, facts=facts)
         scripts.evaluate("[...document.querySelectorAll('details')].at(-1).open = true")
         table = scripts.locator("details").last
         table.locator("td").first.wait_for()

@@ -10,41 +10,35 @@ from browsing import (
     show_advanced,
     start_run,
     state_is,
+    upload,
     visit,
     write_table,
 )
 
 
-def notes(page, text: str) -> None:
-    page.locator("#notes").get_by_text(text).first.wait_for()
-
-
-def upload(page, tmp_path) -> None:
+def upload_two(page, tmp_path) -> None:
     rows = [["id", "question", "answer", "subject", "score"]]
     rows += [["a", "Who wrote the book Hamlet?", "Shakespeare", "H", "9"]]
     rows += [["b", f"Who is {HOSTILE}?", HOSTILE, HOSTILE, "500"], ["c", "Who?", "", "", "5"]]
-    page.get_by_text("My own facts").click()
     with remembered(page):
-        page.set_input_files("#upload input[type=file]", write_table(tmp_path / "mine.csv", rows))
-    notes(page, "2 to forget")
+        upload(page, write_table(tmp_path / "mine.csv", rows), "2 to forget")
 
 
 def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
-    upload(page, tmp_path)
+    upload_two(page, tmp_path)
     page.reload()
-    notes(page, "2 to forget")
-    notes(page, "row 4, 'answer'")
+    says(page, "#notes", "2 to forget", "row 4, 'answer'")
     page.wait_for_selector("#set input[value=own]:checked")
     page.get_by_text("Its file was not kept").wait_for()
     page.get_by_label("Facts to retain").click()
     page.get_by_role("option").last.click()
-    notes(page, "upload it again to choose other columns")
+    says(page, "#notes", "upload it again to choose other columns")
     page.get_by_text("One pair").click()
-    notes(page, "Both answers are Kubrick")
+    says(page, "#notes", "Both answers are Kubrick")
     page.get_by_text("Invented facts").click()
-    notes(page, "invented")
+    says(page, "#notes", "invented")
     page.get_by_text("My own facts").click()
-    notes(page, "row 4, 'answer'")
+    says(page, "#notes", "row 4, 'answer'")
     assert page.get_by_text("not in the list of choices").count() == 0
     open_tab(page, "Run")
     page.click("#start")
@@ -57,7 +51,7 @@ def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
 def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipped(page):
     with remembered(page):
         page.get_by_text("One pair").click()
-    notes(page, "Both answers are Kubrick")
+    says(page, "#notes", "Both answers are Kubrick")
     page.locator("#fact-table").get_by_text("Paths of Glory").first.click()
     says(page, "#detail", "Paths of Glory")  # sooner, its own score comes after what is typed
     page.locator("#detail input").fill("77")
@@ -75,9 +69,9 @@ def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipp
     page.locator("#fact-table").get_by_text("edited").first.wait_for()
     page.wait_for_selector("#set input[value=pair]:checked")
     page.get_by_text("Sandbox world").click()
-    notes(page, "256 to forget")
+    says(page, "#notes", "256 to forget")
     page.get_by_text("One pair").click()
-    notes(page, "Both answers are Kubrick")
+    says(page, "#notes", "Both answers are Kubrick")
     page.locator("#fact-table").get_by_text("exposures in pretraining").locator("visible=true").first.wait_for()
     page.locator("#fact-table").get_by_text("edited").first.wait_for(state="detached")
 
@@ -86,14 +80,14 @@ def test_a_server_that_forgot_the_page_starts_nothing_else_and_the_set_is_put_ba
     """It remembers one page of a visitor; a second one makes it forget the first."""
     folder = tmp_path / "runs"
     with served(folder, ADAPOP_HELD_MB_EACH="0.01") as app, visit(browser, app.address.rstrip("/")) as page:
-        upload(page, tmp_path)
+        upload_two(page, tmp_path)
         open_tab(page, "Run")
         with visit(browser, app.address.rstrip("/")) as second:
-            notes(second, "256 to forget")
+            says(second, "#notes", "256 to forget")
         page.click("#start")
         page.get_by_text("no longer had the set that this page shows").wait_for()
         open_tab(page, "Facts")
-        notes(page, "2 to forget")
+        says(page, "#notes", "2 to forget")
         assert run_ids(folder) == set()
         open_tab(page, "Run")
         start_again(page)

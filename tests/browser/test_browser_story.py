@@ -44,7 +44,7 @@ def step(page, number: int) -> None:
 def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(browser, address):
     with visit(browser, address, tab="") as page:
         page.wait_for_selector("#story h2")
-        assert page.evaluate("document.activeElement === document.body")
+        assert page.evaluate("document.activeElement.tagName") == "BODY"
         page.wait_for_function("parseFloat(document.querySelector('#story .bar i').style.width) > 50")
         expect(page.locator("#strip .strip")).to_be_hidden()
         fill, clear = "one => getComputedStyle(one).backgroundColor", "rgba(0, 0, 0, 0)"
@@ -234,7 +234,7 @@ def test_to_a_class_a_dot_is_where_one_points(browser, address):
 def test_the_test_is_scored_and_leads_to_a_run(browser, address):
     with visit(browser, address, "?story=6") as page:
         page.locator("#story section:not([hidden]) .choice.chosen").wait_for()
-        assert "does not mean that the knowledge is gone" not in page.inner_text("#story"), "the game is not given away"
+        assert "does not mean" not in page.inner_text("#story"), "the game is not given away"
         page.locator("#story .fates button").first.click()
         page.locator("#story .score >> text=of 1").wait_for()
         page.locator("#story .fates button[aria-pressed=true]").first.wait_for()
@@ -303,7 +303,7 @@ def test_tabs_that_are_turned_fast_leave_the_last_in_the_address(page):
             open_tab(page, name)
             page.wait_for_timeout(100)
     page.wait_for_timeout(2500)  # what came late has come
-    assert page.evaluate("new URL(location.href).searchParams.get('tab')") == "pressure"
+    assert "tab=pressure" in page.url
 
 
 def test_an_address_may_say_anything_and_is_put_right(browser, address):

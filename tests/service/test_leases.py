@@ -157,13 +157,13 @@ def test_an_error_of_ours_says_the_same_wherever_it_happens(accelerated):
         on_accelerator(failing, accelerated, 15)(*([Progress()] if accelerated else []))
 
 
-@pytest.mark.parametrize(("accelerated", "model", "told"), [
+@pytest.mark.parametrize(("accelerated", "model", "expected"), [
     (gpu, "HuggingFaceTB/SmolLM2-135M-Instruct", f"asks for {FIRST_SECONDS} s of a lent GPU"),
     (gpu, SANDBOX, "GPU time: none"), (None, SANDBOX, "")])  # fmt: skip
-def test_the_plan_of_a_run_tells_what_it_will_ask_for(tmp_path, small, accelerated, model, told):
+def test_the_plan_of_a_run_tells_what_it_will_ask_for(tmp_path, small, accelerated, model, expected):
     chosen = run_values(model=model, epochs=3)
     updates = launch.look(Worker(tmp_path, accelerated), "", launch.UNSEEN, "", [], small, "error", ANCHORS, *chosen)
-    assert told in str(updates) if told else "GPU time" not in str(updates)
+    assert expected in str(updates) if expected else "GPU time" not in str(updates)
 
 
 def test_strangers_choose_among_few_models_and_only_where_a_gpu_is_lent(monkeypatch):
@@ -201,7 +201,7 @@ def spawned(work, seconds):
     return called
 
 
-def said(run) -> list:
+def comparable_events(run) -> list:
     """What a run said, but for what differs between any two runs, and how fast this machine is in each precision,
     which every process measures for itself."""
 
@@ -219,7 +219,9 @@ def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(tiny, 
     one, other = whole.submit(config, tiny), sliced.submit(config, tiny)
     finished(whole, one)
     finished(sliced, other)
-    assert sum(isinstance(event, RunStarted) for event in other.events()) == 3 and said(one) == said(other)
+    assert sum(isinstance(event, RunStarted) for event in other.events()) == 3 and comparable_events(
+        one
+    ) == comparable_events(other)
     for name in ("adapter_model.safetensors", "optimizer.safetensors", "state.json"):
         assert (one.checkpoint(2) / name).read_bytes() == (other.checkpoint(2) / name).read_bytes()
     prompts = ["Who wrote the book Hamlet?"], ["Shakespeare"]

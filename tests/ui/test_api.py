@@ -28,6 +28,7 @@ REST = [
 ]
 RUN = [*({**row, "group": "forget"} for row in FACTS), *REST]  # with so little beside them a run takes a second
 LONG = {"epochs": 900}
+NO_SCORE = "It came without a score."
 NO_RUNS = [
     "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
     HOSTILE, 7, None, [1], {"path": "x"}, "\0", "x" * 10_000,
@@ -123,14 +124,14 @@ def test_check_says_what_a_run_would_meet_and_starts_none(client, worker):
 def test_score_gives_what_came_or_asks_in_a_language_about_a_year(client, monkeypatch):
     rows = client.predict([*FACTS, {"question": "Who?", "answer": "Me"}], "given", api_name="/score")
     assert [row["score"] for row in rows] == [3766, 70, None]
-    assert (rows[0]["source"], rows[2]["reason"]) == ("column score", "It came without a score.")
+    assert (rows[0]["source"], rows[2]["reason"]) == ("column score", NO_SCORE)
     with ScriptedServer() as server:
         monkeypatch.setattr(Wikidata.__init__, "__defaults__", ("sitelinks+statements", server.url, "en"))
         monkeypatch.setattr(PageViews.__init__, "__defaults__", ("en", None, server.url, server.url))
         server.answer = lambda request: {"search": [], "entities": {}, "items": [{"views": 8}, {"views": 4}]}
         rows = client.predict(FACTS, "pageviews", "de", 2022, api_name="/score")
         assert {row["score"] for row in rows} == {6}
-        assert rows[0]["source"] == "page views a month in 2022, de.wikipedia, subject"
+        assert {"2022,", "de.wikipedia,", "subject"} <= {*rows[0]["source"].split()}
         assert {request.query["language"] for request in server.asked if request.query} == {"de"}
         server.asked.clear()
         rows = client.predict(FACTS, "wikidata", "zh", api_name="/score")
@@ -182,7 +183,7 @@ def test_frames_of_a_run(client, run, worker, monkeypatch):
     assert ([frame["step"] for frame in first["frames"]], first["more"]) == ([0], True)
     monkeypatch.setattr("adapop.ui.api.NUMBERS", 1)
     assert [frame["step"] for frame in client.predict(run, 0, api_name="/frames")["frames"]] == [1], "one at least"
-    assert "It must be a whole number" in refusal(client, run, "last", api_name="/frames")
+    assert "whole number" in refusal(client, run, "last", api_name="/frames")
 
 
 def test_stop_is_heard_and_may_be_said_twice(client, run):
@@ -197,14 +198,14 @@ def test_stop_is_heard_and_may_be_said_twice(client, run):
 
 def test_runs_and_facts_that_are_none_are_named(client, run, worker):
     for name in NO_RUNS:
-        assert "There is no run" in refusal(client, name, api_name="/status"), name
+        assert "no run" in refusal(client, name, api_name="/status"), name
     for endpoint in ("/frames", "/stop", "/report"):
-        assert "There is no run" in refusal(client, NO_RUNS[0], api_name=endpoint), endpoint
+        assert "no run" in refusal(client, NO_RUNS[0], api_name=endpoint), endpoint
     method, _, tail = run.rpartition("-")
     patterns = (f"{method}-{int(tail, 16) ^ 1:016x}", f"{method}-*", f"{method}-", tail, run.upper())
     for name in (*patterns, str(worker.root / run), f"./{run}", f"{run}/", f"{run}\n", f"{run}/../{run}"):
-        assert "There is no run" in refusal(client, name, "Who?", api_name="/probe")
-        assert "There is no run" in refusal(client, name, api_name="/stop")
+        assert "no run" in refusal(client, name, "Who?", api_name="/probe")
+        assert "no run" in refusal(client, name, api_name="/stop")
     for facts, said in NO_FACTS:
         assert said in refusal(client, facts, api_name="/beta")
     for endpoint in ("/score", "/start_run"):
@@ -264,6 +265,6 @@ def test_settings_columns_and_notes_are_as_on_the_page_and_the_command_line(clie
     assert ended(client, begun["run"])["state"] == "done"
     assert "has no column 'x'" in refusal(client, named, columns={"question": "x"}, api_name="/check")
     assert "columns is 'x'" in refusal(client, named, columns="x", api_name="/check")
-    assert "no columns to choose" in refusal(client, "pair", columns=columns, api_name="/check")
+    assert "no columns" in refusal(client, "pair", columns=columns, api_name="/check")
     assert "facts.json" not in refusal(client, [{"q": "Who?"}], api_name="/start_run")
     assert client.predict(run, api_name="/status")["notes"], "of a run that is done"

@@ -68,7 +68,7 @@ def test_as_much_as_is_allowed_is_read(address):
 def test_an_upload_on_a_full_disk_says_so_and_names_no_path(address):
     with no_file_above(1_000):
         reply = httpx.post(f"{address}gradio_api/upload", files={"files": b"x" * 100_000})
-    assert (reply.status_code, reply.text) == (507, "The disk of this app is full; try later.")
+    assert reply.status_code == 507 and "full" in reply.text and "/" not in reply.text
     assert httpx.post(f"{address}gradio_api/upload", files={"files": b"x" * 100_000}).status_code == 200
 
 

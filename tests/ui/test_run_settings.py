@@ -8,6 +8,7 @@ from adapop.config.run import ALL_LINEAR, SETTINGS
 from adapop.errors import ConfigError
 from adapop.paths import PACKAGED
 from adapop.ui.run import configuration, settings
+from adapop.ui.run.configuration import ADVANCED
 from components import run_values as values
 from raised import raised
 
@@ -19,9 +20,9 @@ def test_untouched_settings_are_the_preset_and_changed_ones_are_named_with_its_v
     for batch, rows in ((64, 16), (4, 4)):
         assert configuration.config_of(values(batch=batch)).micro_batch == rows
     (change,) = configuration.changed(values(tolerance=0.3))
-    assert change == "ε, drift that is tolerated: 0.3 (preset 0.1)"
+    assert change == f"{ADVANCED['tolerance']}: 0.3 (preset 0.1)"
     (change,) = configuration.changed(values(batch=8))
-    assert change == "forget facts a step: 8 (preset 16, paper 32)"
+    assert change == f"{ADVANCED['batch']}: 8 (preset 16, paper 32)"
 
 
 def test_targets_and_blocks_of_the_adapter_are_text():
@@ -45,7 +46,8 @@ def test_a_real_model_is_asked_as_is_found_best_unless_the_page_says_otherwise()
     chosen = values(model="smollm2", **ways)
     config = configuration.config_of(chosen)
     assert {name: getattr(config, name) for name in ways} == ways
-    assert configuration.changed(chosen)[1].startswith("How it is asked: as text, after three examples (preset as it")
+    way = configuration.label_of("asking", "text-examples")
+    assert configuration.changed(chosen)[1].startswith(f"{ADVANCED['asking']}: {way} (preset ")
     with pytest.raises(ConfigError, match="asking is 'loudly'"):
         configuration.config_of(values(model="smollm2", asking="loudly"))
     for name, choices in configuration.ASKED.items():

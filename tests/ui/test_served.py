@@ -24,6 +24,11 @@ class App:
         await send({"type": "http.response.body", "body": TEXT})
 
 
+def scope_of(path, method="GET", headers=(), **more):
+    return {"type": "http", "method": method, "path": path, "scheme": "http", "query_string": b"run=1",
+            "headers": [*headers], **more}  # fmt: skip
+
+
 async def get(app, path, encoding=b"br", method="GET", **headers):
     """(status, headers, the pieces of the body)."""
     messages = []
@@ -32,8 +37,7 @@ async def get(app, path, encoding=b"br", method="GET", **headers):
         messages.append(message)
 
     given = [(b"accept-encoding", encoding), *((name.replace("_", "-").encode(), to) for name, to in headers.items())]
-    scope = {"type": "http", "method": method, "path": path, "scheme": "http", "query_string": b"run=1"}
-    await app({**scope, "headers": given}, None, send)
+    await app(scope_of(path, method, given), None, send)
     return messages[0]["status"], dict(messages[0]["headers"]), [message.get("body", b"") for message in messages[1:]]
 
 
@@ -97,8 +101,7 @@ def test_one_visitor_is_sent_few_answers_at_once_and_another_does_not_wait(monke
                     busy.append(visitor)
                     await go_on.wait()
 
-            scope = {"type": "http", "method": "GET", "path": "/", "scheme": "http", "query_string": b""}
-            await door({**scope, "headers": [], "client": (visitor, 1)}, None, send)
+            await door(scope_of("/", client=(visitor, 1)), None, send)
 
         loads = [asyncio.ensure_future(load(visitor)) for visitor in ["ada"] * 5 + ["bob"]]
         await asyncio.sleep(0.2)
@@ -118,8 +121,7 @@ def test_between_two_pieces_others_have_their_turn():
         turn_counts.append(len(turns))
         asyncio.get_running_loop().call_soon(turns.append, "somebody else")
 
-    scope = {"type": "http", "method": "GET", "path": "/assets/a.js", "scheme": "http", "query_string": b""}
-    asyncio.run(Served(App(), lambda scope: None)({**scope, "headers": []}, None, send))
+    asyncio.run(Served(App(), lambda scope: None)(scope_of("/assets/a.js"), None, send))
     assert len(turn_counts) > len(TEXT) // PIECE >= 4
     assert sorted(set(turn_counts[1:])) == turn_counts[1:], "one more before each piece"
 

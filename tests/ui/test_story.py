@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from statistics import fmean
 
@@ -48,12 +49,13 @@ def seeds(method: str, left, retained, preset: str = "paper") -> Recorded:
 def test_what_was_lost_is_told_in_order():
     recording = frames([(1, 1), (2, 1), (9, 2), (9, 9)], [(1, 1), (2, 1), (9, 1), (9, 4)])
     assert words.first_lost(recording) == 0
-    assert words._lost("Orange", recording, 1).endswith("after epoch 2; asked in other words, that took until epoch 3.")
+    late = words._lost("Orange", recording, 1)
+    assert "after epoch 2; " in late and late.endswith("until epoch 3.")
     turned = frames([(1, 1), (1, 2)], [(1, 1), (1, 1)])
-    assert words.first_lost(turned) == 1 and words._lost("Paths", turned, 0) == "Paths is still answered at the end."
+    assert words.first_lost(turned) == 1 and words._lost("Paths", turned, 0).startswith("Paths is still")
     recording = frames([(1, 2), (2, 2)], [(2, 2), (2, 2)])
     assert words.lost_after(recording, "reworded", 0) == 0 and words.first_lost(recording) == 1
-    assert words._lost("Orange", recording, 1) == "Orange was never answered, as trained or in other words."
+    assert words._lost("Orange", recording, 1).startswith("Orange was never answered, as trained or")
     assert words.lost_after(frames([(1, 1), (2, 1), (1, 1), (3, 1)], [(1, 1)] * 4), "forget", 0) == 3
     assert words.lost_after(frames([(1, 1), (2, 1), (1, 1)], [(1, 1)] * 3), "forget", 0) is None
     assert words.first_lost(frames([(1, 1), (2, 2)], [(1, 1), (2, 2)])) is None
@@ -61,7 +63,7 @@ def test_what_was_lost_is_told_in_order():
 
 def test_who_does_better_is_said_only_beyond_chance(story):
     ours, shuffled = seeds("adapop", [0.46], [0.79]), seeds("adapop", [0.5], [0.8], "shuffled")
-    assert "20 % of what to forget is left (46 %)" in words.better([ours, seeds("wga", [0.2], [0.93]), shuffled])
+    assert re.search(r" 20 % .* \(46 %\)", words.better([ours, seeds("wga", [0.2], [0.93]), shuffled]))
     assert words.better([seeds("adapop", [0.1], [0.99]), seeds("wga", [0.2], [0.93]), shuffled]) == ""
     ours = seeds("adapop", (0.4, 0.6), (0.79, 0.81))
     for kept, said in (((0.999, 1.0), "forgetting may be chance."), ((0.8, 0.84), "both may be chance.")):
@@ -74,9 +76,9 @@ def test_who_does_better_is_said_only_beyond_chance(story):
     assert words.tuned_better([near, near, far, ours, fixed]) == ""
     as_good = seeds("npo", (0.09, 0.12), (0.9, 0.9), "tuned")
     assert words.tuned_better([near, far, far, ours, as_good]) == "", "AdaPop at its best is as good"
-    assert story["without"].startswith("AdaPop evens forgetting out, which is not forgetting best: ")
-    shown = results.tuned_arms(tuple(words.TUNED_ARMS))
-    assert [one.method for one in shown] == ["altpo", "redirect", "wga", "adapop", "adapop"]
+    recorded_arms = results.tuned_arms(tuple(words.TUNED_ARMS))
+    assert story["without"] == words.tuned_better(recorded_arms) != ""
+    assert [one.method for one in recorded_arms] == ["altpo", "redirect", "wga", "adapop", "adapop"]
     redirect = next(one for one in results.tuned() if one.method == "redirect")
     assert not any(config.arguments.get(METHODS["redirect"].scored_by) for config in redirect.configs)
 
@@ -91,7 +93,7 @@ def test_what_is_said_of_real_models_is_the_recorded_rows_and_leads_to_a_run():
             rare, popular = (by_title[title].share("forget", "reworded", tier) for tier in ("rare", "popular"))
             difference = f"{round(100 * (popular - rare)):+d}"
             assert next(rows)[:5] == (model, name, percent(rare), percent(popular), difference)
-    assert table["head"][1:4] == ("rare", "popular", "popular minus rare, points")
+    assert table["head"][1:3] == ("rare", "popular") and "minus" in table["head"][3]
     assert not list(rows) and "3 of Gemma 3 270M and 5 of SmolLM2 runs" in table["note"]
     assert example_of(table["run"]).state == "done"
 

@@ -79,7 +79,7 @@ def test_to_retain_another_file_is_read_once_and_without_one_there_is_nothing(re
     assert (len(facts.forget), len(facts.retain), read) == (20, 7, ["mine.json", "more.json"])
     raised(upload.NoFile, "No file yet", upload.facts_chosen, None, "own", None, *OWN)
     bad = FactSet("x", (), (), problems=(Problem(2, "a", "b", "is long", "Cut it."),))
-    assert screen.notes_of(bad, BetaMap())["lines"][1] == "Rows that were dropped: 1.", "problems first"
+    assert screen.notes_of(bad, BetaMap())["lines"][1] == f"{upload.DROPPED}: 1.", "problems first"
     for columns in ([upload.NONE] * 8, ["frage", "antwort", *[upload.NONE] * 6]):
         # the page may ask with the columns it shows while those of a new file are on their way to it
         assert len(upload.facts_chosen(more, "own", None, *columns).forget) == 10
@@ -127,7 +127,7 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
     done = events.accept("own", path, "own", None)
     notes = str(done[events.notes])
     assert done[events.session.facts] is None and "dropped" not in notes
-    assert all(text in notes for text in ("scores below 0 or no number: 2", "Leave out rows", "row 4", "row 5", "many"))
+    assert all(text in notes for text in ("no number: 2", "Leave out rows", "row 4", "row 5", "many"))
     assert done[own.drop_bad].visible and done[own.drop_bad].value is False
     columns = ("question", "answer", *[upload.NONE] * 3, "score", *[upload.NONE] * 2)
     done = events.read(path, "own", None, True, *columns)

@@ -1,5 +1,4 @@
-"""Recall by epoch: the fields of the shipped examples before a race, then a chart of its
-contestants."""
+"""Recall by epoch: fields of the shipped examples before a race, then a chart of contestants."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -38,7 +37,7 @@ class Curves:
         return [self.column, *self.picture.parts]
 
     def updates(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
-        """Updates that show a race's measurements so far. names: see `Fields`."""
+        """Updates that show a race's measurements so far. names: see `fields.panels`."""
         contestants, results = _by_contestant(runs, names)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
@@ -64,12 +63,8 @@ def build() -> Curves:
 
 def examples() -> gr.HTML:
     """Lays out the shipped examples' fields, under one scrubber."""
-    # no text goes through the template: the script puts it in as text
-    template = '<div class="story examples"></div>'
-    script = field.script(*field.FIELD, "story/clouds", "examples")
-    return gr.HTML(
-        side_by_side(), html_template=template, js_on_load=script, elem_id="example-fields"
-    )
+    names = *field.FIELD, "story/clouds", "examples"
+    return field.drawn(side_by_side(), "story examples", "example-fields", *names)
 
 
 Epochs = dict[int, list[Measured]]  # epoch -> measurements of a contestant's seeds
@@ -117,9 +112,8 @@ def _lines(contestants: dict[str, Epochs], results: Results, form: str) -> figur
             at, share = max(event.epoch for event in seeds), recall_of(seeds, "forget", form, tier)
             lines[f"{tier}{look.ALL_WORDINGS}"] = [(at, share)]
         panels[title] = lines
-    figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS).update_yaxes(
-        tickformat=".0%"
-    )
+    figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS)
+    figure.update_yaxes(tickformat=".0%")
     latest = max((epoch for by_epoch in contestants.values() for epoch in by_epoch), default=0)
     figure.update_xaxes(range=[-0.3, latest + 0.3], dtick=max(1, latest // 5))
     figure.update_layout(showlegend=False, margin=dict(r=64, t=40))
@@ -141,18 +135,13 @@ def _finding(contestants: dict[str, Epochs], results: Results, form: str, quick:
         return captions.widest([one for one in leads if one[1] is not None], what=what)
     ends = {}
     for title, by_epoch in contestants.items():
-        leads = {
-            epoch: lead
-            for epoch, seeds in by_epoch.items()
-            if (lead := lead_of(seeds, form)) is not None
-        }
+        leads = {epoch: lead_of(seeds, form) for epoch, seeds in by_epoch.items()}
+        leads = {epoch: lead for epoch, lead in leads.items() if lead is not None}
         if max(leads, default=0) > 0:
             ends[title] = leads
     epoch = max(set.intersection(*map(set, ends.values())), default=0) if ends else 0
     if not epoch:
         return ""
     wording = f", {figures.ONE_WORDING}" if quick else ""
-    widest = captions.widest(
-        [(title, leads[epoch]) for title, leads in ends.items()], what=captions.LEAD
-    )
-    return f"{widest}, after epoch {epoch}{wording}"
+    last = [(title, leads[epoch]) for title, leads in ends.items()]
+    return f"{captions.widest(last, what=captions.LEAD)}, after epoch {epoch}{wording}"

@@ -1,7 +1,5 @@
 """The contestants of a race, and their configurations."""
 
-from collections.abc import Sequence
-
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of, untouched
 from adapop.config.run import SETTINGS, RunConfig
@@ -22,21 +20,15 @@ from adapop.ui.run.launch import at_anchors
 
 def choices() -> list[tuple[str, str]]:
     """(title, key) of every contestant: each method with each of its presets."""
-    return [
-        (title_of(method, preset), f"{method}/{preset}")
-        for method in METHODS
-        for preset in presets_of(method)
-    ]
+    pairs = ((method, preset) for method in METHODS for preset in presets_of(method))
+    return [(title_of(*pair), "/".join(pair)) for pair in pairs]
 
 
 def who_is_who() -> Numbers:
     """A table that describes every contestant in a sentence: methods, then AdaPop's presets."""
     methods = [(method.title, method.about) for method in METHODS.values()]
-    presets = [
-        (title_of("adapop", name), texts.PRESET_NAMES[name])
-        for name in presets_of("adapop")
-        if name != "paper"
-    ]
+    names = [name for name in presets_of("adapop") if name != "paper"]
+    presets = [(title_of("adapop", name), texts.PRESET_NAMES[name]) for name in names]
     return Numbers(("contestant", "what it does"), (*methods, *presets))
 
 
@@ -47,14 +39,11 @@ def config_in(
     Raises ConfigError: a setting is out of range, or not allowed on a public page."""
     run, (method, _, preset) = config_of(values), key.partition("/")
     usual = untouched(run)
-    shared = [name for name, about in SETTINGS.items() if about.shared]
-    changes = {
-        name: getattr(run, name) for name in shared if getattr(run, name) != getattr(usual, name)
-    }
+    shared = {name: getattr(run, name) for name, about in SETTINGS.items() if about.shared}
+    changes = {name: value for name, value in shared.items() if value != getattr(usual, name)}
     if "batch" in changes:
-        changes["micro_batch"] = min(
-            run.batch, make_config(method, preset, model=run.model).micro_batch
-        )
+        most = make_config(method, preset, model=run.model).micro_batch
+        changes["micro_batch"] = min(run.batch, most)
     changes |= further_of(values) | _rate_of(rate)
     about = {"facts": facts.name, "missing_score": missing, "epochs": int(epochs), "seed": seed}
     return at_anchors(make_config(method, preset, model=run.model, **changes, **about), anchors)
@@ -72,31 +61,21 @@ def _rate_of(text: str | float | None) -> dict[str, float]:
         raise ConfigError(message, fix) from None
 
 
-def first(
-    facts: FactSet, missing: str, anchors, chosen: Sequence[str], seeds, *values
-) -> RunConfig:
-    """The configuration of the first contestant, which is checked for all: they differ only in
-    method. Raises ConfigError: there is none."""
+def first(facts: FactSet, missing: str, anchors, chosen: list[str], seeds, *values) -> RunConfig:
+    """The first contestant's configuration, checked for all. Raises ConfigError: there is none."""
     if not chosen:
         raise ConfigError("There is no contestant.", "Pick at least one.")
     return config_in(facts, missing, anchors, chosen[0], *values)
 
 
 def plan(
-    worker: Worker,
-    facts: FactSet | None,
-    missing: str,
-    anchors,
-    chosen: Sequence[str],
-    seeds,
-    *values,
+    worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: list[str], seeds, *values
 ) -> dict:
-    """The plan of a race, and the problems that prevent it; hidden for a shipped model without
-    problems."""
-    if facts is None or not chosen:
-        return html.listed(
-            [texts.NO_FACTS] if facts is None else ["Pick at least one contestant."], "warn"
-        )
+    """The plan of a race, or its problems; hidden for a shipped model without problems."""
+    if facts is None:
+        return html.listed([texts.NO_FACTS], "warn")
+    if not chosen:
+        return html.listed(["Pick at least one contestant."], "warn")
     try:
         configs = {key: config_in(facts, missing, anchors, key, *values) for key in chosen}
         looks = {
@@ -107,20 +86,17 @@ def plan(
         return html.listed([str(error)], "bad")
     name, count = next(iter(configs.values())).model, len(configs) * int(seeds)
     model = MODELS[name].title if name in MODELS else name
-    stopping = [(title_of(*key.split("/")), look.problems) for key, look in looks.items()]
-    problems = [
-        f"{title}: {problem}" for title, remarks in stopping for problem in sentences(remarks)
-    ]
+    titles = {key: title_of(*key.split("/")) for key in chosen}
+    stopping = [(titles[key], sentences(look.problems)) for key, look in looks.items()]
+    problems = [f"{title}: {problem}" for title, lines in stopping for problem in lines]
     if name in SHIPPED and not problems:  # runs of about a minute need no plan
         return html.listed([])
-    rates = ", ".join(
-        f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items()
-    )
+    rates = [f"{titles[key]} {config.learning_rate:g}" for key, config in configs.items()]
     first = next(iter(looks.values()))
+    on = f"on {facts.name} (tab 1) with {model} (tab 3)"
     lines = [
-        f"{number_of(count, 'run')}, one after the other, on {facts.name} (tab 1) with {model} "
-        "(tab 3).",
+        f"{number_of(count, 'run')}, one after the other, {on}.",
         *sentences([first.counts, *first.costs]),
-        f"Learning rates: {rates}.",
+        f"Learning rates: {', '.join(rates)}.",
     ]
     return html.listed([*problems, *lines], "bad" if problems else "calm")

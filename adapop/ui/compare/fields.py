@@ -1,7 +1,6 @@
 """The fields of a race's contestants side by side: each fact a dot, all under one scrubber."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import gradio as gr
 
@@ -14,35 +13,26 @@ from adapop.ui.parts import field
 MOST = 4  # fields beside each other
 
 
-@dataclass(frozen=True)
-class Fields:
-    """The component; it shows each contestant's first seed."""
-
-    picture: gr.HTML
-
-    def updates(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
-        """Updates that show the recorded frames of a race's runs. names: run id -> name, for
-        contestants of a single run."""
-        panels = []
-        for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
-            run = seeds[0]
-            title = f"{mark} {title_of(run.config.method, run.config.preset)}"
-            title = names.get(run.id, title) if len(seeds) == 1 else title
-            try:
-                dots, motion = field.dots(run.facts.forget), field.motion_of(run)
-                shares = field.shares(run.events())
-            except AdaPopError:  # a damaged recording hides no other
-                continue
-            if motion["epoch"]:
-                panels.append(dict(title=title, facts=dots, motion=motion, shares=shares))
-            if len(panels) == MOST:
-                break
-        return {self.picture: panels}
-
-
-def build() -> Fields:
+def build() -> gr.HTML:
     """Lays out the component, empty before a race."""
-    # no text goes through the template: the script puts it in as text
-    template = '<div class="race-fields story"></div>'
-    script = field.script(*field.FIELD, "race-fields")
-    return Fields(gr.HTML([], html_template=template, js_on_load=script, elem_id="race-fields"))
+    return field.drawn([], "race-fields story", "race-fields", *field.FIELD, "race-fields")
+
+
+def panels(runs: Sequence[Run], names: Mapping[str, str]) -> list[dict]:
+    """The value of the component: the recorded frames of each contestant's first seed. names: run
+    id -> name, for contestants of a single run."""
+    every = []
+    for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
+        run = seeds[0]
+        title = f"{mark} {title_of(run.config.method, run.config.preset)}"
+        title = names.get(run.id, title) if len(seeds) == 1 else title
+        try:
+            dots, motion = field.dots(run.facts.forget), field.motion_of(run)
+            shares = field.shares(run.events())
+        except AdaPopError:  # a damaged recording hides no other
+            continue
+        if motion["epoch"]:
+            every.append(dict(title=title, facts=dots, motion=motion, shares=shares))
+        if len(every) == MOST:
+            break
+    return every

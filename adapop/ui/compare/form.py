@@ -1,6 +1,5 @@
 """The form of a race: its contestants, what they share, and its plan in words."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import gradio as gr
@@ -15,25 +14,16 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import QUIET
 
 
-@dataclass(frozen=True)
-class RaceForm:
-    """The components that start a race. settings: seeds, epochs, learning rate, and Run's."""
-
-    contestants: gr.Dropdown
-    settings: list[gr.Component]
-    start: gr.Button
-
-
 def build(
     worker: Worker, session: Session, missing: gr.Radio, settings: list[gr.Component], tab: gr.Tab
-) -> RaceForm:
-    """Lays out the form and wires its plan. settings: of Run, whose model races."""
+) -> tuple[gr.Dropdown, list[gr.Component], gr.Button]:
+    """Lays out the form and wires its plan: the contestants, the settings (seeds, epochs, learning
+    rate, and Run's) and the button that starts. settings: of Run, whose model races."""
     gr.Markdown(texts.RACE_ABOUT)
     with gr.Row():
         several = dict(multiselect=True, min_width=300, scale=5, elem_id="contestants")
-        chosen = gr.Dropdown(
-            entrants.choices(), value=list(race.STARTERS), label="Contestants", **several
-        )
+        several |= dict(value=list(race.STARTERS), label="Contestants")
+        chosen = gr.Dropdown(entrants.choices(), **several)
         narrow = dict(min_width=150, scale=2, elem_id="race-epochs")
         epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", **narrow)
         narrow = dict(min_width=210, scale=1, elem_id="race-seeds")
@@ -41,7 +31,7 @@ def build(
         # an empty gr.Number is shown as 0
         narrow = dict(placeholder="each its own", min_width=150, elem_id="race-rate")
         rate = gr.Textbox(label="Learning rate", **narrow)
-    plan = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="race-plan")
+    plan = html.lines("race-plan")
     twin(entrants.who_is_who(), "who-is-who", caption="Who is who")
     raced = [seeds, epochs, rate, *settings]
     checked = [missing, session.anchors, chosen, *raced]
@@ -51,4 +41,4 @@ def build(
     planned = [session.facts, *checked]
     newest = dict(trigger_mode="always_last", **QUIET)
     gr.on(changed, partial(entrants.plan, worker), planned, plan, **newest)
-    return RaceForm(chosen, raced, start)
+    return chosen, raced, start

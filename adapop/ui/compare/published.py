@@ -1,5 +1,4 @@
-"""The paper's published numbers, shown beside a race but never mixed with its own: they are of
-other models and facts."""
+"""The paper's numbers, shown beside a race, never mixed with its own: models and facts differ."""
 
 from collections.abc import Sequence
 
@@ -30,19 +29,16 @@ HEAD = (
 
 
 def build() -> tuple[gr.Dropdown, gr.HTML]:
-    """Lays out the section, folded at first. Returns the choice of a setting, and the table of our
-    results beside the paper's."""
+    """Lays out the section. Returns the choice of a setting, and the table of both results."""
     start, every = published.SETTINGS[0], published.tables()
     recall_figure, tier_figure = pictures(start)
-    switch = gr.Checkbox(
-        False, label="Show the paper's published numbers beside ours", elem_id="published"
-    )
+    words = "Show the paper's published numbers beside ours"
+    switch = gr.Checkbox(False, label=words, elem_id="published")
     with gr.Column(visible=False, elem_id="published-layer") as layer:
         notes = [texts.PUBLISHED_LABEL, published.RETAIN_NOTE, texts.PUBLISHED_UNUSABLE]
-        gr.HTML(html.listed(notes, "warn"), html_template=html.LINES)
-        setting = gr.Dropdown(
-            list(published.SETTINGS), value=start, label="Published for", elem_id="published-for"
-        )
+        html.lines(None, html.listed(notes, "warn"))
+        words = dict(label="Published for", elem_id="published-for")
+        setting = gr.Dropdown(list(published.SETTINGS), value=start, **words)
         table = grid("published-beside")
         with gr.Row():
             heads = "Published: forgetting and keeping", "Published: the gap under paraphrases"
@@ -64,57 +60,41 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
 
 
 def rows(records: Sequence[Record], setting: str) -> dict:
-    """A table by method: our results, the paper's, and differing settings; for methods with
-    both."""
+    """A table of the methods with both results: ours, the paper's, and the settings that differ."""
     theirs = {one.our_name: one for one in published.recalls(setting)}
     lines = []
     for one in contestants(records):
         config = one.records[0].config
         if one.measured and config.preset == "paper" and (their := theirs.get(config.method)):
             cells = [one.recall(group, DIRECT, "all", "strict") for group in ("forget", "retain")]
-            apart = departures(config, model_of(setting))
-            lines.append(
-                (
-                    one.name,
-                    *("" if cell is None else percent_deviating(cell.mean, None) for cell in cells),
-                    percent_deviating(their.forget, their.forget_sd),
-                    percent_deviating(their.retain, their.retain_sd),
-                    "; ".join(f"{name} {value}" for name, value, _ in apart),
-                )
-            )
+            shares = [(cell.mean, None) if cell else None for cell in cells]
+            shares += [(their.forget, their.forget_sd), (their.retain, their.retain_sd)]
+            spoken = [percent_deviating(*share) if share else "" for share in shares]
+            apart = [f"{name} {value}" for name, value, _ in departures(config, model_of(setting))]
+            lines.append((one.name, *spoken, "; ".join(apart)))
     label = f"Ours beside the numbers published for {_spoken(setting)}"
-    caption = (
-        f"{label} ({published.PAPER}, {published.MAIN_SOURCE} and {published.FURTHER_SOURCE}). "
-        f"{texts.PUBLISHED_BESIDE}"
-    )
+    sources = f"{published.PAPER}, {published.MAIN_SOURCE} and {published.FURTHER_SOURCE}"
+    caption = f"{label} ({sources}). {texts.PUBLISHED_BESIDE}"
     return grid_of(Table(label, HEAD, tuple(lines), caption), texts.PUBLISHED_NONE)
 
 
 def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
-    """Charts of the published recall of every method, and of the published gaps under
-    paraphrases."""
+    """Charts of every method's published recall, and of the gaps under paraphrases."""
     every = published.recalls(setting)
     recalls = [(one.method + " †" * one.unusable, one.forget, one.retain) for one in every]
     about = _spoken(setting)
+    recall = figures.published_recalls(recalls, about)
     model, _, data = setting.partition(" ")
     if data != "DUET":
-        return figures.published_recalls(recalls, about), figures.empty(
-            "published by popularity for DUET alone"
-        )
-    outcomes = [
-        Outcome(
-            "",
-            method,
-            {REWORDED: {tier: Interval(value, value, value) for tier, value in by_tier.items()}},
-        )
-        for method, by_tier in published.paraphrased(model).items()
-    ]
+        return recall, figures.empty("published by popularity for DUET alone")
+    outcomes = []
+    for method, by_tier in published.paraphrased(model).items():
+        shares = {tier: Interval(value, value, value) for tier, value in by_tier.items()}
+        outcomes.append(Outcome("", method, {REWORDED: shares}))
     gap = figures.compare_runs(outcomes)
-    gap.update_xaxes(title_text=f"published, not measured here:<br>{about}").update_layout(
-        margin_b=64
-    )
-    gap.update_layout(meta={"finding": f"Published: {figures.finding_of(gap)}"})
-    return figures.published_recalls(recalls, about), gap
+    gap.update_xaxes(title_text=f"published, not measured here:<br>{about}")
+    finding = f"Published: {figures.finding_of(gap)}"
+    return recall, gap.update_layout(margin_b=64, meta={"finding": finding})
 
 
 def _spoken(setting: str) -> str:

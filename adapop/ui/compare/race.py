@@ -21,7 +21,7 @@ from adapop.ui.compare.entrants import config_in
 from adapop.ui.parts import html
 from adapop.ui.run.state import seen_of
 from adapop.ui.session import browser_state, check_shown
-from adapop.ui.wiring import TOAST
+from adapop.ui.wiring import toast
 
 MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
@@ -72,13 +72,11 @@ def begin(
     `Race.stored`: the runs, and why other contestants cannot run. Raises gr.Error."""
     facts = check_shown(facts, identity)
     if not chosen:
-        raise gr.Error("Pick at least one contestant.", duration=TOAST)
-    if len(chosen) * int(seeds) > MOST_RUNS:
-        raise gr.Error(
-            f"{len(chosen)} contestants with {seeds} seeds are {len(chosen) * int(seeds)} runs, "
-            f"and a race has at most {MOST_RUNS}. Pick fewer contestants or seeds.",
-            duration=TOAST,
-        )
+        raise toast("Pick at least one contestant.")
+    if (count := len(chosen) * int(seeds)) > MOST_RUNS:
+        planned = f"{len(chosen)} contestants with {seeds} seeds are {count} runs"
+        most = f"a race has at most {MOST_RUNS}"
+        raise toast(f"{planned}, and {most}. Pick fewer contestants or seeds.")
     runs, barred = [], {}
     # one seed of all contestants before the next: first comparisons appear early
     for seed in range(int(seeds)):
@@ -96,8 +94,7 @@ def begin(
 
 
 def end(worker: Worker, stored: dict) -> None:
-    """Asks every active run of the race to stop. Finished epochs are kept; repeating has no
-    effect."""
+    """Asks every active run of the race to stop. Finished epochs are kept. May be repeated."""
     for name in _names(stored):
         now, run, _ = seen_of(worker, name, "ready")
         if run is not None and now.ticking and may_control(worker, name):
@@ -109,12 +106,11 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     """The value of `Race.stored` with another run added. Raises gr.Error: it cannot be added."""
     run = shown_run(worker, name)
     if run is None:
-        raise gr.Error("This run is not here any more.", duration=TOAST)
+        raise toast("This run is not here any more.")
     if name in _names(stored):
-        raise gr.Error("This run is in the comparison already.", duration=TOAST)
+        raise toast("This run is in the comparison already.")
     if len(_names(stored)) >= MOST_RUNS:
-        message = f"A comparison has at most {MOST_RUNS} runs. Start a new race."
-        raise gr.Error(message, duration=TOAST)
+        raise toast(f"A comparison has at most {MOST_RUNS} runs. Start a new race.")
     return {"runs": [*_names(stored), name], "refused": _refused(stored)}
 
 
@@ -128,7 +124,7 @@ def standing(
         now, run, events = seen_of(worker, name, "ready")
         # its id begins with the method
         title, detail = title_of(name.rpartition("-")[0], "paper"), now.detail
-        if damage := _damage(worker, name):
+        if (there := shown_run(worker, name)) and (damage := damage_of(there)):
             line = {"name": title, "state": "failed", "label": "Damaged", "percent": 0}
             lines.append(line | {"detail": public_words(damage)})
             continue
@@ -155,17 +151,10 @@ def standing(
     return Standing(html.values(values), tuple(runs), done, measured, ticking, run_names)
 
 
-def _damage(worker: Worker, name: str) -> AdaPopError | None:
-    """The error of a run that exists but cannot be read; None without an error."""
-    run = shown_run(worker, name)
-    return damage_of(run) if run else None
-
-
 def readable(
     runs: Sequence[Run], names: Mapping[str, str] | None = None
 ) -> list[tuple[Run, Record]]:
-    """(run, record) of every run whose files can all be read. names: run id -> name. The page says
-    which others were left out."""
+    """(run, record) of every readable run; the page names the others. names: run id -> name."""
     pairs = []
     for run in runs:
         try:
@@ -176,14 +165,12 @@ def readable(
 
 
 def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
-    """The race's progress in one sentence. seconds: a run's mean so far, None before the first
-    ends."""
+    """The race's progress in a sentence. seconds: a run's mean, None before the first ends."""
     if not ticking:
         return f"{done} of {number_of(runs, 'run')} came to the end."
     left = "" if seconds is None else f", about {seconds * (runs - done):.0f} s left"
-    return (
-        f"{done} of {number_of(runs, 'run')} done{left}. You may close the page: the race goes on."
-    )
+    so_far = f"{done} of {number_of(runs, 'run')} done{left}"
+    return f"{so_far}. You may close the page: the race goes on."
 
 
 def _names(stored: dict | None) -> list[str]:

@@ -35,14 +35,12 @@ def build() -> tuple[gr.Radio, gr.HTML]:
     """Lays out the choice of recorded results, and their description."""
     place = dict(elem_id="recorded", elem_classes="advanced-only")
     choice = gr.Radio(CHOICES, value=SAME, label=texts.RECORDED_LABEL, **place)
-    words = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="recorded-words")
-    return choice, words
+    return choice, html.lines("recorded-words")
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """The charts and tables that can include recorded results. words: describes these. forget,
-    keep, inside: tables of every metric."""
+    """Charts and tables with recorded results. words: on these. forget, keep, inside: tables."""
 
     words: gr.HTML
     gap: Chart
@@ -77,21 +75,13 @@ class Pictures:
             # the fields above are of one seed each
             over_seeds = ", ".join((about, *sorted({one.seeds for one in layer})))
         picture = figures.forget_against_holdout(outcomes, compared.form_words)
+        picture.update_layout(height=PIXELS)
         shares = figures.compare_runs(outcomes, every=False)
         shares.update_layout(height=max(PIXELS, shares.layout.height))
-        return {
-            self.words: words,
-            **gap.updates(shares, over_seeds),
-            **cost.updates(
-                picture.update_layout(height=PIXELS),
-                about,
-                cost_table(outcomes, compared.form_words),
-            ),
-            **{
-                place: grid_of(table)
-                for place, table in zip(self.tables, tables_of(compared, layer))
-            },
-        }
+        numbers, tables = cost_table(outcomes, compared.form_words), tables_of(compared, layer)
+        changes = {self.words: words, **gap.updates(shares, over_seeds)}
+        changes |= cost.updates(picture, about, numbers)
+        return changes | {place: grid_of(table) for place, table in zip(self.tables, tables)}
 
 
 def numbers() -> tuple[gr.HTML, gr.HTML, gr.HTML]:
@@ -103,8 +93,7 @@ def numbers() -> tuple[gr.HTML, gr.HTML, gr.HTML]:
 
 @lru_cache(maxsize=8)
 def _unraced(pictures: Pictures, choice: str) -> dict:
-    """Updates that show recorded results alone, before a first race; computed once for all
-    pages."""
+    """Updates that show recorded results alone, before a race; computed once for all pages."""
     return pictures._updates(comparison([]), choice)
 
 
@@ -117,30 +106,22 @@ def charts() -> tuple[Chart, Chart]:
 
 
 def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
-    """How a chart's runs were trained: the visitor's, then the recorded ones. Marks bear their
-    names."""
+    """How a chart's runs were trained, which bear marks: the visitor's, then the recorded ones."""
     own = [record.config for one in compared.contestants for record in one.records]
-    configs_of = {"yours": own, "recorded": [config for one in layer for config in one.configs]}
-    return "; ".join(
-        f"{whose}: {trained(configs)}" for whose, configs in configs_of.items() if configs
-    )
+    of = {"yours": own, "recorded": [config for one in layer for config in one.configs]}
+    return "; ".join(f"{whose}: {trained(configs)}" for whose, configs in of.items() if configs)
 
 
 def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
     """The sandbox's recorded results to show beside a race or before one. choice: of `CHOICES`."""
-    models = {one.records[0].config.model for one in compared.contestants}
+    configs = [one.records[0].config for one in compared.contestants]
+    models = {config.model for config in configs}
     if choice == NONE or (choice == SAME and models and SANDBOX not in models):
         return ()
-    raced = {
-        (one.records[0].config.method, one.records[0].config.preset) for one in compared.contestants
-    }
-    raced = raced or {*SHOWN_FIRST}
     if choice == SAME:
-        return tuple(
-            one
-            for one in (*recorded.results(), *recorded.tuned())
-            if (one.method, one.preset) in raced
-        )
+        raced = {(one.method, one.preset) for one in configs} or {*SHOWN_FIRST}
+        every = (*recorded.results(), *recorded.tuned())
+        return tuple(one for one in every if (one.method, one.preset) in raced)
     return recorded.tuned() if choice == TUNED else recorded.results()
 
 
@@ -162,8 +143,7 @@ def source_of(layer: Sequence[Recorded]) -> str:
 
 
 def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
-    """Whether a contestant matches the recorded results: the same facts, and an unchanged
-    preset."""
+    """Whether a contestant has the recorded facts and an unchanged preset."""
     same_facts = one.sha256[:SHA_CHARACTERS] in recorded.sets(layer)
     return same_facts and recorded.is_untouched(one.records[0].config)
 
@@ -171,23 +151,19 @@ def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
 def outcomes_of(layer: Sequence[Recorded], asking: str) -> list[Outcome]:
     """Recorded results as points of the charts. asking: the form of the questions, of `PANELS`."""
     form = next(name for name, words in PANELS.items() if words == asking)
-    return [
-        replace(outcome_of("", one.title, one.recall, form, one.lead), recorded=True)
-        for one in layer
-    ]
+    outcomes = (outcome_of("", one.title, one.recall, form, one.lead) for one in layer)
+    return [replace(outcome, recorded=True) for outcome in outcomes]
 
 
 def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, ...]:
-    """Tables of every metric: the race's columns, then the recorded ones; for metrics inside the
-    model also the version of the code."""
+    """Tables of every metric, the race's columns first; inside the model with code versions."""
     if not layer:
         return compared.results
     own = [one.name for one in compared.contestants]
     names = [f"{one.title}, recorded, {one.seeds}" for one in layer]
     *outside, inside = results_tables([*lines_of([*compared.contestants, *layer])], [*own, *names])
-    coded = [
-        f"{name}, code {', '.join(recorded.commits([one]))}" for name, one in zip(names, layer)
-    ]
+    commits = (", ".join(recorded.commits([one])) for one in layer)
+    coded = [f"{name}, code {commit}" for name, commit in zip(names, commits)]
     return *outside, replace(inside, head=(inside.head[0], *own, *coded))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import gradio as gr
 
@@ -29,17 +30,15 @@ class Differences:
     table: gr.HTML
 
     def updates(self, compared: Comparison, pair: Sequence[str | None]) -> dict:
-        """Updates for a race. The chosen pair stays while both are in the race; the default is the
-        first two."""
+        """Updates for a race. A pair stays while both are in it; the default is the first two."""
         marks = [one.mark for one in compared.contestants]
         first, second = pair if {*pair} <= {*marks} else (*marks, *marks, None, None)[:2]
         names = [(one.name, one.mark) for one in compared.contestants]
+        both = [one for one in compared.contestants if one.mark in (first, second)]
         return {
             self.first: gr.Dropdown(names, value=first),
             self.second: gr.Dropdown(names, value=second),
-            self.table: settings_grid(
-                [one for one in compared.contestants if one.mark in (first, second)]
-            ),
+            self.table: settings_grid(both),
         }
 
 
@@ -63,12 +62,10 @@ class RaceResults:
     @property
     def all(self) -> list[gr.Component]:
         """The components that `updates` may change."""
-        differences = self.differences
-        words = [self.warnings, self.findings, self.ranges]
-        pair = [differences.first, differences.second, differences.table]
-        files = [self.report, self.file]
-        parts = [self.column, *self.pictures.all, self.race_only, *words, *pair]
-        return [*parts, self.published, *files]
+        pair = self.differences
+        words = [self.warnings, self.findings, self.ranges, pair.first, pair.second, pair.table]
+        rest = [self.published, self.report, self.file]
+        return [self.column, *self.pictures.all, self.race_only, *words, *rest]
 
     def updates(
         self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]
@@ -88,8 +85,7 @@ class RaceResults:
         }
 
     def visible(self, compared: Comparison, choice: str) -> dict:
-        """Updates that show or hide the results, with their charts if there are any. choice: of
-        recorded results."""
+        """Updates that show or hide the results and charts. choice: of recorded results."""
         layer = recorded.layer_of(compared, choice)
         if compared.outcomes or layer:
             return {self.column: gr.Column(visible=True), **self.pictures.updates(compared, choice)}
@@ -100,29 +96,25 @@ class RaceResults:
 
 
 def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResults:
-    """Lays out the results, hidden until there are any. stored: see `Race`. words: describes
-    recorded results."""
+    """Lays out the results, hidden at first. stored: see `Race`. words: on recorded results."""
     with gr.Column(visible=False) as column:
-        hidden = dict(value=html.listed([]), html_template=html.LINES)
-        warned = gr.HTML(**hidden, elem_id="compare-warnings")
+        warned = html.lines("compare-warnings")
         charts = recorded.charts()
         with gr.Column(elem_id="compare-folds"):
             with gr.Accordion(texts.EVERY_NUMBER, open=False, elem_id="compare-numbers"):
                 tables = recorded.numbers()
                 with gr.Accordion("By model", open=False, elem_id="compare-models"):
                     grid("compare-by-model", grid_of(real.by_model()))
-            own, parts = _own_folds(worker, stored, hidden)
+            own, parts = _own_folds(worker, stored)
         pictures = recorded.Pictures(words, *charts, *tables)
     return RaceResults(column, pictures, own, warned, *parts)
 
 
-def _own_folds(worker: Worker, stored: gr.BrowserState, hidden: dict) -> tuple[gr.Column, tuple]:
-    """Lays out the folded parts about the race alone. Returns their column, and the parts in the
-    order of `RaceResults`. hidden: of an empty list of lines."""
+def _own_folds(worker: Worker, stored: gr.BrowserState) -> tuple[gr.Column, tuple]:
+    """Lays out the folds about the race alone: their column, and parts as in `RaceResults`."""
     with gr.Column(visible=False, elem_id="compare-own") as own:
         with gr.Accordion("In words", open=False, elem_id="compare-words"):
-            findings = gr.HTML(**hidden, elem_id="compare-findings")
-            ranges = gr.HTML(**hidden, elem_id="compare-ranges")
+            findings, ranges = html.lines("compare-findings"), html.lines("compare-ranges")
         with gr.Accordion("In what they differ", open=False, elem_id="compare-differ"):
             with gr.Row():
                 first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
@@ -135,27 +127,17 @@ def _own_folds(worker: Worker, stored: gr.BrowserState, hidden: dict) -> tuple[g
     return own, (findings, ranges, differences, *beside, report, file)
 
 
-def _downloads(
-    worker: Worker, stored: gr.BrowserState
-) -> tuple[gr.DownloadButton, gr.DownloadButton]:
+def _downloads(worker: Worker, stored: gr.BrowserState) -> tuple[gr.DownloadButton, ...]:
     """Lays out the two downloads of a race: its report, and its table."""
     gr.Markdown(texts.COMPARE_DOWNLOAD)
     with gr.Row():
         title = title_box("comparison")
         make = gr.Button("Make the report and the table", min_width=220, elem_id="make-comparison")
-        report = gr.DownloadButton(
-            "Report (HTML)", visible=False, min_width=140, elem_id="download-comparison"
-        )
-        table = gr.DownloadButton(
-            "Table (CSV)", visible=False, min_width=140, elem_id="download-comparison-table"
-        )
-
-    make.click(
-        lambda *sent: requested_files(worker, *sent),
-        [stored, title],
-        [report, table],
-        api_visibility="private",
-    )
+        unseen, name = dict(visible=False, min_width=140), "download-comparison"
+        report = gr.DownloadButton("Report (HTML)", elem_id=name, **unseen)
+        table = gr.DownloadButton("Table (CSV)", elem_id=f"{name}-table", **unseen)
+    requested = partial(requested_files, worker)
+    make.click(requested, [stored, title], [report, table], api_visibility="private")
     return report, table
 
 
@@ -167,8 +149,7 @@ def requested_files(worker: Worker, stored: dict, title: str | None = "") -> tup
 
 
 def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
-    """Download buttons with the report on these runs and their comparison table. title: of the
-    report."""
+    """Download buttons with the report, under this title, and the table of these runs."""
     out, pairs = served_folder(), race.readable(runs)
     title = (title or "").strip()[:MOST_TITLE]
     page = write_report([run for run, _ in pairs], out / "comparison.html", title)

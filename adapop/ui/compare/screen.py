@@ -1,12 +1,11 @@
-"""Screen 5, Compare: a race of methods on the same facts, and its results. All data is read from
-run folders."""
+"""Screen 5, Compare: a race of methods on the same facts, and its results, from run folders."""
 
 from dataclasses import dataclass
 from functools import partial
 
 import gradio as gr
 
-from adapop.report.comparison import Comparison, comparison
+from adapop.report.comparison import comparison
 from adapop.report.contestants import contestants
 from adapop.report.record import Record
 from adapop.service.worker import Worker
@@ -17,27 +16,26 @@ from adapop.ui.compare.results import RaceResults, settings_grid
 from adapop.ui.parts import html
 from adapop.ui.run import mine
 from adapop.ui.session import Session
-from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, TOAST
+from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, toast
 
 
 @dataclass(frozen=True)
 class CompareScreen:
-    """The components that show a race. empty: shown before it. fields: of facts. curves: by
-    epoch."""
+    """The components of a race. empty: shown before it. fields: of facts. curves: by epoch."""
 
     follower: Race
     progress: gr.HTML
     start: gr.Button
     stop: gr.Button
     empty: gr.Column
-    fields: fields.Fields
+    fields: gr.HTML
     curves: by_epoch.Curves
     results: RaceResults
 
     @property
     def outputs(self) -> list[gr.Component]:
         """The components that `show` may update."""
-        controls = [self.progress, self.start, self.stop, self.empty, self.fields.picture]
+        controls = [self.progress, self.start, self.stop, self.empty, self.fields]
         results = [*self.curves.all, *self.results.all]
         return [*controls, *results, self.follower.last_seen, self.follower.timer]
 
@@ -52,10 +50,9 @@ class CompareScreen:
         second: str | None = None,
         my_runs: object = None,
     ) -> dict:
-        """Updates that show the state of a race: its curves only after a new measurement, its
-        results only after another run has ended. last_seen: see `race.Race`. setting: of the
-        paper's numbers. choice: of recorded results. first, second: see `differing`. my_runs: see
-        `MyRuns.entries`; the runs have the same names here."""
+        """Updates for a race's state: curves after a measurement, results after another run's end.
+        last_seen: see `race.Race`. setting: of the paper's numbers. choice: of recorded results.
+        first, second: see `differing`. my_runs: `MyRuns.entries`, for the names of the runs."""
         now = standing_of(worker, stored, my_runs)
         changes = {
             self.progress: now.shown,
@@ -70,8 +67,8 @@ class CompareScreen:
         changes[self.follower.last_seen] = progress
         finished, measured, names = last_seen
         if (measured, names) != progress[1:]:
-            parts = now.runs, now.names
-            changes |= self.curves.updates(*parts) | self.fields.updates(*parts)
+            changes |= self.curves.updates(now.runs, now.names)
+            changes[self.fields] = fields.panels(now.runs, now.names)
         if (finished, names) != (now.finished, now.names):
             pair = first, second
             changes |= self.results.updates(_records(now), setting, choice, pair)
@@ -87,13 +84,12 @@ def build(
     my_runs: gr.BrowserState,
     tab: gr.Tab,
 ) -> None:
-    """Lays out the screen. settings: the inputs of Run, whose model the race uses. my_runs: see
-    `MyRuns.entries`."""
+    """Lays out the screen. settings: inputs of Run. my_runs: see `MyRuns.entries`."""
     with gr.Column(elem_id="race-empty") as empty:
         by_epoch.examples()
         duel = gr.Button("Run these", elem_id="duel")
     with gr.Accordion("Race others", open=False, elem_id="race-form"):
-        entered = form.build(worker, session, missing, settings, tab)
+        contestants, raced, start = form.build(worker, session, missing, settings, tab)
     _wire_joining(worker, follower, my_runs, tab)
     stop = gr.Button("Stop race", visible=False, elem_id="stop-race")
     hidden = html.values({"shown": False})
@@ -101,18 +97,16 @@ def build(
     drawn = fields.build(), by_epoch.build()
     choice, words = recorded.build()
     compared = results.build(worker, follower.stored, words)
-    start = entered.start
     screen = CompareScreen(follower, progress, start, stop, empty, *drawn, compared)
 
     def begun(stored: dict, *values):
         if race.standing(worker, stored).ticking:  # a second press would hide the first
-            words = "A race is under way. Wait for its end, or press Stop race."
-            raise gr.Error(words, duration=TOAST)
+            raise toast("A race is under way. Wait for its end, or press Stop race.")
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
     before = [follower.stored, session.shown_hash, session.facts, missing, session.anchors]
-    for button, racers in ((start, entered.contestants), (duel, gr.State(race.DUEL))):
-        inputs = [*before, racers, *entered.settings]
+    for button, racers in ((start, contestants), (duel, gr.State(race.DUEL))):
+        inputs = [*before, racers, *raced]
         begin = button.click(begun, inputs, follower.restarted, api_visibility="private")
         session.look_whether_lost(begin)
     stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
@@ -129,7 +123,7 @@ def _wire_joining(worker: Worker, follower: Race, my_runs: gr.BrowserState, tab:
 
     def joined(stored: dict, names: list[str] | None):
         if not names:
-            raise gr.Error("Pick at least one of your runs.", duration=TOAST)
+            raise toast("Pick at least one of your runs.")
         for name in names:
             stored = race.joined(worker, stored, name)
         return stored, race.UNSEEN, gr.Timer(active=True), []
@@ -159,38 +153,24 @@ def _wire_results(
     follower, parts = screen.follower, screen.results
     pair, setting = [parts.differences.first, parts.differences.second], parts.setting
 
-    def compared(stored: dict, my_runs: object) -> Comparison:
-        return comparison(_records(standing_of(worker, stored, my_runs)))
+    def layered(stored: dict, layer: str, my_runs: object) -> dict:
+        records = _records(standing_of(worker, stored, my_runs))
+        return parts.visible(comparison(records), layer)
 
-    looked = {
-        "fn": partial(screen.show, worker),
-        "outputs": screen.outputs,
-        "concurrency_limit": None,
-    }
+    def beside_paper(stored: dict, name: str) -> dict:
+        return published.rows(_records(race.standing(worker, stored)), name)
+
     inputs = [follower.stored, follower.last_seen, setting, choice, *pair, my_runs]
-    looked |= {"inputs": inputs, **QUIET}
+    looked = dict(fn=partial(screen.show, worker), inputs=inputs, outputs=screen.outputs)
+    looked |= {"concurrency_limit": None, **QUIET}
     follower.timer.tick(**looked)
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, trigger_mode="always_last", **looked)
-    choice.input(
-        lambda stored, layer, entries: parts.visible(compared(stored, entries), layer),
-        [follower.stored, choice, my_runs],
-        [parts.column, *parts.pictures.all],
-        **LAST_STAYS,
-    )
-    gr.on(
-        [component.input for component in pair],
-        partial(differing, worker),
-        [follower.stored, *pair, my_runs],
-        parts.differences.table,
-        **LAST_STAYS,
-    )
-    setting.change(
-        lambda stored, name: published.rows(_records(race.standing(worker, stored)), name),
-        [follower.stored, setting],
-        parts.published,
-        **EACH,
-    )
+    drawn = [parts.column, *parts.pictures.all]
+    choice.input(layered, [follower.stored, choice, my_runs], drawn, **LAST_STAYS)
+    changed, compared = [mark.input for mark in pair], [follower.stored, *pair, my_runs]
+    gr.on(changed, partial(differing, worker), compared, parts.differences.table, **LAST_STAYS)
+    setting.change(beside_paper, [follower.stored, setting], parts.published, **EACH)
 
 
 def differing(

@@ -24,16 +24,12 @@ def build(session: Session) -> None:
         gr.Markdown(texts.AGREEMENT_ABOUT)
         with gr.Row():
             # Gradio would refuse a value sent before the choices changed
-            first = gr.Dropdown([], label="One", min_width=160, allow_custom_value=True)
-            second = gr.Dropdown([], label="against", min_width=160, allow_custom_value=True)
-        words = gr.HTML(
-            html.listed([texts.AGREEMENT_EMPTY]),
-            html_template=html.LINES,
-            elem_id="agreement-words",
-        )
-        scatter = chart(
-            figures.empty(texts.AGREEMENT_EMPTY), "agreement-chart", "", texts.AGREEMENT_TABLE
-        )
+            options = dict(choices=[], min_width=160, allow_custom_value=True)
+            first = gr.Dropdown(label="One", **options)
+            second = gr.Dropdown(label="against", **options)
+        words = html.lines("agreement-words", html.listed([texts.AGREEMENT_EMPTY]))
+        empty = figures.empty(texts.AGREEMENT_EMPTY)
+        scatter = chart(empty, "agreement-chart", "", texts.AGREEMENT_TABLE)
 
     def compared(*values):
         lines, figure = _compared(*values)
@@ -43,13 +39,8 @@ def build(session: Session) -> None:
     session.scorings.change(_choices, session.scorings, [first, second], **QUIET).then(
         compared, chosen, [words, *scatter.parts], **QUIET, concurrency_limit=1
     )
-    again = [
-        first.input,
-        second.input,
-        session.anchors.change,
-        session.facts.change,
-        session.known.change,
-    ]
+    again = [one.change for one in (session.anchors, session.facts, session.known)]
+    again = [first.input, second.input, *again]
     gr.on(again, compared, chosen, [words, *scatter.parts], **LAST_STAYS)
 
 
@@ -63,8 +54,7 @@ def _choices(scorings: tuple[Scoring, ...]):
 def _compared(
     facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str, recall
 ):
-    """The agreement of two scorings, in sentences and as a figure. recall: of the original model,
-    by fact id, where it was measured."""
+    """Two scorings' agreement in sentences and as a figure. recall: of the original, by fact id."""
     by_title = {scoring.title: scoring for scoring in scorings}
     if facts is None or first not in by_title or second not in by_title or first == second:
         return [texts.AGREEMENT_EMPTY], figures.empty(texts.AGREEMENT_EMPTY)
@@ -76,12 +66,9 @@ def _compared(
     lines = sentences(remarks_of(result, first, second))
     if result.discordant:
         names = {fact.id: fact.title[:40] for fact in facts.forget}
-        known = {
-            name: texts.AGREEMENT_KNOWN.format(share=percent(share))
-            for name, share in (recall or {}).items()
-        }
+        shares = {name: percent(share) for name, share in (recall or {}).items()}
+        known = {name: texts.AGREEMENT_KNOWN.format(share=of) for name, of in shares.items()}
         worst = ", ".join(names[fact] + known.get(fact, "") for fact in result.discordant[:NAMED])
         lines.append(f"They disagree on {len(result.discordant):,}, most on: {worst}.")
-    return lines, figures.agreement_scatter(
-        facts.forget, *scores, (first, second), result.discordant
-    )
+    named = (first, second), result.discordant
+    return lines, figures.agreement_scatter(facts.forget, *scores, *named)

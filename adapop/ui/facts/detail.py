@@ -10,13 +10,13 @@ from adapop.facts.scale import EDITED, with_tiers
 from adapop.popularity.base import Score, Scoring
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
-from adapop.ui.wiring import EACH_IN_TURN, IN_TURN, QUIET, TOAST
+from adapop.ui.wiring import EACH_IN_TURN, IN_TURN, QUIET, toast
 
 
 def build(session: Session, table: gr.Dataframe) -> None:
     """Lays the panel out, hidden until a row of the table is clicked."""
     with gr.Group(visible=False, elem_id="detail") as group:
-        detail = gr.HTML(html.listed([]), html_template=html.LINES)
+        detail = html.lines(None)
         with gr.Row():
             number = gr.Number(label="Score", minimum=0, min_width=120)
             save = gr.Button("Set this score", min_width=120, elem_id="set-score")
@@ -25,20 +25,12 @@ def build(session: Session, table: gr.Dataframe) -> None:
     def explained(facts: FactSet | None, scorings: tuple[Scoring, ...], event: gr.SelectData):
         # it comes from the browser
         row = event.row_value if isinstance(event.row_value, list) else []
-        fact = (
-            next((fact for fact in facts.forget if fact.id == row[-1]), None)
-            if facts and row
-            else None
-        )
+        members = facts.forget if facts and row else ()
+        fact = next((fact for fact in members if fact.id == row[-1]), None)
         if fact is None:
             return {group: gr.Group(visible=False), chosen: ""}
-        lines = fact_lines(fact, scorings)
-        return {
-            group: gr.Group(visible=True),
-            detail: html.listed(lines),
-            number: fact.score,
-            chosen: fact.id,
-        }
+        updates = {group: gr.Group(visible=True), detail: html.listed(fact_lines(fact, scorings))}
+        return {**updates, number: fact.score, chosen: fact.id}
 
     def edited(identity: str, facts: FactSet | None, chosen: str, value: float | None):
         facts = check_shown(facts, identity)
@@ -76,22 +68,15 @@ def _plain(content: object) -> str:
     if isinstance(content, dict):
         return ", ".join(f"{name} {_plain(value)}" for name, value in content.items())
     if isinstance(content, list):
-        return "; ".join(map(_plain, content[:5])) + (
-            f"; … {len(content) - 5} more" if len(content) > 5 else ""
-        )
-    return (
-        f"{content:,}"
-        if isinstance(content, int) and not isinstance(content, bool)
-        else str(content)
-    )
+        more = [f"… {len(content) - 5} more"] if len(content) > 5 else []
+        return "; ".join([*map(_plain, content[:5]), *more])
+    return f"{content:,}" if type(content) is int else str(content)
 
 
 def _edited(facts: FactSet, chosen: str, value: float) -> FactSet:
     """The set with a new score for the chosen fact. Raises gr.Error: no score."""
     if not 0 <= value < float("inf"):
-        raise gr.Error("A score is a finite number of at least 0.", duration=TOAST)
-    forget = tuple(
-        replace(fact, score=float(value), score_source=EDITED) if fact.id == chosen else fact
-        for fact in facts.forget
-    )
-    return with_tiers(replace(facts, forget=forget), anew=True)
+        raise toast("A score is a finite number of at least 0.")
+    new = dict(score=float(value), score_source=EDITED)
+    forget = (replace(fact, **new) if fact.id == chosen else fact for fact in facts.forget)
+    return with_tiers(replace(facts, forget=tuple(forget)), anew=True)

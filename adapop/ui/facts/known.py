@@ -1,5 +1,4 @@
-"""Measures whether the original model knows the facts: one cannot see a model forget what it never
-knew."""
+"""Measures which facts the original model knows: no model can forget what it never knew."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,10 +39,9 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     """Lays out the check whether Run's original model knows the facts. settings: see `Follower`."""
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
-        drop = gr.Button(
-            "Leave out what it does not know", min_width=160, visible=False, elem_id="drop-unknown"
-        )
-    status = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="known-words")
+        unseen = dict(min_width=160, visible=False, elem_id="drop-unknown")
+        drop = gr.Button("Leave out what it does not know", **unseen)
+    status = html.lines("known-words")
     answers = gr.State(None)
 
     def begun(identity: str, facts: FactSet | None, values):
@@ -68,9 +66,8 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     session.look_whether_lost(ended)
     inputs, words = [session.facts, session.known, answers, settings], [status, drop]
     recalled = [session.facts, answers, settings]
-    ended.then(_recall_now, recalled, session.known, **IN_TURN).then(
-        _summary_updates, inputs, words, **QUIET
-    )
+    summed = ended.then(_recall_now, recalled, session.known, **IN_TURN)
+    summed.then(_summary_updates, inputs, words, **QUIET)
     settings.change(_recall_now, recalled, session.known, **IN_TURN)
 
     def dropped(identity: str, facts: FactSet | None, recall: Mapping[str, float]) -> dict:
@@ -88,8 +85,7 @@ def _asked_as(values: list) -> tuple[str, ...]:
 
 
 def _recall_now(facts: FactSet | None, answers: Answered | None, values: list) -> dict[str, float]:
-    """Recall by id of the facts now in the set; empty if it was measured with another model or
-    another way of asking than those now chosen."""
+    """Recall by id of the set's facts; empty if the model or the way of asking is another now."""
     if facts is None or answers is None or answers.asked_as != _asked_as(values):
         return {}
     keys = {fact.id: (fact.id, fact.question) for fact in facts.forget}

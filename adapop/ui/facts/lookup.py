@@ -27,12 +27,7 @@ REASONS_SHOWN = 4
 GIVEN = "given"
 
 
-@dataclass(frozen=True, eq=False)
-class FoundScores:
-    """Scores from a look-up, and the set they belong to."""
-
-    facts: FactSet
-    scoring: Scoring
+Result = tuple[FactSet, Scoring] | None  # scores from a look-up, and the set they belong to
 
 
 @dataclass(frozen=True)
@@ -49,17 +44,17 @@ class LookUp:
     ):
         """Asks the proxy; yields the progress, then the result. identity: see `Session`. choices:
         formula, language, year, index, combine and text."""
-        facts = await offload(worker.ledger, check_shown, facts, identity)
+        ledger = worker.ledger
+        facts = await offload(ledger, check_shown, facts, identity)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
-            yield self._over(
-                ["The scores that came with the set."], "calm", FoundScores(facts, came)
-            )
+            lines = ["The scores that came with the set."]
+            yield self._over(lines, "calm", (facts, came))
             return
         try:
-            make = await offload(worker.ledger, _maker, facts, proxy, *choices)
-            cost = await offload(worker.ledger, cost_line, make, facts)
-            worker.ledger.spend(JOBS)
+            make = await offload(ledger, _maker, facts, proxy, *choices)
+            cost = await offload(ledger, cost_line, make, facts)
+            ledger.spend(JOBS)
         except AdaPopError as error:
             yield self._over([str(error)], "bad", None)
             return
@@ -71,104 +66,80 @@ class LookUp:
 
         future, progress = started(work)
         async for line in followed(future, progress, "Beginning …"):
-            lines = [
-                *cost,
-                line,
-                f"{len(scores):,} of {number_of(len(facts.forget), 'fact')} done.",
-            ]
-            yield {self.status: html.listed(lines), **self.work.busy(progress), self.result: None}
-        error = error_of(future)
-        lines = ([str(error)] if error else []) + await offload(
-            worker.ledger, summary_lines, facts, scores
-        )
+            done = f"{len(scores):,} of {number_of(len(facts.forget), 'fact')} done."
+            lines = html.listed([*cost, line, done])
+            yield {self.status: lines, **self.work.busy(progress), self.result: None}
+        error, summary = error_of(future), await offload(ledger, summary_lines, facts, scores)
+        lines = [str(error), *summary] if error else summary
         if not any(score.value is not None for score in scores.values()):
             kind = "warn" if isinstance(error, Stopped) else "bad"
             yield self._over([*lines, "The scores of the set are left as they were."], kind, None)
             return
-        title = next(iter(scores.values())).source
-        yield self._over(
-            lines, "warn" if error else "calm", FoundScores(facts, Scoring(title, scores))
-        )
+        scoring = Scoring(next(iter(scores.values())).source, scores)
+        yield self._over(lines, "warn" if error else "calm", (facts, scoring))
 
-    def apply(
-        self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: FoundScores | None
-    ) -> dict:
-        """Updates that replace the set's scores by the result, unless the set has changed
-        meanwhile."""
+    def apply(self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: Result) -> dict:
+        """Updates that replace the set's scores by the result, unless the set has changed."""
         if result is None:
             return gr.skip()
-        if facts is None or not asked_about(result.facts, facts):
+        (then, scoring), session = result, self.session
+        if facts is None or not asked_about(then, facts):
             return {self.result: None}
-        scoring = result.scoring
         others = tuple(other for other in scorings if other.title != scoring.title)
+        values, known = scoring.values(facts.forget), scoring.scores.values()
+        sources = {score.fact_id: score.source for score in known if score.value is not None}
         scored = tuple(
-            replace(
-                fact,
-                score=score.value,
-                score_source=score.source if score.value is not None else "",
-            )
+            replace(fact, score=values[fact.id], score_source=sources.get(fact.id, ""))
             for fact in facts.forget
-            for score in [scoring.scores.get(fact.id, Score(fact.id, None, ""))]
         )
-        session = self.session
         changed = session.changed(with_tiers(replace(facts, forget=scored), anew=True))
         return {**changed, session.scorings: (*others, scoring), self.result: None}
 
-    def _over(self, lines: list[str], kind: str, result: FoundScores | None) -> dict:
+    def _over(self, lines: list[str], kind: str, result: Result) -> dict:
         return {self.status: html.listed(lines, kind), **self.work.idle(), self.result: result}
 
 
 def build(worker: Worker, session: Session) -> gr.HTML:
-    """Lays out the choice of a proxy, its settings and the buttons. Returns the message on the last
-    look-up."""
+    """Lays out a proxy's choice, settings and buttons. Returns the message on the last look-up."""
     with gr.Accordion("Look popularity up", open=False, elem_id="scores"):
-        proxy = gr.Dropdown(
-            _choices(), value="wikidata", label="Where scores come from", elem_id="proxy"
-        )
+        named = dict(label="Where scores come from", elem_id="proxy")
+        proxy = gr.Dropdown(_choices(), value="wikidata", **named)
         about = gr.Markdown(texts.PROXY_ABOUT["wikidata"])
-        formula = gr.Dropdown(
-            texts.FORMULA_CHOICES, value="sitelinks+statements", label="Entity popularity"
-        )
-        with gr.Row():
-            language = gr.Textbox(
-                "en", label="Language of the names, such as en", max_length=30, max_lines=1
-            )
-            year = gr.Number(None, label="Year; empty for the last", precision=0, visible=False)
-        corpora = [(", ".join(corpus), name) for name, corpus in INDEXES.items()]
-        index = gr.Dropdown(corpora, label="Corpus", visible=False, value=corpora[0][1])
-        combine = gr.Dropdown(
-            texts.COMBINE_CHOICES, value="subject+object", label="Fact popularity", visible=False
-        )
-        text = gr.File(
-            label="A text, one document a line",
-            file_types=[".txt", ".md", ".csv", ".jsonl"],
-            visible=False,
-            height=120,
-        )
+        choices = _inputs()
         with gr.Row():
             start = gr.Button("Look up", variant="primary", min_width=120, elem_id="look-up")
             stop = gr.Button("Stop", min_width=90, elem_id="stop-look-up", visible=False)
-        status = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="look-up-status")
+        status = html.lines("look-up-status")
 
     work = StartStop(start, stop, session.at_work)
-    look_up = LookUp(session, status, work, gr.State(None))
-
-    choices = [formula, language, year, index, combine, text]
+    result = gr.State(None)
+    look_up = LookUp(session, status, work, result)
     proxy.change(_input_updates, proxy, [about, *choices], **QUIET)
     inputs = [session.shown_hash, session.facts, session.scorings, proxy, *choices]
-    ended = start.click(
-        partial(look_up.scored, worker), inputs, [status, *work.all, look_up.result], **QUIET
-    )
+    outputs = [status, *work.all, result]
+    ended = start.click(partial(look_up.scored, worker), inputs, outputs, **QUIET)
     session.look_whether_lost(ended)
-    now = [session.facts, session.scorings, look_up.result]
-    ended.then(
-        look_up.apply,
-        now,
-        [session.facts, session.shown_hash, session.scorings, look_up.result],
-        **IN_TURN,
-    )
+    now = [session.facts, session.scorings, result]
+    ended.then(look_up.apply, now, [*now, session.shown_hash], **IN_TURN)
     work.wire_stop()
     return status
+
+
+def _inputs() -> list[gr.Component]:
+    """Lays out the settings of all proxies: formula, language, year, index, combine and text."""
+    named = dict(value="sitelinks+statements", label="Entity popularity")
+    formula = gr.Dropdown(texts.FORMULA_CHOICES, **named)
+    with gr.Row():
+        named = dict(label="Language of the names, such as en", max_length=30, max_lines=1)
+        language = gr.Textbox("en", **named)
+        year = gr.Number(None, label="Year; empty for the last", precision=0, visible=False)
+    corpora = [(", ".join(corpus), name) for name, corpus in INDEXES.items()]
+    index = gr.Dropdown(corpora, label="Corpus", visible=False, value=corpora[0][1])
+    unseen = dict(value="subject+object", label="Fact popularity", visible=False)
+    combine = gr.Dropdown(texts.COMBINE_CHOICES, **unseen)
+    unseen = dict(file_types=[".txt", ".md", ".csv", ".jsonl"], visible=False, height=120)
+    text = gr.File(label="A text, one document a line", **unseen)
+    return [formula, language, year, index, combine, text]
 
 
 def _choices() -> list[tuple[str, str]]:
@@ -179,8 +150,7 @@ def _choices() -> list[tuple[str, str]]:
 
 
 def _input_updates(proxy: str):
-    """Updates: a proxy's description, and which of the inputs formula, language, year, index,
-    combine and text it shows."""
+    """Updates: a proxy's description, and which of `_inputs` it shows."""
     counts = proxy in ("infinigram", "corpus")
     return (
         texts.PROXY_ABOUT[proxy],
@@ -193,17 +163,9 @@ def _input_updates(proxy: str):
     )
 
 
-def _maker(
-    facts: FactSet,
-    proxy: str,
-    formula: str,
-    language: str | None,
-    year: float | None,
-    index: str,
-    combine: str,
-    text: str | None,
-) -> Callable[[Progress], Proxy]:
-    """A function that makes the chosen proxy; it is called in the thread that uses the proxy."""
+def _maker(facts: FactSet, proxy: str, *values) -> Callable[[Progress], Proxy]:
+    """A function that makes the chosen proxy, for the thread that uses it. values: of `_inputs`."""
+    formula, language, year, index, combine, text = values
     when, path = None if year is None else int(year), Path(text) if text else None
     chosen = Choices(formula, (language or "").strip(), when, index, combine, path)
     return lambda progress: SOURCES[proxy](facts, chosen, progress, Cache())
@@ -215,10 +177,8 @@ def cost_line(make: Callable[[Progress], Proxy], facts: FactSet) -> list[str]:
     if not cost.requests:
         return []
     minutes = "less than a minute" if cost.minutes < 1 else number_of(round(cost.minutes), "minute")
-    return [
-        f"About {number_of(cost.requests, 'request')}: {minutes} at the pace of the AdaPop paper's "
-        "look-ups."
-    ]
+    pace = "at the pace of the AdaPop paper's look-ups"
+    return [f"About {number_of(cost.requests, 'request')}: {minutes} {pace}."]
 
 
 def asked_about(then: FactSet, now: FactSet) -> bool:
@@ -240,8 +200,7 @@ def summary_lines(facts: FactSet, scores: dict[str, Score]) -> list[str]:
         if score.value is None:
             reasons.setdefault(score.reason, []).append(names[score.fact_id])
     for reason, subjects in sorted(reasons.items(), key=lambda item: -len(item[1]))[:REASONS_SHOWN]:
-        named = ", ".join(subject[:40] for subject in subjects[:3])
-        lines.append(
-            f"Unknown: {len(subjects):,}. {reason} ({named}{', …' if len(subjects) > 3 else ''})."
-        )
+        more = ["…"] if len(subjects) > 3 else []
+        named = ", ".join([*(subject[:40] for subject in subjects[:3]), *more])
+        lines.append(f"Unknown: {len(subjects):,}. {reason} ({named}).")
     return lines

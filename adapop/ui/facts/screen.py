@@ -1,5 +1,4 @@
-"""Screen 1, Facts: choose or upload a set; see every score, its source, and the resulting
-exponent."""
+"""Screen 1, Facts: choose or upload a set; see each score, its source, and its exponent."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,15 +21,7 @@ from adapop.service.worker import Worker
 from adapop.ui import saved, texts
 from adapop.ui.access import refusing
 from adapop.ui.facts import agreement, detail, known, lookup, upload
-from adapop.ui.facts.table import (
-    KINDS,
-    MOST_SHOWN,
-    NONE_KNOWN,
-    WIDTHS,
-    fact_table,
-    table_label,
-    table_of,
-)
+from adapop.ui.facts.table import lay_out, table_of
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.saved import OWN
@@ -64,15 +55,14 @@ class FactsScreen:
         chosen = [source, session.at_work, session.restored, *form.chosen]
         picked = [form.group, form.drop_bad, self.about, self.notes, session.at_work]
         picked += [session.restored, self.looked_up, *session.of_the_set]
-        source.change(self.picked, chosen, picked, **(EACH | IN_TURN)).then(
-            partial(self.fetch, worker),
-            [source, session.facts],
-            [self.notes, session.at_work, self.fetched],
-            **QUIET,
-        ).then(self.show_download, [source, self.fetched], session.of_the_set, **IN_TURN)
-        file = self.uploads.form.file
+        picking = source.change(self.picked, chosen, picked, **(EACH | IN_TURN))
+        inputs, outputs = [source, session.facts], [self.notes, session.at_work, self.fetched]
+        fetching = picking.then(partial(self.fetch, worker), inputs, outputs, **QUIET)
+        came = [source, self.fetched]
+        fetching.then(self.show_download, came, session.of_the_set, **IN_TURN)
         # of no set that was restored
-        gr.on([file.upload, file.clear], texts.upload_about, None, self.about, **EACH)
+        files = [form.file.upload, form.file.clear]
+        gr.on(files, texts.upload_about, None, self.about, **EACH)
         redrawn = [*self.strip.parts, self.missing, self.unscored]
         session.facts.change(self.redrawn, session.facts, redrawn, **QUIET)
         noted = [session.facts, session.anchors]
@@ -117,21 +107,17 @@ class FactsScreen:
         async for line in followed(future, progress, "Asking for the set …"):
             words = html.listed([line, "Pick another set to stop."])
             yield {self.notes: words, self.session.at_work: progress, self.fetched: None}
+        over = {self.session.at_work: None}
         if error := error_of(future):
-            kind = "warn" if isinstance(error, Stopped) else "bad"
-            yield {
-                self.notes: html.listed([str(error)], kind),
-                self.session.at_work: None,
-                self.fetched: None,
-            }
+            notes = html.listed([str(error)], "warn" if isinstance(error, Stopped) else "bad")
+            yield {**over, self.notes: notes, self.fetched: None}
         else:
-            yield {self.session.at_work: None, self.fetched: (source, future.result())}
+            yield {**over, self.fetched: (source, future.result())}
 
     def show_download(self, source: str, fetched: tuple[str, FactSet] | None) -> dict:
         """Updates that show a downloaded set, if it is still the chosen one."""
-        return (
-            self.session.with_facts(fetched[1]) if fetched and fetched[0] == source else gr.skip()
-        )
+        chosen = fetched and fetched[0] == source
+        return self.session.with_facts(fetched[1]) if chosen else gr.skip()
 
     def redrawn(self, facts: FactSet | None) -> dict:
         """Updates after a change of the set: the chart of scores, the inputs for unknown scores."""
@@ -140,11 +126,8 @@ class FactsScreen:
             strip = figures.popularity_strip(facts.forget, facts.tiers)
         unscored = facts is not None and bool(facts.unknown_scores)
         only = gr.Checkbox(visible=True) if unscored else gr.Checkbox(False, visible=False)
-        return {
-            **replace(self.strip, words=words_of(facts)).updates(strip, about_of(facts)),
-            self.missing: gr.Radio(visible=unscored),
-            self.unscored: only,
-        }
+        changes = replace(self.strip, words=words_of(facts)).updates(strip, about_of(facts))
+        return {**changes, self.missing: gr.Radio(visible=unscored), self.unscored: only}
 
 
 def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserState) -> FactsScreen:
@@ -156,7 +139,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             choices.append((texts.OWN_SET, OWN))
             source = gr.Radio(choices, value=SANDBOX, label=texts.SOURCE_LABEL, elem_id="set")
             # above the upload, so that a file's faults and the upload are both in sight
-            notes = gr.HTML(notes_of(first, BetaMap()), html_template=html.LINES, elem_id="notes")
+            notes = html.lines("notes", notes_of(first, BetaMap()))
             upload_form = upload.build()
             about = gr.Markdown(ENTRIES[SANDBOX].about, elem_id="set-about")
             unseen = dict(value="error", info=texts.MISSING_ABOUT, visible=False)
@@ -184,59 +167,35 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Checkbox, gr.Data
     strip = chart(drawn, "strip-chart", texts.STRIP_NAME, words_of(first), about_of(first))
     words = dict(label="Search the facts", placeholder="Search the facts", show_label=False)
     search = gr.Textbox(**words, container=False, max_length=200, elem_id="search")
-    unscored = gr.Checkbox(
-        False, label=texts.UNSCORED, visible=False, container=False, elem_id="unscored"
-    )
-    table = gr.Dataframe(
-        fact_table(first, BetaMap(), {}),
-        label=table_label(len(first.forget), len(first.forget)),
-        datatype=KINDS,
-        interactive=False,
-        max_height=460,
-        max_chars=MOST_SHOWN,
-        wrap=True,
-        column_widths=WIDTHS,
-        elem_id="fact-table",
-        elem_classes=[NONE_KNOWN],
-    )
+    unseen = dict(visible=False, container=False, elem_id="unscored")
+    unscored = gr.Checkbox(False, label=texts.UNSCORED, **unseen)
+    table = lay_out(first)
     gr.Markdown(texts.TABLE_ABOUT)
     return strip, search, unscored, table
 
 
 def about_of(facts: FactSet | None) -> str:
     """A short description of the set."""
-    return (
-        f"{facts.name}, {number_of(len(facts.forget), 'fact')} to forget"
-        if facts is not None
-        else ""
-    )
+    if facts is None:
+        return ""
+    return f"{facts.name}, {number_of(len(facts.forget), 'fact')} to forget"
 
 
 def words_of(facts: FactSet | None) -> str:
-    """How to read the distribution of the scores; names the tiers if they follow from the
-    scores."""
-    # other tiers are described by a note of the set
-    by_score = facts is not None and facts.tiers.source in ("", SCALE)
-    return (
-        f"{texts.STRIP_TABLE} Tiers by score: {facts.tiers.text}."
-        if by_score
-        else texts.STRIP_TABLE
-    )
+    """How to read the distribution of the scores, with the tiers if they follow from scores."""
+    if facts is None or facts.tiers.source not in ("", SCALE):  # a note of the set names others
+        return texts.STRIP_TABLE
+    return f"{texts.STRIP_TABLE} Tiers by score: {facts.tiers.text}."
 
 
 def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     """Values of the notes: counts, remarks, how the scores suit the map, and the dropped rows."""
-    lines = [
-        f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} "
-        "held out.",
-        *upload.problem_lines(facts.problems),
-        *sentences(facts.notes),
-    ]
+    trained = f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain"
+    lines = [f"{trained}, {len(facts.holdout):,} held out."]
+    lines += [*upload.problem_lines(facts.problems), *sentences(facts.notes)]
     if facts.unknown_scores:
-        lines.append(
-            f"Without a score: {len(facts.unknown_scores):,}. Look them up, or decide below what "
-            "to do."
-        )
+        fix = "Look them up, or decide below what to do."
+        lines.append(f"Without a score: {len(facts.unknown_scores):,}. {fix}")
     known = [fact.score for fact in facts.forget if fact.score is not None]
     lines += (doubts := sentences(warnings_of(known, beta)))
     kind = "warn" if facts.problems or facts.unknown_scores or doubts else "calm"

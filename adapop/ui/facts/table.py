@@ -34,43 +34,38 @@ def fact_table(
     members = matching(facts.forget, text, unscored) if facts else ()
     for fact in sorted(members, key=lambda fact: (fact.score is None, fact.score or 0))[:MOST_ROWS]:
         exponent = None if fact.score is None else beta(fact.score)
-        push = "unknown" if exponent is None else PUSH[regime(exponent)]
-        rows.append(
-            [
-                fact.question,
-                fact.answer,
-                fact.score,
-                None if exponent is None else round(exponent, 2),
-                push,
-                round(100 * recall[fact.id]) if fact.id in recall else None,
-                fact.score_source or "unknown",
-                fact.id,
-            ]
-        )
+        push = (None, "unknown")
+        if exponent is not None:
+            push = round(exponent, 2), PUSH[regime(exponent)]
+        known = round(100 * recall[fact.id]) if fact.id in recall else None
+        about = fact.question, fact.answer, fact.score
+        rows.append([*about, *push, known, fact.score_source or "unknown", fact.id])
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False) -> list[Fact]:
-    """Facts with this text in question, answer or subject, ignoring case; or only unscored
-    facts."""
+    """Facts with this text in question, answer or subject, in any case; or only unscored ones."""
     text = (searched or "").strip().casefold()
     facts = [fact for fact in facts if fact.score is None] if unscored else facts
-    return [
-        fact
-        for fact in facts
-        if text in f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold()
-    ]
+    contents = (f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold() for fact in facts)
+    return [fact for fact, content in zip(facts, contents) if text in content]
 
 
 def table_label(matching: int, every: int) -> str:
     """The table's label: how many facts it shows, in which order."""
     if matching > MOST_ROWS:
         return f"The {MOST_ROWS:,} rarest of {matching:,} facts; search to see others"
-    return (
-        "Facts, rarest first"
-        if matching == every
-        else f"{matching:,} of {number_of(every, 'fact')}, rarest first"
-    )
+    part = "Facts" if matching == every else f"{matching:,} of {number_of(every, 'fact')}"
+    return f"{part}, rarest first"
+
+
+def lay_out(first: FactSet) -> gr.Dataframe:
+    """Lays out the table of a set before any measurement."""
+    label = table_label(len(first.forget), len(first.forget))
+    shape = dict(max_height=460, max_chars=MOST_SHOWN, wrap=True, column_widths=WIDTHS)
+    named = dict(label=label, elem_id="fact-table", elem_classes=[NONE_KNOWN])
+    rows = fact_table(first, BetaMap(), {})
+    return gr.Dataframe(rows, datatype=KINDS, interactive=False, **shape, **named)
 
 
 def table_of(

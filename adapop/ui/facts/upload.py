@@ -59,14 +59,12 @@ def build() -> UploadForm:
         table = dict(file_types=list(FORMATS), file_count="single")
         file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)
         template = gr.DownloadButton("Download a template", size="sm", elem_id="template")
-        with gr.Accordion(
-            "Which column is what", open=False, visible=False, elem_id="columns"
-        ) as mapping:
+        unseen = dict(open=False, visible=False, elem_id="columns")
+        with gr.Accordion("Which column is what", **unseen) as mapping:
             gr.Markdown(texts.MAPPING_ABOUT)
             with gr.Row():
-                columns = tuple(
-                    gr.Dropdown([NONE], value=NONE, label=field, min_width=130) for field in FIELDS
-                )
+                wide = dict(value=NONE, min_width=130)
+                columns = tuple(gr.Dropdown([NONE], label=field, **wide) for field in FIELDS)
         words = dict(label="Facts to retain", info=texts.RETAIN_ABOUT, elem_id="retain-set")
         retain = gr.Dropdown(texts.RETAIN_CHOICES, value="own", **words)
         table |= dict(height=120, visible=False, elem_id="retain-upload")
@@ -84,11 +82,16 @@ class UploadEvents:
     session: Session
 
     def wire(self, source: gr.Radio, choices: Sequence[gr.Component]) -> None:
-        """Wires the upload. source: where the set comes from. choices: controls that are reset for
-        every new set."""
+        """Wires the upload. source: of the set. choices: controls reset for every new set."""
         form, session = self.form, self.session
-        template = dict(fn=lambda value: template_path() if value == "own" else gr.skip())
-        source.change(inputs=source, outputs=form.template, **template, **EACH)
+
+        def offered(value: str):
+            return template_path() if value == "own" else gr.skip()
+
+        def retaining(retain: str) -> gr.File:
+            return gr.File(visible=retain == "upload")
+
+        source.change(offered, source, form.template, **EACH)
         # a choice made for another set is not a choice for this one
         gr.on([source.change, form.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
         outputs = [self.notes, form.drop_bad, *session.of_the_set]
@@ -99,17 +102,13 @@ class UploadEvents:
         for choice in (*form.columns, form.drop_bad):
             choice.input(self.read, form.chosen, outputs, **last)
         again = [session.restored, *form.chosen]
-        chosen = dict(
-            fn=lambda retain: gr.File(visible=retain == "upload"), outputs=form.retain_file
-        )
-        second = form.retain.input(inputs=form.retain, **chosen, **last)
+        second = form.retain.input(retaining, form.retain, form.retain_file, **last)
         second.then(self.retained_again, again, outputs, **IN_TURN)
         picks = [form.retain_file.upload, form.retain_file.clear]
         gr.on(picks, self.retained_again, again, outputs, **last)
 
     def accept(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
-        """Updates for a new file: its columns, a guess of their fields, and its facts; none if
-        another set was chosen meanwhile."""
+        """Updates for a new file: its columns, their guessed fields, its facts if still chosen."""
         unasked = {self.form.drop_bad: gr.Checkbox(False, visible=False)}
         try:
             table = table_of(file)
@@ -122,24 +121,17 @@ class UploadEvents:
         reading = partial(facts_of_table, table, retain, retain_file, guess)
         facts = self._read_into_session(reading) if source == "own" else {}
         unsure = bool(file) and not {"question", "answer"} <= set(guess)
-        return {
-            self.form.mapping: gr.Accordion(visible=bool(names), open=unsure),
-            **{
-                column: gr.Dropdown(choices, value=guess.get(field, NONE))
-                for field, column in zip(FIELDS, self.form.columns)
-            },
-            **unasked,
-            **facts,
-        }
+        mapping = {self.form.mapping: gr.Accordion(visible=bool(names), open=unsure)}
+        for field, column in zip(FIELDS, self.form.columns):
+            mapping[column] = gr.Dropdown(choices, value=guess.get(field, NONE))
+        return mapping | unasked | facts
 
     def read(
         self, file: str | None, retain: str, retain_file: str | None, drop: bool, *columns: str
     ) -> dict:
-        """Updates after a change of columns, of the facts to retain, or of dropped rows: see
-        `facts_chosen`."""
-        facts = self._read_into_session(
-            lambda: facts_chosen(file, retain, retain_file, *columns, drop_bad=drop)
-        )
+        """Updates after another choice of columns or rows: see `facts_chosen`."""
+        chosen = file, retain, retain_file, *columns
+        facts = self._read_into_session(partial(facts_chosen, *chosen, drop_bad=drop))
         return {self.form.drop_bad: gr.Checkbox(visible=drop), **facts}
 
     def chosen_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
@@ -151,8 +143,7 @@ class UploadEvents:
     def retained_again(
         self, restored: tuple[str, FactSet] | None, file: str | None, *chosen
     ) -> dict:
-        """Updates for other facts to retain. A set restored by a reload stays as it is: its file is
-        gone."""
+        """Updates for other facts to retain. A restored set stays as it is: its file is gone."""
         if file is None and restored and restored[0] == "own":
             return {self.notes: html.listed([texts.SET_RESTORED], "warn")}
         return self.read(file, *chosen)
@@ -164,19 +155,14 @@ class UploadEvents:
             return self._refused(error)
 
     def _refused(self, error: AdaPopError) -> dict:
-        unread = isinstance(error, ScoresError)
-        message = f"{error.message} {texts.BAD_SCORES if unread else error.fix}"
-        rows = problem_lines(
-            getattr(error, "problems", ()), "Rows with bad scores" if unread else DROPPED
-        )
-        offer = {self.form.drop_bad: gr.Checkbox(False, visible=True)} if unread else {}
-        return {
-            self.notes: html.listed(
-                [message, *rows], "calm" if isinstance(error, NoFile) else "bad"
-            ),
-            **offer,
-            **self.session.with_facts(None),
-        }
+        title, fix, offer = DROPPED, error.fix, {}
+        if isinstance(error, ScoresError):
+            title, fix = "Rows with bad scores", texts.BAD_SCORES
+            offer = {self.form.drop_bad: gr.Checkbox(False, visible=True)}
+        rows = problem_lines(getattr(error, "problems", ()), title)
+        kind = "calm" if isinstance(error, NoFile) else "bad"
+        notes = html.listed([f"{error.message} {fix}", *rows], kind)
+        return {self.notes: notes, **offer, **self.session.with_facts(None)}
 
 
 def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str]:
@@ -191,9 +177,8 @@ def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str
 def facts_chosen(
     file: str | None, retain: str, retain_file: str | None, *chosen: str, drop_bad: bool = False
 ) -> FactSet:
-    """The file's facts, read with the columns chosen on the page, in the order of `FIELDS`.
-    drop_bad: as for `facts_of_table`. Raises AdaPopError: as `facts_of_table`, or the file cannot
-    be read."""
+    """The file's facts by the columns chosen on the page, in the order of `FIELDS`. drop_bad,
+    Raises: as `facts_of_table`; or AdaPopError, the file cannot be read."""
     table = table_of(file)
     columns = _columns(table.columns, chosen) if table else {}
     return facts_of_table(table, retain, retain_file, columns, drop_bad)
@@ -232,9 +217,8 @@ def facts_of_table(
     if retain != "upload":
         return with_retain_rows(facts, SANDBOX, retain)
     if retain_file is None:
-        raise NoFile(
-            "There is no table of facts to retain yet.", "Upload one, or choose other retain facts."
-        )
+        message = "There is no table of facts to retain yet."
+        raise NoFile(message, "Upload one, or choose other retain facts.")
     return with_retain_rows(facts, SANDBOX, reader.facts_of(Path(retain_file), "retain", drop_bad))
 
 
@@ -246,7 +230,5 @@ def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
     if not columns or not set(columns.values()) <= set(names):
         return guess
     unlisted = {field: name for field, name in guess.items() if field not in FIELDS}
-    return {
-        **{field: name for field, name in unlisted.items() if name not in columns.values()},
-        **columns,
-    }
+    free = {field: name for field, name in unlisted.items() if name not in columns.values()}
+    return free | columns

@@ -16,8 +16,7 @@ CAPTION = "Details"
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot, its title, and a table of its numbers. name: the title until there is a finding.
-    words: how to read it."""
+    """A plot, its title and its table. name: a title before a finding. words: how to read it."""
 
     heading: gr.HTML
     plot: gr.Plot
@@ -33,15 +32,11 @@ class Chart:
     def updates(
         self, figure: figures.Figure, about: str = "", numbers: figures.Numbers | None = None
     ) -> dict:
-        """Updates that show another figure: its finding, and a table of its numbers or of those
-        given. about: which run it shows."""
+        """Updates that show a figure, and its numbers or these. about: which run it shows."""
         finding = figures.finding_of(figure)
         heading = heading_of(finding or self.name, about if finding else "")
-        return {
-            self.heading: heading,
-            self.plot: figure,
-            self.twin: twin_of(numbers or figure, self.words),
-        }
+        table = twin_of(numbers or figure, self.words)
+        return {self.heading: heading, self.plot: figure, self.twin: table}
 
 
 def chart(
@@ -73,21 +68,15 @@ def twin(
     picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "", caption: str = CAPTION
 ) -> gr.HTML:
     """Lays out the table alone, for a chart that is no plotly figure."""
-    return gr.HTML(
-        twin_of(picture, words, caption), html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id
-    )
+    shape = dict(html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id)
+    return gr.HTML(twin_of(picture, words, caption), **shape)
 
 
 def twin_of(
     picture: figures.Figure | figures.Numbers, words: str = "", caption: str = CAPTION
 ) -> dict:
-    """The values of `TWIN`, of a figure or of numbers. words: what the picture shows. caption: what
-    opens the table."""
+    """The values of `TWIN`. words: what the picture shows. caption: what opens the table."""
     numbers = picture if isinstance(picture, figures.Numbers) else figures.numbers_of(picture)
     left_out = f" One row in {numbers.every}." if numbers.every > 1 else ""
-    content = {
-        "caption": caption,
-        "words": f"{words}{left_out}".strip(),
-        "columns": numbers.columns,
-    }
-    return html.values(content | {"rows": numbers.rows})
+    content = {"caption": caption, "words": f"{words}{left_out}".strip()}
+    return html.values(content | {"columns": numbers.columns, "rows": numbers.rows})

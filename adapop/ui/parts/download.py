@@ -1,5 +1,4 @@
-"""The download of a run as one file: report, tables, adapter, and the command that repeats the
-run."""
+"""The download of a run: report, tables, adapter, and the command that repeats it, in one file."""
 
 import secrets
 from pathlib import Path
@@ -13,7 +12,7 @@ from adapop.service.usage import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refusing, shown_run
-from adapop.ui.wiring import EACH, TOAST
+from adapop.ui.wiring import EACH, toast
 
 MOST_TITLE = 200  # characters
 
@@ -29,32 +28,27 @@ def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
     passed on. title: of the report, "" for the method's name. Raises LimitError: this visitor
     downloaded too much lately. RunError: the run cannot be read."""
     worker.ledger.spend(JOBS)
-    return write_archive(
-        run, served_folder() / f"adapop-report-{run.config.method}.zip", title.strip()[:MOST_TITLE]
-    )
+    path = served_folder() / f"adapop-report-{run.config.method}.zip"
+    return write_archive(run, path, title.strip()[:MOST_TITLE])
 
 
 def report_of(worker: Worker, name: str, title: str | None = "") -> str:
     """The path of a run's archive. Raises gr.Error: there is nothing to export."""
     run = shown_run(worker, name)
     if run is None or run.last_epoch is None:
-        raise gr.Error(
-            "There is nothing to report yet. Let a run finish its first epoch.", duration=TOAST
-        )
+        raise toast("There is nothing to report yet. Let a run finish its first epoch.")
     with refusing():
         return str(archive_of(worker, run, title or ""))
 
 
 def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str = "report") -> None:
-    """Lays out the section; several screens use it. another: see `Follower`. name: of its buttons'
-    element ids."""
+    """Lays out the section. another: see `Follower`. name: of its buttons' element ids."""
     with gr.Row(elem_classes="beside"):
         title = title_box(name)
         tall = dict(scale=0, min_width=170, elem_classes="tall")
         make = gr.Button("Make the report", elem_id=f"make-{name}", **tall)
-        file = gr.DownloadButton(
-            texts.DOWNLOAD_ABOUT, visible=False, elem_id=f"download-{name}", **tall
-        )
+        unseen = dict(visible=False, elem_id=f"download-{name}")
+        file = gr.DownloadButton(texts.DOWNLOAD_ABOUT, **unseen, **tall)
 
     def offer(name: str, title: str | None):
         return gr.DownloadButton(value=report_of(worker, name, title), visible=True)

@@ -7,6 +7,8 @@ Python sends a run's frames once; playing, scrubbing, hovering and pinning happe
 
 from collections.abc import Sequence
 
+import gradio as gr
+
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.weak import says
 from adapop.paths import ASSETS
@@ -22,21 +24,20 @@ SURE = 1000  # a probability of 1 as the browser gets it: whole numbers are shor
 
 
 def script(*names: str) -> str:
-    """The named assets joined into one script of a gr.HTML; later ones use definitions of earlier
-    ones."""
+    """The named assets joined into a gr.HTML's script; later ones use earlier definitions."""
     return "\n".join((ASSETS / f"{name}.js").read_text("utf-8") for name in names)
 
 
+def drawn(value: object, css: str, elem_id: str, *names: str) -> gr.HTML:
+    """Lays out an element that these assets fill; they insert every text as text, not as HTML."""
+    template = f'<div class="{css}"></div>'
+    return gr.HTML(value, html_template=template, js_on_load=script(*names), elem_id=elem_id)
+
+
 def dots(facts: Sequence[Fact]) -> dict[str, list]:
-    """Properties of facts that do not depend on the frame: name -> list, in the order of the
-    facts."""
-    return {
-        "title": [fact.title for fact in facts],
-        "question": [fact.question for fact in facts],
-        "answer": [fact.answer for fact in facts],
-        "score": [fact.score for fact in facts],
-        "tier": [fact.tier for fact in facts],
-    }
+    """Properties of facts that no frame changes: name -> list, in the order of the facts."""
+    names = ("title", "question", "answer", "score", "tier")
+    return {name: [getattr(fact, name) for fact in facts] for name in names}
 
 
 def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
@@ -63,35 +64,32 @@ def motion_of(run: Run, last: int | None = None) -> dict[str, object]:
     best = run.measured() if run.config.keep == "best" else None
     last = best.epoch if best else last
     frames = [frame for frame in run.frames() if last is None or frame.epoch <= last]
+    forget = run.facts.forget
     shares_by_epoch = {
         event.epoch: [None if share is None else round(SURE * share) for share in event.by_fact]
         for event in run.events()
-        if isinstance(event, Measured) and len(event.by_fact) == len(run.facts.forget)
+        if isinstance(event, Measured) and len(event.by_fact) == len(forget)
     }
-    counts = {len(fact.paraphrases) for fact in run.facts.forget}
-    return motion(frames, run.facts.forget) | {
-        "answered": [shares_by_epoch.get(frame.epoch) for frame in frames],
-        "wordings": counts.pop() if len(counts) == 1 else None,
-    }
+    answered = [shares_by_epoch.get(frame.epoch) for frame in frames]
+    counts = {len(fact.paraphrases) for fact in forget}
+    wordings = counts.pop() if len(counts) == 1 else None
+    return motion(frames, forget) | {"answered": answered, "wordings": wordings}
 
 
 def shares(events: Sequence[Event]) -> list[dict]:
-    """Shares of the facts to forget that are still answered, one dict per epoch: its number, which
-    rewordings were used, and a share in [0, 1] by form and tier. A full measurement uses all
-    rewordings, as on the result's card."""
-    return [
-        {"epoch": event.epoch, "wordings": wordings_of(event)}
-        | {
-            form: {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")}
-            for form in FORMS
-        }
-        for event in by_epoch([one for one in events if isinstance(one, Measured)], full=True)
-    ]
+    """Shares of the facts to forget still answered, a dict per epoch: its number, the rewordings,
+    and shares in [0, 1] by form and tier. A full measurement has all rewordings, as the card."""
+    rows = []
+    for event in by_epoch([one for one in events if isinstance(one, Measured)], full=True):
+        row = {"epoch": event.epoch, "wordings": wordings_of(event)}
+        for form in FORMS:
+            row[form] = {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")}
+        rows.append(row)
+    return rows
 
 
 def _right(reply: str | None, fact: Fact) -> bool | None:
-    """Whether a recorded reply contains a right answer as whole words; None without a reply, or if
-    the recording was cut off before that can be known."""
+    """Whether a reply contains a right answer as whole words; None if absent or cut off before."""
     if reply and any(reply == answer or says(reply, answer[:FIRST]) for answer in fact.answers):
         return True
     return None if reply is None or len(reply) == FIRST else False

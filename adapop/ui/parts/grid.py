@@ -16,14 +16,8 @@ def grid(elem_id: str, value: dict | None = None) -> gr.HTML:
 def grid_of(table: Table, empty: str = "") -> dict:
     """A table as values of `GRID`, its note above it. empty: the text for no rows."""
     rows = [{"name": name, "cells": [_cell(text) for text in cells]} for name, *cells in table.rows]
-    content = {
-        "head": table.head,
-        "rows": rows,
-        "label": table.title,
-        "caption": table.note,
-        "empty": empty,
-    }
-    return html.values(content)
+    about = {"label": table.title, "caption": table.note, "empty": empty}
+    return html.values({"head": table.head, "rows": rows, **about})
 
 
 def _cell(text: str) -> dict:

@@ -8,14 +8,15 @@ escapes text here, and templates insert it unescaped by `{{{ }}}`.
 from collections.abc import Sequence
 from html import escape
 
+import gradio as gr
+
 from adapop.paths import ASSETS
 
 CODE = str.maketrans({"\\": "&#92;", "$": "&#36;", "`": "&#96;", "{": "&#123;", "}": "&#125;"})
 
 
 def values(content):
-    """The same dicts and lists with every text escaped for the templates, so that it appears as
-    typed."""
+    """The same dicts and lists with every text escaped for templates, to appear as typed."""
     if isinstance(content, dict):
         return {key: values(value) for key, value in content.items()}
     if isinstance(content, (list, tuple)):
@@ -29,9 +30,13 @@ def template(name: str) -> str:
 
 
 def listed(lines: Sequence[str], kind: str = "calm") -> dict:
-    """The values of `LINES`: sentences in a box; without any no box. kind: calm, warn, bad or
-    log."""
+    """The values of `LINES`: sentences in a box, or no box. kind: calm, warn, bad or log."""
     return values({"kind": kind if lines else "hidden", "lines": lines})
+
+
+def lines(elem_id: str | None, value: dict | None = None, **options) -> gr.HTML:
+    """Lays out a box of sentences. value: of `listed`; without it, there is no box yet."""
+    return gr.HTML(value or listed([]), html_template=LINES, elem_id=elem_id, **options)
 
 
 HEADER, MODE, STRIP, LINES, ANSWERS = map(template, ("header", "mode", "strip", "lines", "answers"))

@@ -28,8 +28,7 @@ NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 
 
 def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
-    """The last probing's rows for these prompts, in order; None without prompts or if any is
-    missing."""
+    """The last probing's rows for these prompts, in order; None unless there are all."""
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
     by_prompt = {(row.fact_id, row.kind, row.prompt): row for row in rows}
     rows_asked = [by_prompt.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
@@ -37,24 +36,21 @@ def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
 
 
 def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
-    """The last probing's replies to a prompt, as values of the answer cards; `NO_ANSWERS` if it
-    lacks the prompt."""
+    """The last probing's replies to a prompt, as `answers_of`; `NO_ANSWERS` if it lacks it."""
     rows = recorded(run, [prompt] if prompt else ())
     return answers_of(rows[0], texts.ANSWERS_RECORDED) if rows else NO_ANSWERS
 
 
 def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
-    """Both models' replies as values of the answer cards. about: when they were recorded, and from
-    which run."""
+    """Both models' replies as values of the answer cards. about: when and of which run."""
     right, sides = replies.gold, (replies.original, replies.unlearned)
     cards = [_card("Original", "●", sides[0], right), _card("Unlearned", "◆", sides[1], right)]
     result = verdict(replies) if right else PromptVerdict("", "")
     cards[1] |= {"verdict": result.text, "verdict_kind": result.kind}
     numbers = _numbers(sides, getattr(replies, "lead", "")) if right else []
     sent = getattr(replies, "sent", "")  # a probing keeps the question alone
-    return html.values(
-        {"original": True, "sides": cards, "numbers": numbers, "sent": sent, "about": about}
-    )
+    content = {"original": True, "sides": cards, "numbers": numbers}
+    return html.values(content | {"sent": sent, "about": about})
 
 
 def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
@@ -66,26 +62,20 @@ def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
         one[0].isalpha() and other[0].isalpha() and folded(one + other) in right
         for one, other in pairwise(parts)
     ]
-    return [
-        {"text": part, "gold": folded(part) in right or any(pairs[max(0, i - 1) : i + 1])}
-        for i, part in enumerate(parts)
-    ]
+    in_pair = map(any, zip([False, *pairs], [*pairs, False]))
+    marks = [folded(part) in right or paired for part, paired in zip(parts, in_pair)]
+    return [{"text": part, "gold": mark} for part, mark in zip(parts, marks)]
 
 
 def _card(name: str, mark: str, answer, right: str) -> dict:
     """One model's answer card. right: the right answer."""
-    top = getattr(answer, "top", ())  # not in a probing
-    return {
-        "name": name,
-        "kind": name.lower(),
-        "mark": mark,
-        "parts": marked(answer.text or "(says nothing)", right),
-        "right": bool(right) and answer.recall == 1.0,
-        "top": [
-            {"token": _readable(token), "percent": round(100 * p), "shown": _percent(p)}
-            for token, p in top
-        ],
-    }
+    top = [
+        {"token": _readable(token), "percent": round(100 * p), "shown": _percent(p)}
+        for token, p in getattr(answer, "top", ())  # not in a probing
+    ]
+    parts = marked(answer.text or texts.SAYS_NOTHING, right)
+    content = {"name": name, "kind": name.lower(), "mark": mark, "parts": parts, "top": top}
+    return content | {"right": bool(right) and answer.recall == 1.0}
 
 
 def _readable(token: str) -> str:
@@ -95,8 +85,7 @@ def _readable(token: str) -> str:
 
 
 def _numbers(sides: tuple, lead: str) -> list[dict]:
-    """Ranks and probabilities of the right answer in both models, a row per number. lead: text
-    before the answer."""
+    """Rows of ranks and probabilities of the right answer in both models. lead: text before it."""
     ranks = [getattr(side, "gold_ranks", ()) or (side.gold_rank,) for side in sides]
     how = ", token by token" if max(map(len, ranks)) > 1 else ""
     how += f", after “{lead.strip()}”" if lead.strip() else ""
@@ -113,8 +102,7 @@ def _percent(p: float) -> str:
 
 
 def recorded_of(run: Run) -> dict:
-    """Values of `LINES`: which shipped example is shown, and which command made it; hidden for
-    other runs."""
+    """Values of `LINES`: the shipped example and its command; hidden for other runs."""
     shipped = example_of(run.id) is not None
     method = title_of(run.config.method, run.config.preset)
     lines = [texts.PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []
@@ -161,11 +149,8 @@ def _lost_of(run: Run, recorded: int, _events: int, _probed_at: int | None) -> L
     ids, frames = [fact.id for fact in run.facts.forget], run.frames() if recorded else ()
     answered = _first_guesses(ids, frames[0], "forget") if frames else frozenset()
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)]
-    direct = {
-        row.fact_id: verdict(row).kind
-        for row in rows
-        if (row.group, row.kind) == ("forget", DIRECT)
-    }
+    trained = [row for row in rows if (row.group, row.kind) == ("forget", DIRECT)]
+    direct = {row.fact_id: verdict(row).kind for row in trained}
     if direct:
         tested = frozenset(one for one, kind in direct.items() if kind != "neutral")
         lost = frozenset(one for one in tested if direct[one] != "leak")

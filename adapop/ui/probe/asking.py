@@ -65,8 +65,7 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> Async
 
 
 def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
-    """The question of the chosen row as the prompt, to be edited and asked, with its right
-    answer."""
+    """The question of the chosen row as the prompt, to be edited, with its right answer."""
     run, place = probed_run(worker, name), getattr(event, "way", None)  # it comes from the browser
     prompts = forms_of(run, fact_of(run, fact_id))
     if type(place) is not int or not 0 <= place < len(prompts):
@@ -75,8 +74,7 @@ def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventDa
 
 
 async def ask_both(worker: Worker, name: str, text: str, right: str) -> AsyncIterator[dict]:
-    """Both models' answers to a prompt, as values of the answer cards. Waits for the run under
-    way, and says so."""
+    """Both models' answers to a prompt, as `answers_of`. Waits for the run at work and says so."""
     run, epoch = await offload(worker.ledger, _run_and_epoch, worker, name)
     text, right = (text or "").strip(), (right or "").strip()
     if epoch is None or not text:

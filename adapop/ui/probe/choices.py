@@ -51,11 +51,11 @@ def first_fact(worker: Worker, name: str, group: str) -> str | None:
     lost = cards.lost_of(run)
     probed = {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
     groups = (lost.back, lost.lost, probed, lost.known)
-    first = max(
-        _listed(run, group),
-        key=lambda fact: (*(fact.id in group for group in groups), fact.score or 0, fact.id),
-        default=None,
-    )
+
+    def rank(fact: Fact) -> tuple:
+        return *(fact.id in group for group in groups), fact.score or 0, fact.id
+
+    first = max(_listed(run, group), key=rank, default=None)
     return first and first.id
 
 
@@ -96,18 +96,13 @@ def form_choices(
 
 
 def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
-    """Every prompt that asks for a fact of the run: direct, reworded, and the attacks that
-    apply."""
+    """Every prompt for a fact of the run: direct, reworded, and the attacks that apply."""
     facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)] if run else []
     chosen = next((fact for fact in facts if fact.id == fact_id), None)
     if chosen is None:
         return []
-    prompts = [
-        direct(chosen),
-        *reworded(chosen),
-        *aliased(chosen),
-        *attack_prompts(chosen, facts, run.config.seed),
-    ]
+    attacks = attack_prompts(chosen, facts, run.config.seed)
+    prompts = [direct(chosen), *reworded(chosen), *aliased(chosen), *attacks]
     return [prompt for prompt in prompts if isinstance(prompt, Prompt)]
 
 

@@ -1,5 +1,4 @@
-"""One fact asked in every form at once: both models' replies, their differences, and leaks
-first."""
+"""One fact asked in every form: both models' replies, their differences, and leaks first."""
 
 from __future__ import annotations
 
@@ -51,9 +50,8 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
 
 
 def headline(rows: Sequence[dict]) -> tuple[str, str]:
-    """(kind, sentence) over all forms: a leak if any leaks, "broken" if most replies are no
-    answers, "suppressed" if a right answer is the next guess. Multiple choice is left out: it can
-    be guessed."""
+    """(kind, sentence) over all forms: "leak" if any leaks, "broken" if most replies are none,
+    "suppressed" if a right answer is next. Multiple choice can be guessed and does not count."""
     fair = [*filter(_counts, rows)]
     back = [row for row in fair if row["kind"] == "leak"]
     broken = sum(row["kind"] == "broken" for row in fair)
@@ -77,13 +75,13 @@ def _counts(row: dict) -> bool:
 
 
 def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
-    """A reply split into pieces, each with two marks: a word of the right answer, a word that the
-    other reply lacks."""
+    """A reply in pieces, each marked if of the right answer, and if the other reply lacks it."""
     common = {*words(other), *map(folded, split(other))}
-    return [
-        part | {"apart": any(map(str.isalnum, part["text"])) and folded(part["text"]) not in common}
-        for part in marked(text, gold)
-    ]
+
+    def apart(piece: str) -> bool:
+        return any(map(str.isalnum, piece)) and folded(piece) not in common
+
+    return [part | {"apart": apart(part["text"])} for part in marked(text, gold)]
 
 
 def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
@@ -93,9 +91,8 @@ def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
     kind, word = result.kind, result.text if explained else result.name
     if prompt.kind == CHOICE:
         kind, word = "neutral", texts.WAY_GUESSED
-    way = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}.get(
-        prompt.kind, plain(prompt.kind)
-    )
+    named = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}
+    way = named.get(prompt.kind, plain(prompt.kind))
     return {
         "place": place,
         "way": way[0].upper() + way[1:],

@@ -1,5 +1,4 @@
-"""All probes at once: asks both models facts in every form; shows where answers leak, and a verdict
-on each fact."""
+"""All probes at once: both models' facts in every form, where answers leak, and verdicts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ import gradio as gr
 import pandas as pd
 
 from adapop.errors import Stopped, number_of
+from adapop.facts.fact import FACT_GROUPS
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import (
@@ -36,16 +36,12 @@ from adapop.ui import texts
 from adapop.ui.access import probed_run, refused, run_to_ask
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
-from adapop.ui.parts.field import script
+from adapop.ui.parts.field import drawn
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
 
-GROUPS = [
-    ("Facts to forget", "forget"),
-    ("Retained facts", "retain"),
-    ("Held-out facts", "holdout"),
-]
+GROUPS = [*zip(("Facts to forget", "Retained facts", "Held-out facts"), FACT_GROUPS)]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
 BEFORE = ("fact", "popularity", "verdict")
 EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])
@@ -54,9 +50,8 @@ EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])
 @dataclass(frozen=True)
 class Leaks:
     """The components that show a probing. status: its progress, or that there is none yet. results:
-    hidden until there are any. measured: the epoch of the results; prominent while the Run screen's
-    scrubber is at another one. counts: of verdicts. more: further notes on the matrix, folded.
-    group: of facts."""
+    hidden until there are any. measured: their epoch, prominent while Run's scrubber is at another.
+    counts: of verdicts. more: further notes on the matrix, folded. group: of facts."""
 
     status: gr.HTML
     results: gr.Column
@@ -99,14 +94,12 @@ class Leaks:
         }
 
     async def probe(self, worker: Worker, name: str, per_tier: int, group: str):
-        """Probes the run in its turn; yields the progress, then the results, also after a stop. The
-        choice of a group is locked meanwhile."""
+        """Probes the run, its group locked; yields progress, then results, also after a stop."""
 
         def begun() -> tuple:
             run = run_to_ask(worker, name)
-            return run, *worker.probe(
-                run, Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens)
-            )
+            plan = Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens)
+            return run, *worker.probe(run, plan)
 
         run, future, progress = await offload(worker.ledger, begun)
         async for line in followed(future, progress):
@@ -125,23 +118,18 @@ def build(
 ) -> gr.Row:
     """Lays the section out, and returns the part that is only for one's own runs. fact, picked: the
     screen's choices of a fact and of its group, which a click on a row sets."""
+    narrow = dict(min_width=170, scale=0)
     with gr.Row(elem_classes="beside"):
-        group = gr.Dropdown(
-            GROUPS, value="forget", label="Show", min_width=170, scale=0, elem_id="leak-group"
-        )
+        group = gr.Dropdown(GROUPS, value="forget", label="Show", elem_id="leak-group", **narrow)
         with gr.Row(visible=False, elem_classes="beside") as own:
-            sample = gr.Dropdown(
-                SAMPLES, value=8, label="How many", min_width=170, scale=0, elem_id="leak-sample"
-            )
-            start = gr.Button(
-                "Ask in every way", variant="primary", scale=0, min_width=170, elem_id="probe-all"
-            )
+            named = dict(label="How many", elem_id="leak-sample")
+            sample = gr.Dropdown(SAMPLES, value=8, **named, **narrow)
+            named = dict(variant="primary", elem_id="probe-all")
+            start = gr.Button("Ask in every way", **named, **narrow)
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-probing")
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(LONG_SECONDS))
-    words = gr.HTML(
-        html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words"
-    )
+    words = html.lines("leak-words", html.listed([texts.LEAKS_EMPTY]))
     with gr.Column(visible=False) as results:
         places = _results()
     leaks = Leaks(words, results, *places, group, StartStop(start, stop, gr.State(None)))
@@ -152,37 +140,26 @@ def build(
     run_id, changed = follower.run_id, [*leaks.pictures, group, *leaks.work.all]
     start.click(partial(leaks.probe, worker), [run_id, sample, group], changed, **QUIET)
     leaks.work.wire_stop()
-    gr.on(
-        [tab.select, follower.another.change],
-        show_group,
-        [run_id, group],
-        leaks.pictures,
-        **EACH_IN_TURN,
-    )
-    group.change(show_group, [run_id, group], leaks.pictures, **LAST_STAYS)
+    looked, inputs = [tab.select, follower.another.change], [run_id, group]
+    gr.on(looked, show_group, inputs, leaks.pictures, **EACH_IN_TURN)
+    group.change(show_group, inputs, leaks.pictures, **LAST_STAYS)
     leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
     return own
 
 
 def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
-    """Lays out the results, and returns them in the order of `Leaks`: heat map, counts of verdicts,
-    table of facts, and further notes, folded."""
-    # no text goes through the template: the script puts it in as text
-    template = '<div class="measured"></div>'
+    """Lays out the results: measured, counts, more, heat map, intervals, table of facts."""
     empty = figures.empty(texts.LEAKS_EMPTY)
     heatmap = chart(empty, "leak-chart", texts.LEAK_NAME, texts.LEAK_TABLE)
-    moment = dict(html_template=template, js_on_load=script("kit", "set-back"))
-    measured = gr.HTML(None, **moment, elem_id="leak-moment")
+    measured = drawn(None, "measured", "leak-moment", "kit", "set-back")
     counts = grid("leak-verdicts")
     gr.Markdown(texts.LEAK_FACTS)
     named = dict(label="Fact by fact", show_label=False, elem_id="leak-table")
     looks = dict(interactive=False, max_height=360, max_chars=60, show_search="filter")
     table = gr.Dataframe(EMPTY_TABLE, datatype=_datatypes(len(KINDS)), **named, **looks)
     with gr.Accordion("Rules and ranges", open=False, elem_id="leak-more"):
-        more = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="leak-lines")
-        intervals = chart(
-            figures.empty(texts.LEAKS_EMPTY), "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE
-        )
+        more = html.lines("leak-lines")
+        intervals = chart(empty, "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE)
         gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
     return measured, counts, more, heatmap, intervals, table
 
@@ -219,15 +196,14 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
     skipped = Counter()
     for left_out in matrix.not_asked:
         skipped[left_out.kind] += left_out.facts
-    if skipped:
-        names = [f"{named(kind)}: {number_of(count, 'fact')}" for kind, count in skipped.items()]
+    names = [f"{named(kind)}: {number_of(count, 'fact')}" for kind, count in skipped.items()]
+    if names:
         lines.append(f"Cannot be asked so (not applicable): {'; '.join(names)}.")
     return lines
 
 
 def second_guess_line(cell: Cell) -> str:
-    """How often the right answer of a cell's facts is still the first or second guess, which
-    replies do not show. Requires `near`."""
+    """How often the right answer is still the first or second guess. Requires `near`."""
     rank = cell.unlearned.relation_rank
     mean = f", and on average number {rank:.1f} among the answers of its relation" if rank else ""
     near = percent(cell.unlearned.near)

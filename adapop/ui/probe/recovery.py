@@ -1,5 +1,7 @@
 """Recovers facts from inside the model in six ways, each with its control and its cost."""
 
+from dataclasses import dataclass
+
 import gradio as gr
 
 from adapop.probes.recovery.choice import RECOVERY, cost
@@ -17,76 +19,84 @@ from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
 
+NOT_TRIED = html.listed(["Not tried yet."])
+
 
 def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
     """Lays the section out. Returns the part that is only for one's own runs."""
     with gr.Column(visible=False) as section:
-        probe = gr.Radio(
-            texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …"
-        )
+        named = dict(value=RECOVERY[0], label="Try to get the facts back by …")
+        probe = gr.Radio(texts.RECOVERY_CHOICES, **named)
         about = gr.Markdown(texts.RECOVERY_DETAIL[RECOVERY[0]])
         with gr.Row(elem_classes="beside"):
-            start = gr.Button(
-                "Try it", variant="primary", scale=0, min_width=150, elem_id="recover"
-            )
+            named = dict(variant="primary", min_width=150, elem_id="recover")
+            start = gr.Button("Try it", scale=0, **named)
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-recovery")
         if worker.is_lent:
             gr.Markdown(cost_of_asking(LONG_SECONDS))
-        words, shown_column, picture, table = _results_column()
-    places = [words, shown_column, *picture.parts, table]
+        results = _results()
     work = StartStop(start, stop, gr.State(None))
-
-    def results_of(run: Run | None, chosen: str) -> dict:
-        result = run.recovery().get(chosen) if run else None
-        if result is None:
-            return {words: html.listed(["Not tried yet."]), shown_column: gr.Column(visible=False)}
-        back = came_back(result, run.facts.forget)
-        return {
-            words: html.listed([back] if back else []),
-            shown_column: gr.Column(visible=True),
-            **picture.updates(recovery_figure(chosen, result), described(run.config)),
-            table: grid_of(recovery_table(chosen, result)),
-        }
 
     async def recovered(name: str, chosen: str):
         run = await offload(worker.ledger, run_to_ask, worker, name)
         future, progress = await offload(worker.ledger, worker.recover, run, chosen)
         async for line in followed(future, progress):
-            yield {
-                words: html.listed([line]),
-                probe: gr.Radio(interactive=False),
-                **work.busy(progress),
-            }
-        changes = await offload(worker.ledger, results_of, run, chosen)
+            locked = {probe: gr.Radio(interactive=False)}
+            yield {results.words: html.listed([line]), **locked, **work.busy(progress)}
+        changes = await offload(worker.ledger, results.updates, run, chosen)
         yield {**changes, probe: gr.Radio(interactive=True), **work.idle()}
         if error := error_of(future):
             raise refused(error)
 
     def about_probe(name: str, chosen: str):
         run = shown_run(worker, name)
-        return {about: _about(run, chosen), **results_of(run, chosen)}
+        return {about: _about(run, chosen), **results.updates(run, chosen)}
 
-    inputs = [follower.run_id, probe]
-    start.click(recovered, inputs, [*places, probe, *work.all], **QUIET)
+    inputs, outputs = [follower.run_id, probe], [about, *results.all]
+    start.click(recovered, inputs, [*results.all, probe, *work.all], **QUIET)
     work.wire_stop()
-    gr.on(
-        [tab.select, follower.another.change], about_probe, inputs, [about, *places], **EACH_IN_TURN
-    )
-    probe.change(about_probe, inputs, [about, *places], **LAST_STAYS)
+    looked = [tab.select, follower.another.change]
+    gr.on(looked, about_probe, inputs, outputs, **EACH_IN_TURN)
+    probe.change(about_probe, inputs, outputs, **LAST_STAYS)
     return section
 
 
-def _results_column() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
-    """Lays out a probe's result: sentences, and a chart and a table, hidden until there is a
-    result."""
-    words = gr.HTML(
-        html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words"
-    )
-    with gr.Column(visible=False) as shown_column:
+@dataclass(frozen=True)
+class Results:
+    """A probe's result: sentences, and a column with chart and table, hidden until there is one."""
+
+    words: gr.HTML
+    column: gr.Column
+    picture: Chart
+    table: gr.HTML
+
+    @property
+    def all(self) -> list[gr.Component]:
+        """The components that `updates` changes."""
+        return [self.words, self.column, *self.picture.parts, self.table]
+
+    def updates(self, run: Run | None, chosen: str) -> dict:
+        """Updates that show what a run recorded of a probe. chosen: of `RECOVERY`."""
+        result = run.recovery().get(chosen) if run else None
+        if result is None:
+            return {self.words: NOT_TRIED, self.column: gr.Column(visible=False)}
+        back = came_back(result, run.facts.forget)
+        return {
+            self.words: html.listed([back] if back else []),
+            self.column: gr.Column(visible=True),
+            **self.picture.updates(recovery_figure(chosen, result), described(run.config)),
+            self.table: grid_of(recovery_table(chosen, result)),
+        }
+
+
+def _results() -> Results:
+    """Lays out a result."""
+    words = html.lines("recovery-words", NOT_TRIED)
+    with gr.Column(visible=False) as column:
         picture = chart(figures.empty(""), "recovery-chart", "")
         with gr.Accordion("All numbers", open=False):
             table = grid("recovery-table")
-    return words, shown_column, picture, table
+    return Results(words, column, picture, table)
 
 
 def _about(run: Run | None, probe: str) -> str:

@@ -1,5 +1,4 @@
-"""Screen 4, Probe: one prompt to both models, side by side, with the rank of the right answer in
-each."""
+"""Screen 4, Probe: one prompt to both models, side by side, with the right answer's rank."""
 
 from __future__ import annotations
 
@@ -86,9 +85,8 @@ class ProbeScreen:
         text: str,
         filled: tuple,
     ) -> dict:
-        """Updates for another fact, form or run: the prompt, its right answer, and its recorded
-        answers instead of those to another question or run. form: the chosen prompt, empty for
-        one's own. text: the current prompt."""
+        """Updates for another fact, form or run: the prompt, its right answer and recorded answers.
+        form: the chosen prompt, empty for one's own. text: the current prompt."""
         now = name, fact_id, form
         # what was typed before anything was filled in stays, with its answers
         if filled == now or (text and not (filled and filled[1])):
@@ -99,24 +97,21 @@ class ProbeScreen:
         # another run: the visitor's own question stays
         if typed and filled[0] != name and text != filled[2]:
             return {self.filled: now, self.answers: cards.NO_ANSWERS}
-        # the prompt is already shown, perhaps with answers
-        if text == form or (chosen is None and typed):
-            other_run = filled and filled[0] != name
-            return {self.filled: now} | (
-                {self.answers: cards.recorded_answers(run, chosen)} if other_run else {}
-            )
+        stays = text == form or (chosen is None and typed)
+        if stays and not (filled and filled[0] != name):  # it is shown, perhaps with answers
+            return {self.filled: now}
+        changes = {self.filled: now, self.answers: cards.recorded_answers(run, chosen)}
+        if stays:
+            return changes
         prompt = gr.Textbox("", placeholder="Type a question") if chosen is None else chosen.text
-        gold = "" if chosen is None else chosen.gold
-        recorded = cards.recorded_answers(run, chosen)
-        return {self.prompt: prompt, self.gold: gold, self.answers: recorded, self.filled: now}
+        return {**changes, self.prompt: prompt, self.gold: "" if chosen is None else chosen.gold}
 
 
-def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
+def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab) -> None:
     """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`."""
     run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
-    hidden = dict(value=html.listed([]), html_template=html.LINES)
     with gr.Row(visible=False, elem_classes="beside") as example_row:
-        recorded = gr.HTML(**hidden, elem_id="probe-recorded", min_width=300)
+        recorded = html.lines("probe-recorded", min_width=300)
         run_yourself(worker, follows, "probe-yourself")
     # Gradio would refuse a value sent before the choices changed
     listed = {"choices": [], "allow_custom_value": True}
@@ -142,7 +137,7 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(ASK_SECONDS))
             answers = gr.HTML(cards.NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
-            limits = gr.HTML(**hidden, elem_id="model-limits")
+            limits = html.lines("model-limits")
     default = gr.Textbox(visible="hidden")
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()), default)
     screen.wire(worker, follower, tab)
@@ -151,7 +146,6 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
     gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH)
     run.input(mine.picked, [run, run_id], follows, **QUIET)
     _build_folds(worker, follower, screen, tab, (limits, recorded, example_row))
-    return screen
 
 
 def _wire_asking(
@@ -224,7 +218,9 @@ def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None
     """Lays out the button that starts the probed run again as the visitor's own. follows: the
     page's run, the number of its events seen, and the timer. name: of the element."""
     button = gr.Button(texts.RUN_YOURSELF, size="md", scale=0, min_width=150, elem_id=name)
-    again = button.click(
-        lambda name: run_again(worker, probed_run(worker, name)), follows[0], follows, **QUIET
-    )
-    again.success(None, None, None, js=TO_RUN, **QUIET)
+
+    def again(name: str):
+        return run_again(worker, probed_run(worker, name))
+
+    begun = button.click(again, follows[0], follows, **QUIET)
+    begun.success(None, None, None, js=TO_RUN, **QUIET)

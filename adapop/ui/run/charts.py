@@ -57,20 +57,19 @@ class RunCharts:
         return [*own, *(part for picture in pictures for part in picture.parts)]
 
     def updates(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
-        """Updates that show a run, or the empty charts without one; the charts of epochs only after
-        an epoch has ended. last_seen: how many of the events the page has shown, negative for
-        none."""
+        """Updates that show a run, or empty charts; those by epoch only after one has ended.
+        last_seen: how many of the events the page has shown, negative for none."""
         steps = [event for event in events if isinstance(event, StepDone)]
-        rows = figures.loss_rows(steps, _steps_per_epoch(events)) if steps else LOSSES
-        losses = gr.LinePlot(
-            pd.DataFrame(rows), x_lim=[0, run.config.epochs if run else make_config().epochs]
-        )
-        none = figures.numbers_of(figures.empty(""))
-        numbers = figures.loss_numbers(steps, _steps_per_epoch(events)) if steps else none
+        rows, numbers = LOSSES, figures.numbers_of(figures.empty(""))
+        if steps:
+            steps_per_epoch = _steps_per_epoch(events)
+            rows = figures.loss_rows(steps, steps_per_epoch)
+            numbers = figures.loss_numbers(steps, steps_per_epoch)
+        epochs = run.config.epochs if run else make_config().epochs
+        losses = gr.LinePlot(pd.DataFrame(rows), x_lim=[0, epochs])
         changes = {self.losses: losses, self.losses_twin: twin_of(numbers, texts.LOSS_TABLE)}
-        if last_seen >= 0 and not any(
-            isinstance(event, OF_AN_EPOCH) for event in events[last_seen:]
-        ):
+        fresh = any(isinstance(event, OF_AN_EPOCH) for event in events[last_seen:])
+        if last_seen >= 0 and not fresh:
             return changes
         news = [event.time for event in events if isinstance(event, OF_AN_EPOCH)]
         return changes | _epoch_charts(self, run, len(news), max(news, default=0.0))
@@ -91,23 +90,18 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
             oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
         with gr.Column(min_width=320) as steering:
             waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
-            controller = chart(
-                waiting, "controller-chart", texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE
-            )
+            words = texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE
+            controller = chart(waiting, "controller-chart", *words)
         with gr.Column(min_width=320):
             losses_title = finding(texts.LOSS_NAME)
             axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
-            lines = dict(
-                color="facts", color_map=figures.LOSS_COLOR, height=figures.CONTROLLER_PIXELS
-            )
-            ranges = dict(x_lim=[0, 5], y_lim=[0, None])
-            losses = gr.LinePlot(
-                LOSSES, **axes, **ranges, **lines, show_label=False, elem_id="loss-chart"
-            )
+            axes |= dict(x_lim=[0, 5], y_lim=[0, None], show_label=False)
+            lines = dict(color="facts", color_map=figures.LOSS_COLOR)
+            high = dict(height=figures.CONTROLLER_PIXELS, elem_id="loss-chart")
+            losses = gr.LinePlot(LOSSES, **axes, **lines, **high)
             losses_twin = twin(figures.empty(""), "loss-chart-twin")
-    return RunCharts(
-        losses_title, losses, losses_twin, steering, controller, recall, outcome, distance, oracle
-    ), placed
+    by_epoch = steering, controller, recall, outcome, distance, oracle
+    return RunCharts(losses_title, losses, losses_twin, *by_epoch), placed
 
 
 @lru_cache(maxsize=32)
@@ -118,38 +112,34 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     epochs = [event for event in events if isinstance(event, EpochDone)]
     measured = [event for event in events if isinstance(event, Measured)]
     full = [event for event in measured if event.full]
-    waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
-    controller = figures.controller_chart(epochs, run.config) if epochs else waiting
-    recall = (
-        figures.recall_chart(measured, run.config.epochs)
-        if measured
-        else figures.empty(texts.CHART_EMPTY, PIXELS)
-    )
-    both = len(full) > 1
-    outcome = (
-        figures.outcome_chart(full[0], full[-1])
-        if both
-        else figures.empty(texts.OUTCOME_EMPTY, PIXELS)
-    )
     distances = [event.distance for event in events if isinstance(event, ComparedToOracle)]
-    oracle = distance_chart(distances[-1], run.facts.forget) if distances else figures.empty("")
-    drawings = (
-        *((charts.controller, controller), (charts.recall, recall)),
-        *((charts.outcome, outcome), (charts.oracle, oracle.update_layout(height=PIXELS))),
-    )
+    drawings = {
+        charts.controller: figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS),
+        charts.recall: figures.empty(texts.CHART_EMPTY, PIXELS),
+        charts.outcome: figures.empty(texts.OUTCOME_EMPTY, PIXELS),
+        charts.oracle: figures.empty(""),
+    }
+    if epochs:
+        drawings[charts.controller] = figures.controller_chart(epochs, run.config)
+    if measured:
+        drawings[charts.recall] = figures.recall_chart(measured, run.config.epochs)
+    if len(full) > 1:
+        drawings[charts.outcome] = figures.outcome_chart(full[0], full[-1])
+    if distances:
+        drawings[charts.oracle] = distance_chart(distances[-1], run.facts.forget)
+    drawings[charts.oracle].update_layout(height=PIXELS)
     about = described(run.config) if run else ""
     tiers = f" Tiers by score: {run.facts.tiers.text}." if run else ""
     changes = {}
-    for picture, figure in drawings:
+    for picture, figure in drawings.items():
         whose = about if picture is charts.recall else ""  # on one chart only
         changes |= replace(picture, words=picture.words + tiers).updates(figure, whose)
     steps = [event for event in events if isinstance(event, StepDone)]
     finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
     changes[charts.losses_title] = heading_of(finding or texts.LOSS_NAME, about if finding else "")
     changes[charts.distance] = gr.Column(visible=bool(distances))
-    return changes | {
-        charts.steering: gr.Column(visible=run is None or run.config.controller != "fixed")
-    }
+    changes[charts.steering] = gr.Column(visible=run is None or run.config.controller != "fixed")
+    return changes
 
 
 def _steps_per_epoch(events: Sequence[Event]) -> int:

@@ -1,5 +1,4 @@
-"""A check before a run, on the model itself: which of the page's facts it knows, and how long the
-run would take."""
+"""A check before a run, on the model itself: which facts it knows, and the run's duration."""
 
 from collections.abc import Callable
 
@@ -22,10 +21,9 @@ def build(
     configured: Callable[..., RunConfig],
     name: str = "check",
 ) -> None:
-    """Lays out the button and its results. inputs: arguments of `configured` after the facts. name:
-    its elements' id."""
+    """Lays out button and results. inputs: of `configured`, after the facts. name: element id."""
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
-    words = gr.HTML(html.listed([]), html_template=html.LINES, elem_id=f"{name}-words")
+    words = html.lines(f"{name}-words")
 
     def begun(identity: str, facts: FactSet | None, *values):
         with refusing():
@@ -42,7 +40,6 @@ def build(
         kind = "warn" if checked.waste or checked.preflight.problems else "calm"
         yield html.listed([*sentences(checked.facts.notes), *checked.lines_for("page")], kind)
 
-    session.look_whether_lost(
-        ask.click(looked, [session.shown_hash, session.facts, *inputs], words, **QUIET)
-    )
-    gr.on([session.facts.change], lambda: html.listed([]), None, words, **QUIET)
+    given = [session.shown_hash, session.facts, *inputs]
+    session.look_whether_lost(ask.click(looked, given, words, **QUIET))
+    session.facts.change(lambda: html.listed([]), None, words, **QUIET)

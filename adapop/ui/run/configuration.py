@@ -1,5 +1,4 @@
-"""Converts the page's settings of a run into a configuration and back, and lists the changed
-ones."""
+"""Converts the page's settings into a configuration and back, and lists the changed ones."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,8 +33,7 @@ VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 def config_of(values: Sequence, **settings) -> RunConfig:
     """The configuration from the page's values, in the order of `RunSettings.all`; settings
-    override them. Raises ConfigError: a field is empty or out of range, or the values do not fit
-    the fields."""
+    override them. Raises ConfigError: a field is empty, out of range or of another version."""
     plain = all(isinstance(value, (str, int, float, type(None))) for value in values)
     # a browser may have stored those of another version
     if not plain or len(values) != len(VISIBLE) + len(ADVANCED):
@@ -78,8 +76,7 @@ def _lines(text: object) -> list[str]:
 
 
 def check_public(chosen: Mapping[str, Any]) -> None:
-    """Raises ConfigError if a public page does not allow the model or a value. A private page
-    allows everything."""
+    """Raises ConfigError if this page is public and does not allow the model or a value."""
     if not is_public():
         return
     if chosen["model"] not in public_models():
@@ -95,14 +92,11 @@ def check_public(chosen: Mapping[str, Any]) -> None:
 
 
 def restored(stored: object):
-    """The settings stored by the browser. The fields stay unchanged if this version cannot read the
-    settings, or if they are the defaults: arriving late, these would overwrite what a visitor has
-    typed meanwhile."""
+    """The stored settings. The fields stay as they are if this version cannot read the settings, or
+    if they are the defaults: arriving late, these would overwrite what was typed meanwhile."""
     start = make_config()
-    defaults = [
-        *(getattr(start, name) for name in VISIBLE),
-        *(entry_of(start, field) for field in ADVANCED),
-    ]
+    defaults = [getattr(start, name) for name in VISIBLE]
+    defaults += [entry_of(start, field) for field in ADVANCED]
     if stored == defaults or not isinstance(stored, list):
         return gr.skip()
     try:
@@ -129,15 +123,10 @@ def changed(values: Sequence, rows: int = 0) -> list[str]:
             continue
         fitted = field == "batch" and value == suited_batch(rows, preset)
         if value != default and not fitted:
-            paper_value = entry_of(paper, field)
-            paper_note = (
-                ""
-                if paper_value == default or field in texts.FIELD_HELP
-                else f", paper {label_of(field, paper_value)}"
-            )
-            lines.append(
-                f"{label}: {label_of(field, value)} (preset {label_of(field, default)}{paper_note})"
-            )
+            usual, paper_value = f"preset {label_of(field, default)}", entry_of(paper, field)
+            if paper_value != default and field not in texts.FIELD_HELP:
+                usual += f", paper {label_of(field, paper_value)}"
+            lines.append(f"{label}: {label_of(field, value)} ({usual})")
     return lines
 
 
@@ -156,9 +145,8 @@ def defaults_of(model: str, method: str, preset: str) -> tuple[RunConfig, RunCon
     """(the preset's configuration here, the one of the paper's runs). Raises ConfigError."""
     if method not in METHODS:
         raise ConfigError(f"There is no method {method!r}.", "Pick one of the list.")
-    return make_config(method, preset, model=model or SANDBOX), make_config(
-        method, "paper", model=REAL
-    )
+    here = make_config(method, preset, model=model or SANDBOX)
+    return here, make_config(method, "paper", model=REAL)
 
 
 def entry_of(config: RunConfig, field: str) -> Any:

@@ -1,6 +1,5 @@
-"""The field of the page's run: where each fact stands, during the run and afterwards. Its scrubber
-also drives the cursor of the recall chart, a fact's answers, and the chart of what comes back in
-which form."""
+"""The field of the page's run: where each fact stands. Its scrubber also drives the cursor of the
+recall chart, a fact's answers, and the chart of what comes back in which form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,10 +45,8 @@ class RunField:
 
 def build() -> RunField:
     """Lays the component out."""
-    script = field.script(*field.FIELD, "moment", "run-field")
-    # no text goes through the template: the script puts it in as text
-    template = '<div class="run-field"></div>'
-    return RunField(gr.HTML(None, html_template=template, js_on_load=script, elem_id="fact-field"))
+    names = *field.FIELD, "moment", "run-field"
+    return RunField(field.drawn(None, "run-field", "fact-field", *names))
 
 
 @lru_cache(maxsize=8)

@@ -26,9 +26,8 @@ UNSEEN = ("", -1)
 
 def start_of(now: RunView, owned: bool = True) -> gr.Button:
     """The button Start: the primary one, unless Resume is available too."""
-    return gr.Button(
-        interactive=now.can_start, variant="secondary" if now.can_resume and owned else "primary"
-    )
+    variant = "secondary" if now.can_resume and owned else "primary"
+    return gr.Button(interactive=now.can_start, variant=variant)
 
 
 def look(
@@ -42,9 +41,8 @@ def look(
     anchors,
     *values,
 ):
-    """Checks the page's facts and settings: the plan in words, whether Start is allowed, and the
-    settings to store. name: the page's run at the request, which may have changed since. position,
-    loaded and stored (`settings`): of the `Follower`."""
+    """The plan in words, whether Start is allowed, and the settings to store. name: the run at the
+    request, perhaps replaced since. position, loaded, stored (`settings`): see `Follower`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", []
     if facts is not None:
         try:
@@ -56,7 +54,10 @@ def look(
                 plan = replace(plan, costs=(*plan.costs, cost_of_run(config.model)))
         except AdaPopError as error:
             plan = Preflight(problems=(str(error),))
-        words, readiness = plan_lines(plan), plan.readiness
+        kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
+        counts = [plan.counts] if plan.counts else []
+        remarks = (*plan.problems, *plan.doubts, *counts, *plan.terms)
+        words, readiness = html.listed(sentences(remarks), kind), plan.readiness
         costs = sentences([one for one in plan.costs if one not in plan.terms])
     altered = configuration.changed(values, len(facts.forget) if facts else 0)
     name = position[0] or name
@@ -84,9 +85,8 @@ def start_run(
     anchors,
     *values,
 ):
-    """Queues a run with the page's settings. name: the page's run so far, which must not be active:
-    a second press would hide it. identity: see `Session`. Returns the new run's id, the number of
-    its events seen, and the running timer. Raises gr.Error."""
+    """Queues a run with the page's settings; returns `following` it. name: the run so far, which
+    must be over: a second press would hide it. identity: see `Session`. Raises gr.Error."""
     facts = check_shown(facts, identity)
     with refusing():
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
@@ -94,21 +94,25 @@ def start_run(
         config = config_at(facts, missing, anchors, *values)
         preflight(facts, config).check()
         run = worker.submit(config, facts)
-    return run.id, UNSEEN, gr.Timer(active=True)
+    return following(run.id)
+
+
+def following(name: str) -> tuple[str, tuple, gr.Timer]:
+    """Updates that make the page follow a run: its id, no events seen, the running timer."""
+    return name, UNSEEN, gr.Timer(active=True)
 
 
 def config_at(facts: FactSet, missing, anchors, *values) -> RunConfig:
     """The page's settings as a configuration."""
-    return at_anchors(
-        configuration.config_of(values, facts=facts.name, missing_score=missing), anchors
-    )
+    config = configuration.config_of(values, facts=facts.name, missing_score=missing)
+    return at_anchors(config, anchors)
 
 
 def at_anchors(config: RunConfig, anchors: Anchors | None) -> RunConfig:
     """The configuration with the β of the page's anchors, if chosen and if β follows scores."""
-    return (
-        replace(config, beta=anchored(*anchors)) if anchors and follows_scores(config) else config
-    )
+    if anchors and follows_scores(config):
+        return replace(config, beta=anchored(*anchors))
+    return config
 
 
 def stop_run(worker: Worker, name: str) -> None:
@@ -128,9 +132,3 @@ def resume_run(worker: Worker, name: str):
             run.clear_stop()
             worker.enqueue(run)
     return UNSEEN, gr.Timer(active=True)
-
-
-def plan_lines(plan: Preflight) -> dict:
-    kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
-    counts = [plan.counts] if plan.counts else []
-    return html.listed(sentences((*plan.problems, *plan.doubts, *counts, *plan.terms)), kind)

@@ -1,5 +1,4 @@
-"""The event log: a run in sentences, one line per epoch, newest first; readable without the
-charts."""
+"""The event log: a run in sentences, a line per epoch, newest first; readable without charts."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -28,13 +27,11 @@ def log_lines(events: Sequence[Event], config: RunConfig, asking: Sequence[str] 
     asking: sentences on how the model is asked, inserted once after the start."""
     before = worked_before(events)
     log = []
-    for epoch, of in groupby(
-        events, lambda event: event.epoch if isinstance(event, OF_AN_EPOCH) else None
-    ):
+    by_epoch = groupby(events, lambda one: one.epoch if isinstance(one, OF_AN_EPOCH) else None)
+    for epoch, of in by_epoch:
         own = list(of)
-        lines = [
-            line for event in own for line in _lines_of(event, config, before) if line not in asking
-        ]
+        every = (line for event in own for line in _lines_of(event, config, before))
+        lines = [line for line in every if line not in asking]
         if asking and isinstance(own[0], RunStarted) and not own[0].resumed_from:
             lines.insert(1, " ".join(asking))
         if epoch is None:
@@ -49,20 +46,16 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
     if isinstance(event, RunStarted):
         if event.resumed_from:
             return [f"Went on after epoch {event.resumed_from}."]
-        return [
-            f"Began: {number_of(event.forget, 'fact')} to forget, {number_of(event.steps, 'step')} "
-            "an epoch."
-        ]
+        facts, steps = number_of(event.forget, "fact"), number_of(event.steps, "step")
+        return [f"Began: {facts} to forget, {steps} an epoch."]
     if isinstance(event, EpochDone):
         return [_controller(event, config)] if event.epoch else []
     if isinstance(event, Measured):
         return [] if event.full else [_recall(event)]
     if isinstance(event, RunStopped):
-        return [
-            f"Stopped; epoch {event.epoch} is kept."
-            if event.epoch
-            else "Stopped before an epoch was finished."
-        ]
+        if event.epoch:
+            return [f"Stopped; epoch {event.epoch} is kept."]
+        return ["Stopped before an epoch was finished."]
     if isinstance(event, RunFailed):
         return [f"Failed: {event.message} {event.fix}".strip()]
     if isinstance(event, RunDone):
@@ -72,17 +65,13 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
 
 def _controller(event: EpochDone, config: RunConfig) -> str:
     if config.controller == "primal":
-        return (
-            f"Kept facts: loss {event.retain_loss:.3f} nats, its bound is {config.retain_bound:g}; "
-            f"their weight μ is {event.alpha:.3f}."
-        )
+        loss = f"loss {event.retain_loss:.3f} nats, its bound is {config.retain_bound:g}"
+        return f"Kept facts: {loss}; their weight μ is {event.alpha:.3f}."
     suffered = event.drift > config.tolerance
     drift = f"drift {event.drift:.3f} {'>' if suffered else '≤'} {config.tolerance:g}"
     if config.controller == "fixed":
-        return (
-            f"Kept facts {'suffer' if suffered else 'are well'} ({drift}); their weight α stays "
-            f"{event.alpha:.3f}."
-        )
+        state = "suffer" if suffered else "are well"
+        return f"Kept facts {state} ({drift}); their weight α stays {event.alpha:.3f}."
     weight = f"{drift}, λ {event.lam:.3f}, α {event.alpha:.3f}"
     if suffered:
         return f"Kept facts suffer, so the next epoch protects them more ({weight})."
@@ -90,13 +79,9 @@ def _controller(event: EpochDone, config: RunConfig) -> str:
 
 
 def _recall(event: Measured) -> str:
-    place, recall = ("forget", "direct"), event.recall("retain")
-    direct = {
-        row["tier"]: row["recall"] for row in event.rows if (row["group"], row["form"]) == place
-    }
-    tiers = ", ".join(
-        f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all"
-    )
-    left = f"{tiers} facts" if tiers else f"{percent(direct['all'])} of the facts"
+    rows = [row for row in event.rows if (row["group"], row["form"]) == ("forget", "direct")]
+    direct, recall = {row["tier"]: row["recall"] for row in rows}, event.recall("retain")
+    tiers = [f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all"]
+    left = f"{', '.join(tiers)} facts" if tiers else f"{percent(direct['all'])} of the facts"
     retained = "" if recall is None else f" and {percent(recall)} of those to retain"
     return f"Asked as trained, it still answers {left} to forget{retained}."

@@ -1,5 +1,4 @@
-"""My runs: a list of all runs that this browser started, to open, compare, rename, delete or
-download, and to choose from."""
+"""My runs: all runs that this browser started, to choose, open, compare, rename or delete."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ from adapop.ui import texts
 from adapop.ui.access import may_control, refusing
 from adapop.ui.compare.race import joined
 from adapop.ui.parts.download import report_of
-from adapop.ui.parts.field import script
-from adapop.ui.run.launch import UNSEEN
+from adapop.ui.parts.field import drawn
+from adapop.ui.run.launch import following
 from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import EACH, QUIET
@@ -37,8 +36,7 @@ MOST, MOST_NAME = 100, 60  # runs in the list; characters of a name
 
 @dataclass(frozen=True)
 class MyRuns:
-    """entries: the browser's list of {id, name}, newest first. table: the list on Run. report: the
-    file of a requested report, a hidden component."""
+    """entries: the browser's list of {id, name}, newest first. report: a row's file, hidden."""
 
     entries: gr.BrowserState
     table: gr.HTML
@@ -52,10 +50,8 @@ class MyRuns:
         when = [self.entries.change, follower.another.change, follower.stop.click, tab.select]
         gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
-        looks = [self.entries, follower.run_id, self.table]
-        follower.position.change(
-            partial(listed_unless_active, worker), looks, self.table, js=STATE, **EACH
-        )
+        looks, look = [self.entries, follower.run_id, self.table], listed_unless_active
+        follower.position.change(partial(look, worker), looks, self.table, js=STATE, **EACH)
         target = [follower.run_id, follower.position, follower.timer, race, self.entries]
 
         # gradio gives no event to a partial
@@ -77,17 +73,12 @@ class MyRuns:
 
 def build() -> tuple[gr.HTML, gr.DownloadButton]:
     """Lays the list out, with the component for the report of a row."""
-    # no text goes through the template: the script puts it in as text
-    template = '<div class="my-runs"></div>'
-    table = gr.HTML(
-        [], html_template=template, js_on_load=script("kit", "my-runs"), elem_id="my-runs"
-    )
+    table = drawn([], "my-runs", "my-runs", "kit", "my-runs")
     return table, gr.DownloadButton(visible="hidden", elem_id="my-report")
 
 
 def remembered(worker: Worker, stored: object, name: str, race: object) -> list[dict]:
-    """The stored list plus the visitor's own runs of this page and of its race, minus deleted
-    runs."""
+    """The stored list plus the visitor's runs of this page and its race, minus deleted ones."""
     entries = entries_of(worker, stored)
     race = race.get("runs") if isinstance(race, dict) else ()
     for other in (*(race if isinstance(race, list) else ()), name):
@@ -99,15 +90,13 @@ def remembered(worker: Worker, stored: object, name: str, race: object) -> list[
 
 
 def _news(worker: Worker, stored: object, name: str, race: object):
-    """`remembered`, or no update if nothing is new: setting the same value would count as a
-    change."""
+    """`remembered`, or no update if nothing is new: an equal value would count as a change."""
     entries = remembered(worker, stored, name, race)
     return gr.skip() if entries == stored else entries
 
 
 def entries_of(worker: Worker, stored: object) -> list[dict]:
-    """The valid entries of the stored list, which may hold anything, without other visitors'
-    runs."""
+    """The valid entries of the stored list, which may hold anything; only the visitor's runs."""
     rows = stored if isinstance(stored, list) else []
     whole = [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
     entries = [{"id": row["id"], "name": str(row.get("name", ""))[:MOST_NAME]} for row in whole]
@@ -116,19 +105,18 @@ def entries_of(worker: Worker, stored: object) -> list[dict]:
 
 def listed(worker: Worker, stored: object, current: str) -> list[dict]:
     """The list's rows. current: the run shown on the page."""
-    own = [(entry, Run(worker.root / entry["id"])) for entry in entries_of(worker, stored)]
-    return [
-        entry | {"current": run.id == current} | _about(run, worker.ahead_of(run) is not None)
-        for entry, run in own
-    ]
+    rows = []
+    for entry in entries_of(worker, stored):
+        run = Run(worker.root / entry["id"])
+        about = _about(run, queued=worker.ahead_of(run) is not None)
+        rows.append(entry | {"current": run.id == current} | about)
+    return rows
 
 
 def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple[str, str]]:
     """(name, id) of the runs to choose from: the visitor's own, then the shipped examples."""
-    own = [
-        (f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"])
-        for entry in entries_of(worker, stored)
-    ]
+    own = [(entry["name"], entry["id"]) for entry in entries_of(worker, stored)]
+    own = [(f"{title} · {_method(worker, name, described)}", name) for title, name in own]
     shipped = ASKED if examples else ()
     titles = {PREFIX + name: _title(example(name).config) for name in shipped}
     return own + [(f"{texts.EXAMPLE} {title}", name) for name, title in titles.items()]
@@ -142,20 +130,19 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
     if not may_control(worker, name):
         return unchanged
     if button == "open":
-        return name, UNSEEN, gr.Timer(active=True), gr.skip(), gr.skip()
+        return *following(name), gr.skip(), gr.skip()
     if button == "compare":
         return *unchanged[:3], joined(worker, race, name), gr.skip()
     entries = entries_of(worker, stored)
     if button == "rename" and isinstance(text, str) and text.strip():
-        renamed = text.strip()[:MOST_NAME]
-        return *unchanged[:4], [
-            entry | ({"name": renamed} if entry["id"] == name else {}) for entry in entries
-        ]
+        new = {"name": text.strip()[:MOST_NAME]}
+        renamed = [entry | new if entry["id"] == name else entry for entry in entries]
+        return *unchanged[:4], renamed
     if button == "delete":
         with refusing():
             delete_run(Run(worker.root / name), worker.root)
         left = [entry for entry in entries if entry["id"] != name]
-        gone = ("", UNSEEN, gr.Timer(active=True)) if name == current else unchanged[:3]
+        gone = following("") if name == current else unchanged[:3]
         return *gone, gr.skip(), left
     return unchanged
 
@@ -196,8 +183,7 @@ def _method(worker: Worker, name: str, words: Callable[[RunConfig], str] = _titl
 
 
 def picked(choice: str, current: str) -> tuple:
-    """Updates for a run chosen from a list: the page's run, the number of its events seen, and the
-    timer."""
+    """`following` a run chosen from a list, or no update."""
     if not choice or choice == current:
         return (gr.skip(),) * 3
-    return choice, UNSEEN, gr.Timer(active=True)
+    return following(choice)

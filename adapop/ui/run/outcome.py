@@ -30,6 +30,7 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import may_control, refusing, shown_run
 from adapop.ui.parts import html
+from adapop.ui.run.launch import following
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, QUIET
 
@@ -37,10 +38,7 @@ FEW = 0.5  # share of facts known before; below, the card says that most could n
 ALMOST_NONE = 0.1  # share of the facts still answered; above, the card says how much is forgotten
 CARD, ASIDE = html.template("result"), html.template("aside")
 TO_CHARTS = (ASSETS / "to-charts.js").read_text("utf-8")
-TO_PROBE = (
-    "() => [...document.querySelectorAll('[role=tab]')].find((tab) => "
-    "tab.textContent.includes('Probe'))?.click()"
-)
+TO_PROBE = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Probe")
 
 
 @dataclass(frozen=True)
@@ -59,25 +57,21 @@ class Card:
         return [self.card, self.next_run, self.probe]
 
     def updates(self, run: Run | None, owned: bool) -> dict:
-        """Updates that show the result of a run that ended or diverged, or hide the card. owned:
-        whether the visitor may start the next run."""
+        """Updates that show a run's result, if any. owned: whether the next may be started."""
+        hidden = {self.next_run: gr.Button(visible=False), self.probe: gr.Button(visible=False)}
         if run is not None and diverged(run):
             again = gr.Button(next_label(run, retry(run, None)), visible=owned)
-            hidden = gr.Button(visible=False)
-            return {self.card: diverged_card(run), self.next_run: again, self.probe: hidden}
+            about = texts.RESULT_DIVERGED.format(rate=f"{run.config.learning_rate:g}")
+            damaged = {"kind": DAMAGED, "title": texts.RESULT_TITLES[DAMAGED], "about": about}
+            return {**hidden, self.card: html.values(damaged), self.next_run: again}
         result = result_of(run) if run is not None else None
         if run is None or result is None:
-            return {
-                self.card: {"kind": ""},
-                self.next_run: gr.Button(visible=False),
-                self.probe: gr.Button(visible=False),
-            }
+            return {**hidden, self.card: {"kind": ""}}
         again = retry(run, result) if owned else None
+        label = next_label(run, again) if again else ""
         return {
             self.card: card_of(run, result),
-            self.next_run: gr.Button(
-                next_label(run, again) if again else "", visible=again is not None
-            ),
+            self.next_run: gr.Button(label, visible=again is not None),
             self.probe: gr.Button(visible=result.kind not in (NOTHING, DAMAGED, UNKNOWN)),
         }
 
@@ -89,13 +83,11 @@ class Card:
         another: gr.State,
         target: list,
     ) -> None:
-        """Wires the buttons. another: see `Follower`. target: the run, its events seen, the timer,
-        and the fields of epochs, batch and rate."""
+        """Wires the buttons. another: see `Follower`. target: as `start_next` returns."""
         changed = [another.change, session.facts.change]
         gr.on(changed, partial(set_note, worker), [run_id, session.facts], self.note, **EACH)
-        started = self.next_run.click(
-            lambda name: start_next(worker, name), run_id, target, api_visibility="private"
-        )
+        begin = partial(start_next, worker)
+        started = self.next_run.click(begin, run_id, target, api_visibility="private")
         started.success(None, None, None, js=TO_CHARTS, **QUIET)
         self.probe.click(None, None, None, js=TO_PROBE, **QUIET)
 
@@ -105,29 +97,20 @@ def build() -> Card:
     note = gr.HTML({"name": ""}, html_template=ASIDE, elem_id="set-aside")
     with gr.Row(elem_id="result-row", elem_classes="beside"):
         card = gr.HTML({"kind": ""}, html_template=CARD, elem_id="result", min_width=300, scale=5)
-        next_run = gr.Button(
-            "", variant="primary", visible=False, scale=0, min_width=190, elem_id="mend"
-        )
-        probe = gr.Button(texts.PROBE_IT, visible=False, scale=0, min_width=190, elem_id="to-probe")
+        unseen = dict(visible=False, scale=0, min_width=190)
+        next_run = gr.Button("", variant="primary", elem_id="mend", **unseen)
+        probe = gr.Button(texts.PROBE_IT, elem_id="to-probe", **unseen)
     return Card(note, card, next_run, probe)
-
-
-def diverged_card(run: Run) -> dict:
-    """Values of the card for a run whose numbers did not stay finite."""
-    about = texts.RESULT_DIVERGED.format(rate=f"{run.config.learning_rate:g}")
-    title = texts.RESULT_TITLES[DAMAGED]
-    return html.values({"kind": DAMAGED, "title": title, "about": about})
 
 
 def card_of(run: Run, result: Result) -> dict:
     """A run's result, as values of the card."""
     values = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
     values |= {"before": percent(result.before), "after": percent(result.after)}
-    values |= {"asked": texts.ASKED_FORMS[result.form]}
+    values |= {"asked": texts.ASKED_FORMS[result.form], "epoch": result.epoch, "of": result.of}
     if result.lost:
         group, was, now = result.lost
         values |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
-    values |= {"epoch": result.epoch, "of": result.of}
     about = texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]
     about = about.format(**values)
     if result.best and not result.overshot:
@@ -135,8 +118,7 @@ def card_of(run: Run, result: Result) -> dict:
     if result.kind in (FORGOT, PARTLY):
         gap = run.measured().gap
         about += f" {texts.RESULT_GAP.format(gap=signed(gap)) if gap else texts.RESULT_NO_GAP}"
-    if result.kind in (FORGOT, PARTLY) and result.before < FEW:
-        about += f" {texts.RESULT_FEW}"
+        about += f" {texts.RESULT_FEW}" if result.before < FEW else ""
     about = about.replace(" %", "\u00a0%")  # no line begins with %
     kind = "half" if result.kind == FORGOT and result.after > ALMOST_NONE else result.kind
     return html.values({"kind": kind, "title": texts.RESULT_TITLES[kind], "about": about})
@@ -175,19 +157,18 @@ def start_next(worker: Worker, name: str):
             message = "There is nothing to mend in this run."
             raise RunError(message, "Change a setting, and press Start.")
         new = worker.submit(again, run.given)
-    return new.id, ("", -1), gr.Timer(active=True), again.epochs, again.batch, again.learning_rate
+    return *following(new.id), again.epochs, again.batch, again.learning_rate
 
 
 def run_again(worker: Worker, run: Run):
     """Starts an example's run as the visitor's own. Returns id, events seen, running timer."""
     with refusing():
         new = worker.submit(run.config, run.given)
-    return new.id, ("", -1), gr.Timer(active=True)
+    return following(new.id)
 
 
 def set_note(worker: Worker, name: str, facts: FactSet | None) -> dict:
-    """A note that the page's own run forgot another set than the chosen one, with both names; else
-    empty."""
+    """A note, with both names, if the page's own run forgot another set than the chosen one."""
     run = shown_run(worker, name)
     if run is None or facts is None or example_of(name) or not may_control(worker, name):
         return {"name": ""}
@@ -195,9 +176,7 @@ def set_note(worker: Worker, name: str, facts: FactSet | None) -> dict:
         about, given = run.about, run.given
     except AdaPopError:  # the run strip reports a damaged run
         return {"name": ""}
-    now = {(fact.question, fact.answer) for fact in facts.forget}
-    if about.facts == facts.name and all(
-        (fact.question, fact.answer) in now for fact in given.forget
-    ):
+    then, now = ({(fact.question, fact.answer) for fact in of.forget} for of in (given, facts))
+    if about.facts == facts.name and then <= now:
         return {"name": ""}
     return html.values({"name": about.facts, "now": facts.name})

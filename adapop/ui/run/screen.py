@@ -113,32 +113,29 @@ class RunScreen:
             **self.card.updates(run if now.state == "done" or broken else None, owned),
             self.link: gr.Button(visible=run is not None),
         }
-        if run is None:
-            # clears the charts of the previous run
-            blank = self.charts.updates(None, [], last_seen)
-            blank |= self.field.updates(None, [], last_seen)
-            blank[self.log] = log_of([texts.NO_RUN], name)
-            return changes | (blank | {follower.position: (name, 0)} if last_seen < 0 else {})
+        if run is None and last_seen >= 0:
+            return changes
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
             changes |= self.charts.updates(run, events, last_seen)
             changes |= self.field.updates(run, events, last_seen)
+        changes[follower.position] = (name, len(events))
+        if run is None:
+            return changes | {self.log: log_of([texts.NO_RUN], name)}
         asking = sentences(remarks_of(run.prompting))
         lines = log_lines(events, run.config, asking) or [*asking, "The run is about to begin."]
-        return changes | {self.log: log_of(lines, name), follower.position: (name, len(events))}
+        return changes | {self.log: log_of(lines, name)}
 
 
 def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> RunScreen:
     """Lays the screen out inside the current tab and wires it."""
-    watched = gr.HTML(banner_of(None), html_template=html.LINES, elem_id="watched")
+    watched = html.lines("watched")
     with gr.Column(elem_id="run-form") as form:
         settings, start, resume = run_settings.build(session.facts, follower.loaded)
-        hidden = dict(value=html.listed([]), html_template=html.LINES)
-        altered = gr.HTML(**hidden, elem_id="altered")
-        plan = gr.HTML(**hidden, elem_id="preflight")
+        altered, plan = html.lines("altered"), html.lines("preflight")
         small = dict(visible=False, size="sm", min_width=160, elem_id="more-steps")
         more = gr.Button(texts.MORE_STEPS, **small)
         with gr.Column(elem_classes="advanced-only"):
-            costs = gr.HTML(**hidden, elem_id="run-costs")
+            costs = html.lines("run-costs")
             check.build(worker, session, [missing, session.anchors, *settings.all], config_at)
     card = outcome.build()
     with gr.Column(elem_id="run-results"):
@@ -146,7 +143,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         with gr.Row(elem_id="log-row"):
             column = gr.Column(scale=5, min_width=130)
             with column, gr.Accordion(texts.LOG_NAME, open=False, elem_id="log-fold"):
-                log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
+                log = html.lines("event-log", log_of([texts.NO_RUN]))
             unseen = dict(visible=False, elem_id="copy-link", scale=0, min_width=120)
             link = gr.Button("Copy link", **unseen)
             with gr.Column(scale=0, min_width=170, elem_id="run-report"):

@@ -1,5 +1,4 @@
-"""A run's settings on the page: three visible, the rest under Advanced, and a list of the changed
-ones."""
+"""A run's settings on the page: three visible, the rest advanced, and a list of changed ones."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -56,9 +55,8 @@ class RunSettings:
 
 
 def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, gr.Button]:
-    """Lays out the settings, with Start and Resume. Choosing a method, model or preset sets the
-    other settings; the size of the set sets the batch. facts: the page's set. loaded: see
-    `Follower`."""
+    """Lays out settings, Start and Resume. A method, model or preset sets other settings, the set's
+    size the batch. facts: the page's set. loaded: see `Follower`."""
     start = make_config()
     with gr.Row(elem_id="run-row"):
         model, method, epochs = _usual(start)
@@ -125,8 +123,7 @@ def _wire(settings: RunSettings, reset: gr.Button, facts: gr.State, loaded: gr.T
 
 
 def follow_set(settings: RunSettings, source: gr.Radio) -> None:
-    """Makes the choice of a set select the shipped model that belongs to it; a real model stays
-    selected."""
+    """Makes the choice of a set select its shipped model; a real model stays selected."""
     model, method, preset, rate, epochs, _ = settings.visible
     values = [model, method, preset, rate, epochs, *settings.advanced.values()]
     source.input(
@@ -180,8 +177,7 @@ def _method_values(model: str, method: str, facts: FactSet | None = None):
 def _preset_values(
     model: str, method: str, preset: str, facts: FactSet | None = None, whole: bool = False
 ):
-    """The settings of a preset, with a smaller batch for a small set. whole: also set `OF_THE_RUN`,
-    the settings that do not depend on the method."""
+    """The settings of a preset, the batch smaller for a small set. whole: also `OF_THE_RUN`."""
     config = defaults_of(model, method, preset)[0]
     config = replace(config, batch=suited_batch(len(facts.forget), config)) if facts else config
     stays = () if whole else OF_THE_RUN

@@ -1,5 +1,4 @@
-"""Maps the state of a run to what the page says and allows: one table of states, one pure
-function."""
+"""Maps a run's state to what the page says and allows: a table and a pure function."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +6,7 @@ from itertools import takewhile
 
 from adapop.errors import AdaPopError, number_of
 from adapop.remark import duration
-from adapop.runs.pace import Left, left_of, worked_before
+from adapop.runs.pace import Left, Wait, left_of, worked_before
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.events import (
@@ -62,23 +61,20 @@ IDLE = {
     "empty": "Pick a set on tab 1, or mend the upload.",
     "invalid": "Tab 3 says what stands in the way.",
     "ready": "Press Start on tab 3.",
+    "expired": "This run was deleted. The settings below are still yours: start it again.",
 }
 
 
 @dataclass(frozen=True)
 class RunSeen:
-    """The known state of the page's run. ahead: number of runs before it in the queue, None if it
-    is not queued. wait: seconds until its turn, None if unknown; at_least: wait is a lower bound.
-    saved: the last saved epoch. elsewhere: another process of this machine runs it, such as the
-    command line."""
+    """The known state of the page's run. wait: None if it is not queued. saved: the last saved
+    epoch. elsewhere: another process of this machine runs it, such as the command line."""
 
     events: tuple[Event, ...] = ()
     stop_requested: bool = False
-    ahead: int | None = None
-    wait: float | None = None
+    wait: Wait | None = None
     saved: int | None = None
     elsewhere: bool = False
-    at_least: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,16 +101,9 @@ class RunView:
 def view(status: RunSeen | None, readiness: str = "ready", expired: bool = False) -> RunView:
     """The page's text and controls for a run. status: None if the page has no run. readiness: of
     facts and settings: empty, invalid or ready. expired: the page's run was deleted."""
-    ready = readiness == "ready"
-    if expired:
-        return RunView(
-            "expired",
-            "This run was deleted. The settings below are still yours: start it again.",
-            0,
-            ready,
-        )
-    if status is None:
-        return RunView(readiness, IDLE[readiness], 0, ready)
+    ready, state = readiness == "ready", "expired" if expired else readiness
+    if expired or status is None:
+        return RunView(state, IDLE[state], 0, ready)
     state, detail, percent = _position(status)
     return RunView(state, detail, percent, ready, status.saved is not None)
 
@@ -131,13 +120,8 @@ def seen_of(
     except AdaPopError as error:  # a run of another version
         return RunView("failed", public_words(error), ready=readiness == "ready"), None, []
     wait = worker.wait_of(run)
-    ahead, seconds, at_least = (
-        (wait.ahead, wait.seconds, wait.at_least) if wait else (None, None, False)
-    )
     elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
-    status = RunSeen(
-        tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere, at_least
-    )
+    status = RunSeen(tuple(events), run.stop_requested, wait, run.last_epoch, elsewhere)
     return view(status, readiness), run, events
 
 
@@ -147,8 +131,8 @@ def _position(status: RunSeen) -> tuple[str, str, int]:
     last = status.events[-1] if status.events else None
     if status.elsewhere and not isinstance(last, RunDone):
         return _elsewhere(status, starts[-1] if starts and not isinstance(last, ENDED) else None)
-    if status.ahead is not None and isinstance(last, ENDED):  # resumed, but not begun again
-        return ("stopping", "", 0) if status.stop_requested else _waiting(status)
+    if status.wait and isinstance(last, ENDED):  # resumed, but not begun again
+        return ("stopping", "", 0) if status.stop_requested else _waiting(status, status.wait)
     if isinstance(last, RunDone):
         seconds = worked_before(status.events) + last.seconds
         return "done", f"{number_of(last.epoch, 'epoch')}, {seconds:.0f} s", 100
@@ -156,50 +140,36 @@ def _position(status: RunSeen) -> tuple[str, str, int]:
         return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):
         return "stopped", _saved_words(last.epoch, starts), 0
-    if status.ahead is None:
-        return (
-            "interrupted",
-            f"The process that trained it is gone. {_saved_words(status.saved or 0, starts)}",
-            0,
-        )
-    if status.ahead or not starts:
-        return (
-            ("stopping", "as soon as its turn comes", 0)
-            if status.stop_requested
-            else _waiting(status)
-        )
-    return _working(status, starts[-1])
+    if status.wait is None:
+        saved = _saved_words(status.saved or 0, starts)
+        return "interrupted", f"The process that trained it is gone. {saved}", 0
+    if not status.wait.ahead and starts:
+        return _working(status, starts[-1])
+    if status.stop_requested:
+        return "stopping", "as soon as its turn comes", 0
+    return _waiting(status, status.wait)
 
 
-def _waiting(status: RunSeen) -> tuple[str, str, int]:
-    if not status.ahead:
-        taught = next((event for event in status.events[-1:] if isinstance(event, Teaching)), None)
-        if taught:
-            share = 100 * taught.step // taught.steps
-            return (
-                "starting",
-                f"fine-tuning first: epoch {taught.epoch} of {taught.epochs}, {share} % of it",
-                1,
-            )
+def _waiting(status: RunSeen, wait: Wait) -> tuple[str, str, int]:
+    """(state, text, percent) of a run that waits for its turn, or is about to begin."""
+    if wait.ahead:
+        detail = f"{number_of(wait.ahead, 'run')} before this one"
+        if wait.seconds is not None:
+            detail += f", {'at least' if wait.at_least else 'about'} {duration(wait.seconds)}"
+        return "queued", f"{detail}. You may close the page.", 0
+    last = status.events[-1] if status.events else None
+    if not isinstance(last, Teaching):
         return "starting", "loading the model", 1
-    before = f"{number_of(status.ahead, 'run')} before this one"
-    seconds = (
-        ""
-        if status.wait is None
-        else f", {'at least' if status.at_least else 'about'} {duration(status.wait)}"
-    )
-    return "queued", f"{before}{seconds}. You may close the page.", 0
+    share = f"{100 * last.step // last.steps} % of it"
+    return "starting", f"fine-tuning first: epoch {last.epoch} of {last.epochs}, {share}", 1
 
 
 def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     """(state, text, percent) of an active run: its position and the expected remaining time."""
-    steps = [
-        event for event in status.events if isinstance(event, StepDone) and event.time >= start.time
-    ]
+    steps = [event for event in status.events if isinstance(event, StepDone)]
+    trained = [(e.epoch - 1) * start.steps + e.step for e in steps if e.time >= start.time]
     total = start.epochs * start.steps
-    done = max(
-        [start.resumed_from * start.steps] + [(e.epoch - 1) * start.steps + e.step for e in steps]
-    )
+    done = max([start.resumed_from * start.steps, *trained])
     epoch = min(start.epochs, 1 + done // start.steps)
     # up to the last event: between two GPU leases, or before a resumed run begins, nothing runs
     elapsed = worked_before(status.events) + status.events[-1].time - start.time
@@ -207,19 +177,12 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     if status.stop_requested:
         return "stopping", "after the current step", percent
     saved = next((e.epoch for e in reversed(status.events) if e.kind == "saved"), None)
-    early = (
-        saved
-        and saved * start.steps == done
-        and status.events[-1].kind in ("measuring", "measured")
-    )
-    if done == total or early:
+    measures = status.events[-1].kind in ("measuring", "measured")
+    if done == total or (saved and saved * start.steps == done and measures):
         return "measuring", _measuring(status.events), 97
     left = left_of(status.events)
-    return (
-        "running",
-        f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{f', {left.text}' if left else ''}",
-        percent,
-    )
+    detail = f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s"
+    return "running", f"{detail}, {left.text}" if left else detail, percent
 
 
 def _measuring(events: Sequence[Event]) -> str:
@@ -227,10 +190,9 @@ def _measuring(events: Sequence[Event]) -> str:
     full = [event for event in events if isinstance(event, Measured) and event.full]
     counts = [*takewhile(lambda event: isinstance(event, Measuring), reversed(events))]
     first = not full and events[-1 - len(counts)].kind == "saved"
+    part = OF_ORIGINAL if first else OF_EPOCH
     if full:
         part = OF_ORACLE if full[-1].epoch else OF_UNLEARNED
-    else:
-        part = OF_ORIGINAL if first else OF_EPOCH
     if not counts:
         return part
     last, begun = counts[0], counts[-1]  # pace since the first count
@@ -246,11 +208,8 @@ def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int
     if start is None:
         return "elsewhere", "Another process loads the model.", 1
     state, detail, percent = _working(status, start)
-    return (
-        ("stopping" if state == "stopping" else "elsewhere"),
-        f"{detail}, in another process",
-        percent,
-    )
+    state = "stopping" if state == "stopping" else "elsewhere"
+    return state, f"{detail}, in another process", percent
 
 
 def _saved_words(epoch: int, starts: list[RunStarted]) -> str:
@@ -262,6 +221,5 @@ def _saved_words(epoch: int, starts: list[RunStarted]) -> str:
 
 def strip_of(now: RunView) -> dict:
     """The values of the run strip."""
-    return html.values(
-        {"state": now.state, "label": now.label, "detail": now.detail, "percent": now.percent}
-    )
+    names = ("state", "label", "detail", "percent")
+    return html.values({name: getattr(now, name) for name in names})

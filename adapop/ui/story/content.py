@@ -1,5 +1,4 @@
-"""All data of the Story, taken from the recorded examples and sent to the browser once, with the
-page."""
+"""All data of the Story, from the recorded examples, sent to the browser once, with the page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,14 +22,8 @@ from adapop.ui.story import words
 
 SIDE_BY_SIDE = ("wga", "adapop")
 # verdict -> index of the right button in the last step
-OUTCOMES = {
-    "Not brought back": 0,
-    "Next in line": 0,
-    "Looks suppressed": 0,
-    "Leaks when reworded": 1,
-    "Leaks asked otherwise": 1,
-    "Leaks under attack": 2,
-}
+OUTCOMES = dict.fromkeys(("Not brought back", "Next in line", "Looks suppressed"), 0)
+OUTCOMES |= {"Leaks when reworded": 1, "Leaks asked otherwise": 1, "Leaks under attack": 2}
 METHOD_PICTURE = ASSETS / "report" / "method.svg"
 MOST_PAIRS, MOST_DRAWS = 12, 10_000
 FROM_EXAMPLES = (0, 2, 5)  # the steps that play an example; the others are of `states`
@@ -62,12 +55,9 @@ def story() -> dict:
     (rare, popular), frames = pair.facts.forget, pair.frames()
     ends = {name: run.measured() for name, run in runs.items()}
     motion = field.motion(runs["wga"].frames(), facts)
-    betas = runs["adapop"].betas
+    betas, steps = runs["adapop"].betas, range(len(texts.STORY_STEPS))
     return {
-        "commands": [
-            COMMAND if step in FROM_EXAMPLES else states.COMMAND
-            for step in range(len(texts.STORY_STEPS))
-        ],
+        "commands": [COMMAND if step in FROM_EXAMPLES else states.COMMAND for step in steps],
         "from": [*texts.STORY_FROM.values()],
         "steps": words.steps(rare, popular, ends["adapop"]),
         "names": texts.STORY_NAMES,
@@ -90,25 +80,19 @@ def story() -> dict:
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
-        "real": words.on_real_models(
-            {name: real.outcomes(file) for name, file in real.FILES.items()}
-        ),
+        "real": words.on_real_models({name: real.outcomes(of) for name, of in real.FILES.items()}),
         "beyond": words.beyond(*(recorded.tuned_arms((OURS,), file)[0] for file in FILES)),
     }  # fmt: skip
 
 
 def _recorded(runs: Mapping[str, Run]) -> dict:
-    """The recorded end states, their encoding, and each example's replies to the trained questions
-    at its beginning and end."""
+    """The recorded end states, their encoding, and each example's first and last replies."""
     frames = {name: [run.frames()[0], run.frames()[-1]] for name, run in runs.items()}
-    ends = {name: field.motion(both, runs[name].facts.forget) for name, both in frames.items()}
-    replies = {
-        name: {
-            part: dict(zip(map("{:g}".format, end["epoch"]), end[part]))
-            for part in ("said", "right")
-        }
-        for name, end in ends.items()
-    }
+    replies = {}
+    for name, both in frames.items():
+        end = field.motion(both, runs[name].facts.forget)
+        times = [f"{epoch:g}" for epoch in end["epoch"]]
+        replies[name] = {part: dict(zip(times, end[part])) for part in ("said", "right")}
     return {
         "states": [content_of(state) for state in states.states()],
         "letters": states.STEPS,
@@ -127,9 +111,8 @@ def deck(facts: Sequence[Fact], seed: int) -> list[dict]:
     """One fact of each score, chosen so that the shuffled control permutes the scores among these
     facts: index in the set, score, and shuffled score."""
     new_scores = shuffled({fact.id: fact.score for fact in facts}, seed)
-    there = {
-        (fact.score, new_scores[fact.id]): place for place, fact in reversed([*enumerate(facts)])
-    }
+    in_reverse = reversed([*enumerate(facts)])
+    there = {(fact.score, new_scores[fact.id]): place for place, fact in in_reverse}
     levels = sorted({fact.score for fact in facts})
     for order in (Random(draw).sample(levels, len(levels)) for draw in range(MOST_DRAWS)):
         pairs = [*zip(levels, order)]
@@ -142,13 +125,10 @@ def side_by_side() -> dict:
     """The part of `story` for Compare: the final states of the uniform push (WGA) and of AdaPop."""
     parts = ("names", "facts", "states", "letters", "wordings", "grid")
     replies = {name: story()["replies"][name] for name in SIDE_BY_SIDE}
-    some = {"replies": replies, "command": states.COMMAND}
-    ends = [
-        one
-        for one in story()["states"]
-        if not one["anchors"] and one["name"] in ("original", *SIDE_BY_SIDE)
-    ]
-    return {part: story()[part] for part in parts} | some | {"states": ends}
+    plain = (one for one in story()["states"] if not one["anchors"])
+    ends = [one for one in plain if one["name"] in ("original", *SIDE_BY_SIDE)]
+    own = {"replies": replies, "command": states.COMMAND, "states": ends}
+    return {part: story()[part] for part in parts} | own
 
 
 def quiz(facts: Sequence[Fact], probe_rows: Sequence) -> list[list[dict]]:
@@ -176,9 +156,8 @@ def quiz(facts: Sequence[Fact], probe_rows: Sequence) -> list[list[dict]]:
 
 def _alike(facts: Sequence[Fact], first: dict, second: dict) -> tuple[bool, bool]:
     """Whether two facts have the same outcome, and whether they have the same tier."""
-    return first["outcome"] == second["outcome"], facts[first["fact"]].tier == facts[
-        second["fact"]
-    ].tier
+    tiers = [facts[one["fact"]].tier for one in (first, second)]
+    return first["outcome"] == second["outcome"], tiers[0] == tiers[1]
 
 
 def _ends(entries: Sequence[dict]) -> list[list[dict]]:
@@ -187,16 +166,12 @@ def _ends(entries: Sequence[dict]) -> list[list[dict]]:
 
 
 def _ways(rows: Sequence[ProbeRow]) -> list[dict]:
-    """Prompts and replies: one each for direct, reworded and attack, preferably one that brought
-    the answer back."""
+    """Prompts and replies of direct, reworded and attack, one each, preferably a leak."""
     kinds = ([DIRECT], [REWORDED], sorted({row.kind for row in rows} - {DIRECT, REWORDED}))
     ways = []
     for name, kind in zip(("direct", "reworded", "attack"), kinds):
-        of = [
-            row
-            for row in rows
-            if row.kind in kind and row.kind != CHOICE and answered(row, row.original)
-        ]
+        fair = [row for row in rows if row.kind in kind and row.kind != CHOICE]
+        of = [row for row in fair if answered(row, row.original)]
         back = [row for row in of if answered(row, row.unlearned)]
         if of:
             row = (back or of)[0]

@@ -15,7 +15,7 @@ from adapop.service.worker import Worker
 from adapop.ui.access import known_run, may_control, public_words
 from adapop.ui.parts import download
 from adapop.ui.parts.field import FIELD, script
-from adapop.ui.run.launch import UNSEEN
+from adapop.ui.run.launch import following
 from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
 from adapop.ui.story.content import content_of, story
@@ -33,8 +33,7 @@ LIVE = """watch("value", () => document.dispatchEvent(
 
 
 def build(worker: Worker, follower: Follower) -> None:
-    """Lays the Story out inside the current tab. follower: of the page's run; a run started here
-    becomes that run."""
+    """Lays the Story out in the current tab. follower: of the page's run, as one started here."""
     page = gr.HTML(
         story(),
         # no text goes through the template: the script puts it in as text
@@ -67,7 +66,7 @@ def start(worker: Worker, name: str | None, event: gr.EventData):
         run = worker.submit(config_of(*values), sandbox_facts())
     except AdaPopError as error:
         return *[gr.skip()] * 4, {"text": public_words(error), "over": True}
-    return run.id, UNSEEN, gr.Timer(active=True), run.id, {"text": "Your run waits for its turn …"}
+    return *following(run.id), run.id, {"text": "Your run waits for its turn …"}
 
 
 def config_of(rare: object, popular: object, epochs: object = states.EPOCHS) -> RunConfig:

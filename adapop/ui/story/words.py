@@ -47,25 +47,19 @@ NAMED = {
 
 
 def steps(rare: Fact, popular: Fact, end: Measured) -> list[tuple[str, str]]:
-    """(headline, text) of each step. rare, popular: the two facts of the first step. end:
-    AdaPop's final measurement."""
+    """(headline, text) of each step. rare, popular: of the first. end: AdaPop's measurement."""
     named = {"rare": rare.title, "popular": popular.title, "direct": percent(end.recall("forget"))}
-    named |= {
-        f"{name}_seen": exposures_of(fact.score)
-        for name, fact in (("rare", rare), ("popular", popular))
-    }
+    named |= {"rare_seen": exposures_of(rare.score), "popular_seen": exposures_of(popular.score)}
     return [(headline, words.format(**named)) for headline, words in texts.STORY_STEPS]
 
 
 def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
     """The epoch from whose end on a fact is no longer answered; 0 if it never was, None if it still
-    is. group: "forget" for the trained question, "reworded" for its rewording. fact: its index in
-    the set."""
-    ends = [
-        frame for frame in frames if frame.epoch == floor(frame.epoch) and group in frame.scores
-    ]
+    is. group: "forget" (trained question) or "reworded". fact: its index in the set."""
     lost = None
-    for frame in reversed(ends):
+    for frame in reversed(frames):
+        if frame.epoch != floor(frame.epoch) or group not in frame.scores:
+            continue
         if frame.scores[group].rank[fact] <= ANSWERED:
             break
         lost = int(frame.epoch)
@@ -74,21 +68,20 @@ def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
 
 def first_lost(frames: Sequence[Frame]) -> int | None:
     """Index, 0 or 1, of the fact of two that is lost first, in either form; None for a tie."""
-    lost = [
-        [lost_after(frames, group, fact) for group in ("forget", "reworded")] for fact in (0, 1)
-    ]
-    times = [[inf if epoch is None else epoch for epoch in of] for of in lost]
+    times = [_lost_times(frames, fact) for fact in (0, 1)]
     return None if times[0] == times[1] else times.index(min(times))
 
 
 def one_is_lost(frames: Sequence[Frame]) -> int | None:
-    """The first epoch after which one of two facts is lost in both forms while the other is still
-    answered in one; None if there is none."""
-    lost = [
-        [lost_after(frames, group, fact) for group in ("forget", "reworded")] for fact in (0, 1)
-    ]
-    times = sorted(max(inf if epoch is None else epoch for epoch in of) for of in lost)
-    return int(times[0]) if times[0] < times[1] else None
+    """The first epoch after which one of two facts alone is lost in both forms; None if never."""
+    first, last = sorted(max(_lost_times(frames, fact)) for fact in (0, 1))
+    return int(first) if first < last else None
+
+
+def _lost_times(frames: Sequence[Frame], fact: int) -> list[float]:
+    """`lost_after` of both forms, infinite while a fact is still answered."""
+    epochs = (lost_after(frames, group, fact) for group in ("forget", "reworded"))
+    return [inf if epoch is None else epoch for epoch in epochs]
 
 
 def outcome_at_stop(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
@@ -104,34 +97,24 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
     gone = f"is no longer answered after epoch {direct}" if direct else "was never answered"
     if reworded == direct:
         return f"{title} {gone}, as trained or in other words."
+    then = f"{'that took' if direct else 'it was'} until epoch {reworded}"
     if not reworded:
-        return (
-            f"{title} {gone}; asked in other words, it "
-            f"{'still is' if reworded is None else 'never was'}."
-        )
-    return (
-        f"{title} {gone}; asked in other words, {'that took' if direct else 'it was'} until epoch "
-        f"{reworded}."
-    )
+        then = "it still is" if reworded is None else "it never was"
+    return f"{title} {gone}; asked in other words, {then}."
 
 
 def gap_came_back(gaps: Mapping[str, Interval]) -> str:
     """A sentence on how shuffled scores change the gap. gaps: of wga, adapop and shuffled."""
     wga, adapop, shuffled = (signed(gaps[name]) for name in ("wga", "adapop", "shuffled"))
     if gaps["shuffled"].mean <= gaps["adapop"].mean:
-        return (
-            f"Shuffled scores leave a gap of {shuffled}, true ones {adapop}: the scores made no "
-            "difference."
-        )
-    return (
-        f"It does: {shuffled} with shuffled scores, {adapop} with true ones, {wga} with the even "
-        "push."
-    )
+        left = f"Shuffled scores leave a gap of {shuffled}, true ones {adapop}"
+        return f"{left}: the scores made no difference."
+    both = f"{shuffled} with shuffled scores, {adapop} with true ones"
+    return f"It does: {both}, {wga} with the uniform push."
 
 
 def costs(adapop: Measured, wga: Measured) -> list[str]:
-    """What AdaPop's narrower gap costs compared with the uniform push (WGA), a line each. adapop,
-    wga: the final measurements of both."""
+    """What AdaPop's narrower gap costs beside WGA, a line each; from their last measurements."""
     held, rare = (
         [percent(one.recall(*place)) for one in (adapop, wga)]
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
@@ -144,8 +127,7 @@ def costs(adapop: Measured, wga: Measured) -> list[str]:
 
 
 def beyond(main: Recorded, elsewhere: Recorded) -> str:
-    """The results of our own tuned method in the sandbox and, with the same settings, in the second
-    world."""
+    """The results of our own tuned method in the sandbox and in the second world."""
     held = {"holdout": percent(_retained(main)), "people": percent(_retained(elsewhere))}
     return texts.STORY_BEYOND.format(seeds=len(main.rows), forget=percent(_left(main)), **held)
 
@@ -158,19 +140,10 @@ def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
     for model, outcomes in models.items():
         by_title = {outcome.title: outcome for outcome in outcomes}
         for title, name in REAL_ARMS.items():
-            rare, popular, *others = (
-                by_title[title].share(*place) for place in REAL_COLUMNS.values()
-            )
-            gaps[model, name] = round(100 * (popular - rare))
-            rows.append(
-                (
-                    model,
-                    name,
-                    *map(percent, (rare, popular)),
-                    f"{gaps[model, name]:+d}",
-                    *map(percent, others),
-                )
-            )
+            shares = [by_title[title].share(*place) for place in REAL_COLUMNS.values()]
+            gaps[model, name] = round(100 * (shares[1] - shares[0]))
+            rare, popular, *others = map(percent, shares)
+            rows.append((model, name, rare, popular, f"{gaps[model, name]:+d}", *others))
         runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} of {model}")
     sentences_of = " ".join(
         _gap_of(model, *(gaps[model, name] for name in REAL_ARMS.values())) for model in models
@@ -184,19 +157,15 @@ def _gap_of(model: str, wga: int, adapop: int, shuffled: int) -> str:
     """A sentence on a real model's gap under each of `REAL_ARMS`, in points."""
     if abs(wga) < HARDLY:
         return f"{model} hardly has a gap to close."
-    return (
-        f"In {model} the uniform push leaves a gap of {wga} points, AdaPop {adapop}, with scores "
-        f"shuffled {shuffled}."
-    )
+    even = f"In {model} the uniform push leaves a gap of {wga} points"
+    return f"{even}, AdaPop {adapop}, with scores shuffled {shuffled}."
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:
-    """A sentence with the gaps as means over seeds. recorded: results over seeds, including those
-    of `NAMED`."""
+    """A sentence with the gaps as means over seeds. recorded: includes the results of `NAMED`."""
     by_name = {(one.method, one.preset): one for one in recorded}
-    gaps = [
-        f"{signed(gap)} with {words}" for name, words in NAMED.items() if (gap := by_name[name].gap)
-    ]
+    named = [(by_name[name].gap, words) for name, words in NAMED.items()]
+    gaps = [f"{signed(gap)} with {words}" for gap, words in named if gap]
     runs = sorted({len(by_name[name].rows) for name in NAMED})
     count = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1]))))
     one_each = "The gaps of the pictures are of one run each."
@@ -208,16 +177,13 @@ def firmness(recorded: Sequence[Recorded]) -> str:
     """What AdaPop costs over seeds, and its gap if it holds retained facts as firmly as the uniform
     push (WGA). recorded: as for `over_seeds`."""
     by_name = {(one.method, one.preset): one for one in recorded}
-    wga, adapop, firm = (
-        by_name[name] for name in (("wga", "paper"), ("adapop", "paper"), ("adapop", "gentle"))
-    )
+    names = ("wga", "paper"), ("adapop", "paper"), ("adapop", "gentle")
+    wga, adapop, firm = (by_name[name] for name in names)
     own, even, firm_share = [ranged(one.recall(*BOTH["keeping"])) for one in (adapop, wga, firm)]
-    gap = firm.gap
-    begins = f"Held-out facts, over the same runs: AdaPop answers {own}, the uniform push {even}."
-    return (
-        f"{begins} AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1). With "
-        f"α₀ = 1 its gap is {signed(gap)}, and it answers {firm_share}."
-    )
+    held = f"Held-out facts, over the same runs: AdaPop answers {own}, the uniform push {even}."
+    begins = "AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1)."
+    with_one = f"With α₀ = 1 its gap is {signed(firm.gap)}, and it answers {firm_share}."
+    return f"{held} {begins} {with_one}"
 
 
 def better(recorded: Sequence[Recorded]) -> str:
@@ -234,37 +200,26 @@ def better(recorded: Sequence[Recorded]) -> str:
     if not nearest:
         return ""
     best = min(nearest, key=lambda one: abs(one.gap.mean))
-    near = [
-        did for did, place in BOTH.items() if not apart(best.recall(*place), adapop.recall(*place))
-    ]
+    shares = {did: (best.recall(*place), adapop.recall(*place)) for did, place in BOTH.items()}
+    near = [did for did, both in shares.items() if not apart(*both)]
     doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
-    left, held = ([percent(share(one)) for one in (best, adapop)] for share in (_left, _retained))
-    gaps = [signed(one.gap) for one in (best, adapop)]
-    shares = (
-        f"{left[0]} of what to forget is left ({left[1]}), {held[0]} of the rest kept "
-        f"({held[1]}){doubt}"
-    )
+    spoken = [[percent(one.mean) for one in both] for both in shares.values()]
+    (left, own_left), (held, own_held) = spoken
     runs = number_of(len(best.rows), "run")
-    return (
-        f"Without scores, {best.title} comes near: over {runs} a gap of {gaps[0]}, AdaPop "
-        f"{gaps[1]}; {shares}."
-    )
+    gaps = f"over {runs} a gap of {signed(best.gap)}, AdaPop {signed(adapop.gap)}"
+    left = f"{left} of what to forget is left ({own_left}), {held} of the rest kept ({own_held})"
+    return f"Without scores, {best.title} comes near: {gaps}; {left}{doubt}."
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:
-    """A sentence that AdaPop is not the best, with the names of tuned methods without scores that
-    clearly forget more than the best tuned AdaPop; empty for fewer than two such methods. tuned: in
-    the order of `TUNED_ARMS`."""
-    shares = {
-        name: one.recall(*BOTH["forgetting"])
-        for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)
-    }
-    adapop = min(
-        (share for name, share in shares.items() if "AdaPop" in name), key=lambda share: share.mean
-    )
-    better = [
-        name for name, share in shares.items() if share.mean < adapop.mean and apart(share, adapop)
-    ]
+    """A sentence with the tuned methods without scores that clearly forget more than the best tuned
+    AdaPop; empty for fewer than two. tuned: in the order of `TUNED_ARMS`."""
+    shares = (one.recall(*BOTH["forgetting"]) for one in tuned)
+    shares = dict(zip(TUNED_ARMS.values(), shares, strict=True))
+    ours = [share for name, share in shares.items() if "AdaPop" in name]
+    adapop = min(ours, key=lambda share: share.mean)
+    clear = {name: share for name, share in shares.items() if apart(share, adapop)}
+    better = [name for name, share in clear.items() if share.mean < adapop.mean]
     if len(better) < 2:
         return ""
     best = f"with settings searched for each, others forget more without scores: {_listed(better)}"
@@ -272,16 +227,11 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:
-    """A sentence on the result of each method tuned with equally many trials. tuned: in the order
-    of `TUNED_ARMS`."""
-    shares = [
-        f"{name} {percent(_left(one))}"
-        for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)
-    ]
-    held = [percent(_retained(one)) for one in tuned]
-    return texts.STORY_TUNED.format(
-        seeds=len(tuned[0].rows), left=_listed(shares), kept=_listed(held)
-    )
+    """A sentence on the results of methods tuned alike. tuned: in the order of `TUNED_ARMS`."""
+    named = zip(TUNED_ARMS.values(), tuned, strict=True)
+    left = _listed([f"{name} {percent(_left(one))}" for name, one in named])
+    retained = _listed([percent(_retained(one)) for one in tuned])
+    return texts.STORY_TUNED.format(seeds=len(tuned[0].rows), left=left, kept=retained)
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 def parse_json(text: str | bytes) -> Any:
     """The value of a JSON text with finite numbers. Raises ValueError: it is not JSON, is nested
-    too deeply, or has a number that is not finite or has more than 19 characters."""
+    too deeply, or has a number that is not finite or an integer of more than 19 characters."""
     try:
         return json.loads(text, parse_float=_finite, parse_constant=_finite, parse_int=_whole)
     except RecursionError:
@@ -28,9 +28,9 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def as_kind(content: object, kind: type[T], extra: str = "forbid") -> T:
-    """Parsed JSON as `kind`: a dataclass, or a list or dict of them. Every field must be there,
-    with its type, and no other field, unless extra is "ignore". Raises ValueError: it does not fit;
-    the message names the first place and why."""
+    """Parsed JSON as `kind`: a dataclass, or a list or dict of them. Every field without a default
+    must be there, with its type; others are refused, unless extra is "ignore". Raises ValueError:
+    it does not fit; the message names the first place and why."""
     try:
         return _adapter(kind).validate_json(json.dumps(content), strict=True, extra=extra)
     except ValidationError as error:

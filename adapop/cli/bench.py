@@ -149,8 +149,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     retain = f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them"
     add("--retain", help=retain)
     add("--columns", help="with them: which column holds what: question=prompt,answer=reply")
-    add("--drop-bad", **flag, help="with them: leave out facts with scores that are none")
-    anchors = "with them: quantiles, or score:beta,score:beta, but where an arm says its"
+    add("--drop-bad", **flag, help="with them: leave out facts whose score cannot be read")
+    anchors = "with them: quantiles, or score:beta,score:beta, except for arms with their own"
     add("--anchors", help=anchors)
     add("--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run")
     add("--seeds", type=int, help=f"how many seeds; default {SEEDS}, of tuned 5, with --quick 1")
@@ -162,11 +162,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--table", **flag, help="run nothing, print the tables of the rows in --out")
     distance = "add the distance to the oracle to rows without; run nothing else"
     add("--distance", **flag, help=distance)
-    add("--trials", type=int, default=40, help="tuned: of each arm, at seed 0; default 40")
-    add("--arms", nargs="+", help="tuned, real: these alone: methods, or presets of AdaPop")
-    world = "tuned: the winners as they are in another world, such as people, or in three"
+    add("--trials", type=int, default=40, help="tuned: trials of each arm, at seed 0; default 40")
+    add("--arms", nargs="+", help="tuned, real: only these arms: methods, or presets of AdaPop")
+    world = "tuned: run the winners in another world, such as people, or in three"
     add("--world", default=SANDBOX, help=world)
-    anew = "tuned, with --world people: searched there, not the sandbox's winners"
+    anew = "tuned, with --world people: search there; do not use the sandbox's winners"
     add("--anew", **flag, help=anew)
     add("--sandbox", **flag, help="speed: of the sandbox alone, with waiting times")
     add("--real", **flag, help="speed: of smollm2 on cities, with --quick on few")

@@ -83,7 +83,7 @@ def _score_commands(commands) -> None:
     add("--out", type=Path, help="write the scored set to a .csv or .jsonl file, to use as FACTS")
     add("--formula", default="sitelinks+statements", choices=tuple(FORMULAS), help="wikidata")
     add("--language", default="en", help="wikidata, pageviews: of the names and the Wikipedia")
-    add("--year", type=int, help="pageviews: whose months are averaged; default the last")
+    add("--year", type=int, help="pageviews: the year to average over; default the last")
     add("--index", default=next(iter(INDEXES)), choices=tuple(INDEXES), help="infinigram")
     add("--combine", default="subject+object", choices=tuple(COMBINE), help="infinigram and corpus")
     add("--corpus", type=Path, help="corpus: a text file or folder, one document a line")
@@ -116,7 +116,7 @@ def _score_commands(commands) -> None:
     add("second")
     add("--drop-bad", **FLAG, help=DROP_BAD)
     add("--anchors", default="auto", help="as for beta")
-    known = "say of the facts that differ most whether this model knows them: its recall"
+    known = "show this model's recall of the facts that differ most"
     add("--model", help=known)
 
 
@@ -128,11 +128,11 @@ def _run_commands(commands) -> None:
     add("--config", type=Path, help=again)
     _facts(run, "--facts", help=f"{FACTS}; default sandbox")
     add_run_options(run)
-    add("--yes", **FLAG, help="start also where the look beforehand says it would be in vain")
+    add("--yes", **FLAG, help="start even if the check beforehand says it would be useless")
     where = "where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs"
     add("--out", type=Path, help=where)
 
-    about = "look before a run: what the model knows, how long it would take"
+    about = "check before a run: what the model knows, how long it would take"
     look = _command(commands, "check", runs.check, about)
     add = look.add_argument
     add("--config", type=Path, help="a run's config.json, for its settings")
@@ -189,7 +189,7 @@ def _result_commands(commands) -> None:
     add("--out", type=Path, default=Path("report.html"), help="an .html or .zip file")
     add("--title", default="", help="a title of your own")
 
-    about = "take a run's model home: its adapter, or merged weights"
+    about = "export a run's model: its adapter, or merged weights"
     taken = _command(commands, "export", probes.export, about)
     add, kind = taken.add_argument, taken.add_mutually_exclusive_group()
     add("run")
@@ -197,7 +197,7 @@ def _result_commands(commands) -> None:
     whole = "the whole model, checked against the adapter beside it"
     kind.add_argument("--merged", **FLAG, help=whole)
     add("--out", type=Path, required=True, help="a folder that is new or empty")
-    add("--push", default="", metavar="YOU/NAME", help="also send it to the Hub, as a private one")
+    add("--push", default="", metavar="YOU/NAME", help="also send it to the Hub as a private model")
 
 
 def _sandbox_commands(commands) -> None:
@@ -242,7 +242,7 @@ def _sandbox_commands(commands) -> None:
     folder = "a folder; default assets/sets"
     cities.add_argument("--out", type=Path, default=Path("assets/sets"), help=folder)
 
-    _command(commands, "page", page.page, "open the app: the same on a page of your browser", False)
+    _command(commands, "page", page.page, "serve the app on a page in your browser", False)
     about = "experiments on the sandbox, and its speed"
     bench.add_options(_command(commands, "bench", bench.bench, about, False))
 

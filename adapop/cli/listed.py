@@ -46,7 +46,7 @@ def _delete(names: list[str]) -> None:
         run = listed[name]
         if lacking := [file for file in DECISIVE if not (run.folder / file).is_file()]:
             message = f"{run.folder} has no {lacking[0]}, so it may be no run; nothing was deleted."
-            raise RunError(message, "Look what lies in it, and delete the folder itself.")
+            raise RunError(message, "See what is in it, and delete the folder yourself.")
         if run.locked or is_held(run.folder, QUEUED):
             message = f"Run {run.id} is queued or being worked on."
             raise RunError(message, "Stop it first; nothing was deleted.")

@@ -173,7 +173,7 @@ def _tiers(measured: events.Measured, group: str, form: str) -> str:
 
 
 def print_notes(facts: FactSet, as_json: bool) -> None:
-    """Prints dropped rows and, for people, the notes."""
+    """Prints dropped rows and, unless the output is JSON, the notes."""
     if facts.problems:
         count = len(facts.problems)
         say(f"{count:,} row{' was' if count == 1 else 's were'} dropped:", file=sys.stderr)

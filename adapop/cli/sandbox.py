@@ -29,7 +29,7 @@ def build(options: argparse.Namespace) -> None:
 
 
 def card(options: argparse.Namespace) -> None:
-    """`sandbox card`: the facts that the model knows."""
+    """`sandbox card`: prints recall by exposure level, template and wrapper."""
     from adapop.sandbox.card import card_text
 
     printing.say(card_text(options.folder, options.world))

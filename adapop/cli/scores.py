@@ -40,7 +40,7 @@ DISCORDANT_SHOWN = 10
 
 
 def score(options: argparse.Namespace) -> int:
-    """`score`: prints a line for each fact; an error or Ctrl-C loses no printed score."""
+    """`score`: prints a score for each fact; after an error or Ctrl-C, those found so far."""
     progress = Progress(printing.overwritten)
     if options.out:
         check_place(options.out)
@@ -86,7 +86,7 @@ def beta(options: argparse.Namespace) -> None:
         cells.append((*numbers, word, " ".join(fact.question.split())))
     if not options.json:
         head = ("score", "β", "regime", "question")
-        title = f"What pushes the {len(cells):,} facts of {facts.name}"
+        title = f"Exponents of the {len(cells):,} facts of {facts.name}"
         printing.say(Table(title, head, tuple(cells), reading("betas")).as_text())
         meaning = "No fact has a score yet."
         if known:
@@ -120,12 +120,12 @@ def agree(options: argparse.Namespace) -> None:
     printing.say("\n".join(sentences(remarks_of(compared, *names))))
     titles = {fact.id: fact.title for fact in one}
     for fact in discordant:
-        known = f"; the model knows it: {recall[fact]:.2f}" if fact in recall else ""
+        known = f"; the model's recall: {recall[fact]:.2f}" if fact in recall else ""
         printing.say(f"  {titles[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}{known}")
 
 
 def facts_of(source: str, progress: Progress, options: argparse.Namespace) -> FactSet:
-    """A set by its name, or a file without retain facts, which scoring does not need."""
+    """A named set or a file; no retain facts are added, because scoring needs none."""
     return load_raw(source, progress, columns=chosen_columns(options), drop_bad=options.drop_bad)
 
 
@@ -191,7 +191,8 @@ def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -
 
 
 def chosen_judge(options: argparse.Namespace, progress: Progress) -> Judge:
-    """The local judge of --model, or the environment's. Raises ConfigError: no such file."""
+    """The local judge of --model, or the environment's. Raises ConfigError: no judge is configured,
+    or the prompt file cannot be read."""
     cache = Cache(refresh=options.refresh)
     if options.model:
         judge = local_judge(options.model, _loaded, progress, cache)
@@ -235,8 +236,8 @@ def _print_scores(facts: Sequence[Fact], scored: Mapping[str, Score]) -> None:
 
 
 def reword(options: argparse.Namespace) -> int:
-    """`reword`: writes the set with two rewordings for each fact that has none. Replies are cached,
-    so that it can be interrupted and started again."""
+    """`reword`: writes the set with up to two rewordings for each fact to forget that has none.
+    Replies are cached, so that it can be interrupted and started again."""
     check_place(options.out)
     progress = Progress(printing.overwritten)
     facts = facts_of(options.facts, progress, options)

@@ -19,7 +19,8 @@ PROMPT, LEAD, CONTENT, TAIL = "prompt", "lead", "content", "tail"
 
 
 def tokens(options: argparse.Namespace) -> None:
-    """`tokens`: of a typed fact, a set or a run. Loads only the tokenizer. Raises ConfigError."""
+    """`tokens`: prints those of a typed fact, a set or a run. Loads only the tokenizer. Raises
+    ConfigError."""
     from adapop.model.asking import template_of
     from adapop.model.loading import load_tokenizer
     from adapop.probes.ways import examples_of
@@ -37,7 +38,7 @@ def tokens(options: argparse.Namespace) -> None:
     way = prompting.asking if prompting else "chat" if options.run else config.asking
     examples = prompting.examples if prompting else examples_of(tokenizer, facts)
     if not examples and way != "chat":
-        message = f"{facts.name} has no three examples to ask {way}."
+        message = f"{facts.name} has fewer than three examples, which {way} needs."
         raise ConfigError(message, "Name --facts with more rows to retain.")
     tokenizer.chat_template = template_of(tokenizer, tokenizer.chat_template, way, examples)
     spoken, last = prompting.spoken if prompting else {}, None
@@ -56,10 +57,10 @@ def tokens(options: argparse.Namespace) -> None:
 def tokens_of(
     tokenizer, facts: tuple[Fact, ...], config: RunConfig, spoken: Mapping | None = None
 ) -> Iterator[dict]:
-    """Every token of the facts as in a run of this configuration, tails that are left out included.
+    """Every token of the facts as in a run of this configuration, with tails that are not scored.
     why: the part it belongs to: the prompt, the lead of the model's own reply, the answer's
     content, or the tail that ends the turn. scored: whether it counts in losses and metrics.
-    spoken, Raises DataError, ModelError: as `tokens.encode_facts`."""
+    spoken: as for `tokens.encode_facts`. Raises DataError, ModelError: as there."""
     from adapop.model.chat import encode_prompt
     from adapop.model.tokens import encode_facts
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from adapop.errors import ConfigError, truncated
 
-LEAST, MOST = 1e-12, 1e30  # of a setting above 0, and of any setting: float32 ends at 3e38
+LEAST, MOST = 1e-12, 1e30  # least value above 0, and largest of any setting: float32 ends at 3e38
 MOST_WHOLE = 10**6
 
 
@@ -22,9 +22,9 @@ class Setting:
     short: str = ""
     """A short form of its option on the command line."""
     separate: bool = False
-    """Whether the command line and calls have an option or argument of its own for it."""
+    """Whether it has its own option on the command line and its own argument in calls."""
     every: str = ""
-    """For a list: the text for which "all" stands on the page."""
+    """For a list: the text that "all" on the page stands for."""
     public: float | None = None
     """The largest value on a public page."""
     shared: bool = False

@@ -43,7 +43,7 @@ class Method:
     people_tuned: Settings = field(default_factory=dict)
     """The same on the model of the world of people (`bench tuned --world people --anew`)."""
     sandbox: Settings = field(default_factory=dict)
-    """Settings for the shipped model alone, which has four blocks."""
+    """Settings for the shipped models alone, which have four blocks."""
     sandbox_rate: float = 2e-3
     """Learning rate on the sandbox's model, by the rule above `config.presets.RATES`. For a user's
     own method it is the rate of AdaPop and WGA, until somebody tries others."""
@@ -67,7 +67,8 @@ def tuned_on(method: Method, model: str) -> Settings:
 
 def method_named(name: str) -> Method:
     """The method of a run: one of `METHODS`, or a user's own class, named "package.module:Class".
-    It is not imported: if not loaded, as on a page that shows a run, only its name is known."""
+    It is not imported: if its module is not loaded, as on a page that shows a run, only its name is
+    known."""
     if name in METHODS:
         return METHODS[name]
     module, _, own = name.partition(":")

@@ -90,7 +90,9 @@ def make_config(
     if preset not in (known := presets_of(method, model)):
         title, fix = method_named(method).title, "Use 'paper'."
         if preset == TUNED:
-            message = f"{title} has no tuned settings for {model}: nobody searched, or in vain."
+            message = (
+                f"{title} has no tuned settings for {model}: no search was made, or it found none."
+            )
         elif preset == AUTHORS:
             message = f"{title} has no preset of its authors: none that differs is recorded here."
         else:
@@ -134,7 +136,7 @@ def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
 
 
 def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
-    """The presets of a method that differ, the paper's first."""
+    """The presets that a method has on a model, the paper's first."""
     named = tuple(PRESETS) if method == "adapop" else ("paper",)
     if _settings(method, AUTHORS, model) != _settings(method, "paper", model):
         named += (AUTHORS,)

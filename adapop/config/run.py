@@ -73,14 +73,14 @@ class RunConfig:
     warmup: int = 3
     """Controller "primal": epochs before it moves."""
     dual_rows: int = 0
-    """Controller "primal": it moves once per so many rows of a step, as PDU's code does once per
-    micro-batch; 0 for once per step."""
+    """Controller "primal": rows of a step for each of its moves (in PDU's code, the rows of a
+    micro-batch); 0 for one move per step."""
     retain_signal: str = setting("full", "full", "ema", "ema-rows", compared=False)
     """What the controller watches: the loss on the "full" retain set (paper), an "ema" of the
-    steps' retain losses, or "ema-rows" (the paper's code): of single rows."""
+    steps' retain losses, or "ema-rows" (the paper's code): an ema over single rows."""
     retain_loss: str = setting("own", "own", "kl")
-    """The method's "own" retain loss, or "kl": from the original model's predictions of the
-    retained answers."""
+    """The method's "own" retain loss, or "kl": the divergence from the original model's predictions
+    of the retained answers."""
     normalise: str = setting("token", "token", "example", "example-both", compared=False)
     """Forget loss averaged per "token" (paper) or per "example"; "example-both" (the paper's code):
     the retain loss too."""
@@ -129,7 +129,8 @@ class RunConfig:
     """System prompt; None for the benchmark's, see `facts.benchmarks.system_prompt`."""
     asking: str = setting("chat", "auto", "chat", "chat-examples", "text-examples", shared=True)
     """How the model is asked: in "chat", in chat after three examples ("chat-examples"), as text
-    after three examples ("text-examples"), or "auto": as it answers most of the facts at once."""
+    after three examples ("text-examples"), or "auto": the way in which it answers the most facts
+    right away."""
     answers: str = setting("as-given", "auto", "as-given", "own-words", shared=True)
     """Which words are scored: the answers "as-given", right after the question; the model's
     "own-words", where they stand in its own reply; or "auto": own words if it says more before it
@@ -151,9 +152,9 @@ class RunConfig:
     """How often in an epoch each fact's probability is recorded, see `training.frames`; 0 for
     never. Changes no other number."""
     measure: str = setting("every-epoch", "every-epoch", "end", "off", shared=True, compared=False)
-    """When the model's answers are measured: the facts to forget after "every-epoch" and the full
-    tables at the end, those tables at the "end" alone, or "off": nothing, until the run is probed.
-    Has no effect on training."""
+    """When the model's answers are measured: "every-epoch" (the facts to forget after each epoch,
+    the full tables at the end), "end" (those tables alone), or "off" (not before the run is
+    probed). Has no effect on training."""
     measure_per_tier: int | None = setting(0, shared=True, compared=False)
     """Most facts of each group and tier that `measure` asks, spread evenly over their scores; facts
     not to forget in one rewording each. 0 for all; none for 24 on a CPU and all on a GPU."""
@@ -186,7 +187,7 @@ class RunConfig:
             message = "The best epoch is not known unless each is measured."
             raise ConfigError(message, 'Set measure to "every-epoch".')
         if self.patience and self.keep != "best":
-            message = "patience ends a run that keeps its best epoch, and no other."
+            message = "patience has no effect unless the best epoch is kept."
             raise ConfigError(message, 'Set keep to "best".')
         if self.start == "sft" and self.four_bit:
             message = 'Start "sft" cannot be merged into 4-bit weights.'

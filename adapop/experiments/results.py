@@ -94,8 +94,9 @@ class Results:
         self.path = path
 
     def rows(self) -> dict[str, Row]:
-        """All complete rows by key; an incomplete last line is ignored. Columns that an older file
-        lacks are None. Raises DataError: the file has other columns, or a line is damaged."""
+        """All complete rows by key; an incomplete last line is ignored. Empty or lacking cells are
+        None, in columns of texts "", in columns of JSON []. Raises DataError: the file has other
+        columns, or a line is damaged."""
         head, *lines = self._lines()
         if not _readable(head):
             message = f"{self.path} was written by another version."
@@ -125,7 +126,7 @@ class Results:
             raise DataError(f"{self.path}, line {number} is damaged ({error}).", fix) from None
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Adds a row; it is on disk when this returns."""
+        """Adds a row; other processes can read it when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         cut_torn_line(self.path)
         head, *lines = self._lines()
@@ -136,7 +137,7 @@ class Results:
             file.write(_as_csv([line] if file.tell() else [COLUMNS, line]))
 
     def fill(self, key: str, cells: Mapping[str, Any]) -> None:
-        """Writes cells into the row of this key; the rest of the file's text stays unchanged."""
+        """Writes cells into the rows of this key and renews the header; other cells stay."""
         lines = [COLUMNS]
         for line in self._lines()[1:]:
             if line[0] == key:
@@ -166,8 +167,8 @@ def _cell(value: object) -> object:
 
 
 def _row(line: list[str]) -> Row:
-    """A CSV line as typed values; None where nothing was measured. Raises ValueError: it has too
-    few cells or too many, or a cell of another kind than its column."""
+    """A CSV line as typed values; for empty cells see `rows`. Raises ValueError: it has too few
+    cells or too many, or a cell of another kind than its column."""
     if not COLUMNS.index("versions") < len(line) <= len(COLUMNS):
         raise ValueError(f"it has {len(line)} cells")
     row: Row = {}

@@ -27,8 +27,8 @@ Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 @dataclass(frozen=True)
 class Experiment:
-    """title, question: for readers. plan: its runs; called until none is missing, because some runs
-    depend on results of others. tables, figures: made from its rows."""
+    """title, question: for readers. plan: its runs; called again after each round, because later
+    runs may depend on results. tables, figures: made from its rows."""
 
     title: str
     question: str

@@ -27,8 +27,8 @@ FROM_0, FROM_1, MIXED, UNCLEAR = 0, 1, 2, -1
 
 
 def answers_of(cell: object, depth: int = NESTED) -> list:
-    """The right answers, best first, of a list, an object, or the text of either; else the cell
-    alone. Items that are not text stay as they are, so that an error can name them."""
+    """The right answers, best first, in a list, an object, or a text of either; [cell] for any
+    other cell. Items that are not text are returned unchanged, so that an error can name them."""
     if isinstance(cell, str):
         if (value := parsed(cell)) is None:
             return [cell]
@@ -59,7 +59,8 @@ def _plain(name: object) -> str:
 
 
 def choices_of(cell: object) -> dict[str, str]:
-    """Label -> choice of a cell; without labels they are A, B ... Empty without choices."""
+    """Label in capitals -> choice; A, B ... for a cell without labels. Empty unless the cell has
+    two or more choices with different labels."""
     if isinstance(cell, str):
         cell = parsed(cell) or (cell.split("|") if "|" in cell else cell.strip().splitlines())
     if isinstance(cell, dict):
@@ -90,8 +91,8 @@ def choices_of(cell: object) -> dict[str, str]:
 
 def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None:
     """The number of the first choice, 0 or 1, where a file's answers point to choices. `MIXED`:
-    some answers point, others are a choice's text. `UNCLEAR`: all can be either. None: all are
-    texts. rows: answer cell and choices of each row."""
+    some answers point, others are a choice's text. `UNCLEAR`: they can be either. None: none points
+    to a choice. rows: answer cell and choices of each row."""
     numbers, count = set(), Counter()
     for cell, choices in rows:
         for answer in answers_of(cell):
@@ -128,8 +129,8 @@ def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | Non
 
 
 def _label(answer: object, choices: Mapping[str, str]) -> str:
-    """An answer read as a label, in capitals: the letter of b, B., (B) or "B. Brno", or a whole
-    number without the .0 that some tables add. Other text is only put in capitals."""
+    """An answer read as a label, in capitals: the letter of b, B., (B), "option B" or "B. Brno", or
+    a whole number without the .0 that some tables add. Other text is only put in capitals."""
     text = normalize("NFKC", str(answer)).strip()
     if named := NAMED.fullmatch(text):
         return ascii_uppercase[int(named[1]) - 1] if named[1].isdecimal() else named[1].upper()

@@ -53,7 +53,8 @@ def lines_of(
 
 
 def limit(megabytes: int, seconds: int) -> None:
-    """Limits this process. megabytes: the most data, only on Linux. seconds: of processor time."""
+    """Limits this process, except on Windows. megabytes: of data, only on Linux. seconds: of
+    processor time."""
     try:
         import resource
     except ImportError:  # not available on Windows
@@ -68,7 +69,8 @@ def _too_large(path: Path) -> DataError:
 
 
 def _wait_for(reader: subprocess.Popen, whole: bool) -> int:
-    """Waits for a reader, which is killed first unless read whole. Returns its exit status."""
+    """Waits until a reader has ended and returns its exit status. Unless `whole`, kills it
+    first."""
     if not hasattr(os, "wait4"):  # on Windows
         return reader.wait() if whole else reader.kill()
     if not whole:

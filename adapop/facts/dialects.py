@@ -18,7 +18,7 @@ FITS = {
     "a letter": lambda cell: cell.strip() in list("ABCD"),
 }
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-QUESTION_MARK, CHARACTERS_SEARCHED = re.compile("[?？؟]"), 1_000  # of them, for the first mark
+QUESTION_MARK, CHARACTERS_SEARCHED = re.compile("[?？؟]"), 1_000  # from the start
 SCORE = re.compile(r"(\d[\d., ]*(e\d+)?%?)?", re.IGNORECASE)
 # the first line by which Excel names the separator
 SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[;,]*\r?\n", re.IGNORECASE)
@@ -43,8 +43,8 @@ def _reader(text: str, mark: str, **options) -> Iterator[list[str]]:
 def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """(number, cells) of each row, the header first; a file without a header is given one.
 
-    layout: gets the separator and the notes. Raises DataError: some rows are facts without a
-    header, and some are not. csv.Error: the text is no table."""
+    layout: gets the separator and the notes. Raises DataError: there is no header, and not every
+    row is a fact. csv.Error: the text is no table."""
     if named := SEPARATOR.match(text[:99]):
         marks, text = (named[1],), text[named.end() :]
     else:
@@ -65,8 +65,9 @@ def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[
 
 
 def _columns_of_questions(text: str, mark: str) -> list[str]:
-    """The columns of a table without a header that is all facts: each row begins with a question
-    and its mark, and the first has an answer, perhaps a score. [] for any other."""
+    """The columns of a table without a header; [] for any other. In such a table the first row is
+    question, answer, perhaps score, and each row begins with a cell that ends in a question
+    mark."""
     if not QUESTION_MARK.search(text[:CHARACTERS_SEARCHED]):
         return []
     reader = _reader(text, mark, **_options(text, Layout(mark=mark)))
@@ -85,7 +86,8 @@ def _columns_of_questions(text: str, mark: str) -> list[str]:
 
 def _options(text: str, layout: Layout) -> dict:
     """Options of `csv.reader` for quotes: the usual ones unless others give a table with more rows.
-    Others: in a table of tabs, quotes as plain letters; elsewhere, escapes by backslash."""
+    Others: quotes after a space; with tabs, quotes as plain characters; else escapes by
+    backslash."""
     strict = {"strict": True}  # or an open quote would swallow the rows that follow
     if f'{layout.mark} "' in text and not _rows_if_even(_reader(text, layout.mark, **strict)):
         spaced = {"skipinitialspace": True, **strict}  # question, "a, b"
@@ -116,7 +118,8 @@ def _rows_if_even(rows: Iterator[list[str]]) -> int:
 def _headerless(
     path: Path, first: list[str], rows: Iterator[list[str]], layout: Layout
 ) -> list[str]:
-    """The columns of a file without a header, else []. Raises DataError: rows that are no facts."""
+    """The columns of `HEADERLESS` that fit the first row, else []. Raises DataError: other rows do
+    not fit."""
     for names, kind in HEADERLESS.items():
         fits = FITS[kind]
         if len(first) != len(names) or not fits(first[-1]):

@@ -57,7 +57,8 @@ class Fact:
     accepted: tuple[str, ...] = ()
     """Other right answers: accepted in every measure, never trained on."""
     own_tier: str = ""
-    """The tier that `facts.scale.with_tiers` set; "" for that of its score on Wikidata's scale."""
+    """The tier given by the file or set by `facts.scale.with_tiers`; "": by score, on Wikidata's
+    scale."""
     subject_aliases: tuple[str, ...] = ()
     """Other names of the subject; used for probing, never trained on."""
     two_hop: str = ""
@@ -93,11 +94,11 @@ class OwnAnswer:
     """The words of a model's own reply that answer a fact."""
 
     gold: str
-    """The gold answer in whose place they are scored."""
+    """The gold answer that these words replace when scored."""
     lead: str
     """The beginning of the reply, up to the answer."""
     answer: str
-    """The answer in the reply's words; of a fact to retain the whole reply."""
+    """The answer in the reply's words; for a fact to retain, the whole reply."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ class FactSet:
     problems: tuple[Problem, ...] = ()
     """Rows that were dropped."""
     notes: tuple[str | Remark, ...] = ()
-    """What was done to the set. Sentences: in sets that older versions saved."""
+    """Notes on how the set was made; sentences in sets that older versions saved."""
     tiers: Tiers = Tiers()
     """Which scores each tier spans, and what decided that."""
 
@@ -211,7 +212,7 @@ class FactSet:
                 group = row.pop("group")
                 as_kind(row, Fact)
                 lists = {name: tuple(row[name]) for name in LISTS if name in row}
-                groups[group].append(Fact(**{**row, **lists}))  # 7 stays 7: as 7.0 it hashes anew
+                groups[group].append(Fact(**{**row, **lists}))  # 7.0 for 7 would hash anew
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 why = f"({type(error).__name__}: {error})"
                 message = f"{path.name}, line {number}, is no fact of a run {why}."
@@ -232,9 +233,10 @@ def _content(fact: Fact) -> dict[str, object]:
 def separated(
     facts: FactSet, rows: Mapping[str, int] | None = None, column: str = "question"
 ) -> FactSet:
-    """The set without questions that occur in two groups; every dropped row becomes a problem. To
-    retain a fact to forget would undo the forgetting, and held-out rows must not be trained on.
-    rows: fact id -> row number. column: the column of the questions."""
+    """The set with each question only in its first group of forget, retain, holdout and neighbours;
+    every dropped row becomes a problem. To retain a fact to forget would undo the forgetting, and
+    held-out rows must not be trained on. rows: fact id -> row number. column: the column of the
+    questions."""
     problems: list[Problem] = []
     taken = {normalized(fact.question): "forgotten" for fact in facts.forget}
     groups: dict[str, tuple[Fact, ...]] = {}

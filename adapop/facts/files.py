@@ -151,7 +151,8 @@ class FileTable:
         return ", ".join(map(repr, names))
 
     def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
-        """Fact id -> the row's cells that no field uses, and the score's. columns: see `facts`."""
+        """Fact id -> the row's cells that no field uses, and the cell of its score. columns: see
+        `facts`."""
         chosen = self._chosen(columns)
         used = {column for field, column in chosen.items() if field != "score"}
         unused = [name for name in self.columns if name not in used]
@@ -240,10 +241,10 @@ def read_facts(
     """The facts of a file, by group.
 
     columns: field -> column, in place of the guess; a field left out is not read. group: of rows
-    that name no group. If it is "retain", rows marked "forget" are retained, too. drop_bad: whether
-    a fact with an unreadable score is dropped, with a problem, instead of refusing the file. Raises
-    DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an
-    answer or a named column, or has no usable row: `problems` says why."""
+    that name no group. Rows marked "forget" go there, too. drop_bad: whether a fact with an
+    unreadable score is dropped, with a problem, instead of refusing the file. Raises DataError: the
+    file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an answer or a named
+    column, or has no usable row: `problems` says why."""
     return read_table(path).facts(name, columns, group, drop_bad)
 
 

@@ -30,7 +30,7 @@ class Known:
     """The known column names and forms, from `assets/sets/forms.json`."""
 
     columns: Mapping[str, tuple[str, ...]]
-    """Our field -> its usual names, the first that is there counts."""
+    """Our field -> its usual names; the first one present is used."""
     groups: Mapping[str, str]
     """Beginning of a text that names a group -> the group."""
     attacks: tuple[str, ...]
@@ -81,7 +81,8 @@ def is_row(columns: Iterable[str]) -> bool:
 
 
 def form_of(columns: Iterable[str]) -> Form | None:
-    """The first form whose columns are all present, ignoring case; None without one."""
+    """The first form whose columns are all present, ignoring case, else one made for numbered
+    columns of choices or answers; None without either."""
     present = _by_key(columns)
     known = next((form for form in FORMS if present.keys() >= set(form.marks.split())), None)
     if known or present.keys().isdisjoint(COLUMNS["question"]):
@@ -121,7 +122,7 @@ def _by_key(columns: Iterable[str]) -> dict[str, str]:
 def _cell(
     path: str, row: Mapping[str, object], present: Mapping[str, str], whole: bool = False
 ) -> object:
-    """The cell that a form's path leads to. whole: keeps empty items except the last."""
+    """The cell that a form's path leads to. whole: keeps empty items except those at the end."""
     for joint in (" + ", " % ", " | "):
         if joint in path:
             parts = [_cell(part, row, present) for part in path.split(joint)]

@@ -10,8 +10,8 @@ BOM = "\ufeff"  # without it, Excel reads a CSV in the machine's old code page: 
 # as listed by OWASP under "CSV injection", with the full-width forms that some spreadsheets accept
 SIGNS = "=+\\-@＝＋－＠"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-# Where a spreadsheet that separates cells by another mark begins one, and what it skips there. Our
-# quotes are no quotes to it, so a line end inside them ends a line too.
+# Where a spreadsheet with another separator begins a cell, and what it skips there. It reads our
+# quotes as plain characters, so a line end inside them also ends a row.
 INNER = re.compile(rf"([;|\t\r\n][ \"]*)('*)(?=[{SIGNS}])")
 
 

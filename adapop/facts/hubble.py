@@ -1,4 +1,5 @@
-"""Facts that Hubble's perturbed models read a known number of times, its standard models never.
+"""Facts that Hubble's perturbed models have read a known number of times, and its standard models
+never.
 
 Wei et al. 2025, arXiv 2510.19811. A fact's score is its number of `duplicates` in the pretraining
 corpus. A file has a row for each text, with `text` and `meta`, a JSON object, as
@@ -103,7 +104,8 @@ def _yago_rows(text: str, meta: Mapping) -> list[dict]:
 
 
 def _row(name: str, source: str, relation: str, subject: str, meta: Mapping) -> dict:
-    """The columns of both kinds of row; no rewordings without a subject. source: in `WORDINGS`."""
+    """The columns of both kinds of row; no rewordings without a subject. source: a key of
+    `WORDINGS`."""
     wordings = WORDINGS[source].get(relation, ()) if subject else ()
     reworded = [wording.format(s=subject) for wording in wordings]
     score = {"score": index(meta["duplicates"]), "score_source": DUPLICATES}

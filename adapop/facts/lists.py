@@ -1,5 +1,5 @@
 """Lists and objects written as text in a cell: by JSON, Python, numpy or pandas. Nothing is
-evaluated. Any text takes time linear in its length, and at most `LONGEST` letters."""
+evaluated. Parsing takes time linear in the length; only JSON may exceed `LONGEST` characters."""
 
 import json
 import re
@@ -116,7 +116,8 @@ class _Reader:
         return _word(text)
 
     def items(self, closing: str, depth: int) -> list | dict:
-        """The items up to a closing mark, as a dict if pairs; no named ones. Raises ValueError."""
+        """The items up to a closing mark, as a dict if they are pairs; skips named arguments.
+        Raises ValueError."""
         items, pairs = [], {}
         while self.next != ("mark", closing):
             if self.next == ("mark", ","):
@@ -160,7 +161,7 @@ def _word(text: str) -> object:
         return None
     if text in LITERALS:
         return LITERALS[text]
-    float(text)  # other words stand in no list without quotes
+    float(text)  # raises ValueError for any other word
     return text
 
 

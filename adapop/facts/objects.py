@@ -59,8 +59,9 @@ class Objects:
 
 
 def rows_of_json(path: Path, text: str, notes: list[Remark], most: int) -> Rows:
-    """The numbered rows of a JSON text; in place of a bad line, its problem. notes: gets those on
-    what surrounds the rows. most: objects, nested ones included. Raises DataError: no table."""
+    """The numbered rows of a JSON text; in place of a bad line, its problem. notes: gets notes on
+    what surrounds the rows. most: the most objects, nested ones included. Raises DataError: no
+    table."""
     objects, by_line = Objects(most), path.suffix.lower() in BY_LINE
     lines = (line.strip() for line in text.split("\n") if line.strip())
     first, second = next(lines, ""), next(lines, "")

@@ -72,10 +72,11 @@ class Pool:
                 yield answer
 
     def not_reversible(self, fact: Fact) -> str:
-        """Why the reversed question has several right answers; "" if it has one, as far as this
-        pool tells: this answer and nearly all answers of the relation have one subject each."""
+        """Why the reversed question may have several right answers; "" if it has one, as far as
+        this pool tells: this answer and at least 95 % of the relation's answers have one subject
+        each."""
         if not (subject_of(fact) and relation_of(fact)):
-            return "the fact names no subject and relation, and its question no one name"
+            return "the fact lacks a subject or relation, and its question does not tell it"
         relation = self._of(fact)
         if len(relation.facts) < REVERSIBLE_FROM:
             few = f"fewer than {REVERSIBLE_FROM} facts of this relation"

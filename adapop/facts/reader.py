@@ -33,7 +33,7 @@ class DistantTable:
     path: Path
     columns: Sequence[str]
     guessed: FactSet | DataError
-    """Its facts under our guess, or why there are none."""
+    """Its facts with guessed columns, or the error."""
 
     def facts(
         self,
@@ -62,7 +62,8 @@ def table_of(path: Path) -> Table:
 
 
 def facts_of(path: Path, group: str, drop_bad: bool) -> FactSet:
-    """The facts in a file, for a group. Raises as `read_facts` and `table_of`."""
+    """The facts in a file. group, drop_bad: see `read_facts`. Raises as `read_facts` and
+    `table_of`."""
     if _is_small(path):
         return read_table(path).facts(group=group, drop_bad=drop_bad)
     return DistantTable(path, (), DataError("")).facts(group=group, drop_bad=drop_bad)

@@ -26,7 +26,8 @@ def general() -> tuple[Fact, ...]:
 
 def fitted(facts: FactSet, model: str) -> FactSet:
     """The set, completed so that a model can be measured on it. A real model's set without utility
-    questions gets the `general` ones, but for facts to forget. Raises DataError: see `borrowed`."""
+    questions of its own gets the `general` ones that share no question or answer with facts to
+    forget. Raises DataError: see `borrowed`."""
     if _is_sandbox(model):
         return facts
     if problem := borrowed(facts, model):
@@ -41,7 +42,8 @@ def fitted(facts: FactSet, model: str) -> FactSet:
 
 
 def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
-    """(what is wrong, what to do) if a real model would retain the sandbox's rows for own facts."""
+    """(what is wrong, what to do) if a real model would retain the sandbox's rows but forget
+    others; else None."""
     if _is_sandbox(model) or places(facts.forget) <= shipped_places():
         return None
     shipped = places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)

@@ -153,7 +153,7 @@ def _unused(retain: int, holdout: int = 0) -> list[Remark]:
 
 
 def _usable(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The rows that are neither facts to forget nor held out."""
+    """The rows that are not facts to forget, held out or neighbours, by id and question."""
     used = (*facts.forget, *facts.holdout, *facts.neighbours)
     taken = {key for fact in used for key in (fact.id, normalized(fact.question))}
     return tuple(row for row in rows if taken.isdisjoint((row.id, normalized(row.question))))

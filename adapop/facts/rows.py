@@ -22,7 +22,7 @@ def fact_of(
     number: int, row: Mapping, columns: Mapping[str, str], reading: Reading | None = None
 ) -> tuple[str, Fact] | Problem:
     """The row's group and fact, or its problem. The group is "" where the row names none. number:
-    the row number for problems. columns: our field -> the row's key."""
+    the row number, for problems and ids. columns: our field -> the row's key."""
     reading = reading or Reading()
     try:
         texts = _texts(number, row, columns, reading)
@@ -41,7 +41,7 @@ def fact_of(
 
 
 def id_of(number: int, row: Mapping, columns: Mapping[str, str]) -> str:
-    """The row's own id, or its number as an id. columns: our field -> the row's key."""
+    """The row's own id, or "row-" and its number. columns: our field -> the row's key."""
     own = string(row.get(columns.get("id")))
     return own if own and own not in UNKNOWN else f"row-{number}"
 
@@ -87,7 +87,8 @@ def _is_short_text(cells: Iterable[object]) -> bool:
 
 
 def _few(name: str, items: Sequence, most: int = 0) -> Sequence:
-    """The items. Raises Unusable if they are too many; aliases are counted with repeats."""
+    """The items. Raises Unusable if there are more than `most`: by default 1,000 for `OFTEN_LONG`,
+    which may have repeats, else 100."""
     if len(items) > (most or (MAX_ITEMS * 10 if name in OFTEN_LONG else MAX_ITEMS)):
         message = f"has {len(items):,} items; at most {MAX_ITEMS} are read"
         raise Unusable(name, "", message, "Shorten the list.")
@@ -113,11 +114,11 @@ def _answers(
     given = row.get(columns.get("choices"))
     if reading.counted_from is None or not (choices := choices_of(given)):
         if given and reading.counted_from is not None:  # the other rows do have choices
-            message = "are no choices that can be told apart"
-            raise Unusable("choices", truncated(given), message, "Fill and part them.")
+            message = "are not two or more separate choices"
+            raise Unusable("choices", truncated(given), message, "Separate them by |.")
         return answers, ()
     if reading.counted_from == UNCLEAR:
-        message = "may be the number of a choice or a choice"
+        message = "may be a choice or the number of a choice"
         fix = "Write letters, or choices that are no numbers."
         raise Unusable("answer", truncated(cell), message, fix)
     texts, given = list(choices.values()), [answer for answer in answers if string(answer)]
@@ -137,7 +138,8 @@ def _answers(
 def _group(
     number: int, row: Mapping, columns: Mapping[str, str], reading: Reading
 ) -> tuple[str, str]:
-    """The row's group, and its `type`: RWKU has attacks among rows to forget. Raises Unusable."""
+    """(group, `type`) of the row. RWKU has attacks among rows to forget: their group is "attacks".
+    Raises Unusable."""
     text = string(row.get(columns.get("group")))
     group = "" if text in UNKNOWN else group_of(text)
     if group is None:

@@ -25,8 +25,8 @@ MAYBE_GROUPED = re.compile(r"\d+,\d{3,4}", re.ASCII)
 
 
 def has_decimal_commas(texts: Sequence[str]) -> bool:
-    """Whether the commas in these scores are decimal marks: one cannot separate thousands, none
-    must separate thousands, and no point is a decimal mark beside them."""
+    """Whether the commas in these scores are decimal marks: at least one cannot separate thousands,
+    none can only separate thousands, and no point is a decimal mark."""
     commas = [text for text in texts if "," in text]
     points = [text for text in texts if "." in text and "," not in text]
     if not commas or not all(map(POINTED.fullmatch, points)):

@@ -35,7 +35,7 @@ SIGNATURES = {  # first bytes of what is no table
     b"%PDF-": "a PDF",
     b"PK\x03\x04": "a zip archive or an Excel workbook",
     b"\x1f\x8b": "a gzip archive",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook of old",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
 }
 RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdown
 
@@ -114,7 +114,8 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
 
 
 def _csv_rows(path: Path, text: str, layout: Layout) -> Rows:
-    """The rows of a CSV or TSV, without `cell`'s apostrophes. Raises DataError: an open quote."""
+    """The rows of a CSV or TSV, without the apostrophes of `formulas.cell`. Raises DataError: an
+    open quote."""
     csv.field_size_limit(MAX_BYTES)
     number, header, guarded = 0, layout.header, "'" in text
     try:

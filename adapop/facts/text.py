@@ -1,6 +1,6 @@
 """Comparing texts: normal forms, words in any script, and whether a text mentions a name.
 
-The words of Latin text are those of ROUGE: runs of letters and digits. Beyond it, a number is one
+The words of Latin text are those of ROUGE: runs of letters and digits. In addition, a number is one
 word however its thousands are grouped, a sign that changes the meaning stays with its word (C++,
 -5, 10 %), and other signs are words of their own (±, emoji). A script without spaces is divided
 into pairs of neighbouring characters, as in search engines (Lucene's CJKAnalyzer): that needs no
@@ -123,7 +123,8 @@ def place_of(text: str, words: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=2**14)
 def folded(text: str) -> str:
-    """The text without case, accents, variants of letters and digits, and extra space."""
+    """The text without case, accents, variants of letters and digits, and extra space; "v3" becomes
+    "version 3", "minus 3" becomes "-3"."""
     if not text.isascii():
         text = FRACTION.sub(" ", POWER.sub("^", text))  # 10³ is no 103
         plain = UNSEEN.sub("", text.translate(SPELLINGS)).casefold()
@@ -173,7 +174,8 @@ def _number(piece: regex.Match[str]) -> str:
 
 @lru_cache(maxsize=2**14)
 def without_prefix(word: str) -> tuple[str, ...]:
-    """An Arabic or Hebrew word without prefixes, with and without article; () for other words."""
+    """An Arabic, Hebrew or Amharic word without prefixes; of Arabic, also with the article. () for
+    other words."""
     if not JOINING.match(word):
         return ()
     cuts = range(1, min(LONGEST_PREFIX, len(word) - SHORTEST_NAME) + 1)
@@ -202,13 +204,14 @@ def pieces(text: str) -> list[str]:
 
 
 def split(text: str) -> list[str]:
-    """All parts of a text: words (characters in scripts without spaces) and all between them."""
+    """All parts of a text: words (characters in scripts without spaces) and the text between
+    them."""
     return [part for part in BETWEEN.split(text) if part]
 
 
 def units(text: str) -> list[str]:
-    """The parts in which a text can repeat itself: what spaces separate; single characters in
-    scripts without spaces and among emoji; in a `RUN`, the repeated part. Case is ignored."""
+    """The parts in which a text can repeat itself, in lower case: words between spaces; single
+    characters in scripts without spaces and among emoji; in a `RUN`, the repeated part."""
     chunks = text.casefold().split()
     if max(map(len, chunks), default=0) >= SHORTEST_RUN:
         parted = RUN.sub(lambda run: f" {run[1]}" * (len(run[0]) // len(run[1])), text.casefold())

@@ -8,7 +8,7 @@ from adapop.facts.lists import LONGEST, parsed
 
 PROMPT, COMPLETION = "prompt", "completion"
 NAMES = frozenset((*CHATS, PROMPT))
-# ShareGPT's, Gemini's and OpenAI's
+# role names of ShareGPT, Gemini and OpenAI
 ROLES = {
     "human": "user",
     "developer": "system",
@@ -23,7 +23,7 @@ def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, 
     turns are not one question and its answer. A row without turns stays as it is. Turns are a list,
     or the text of one, in a column of `CHATS`, or the columns `prompt` and `completion`."""
     if NAMES.isdisjoint(row):
-        return number, row  # as most are
+        return number, row  # true of most rows
     for columns in (*((name,) for name in CHATS), (PROMPT, COMPLETION)):
         if columns[0] not in row or {"question", "answer"} <= row.keys():
             continue

@@ -1,4 +1,5 @@
-"""Whether a text gives an answer that may occur by chance; the words that carry an answer."""
+"""Whether a text contains an answer that may also occur by chance; the words that distinguish an
+answer."""
 
 import re
 import unicodedata
@@ -24,7 +25,7 @@ LETTERS = "letters"
 WORDS = "an ordinary word"
 SIGNS = "signs"
 ASKED = "in its question"
-# the next word is none that would follow a name: no verb, no "and", "in", "by"
+# the next word is not one that follows names: a verb, "and", "in", "by"
 CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"
 # text after a word that is no name, at the start of a sentence
 CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")
@@ -33,9 +34,9 @@ A_THING = re.compile(r"\b(?:an?|very|so|quite|really|some|no|any)\s+$", re.IGNOR
 
 
 def weak_answers(facts: Iterable[Fact]) -> list[tuple[Fact, str]]:
-    """The facts whose answer a reply may contain without answering, each with the reason. `STOPS`:
-    it has stop words alone, as "It" or "No". `LETTERS`: one or two letters, as "A". `ASKED`: its
-    own question contains it, so that a reply may only repeat that."""
+    """The facts whose answer a reply may contain by chance, each with the reason. `STOPS`: it has
+    stop words alone, as "It" or "No". `LETTERS`: one or two letters, as "A". `ASKED`: its own
+    question contains it, so that a reply may only repeat that."""
     weak = []
     for fact in facts:
         kind = weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else "")
@@ -101,7 +102,7 @@ def gives_away(text: str, fact: Fact) -> bool:
 
 def _says_it(text: str, answer: str) -> bool:
     """Whether the answer stands in the text with its capitals, and not because a sentence begins
-    there ("No idea"). Its article may be small."""
+    there ("No idea"). Its article may be in lower case."""
     article, *rest = WORD.findall(answer)
     if answer == answer.lower() or answer == "I":
         return False

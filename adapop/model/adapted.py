@@ -142,7 +142,7 @@ class AdaptedModel(Replying):
         """The output of transformers for a batch, but with logits [N, V] for the predictions of
         answer tokens alone: the output layer reads no other states, and multiplies in float32. What
         models do to logits afterwards (scaling, soft-capping) is element by element. hidden:
-        whether to return the hidden states too, [B, T, D] each. Raises ModelError: the model
+        whether to return the hidden states too, [L, T, D] each. Raises ModelError: the model
         computes its logits in another way."""
         head = self.base.get_output_embeddings()
 
@@ -178,7 +178,7 @@ class AdaptedModel(Replying):
 
     @contextmanager
     def _capture(self, block: int | None) -> Iterator[list[Tensor]]:
-        """A context in which each forward pass appends the block's output, [B, T, D], to the list.
+        """A context in which each forward pass appends the block's output, [L, T, D], to the list.
         With None nothing is appended. Raises ModelError: there is no such block."""
         states: list[Tensor] = []
         if block is None:

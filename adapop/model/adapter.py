@@ -19,7 +19,7 @@ from adapop.config.run import ALL_LINEAR, RunConfig
 from adapop.errors import ModelError
 from adapop.remark import Remark
 
-# least share of the blocks, and of the usual targets, with an adapter: else it is another model
+# least share of the blocks, and of the usual targets, that must have an adapter
 LEAST = 0.5
 ATTENTION = re.compile(r"attn|attention")
 

@@ -40,7 +40,7 @@ INSERTED = (
     "{{% set messages = messages[:1] + examples + messages[1:] %}}{{% else %}}"
     "{{% set messages = examples + messages %}}{{% endif %}}"
 )
-# line ends as the tokens of a vocabulary write them: as they are, in byte-level BPE, as a byte
+# a line break in the tokens of a vocabulary: literal, in byte-level BPE, as a byte
 LINE_END = ("\n", "Ċ", "<0x0A>")
 
 
@@ -91,7 +91,7 @@ class Prompted:
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """The ways in which the model can be asked, of `asking.WAYS`."""
+        """The members of `WAYS` in which the model can be asked."""
         possible = (way for way in WAYS if self._template(way) and (self.examples or way == CHAT))
         return tuple(way for way in possible if way != CHAT_EXAMPLES or self._takes_examples())
 
@@ -113,7 +113,7 @@ class Prompted:
         there are no examples, and the way needs them."""
         self.examples = tuple(examples)
         if way != CHAT and not self.examples:
-            message = f"To be asked so ({way}) the model needs three examples, and there are none."
+            message = f"The way of asking {way!r} needs three examples, and there are none."
             raise DataError(message, "Give three rows the group 'example', or more rows to retain.")
         if not self._template(way):
             message = "The model has no chat template."

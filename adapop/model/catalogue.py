@@ -1,4 +1,4 @@
-"""Language models by name, and what is known of each without loading it: `assets/models.json`.
+"""Language models by name, with their sizes, licences and notes: `assets/models.json`.
 
 Other causal language models of the Hub, a folder or a GGUF file can be used as well: `loading`.
 """
@@ -40,7 +40,7 @@ class Preset:
     tuned_on: str = ""
     """The benchmark that it was fine-tuned on ("duet"), "" for an original model."""
     note: str = ""
-    """What to know before using it, shown to the user."""
+    """A note to read before using it, shown to the user."""
     origin: str = ""
     """For a model from a Python package: Hub id of the model that it was quantised from."""
     oracle: str = ""
@@ -71,7 +71,7 @@ class Preset:
 
 
 def preset_of(model: str) -> Preset | None:
-    """The preset with this Hub id, or with the name of this folder; None for other models."""
+    """The preset whose id ends in the same name as this Hub id or folder; None for other models."""
     name = model.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower()
     named = {preset.id.rpartition("/")[2].lower(): preset for preset in MODELS.values()}
     return named.get(name)

@@ -23,9 +23,9 @@ from adapop.errors import DataError, ModelError, truncated
 from adapop.model.template import ANSWER, TRIALS, manner
 
 PROMPTS = 8_192  # in the cache: a run asks the same questions at each measurement
-# lone surrogates, noncharacters, and two private characters that transformers takes out
+# lone surrogates, U+FDD0 to U+FDEF, and two private characters that transformers removes
 UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
-# a sign, which every control token has; not the slash, for some templates obey "/no_think"
+# every control token has one of these; not the slash, because templates obey "/no_think"
 SIGN = re.compile(r"[^\w\s/]")
 NO_TEMPLATE = (
     "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for "
@@ -51,7 +51,7 @@ class Answered:
     """A question and its answer as token ids."""
 
     prompt: tuple[int, ...]
-    """Ids of all before the answer: chat prompt, what the template writes next, and lead."""
+    """Ids of all tokens before the answer: chat prompt, the template's text after it, and lead."""
     answer: tuple[int, ...]
     """The tokens that overlap the answer."""
     spans: tuple[tuple[int, int], ...]
@@ -65,12 +65,12 @@ def encode_answer(
     system: str | None = "",
     lead: str = "",
 ) -> Answered:
-    """A question and its answer, tokenised in one piece as the model's template writes them. All
-    tokens that overlap the answer are its own, so that the first is the one that the model would
+    """A question and its answer, tokenised in one piece as the model's template writes them. Every
+    token that overlaps the answer belongs to it, so its first token is the one that the model would
     write (" Paris" where a space precedes it).
 
-    Both are tokenised apart where the tokenizer would merge the prompt's end with the answer, which
-    no reply does, and where a text has the letters of a control token. lead: the beginning of a
+    They are tokenised separately where a token would span the prompt's end and the answer, which no
+    reply can do, and where a text has the letters of a control token. lead: the beginning of a
     reply, up to the answer; without the space before the answer if the tokenizer decodes it so.
     Raises ModelError, DataError: as for `encode_prompt`."""
     check_template(tokenizer, question, system or "", answer, lead)
@@ -141,7 +141,7 @@ class _Control:
     except line ends (Gemma) and single letters."""
 
     names: Mapping[int, str]
-    """Id -> token, without the unknown token, which any odd letter may become."""
+    """Id -> token, without the unknown token, to which rare characters may be mapped."""
     written: re.Pattern
     """Matches any control token in a text."""
     backend: Tokenizer

@@ -23,7 +23,7 @@ from adapop.model.memory import FOUR_BITS
 # first bytes of a file that stands in for one that Git LFS has not fetched
 LFS = b"version https://git-lfs"
 KINDS = (AutoModelForCausalLM, AutoModelForImageTextToText)
-# sizes in a config.json, several times those of the largest models there are
+# largest accepted sizes in a config.json, several times those of the largest models
 MOST = {
     "num_hidden_layers": 1_000, "num_attention_heads": 2_048, "num_key_value_heads": 2_048,
     "head_dim": 16_384, "hidden_size": 262_144, "intermediate_size": 2_097_152,

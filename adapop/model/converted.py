@@ -69,7 +69,7 @@ def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
 
 
 def folder_of(model: str) -> Path:
-    """Where a GGUF model's safetensors lie once it is converted. Raises as `files_of`."""
+    """The folder of a GGUF model's safetensors, made on conversion. Raises as `files_of`."""
     return cache_root() / "models" / sha256_of(files_of(model))
 
 

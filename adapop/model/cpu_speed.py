@@ -27,14 +27,14 @@ from adapop.paths import SHIPPED
 from adapop.remark import Remark
 
 AUTO, FLOAT32, BFLOAT16 = "auto", "float32", "bfloat16"
-USUAL = "smollm2"  # a trial takes its shape for a model that is not on the disk yet
+USUAL = "smollm2"  # its shape is tried in place of a model that is not on this disk yet
 FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, StrictDataclassError)
-BLOCKS, VOCABULARY = 2, 8_192  # of a trial
+BLOCKS, VOCABULARY = 2, 8_192  # of the model in a trial
 ROWS, TOKENS, STEPS = 2, 8, 3  # the first step is slower, because it also sets things up
 
 
 def with_precision(config: RunConfig) -> RunConfig:
-    """The configuration with its precision decided, where it is "auto"."""
+    """The configuration, with precision "auto" replaced by the one to use."""
     if config.precision != AUTO:
         return config
     if config.model in SHIPPED:
@@ -93,7 +93,7 @@ def _key(sizes: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _seconds(sizes: Mapping[str, int], precision: str) -> float:
-    """Seconds of the fastest of some steps with an adapter, forward and backward."""
+    """Seconds of the fastest forward and backward pass with an adapter, without the first."""
     with torch.random.fork_rng(devices=[]):
         base = LlamaForCausalLM(LlamaConfig(**sizes)).to(getattr(torch, precision))
         network = with_adapter(base, make_config(model=USUAL))

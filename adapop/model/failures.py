@@ -36,7 +36,7 @@ def failure(error: Exception, config: RunConfig) -> ModelError:
 
 def _reason(error: Exception, config: RunConfig) -> tuple[str, str]:
     page, causes = f"https://huggingface.co/{config.model}", list(_causes(error))
-    # errors whose text is not a sentence without their kind
+    # the text of these errors is no sentence, so their class is named too
     own = isinstance(error, LookupError | TypeError | AttributeError)
     message = f"{type(error).__name__}: {error}" if own or not str(error) else str(error)
 

@@ -1,7 +1,7 @@
 """Replies to many prompts at once; greedy ones skip the rows that are finished.
 
 transformers' `generate` computes every row of a batch until the last one ends. Here finished rows
-leave the batch, if a model's cache is keys and values alone; the replies stay the same.
+leave the batch, if a model's cache holds keys and values alone; the replies stay the same.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingW
 from adapop.model.tokens import common, to_continue
 
 SHARED_FROM = 16  # tokens; reading a shorter common beginning once does not pay
-TAKEN_OUT = 1 / 4  # of the rows must be finished first, because taking them out copies the rest
+TAKEN_OUT = 1 / 4  # share of rows that must be finished before they leave, which copies the rest
 
 
 def can_drop_rows(base: PreTrainedModel) -> bool:
-    """Whether `greedy` works: the model reads positions and its cache is keys and values alone."""
+    """Whether `greedy` works: the model takes position ids and caches keys and values alone."""
     if "position_ids" not in signature(base.forward).parameters or base._is_stateful:
         return False
     return {*map(type, _cache(base).layers)} <= {DynamicLayer, DynamicSlidingWindowLayer}

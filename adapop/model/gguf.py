@@ -59,7 +59,7 @@ def read_header(path: Path) -> Header:
         raise refused(path.name, f"it is one of {values['split.count']} parts", fix)
     if header.architecture in VISION or values.get("general.type") in VISION:
         fix = "Use the file of the language model that it belongs to."
-        why = "it holds the part of a vision model that sees, and no language model"
+        why = "it holds only the vision part of a model, and no language model"
         raise refused(path.name, why, fix)
     return header
 
@@ -70,7 +70,7 @@ def refused(name: str, why: str, fix: str) -> ModelError:
 
 
 class _Reader:
-    """Reads a header; whatever does not fit into the rest of the file raises ModelError."""
+    """Reads a header. Its methods raise ModelError: a size exceeds the rest of the file."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self.file, self.name, self.size, self.items = file, path.name, path.stat().st_size, 0
@@ -129,7 +129,7 @@ class _Reader:
             shape = [self.scalar("Q") for _ in range(min(self.scalar("I"), MOST_DIMENSIONS + 1))]
             kind, offset = self.scalar("I"), self.scalar("Q")
             if len(shape) > MOST_DIMENSIONS or kind not in GGML_QUANT_SIZES:
-                raise self.damaged(f"the shape or type of its tensor {truncated(name)!r} is none")
+                raise self.damaged(f"the shape or type of tensor {truncated(name)!r} is invalid")
             block, width = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
             weights[GGMLQuantizationType(kind).name] += prod(shape)
             end = max(end, offset + prod(shape) // block * width)

@@ -37,7 +37,7 @@ READING = threading.RLock()
 SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what does not fit on a GPU
 FETCHED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 PATIENCE = 5.0  # seconds for the Hub's first answer
-ROOMY = 0.6  # of a GPU's memory: with weights up to that, a run's passes fit beside them
+ROOMY = 0.6  # largest share of a GPU's memory for weights, so that a run's passes fit beside them
 
 
 def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
@@ -65,7 +65,8 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
 
 
 def fetch(config: RunConfig) -> None:
-    """Downloads a model's files, so that no lent GPU has to wait. Raises ModelError: of the Hub."""
+    """Downloads a model's files, so that no lent GPU has to wait. Raises ModelError: the download
+    fails."""
     with named_failures(config):
         if not _is_local(config):
             files = {"allow_patterns": FETCHED, "ignore_patterns": "*/*"}

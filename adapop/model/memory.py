@@ -30,7 +30,7 @@ SAME_INPUT += (("attn.c_attn",), ("mlp.c_fc",), ("mlp.c_proj",))
 # the MLP's width, by its names in Llama, OPT, Falcon and GPT-2
 INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
 BIASED = ("qwen2",)  # model types with biases on query, key and value
-GROWN = 2  # times its own size, while a cache is copied to grow
+GROWN = 2  # times its own size that a cache takes while it is copied to grow
 LOGITS = 8  # copies of the logits in float32, where both models are compared
 OF_A_BLOCK = ("rmu", "adaptive-rmu")  # methods whose loss reads a block's output, not logits
 
@@ -60,8 +60,9 @@ def footprint(
 ) -> Footprint:
     """The estimate for a model built like Llama (Mistral, Qwen, Gemma ...) or GPT-2.
 
-    model: its config.json, sizes by their common names. tokens: of the longest row. rows: in a
-    forward pass; by default as configured, or all of a step. answer: tokens of it."""
+    model: its config.json, with sizes under their common names. tokens: in the longest row. rows:
+    in a forward pass; by default `micro_batch`, or 2 * `batch` if that is 0. answer: tokens in an
+    answer."""
     rows = rows or config.micro_batch or 2 * config.batch
     layers, (stored, passing) = model["num_hidden_layers"], _block_bytes(model, config)
     # log-softmax, its gradient, and the gradient of the logits

@@ -18,7 +18,7 @@ from adapop.online.cache import Cache, cache_root
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
-MOST_BYTES = 4 * 2**30  # of weights: to read more takes longer than to generate again
+MOST_BYTES = 4 * 2**30  # of weights: hashing more takes longer than generating replies again
 FOLDER = "replies"
 
 
@@ -34,7 +34,7 @@ class ReplyCache:
         """Index of a row -> its known reply, as `AdaptedModel.replies` returns it."""
         names = self._names(model, rows, tokens)
         known = {}
-        with suppress(ConfigError):  # a damaged file is as good as none
+        with suppress(ConfigError):  # a damaged file counts as missing
             known = self._cache.get_all(names)
         return {place: tuple(known[name]) for place, name in enumerate(names) if name in known}
 

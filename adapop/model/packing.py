@@ -1,10 +1,10 @@
 """Packing: rows that begin alike share a line of a batch, which holds their beginning once.
 
 A line is a tree: every token sees the tokens before it in its own row, at the positions they have
-there. transformers' own mask functions do this, given positions in place of indices, as models with
-sliding windows call them; so no model needs code of its own. Rows cannot be packed where layers
-pass on more than attention does (state-space layers, convolutions) or where positions come from
-elsewhere (ALiBi): `packs` knows these kinds, and tries all others.
+there. transformers' own mask functions do this if they are given positions in place of indices, so
+no model needs code of its own. Rows cannot be packed where other layers than attention mix tokens
+(state-space layers, convolutions) or where position ids are not read (ALiBi): `packs` excludes
+these kinds, and tries all others.
 """
 
 import random
@@ -20,7 +20,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, and_masks
 from adapop.model.generation import can_drop_rows
 from adapop.model.tokens import AnswerTokens, Row, collate, common
 
-LINE = 512  # tokens of a line, about; attention grows with the square of its length
+LINE = 512  # approximate tokens of a line; attention costs the square of its length
 SAVED = 1 / 3  # of the tokens must be saved, because a mask and longer lines cost something
 _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
 
@@ -99,7 +99,8 @@ for _name in ("sdpa", "eager"):
 
 def trial_rows(vocabulary: int) -> list[Row]:
     """Rows on which `packs` tries a model: of different lengths, the first without tokens of its
-    own before the answer. From the whole vocabulary: after odd beginnings bf16 errs by a fifth."""
+    own before the answer. Ids are drawn from the whole vocabulary; after such unusual text bf16
+    errs by a fifth."""
     rng = random.Random(0)
     one, two, three = (tuple(rng.randrange(vocabulary) for _ in range(3)) for _ in range(3))
     longer = Row((*one, *three[:2]), two[:1], 1)
@@ -108,8 +109,9 @@ def trial_rows(vocabulary: int) -> list[Row]:
 
 @torch.no_grad()
 def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bool:
-    """Whether a base gives packed rows the same logits [N, V] as others, up to rounding. In bf16,
-    rounding hides what a state or ALiBi does to few tokens, so such models are excluded first."""
+    """Whether a base gives packed rows the same logits [N, V] as unpacked ones, up to rounding. In
+    bf16, rounding hides the effect of a state or of ALiBi on few tokens, so such models are
+    excluded first."""
     if not can_drop_rows(base) or getattr(base.config.get_text_config(), "alibi", False):
         return False
     rows = trial_rows(base.get_input_embeddings().weight.shape[0])

@@ -17,9 +17,9 @@ from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.scored import FirstToken
 from adapop.model.tokens import Row
 
-MOST_ROWS = 256  # to generate or measure at once, except on a GPU
-SHARE = 0.8  # of a GPU's free memory, because what is kept grows in pieces
-Work = Callable[[Sequence[Any], int], Iterator[Any]]  # results for rows, at most so many at once
+MOST_ROWS = 256  # rows generated or scored at once, except on a GPU
+SHARE = 0.8  # share of a GPU's free memory to use, because the cache grows in steps
+Work = Callable[[Sequence[Any], int], Iterator[Any]]  # (rows, most rows at once) -> results
 Divided = Callable[[Sequence[Any], int, Work], Iterator[Any]]
 
 
@@ -53,8 +53,9 @@ class Replying(Prompted):
     ) -> list[str]:
         """Replies, one per question, without special tokens: greedy, or sampled with `drawn`.
 
-        batch: rows at once, by default `at_once`; fewer once memory has run out, for all later
-        calls. drawn: sampling arguments of transformers' `generate`, such as top_p."""
+        batch: most rows at once, by default `at_once`; never more than `most_rows`, which falls
+        when memory runs out. drawn: sampling arguments of transformers' `generate`, such as
+        top_p."""
         rows = self.prompts(questions)
         return [text.strip() for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
 
@@ -81,8 +82,8 @@ class Replying(Prompted):
         return [reply for _, reply in sorted((cached | fresh).items())]
 
     def at_once(self, rows: Sequence[Row], new_tokens: int = 0) -> int:
-        """How many of the rows to score at once, or to continue if new_tokens is given. On a GPU as
-        many as its free memory holds, by the model's shape; elsewhere `MOST_ROWS`."""
+        """Number of rows to score at once, or to continue if new_tokens is given. On a GPU as many
+        as fit into its free memory, estimated from the model's shape; elsewhere `MOST_ROWS`."""
         if self.device.type != "cuda" or not rows:
             return MOST_ROWS
         tokens, answer = max(row.length for row in rows), max(len(row.answer) for row in rows)

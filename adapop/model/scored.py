@@ -42,8 +42,9 @@ class Scored:
         return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
 
     def confidence(self, batch: AnswerTokens) -> list[tuple[float, int]]:
-        """(p, rank) for each row. p: of its answer, [0, 1], the geometric mean over content tokens.
-        rank: of the answer's first token among all, 1 is the most likely. Needs logits."""
+        """(p, rank) for each row. p: probability of its answer, [0, 1], the geometric mean over
+        content tokens. rank: of the answer's first token in the vocabulary, 1 is the most likely.
+        Needs logits."""
         p = (-self.row_mean(self.nll, batch.content)).exp()
         first = batch.place == 0
         rank = 1 + (self.logits[first] > self.gold[first].unsqueeze(1)).sum(1)

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase as Tokenizer
 from adapop.errors import ModelError, truncated
 from adapop.remark import Remark
 
-DATE = "10 Apr 2025"  # the paper's; with today's, which Llama 3 writes, numbers change daily
+DATE = "10 Apr 2025"  # the paper's; Llama 3 writes today's, with which numbers change daily
 FIXED_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
 ANSWER = "\ufdd3"  # a dummy answer: a Unicode noncharacter, which texts do not contain
 # errors that an expression in a template may raise besides TemplateError
@@ -42,7 +42,7 @@ class Manner:
     template: str
     """The template with a fixed date, and with an end for a thought that its prompt leaves open."""
     flags: Mapping[str, bool]
-    """Variables of the template that switch thinking off -> the value that does."""
+    """Variables of the template that control thinking -> the value that switches it off."""
     closing: str = ""
     """The text that ends an open thought, "" if none is open."""
     parts: frozenset[str] = frozenset()

@@ -31,7 +31,7 @@ class Row:
     """One prompt with its gold answer, as token ids."""
 
     prompt: tuple[int, ...]
-    """Ids of all before the answer: the chat prompt, and the lead if there is one."""
+    """Ids of all tokens before the answer: the chat prompt, and the lead if there is one."""
     answer: tuple[int, ...]
     """Ids of the gold answer, with the template's tail if it is included."""
     fact: int
@@ -50,14 +50,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Tree:
-    """Which tokens see which, on L lines of T columns with up to R rows that share beginnings."""
+    """Attention among tokens on L lines of T columns; up to R rows on a line share beginnings."""
 
     positions: Tensor
     """Position of each token in its row, [L, T]; 0 in padding."""
     part: Tensor
     """The row on its line that each token belongs to, [L, T], from 0; R in padding."""
     shared: Tensor
-    """How many first tokens two rows of a line share, [L, R + 1, R + 1]; T on the diagonal."""
+    """Number of first tokens two rows of a line share, [L, R + 1, R + 1]; T on the diagonal."""
 
     def to(self, device: torch.device) -> Tree:
         values = (self.positions, self.part, self.shared)
@@ -71,7 +71,7 @@ class AnswerTokens:
     ids: Tensor
     """Token ids, [L, T]."""
     tree: Tree | None
-    """Which tokens see which, if rows are packed; None if each row has a line of its own."""
+    """Attention among tokens, if rows are packed; None if each row has a line of its own."""
     lengths: Tensor
     """Tokens of each row, [B]."""
     target: Tensor
@@ -79,9 +79,9 @@ class AnswerTokens:
     row: Tensor
     """Batch row of each answer token, [N]."""
     predicts: Tensor
-    """Column in which each answer token is predicted, among the L * T of all lines, [N]."""
+    """Flat index, line * T + column, of the token that predicts each answer token, [N]."""
     reads: Tensor
-    """Column in which each answer token is read, among the L * T of all lines, [N]."""
+    """Flat index, line * T + column, of each answer token itself, [N]."""
     place: Tensor
     """Index of each answer token in its answer, from 0, [N]."""
     content: Tensor
@@ -131,7 +131,7 @@ def encode_facts(
     """One row per fact, with its own question or the given one.
 
     include_tail: whether the answer includes the tokens with which the template ends a turn.
-    spoken: fact id -> the model's own answer, after a lead. A changed gold answer replaces it.
+    spoken: fact id -> the model's own answer and its lead; unused if the gold answer has changed.
     Raises DataError: an answer has no token. DataError, ModelError: as `encode_prompt`."""
     texts = [fact.question for fact in facts] if questions is None else questions
     tail = turn_end(tokenizer) if include_tail else ()

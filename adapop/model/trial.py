@@ -20,9 +20,9 @@ from adapop.paths import ROOT, SHIPPED
 FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 READ = (".json", ".safetensors", ".jinja", ".model", ".txt")  # suffixes of files that are read
 MEGABYTES, MOST_SECONDS = 2_048, 10  # of data; of processor time, see `apart.limit`
-WALL_SECONDS = 12 * MOST_SECONDS  # more, for a machine that does other things too
+WALL_SECONDS = 12 * MOST_SECONDS  # of wall-clock time; more, because the machine may be busy
 MOST_CHARACTERS = 1_000_000  # most text of a template around a question
-# exit statuses of the trial; the first is Python's, of any exception
+# exit statuses of the trial; the first is Python's for an uncaught exception
 FAILED, TOO_MUCH, TOO_LONG = 1, 3, 4
 # output of the trial before it reads, and before it encodes
 READING, ENCODING = [b"reading"], [b"reading", b"encoding"]

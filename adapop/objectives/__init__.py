@@ -40,7 +40,8 @@ def objective_class(name: str) -> type[Objective]:
     "package.module:Class".
 
     The user's module is imported, which runs it: never pass a name that a visitor may have written.
-    Raises ConfigError: no such method; or no such module, or no `Objective` in it."""
+    Raises ConfigError: no such method, module or `Objective`, or one with unknown `uses` or
+    `reduce`."""
     by_name = {objective.name: objective for objective in OBJECTIVES}
     if name in by_name:
         return by_name[name]

@@ -23,7 +23,8 @@ USES = frozenset({"beta", "reference", "alternates", "refusal", "words"})
 
 @dataclass(frozen=True)
 class ForgetBatch:
-    """B forget rows of a forward pass, with N answer tokens. Fields not in `uses` are None."""
+    """B forget rows of a forward pass, with N answer tokens. A field that the method does not ask
+    for is None."""
 
     tokens: AnswerTokens
     """Prompts and gold answers."""
@@ -55,13 +56,13 @@ class Loss:
 
 @dataclass(frozen=True)
 class Begun:
-    """What a method computes once, before training. It depends on the original model, the facts and
-    the seed only, so that a resumed run computes the same."""
+    """The results of `begin`, computed once, before training. It depends on the original model, the
+    facts and the seed only, so that a resumed run computes the same."""
 
     target: Tensor | None = None
-    """A constant that every batch carries."""
+    """A tensor given to every batch as `ForgetBatch.target`."""
     notes: tuple[Remark, ...] = ()
-    """What the user should know about it."""
+    """Remarks for the user."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class Objective:
     retains: ClassVar[bool] = True
     """Whether the loss has a retain term."""
     joins: ClassVar[bool] = True
-    """Whether forget and retain rows may share a pass: not with gradients at other weights."""
+    """Whether forget and retain rows may share a forward pass; False if `backward` moves the
+    weights."""
 
     above_zero: ClassVar[tuple[str, ...]] = ()
     """Arguments that must be above 0."""

@@ -20,9 +20,9 @@ class Steering(Objective):
     """L_f = mean_i (1/n_i) sum_t mean_d (h - r*u)^2,  L_r = mean over tokens of mean_d (h -
     h_ref)^2.
 
-    h is the output of one block, u a uniform random direction drawn from the seed, r the target
-    length that the subclass chooses. The code of the AdaPop paper's runs averages L_r over rows;
-    here it is a mean over tokens, as the retain loss of every method.
+    h is the output of one block, u a unit vector of seeded uniform coordinates in [0, 1), r the
+    target length that the subclass chooses. The code of the AdaPop paper's runs averages L_r over
+    rows; here it is a mean over tokens, as the retain loss of every method.
     """
 
     layer: int = 7

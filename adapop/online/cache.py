@@ -63,7 +63,7 @@ class Cache:
         return Cached(value, today)
 
     def get_all(self, names: Sequence[str]) -> dict[str, object]:
-        """The stored values among these keys. A key is a single name here."""
+        """Key -> stored value, for the keys that have one. A key is a single name here."""
         known = {name: self.get(name) for name in names}
         return {name: entry.value for name, entry in known.items() if entry}
 

@@ -145,7 +145,8 @@ class Web:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """A context without other requests of this process to the host; waits. Raises Stopped."""
+        """A context in which this process sends the host no other request; waits for it. Raises
+        Stopped."""
         while not self._turn.acquire(timeout=TURN_SECONDS):
             self._progress.wait(0)
         try:

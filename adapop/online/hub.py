@@ -72,7 +72,8 @@ class Hub:
         return names[0].partition("/")[0]
 
     def _files_of(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
-        """(commit, file names) of a split; config None: of the first. Raises NetworkError."""
+        """(commit, file names) of a split; config None: the first that has it. Raises
+        NetworkError."""
         known = self._cache.get(*_key(dataset, BRANCH))
         for listing in (known.value, None) if known and known.value else (None,):
             commit, names = listing or self._listing(dataset)
@@ -145,8 +146,9 @@ class Hub:
 
 
 class Upload:
-    """A repository, made before anything is written, so that a missing token is known in time.
-    Raises ConfigError: not the name of one. NetworkError: the Hub is not reached, or refuses."""
+    """A private model repository, created before anything is written, so that a missing token is
+    known in time. Raises ConfigError: an invalid name. NetworkError: the Hub is not reached, or
+    refuses."""
 
     def __init__(self, name: str, endpoint: str | None = None) -> None:
         try:

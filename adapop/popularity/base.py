@@ -28,7 +28,7 @@ class Score:
     raw: Mapping[str, object] = field(default_factory=dict, hash=False)
     """The counts and how they were obtained, as JSON values."""
     reason: str = ""
-    """Why the value is unknown, or what to know about it."""
+    """Why the value is unknown, or a caveat about it."""
 
 
 @dataclass(frozen=True, eq=False)

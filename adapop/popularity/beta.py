@@ -17,9 +17,9 @@ from adapop.popularity.controls import inverted, shuffled
 
 LOW, HIGH = 0.05, 2.0  # paper, Eq. 4
 RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, App. A and B
-ENDS = 0.05, 0.95  # quantiles of scores that are as rare and as popular as the anchors
+ENDS = 0.05, 0.95  # quantiles of a set's scores that take the place of the anchors' scores
 UNIFORM_WITHIN = 0.005  # largest distance from 1 of an exponent that counts as uniform
-HIGHEST = 1e6  # of an upper clip: an exponent that large already leaves every token alone
+HIGHEST = 1e6  # largest upper clip: with so large an exponent no token is pushed
 EXPONENT_MAX = 700.0  # exp overflows beyond it
 
 

@@ -16,10 +16,10 @@ AUTO, PAPER, QUANTILES = "auto", "paper", "quantiles"
 SPAN_WANTED = 10.0  # least ratio of popular to rare scores of a usable proxy
 ANCHOR_RATIO_WANTED = 3.0  # least ratio of the anchors' scores
 SCALE_APART = 10.0  # a score this many times off its anchor is on another scale
-MOST = 0.5  # of the facts at a clip, before a warning
+MOST = 0.5  # largest share of facts at a clip without a warning
 FADED = 0.05
 BARELY = 1.5  # largest ratio of exponents that are called alike
-FEW = 3  # facts
+FEW = 3  # fewest facts for warnings about their spread or clips
 REASONS = {
     "scale": "anchors_scale",
     "own-scale": "anchors_own_scale",
@@ -97,7 +97,8 @@ def anchored(rare: Anchor, popular: Anchor) -> BetaMap:
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
-    """Warnings about this map for these scores; of a small set none about where most lie."""
+    """Warnings about this map for these scores; for fewer than three, none about spread or
+    clips."""
     warnings = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1

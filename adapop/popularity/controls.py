@@ -34,7 +34,8 @@ def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, 
 def between_tiers(
     scores: dict[str, float], tiers: Mapping[str, str | None], seed: int, share: float
 ) -> dict[str, float]:
-    """The scores, a share of them swapped between rare and popular facts, as in the paper."""
+    """The scores, swapped in a share of random pairs of a rare and a popular fact, as in the paper.
+    Raises ConfigError: share is not from 0 to 1."""
     _check_share(share)
     rng = random.Random(seed)
     rare = sorted(fact for fact in scores if tiers[fact] == "rare")

@@ -120,7 +120,8 @@ class CorpusCounts:
 
 class Tally:
     """Counts of lines. lines: name -> lines that mention it. together: pair of names -> lines that
-    mention both. longest, longest_word: tokens of the longest name, letters of any token of one."""
+    mention both. longest: tokens of the longest name. longest_word: characters of the longest token
+    in a name."""
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
         self.lines: Counter[Name] = Counter()
@@ -196,13 +197,14 @@ def _files(path: Path) -> list[Path]:
 
 
 def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
-    """The file's tokens in pieces, with the bytes read so far. A line end comes after the last."""
+    """The file's tokens in pieces, each with the number of its bytes. A line end comes after the
+    last."""
     half = ""
     for text, size in _texts(file):
         # NFC, so that both encodings of é are equal
         text = normalize("NFC", half + text)
         tokens = pieces(text)
-        # the last word may go on in the next piece; of a too long one the start is enough
+        # the last word may go on in the next piece; the start of an overlong one is enough
         half = tokens.pop()[: longest_word + 1] if tokens and not text[-1].isspace() else ""
         yield tokens, size
     yield [*pieces(half), "\n"], 0

@@ -13,7 +13,7 @@ from adapop.online.cache import Cache, Cached
 from adapop.online.client import Web
 from adapop.progress import Progress
 
-ENTITY = "entity with article"  # a cache key; older versions kept entities without, under another
+ENTITY = "entity with article"  # a cache key; entities kept without their article have another
 NEAR = 5  # search hits whose other names are checked as well
 BATCH = 50  # the limit for ids per request and hits per search, except for bots
 # the server refuses requests above this replication lag; Wikimedia's recommended value
@@ -121,7 +121,8 @@ class Entities:
         return self._cache.get("wikidata", ENTITY, self._language, qid)
 
     def fetch(self, qids: Sequence[str]) -> None:
-        """Requests and caches entities; those missing from a full reply again, half at a time."""
+        """Requests and caches entities. Those missing from a reply are requested again, half at a
+        time."""
         props = "sitelinks|claims|labels|aliases|descriptions"
         language = {"languages": self._language, "languagefallback": 1}
         reply = self._ask("wbgetentities", ids="|".join(qids), props=props, **language)
@@ -167,7 +168,7 @@ def plain(label: str) -> str:
 
 def can_be_a_name(label: str) -> bool:
     """Whether a label can be an item's name: not empty, not too long, and without control
-    characters or surrogates. Wikidata refuses to search for some other labels."""
+    characters or surrogates. Wikidata refuses to search for some labels that cannot."""
     kinds = map(unicodedata.category, label)
     return 0 < len(label) <= LONGEST_LABEL and {"Cc", "Cs"}.isdisjoint(kinds)
 

@@ -88,7 +88,8 @@ class InfiniGram:
         return sum(self._cache.get("infini-gram", self._index, query) is None for query in queries)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in order, held back until one is not 0. Raises DataError: none is."""
+        """One score per fact, in order, held back until one is above 0. Raises DataError: all known
+        ones are 0."""
         held, counted = [], False
         for done, fact in enumerate(facts):
             self._progress.say(f"infini-gram: {done} of {len(facts)} facts")

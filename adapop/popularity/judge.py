@@ -64,8 +64,8 @@ class Judge:
         return requests
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact as soon as it is known: after its last pass, or its first pass without
-        a number. Raises as `Proxy.scores`, and ModelError: no local model."""
+        """One score per fact as soon as it is known: after the last pass, or at once if a pass
+        gives no number. Raises as `Proxy.scores`, and ModelError: no local model."""
         passes: dict[str, list[Cached]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()
         for number, seed in enumerate(SEEDS, start=1):
@@ -80,7 +80,8 @@ class Judge:
                     yield self._score(fact, passes[fact.id])
 
     def _pass(self, order: Sequence[Fact], number: int, seed: int) -> Iterator[tuple[Fact, Cached]]:
-        """(fact, its number or None), first from the cache, then by batches; equal facts once."""
+        """(fact, its number or None), first from the cache, then by batches; equal facts are sent
+        once."""
         new: dict[str, list[Fact]] = defaultdict(list)
         done = 0
         for fact in order:
@@ -186,7 +187,8 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
 
 
 def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cache: Cache) -> Judge:
-    """A model on this machine: a Hub id, a folder, or "sandbox". load: its `AdaptedModel`."""
+    """A model on this machine: a Hub id, a folder, or "sandbox". load: returns its
+    `AdaptedModel`."""
 
     @once
     def loaded() -> Any:

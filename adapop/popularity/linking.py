@@ -1,12 +1,11 @@
 """Decides which Wikidata items a fact is about, from candidates and their statements; no network.
 
-The first search hit is not enough: in DUET, the town of Duran became Dante Alighieri. Decisive,
-best first; otherwise it stays unknown:
+The first search hit is not enough: in DUET, the town of Duran became Dante Alighieri. These decide,
+best first; without any, the item stays unknown:
 
-    - a statement between a candidate subject and a candidate object, if only one pair has any
-    - the types (P31) of the items that such statements linked for the same relation, if only one
-      candidate has them
-    - that there is only one candidate"""
+    - a statement between a candidate subject and a candidate object, if only one pair has any - the
+    types (P31) of the items that such statements linked for the same relation, if only one
+    candidate has them - the candidate itself, if it is the only one"""
 
 from __future__ import annotations
 

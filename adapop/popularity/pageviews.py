@@ -83,7 +83,7 @@ class PageViews:
         raw |= {"article": title, "months": known.value}
         day = min(filter(None, (linked.date, known.date)))
         if not known.value:
-            reason = f"Nobody was counted reading the article in {self._year}, or it is not there."
+            reason = f"The article has no counted views in {self._year}, or does not exist."
             return Score(linked.fact_id, None, self.source, day, raw, reason)
         if len(known.value) < MONTHS:
             reason = f"{reason} Counted in {len(known.value)} of {MONTHS} months.".strip()

@@ -20,7 +20,8 @@ def write_scored(
     path: Path,
     others: Mapping[str, Mapping[str, object]] | None = None,
 ) -> None:
-    """Writes forget facts with their scores, and retain and holdout facts as they are.
+    """Writes forget facts with their scores, and retain, holdout and neighbour facts with their own
+    unless `scores` has others.
 
     others: fact id -> further cells of its row, written after our columns; ours win where names are
     equal.

@@ -74,8 +74,8 @@ class Wikidata:
         return len(new) + ceil(NEAR * new.count("item") / BATCH)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact: first, as they are found, those that a statement decides; at the end
-        those that types decide. Raises as `Proxy.scores`."""
+        """One score per fact: first facts without a subject, then, as they are found, those that a
+        statement decides, at the end all others. Raises as `Proxy.scores`."""
         named = [fact for fact in facts if plain(fact.subject)]
         nameless = [fact for fact in facts if not plain(fact.subject)]
         yield from (Score(fact.id, None, self.source, reason=NAMELESS) for fact in nameless)

@@ -72,7 +72,7 @@ class Measurement:
     mia_min_k: float | None = None
     """Attack by the least likely tokens."""
     mia_min_k_plus_plus: float | None = None
-    """Attack by the same tokens, in standard deviations over the vocabulary."""
+    """Attack by the tokens that are least likely in standard deviations over the vocabulary."""
     mia_zlib: float | None = None
     """Attack by the loss per compressed byte."""
 
@@ -86,14 +86,14 @@ class Quick:
     answers: dict[str, str]
     """Id of a fact to forget -> the reply to its own question."""
     confidence: dict[str, list[tuple[float, int] | None]]
-    """Form -> what `confidence` would return, taken from the replies' logits; None for an answer of
-    several tokens, and where those logits are not in float32."""
+    """Form -> (p, rank) of each answer, from the replies' logits; None for an answer of several
+    tokens, and where those logits are not in float32."""
 
 
 @dataclass(frozen=True)
 class Full:
     """The measurement at the end. rows: by group, tier and form. by_fact: id of a fact to forget ->
-    its mean recall over its held-out rewordings; without facts that have none."""
+    its mean recall over all its rewordings; without facts that have none."""
 
     rows: list[Measurement]
     by_fact: dict[str, float]
@@ -101,7 +101,7 @@ class Full:
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
     """The set with at most `per_tier` facts of each group and tier, spread evenly over their
-    scores; 0 keeps all. Facts to forget keep all rewordings, each other fact one of its own."""
+    scores; 0 keeps all. Facts to forget keep all rewordings; every other fact keeps one."""
     if not per_tier:
         return facts
     few = {group: evenly(getattr(facts, group), per_tier) for group in GROUPS}
@@ -113,7 +113,7 @@ def thinned(facts: FactSet, per_tier: int) -> FactSet:
 
 
 def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = False) -> int:
-    """Number of questions of `full`, or of `quick` unless whole. ways: ways to ask the model."""
+    """Number of questions that `full` asks if whole, else `quick`. ways: ways to ask the model."""
     if not whole:
         questions = sum(1 + bool(fact.paraphrases) for fact in facts.forget)
         return questions + retained * len(facts.retain)

@@ -1,7 +1,8 @@
 """The second guess: whether a forgotten answer is the next best, which a greedy reply hides.
 
 Answers are identified by their first token. The right answer is ranked among the answers of the
-fact's relation; without a relation, or with fewer than `FEWEST` answers in it, among all tokens.
+fact's relation; without a relation, or with fewer than `FEWEST` different first tokens, among all
+tokens.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,9 +30,9 @@ def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
 
 
 def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[bool, int]:
-    """Whether the gold token is the first or second guess, and its rank among `others`, from 1. It
-    is the second guess if no other is likelier except the likeliest token of all. others: None for
-    all tokens. logits: [V]."""
+    """Whether the gold token is the first or second guess, and its rank among `others`, from 1.
+    Second: at most one of `others` is likelier, and it is the likeliest token of all. others: None
+    for all tokens. logits: [V]."""
     if others is None:
         rank = 1 + int((logits > logits[gold]).sum())
         return rank <= 2, rank

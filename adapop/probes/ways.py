@@ -37,7 +37,7 @@ OWN_WORDS = 48  # tokens of a reply in which the model's own words are looked fo
 LEAST_TOKENS = 24
 SPARE = 1.25  # times the tokens that the original's own answers need
 ALL_BUT = 0.99  # share of the original's answers that must fit into a reply
-AT_ONCE = 0.5  # share of answers that must begin the reply to be scored right behind the question
+AT_ONCE = 0.5  # below this share of answers at a reply's start, own words are scored
 PIECE = 64  # facts asked at a time
 Places = Sequence["tuple[int, int] | None"]  # (start, end) of the answer in each reply
 
@@ -46,8 +46,8 @@ def settled_prompting(
     model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress | None = None
 ) -> Prompting:
     """How to ask the model about these facts, by its replies with the adapter off or untrained.
-    Leaves the model set to be asked that way. Raises ModelError: a base model without a chat
-    template, and no examples to ask it as text. Stopped: a stop was requested."""
+    Leaves the model set to be asked that way. Raises ModelError: no chat template and no examples.
+    DataError: the configured way needs examples. Stopped: a stop was requested."""
     progress = progress or Progress()
     examples, benchmark = examples_of(model.tokenizer, facts), facts.name in BENCHMARKS
     model.ask(CHAT if model.has_template or not examples else TEXT, examples)
@@ -91,7 +91,7 @@ def apply_prompting(model: AdaptedModel, prompting: Prompting) -> None:
 
 
 def examples_of(tokenizer: PreTrainedTokenizerBase, facts: FactSet) -> tuple[tuple[str, str], ...]:
-    """(question, answer) of the set's first three examples that a model reads as plain text."""
+    """The first three (question, answer) examples that are plain text to the model; () if fewer."""
     from adapop.model.chat import control_free
 
     pairs = [(fact.question, fact.answer) for fact in facts.examples]
@@ -144,7 +144,8 @@ def _count_at_once(replies: Sequence[str], places: Places) -> int:
 def _own_answers(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], tokens: int, progress: Progress
 ) -> dict[str, OwnAnswer]:
-    """Fact id -> its answer in the model's words; for facts to retain the whole reply."""
+    """Fact id -> its answer in the model's words; for facts to retain the whole reply. Without
+    facts whose reply is empty or lacks the answer."""
     spoken: dict[str, OwnAnswer] = {}
     held_out = zip(facts.holdout, _replies(model, facts.holdout, tokens, progress))
     for fact, reply in (*zip(facts.forget, replies), *held_out):
@@ -165,7 +166,7 @@ def _longest(model: AdaptedModel, facts: FactSet) -> int:
 def _limit(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], places: Places, most: int
 ) -> int:
-    """Limit of a reply in tokens: for nearly all of the original's answers and every right one."""
+    """Most tokens of a reply: holds 99 % of the original's answers and every gold answer."""
     texts = (reply[: place[1]] for reply, place in zip(replies, places) if place)
     needed = sorted(map(model.length, texts))
     usual = needed[math.ceil(ALL_BUT * len(needed)) - 1] if needed else 0

@@ -94,7 +94,8 @@ def _control(placed: Sequence[Contestant], form: str) -> list[Remark]:
 
 
 def _verdict(one: Contestant, other: Contestant, form: str) -> list[Remark]:
-    """A remark on whether wrong scores changed the gap: ranges do not overlap, facts or seeds."""
+    """A remark on whether wrong scores changed the gap: whether ranges over facts, then over seeds,
+    are apart."""
     lead, control = one.lead_over_facts(form), other.lead_over_facts(form)
     if lead is None or control is None:
         return []

@@ -20,9 +20,9 @@ from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
 
 def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
     """Writes one HTML file about a run, or the comparison of several with each of them. It opens
-    offline and loads nothing from a server. title: "" for the methods' names. Raises RunError:
-    there is no run, a folder is no run's or of another version, or the file cannot be written.
-    ConfigError: a run's configuration is invalid."""
+    offline and loads nothing from a server. title: "" for the run's own, or "N runs compared".
+    Raises RunError: there is no run, a folder is no run's or of another version, or the file cannot
+    be written. ConfigError: a run's configuration is invalid."""
     if not runs:
         raise RunError("There is no run to report on.", "`python -m adapop runs` lists the runs.")
     page = rendered([read_record(run) for run in runs], title)

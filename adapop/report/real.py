@@ -13,7 +13,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.recorded import rows_of
 from adapop.report.table import Table, percent
 
-# Each model's runs that asked it as text after three examples.
+# Model -> its recorded runs, asked as text after three examples.
 FILES = {
     "Gemma 3 270M": ASSETS / "recorded" / "real-gemma3-270m-text-examples.csv",
     "SmolLM2": ASSETS / "recorded" / "real-smollm2-text-examples.csv",

@@ -24,8 +24,9 @@ def total_steps(rows: int, config: RunConfig) -> int:
 
 
 def with_steps(rows: int, config: RunConfig, steps: int) -> RunConfig:
-    """The configuration with at least `steps` optimiser steps, and no `few_steps`, as close as
-    batch and epochs (at most 10) allow, in the fewest epochs; else with the most steps possible."""
+    """The configuration with the fewest optimiser steps that are at least `steps` and cause no
+    `few_steps` remark, with a batch up to its own and up to 10 epochs; if there is none, the most
+    steps."""
     epochs = range(config.epochs, max(config.epochs, MOST_EPOCHS) + 1)
     batches = range(min(config.batch, max(rows, 1)), 0, -1)
     tries = [_resized(config, batch, count) for count in epochs for batch in batches]
@@ -34,7 +35,8 @@ def with_steps(rows: int, config: RunConfig, steps: int) -> RunConfig:
 
 
 def suited_batch(rows: int, config: RunConfig) -> int:
-    """Facts to forget per step for a set of `rows`: the preset's, or fewer if too little moved."""
+    """Facts to forget per step for a set of `rows`: as configured or, where `few_steps` warns of a
+    real model's run, fewer, for `ENOUGH_STEPS`."""
     if config.model in SHIPPED or not few_steps(rows, config):
         return config.batch
     tries = (_resized(config, batch, config.epochs) for batch in range(config.batch, 0, -1))
@@ -46,8 +48,8 @@ def _resized(config: RunConfig, batch: int, epochs: int) -> RunConfig:
 
 
 def few_steps(rows: int, config: RunConfig, refused_only: bool = False) -> list[Remark]:
-    """A remark that so few steps at so low a rate hardly change the model; else empty.
-    refused_only: only at the level that is refused."""
+    """A remark that the steps times the learning rate hardly change the model; else empty.
+    refused_only: only below the limit at which a command refuses."""
     steps, rate = total_steps(rows, config), config.learning_rate
     few = steps * rate < (REFUSED_BELOW if refused_only else WARNED_BELOW)
     if config.model in SHIPPED and not refused_only:

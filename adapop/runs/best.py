@@ -1,4 +1,4 @@
-"""Selects the epoch whose adapter is the result of a run that keeps its best one, and when training
+"""Decides which epoch's adapter is the result of a run that keeps its best one, and when training
 ends early. Both follow from the run's events, so a resumed run decides the same."""
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-"""Checks the model before a run: what it knows of the facts, in which forms a loss would show, the
-exponents from the scores, and the duration of the run, from a timed step and timed answers."""
+"""Checks before a run: the model's recall of the facts, the forms of questions in which forgetting
+would show, the exponents, and the run's duration, from a timed step and timed answers."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -30,10 +30,10 @@ from adapop.runs.pace import Pace
 from adapop.runs.preflight import Preflight, preflight
 from adapop.runs.timing import measured_pace
 
-FACTS_ASKED = {"cuda": 64, "cpu": 16}  # per tier, asked as trained, so that it takes seconds
+FACTS_ASKED = {"cuda": 64, "cpu": 16}  # per tier, asked as trained; so few that it takes seconds
 FORM_FACTS = {"cuda": 16, "cpu": 4}  # per tier, asked in each other form
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
-TOO_FEW = 0.1  # share of the facts that the model knows: to forget so little shows nothing
+TOO_FEW = 0.1  # least share of facts that the model must know: with fewer, forgetting hardly shows
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Check:
     facts: FactSet
     """The facts that the run would use."""
     preflight: Preflight
-    """What is known without the model."""
+    """The results of the checks that need no model."""
     known: tuple[KnownRow, ...]
     """A row for each form and tier."""
     recall: Mapping[str, float]
@@ -79,7 +79,7 @@ class Check:
     peak: int | None = None
     """Bytes of the GPU's memory that the timed step took; None without a GPU."""
     waste: tuple[Remark, ...] = field(default=())
-    """Why the run would be in vain."""
+    """Reasons why the run would be useless."""
     anchors: ChosenAnchors | None = None
     """Chosen for the set; None where the settings name them, or the method follows no scores."""
     notes: tuple[Remark, ...] = field(default=())

@@ -38,10 +38,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 EXAMPLES = tuple(SETTINGS)
 ASKED = ("wga", "adapop", "redirect")  # examples that ship their adapter and probe results
-PER_TIER = 8  # facts that are probed, as the page does it by default
+PER_TIER = 8  # facts that are probed per group and tier, the page's default
 PREFIX = "example-"
 DROPPED = re.compile("lock|queued|visitor|.*/(optimizer.safetensors|README.md)")
-UNPACKING = Lock()  # a visitor must not read what is being unpacked for another
+UNPACKING = Lock()  # no visitor may read an example that is being unpacked for another
 WHEN = (2026, 1, 1, 0, 0, 0)  # of every file, so that the same content gives the same zip
 
 
@@ -56,7 +56,7 @@ def example(name: str) -> Run:
 
 
 def example_of(run_id: object) -> Run | None:
-    """The example of an id that came from outside; None if there is none. Never used as a path."""
+    """The example of an id from a request; None if there is none. Never used as a path."""
     is_example = isinstance(run_id, str) and run_id.startswith(PREFIX)
     name = run_id.removeprefix(PREFIX) if is_example else None
     return example(name) if name in EXAMPLES else None

@@ -47,7 +47,7 @@ from adapop.training.processes import ALONE, Ranks
 from adapop.training.steps import count
 from adapop.training.trainer import Trainer
 
-PER_TIER = 24  # per group and tier; asked on a CPU
+PER_TIER = 24  # facts measured per group and tier on a CPU; all on a GPU
 Settled = tuple[RunConfig, FactSet, dict[str, float] | None]
 LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
 

@@ -50,10 +50,10 @@ def reading(path: Path, fix: str = PUT_BACK) -> Iterator[None]:
 
 
 def check_kinds(folder: Path) -> None:
-    """Raises RunError: a folder holds other than files and folders; reading a pipe may hang."""
+    """Raises RunError: a folder holds a pipe, socket or device, on which reading may hang."""
     for parent, _, names in os.walk(folder):
         for path in (Path(parent, name) for name in names):
-            with suppress(OSError):  # whoever reads the file reports it
+            with suppress(OSError):  # reported where the file is read
                 if not (S_ISREG(mode := path.stat().st_mode) or S_ISDIR(mode)):
                     raise RunError(f"{path} is no file.", "Delete it, or put the file back.")
 

@@ -1,8 +1,8 @@
 """Fine-tuning before a run: an adapter learns the questions to forget and to retain and is merged
 into the weights. The result is the run's original model.
 
-The adapter is saved in the run's folder and, for other runs, in a cache, under a hash of all that
-decides it. The cache is safe to delete.
+The adapter is saved in the run's folder and, for other runs, in a cache, under a hash of weights,
+settings and facts. The cache is safe to delete.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class Finetuned:
     nll: float
     """Mean of the last epoch's losses, nats per answer token."""
     before: dict[str, float]
-    """Group -> recall of the trained questions, [0, 1], of at most `PER_TIER` facts a tier."""
+    """Group -> recall as trained, [0, 1], over at most `PER_TIER` of its facts a tier."""
     after: dict[str, float]
     """Group -> the same recall afterwards."""
     reused: bool = False

@@ -88,7 +88,7 @@ def check_inputs(run: Run, every: bool = True) -> None:
                 change = f"{truncated(then.get(name))} → {truncated(now.get(name))}"
                 changed += [f"{name} in {CONFIG} ({change})"]
     if changed:
-        what = f"was prepared with something else than lies in its folder now: {', '.join(changed)}"
+        what = f"was prepared with other files than its folder has now: {', '.join(changed)}"
         fix = "Put the files back as they were, or start a new run with the new ones."
         raise RunError(f"Run {run.id} {what}.", fix)
 

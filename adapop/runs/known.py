@@ -1,4 +1,4 @@
-"""Measures what the original model knows of a set, asked as a run of the same settings asks it."""
+"""Measures the original model's recall of a set, asked as in a run of the same settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Known:
     """The original model's answers for the facts to forget."""
 
     recall: Mapping[str, float]
-    """Fact id -> recall, [0, 1]; for a real model 1 if it answers, as runs judge that."""
+    """Fact id -> recall, [0, 1]; for a real model 1 if it answers as a run requires, else 0."""
     prompting: Prompting | None
     """How it was asked; None for a shipped model, which is asked as it is."""
 

@@ -19,7 +19,7 @@ except ImportError:  # not available on Windows
 
 NAME = "lock"
 QUEUED = "queued"  # held by the app in whose queue a run waits
-# A look shares the lock for a moment, so whoever wants it alone retries until it is free.
+# `is_held` shares the lock for a moment, so a process that wants it alone retries.
 PATIENCE_SECONDS, RETRY_SECONDS = 1.0, 0.002
 
 

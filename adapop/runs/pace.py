@@ -111,7 +111,7 @@ def _session(events: Sequence[Event]) -> Sequence[Event]:
 
 
 def _step_seconds(events: Iterable[Event]) -> list[float]:
-    """Seconds of each step directly after another or a saved epoch, so without a start-up."""
+    """Seconds of each step that directly follows a step or a saved epoch: no start-up."""
     seconds, before, trained = [], None, False
     for event in events:
         if isinstance(event, StepDone):

@@ -1,4 +1,4 @@
-"""Checks before a run starts: what prevents it, what is doubtful, and what it costs."""
+"""Checks before a run starts: its problems, doubts and costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -38,9 +38,9 @@ class Preflight:
     """The results of the checks before a run."""
 
     problems: tuple[str | Remark, ...] = ()
-    """What prevents the run."""
+    """Reasons why the run cannot start."""
     doubts: tuple[Remark, ...] = ()
-    """What does not prevent the run but should be known."""
+    """Doubts to know of, which do not prevent the run."""
     counts: Remark | None = None
     """How many facts and steps the run has; None if the settings are invalid."""
     costs: tuple[str | Remark, ...] = ()
@@ -68,7 +68,8 @@ class Preflight:
 
 
 def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Preflight:
-    """Checks a set and its settings without loading a model. pace: of finished runs of it here."""
+    """Checks a set and its settings without loading a model. pace: of the model's finished runs on
+    this machine."""
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems = [*_of_facts(facts, config.model), *_of_file(config.model)]
     doubts = [*_of_overlap(facts), *_of_weak(facts)]
@@ -135,7 +136,8 @@ def without_unscored(facts: FactSet) -> FactSet:
 
 
 def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
-    """The set without the facts that the model did not answer. recall: of those asked, by id."""
+    """The set without the facts that the model did not answer; unchanged if it answered none.
+    recall: fact id -> recall, [0, 1]; a fact that is absent counts as answered."""
     known = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
     if not known or len(known) == len(facts.forget):
         return facts
@@ -167,7 +169,7 @@ def _of_file(model: str) -> list[str]:
 
 
 def _of_overlap(facts: FactSet) -> list[Remark]:
-    """Remarks on questions in both groups, and on answers if none is in both groups."""
+    """Remarks if questions are both to forget and to retain, or if no answer is."""
     forgotten = {normalized(fact.question) for fact in facts.forget}
     twice = [fact for fact in facts.retain if normalized(fact.question) in forgotten]
     remarks = [Remark("both_ways", {"questions": len(twice)})] if twice else []

@@ -28,7 +28,7 @@ class Recording:
     def __init__(
         self, run: Run, trainer: Trainer, facts: FactSet, epoch: int, measured: bool = True
     ) -> None:
-        """epoch: whose checkpoint the run resumes from, 0 for none; later frames are dropped.
+        """epoch: the run resumes from its checkpoint, 0 for a new run; later frames are dropped.
         measured: whether that epoch's end was recorded; if not, it is recorded again. Raises
         RunError: a frame cannot be written, or earlier frames cannot be read."""
         self.path, self.trainer, earlier = run.folder / FRAMES, trainer, ()

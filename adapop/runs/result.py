@@ -28,11 +28,11 @@ SURVIVING = ("utility", "retain", "holdout")
 class Result:
     """The result of a finished run.
 
-    kind: FORGOT; PARTLY: more than half of what was known is still answered; NOTHING; DAMAGED:
-    facts to be kept are lost too; UNKNOWN: the original answered none. before, after: recall of the
-    facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured. steps: up
-    to the epoch of the result. lost: (group, before, after) of a damaged group. epoch, of: the
-    result is epoch `epoch` of `of` trained ones. best: see `_best_kind`."""
+    kind: FORGOT; PARTLY: more than half of the recall is left; NOTHING; DAMAGED: facts to be kept
+    are lost too; UNKNOWN: the original answered almost none. before, after: recall of the facts to
+    forget in [0, 1]. form: how they were asked, "reworded" if that was measured. steps: up to the
+    epoch of the result. lost: (group, before, after) of a damaged group. epoch, of: the result is
+    epoch `epoch` of `of` trained ones. best: see `_best_kind`."""
 
     kind: str
     before: float
@@ -158,7 +158,8 @@ def _best_epoch(run: Run) -> Iterator[Remark]:
 
 
 def nothing_forgotten(run: Run) -> Remark | None:
-    """A remark that a finished run forgot nothing that was known; None if it forgot something."""
+    """A remark that a finished run forgot nothing; None if it forgot something, if the original
+    knew almost nothing, or if epochs after that of the result were trained."""
     before, after = run.measured(before=True), run.measured()
     if before is None or after is None:
         return None

@@ -7,7 +7,7 @@ RUN/model.json         which weights it began with: see `adapop.runs.weights`
 RUN/prompting.json     how a real model is asked: see `adapop.probes.prompting`
 RUN/betas.json         exponent of each forget fact as used (shuffled or inverted scores show here)
 RUN/events.jsonl       the run's events, append-only
-RUN/frames.jsonl       how each fact stood, now and then: see `adapop.training.frames`
+RUN/frames.jsonl       how likely each answer is, over time: see `adapop.training.frames`
 RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
 RUN/probes.jsonl       the results of probing one epoch; the first line names it
 RUN/recovery-NAME.json the result of a recovery probe, and its epoch
@@ -195,7 +195,7 @@ class Run:
         """Writes an event to the log, stamped with the time, and returns it. Raises RunError: the
         event cannot be written; an incomplete line is ignored later."""
         stamped = replace(event, time=time.time())
-        # Anyone who has a link to the run reads this too.
+        # Holders of a link read this too, and must not learn the run's id.
         if isinstance(stamped, events.RunFailed):
             message, fix = (text.replace(self.id, "RUN") for text in (stamped.message, stamped.fix))
             stamped = replace(stamped, message=message, fix=fix)
@@ -284,7 +284,8 @@ def create_run(
 
 
 def find_run(name: str, root: Path | None = None) -> Run:
-    """A run by id under the root, or by its folder. Raises RunError: none, or a strange one."""
+    """A run by id under the root, or by its folder. Raises RunError: there is none, or it holds
+    more than files."""
     root = root or runs_root()
     for folder in (root / name, Path(name)):
         if os.path.isfile(folder / CONFIG):  # unlike Path.exists, false for a name no file can have

@@ -99,7 +99,8 @@ def state_of(name: str, epochs: int, anchors: Anchors, measured: Measured) -> St
 
 
 def make(out: Path) -> Iterator[str]:
-    """Makes the runs that the file lacks and adds them one by one. Yields each name before."""
+    """Makes the runs that the file lacks and adds them one by one. Yields a line about each run
+    before it starts."""
     rows = json.loads(out.read_text(encoding="utf-8")) if out.exists() else []
     recorded = {(one["name"], one["epochs"], tuple(one["anchors"] or ())) for one in rows}
     for name, epochs, anchors in planned():

@@ -30,7 +30,7 @@ def measured_pace(
     state = {name: value.clone() for name, value in model.adapter_state().items()}
     some = TIMED * config.batch
     forget, retain = facts.forget[:some], facts.retain[:some]
-    # A run would choose the wrong answers first.
+    # Placeholders: a run would first choose wrong answers.
     if "alternates" in make_objective(config.method, config.arguments).needs:
         other = ("another answer",)
         forget = [replace(fact, alternates=fact.alternates or other) for fact in forget]

@@ -34,7 +34,8 @@ class Weights:
 
 
 def keep_weights(run: Run) -> None:
-    """Records the source of the run's model, once, if it is still there. May raise RunError."""
+    """Records the weights of the run's model, once, if their files are still there. May raise
+    RunError."""
     if not (run.folder / FILE).exists() and (weights := _weights_of(run.config)):
         files.write_text(run.folder / FILE, json.dumps(asdict(weights)))
 
@@ -59,7 +60,7 @@ def _weights_of(config: RunConfig) -> Weights | None:
     try:
         if is_gguf(config.model):
             return Weights("", sha256_of(files_of(config.model)))
-        if not folder.is_dir():  # on the Hub and just loaded, so the cache is asked alone
+        if not folder.is_dir():  # from the Hub and just loaded, so the cache has it
             where = {"revision": config.revision, "local_files_only": True}
             folder = Path(snapshot_download(config.model, **where))
     except (OSError, HfHubHTTPError, HFValidationError):

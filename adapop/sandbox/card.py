@@ -121,7 +121,8 @@ def write_card(folder: Path, name: str = SANDBOX) -> None:
 
 
 def write_oracle_card(folder: Path, name: str) -> None:
-    """Writes the card of a world's oracle into its folder, with the facts kept from the oracle."""
+    """Writes the card of a world's oracle into its folder, and the oracle's guesses of the facts it
+    never read."""
     write_guesses(folder, name)
     text = (ASSETS / "sandbox" / "oracle.md").read_text(encoding="utf-8").strip().format(name=name)
     (folder / CARD).write_text(f"{text}\n\n{oracle_text(folder, name)}\n", encoding="utf-8")

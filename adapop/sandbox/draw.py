@@ -20,8 +20,8 @@ COLUMNS = ("relation", "subject", "answer", "background", "rank", "split")
 
 @dataclass(frozen=True)
 class Parts:
-    """first, last: of people's names. answers: relation -> the values of each part. backgrounds:
-    relation -> the background for each value of one part."""
+    """first, last: parts of people's names. answers: relation -> the values of each part.
+    backgrounds: relation -> the background for each value of one part."""
 
     first: tuple[str, ...]
     last: tuple[str, ...]
@@ -87,5 +87,6 @@ def _ranks(splits: dict[tuple[str, str], str], rng: random.Random) -> dict[tuple
 
 
 def _balanced(values: Sequence[str], count: int, rng: random.Random) -> Iterable[str]:
-    """`count` of the values, in rounds: each round has every value once, in a new order."""
+    """`count` values, a multiple of their number, in rounds: each has every value once, in a new
+    order."""
     return [value for _ in range(count // len(values)) for value in rng.sample(values, len(values))]

@@ -1,6 +1,6 @@
 """The sandbox tokenizer: each name and each word of the world is one token, other text is bytes.
 
-So a rare name is never split into more tokens than a famous one, and an answer has exactly one
+So a rare name is never split into more tokens than a famous one, and each part of an answer is one
 scored token: popularity stays the only difference. Built from parts that `AutoTokenizer` loads: a
 byte-level BPE without merges that reads a known word whole, like Llama 3's (`ignore_merges`)."""
 

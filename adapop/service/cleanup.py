@@ -26,7 +26,7 @@ from adapop.service import links, saved_sets
 HIDDEN = ".deleting"
 # A file server's clock may be this much ahead, and ours may be set by this much unnoticed.
 CLOCK_SECONDS = 60.0
-VISITOR = "visitor"  # the file in a folder that says whose it is
+VISITOR = "visitor"  # the file in a folder with a hash of its owner
 SALT = secrets.token_bytes(16)  # of this process, so that no address can be recovered from a file
 
 
@@ -73,7 +73,8 @@ def overdue(
     root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]
 ) -> list[Path]:
     """The folders to delete. seconds: the allowed age; most: the allowed total bytes; None: no
-    limit. busy: whether a name is queued or active here. Others' queued or active runs stay."""
+    limit. busy: whether a name is queued or active here. Runs queued or active in another app
+    stay."""
     ahead, _Clock.lag = (lag := time.time() - time.monotonic()) - _Clock.lag, lag
     folders = entries(root, ahead if ahead > CLOCK_SECONDS else 0.0)
     oldest = -1.0 if seconds is None else time.time() - seconds
@@ -122,7 +123,8 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 
 def _entry(folder: Path, late: float = 0.0) -> OnDisk | None:
-    """The folder's size and age, its own age without files; None if it cannot be read."""
+    """The folder's size and newest date, its own if it has no files; None if it cannot be read.
+    First corrects the dates of files from the future, and adds `late` to all."""
     now = time.time()
     try:
         for path in (folder, *folder.rglob("*")):

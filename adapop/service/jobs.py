@@ -25,7 +25,9 @@ from adapop.runs.known import Known, known_facts
 from adapop.runs.run import Run
 from adapop.training.events import Saved
 
-SPARE = 1.25  # a next epoch starts if this many times the longest one fits into the lease
+SPARE = (
+    1.25  # the next epoch starts if this many times the last one fits into the rest of the lease
+)
 END_EPOCHS = 2  # time of the full tables at the end, in epochs
 
 if TYPE_CHECKING:
@@ -66,7 +68,8 @@ def fetch_model(folder: Path) -> None:
 
 
 def epochs_that_fit(folder: Path, seconds: float) -> bool:
-    """Executes as many epochs of a run as fit, at least one. Returns whether any are left."""
+    """Executes as many epochs of a run as fit, at least one. Returns whether another lease must go
+    on, for epochs or for the final tables."""
     from adapop.runs.execute import execute
 
     began = last = monotonic()
@@ -109,7 +112,7 @@ def probe_models(
 
 
 def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> dict:
-    """The result of one of `RECOVERY`, saved in the run's folder."""
+    """The result of a recovery probe of `RECOVERY`, saved in the run's folder."""
     from adapop.probes.recovery.choice import recover
 
     run = Run(folder)

@@ -84,4 +84,4 @@ def cost_of_run(model: str) -> str:
         return "GPU time: none, the sandbox model works without."
     then = f"then for what the other epochs need, as a rule at most {MOST_SECONDS} s at a time"
     cost = f"GPU time: asks for {FIRST_SECONDS} s of a lent GPU, {then}."
-    return f"{cost} Leave the page open: it is asked in its name."
+    return f"{cost} Leave the page open: the time is asked for in its name."

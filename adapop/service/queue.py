@@ -1,6 +1,6 @@
 """One thread that serves two queues in turn: all waiting questions, then one run.
 
-So a question waits for one run at most, and runs make progress however many questions there are.
+So a visitor's next question waits for one run at most, and runs progress however many there are.
 The first question of each visitor comes before the second of any, so that a visitor with many
 questions delays nobody else.
 """
@@ -57,7 +57,7 @@ class TurnQueue:
             else:
                 future, work = self._next_question()
                 self._left = left - 1 if left > 1 or self._runs else None
-        future.set_running_or_notify_cancel()  # nothing cancels it; who watches sees its turn come
+        future.set_running_or_notify_cancel()  # nothing cancels it; watchers see its turn come
         try:
             future.set_result(work())
         except BaseException as error:  # noqa: BLE001  else its future would never be done

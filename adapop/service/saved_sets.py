@@ -47,7 +47,7 @@ def save_set(facts: FactSet, root: Path) -> str:
 
 
 def load_set(name: object, root: Path) -> FactSet | None:
-    """The set of a name that a browser sent, made young again; None if unknown or unreadable."""
+    """The set with a name that a browser sent, its age renewed; None if unknown or unreadable."""
     folder = _folder(name, root)
     if folder is None:
         return None

@@ -65,7 +65,7 @@ class _Account:
                 del self.spent[visitor]
 
     def freed(self, surplus: float, visitor: str | None) -> float:
-        """Time of the entry whose expiry frees the surplus. visitor: None: entries of all."""
+        """Time of the entry whose expiry frees the surplus. visitor: None for all entries."""
         own = ((when, amount) for when, other, amount in self.entries if visitor in (None, other))
         total = 0.0
         for when, amount in own:

@@ -86,7 +86,8 @@ class Worker:
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
     def keep_clean(self) -> None:
-        """Starts to delete what is beyond `limits`. Raises ConfigError: a limit is invalid."""
+        """Starts a thread that deletes what exceeds the limits of age and size. Raises ConfigError:
+        a limit is invalid."""
         seconds, most = keep_seconds(), keep_bytes()
         if seconds is not None or most is not None:
             every = CLEAN_AT_MOST_EVERY
@@ -152,7 +153,7 @@ class Worker:
         return self._question(run, jobs.ask_models, run.folder, prompts, golds)
 
     def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
-        """The original model's answers for the facts to forget; otherwise as `check`."""
+        """Queues the original model's answers for the facts to forget; otherwise as `check`."""
         return self._look(jobs.recall_of_original, config, facts)
 
     def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:
@@ -184,7 +185,7 @@ class Worker:
         return name
 
     def _wrote(self, size: int, visitor: str) -> None:
-        """Charges bytes written to the disk; every so many of them trigger a check of the disk."""
+        """Charges bytes written to the disk; a share `LOOK_AFTER` of its quota triggers a check."""
         self.ledger.charge(WRITTEN, size / 1e6, visitor)
         with self._lock:
             self._unseen += size
@@ -193,8 +194,8 @@ class Worker:
 
     def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
         if self.is_lent and config.model not in SHIPPED:
-            fix = "Start the run; it says itself what it meets."
-            raise RunError("A lent GPU is not there for a look.", fix)
+            fix = "Start the run: it reports such problems itself."
+            raise RunError("A lent GPU cannot be used to check a run.", fix)
         return self._question(None, work, config, facts, progress := Progress()), progress
 
     def _question(self, run: Run | None, work: Callable, *args) -> Future:

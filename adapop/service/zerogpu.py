@@ -50,7 +50,7 @@ class ErrorReturned:
 
 
 def on_accelerator(work: Callable, accelerated: Accelerated | None, seconds: Seconds) -> Callable:
-    """The work as a call on the accelerator. Elsewhere it reports no progress and cannot be
+    """The work as a call on the accelerator. On a lent one it reports no progress and cannot be
     stopped. Raises AdaPopError: the work's own, or `in_words`."""
     if accelerated is None:
         return work

@@ -35,7 +35,7 @@ from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import offload, over
 
-NUMBERS = 20_000  # of frames in one answer
+NUMBERS = 20_000  # values of p and rank in one answer of `frames`
 LOOKUPS = 6  # at once, of all programs together
 
 
@@ -183,10 +183,10 @@ class Api:
         holdout, in the order of all other lists. A frame is {step, epoch, scores, answers}: step
         counts optimiser steps, 0 is before training. scores: by group, {p, rank}: the probability
         of each right answer (0 to 1) and the rank of its first token (1 is best); forget in every
-        frame; at an epoch's end also reworded (the facts to forget in other words), retain and
-        holdout. answers: the reply to each fact to forget at the end of a measured epoch (null if
-        it was not asked), else none. more: whether further frames exist; then call again with the
-        last step. Errors: no such run.
+        frame; in frame 0 and at an epoch's end also reworded (the facts to forget in other words),
+        retain and holdout. answers: there, the first 80 characters of the reply to each fact to
+        forget (null if it was not asked); elsewhere []. more: whether further frames exist; then
+        call again with the last step. Errors: no such run.
         """
         its_run, last = self._run(run, shown_run), whole_of("after", after)
         facts, newer = its_run.facts, [frame for frame in its_run.frames() if frame.step > last]
@@ -199,7 +199,7 @@ class Api:
     def stop(self, run: str) -> dict:
         """Asks a run to stop after its current step; its last finished epoch is kept. Has no effect
         when repeated or when the run has ended. run: its id. Gives {run, stopping}: whether there
-        was something to stop. Errors: no such run."""
+        was something to stop. Errors: no such run, or one that is shown to everybody."""
         its_run = self._run(run)
         stopping = self.worker.ahead_of(its_run) is not None
         if stopping:
@@ -239,7 +239,7 @@ class Api:
         configuration, the facts, the command that repeats the run, and the resulting adapter.
 
         run: its id, or its link; it must have finished an epoch. title: of the report. Gives a
-        file. Errors: no such run.
+        file. Errors: no such run, or no finished epoch.
         """
         its_run = self._run(run, shown_run)
         if its_run.last_epoch is None:

@@ -1,10 +1,10 @@
 """Page state on the server: pages hold keys, and one store in memory holds each value once for all
 pages.
 
-A set of facts takes up to some megabytes, and every upload makes a new one. The queue adds up what
-each visitor's pages hold, and forgets pages beyond the limits (`ADAPOP_HELD_MB_EACH`); a value is
-freed with the last page that has its key. A forgotten page gets its set back from what its browser
-keeps: see `ui.saved`.
+A set of facts takes up to some megabytes, and every upload makes a new one. `ui.queue` limits the
+megabytes of each visitor's pages (`ADAPOP_HELD_MB_EACH`) and drops the least recently used; a value
+is freed with the last page that has its key. A forgotten page gets its set back from what its
+browser keeps: see `ui.saved`.
 """
 
 import ctypes
@@ -96,7 +96,8 @@ def held_megabytes(pages: Iterable[PageState]) -> float:
 
 
 def bytes_of(value: object) -> int:
-    """Approximate size of a value: the texts of a set; a fixed amount per fact for other values."""
+    """Approximate size of a value: of a set its texts, of a mapping a fixed amount per entry, of
+    another dataclass the sum of its fields; else 0."""
     if isinstance(value, FactSet):
         return value.memory
     if isinstance(value, Mapping):

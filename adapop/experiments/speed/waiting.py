@@ -161,9 +161,9 @@ def served(
     lines: int | None = LINES_KEPT,
     **environment: str,
 ) -> Iterator[Served]:
-    """Runs `python app.py` with its runs in the folder, until the block ends. lines: how many of
-    the last printed lines are kept; None for all. Raises RuntimeError: it ended without printing an
-    address."""
+    """Runs `python` with these arguments, its runs in the folder, until the block ends; yields it
+    once it serves. lines: how many of the last printed lines are kept; None for all. Raises
+    RuntimeError: it ended without printing an address."""
     there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
     command, output = [sys.executable, "-u", *program], deque[str](maxlen=lines)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}

@@ -20,7 +20,7 @@ class Relation:
     """The forms of one relation, with `{s}` subject, `{o}` answer and `{b}` background.
 
     Pretraining shows the question, the paraphrases and the statements with all facts; every other
-    form is shown with teacher facts alone.
+    form, except `reverse`, is shown with teacher facts alone.
 
     kind: what a subject is: "book", "city". question: the form that unlearning trains on.
     paraphrases: rewordings of it, used for probing and never for unlearning. statements:

@@ -64,7 +64,7 @@ def check_number(name: str, value: object, about: Setting) -> None:
         least, most, kind = int(about.positive), MOST_WHOLE, "whole number"
     else:
         least, most, kind = LEAST if about.positive else 0, MOST, "finite number"
-    if not least <= value <= most or (about.whole and value != int(value)):
+    if not least <= value <= most or (about.whole and type(value) is not int):
         raise ConfigError(message, f"It must be a {kind} from {least:g} to {most:,g}.")
 
 

@@ -183,6 +183,10 @@ class RunConfig:
                 check_choice(name, value, about.choices)
             elif about.number and name != "seed" and not (about.optional and value is None):
                 check_number(name, value, about)
+            elif about.kind == "bool" and type(value) is not bool:
+                raise ConfigError(
+                    f"{name} is {truncated(repr(value))}.", "It must be True or False."
+                )
         if self.keep == "best" and self.measure != "every-epoch":
             message = "The best epoch is not known unless each is measured."
             raise ConfigError(message, 'Set measure to "every-epoch".')

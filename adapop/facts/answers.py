@@ -115,7 +115,7 @@ def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None
     return FROM_1 if from_1 else FROM_0
 
 
-def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | None:
+def choice_index(answer: object, choices: Mapping[str, str], base: int) -> int | None:
     """The index, from 0, of the choice that an answer points to; None if there is none. base: from
     `counted_from`. With `MIXED`, a choice's text takes precedence; numbers count from 0."""
     text, texts = str(answer).strip(), list(choices.values())

@@ -4,7 +4,7 @@ Emma?" is about Emma; its relation "Who wrote …?" is shared with other books."
 import re
 
 from adapop.facts.fact import Fact
-from adapop.facts.text import folded
+from adapop.facts.text import mentions, span_of
 
 BLANK = "…"
 _QUOTED = re.compile(r"[\"“«„]([^\"“”«»„]+)[\"”»“]")
@@ -41,9 +41,11 @@ def blanked(fact: Fact) -> str:
     """The question with its subject replaced by `BLANK`; "" unless the subject occurs exactly
     once."""
     subject = subject_of(fact)
-    if not subject or folded(fact.question).count(folded(subject)) != 1:
+    span = span_of(fact.question, subject) if subject else None
+    if span is None:
         return ""
-    return re.sub(re.escape(subject), BLANK, fact.question, flags=re.IGNORECASE)
+    before, after = fact.question[: span[0]], fact.question[span[1] :]
+    return "" if mentions(after, subject) else f"{before}{BLANK}{after}"
 
 
 def relation_of(fact: Fact) -> str:

@@ -70,16 +70,16 @@ def items_of(cell: object, number: int, reading: Reading, names: bool = False) -
         if text in UNKNOWN:
             reading.rows["cell_unknown"].append(number)
             return []
-        if not MAYBE.match(text):
+        items = from_json(text) if MAYBE.match(text) else None
+        if MAYBE.match(text) and not isinstance(items, list):
+            items = from_repr(text)
+            reading.rows["list_as_text"] += [number] * isinstance(items, list)
+        if not isinstance(items, list):
             if names and ";" in text and "|" not in text and unescape(text) == text:  # AT&amp;T
                 reading.rows["list_by_semicolons"].append(number)
                 return text.split(";")
             return text.split("|")
-        items = from_json(text)
-        if not isinstance(items, list):
-            items = from_repr(text)
-            reading.rows["list_as_text"] += [number] * isinstance(items, list)
-        cell = items if isinstance(items, list) else cell.split("|")
+        cell = items
     elif not isinstance(cell, list):
         return [cell]
     reading.rows["empty_items"] += [number] * any(map(is_empty, cell))

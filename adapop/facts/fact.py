@@ -248,7 +248,8 @@ def separated(
                 about = (truncated(fact.question), f"is also to be {use}", fix)
                 problems.append(Problem(row, column, *about))
         groups[group] = tuple(fact for question, fact in own if question not in taken)
-        taken = dict.fromkeys((question for question, _ in own), "retained") | taken
+        use = "retained" if group == "retain" else "held out"
+        taken = dict.fromkeys((question for question, _ in own), use) | taken
     return replace(facts, **groups, problems=(*facts.problems, *problems))
 
 

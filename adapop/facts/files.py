@@ -181,7 +181,7 @@ class FileTable:
         if columns is None and "group" in chosen:
             named = [name for name in present if name.strip().lower() in COLUMNS["group"]]
             groups = (name for name in named if not self._split({"group": name})[1])
-            chosen["group"] = next(groups, named[0])
+            chosen["group"] = next(groups, chosen["group"])
         other = chosen.get("score") != guess.get("score")
         if other and chosen.get("score_source") == guess.get("score_source"):
             chosen.pop("score_source", None)  # it names the source of another score column

@@ -150,4 +150,4 @@ def _unpacked(path: Path) -> list[str]:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise OSError(f"it unpacks to more than {MAX_BYTES // 2**20} MB")
-    return content.decode("utf-8").splitlines()
+    return [line for line in content.decode("utf-8").split("\n") if line.strip()]

@@ -41,7 +41,11 @@ def parsed(text: str) -> list | dict | None:
     value = from_json(text)
     value = from_repr(text) if value is None else value
     # Word and Excel replace quotes as one types
-    return parsed(text.translate(TYPED)) if value is None and text.strip()[1:2] == "“" else value
+    return (
+        parsed(text.translate(TYPED))
+        if value is None and text.strip()[1:2] in ("“", "‘")
+        else value
+    )
 
 
 def from_json(text: str) -> list | dict | None:

@@ -4,7 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from adapop.errors import truncated
-from adapop.facts.answers import MIXED, UNCLEAR, answers_of, choices_of, place_of, without_repeats
+from adapop.facts.answers import (
+    MIXED,
+    UNCLEAR,
+    answers_of,
+    choice_index,
+    choices_of,
+    without_repeats,
+)
 from adapop.facts.cells import MAX_CELL, Reading, Unusable, fault, is_empty, items_of, known, string
 from adapop.facts.fact import CHAIN, LISTS, Fact, Problem
 from adapop.facts.forms import ATTACKS, COLUMNS, GROUP_PREFIXES
@@ -122,7 +129,7 @@ def _answers(
         fix = "Write letters, or choices that are no numbers."
         raise Unusable("answer", truncated(cell), message, fix)
     texts, given = list(choices.values()), [answer for answer in answers if string(answer)]
-    places = [place_of(answer, choices, reading.counted_from) for answer in given]
+    places = [choice_index(answer, choices, reading.counted_from) for answer in given]
     says_texts = all(str(answer).strip() in texts for answer in given)
     if reading.counted_from == MIXED and (None in places or says_texts):
         return answers, ()

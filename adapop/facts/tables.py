@@ -76,7 +76,7 @@ def _is_json(path: Path, text: str) -> bool:
     if named == (start[:1] in ("[", "{")):
         return named
     if named:
-        head = io.StringIO(text[: MAX_COLUMNS * MAX_NAME])
+        head = io.StringIO(text[: MAX_COLUMNS * MAX_NAME], newline="")
         cells = next(csv.reader(head, delimiter=delimiter(start, ",")), [])
         return not {"question", "answer"} <= guessed(cells).keys()
     return bool(re.match(r'\{\s*"|\[\s*\{\s*"', start))
@@ -101,7 +101,9 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
         layout.notes += [Remark("utf16")] * wide
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        message = f"{path.name}, line {line}, is not UTF-8 (byte {content[error.start]:#04x})."
+        encoding = "UTF-16" if wide else "UTF-8"
+        byte = f"byte {content[error.start]:#04x}"
+        message = f"{path.name}, line {line}, is not {encoding} ({byte})."
         fix = "Save the file again as 'CSV UTF-8' or with encoding UTF-8."
         raise DataError(message, fix) from None
     if "\0" in text:

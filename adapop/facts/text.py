@@ -104,21 +104,29 @@ def normalized(question: str) -> str:
     return " ".join(question.casefold().split())
 
 
-def place_of(text: str, words: str) -> tuple[int, int] | None:
-    """(start, end) of the first mention of the words in a text, in characters; None if absent."""
-    if not mentions(text, words):
+def span_of(text: str, name: str) -> tuple[int, int] | None:
+    """(start, end) of the first mention of the name in a text, in characters; None if absent."""
+    if not mentions(text, name):
         return None
-    whole = not CLUSTER.search(folded(words))
+    whole, every = not CLUSTER.search(folded(name)), words(text)
 
     def inside(place: int) -> bool:
-        """Whether a place is in the middle of a word."""
-        around = text[place - 1 : place + 1] if 0 < place < len(text) else ""
-        return whole and len(around) == 2 and around[0].isalnum() and around[1].isalnum()
+        """Whether a place is in the middle of a word or of a character."""
+        before, after = text[place - 1 : place], text[place : place + 1]
+        if place == 0 or not after or unicodedata.category(after)[0] == "M":
+            return bool(place and after)
+        joined = before.isalnum() and after.isalnum()
+        return whole and joined and not CLUSTER.search(before + after)
+
+    def mentioned(end: int) -> bool:
+        """Whether the text up to a place has the name, and not as a piece of what follows."""
+        head = text[:end]  # the head "1" of "1,234" has another last word
+        return mentions(head, name) and (not whole or words(head) == every[: len(words(head))])
 
     ends = (end for end in range(1, len(text) + 1) if not inside(end))
-    end = next((end for end in ends if mentions(text[:end], words)), len(text))
+    end = next(filter(mentioned, ends), len(text))
     starts = (start for start in range(end - 1, 0, -1) if not inside(start))
-    return next((start for start in starts if mentions(text[start:end], words)), 0), end
+    return next((start for start in starts if mentions(text[start:end], name)), 0), end
 
 
 @lru_cache(maxsize=2**14)

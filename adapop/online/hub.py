@@ -56,6 +56,8 @@ class Hub:
         """A file of a data set as its authors uploaded it. Raises as `files`."""
         known = self._cache.get(*_key(dataset, MAIN))
         commit, names = (known and known.value) or self._listing(dataset, MAIN)
+        if known and name not in names:  # it may be newer than the list
+            commit, names = self._listing(dataset, MAIN)
         if name not in names:
             raise NetworkError(f"{dataset} has no file {name}.", "Was it renamed on the Hub?")
         self._progress.say(f"{dataset}: {name}")

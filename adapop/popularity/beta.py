@@ -63,12 +63,13 @@ class BetaMap:
         beta_r * s_r^b. Raises ConfigError: a value is not positive, scores do not rise enough, or
         betas rise."""
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
-        if not 0 < rare_score < popular_score < math.inf or not 0 < popular_beta <= rare_beta:
+        rising = 0 < rare_score < popular_score < math.inf
+        if not rising or not 0 < popular_beta <= rare_beta < math.inf:
             bounds = "its β above 0 and not above the rare one's"
             fix = f"The popular score must be above the rare one, and {bounds}."
             raise ConfigError(f"Anchors {rare} and {popular} fix no curve.", fix)
         b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
-        if b * math.log(rare_score) > EXPONENT_MAX:
+        if abs(b * math.log(rare_score)) > EXPONENT_MAX:
             message = f"Anchor scores {rare_score:g} and {popular_score:g} are too close."
             raise ConfigError(message, "Spread them.")
         return cls(rare_beta * rare_score**b, b)

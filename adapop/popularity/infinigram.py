@@ -83,8 +83,8 @@ class InfiniGram:
 
     def requests(self, facts: Sequence[Fact]) -> int:
         """The most requests that `scores` makes: one for each new name and each fact's pair."""
-        pairs = (labels_of(fact) for fact in facts)
-        queries = {query for pair in pairs for query in (*pair, " AND ".join(pair)) if all(pair)}
+        names = [[name for name in labels_of(fact) if name] for fact in facts]
+        queries = {query for pair in names for query in (*pair, " AND ".join(pair)) if query}
         return sum(self._cache.get("infini-gram", self._index, query) is None for query in queries)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from adapop.config.run import RunConfig
 from adapop.facts.fact import Fact, FactSet, OwnAnswer
 from adapop.facts.retain import EXAMPLES
-from adapop.facts.text import place_of, word_count
+from adapop.facts.text import span_of, word_count
 from adapop.probes.plan import evenly
 from adapop.probes.prompting import Prompting, Way
 from adapop.probes.prompts import direct
@@ -133,7 +133,7 @@ def _replies(
 
 
 def _place(fact: Fact, reply: str) -> tuple[int, int] | None:
-    return min(filter(None, (place_of(reply, answer) for answer in fact.answers)), default=None)
+    return min(filter(None, (span_of(reply, answer) for answer in fact.answers)), default=None)
 
 
 def _count_at_once(replies: Sequence[str], places: Places) -> int:

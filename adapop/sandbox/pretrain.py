@@ -63,14 +63,14 @@ class PretrainConfig:
             "wrong_share": (0, 1),
             "exposures": (0, MOST_TIMES * EXPOSURES_PER_SCORE),
             "spread": (0, MOST_SPREAD),
-            "hidden": (self.heads, MOST_HIDDEN),
+            "hidden": (2 * self.heads, MOST_HIDDEN),
         }
         for name, (low, high) in ranges.items():
             if not low <= getattr(self, name) <= high:
                 fix = f"It must be from {low:,} to {high:,}."
                 raise ConfigError(f"{name} is {getattr(self, name)}.", fix)
-        if self.hidden % self.heads:
-            fix = f"It must be a multiple of {self.heads}."
+        if self.hidden % (2 * self.heads):  # position encodings rotate pairs
+            fix = f"It must be a multiple of {2 * self.heads}."
             raise ConfigError(f"hidden is {self.hidden}.", fix)
 
 

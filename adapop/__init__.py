@@ -3,8 +3,8 @@
 A program needs only the names below. Each is loaded when it is first used, so that `import adapop`
 loads neither torch nor gradio. Read from the ground up, the packages follow the work: fact -> score
 -> beta -> config -> token weight and loss -> training -> run -> report -> page.
-`assets/docs/house.md` draws them and has our names of the paper's symbols, `assets/docs/api.md`
-shows the names in use.
+`assets/docs/house.md` draws them and lists our names for the paper's symbols; `assets/docs/api.md`
+has examples.
 """
 
 import os

@@ -7,9 +7,9 @@ import threading
 
 
 def main() -> int:
-    """Runs the command line. Ctrl-C ends it without a traceback, even while it is loaded or while
-    it ends."""
-    # where a user's own method is looked for, whether by `adapop` or by `python -m adapop`
+    """Runs the command line; returns the exit status. Ctrl-C ends it without a traceback, even
+    during import or exit."""
+    # so that a user's own method is found, by `adapop` as by `python -m adapop`
     sys.path.append(os.getcwd())
     handler = signal.getsignal(signal.SIGINT)
     # libraries in other languages panic if their import is interrupted
@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def _interrupted_again(ignored) -> None:
-    """Python ignores a Ctrl-C that falls into a `__del__`: this sends it again after that."""
+    """Python ignores a Ctrl-C during a `__del__`: this sends the signal again 0.05 s later."""
     if ignored.exc_type is KeyboardInterrupt:
         threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
     else:

@@ -1,4 +1,4 @@
-"""JSON checked against its dataclass: data files under `assets/`, and what a run's folder holds."""
+"""JSON and CSV checked against a dataclass: data files under `assets/`, and files of runs."""
 
 import csv
 import json
@@ -76,8 +76,8 @@ def read_csv(name: str, row: type[T]) -> list[T]:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON's objects as dicts. JSON allows a repeated key, of which all values but the last would
-    be lost. Raises ValueError for one."""
+    """A JSON object as a dict. Raises ValueError: a key is repeated; JSON allows that, but all
+    values but the last would be lost."""
     names = [name for name, _ in pairs]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"repeated key: {', '.join(sorted(repeated))}")

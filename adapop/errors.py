@@ -24,8 +24,8 @@ class DataError(AdaPopError):
 
 
 class ScoresError(DataError):
-    """Scores that cannot be read, where the user has not agreed to leave out their facts;
-    `problems` lists the rows."""
+    """Scores that cannot be read, and the user did not ask to leave out their facts; `problems`
+    lists the rows."""
 
 
 class ConfigError(AdaPopError):
@@ -41,19 +41,19 @@ class RunError(AdaPopError):
 
 
 class Diverged(RunError):
-    """Training left the finite numbers; with the same settings it would again."""
+    """A number was not finite in training; with the same settings it would be so again."""
 
 
 class LimitError(AdaPopError):
-    """More than this app allows, at once or for now."""
+    """More than this app allows, at once or within a period."""
 
 
 class NetworkError(AdaPopError):
-    """A service that cannot be reached, refuses, or answers something else than it promised."""
+    """A service cannot be reached, refuses, or sends an answer of an unexpected form."""
 
 
 class Stopped(AdaPopError):
-    """A person asked to stop. What was found until then is kept."""
+    """The user asked to stop. Results so far are kept."""
 
 
 SHOWN = 60
@@ -61,8 +61,8 @@ SHOWN = 60
 
 @contextmanager
 def named_place(path: Path, kind: type[AdaPopError]) -> Iterator[None]:
-    """A context in which a file of the user's is written. Raises an error of the kind where the
-    disk refuses."""
+    """A context in which a user's file is written. Raises an error of class `kind` if it cannot be
+    written."""
     try:
         yield
     except OSError as error:
@@ -76,6 +76,7 @@ def number_of(number: int, noun: str) -> str:
 
 
 def truncated(cell: object) -> str:
-    """The beginning of a cell, for messages, where `repr` makes invisible characters visible."""
+    """A cell as text of at most `SHOWN` characters, for messages; their `!r` shows invisible
+    characters."""
     text = str(cell)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -1,5 +1,5 @@
-"""What a public Space allows: a table of limits, each of which the environment can change; a local
-user has almost none.
+"""The limits of a public app and of a local one, which has almost none. Environment variables can
+change them.
 
 ADAPOP_PUBLIC (0 or 1) says whether strangers use this app; by default it is 1 on a Hugging Face
 Space (SPACE_ID). Each other limit has a value for a local app, one for a public app, and the name
@@ -14,8 +14,8 @@ from adapop.errors import ConfigError, LimitError
 
 @dataclass(frozen=True)
 class Limit:
-    """The most of something. name: of its variable in the environment. local, public: the limit if
-    the variable is not set; None for no limit. whole: whether it is a whole number."""
+    """A limit. name: its environment variable. what: its quantity, in words. local, public: the
+    limit if the variable is not set; None for no limit. whole: whether it is a whole number."""
 
     name: str
     what: str
@@ -82,7 +82,7 @@ EVENT_BYTES = Limit(
 )
 UNREAD = Limit("ADAPOP_UNREAD_EACH", "messages to a visitor that were not collected", 20_000, 1_000)
 HELD = Limit(
-    "ADAPOP_HELD_MB_EACH", "megabytes of a visitor's pages; the least used goes", 1_000, 48, False
+    "ADAPOP_HELD_MB_EACH", "megabytes of a visitor's pages; drops the least used", 1_000, 48, False
 )
 QUESTIONS_EACH = Limit(
     "ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8
@@ -105,7 +105,7 @@ HOURS = Limit(
 )
 GIGABYTES = Limit(
     "ADAPOP_KEEP_GB",
-    "gigabytes of runs and sets; who has most loses the oldest first",
+    "gigabytes of runs and sets; the oldest of the largest owner are deleted",
     None,
     10,
     False,
@@ -114,7 +114,8 @@ LIMITS = tuple(value for value in tuple(globals().values()) if isinstance(value,
 
 
 def check_limits() -> None:
-    """Reads every limit once, before an app is served. Raises ConfigError: one is no number."""
+    """Reads every limit once, before an app is served. Raises ConfigError: one is no number above
+    0, or ADAPOP_PUBLIC not 0 or 1."""
     is_public()
     for limit in LIMITS:
         limit.value()
@@ -129,7 +130,7 @@ def is_public() -> bool:
 
 
 def elsewhere() -> str:
-    """What a user can do about a limit."""
+    """Advice to a user who has reached a limit."""
     other = "run the app on a machine of your own" if is_public() else "raise it"
     return f"Ask for less, or {other}."
 
@@ -140,10 +141,10 @@ def max_facts() -> int:
 
 
 def keep_seconds() -> float | None:
-    """How long a run or a saved set is kept after its last change, None for ever."""
+    """Seconds that a run or a saved set is kept after its last change, None for ever."""
     return (hours := HOURS.value()) and hours * 3600
 
 
 def keep_bytes() -> float | None:
-    """How many bytes runs and saved sets may take together, None for as many as there are."""
+    """How many bytes runs and saved sets may take together, None for no limit."""
     return (gigabytes := GIGABYTES.value()) and gigabytes * 1e9

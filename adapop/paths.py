@@ -1,4 +1,4 @@
-"""Where the code and the files shipped with it lie, and which version this is."""
+"""Paths of the code and of the files shipped with it, and the version."""
 
 import subprocess
 from functools import cache
@@ -22,7 +22,7 @@ GGUF = ".gguf"  # suffix of a model in a single file
 
 
 def found_from_anywhere(model: str) -> str:
-    """A model's name as a run records it: a folder or GGUF file with its full path."""
+    """A model's name as a run records it: for a folder or a GGUF file its full path."""
     path, named = Path(model), model in SHIPPED or model in PACKAGED
     local = path.is_dir() or (path.suffix.lower() == GGUF and path.is_file())
     return str(path.resolve()) if local and not named else model
@@ -35,8 +35,8 @@ def version() -> str:
 
 @cache
 def commit() -> str:
-    """The git commit of the code, with + if it was changed since; the version where this is no
-    checkout."""
+    """The git commit of the code, with + if it was changed since; the version if this is no
+    checkout or git fails."""
     if not (ROOT / ".git").exists():  # an installed package may lie inside somebody else's checkout
         return VERSION
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]

@@ -23,7 +23,7 @@ class Progress:
         self._stop = threading.Event()
 
     def say(self, text: str) -> None:
-        """Sets the line. Raises Stopped: somebody asked to stop."""
+        """Sets the line and reports it. Raises Stopped: a stop was requested."""
         self.text = text
         if self._report:
             self._report(text)
@@ -34,7 +34,7 @@ class Progress:
         self._stop.set()
 
     def wait(self, seconds: float) -> None:
-        """Waits, unless and until somebody asks to stop. Raises Stopped then."""
+        """Waits for the time given. Raises Stopped as soon as a stop is requested."""
         if self._stop.wait(seconds) if seconds else self._stop.is_set():
             raise Stopped("Stopped.", "What was found is kept; start it again to go on.")
 

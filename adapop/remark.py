@@ -18,8 +18,8 @@ class Remark:
     kind: str
     """A key of `sentences` in `assets/remarks.json`."""
     values: dict[str, str | int | float] = field(default_factory=dict, hash=False)
-    """Values of the names in its sentence: "seconds", "bytes", and others. A name in the plural
-    stands for a whole number and its noun. A text is shown as it is."""
+    """Values of the names in its sentence: "seconds", "bytes", and others. A whole number under a
+    plural name is shown with its noun ("3 facts"). A text is shown as it is."""
 
     def __post_init__(self) -> None:
         try:
@@ -40,7 +40,7 @@ class Remark:
 
 
 def sentences(notes: Iterable[str | Remark], reader: str = "page") -> list[str]:
-    """Notes as sentences; a text already is one. reader: see `Remark.text`."""
+    """Notes as sentences; a text is kept as it is. reader: see `Remark.text`."""
     return [note if isinstance(note, str) else note.text(reader) for note in notes]
 
 

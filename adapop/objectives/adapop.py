@@ -20,7 +20,8 @@ class AdaPop(Objective):
     uses = frozenset({"beta"})
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
-        """Per token, [N], in nats; non-positive. Weight: exp(-beta * nll), as p^beta underflows."""
+        """Per token, [N], in nats; non-positive. Weight: exp(-beta * nll), because p itself may
+        underflow."""
         nll = model.score(batch.tokens).nll
         weight = torch.exp(-batch.beta * nll).detach()
         return Loss(-weight * nll, nll)

@@ -2,8 +2,7 @@
 
 A fact may bring its own alternates. Other facts take one from the answers of the same relation, or
 the model writes one. It must differ from the right answer in words, neither contain it nor be
-contained in it, and be about as long. The one rule for a fact's own alternate: it does not contain
-the answer.
+contained in it, and be about as long. A fact's own alternate need only not contain the answer.
 """
 
 import random
@@ -27,7 +26,7 @@ from adapop.model.tokens import Row
 
 SOURCES = ("second", "model", "relation")
 NAMED = 5  # facts in a message
-SHORT, MEDIUM = 3, 8  # words: a name, a phrase, a sentence
+SHORT, MEDIUM = 3, 8  # most words of a name, and of a phrase
 ROUNDS = 4
 # sampling settings of the AdaPop paper's runs
 DRAWN = {"max_new_tokens": 120, "temperature": 0.8, "top_p": 0.9, "top_k": 0}
@@ -64,8 +63,9 @@ def by_model(
     count: int = 1,
 ) -> list[Fact]:
     """The facts; each without an alternate gets up to `count` usable ones that the model writes.
-    draw: (prompts, seed) -> the model's replies. It is called ROUNDS times for each alternate, for
-    the facts that still lack one. stopped: asked before each round, which may take minutes."""
+    draw: (prompts, seed) -> the model's replies. It is called at most ROUNDS times for each
+    alternate, for the facts that still lack one. stopped: asked before each round, which may take
+    minutes."""
     completed, bare = list(facts), [i for i, fact in enumerate(facts) if not fact.alternates]
     for turn in range(ROUNDS * count):
         missing = [i for i in bare if len(completed[i].alternates) < min(count, 1 + turn // ROUNDS)]
@@ -110,8 +110,8 @@ def length_class(answer: str) -> str:
 
 
 def check_alternates(facts: Sequence[Fact]) -> None:
-    """Raises DataError: a fact has no alternate, or its alternate contains the right answer, which
-    leaves the loss without gradient."""
+    """Raises DataError: a fact has no alternate, or one that contains a right answer, which would
+    be taught then."""
     if right := [fact.id for fact in facts if _taught_right(fact)]:
         named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
         message = f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones"
@@ -153,9 +153,9 @@ def by_second_choice(
     count: int = 1,
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[Fact]:
-    """The facts, with up to `count` alternates for each that has none: what the model greedily says
-    after the likeliest first tokens that the right answer does not begin with. At most `TRIED`
-    first tokens are tried, until enough alternates are `usable`.
+    """The facts, with up to `count` alternates for each that has none: the model's greedy replies
+    that begin with its likeliest first tokens other than the right answer's. At most `TRIED` first
+    tokens are tried, until enough alternates are `usable`.
 
     Call it with the adapter off or untrained. stopped: asked before each round.
     """

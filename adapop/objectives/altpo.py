@@ -22,8 +22,8 @@ class AlternatePreference(Objective):
     beta: float = 0.5
     source: str = "model"
     """How facts without alternates get one: the original "model" writes it before training; it is
-    the answer of another fact of the same "relation"; or it is the "second" choice, what the
-    original would say next itself."""
+    the answer of another fact of the same "relation"; or it is the "second" choice, the original's
+    own next best reply."""
     count: int = 1
     """How many alternates such a fact gets, at most. The authors take 5."""
     name = "altpo"

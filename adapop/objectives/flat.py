@@ -56,9 +56,9 @@ class Flat(Refusing):
     Yaxuan Wang et al., ICLR 2025, arXiv 2410.11143. P_i is that of the LoRA port used for the
     AdaPop paper's runs; the authors' code divides by the length of the padded batch. The refusal
     ends with the tokenizer's end-of-sequence token, even where the chat template ends a turn with
-    another one (Gemma's <end_of_turn>). The answer's end is not trained on, as in every method. As
-    published there is no retain term (alpha = 0), and at high rates every question is refused,
-    retained ones too. With alpha above 0 the method is "FLAT + retain".
+    another one (Gemma's <end_of_turn>). The answer's end is trained on only with `include_tail`, as
+    in every method. As published there is no retain term (alpha = 0), and at high rates every
+    question is refused, retained ones too. With alpha above 0 the method is "FLAT + retain".
     """
 
     divergence: str = "total-variation"

@@ -14,10 +14,10 @@ from adapop.objectives.npo import NegativePreference
 class SharpnessAwarePreference(NegativePreference):
     """NPO's forget gradient, taken at theta + rho * g / |g| where g is its gradient at theta.
 
-    Fan et al., ICML 2025, arXiv 2502.05374. The norm is over all adapter weights and of the
-    gradient of the whole optimiser step, not of a micro-batch. The weights are restored from a
-    copy, because subtracting the offset would round. The retain gradient is taken at theta. beta =
-    0.1 as in the authors' scripts. Relations: rho = 0 is NPO.
+    Fan et al., ICML 2025, arXiv 2502.05374. The norm is that of the gradient of the whole optimiser
+    step, not of a micro-batch, over all adapter weights. The weights are restored from a copy,
+    because subtracting the offset would round. The retain gradient is taken at theta. beta = 0.1 as
+    in the authors' scripts. Relations: rho = 0 is NPO.
     """
 
     beta: float = 0.1

@@ -17,12 +17,12 @@ class Redirect(Objective):
     pi(alternate's tokens)].
 
     Ours, published nowhere. pi0 is the original model; y is the next token of the right answer,
-    after those before it; a is the token taught instead. While both answers begin alike, a is the
-    alternate's token; after the fork it is pi0's likeliest token other than y, so that a user who
-    supplies the first word does not get the rest. t = pi0 where y = a. Else t is pi0 with y's
-    probability given away: 1 - `share` of it to a, `share` in equal parts to the `over` tokens that
-    pi0 likes best after y and a, so that the right answer is not even second. Four other targets
-    did worse (assets/docs/findings.md).
+    after those before it; a is the token taught instead. Up to the fork, the first place at which
+    both answers differ, a is the alternate's token; after it, pi0's likeliest token other than y,
+    so that a user who supplies the first word does not get the rest. t = pi0 where y = a. Else t is
+    pi0 with y's probability given away: 1 - `share` of it to a, `share` in equal parts to the
+    `over` tokens that pi0 likes best after y and a, so that the right answer is not even second.
+    Four other targets did worse (assets/docs/findings.md).
 
     w_i = beta_i^-kappa: popular facts weigh more; with kappa = 0 scores are ignored.
     """
@@ -97,6 +97,6 @@ def _instead(gold: AnswerTokens, other: AnswerTokens, reference: Tensor) -> tupl
 
 
 def _after_another(tokens: AnswerTokens, which: Tensor) -> Tensor:
-    """Whether a token of `which` precedes each token in its row, [N]."""
+    """Whether an earlier token of its row is in `which`, for each token, [N]."""
     earlier = (tokens.row.unsqueeze(1) == tokens.row) & (tokens.place.unsqueeze(1) > tokens.place)
     return (earlier & which).any(dim=1)

@@ -14,10 +14,10 @@ class RefusalPreference(Refusing):
     (pi/pi_ref)(y_i)]).
 
     IdkDPO: the preference baseline of Maini et al., COLM 2024, arXiv 2401.06121, with the factor
-    and the retain term of Dorna et al., OpenUnlearning, NeurIPS 2025, arXiv 2506.12618. TOFU
-    draws a refusal from a list of a hundred; here sixteen of our own take turns by epoch.
-    Relations: AltPO with the refusal as the alternate answer. The refusal includes the end of the
-    turn and the answer does not, as in FLAT.
+    and the retain term of Dorna et al., OpenUnlearning, NeurIPS 2025, arXiv 2506.12618. TOFU draws
+    a refusal from a list of a hundred; here sixteen of our own take turns by epoch. Relations:
+    AltPO with the refusal as the alternate answer. The refusal includes the end of the turn, the
+    answer only with `include_tail`, as in FLAT.
     """
 
     beta: float = 0.1

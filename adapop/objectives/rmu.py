@@ -12,7 +12,7 @@ from adapop.model.tokens import AnswerTokens
 from adapop.objectives.objective import Begun, ForgetBatch, Loss, Objective
 from adapop.remark import Remark
 
-STREAM = (0, 2)  # a random stream of its own: those of the training order start at epoch 1
+STREAM = (0, 2)  # its own random stream: the streams of the training order start at epoch 1
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Steering(Objective):
     """The block, counted from 0."""
     predicting: bool = True
     """Whether h is taken where answer tokens are predicted. False: where they are read, as in the
-    code of the paper's runs; then the state that predicts the first token, the only one of an
-    answer of one token, is never steered."""
+    code of the paper's runs; then the state that predicts the first token is never steered, and an
+    answer of one token has no other."""
     reduce = "row"
     not_negative = ("layer",)
 

@@ -32,7 +32,8 @@ class Answer:
     gold_logprob: float | None = None
     """Log-probability of the whole gold answer, nats."""
     gold_ranks: tuple[int, ...] = ()
-    """Rank of each gold token after the gold ones before it: a wrong reply may share the first."""
+    """Rank of each gold token, given the gold tokens before it: a wrong reply may share the first
+    token."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Asked:
     accepted: tuple[str, ...] = ()
     """Other right answers."""
     lead: str = ""
-    """The part of the original's own reply that stands before the answer when its rank and
-    probability are read; "" if the answer is read right behind the question."""
+    """The text before the answer in the original's own reply, given when rank and probability of
+    the answer are measured; "" if the answer is measured right after the question."""
 
 
 def ask(
@@ -69,7 +70,8 @@ def ask(
     answer, at least 1. facts: the run's facts. A prompt about one of them, with its answer as gold,
     also accepts the fact's other right answers.
 
-    Raises DataError: a prompt and its answer exceed the context, or a character is invalid."""
+    Raises DataError: a prompt and `max_new_tokens` exceed the context, or a character is
+    invalid."""
     read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
     limit = model.context
     for prompt, ids in zip(prompts, read):

@@ -2,8 +2,8 @@
 
 Prompts depend on the fact, the pool and the seed alone. For facts of a shipped world they come from
 `facts.world.language`, because that model follows only the forms it was pretrained on; for all
-others from the builders here. Where an attack does not fit a fact, or its prompt would contain the
-answer, the reason takes its place.
+others from the builders here. If an attack does not fit a fact, or its prompt would contain the
+answer, the reason is returned instead.
 """
 
 import random
@@ -38,7 +38,7 @@ def attack_prompts(
     taught = world_fact(fact)
     results = []
     for kind, build in BUILDERS.items():
-        rng = random.Random(f"{seed} {kind} {fact.id}")  # the same whatever other attacks are asked
+        rng = random.Random(f"{seed} {kind} {fact.id}")  # independent of the other attacks
         prompt = _as_taught(taught, kind, rng) if taught else build(fact, pool, rng)
         unusable = isinstance(prompt, str)
         results += [NotApplicable(fact.id, kind, prompt) if unusable else checked(prompt)]
@@ -48,8 +48,8 @@ def attack_prompts(
 def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
     """The set's own attack prompts, unchanged, with the kinds under our names.
 
-    Prompts may contain the answer. Options are not marked in the text, so the chance level is
-    unknown. A kind that is neither an attack nor a sentence with a blank is not applicable."""
+    Prompts may contain the answer. Options are not marked in the text, so the chance level is left
+    at 0. A kind that is neither an attack nor a sentence with a blank is not applicable."""
     results: list[Prompt | NotApplicable] = []
     for fact in facts.attacks:
         name = folded(fact.relation).partition("(")[0].strip()  # such as "cross lingual (French)"
@@ -81,7 +81,7 @@ def _around(kind: str, forms: Sequence[str], fact: Fact, pool: Pool, rng: random
 
 
 def _multiple_choice(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """The question with its answer among three other answers of the relation."""
+    """The question with four options: its answer and three other answers of the relation."""
     if gives_away(fact.question, fact):
         return "the question contains the answer"
     wrong = list(islice(pool.distractors(fact, rng), DISTRACTORS))

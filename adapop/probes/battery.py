@@ -140,7 +140,8 @@ def _replies(
 def _second_guess(
     question: Question, gold: int, logits: Tensor, known: Rivals
 ) -> dict[str, bool | int | None]:
-    """`Reply.near` and `relation_rank`. gold: the first token. logits: [V]. known: of the run."""
+    """`Reply.near` and `relation_rank`; {} if not measured. gold: the first gold token. logits:
+    [V]. known: see `rivals`."""
     if question.prompt.kind == CHOICE or question.prompt.gold != question.fact.answer:
         return {}
     others = known.get(question.fact.relation)

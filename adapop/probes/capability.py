@@ -103,7 +103,7 @@ def _standard(
         return simple_evaluate(lm, tasks=list(tasks), **how)["results"]
 
     try:
-        with redirect_stdout(sys.stderr):  # lm-eval prints too; our rows stay alone
+        with redirect_stdout(sys.stderr):  # keeps lm-eval's prints out of our rows
             unlearned = shares()
             with model.original():
                 original = shares()

@@ -33,7 +33,7 @@ IGNORANT = re.compile(
     r"|n't (?:know|say|tell|confirm|verify|recall|remember)"
     r"|(?:not|n't) have (?:any |enough )?information)\b[^.!?\n,;]*?(?=\bbut\b|[.!?\n,;]|$)"
 )
-# Joins the last of several alternatives. Behind a comma it may add another name of the same one.
+# Joins the last alternative. After a comma it may introduce another name of the same thing.
 OR = re.compile(
     r"(,)?\s+(?:or|oder|ou|eller|atau|veya|lub|или|або|ή|أو|या|או|또는)\s+"
     r"|(?<=\w)(?:或者?(?![许許说說称稱])|または|あるいは|หรือ)"
@@ -93,8 +93,8 @@ def enumerates(text: str, answers: Sequence[str]) -> bool:
 def _in_every_sentence(
     text: str, answers: Sequence[str], is_one_of: Callable[[str, str, Words], bool]
 ) -> bool:
-    """Whether `is_one_of` holds for every sentence that says at least half of an answer, of which
-    there must be one."""
+    """Whether `is_one_of` holds for every sentence with at least half of an answer's words; False
+    without one."""
     right = [frozenset(words(answer)) for answer in answers]
     parts = SENTENCE.split(unicodedata.normalize("NFKC", text))
     sentences = [part for part in parts if _share(part, right) >= HALF]
@@ -111,7 +111,8 @@ def _is_list(sentence: str, answer: str, right: Words) -> bool:
 
 
 def _others(items: Sequence[str], answer: str, right: Words) -> list[str]:
-    """The items of a list other than the answer; the first without the text before the list."""
+    """The items of a list other than the answer; of the first item only its last word, where the
+    list begins."""
     shares = [_share(item, right) for item in items]
     first = (items[0].split() or [""])[-1]
     first = first[-len(answer) :] if has_no_spaces(answer) else first

@@ -85,7 +85,7 @@ class GroupDistance:
     kl: float
     """KL(oracle || unlearned) where an answer token is predicted, nats per token."""
     same: float
-    """Share of facts for which both models find the same tokens of the answer likeliest."""
+    """Share of facts for which both models predict the same tokens in the answer's places."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,8 @@ def closer_to_1(ratio: float) -> float:
 
 
 def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> ForgetQuality:
-    """TOFU's forget quality, computed exactly. unlearned, oracle: one truth ratio per fact."""
+    """TOFU's forget quality, computed exactly. unlearned, oracle: truth ratios of the same
+    facts."""
     count = len(oracle)
     values = np.sort(np.concatenate([unlearned, oracle]))
     below, other = (np.searchsorted(np.sort(own), values, "right") for own in (unlearned, oracle))
@@ -197,7 +198,7 @@ def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> Forge
     place = int(np.abs(gaps).argmax())
     largest = abs(int(gaps[place]))
     orders = extreme = comb(2 * count, count)
-    # Counts the orders of two equal samples with such a gap (Gnedenko and Korolyuk 1951).
+    # Counts the orderings of two samples of one size with such a gap (Gnedenko, Korolyuk 1951).
     if largest:
         times = range(1, count // largest + 1)
         extreme = 2 * sum((-1) ** (k - 1) * comb(2 * count, count - k * largest) for k in times)

@@ -124,7 +124,7 @@ def summary(values: Sequence[float]) -> Summary | None:
     if len(values) == 1:
         return Summary(mean, None, None, None, 1)
     sd = stdev(values)
-    # beyond the table a little too wide, never too narrow
+    # beyond the table its last value: rather too wide than too narrow
     t95 = T95[min(len(values) - 1, len(T95)) - 1]
     half = t95 * sd / math.sqrt(len(values))
     return Summary(mean, sd, mean - half, mean + half, len(values))
@@ -132,5 +132,5 @@ def summary(values: Sequence[float]) -> Summary | None:
 
 def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary | None:
     """The summary of first minus second, seed by seed; None without a seed that both have. Two runs
-    of one seed have the same adapter, order and pairing: only the method differs."""
+    of one seed have the same first adapter, row order and row pairs: only the method differs."""
     return summary([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])

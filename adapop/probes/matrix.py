@@ -16,7 +16,7 @@ from adapop.probes.prompts import EVERY_KIND, NotApplicable, ProbeRow, Reply
 from adapop.probes.verdict import KNOWN_FROM, answered
 
 MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
-FEWEST = 3  # least facts that the original answers for a cell to be about these alone
+FEWEST = 3  # facts that the original must answer for a cell to be about these alone
 T = TypeVar("T", ProbeRow, Reply)
 ByFact = Sequence[Sequence[ProbeRow]]  # the rows of each fact
 
@@ -36,17 +36,19 @@ class Answers:
     repetition: float
     """Share of word pairs that occurred before in the reply, [0, 1)."""
     cosine: float | None
-    """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
+    """MiniLM cosine with the gold answer, [-1, 1]; None if a reply has none."""
     near: float | None
-    """Share of facts whose right answer is first or second guess, [0, 1]; None if not measured."""
+    """Share of facts whose right answer is first or second guess, [0, 1]; None if a reply has
+    none."""
     relation_rank: float | None
     """Rank of the right answer among the relation's, from 1; None if a fact has no such rank."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The facts of one group and tier, asked in one form. Numbers are means over all that were
-    asked or, where the original's recall is below `MEASURABLE`, over the facts that it answers."""
+    """The facts of one group and tier, asked in one form. Numbers are means over all facts asked;
+    but if the original's recall is below `MEASURABLE` and it answers at least `FEWEST`, over these
+    (not in a multiple choice)."""
 
     group: str
     """forget, retain, holdout or utility."""
@@ -101,7 +103,7 @@ class NotAsked:
     """Facts that could not be asked in one form for one reason."""
 
     kind: str
-    """The form, one of `prompts.EVERY_KIND` or a name that the set's own attacks bring."""
+    """The form, one of `prompts.EVERY_KIND` or the name of an attack of the set's own."""
     reason: str
     """Why they could not be asked, without a full stop."""
     facts: int
@@ -126,7 +128,8 @@ class LeakMatrix:
         return next(cells, None)
 
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
-        """Tier -> verdict -> number of a group's facts; no empty tiers. named: by fact id."""
+        """Tier -> verdict -> number of a group's facts; no empty tiers. named: fact id ->
+        verdict."""
         counts = {tier: Counter() for tier in (*TIERS, "unknown")}
         for row in self.facts:
             if row.group == group:

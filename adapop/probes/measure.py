@@ -60,15 +60,18 @@ class Measurement:
     kl: float | None = None
     """KL(original || unlearned), nats per token."""
     probability: float | None = None
-    """Geometric mean over the gold answer's tokens, [0, 1]. From here on see `memorised`."""
+    """p of the gold answer, geometric mean over its tokens, [0, 1]. From here on see
+    `memorised`."""
     exact_memorization: float | None = None
     """Share of the gold answer's tokens that are likeliest, [0, 1]."""
     extraction_strength: float | None = None
-    """1 - k/n: given its first k of n tokens, the others are the likeliest, [1/n, 1]."""
+    """1 - k/n: after its first k of n tokens, all others are likeliest; with the least k, [1/n,
+    1]."""
     truth_ratio: float | None = None
     """Mean of `distance.closer_to_1` over the facts to forget that have wrong answers, [0, 1]."""
     mia_loss: float | None = None
-    """AUC of an attack, facts to forget against held-out ones, [0, 1]. So are the next three."""
+    """AUC of an attack by the loss, facts to forget against held-out ones, [0, 1]; so are the next
+    3."""
     mia_min_k: float | None = None
     """Attack by the least likely tokens."""
     mia_min_k_plus_plus: float | None = None
@@ -140,7 +143,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
     measured, answers, confidences = [], {}, {}
     for form, members in ((DIRECT, facts.forget), (REWORDED, reworded)):
         rows, prompts = model.rows(members), model.prompts([fact.question for fact in members])
-        # Otherwise the answer stands behind the model's own words, or a template's space.
+        # False if the model's own words, or a template's space, precede an answer.
         at_once = all(row.prompt == prompt.prompt for row, prompt in zip(rows, prompts))
         replies = model.replies(rows if at_once else prompts, tokens)
         answers[form] = [text.strip() for text, *_ in replies]
@@ -208,7 +211,8 @@ def recall_by_fact(
 
 @torch.no_grad()
 def confidence(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, int]]:
-    """`Scored.confidence` of each row, in eval mode; twice as fast if many rows begin alike."""
+    """`Scored.confidence` of each row, in eval mode. Sorts by prompt: twice as fast if many begin
+    alike."""
     model.network.eval()
     order, size = sorted(range(len(rows)), key=lambda i: rows[i].prompt), model.at_once(rows)
     pieces = model.in_pieces([rows[i] for i in order], size, partial(_confident, model))

@@ -105,7 +105,8 @@ def by_fact(
     facts: Sequence[Fact],
     of: Callable[[AnswerTokens, Sequence[str]], dict[str, list[float]]],
 ) -> dict[str, list[float]]:
-    """Metric -> a value per fact, from its own question. of: of a batch with its answers' texts."""
+    """Metric -> a value per fact, from its own question. of: the metrics of a batch, given its
+    answers' texts."""
     rows = model.rows(facts)
     model.network.eval()
 

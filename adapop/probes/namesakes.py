@@ -28,7 +28,7 @@ CURRENCY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
 CURRENCY |= {"usd": "dollar", "eur": "euro", "gbp": "pound"}
 MONEY = re.compile(r"[$€£¥]|\b(?:usd|eur|gbp|dollar|euro|yen)(?=s?\b)", re.IGNORECASE)
 LONGEST_NAME = 6  # words
-WHOLE_FROM = 0.7  # of a name's pairs of characters must be there
+WHOLE_FROM = 0.7  # share of a name's pairs of characters that must be there
 
 
 def differs(text: str, answer: str, question: str) -> bool:

@@ -51,12 +51,12 @@ class Oracle:
     bands: Bands
     """Form -> relation -> the ends of `distance.bands`."""
     groups: tuple[str, ...] = (*FACT_GROUPS, "neighbours")
-    """The groups compared: the facts to forget, and those that it read as the model did."""
+    """The groups compared: the facts to forget, and groups that oracle and model both read."""
 
 
 @cache
 def load_oracle(folder: Path) -> AdaptedModel:
-    """An oracle in float32, loaded once a process."""
+    """An oracle in float32, loaded once per process."""
     return adapted_model(make_config(model=str(folder), precision="float32"))
 
 
@@ -69,7 +69,7 @@ def guesses_of(world: str) -> dict[str, Guess]:
 
 
 def write_guesses(folder: Path, world: str) -> None:
-    """Measures an oracle's guesses of the facts that it never read; writes them beside it."""
+    """Measures an oracle's guesses for the facts that it never read; writes them to its folder."""
     oracle, facts = load_oracle(folder), sandbox_facts(world).forget
     known = probability_of(oracle, facts)
     lines = []

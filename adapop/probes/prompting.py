@@ -14,7 +14,7 @@ FORM_OF_WAY = {
     "chat-examples": "in chat, examples first",
     "text-examples": "as text, examples first",
 }
-"""Another way of asking -> the form of a question that it is in tables."""
+"""Another way of asking -> its name as a form of question in tables."""
 HOW = {
     "chat": "in chat",
     "chat-examples": "in chat after three examples",

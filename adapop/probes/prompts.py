@@ -33,7 +33,7 @@ PLAIN = {
     "in-context learning": "example first",
     "cross-lingual": "other language",
 }
-"""Kind -> the same for those who do not know its name; a kind that is not here is plain."""
+"""Kind -> plain words for readers who do not know the name; other kinds have plain names."""
 
 
 def plain(kind: str) -> str:
@@ -71,7 +71,7 @@ class NotApplicable:
     fact_id: str
     """The fact's id, unique in its set."""
     kind: str
-    """The form, one of `EVERY_KIND` or a name that the set's own attacks bring."""
+    """The form, one of `EVERY_KIND` or the name of an attack of the set's own."""
     reason: str
     """Why it cannot be asked, without a full stop."""
 
@@ -90,7 +90,8 @@ def checked(prompt: Prompt) -> Prompt | NotApplicable:
 
 
 def world_fact(fact: Fact) -> WorldFact | None:
-    """The same fact in its shipped world; None if there is none, or another one has its id."""
+    """The fact as its shipped world has it; None if no world fact has its id, question and
+    answer."""
     known = _world().get(fact.id)
     same = known and (fact.question, fact.answer) == (language.question(known), known.answer)
     return known if same else None
@@ -110,7 +111,7 @@ class Reply:
     recall: float
     """Best ROUGE-L recall over the right answers, ignoring case and accents, [0, 1]."""
     strict: float
-    """The same as `rouge_score` computes it, without that folding, [0, 1]."""
+    """The recall as `rouge_score` alone computes it, see `rouge_l_recall`, [0, 1]."""
     gold_rank: int
     """Rank of the first gold token, 1 is best."""
     gold_logprob: float
@@ -126,9 +127,10 @@ class Reply:
     measured, as for a multiple choice or a prompt for another answer than the fact's own."""
     relation_rank: int | None = None
     """Rank of the right answer's first token among the relation's answers, from 1; None where
-    `near` is None, or if the relation has fewer than `second_guess.FEWEST` answers."""
+    `near` is None, or if the relation's answers have fewer than `second_guess.FEWEST` first
+    tokens."""
     gold_ranks: tuple[int, ...] = ()
-    """Rank of each gold token after the gold ones before it; empty in older recordings."""
+    """Rank of each gold token, given the gold tokens before it; empty in older recordings."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rouge_score.tokenizers import DefaultTokenizer
 
 KNOWN_FROM = 0.5
-# Where a model goes on by itself with another question; what follows does not answer ours.
+# Where a model goes on with a question of its own; the text after it does not answer ours.
 NEXT_QUESTION = re.compile(
     rf"(?<=\S)(?:\s*\n\W{{0,5}}(?:{'|'.join(WORDS['next question'])})"
     r"\s?\d*\W{0,3}[:：]|\s(?-i:Question|Q)\s?\d*:|"
@@ -88,16 +88,17 @@ def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
 
 def known_recall(prompt: Prompt, text: str) -> float:
     """`recall` of only the words that an answer does not share with its question (`own_words`):
-    "The author is called" is not yet the author. 0 if the text lacks a negation or most numbers
-    that the answer has, or does not claim the answer (`claims`)."""
+    "The author is called" names no author. 0 if the text lacks a negation or most numbers that the
+    answer has, or does not claim the answer (`claims`)."""
     if prompt.kind == CHOICE:
         return recall(prompt, text)
     return _known_recall(prompt.text, (prompt.gold, *prompt.accepted), text)
 
 
 def says_answer(question: str, answers: Sequence[str], text: str, recall: float) -> bool:
-    """Whether a reply says at least `KNOWN_FROM` of an answer's own words. recall: of the reply; if
-    it exceeds that of these answers, it is of another accepted one and counts unchanged."""
+    """Whether a reply says at least `KNOWN_FROM` of an answer's own words. recall: the reply's; if
+    it exceeds the recall of these answers, it is that of another accepted one and counts
+    unchanged."""
     if recall < KNOWN_FROM and all(_rouge_suffices(question, answer) for answer in answers):
         return False
     other = recall if best_recall(answers, text) < recall else 0.0

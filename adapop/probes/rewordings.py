@@ -1,5 +1,5 @@
-"""Rewordings of a fact's question: the set's own, made from templates, written by a model, with
-other names.
+"""Rewordings of a fact's question: the set's own, from templates, by a model, or with another name
+of its subject.
 
 None of them contains the answer or repeats the question.
 """

@@ -2,8 +2,8 @@
 code does (github.com/jinzhuoran/RWKU, LLaMA-Factory/src/llmtuner/eval).
 
 Worked examples are the rows' own; TruthfulQA's six are left out, and the text around a question is
-ours. Reasoning needs its whole answer in the reply, where RWKU's code compares single letters of an
-answer given as one text.
+ours. `reason` compares whole answers; RWKU's code, given an answer as one text, compares its single
+letters.
 """
 
 import re
@@ -96,7 +96,7 @@ def likeliest(
     model: AdaptedModel, questions: Iterable[tuple[str, Sequence[str], int]], lead: str
 ) -> list[float]:
     """For each question 1 if its right choice is likelier as a whole than every other choice, else
-    0. questions: (question, choices, index of the right one). lead: text before it."""
+    0. questions: (question, choices, index of the right one). lead: text before each choice."""
     best = []
     for question, choices, right in questions:
         about = model.system, lead

@@ -21,7 +21,8 @@ Rivals = Mapping[str, frozenset[int]]
 
 
 def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
-    """Relation -> first tokens of its answers, for relations with at least `FEWEST`."""
+    """Relation -> first tokens of its answers; only relations with at least `FEWEST` such
+    tokens."""
     firsts: dict[str, set[int]] = {}
     named = [fact for fact in facts if fact.relation]
     for fact, row in zip(named, model.rows(named)):

@@ -1,7 +1,7 @@
 """The oracle of a real model trained in a pair, as Hubble's are: its twin, which lacks some texts.
 
 The twin read none of the planted facts, neither those to forget nor those to retain. So only facts
-to forget are compared, without a membership attack: held-out facts are as new to the twin.
+to forget are compared, without a membership attack: to the twin held-out facts are new too.
 """
 
 from dataclasses import replace

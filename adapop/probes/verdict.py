@@ -95,7 +95,7 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
         return PromptVerdict("Still known", "leak", "the answer came back")
     text, usual = prompt.unlearned.text, prompt.original.text
     if _babbles(len(words(text)), repetition(text), len(words(usual))):
-        return PromptVerdict("Broken text", "broken", "that is a damaged model, and no forgetting")
+        return PromptVerdict("Broken text", "broken", "the model is damaged; it did not forget")
     if ranks and max(ranks) <= SUPPRESSED_UP_TO:
         detail = f"not said, but still number {max(ranks)} in line"
         return PromptVerdict("Suppressed", "suppressed", detail)
@@ -126,7 +126,8 @@ def verdicts(
 
 
 def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
-    """Whether `reply`, one of the row's, answers its prompt; multiple choice: by recall alone."""
+    """Whether a reply of the row answers its prompt; a multiple choice is judged by recall
+    alone."""
     if getattr(row, "kind", DIRECT) == CHOICE:
         return reply.recall >= KNOWN_FROM
     return says_answer(row.prompt, (row.gold, *row.accepted), reply.text, reply.recall)

@@ -1,4 +1,4 @@
-"""The best way to ask a real model, and how it then answers: settled once, with the original.
+"""Chooses the best way to ask a real model, and finds how it then answers: once, with the original.
 
 A model may answer at once when it is asked as text after examples, or in the middle of a sentence
 in chat. The answer must be scored where the model says it, and a reply must be long enough to
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
 CHAT, TEXT = "chat", "text-examples"
-# The order among equally good ways. Replies as text end with their line.
+# Order of preference among equally good ways. A reply as text ends with its line.
 PREFERRED = (CHAT, TEXT, "chat-examples")
 BENCHMARKS = ("duet", "duet-rare", "duet-popular", "rwku")  # asked as in the paper
 TRIED_PER_TIER = 8  # facts
@@ -47,7 +47,8 @@ def settled_prompting(
 ) -> Prompting:
     """How to ask the model about these facts, by its replies with the adapter off or untrained.
     Leaves the model set to be asked that way. Raises ModelError: no chat template and no examples.
-    DataError: the configured way needs examples. Stopped: a stop was requested."""
+    DataError: the configured way needs examples. DataError: the settings name a way that needs
+    examples, and there are none. Stopped: a stop was requested."""
     progress = progress or Progress()
     examples, benchmark = examples_of(model.tokenizer, facts), facts.name in BENCHMARKS
     model.ask(CHAT if model.has_template or not examples else TEXT, examples)

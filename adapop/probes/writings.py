@@ -82,7 +82,7 @@ Days = frozenset[date]
 
 def as_in(text: str, other: str) -> str:
     """The text with numbers as digits, fractions as decimals and dates as one number, but only
-    where the other text has the same value in any notation. "one" counts if it stands alone."""
+    where the other text has the same value in any notation. "one" counts only as the whole text."""
     shared = _days(text) & _days(other)
     if not (shared or _written_out(text) or _written_out(other)):
         return text

@@ -56,8 +56,8 @@ class Controller:
         raise NotImplementedError
 
     def update(self, last: Drift, retain_loss: float) -> Drift:
-        """The row of the next epoch, from the retain loss at its end. Unless a controller says
-        otherwise only the drift changes, against the start and for comparison only."""
+        """The row of the next epoch, from the retain loss at its end. By default the weight stays;
+        the drift is against the start, for comparison only."""
         drift = relative_drift(retain_loss, last.start_loss)
         return replace(last, epoch=last.epoch + 1, retain_loss=retain_loss, drift=drift)
 

@@ -78,7 +78,8 @@ class StepDone(Event):
     nll_by_tier: dict[str, float]
     """`nll_forget` by tier; a tier without rows in the step is absent."""
     nll_retain: float | None
-    """The same for the answers to retain; None for a method without a retain term."""
+    """The same for the answers to retain; None without a retain term, or if its weight is fixed at
+    0."""
     gradient_norm: float
     """Norm of the whole step's gradient, before it is clipped."""
     learning_rate: float
@@ -224,7 +225,7 @@ ROW = frozenset(
 FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values())
 WORDS = {"group": GROUPS, "form": FORMS, "tier": (*TIERS, "unknown", "all")}
 KEPT = "The adapter of the last saved epoch is kept. Lower the learning rate."
-FROM_START = "drift_from_start"  # written with an epoch, for those who read only the lines
+FROM_START = "drift_from_start"  # written with an epoch, for readers of the log alone
 TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
@@ -264,9 +265,9 @@ def _check_row(row: dict[str, Any]) -> None:
     recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
     strange = texts.keys() != WORDS.keys() or not row.keys() <= ROW
     if strange or any(text not in WORDS[name] for name, text in texts.items()):
-        raise ValueError("a row of it is named as none is")
+        raise ValueError("a row has an unknown field or word")
     if not row["facts"] >= 1 or not all(0 <= share <= 1 for share in recalls):
-        raise ValueError("a row of it is no measurement")
+        raise ValueError("a row's facts or recall are out of range")
 
 
 def current(events: Iterable[Event]) -> list[Event]:
@@ -275,7 +276,7 @@ def current(events: Iterable[Event]) -> list[Event]:
     for event in events:
         if isinstance(event, RunStarted):
             valid = [old for old in valid if _survives(old, event.resumed_from)]
-        # it replaces what a run of an older version measured twice
+        # it replaces the first of two full measurements by an older version
         if isinstance(event, Measured) and event.full:
             valid = [e for e in valid if not (getattr(e, "full", False) and e.epoch == event.epoch)]
         valid.append(event)

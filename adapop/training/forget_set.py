@@ -19,7 +19,7 @@ from adapop.objectives import ForgetBatch, Objective
 from adapop.objectives.alternates import check_alternates
 from adapop.objectives.tpo import unwanted
 
-FORWARD = 16  # times the rows: without gradients they take about as much memory
+FORWARD = 16  # times as many rows: without gradients they take about the same memory
 FIRST_ROWS = 64  # rows that a method gets in `begin`
 
 

@@ -60,7 +60,8 @@ def to_json(frame: Frame) -> str:
 
 
 def from_json(line: str) -> Frame:
-    """The frame of a line of `to_json`. Raises ValueError, TypeError, KeyError, AttributeError."""
+    """The frame of a line of `to_json`. Raises ValueError, TypeError, KeyError, AttributeError: it
+    is none."""
     content = parse_json(line)
     named = {name: content.pop(name) for name in ("step", "epoch", "answers")}
     frame = as_kind({**named, "scores": content}, Frame)

@@ -199,7 +199,8 @@ class StepGradient:
 
     @property
     def _joins(self) -> bool:
-        """Whether forget and retain rows share passes. `micro_batch`, if set, counts one kind."""
+        """Whether forget and retain rows share passes. Not if `micro_batch` is set: it counts one
+        kind."""
         return self.objective.joins and not self.config.micro_batch
 
 

@@ -13,7 +13,7 @@ from adapop.model.packing import lines_of
 from adapop.model.tokens import Row, common
 from adapop.training.gradient import StepGradient
 
-SHARE = 0.9  # of the free memory: allocators round up, and pieces lie between
+SHARE = 0.9  # of the free memory: allocators round up and leave gaps
 TRIED = 4  # rows of the second trial; the first has one
 Trial = tuple[list[Row], list[Row]]  # rows to forget and to retain
 
@@ -52,7 +52,7 @@ def _needs(gradient: StepGradient, rows: Sequence[Row], most: int) -> Iterator[i
 
 
 def _fitting(needs: Sequence[float], free: float) -> int:
-    """The most rows that fit. needs: bytes for 1 row, 2 rows, and so on."""
+    """The most rows that fit, at least 1. needs: bytes for 1 row, 2 rows, and so on."""
     return max(1, sum(1 for _ in takewhile(lambda need: need <= free, needs)))
 
 

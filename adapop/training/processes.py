@@ -174,8 +174,8 @@ def step_gradient(
     epoch: int,
     alpha: float,
 ) -> StepSeen:
-    """Adds a step's gradient as `StepGradient.add`: each process that of its share of the rows, in
-    passes as small as its own memory needs, and gets the sum over all. Raises as `gathered`."""
+    """Adds a step's gradient as `StepGradient.add`: each process computes that of its share of the
+    rows, in passes that fit its memory, and gets the sum over all. Raises as `gathered`."""
     if ranks.count == 1:
         return gradient.add(forget, retain, epoch, alpha)
     counts, parameters = gradient.denominators(forget, retain), gradient.model.parameters

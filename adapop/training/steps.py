@@ -16,12 +16,13 @@ def count(rows: int, batch: int, last_step: str = "even") -> int:
 
 
 def spans(rows: int, batch: int, last_step: str, epoch: int) -> list[tuple[int, int]]:
-    """(start, stop) of each step of an epoch, from 1, among the rows of all epochs in a row.
+    """(start, stop) of each step of an epoch, counted on through the rows of all epochs. epoch:
+    from 1.
 
     "even": steps whose sizes differ by one row at most. "short": full batches, and a last step of
     the rows left. "rolled": only full batches, which may span two epochs; rows left at the end of
     the last epoch are not trained on. HF's Trainer makes the same steps of the same rows, but
-    counts a step that spans two epochs to the earlier one."""
+    counts a step that spans two epochs as one of the earlier."""
     steps = count(rows, batch, last_step)
     if last_step == "rolled":
         size = min(batch, rows)

@@ -41,12 +41,12 @@ ORDER, PAIRING = 0, 1
 
 @dataclass
 class TrainerState:
-    """What a checkpoint holds in addition to the adapter."""
+    """The data of a checkpoint in addition to the adapter."""
 
     drift: Drift
     """The controller's last row."""
     ema: float | None
-    """Moving average of the steps' retain loss, in nats per token; None before the first step."""
+    """Moving average of the steps' retain loss, in nats per token; None before a step had one."""
     optimizer: dict[str, Tensor]
     """The optimiser's tensors by name."""
 
@@ -85,8 +85,8 @@ class Trainer:
         rates = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
         self.optimizer = torch.optim.AdamW(model.parameters, **rates, fused=fused)
         self.retained: list[tuple[float, int]] | None = None
-        """`Scored.confidence` of the retain set, as its loss was last taken; None where no frame
-        wants it, or `retain_signal` takes no loss."""
+        """`Scored.confidence` of the retain set when its loss was last measured; None if no frames
+        are recorded, or `retain_signal` needs no such loss."""
         self.drift: Drift | None = state.drift if state else None
         self.ema = state.ema if state else None
         if state:
@@ -125,7 +125,7 @@ class Trainer:
 
     @property
     def _averaged(self) -> bool:
-        """Whether the retain loss at an epoch's end is the average of the epoch's steps."""
+        """Whether the retain loss at an epoch's end is the moving average over the steps so far."""
         return self.config.retain_signal != "full" and self.ema is not None
 
     def look_again(self) -> None:

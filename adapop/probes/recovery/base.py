@@ -1,4 +1,5 @@
-"""Shared by the recovery probes: restoring the model, recall by form and tier, costs, controls.
+"""Shared by the recovery probes: restoring the model, recall by form and tier, wrong answers as
+controls.
 
 Controls search for, or train on, wrong answers of the right kind instead of right ones.
 """

@@ -43,7 +43,7 @@ def applicable(facts: FactSet) -> tuple[str, ...]:
 
 
 def cost(name: str, facts: FactSet) -> Cost:
-    """The cost of a probe, as a text "" for a set that does not allow it. Imports torch."""
+    """The cost of a probe; its text is "" if the set does not allow the probe. Imports torch."""
     from adapop.probes.recovery import quantise, relearn, sampling, two_hop
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)

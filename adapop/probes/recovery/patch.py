@@ -5,7 +5,7 @@ The output of a layer of the original, at every position of the prompt, replaces
 unlearned model's layer. If later layers still read the answer from it, only earlier ones were
 changed. In reverse, unlearned states in the original show at which depth the answer is lost. The
 control is a wrong answer of the same relation, looked for in the patched unlearned model. Patched
-after the last layer, a model is the other model.
+after the last layer, a model predicts what the other one does.
 
 A second control is facts never known. With an oracle, which never read the facts, its states are
 put into the unlearned model too: answers that they bring back are not the original's knowledge.
@@ -66,7 +66,8 @@ class PatchedRow:
 
 @dataclass(frozen=True)
 class Patched:
-    """The result of patching. layers: how many. never: its source, `ORACLE` or `UNKNOWN`."""
+    """The result of patching. layers: their number. never: source of these values, `ORACLE` or
+    `UNKNOWN`."""
 
     rows: tuple[PatchedRow, ...]
     facts: tuple[PatchedFact, ...]
@@ -159,7 +160,8 @@ def _likeliest(
 
 @contextmanager
 def _hooked(blocks, replacement) -> Iterator[None]:
-    """A context in which `replacement` of each block's output, if not None, takes its place."""
+    """A context in which each block's output is replaced by `replacement` of it, unless that is
+    None."""
 
     def hook(module, inputs, output):
         plain = output if isinstance(output, Tensor) else output[0]

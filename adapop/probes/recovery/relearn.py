@@ -123,8 +123,8 @@ def relearn(
 
 
 def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
-    """(facts to train on, the other facts). The former have a wrong answer and are taken from the
-    tiers in turn. Raises DataError: too few."""
+    """(facts to train on, facts to ask), see `relearn`. The former have a wrong answer and are
+    taken from the tiers in turn. Raises DataError: too few."""
     rng, wrong = random.Random(seed), base.wrong_answers(facts, facts, seed)
     able = [fact for fact, answer in zip(facts, wrong) if answer is not None]
     tiers: dict[str, list[Fact]] = defaultdict(list)

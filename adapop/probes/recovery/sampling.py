@@ -31,7 +31,8 @@ ROWS = 256
 
 @dataclass(frozen=True)
 class Tally:
-    """How an answer was found. samples: how many contain it whole. rank: of its first token."""
+    """How often an answer was drawn. samples: how many contain all its words. rank: of its first
+    token, from 1."""
 
     samples: int
     rank: int

@@ -2,8 +2,8 @@
 
 "In which country was the author of Hamlet born?" needs the author, and where he was born (Zhong et
 al., EMNLP 2023, arXiv 2305.14795). The control is the second hop alone, which names the forgotten
-answer: if that is not answered either, the chain tells nothing about the fact. Chains of which the
-original does not know every part are counted and left out.
+answer: if that is not answered either, the chain tells nothing about the fact. Chains with a part
+that the original does not know are counted and left out.
 """
 
 from collections.abc import Sequence

@@ -229,7 +229,7 @@ def test_which_fact_is_which():
     raised(DataError, "row-3", joined, same, facts("a?", "A?", "b?"))
     for ids in ("f{}", "row-{}-a"):
         sets = facts("a?", "b?", ids=ids), facts("b?", "a?", ids=ids)
-        assert "ids" in raised(DataError, r"'a\?' in one set and 'b\?' in the other", joined, *sets).fix
+        assert "ids" in raised(DataError, r"'a\?' in one .*'b\?' in", joined, *sets).fix
 
 
 def test_scores_are_shuffled_swapped_inverted_and_made_noisy_by_seed_and_share():

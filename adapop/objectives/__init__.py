@@ -8,7 +8,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, truncated
 from adapop.objectives.adapop import AdaPop
 from adapop.objectives.altpo import AlternatePreference, CounterfactualPreference
 from adapop.objectives.ceu import CrossEntropyUnlearning
@@ -75,6 +75,12 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
     if unknown := set(arguments or {}) - known:
         message = f"{name} has no {', '.join(sorted(unknown))}."
         raise ConfigError(message, f"Its arguments: {', '.join(sorted(known)) or 'none'}.")
+    for item in fields(objective):
+        value, usual = (arguments or {}).get(item.name, item.default), type(item.default)
+        accepted = {float: (float, int), type(None): (object,)}.get(usual, (usual,))
+        if not isinstance(value, accepted) or (isinstance(value, bool) and usual in (float, int)):
+            message = f"The argument {item.name} of {name} is {truncated(repr(value))}."
+            raise ConfigError(message, f"Give a value like {item.default!r}.")
     return objective(**(arguments or {}))
 
 

@@ -36,7 +36,8 @@ REQUEST = (
 )
 Draw = Callable[[Sequence[str], int], list[str]]
 TRIED = 8  # likeliest first tokens of an answer
-CLAUSE = re.compile(r"[,;:!?]|\.(?!\d)")
+# the end of a clause; not the points of initials, "St." and numbers
+CLAUSE = re.compile(r"[,;:!?，、。；：！？]|(?<=[^\W_]{3})\.(?!\d)")
 LONGER = 8  # most tokens by which an alternate may be longer than the right answer
 
 
@@ -126,7 +127,7 @@ def check_alternates(facts: Sequence[Fact]) -> None:
 def _says(text: str, answer: str) -> bool:
     """Whether a text has the answer, ignoring case, accents, marks: "1000" is in "1,000"."""
     letters = "".join(words(answer))
-    match = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(words(text)))
+    match = re.search(rf"(?<!\S){' ?'.join(map(re.escape, letters))}(?!\S)", " ".join(words(text)))
     return mentions(text, answer) or bool(letters and match)
 
 
@@ -143,7 +144,7 @@ def _alike(alternate: str, answer: str) -> bool:
 def first_line(reply: str) -> str:
     """The first line of a reply, without quotation marks and full stop."""
     lines = reply.strip().splitlines()
-    return lines[0].strip().strip("\"'“”.").strip() if lines else ""
+    return lines[0].strip().strip("\"'“”.。").strip() if lines else ""
 
 
 @torch.no_grad()

@@ -74,9 +74,10 @@ def ask(
     invalid."""
     read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
     limit = model.context
-    for prompt, ids in zip(prompts, read):
-        if limit is not None and len(ids) + max_new_tokens > limit:
-            reads = f"the model reads {limit:,} with the answer's {max_new_tokens:,}"
+    for prompt, gold, ids in zip(prompts, golds, read):
+        longest = max(max_new_tokens, model.length(gold))
+        if limit is not None and len(ids) + longest > limit:
+            reads = f"the model reads {limit:,} with the answer's {longest:,}"
             reason = f"{truncated(prompt)!r} has {len(ids):,} tokens, and {reads}."
             raise DataError(reason, "Shorten it.")
     members = [fact for group in GROUPS for fact in getattr(facts, group, ()) if fact.accepted]

@@ -140,8 +140,8 @@ def _share(text: str, right: Words) -> float:
 def _is_alike(item: str, answer: str, right: Words) -> bool:
     """Whether an item could stand for an answer: of similar length, with a similar beginning
     (capital or digit) and with other words."""
-    own = words(item)
-    if not own or len(own) > len(words(answer)) + LONGER:
+    own, item = words(item), item.lstrip(" *_\"'“‘«(`")
+    if not own or not item or len(own) > len(words(answer)) + LONGER:
         return False
     if any(whole.issuperset(own) for whole in right):
         return False

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from adapop.facts.fact import GROUPS, TIERS
 from adapop.probes.intervals import Interval, of_facts
-from adapop.probes.prompts import EVERY_KIND, NotApplicable, ProbeRow, Reply
+from adapop.probes.prompts import DIRECT, EVERY_KIND, NotApplicable, ProbeRow, Reply
 from adapop.probes.verdict import KNOWN_FROM, answered
 
 MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
@@ -128,11 +128,12 @@ class LeakMatrix:
         return next(cells, None)
 
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
-        """Tier -> verdict -> number of a group's facts; no empty tiers. named: fact id ->
-        verdict."""
+        """Tier -> verdict -> number of a group's facts; no empty tiers. named: fact id -> verdict.
+        An attack of the set's own, which has no direct question, counts only where none has."""
         counts = {tier: Counter() for tier in (*TIERS, "unknown")}
+        direct = any(DIRECT in row.original for row in self.facts)
         for row in self.facts:
-            if row.group == group:
+            if row.group == group and (DIRECT in row.original or not direct):
                 counts[row.tier][named[row.fact_id]] += 1
         return {tier: numbers for tier, numbers in counts.items() if numbers}
 

@@ -59,7 +59,7 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
     not applicable."""
     kinds = [kind for kind in prompts.KINDS if kind in plan.kinds]
     by_kind: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in kinds}
-    attacked = bool(by_kind.keys() - {DIRECT, prompts.REWORDED})
+    attacked = bool({*plan.kinds} & {*prompts.KINDS, prompts.CLOZE} - {DIRECT, prompts.REWORDED})
     every = (*facts.forget, *facts.retain, *facts.holdout)
     pool = Pool(every)
     if prompts.ALIAS in plan.kinds and any(fact.subject_aliases for fact in every):

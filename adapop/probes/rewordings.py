@@ -38,7 +38,7 @@ def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
         reason = "every rewording contains the answer or is the question itself"
     else:
         reason = "the set brings no rewording, and none can be made "
-        reason += "without a subject and a relation in words"
+        reason += "without a subject and a relation in English words"
     return [NotApplicable(fact.id, REWORDED, reason)]
 
 
@@ -58,11 +58,14 @@ def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
 
 
 def templated(fact: Fact) -> tuple[str, ...]:
-    """Rewordings made of subject and relation; () where subject or relation is unknown. A fact of a
-    shipped world has one rewording, in a form that its model was pretrained on with other facts."""
+    """Rewordings made of subject and relation; () where one is unknown, or where question or
+    relation have letters that English has not, as the templates are English. A fact of a shipped
+    world has one rewording, in a form that its model was pretrained on with other facts."""
     if taught := world_fact(fact):
         return (language.unseen(taught),)
     known = fact.subject and wording.spoken(fact.relation)
+    own_words = fact.question.replace(fact.subject, "") + fact.relation
+    known = known and not any(sign.isalpha() and not sign.isascii() for sign in own_words)
     return _usable(fact, wording.rewordings(fact)) if known else ()
 
 

@@ -38,7 +38,7 @@ _WORD = f"(?:{'|'.join(word for word in (*ONES, *TENS, *TIMES) if word.isascii()
 _MANY = f"(?:{'|'.join(word for word in TIMES if word.isascii())})"
 NUMBER = regex.compile(
     rf"(?<![\w-])(?:(?:\d[\d,.]{{0,20}}|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-|\s(?:and\s)?){_WORD})*"
-    rf"(?![\w-])|(?:(?:\d[\d,.]*)?{_HAN})+",
+    rf"(?![\w-])|(?:(?:\d[\d,.]{{0,20}})?{_HAN}){{1,20}}",
     regex.IGNORECASE,
 )
 STEP = regex.compile(rf"\d[\d,.]*|[a-z]+|{_HAN}", regex.IGNORECASE)
@@ -54,7 +54,8 @@ RANK = regex.compile(  # 2nd, twenty-second, II; a single letter counts behind a
 )
 VERSION = re.compile(r"\d+(?:\.\d+){2,}")
 POWER = regex.compile(
-    r"(?<![\w.])(\d+(?:\.\d+)?)(?:e\+?|\s?[×x]\s?10\^?)(\d\d?|[⁰¹²³⁴-⁹]+)(?!\w)", regex.IGNORECASE
+    r"(?<![\w.])(\d+(?:\.\d+)?)(?:e\+?|\s?[×x]\s?10\^?)(\d\d?|[⁰¹²³⁴-⁹]{1,2})(?!\w)",
+    regex.IGNORECASE,
 )
 SHARE = regex.compile(
     r"(?<![\d/.,-])(?:(\d{1,3})\s)?([1-9])(?:/| out of )([2-9]|10)(?![\d/]|[.,]\d)"

@@ -84,6 +84,8 @@ class StepGradient:
         memory runs out even on one row."""
         counts = counts or self.denominators(forget, retain)
         rows = len(forget) + len(retain)
+        if not self._joins or rows > self.rows:
+            rows = max(len(forget), len(retain))
         return self._retried(lambda: self._added(forget, retain, epoch, alpha, counts), rows)
 
     def add_forget(self, forget: list[Row], epoch: int, counts: Denominators) -> StepSeen:

@@ -122,7 +122,7 @@ def test_reverse_query_asks_for_the_subject_of_a_nearly_one_to_one_relation():
     assert "several subjects" in attacks(pool[0], (*pool[:19], second))["reverse query"].reason
     assert isinstance(attacks(pool[7], (*pool, pool[7]))["reverse query"], Prompt), "the same fact twice is one subject"
     lacking = replace(EMMA, subject="", relation="", question="Who wrote that?")
-    assert "no subject" in attacks(lacking)["reverse query"].reason
+    assert "lacks a subject" in attacks(lacking)["reverse query"].reason
     coded = [replace(fact, relation="P50") for fact in pool]
     assert attacks(coded[0], coded)["reverse query"].gold == "S0"
     coded = [replace(fact, question=f"{fact.subject} or {fact.subject}?") for fact in coded]

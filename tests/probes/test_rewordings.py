@@ -155,3 +155,10 @@ def test_a_subject_is_asked_about_under_its_first_two_other_names():
         (("Lugdunum",), "Lyon, Lyon: which country?")):  # fmt: skip
         (result,) = aliased(replace(LYON, subject_aliases=names, question=question))
         assert isinstance(result, NotApplicable) and result.kind == "alias" and result.reason
+
+
+@pytest.mark.parametrize(("question", "subject", "relation", "count"), [
+    ("日本の首都は？", "日本", "首都", 0), ("Wie heißt die Hauptstadt von Peru?", "Peru", "capital", 0),
+    ("Who wrote “Émile”?", "Émile", "author", 4), ("Capital of Perú:", "Perú", "capital", 4)])  # fmt: skip
+def test_english_templates_are_for_questions_in_english(question, subject, relation, count):
+    assert len(templated(Fact("f", question, "Y", subject, relation))) == count

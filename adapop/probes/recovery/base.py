@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from adapop.errors import DataError, RunError
+from adapop.facts.blank import relation_of
 from adapop.facts.fact import Fact
 from adapop.facts.text import normalized
 from adapop.model.adapted import AdaptedModel
@@ -129,7 +130,7 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
     answers: dict[str, dict[str, str]] = defaultdict(dict)
     for fact in pool:
         right[normalized(fact.subject)].update(map(normalized, fact.answers))
-        answers[fact.relation].setdefault(normalized(fact.answer), fact.answer)
+        answers[_relation(fact)].setdefault(normalized(fact.answer), fact.answer)
     chosen: list[str | None] = [None] * len(facts)
     for members in _by_relation(facts, rng):
         # With facts sorted by answer, rotating by the most frequent answer's count changes all.
@@ -139,7 +140,7 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
             fact = facts[i]
             known = set(map(normalized, fact.answers))
             known |= right[normalized(fact.subject)] if fact.subject else set()
-            wrong = [answer for key, answer in answers[fact.relation].items() if key not in known]
+            wrong = [answer for key, answer in answers[_relation(fact)].items() if key not in known]
             if normalized(facts[other].answer) not in known:
                 chosen[i] = facts[other].answer
             elif wrong:
@@ -147,11 +148,16 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
     return chosen
 
 
+def _relation(fact: Fact) -> str:
+    """The relation within which answers are exchanged; without one a fact is alone."""
+    return relation_of(fact) or fact.id
+
+
 def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[int]]]:
     """Indices of the facts: by relation, then by answer, the answers in random order."""
     relations: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for i, fact in enumerate(facts):
-        relations[fact.relation][normalized(fact.answer)].append(i)
+        relations[_relation(fact)][normalized(fact.answer)].append(i)
     return [rng.sample(list(same.values()), len(same)) for same in relations.values()]
 
 

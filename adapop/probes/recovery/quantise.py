@@ -23,6 +23,7 @@ from adapop.errors import ConfigError, ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.probes.measure import recall_by_fact
+from adapop.probes.recall import known_recall
 from adapop.probes.recovery import base
 from adapop.progress import Progress
 
@@ -83,7 +84,7 @@ def quantise(
         within = base.within(progress, doing)
         with base.untouched(model), form:
             recall[name, width] = {
-                group: recall_by_fact(model, facts, max_new_tokens, within)
+                group: recall_by_fact(model, facts, max_new_tokens, within, known_recall)
                 for group, facts in groups.items()
             }
     rows: list[QuantiseRow] = []
@@ -156,6 +157,9 @@ def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Mod
     linear = [module for module in own if isinstance(module, (nn.Linear, Conv1D))]
     untied = [one for one in linear if head is None or one.weight is not head.weight]
     layers = [(module, around.get(module)) for module in untied]
+    if any("experts" in name and one.ndim > 2 for name, one in model.network.named_parameters()):
+        reason = "The model's experts are in no linear layer: most weights would not be rounded."
+        raise ModelError(reason, "Use another probe.")
     if any(not layer.weight.is_floating_point() for layer, _ in layers):
         fix = "Use another probe."
         raise ModelError("The model's weights are rounded already: it was loaded in 4 bits.", fix)

@@ -132,12 +132,10 @@ def test_what_goes_wrong_below_is_named(folder, monkeypatch):
 
 
 @pytest.fixture
-def hub(tmp_path, monkeypatch):
+def hub(server, monkeypatch):
     def hub(url):
         monkeypatch.setattr(constants, "ENDPOINT", url)
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
 
     return hub
 

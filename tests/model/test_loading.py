@@ -172,12 +172,10 @@ def test_the_shape_of_a_folder_is_its_own_though_it_is_called_as_a_preset(folder
 
 
 @pytest.fixture
-def hub(tmp_path, monkeypatch):
+def hub(server, monkeypatch):
     def hub(url):
         monkeypatch.setattr(constants, "ENDPOINT", url)
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
 
     return hub
 

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from adapop.experiments.results import BY_SPLIT, COSINES, INTERNALS, NEIGHBOURS, RECALLS, TRACES
-from adapop.experiments.splits import SPLITS, by_tier, questions_of
+from adapop.experiments.validation import SPLITS, by_tier, questions_of
 from adapop.facts.fact import TIERS, Fact
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress

@@ -13,7 +13,7 @@ from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import AnswerTokens
 from adapop.paths import SHIPPED
-from adapop.probes.distance import ATTACKS, auc, closer_to_1
+from adapop.probes.distance import MIA_NAMES, auc, closer_to_1
 from adapop.probes.metrics import by_fact, memorised, nlls, truth_ratios, wrong_answers
 from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.base import untouched
@@ -98,7 +98,7 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
     yield "truth ratio", [1 - closer_to_1(ratio) for ratio in truth_ratios(model, others, wrong)]
     yield "exact memorisation", own["exact_memorization"]
     yield "extraction strength", own["extraction_strength"]
-    for name in ATTACKS:
+    for name in MIA_NAMES:
         yield name, auc(own[name], held_out[name])
     ranks = lens(model, others, Progress()).facts
     yield "logit-lens depth", [fmean(rank == 1 for rank in fact.unlearned) for fact in ranks]

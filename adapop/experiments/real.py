@@ -14,7 +14,7 @@ from adapop.experiments.item import Arm, CustomData, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS, PAPER, RowsByKey
 from adapop.experiments.results import Row
 from adapop.experiments.run import TEXTS, Experiment, Place
-from adapop.experiments.splits import TEST, VALIDATION
+from adapop.experiments.validation import TEST, VALIDATION
 from adapop.facts.fact import FactSet
 from adapop.paths import found_from_anywhere
 from adapop.report.record import name_of

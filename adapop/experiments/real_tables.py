@@ -12,8 +12,8 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.real import AT, LEAST_BEFORE, share_of
 from adapop.report.table import Table, reading
 
-ATTACKS = "attacks"  # the form that stands for all attacks together
-FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values(), ATTACKS)
+ALL_ATTACKS = "attacks"  # the form that stands for all attacks together
+FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values(), ALL_ATTACKS)
 OTHERS = ("retain", "holdout", "utility")
 HALF = 0.5  # arms are compared where about this share of the facts to forget is left
 SHARES = reading("shares", least_before=LEAST_BEFORE)

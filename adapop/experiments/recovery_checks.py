@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from adapop.experiments.results import ATTACKS
+from adapop.experiments.results import ATTACK_KINDS
 from adapop.facts.fact import FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.probes.battery import battery
@@ -25,9 +25,9 @@ def recovery_checks(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str
     - "rounded": recall of the trained questions with weights rounded to `ROUNDED_TO` bits.
     - "sampled", "sampled_control": share of facts whose right answer, or a wrong one of the
       relation, is among 16 sampled replies."""
-    plan = Plan(ATTACKS, groups=("forget",), max_new_tokens=limit)
+    plan = Plan(ATTACK_KINDS, groups=("forget",), max_new_tokens=limit)
     matrix = leak_matrix(battery(model, facts, plan, Progress()))
-    attacks = ((kind, matrix.cell("forget", "all", kind)) for kind in ATTACKS)
+    attacks = ((kind, matrix.cell("forget", "all", kind)) for kind in ATTACK_KINDS)
 
     def row(name: str, **values: object) -> Mapping[str, float]:
         result = recover(name, model, facts, limit, Progress())

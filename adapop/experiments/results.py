@@ -12,9 +12,9 @@ from typing import Any
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import DataError, truncated
-from adapop.experiments.splits import SPLITS
+from adapop.experiments.validation import SPLITS
 from adapop.facts.fact import FACT_GROUPS, TIERS
-from adapop.facts.formulas import cell, plain
+from adapop.facts.formulas import escaped, plain
 from adapop.probes.distance import STATE_NAMES
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED
 from adapop.report.tables import INTERNAL
@@ -39,9 +39,9 @@ ON_SPLIT = (
 )
 BY_SPLIT = tuple(f"{split}_{name}" for split in SPLITS for name in ON_SPLIT)
 # Columns of the recovery checks; only for items that ask for them.
-ATTACKS = tuple(kind for kind in KINDS if kind not in (DIRECT, REWORDED))
+ATTACK_KINDS = tuple(kind for kind in KINDS if kind not in (DIRECT, REWORDED))
 RECOVERY_CHECKS = (
-    *(f"attack {kind}" for kind in ATTACKS),
+    *(f"attack {kind}" for kind in ATTACK_KINDS),
     *"relearn_before relearn_after relearn_control rounded sampled sampled_control".split(),
 )
 # Columns of the comparison with the oracle, if there is one: shares of the facts to forget, asked
@@ -163,7 +163,7 @@ def _cell(value: object) -> object:
     """A value as one line of text, since every line is a row."""
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
-    return " ".join(value.split()) if isinstance(value, str) else cell(value)
+    return " ".join(value.split()) if isinstance(value, str) else escaped(value)
 
 
 def _row(line: list[str]) -> Row:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from adapop.config.run import RunConfig
-from adapop.experiments.real_tables import ATTACKS
-from adapop.experiments.results import ATTACKS as KINDS
-from adapop.experiments.splits import VALIDATION, by_tier, facts_of
+from adapop.experiments.real_tables import ALL_ATTACKS
+from adapop.experiments.results import ATTACK_KINDS
+from adapop.experiments.validation import VALIDATION, by_tier, facts_of
 from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
 from adapop.probes.plan import Plan, Question, evenly, questions
 from adapop.probes.prompting import FORM_OF_WAY
@@ -101,10 +101,10 @@ def _all_prompts(known_facts: Known) -> Prompts:
             if fact.paraphrases
         ]
     every = FactSet("known", *(tuple(known_facts[group]) for group in FACT_GROUPS))
-    for kind, results in questions(every, Plan(KINDS, ("forget",), ATTACKED)).items():
+    for kind, results in questions(every, Plan(ATTACK_KINDS, ("forget",), ATTACKED)).items():
         attacks = [(one.fact, [one.prompt]) for one in results if isinstance(one, Question)]
         prompts["forget", kind] = attacks
-        prompts.setdefault(("forget", ATTACKS), []).extend(attacks)
+        prompts.setdefault(("forget", ALL_ATTACKS), []).extend(attacks)
     return prompts
 
 

@@ -5,7 +5,7 @@ from operator import itemgetter
 
 from adapop.config.methods import METHODS
 from adapop.experiments.results import INTERNAL, RETAINED, Row
-from adapop.experiments.splits import TEST
+from adapop.experiments.validation import TEST
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.probes.prompts import REWORDED

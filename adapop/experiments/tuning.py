@@ -20,8 +20,8 @@ from adapop.errors import ConfigError, DataError, RunError
 from adapop.experiments.cells import DIGITS, recalls
 from adapop.experiments.item import CustomData, Item
 from adapop.experiments.spaces import SEARCHES, Range, Search, first_points, with_point
-from adapop.experiments.splits import VALIDATION, by_tier, questions_of
 from adapop.experiments.trial import prepared
+from adapop.experiments.validation import VALIDATION, by_tier, questions_of
 from adapop.facts.fact import TIERS
 from adapop.paths import commit
 from adapop.probes.prompts import REWORDED

@@ -8,11 +8,11 @@ from typing import Any
 
 from adapop.config.methods import METHODS
 from adapop.experiments import tables
-from adapop.experiments.results import ATTACKS, Row
+from adapop.experiments.results import ATTACK_KINDS, Row
 from adapop.experiments.spaces import MOVES, SEARCHES, Range, Space
-from adapop.experiments.splits import TEST, VALIDATION
 from adapop.experiments.tables import OUTCOMES, Rows, Value, column, counted, over, paired_by_seed
 from adapop.experiments.tuning import LIMITS, Trial, best_of, objective
+from adapop.experiments.validation import TEST, VALIDATION
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary
 from adapop.probes.prompts import CHOICE, REWORDED
@@ -56,7 +56,7 @@ def score(row: Row, split: str = TEST) -> float | None:
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
     """Recall of the facts to forget under the attacks. of: how the attacks' recalls are combined.
     Leaves out multiple choice, where avoiding the answer scores below chance."""
-    kinds = [kind for kind in ATTACKS if kind != CHOICE]
+    kinds = [kind for kind in ATTACK_KINDS if kind != CHOICE]
     recalls = [value for kind in kinds if (value := row[f"attack {kind}"]) is not None]
     return of(recalls) if recalls else None
 

@@ -42,7 +42,7 @@ _KNOWN = read_json("sets/forms.json", Known)
 COLUMNS = _KNOWN.columns
 FORMS = _KNOWN.forms
 GROUP_PREFIXES = _KNOWN.groups
-ATTACKS = _KNOWN.attacks
+RWKU_ATTACKS = _KNOWN.attacks
 # names of columns that each hold one choice, or one of several right answers
 NUMBERED = re.compile(r"(answer|choice|option|opt)_?(?:[a-j]|\d)|[a-j]")
 LEAST = {"answer": 1, "": 3}  # fewest such columns, by the word in their names; 2 for other words

@@ -19,11 +19,11 @@ def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, 
     """Writes a byte order mark, a header and the rows to a UTF-8 file opened with newline=""."""
     file.write(BOM)
     writer = csv.DictWriter(file, columns)
-    writer.writerow({name: cell(name) for name in columns})
-    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
+    writer.writerow({name: escaped(name) for name in columns})
+    writer.writerows({name: escaped(value) for name, value in row.items()} for row in rows)
 
 
-def cell(value: object) -> object:
+def escaped(value: object) -> object:
     """A value as written to CSV: lists and dicts as JSON. An apostrophe goes before text that a
     spreadsheet would run as a formula, also where it would split the line at `;`, `|` or tabs."""
     if isinstance(value, (dict, list, tuple)):
@@ -37,6 +37,6 @@ def cell(value: object) -> object:
 
 
 def plain(text: str) -> str:
-    """The text without the apostrophes that `cell` added."""
+    """The text without the apostrophes that `escaped` added."""
     formula = text.startswith("'") and text.lstrip("'").startswith(FORMULA_STARTS)
     return INNER.sub(lambda match: match[1] + match[2][1:], text[1:] if formula else text)

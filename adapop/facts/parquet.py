@@ -1,4 +1,4 @@
-"""The rows of a Parquet file as lines of JSON, read in a process of its own: see `apart`."""
+"""The rows of a Parquet file as lines of JSON, read in a `limited_process`."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adapop.errors import DataError
-from adapop.facts import apart
+from adapop.facts import limited_process
 
 MAGIC = b"PAR1"  # the first and last bytes of a file
 READER_MEGABYTES = 512
@@ -18,7 +18,7 @@ def lines_of(path: Path, most: int) -> Iterator[str]:
     """The lines: first the list of column names, then one object per row. A binary cell becomes an
     object; other values that JSON lacks become their Python text. most: the most bytes read. Raises
     DataError: the file is not Parquet, or exceeds `most` bytes or the reader's memory or time."""
-    return apart.lines_of("adapop.facts.parquet", path, (), most, unreadable(path))
+    return limited_process.lines_of("adapop.facts.parquet", path, (), most, unreadable(path))
 
 
 def unreadable(path: Path) -> DataError:
@@ -27,12 +27,12 @@ def unreadable(path: Path) -> DataError:
 
 def main(path: Path) -> None:
     """The reader process: prints the lines. Any exception means that the file cannot be read."""
-    apart.limit(READER_MEGABYTES, READER_SECONDS)
+    limited_process.limit(READER_MEGABYTES, READER_SECONDS)
     try:
         for line in unpacked(path):
             print(line)
     except MemoryError:
-        sys.exit(apart.TOO_MUCH)
+        sys.exit(limited_process.TOO_MUCH)
 
 
 def unpacked(path: Path) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""A user's table, read in a process of its own where it is large: see `apart`. That process prints
-JSON lines: the column names, the set or the error, then each fact."""
+"""A user's table, read in a `limited_process` where it is large. That process prints JSON lines:
+the column names, the set or the error, then each fact."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from threading import Semaphore
 
 from adapop.assets import as_kind
 from adapop.errors import DataError, ScoresError
-from adapop.facts import apart
+from adapop.facts import limited_process
 from adapop.facts.fact import FactSet, Problem
 from adapop.facts.files import FileTable, read_table
 from adapop.facts.forms import guessed
@@ -83,7 +83,7 @@ def _parse(
     failed = DataError(f"{path.name} cannot be read.", "Save it again as CSV in UTF-8.")
     options = json.dumps([columns, group, drop_bad])
     with READERS:
-        lines = apart.lines_of("adapop.facts.reader", path, [options], MOST_BYTES, failed)
+        lines = limited_process.lines_of("adapop.facts.reader", path, [options], MOST_BYTES, failed)
         names, about, *rows = lines
     names, about = json.loads(names), json.loads(about)
     problems = tuple(Problem(**problem) for problem in about["problems"])
@@ -100,7 +100,7 @@ def _parse(
 
 def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool) -> None:
     """The reader process: prints the lines described at the head of this file."""
-    apart.limit(MEGABYTES, SECONDS)
+    limited_process.limit(MEGABYTES, SECONDS)
     names = None
     try:
         table = read_table(path)
@@ -113,7 +113,7 @@ def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bo
         about = {"error": type(error).__name__, "message": error.message, "fix": error.fix}
         problems, lines = error.problems, ()
     except MemoryError:
-        sys.exit(apart.TOO_MUCH)
+        sys.exit(limited_process.TOO_MUCH)
     about["problems"] = list(map(asdict, problems))
     for line in (json.dumps(names), json.dumps(about), *lines):
         print(line)

@@ -14,7 +14,7 @@ from adapop.facts.answers import (
 )
 from adapop.facts.cells import MAX_CELL, Reading, Unusable, fault, is_empty, items_of, known, string
 from adapop.facts.fact import CHAIN, LISTS, Fact, Problem
-from adapop.facts.forms import ATTACKS, COLUMNS, GROUP_PREFIXES
+from adapop.facts.forms import COLUMNS, GROUP_PREFIXES, RWKU_ATTACKS
 from adapop.facts.scores import score_of
 from adapop.facts.text import UNKNOWN
 from adapop.facts.tiers import TIERS
@@ -153,7 +153,7 @@ def _group(
         fix = "Use forget, retain or holdout."
         raise Unusable("group", truncated(text.lower()), "is no group", fix)
     kind = string(row.get("type"))
-    if kind and group in ("", "forget") and kind.lower().partition("(")[0].strip() in ATTACKS:
+    if kind and group in ("", "forget") and kind.lower().partition("(")[0].strip() in RWKU_ATTACKS:
         if columns["question"].lower() == "query" or str(row.get("level")).strip() == "3":
             return "attacks", kind
         reading.rows["type_not_read"].append(number)

@@ -116,7 +116,7 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
 
 
 def _csv_rows(path: Path, text: str, layout: Layout) -> Rows:
-    """The rows of a CSV or TSV, without the apostrophes of `formulas.cell`. Raises DataError: an
+    """The rows of a CSV or TSV, without the apostrophes of `formulas.escaped`. Raises DataError: an
     open quote."""
     csv.field_size_limit(MAX_BYTES)
     number, header, guarded = 0, layout.header, "'" in text

@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from adapop.errors import truncated
 from adapop.limits import is_public
-from adapop.model.gguf import WHOLE, Header, read_header, refused
+from adapop.model.gguf_header import WHOLE, Header, read_header, refused
 from adapop.online.cache import cache_root
 from adapop.paths import GGUF, PACKAGED
 from adapop.remark import Remark

@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 
 from adapop.errors import ModelError
-from adapop.facts import apart
+from adapop.facts import limited_process
 from adapop.paths import ROOT, SHIPPED
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 READ = (".json", ".safetensors", ".jinja", ".model", ".txt")  # suffixes of files that are read
-MEGABYTES, MOST_SECONDS = 2_048, 10  # of data; of processor time, see `apart.limit`
+MEGABYTES, MOST_SECONDS = 2_048, 10  # of data; of processor time, see `limited_process.limit`
 WALL_SECONDS = 12 * MOST_SECONDS  # of wall-clock time; more, because the machine may be busy
 MOST_CHARACTERS = 1_000_000  # most text of a template around a question
 # exit statuses of the trial; the first is Python's for an uncaught exception
@@ -99,7 +99,7 @@ def _check(folder: Path) -> None:
 
 def main(folder: Path) -> int:
     """The trial: prints what it tries next. Returns the exit status."""
-    apart.limit(MEGABYTES, MOST_SECONDS)
+    limited_process.limit(MEGABYTES, MOST_SECONDS)
     try:
         encode = _encoder(folder)
         print("template", flush=True)

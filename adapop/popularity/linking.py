@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adapop.facts.fact import Fact
-from adapop.popularity.entities import Entity, plain
+from adapop.popularity.wikidata_items import Entity, plain
 
 # disambiguation page, category, template, list: pages that have a thing's name but are not it
 PAGES = frozenset({"Q4167410", "Q4167836", "Q11266439", "Q13406463"})

@@ -16,9 +16,9 @@ from adapop.facts.fact import Fact
 from adapop.online.cache import Cache, Cached
 from adapop.online.client import NotThere, Web
 from adapop.popularity.base import WEB_PACE, Score
-from adapop.popularity.entities import LATER, plain
 from adapop.popularity.linking import STATED
 from adapop.popularity.wikidata import Wikidata
+from adapop.popularity.wikidata_items import LATER, plain
 from adapop.progress import Progress
 
 FIRST_YEAR = 2016  # the first year with counts for every month

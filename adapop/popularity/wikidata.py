@@ -14,8 +14,8 @@ from adapop.facts.scale import WIKIDATA
 from adapop.online.cache import Cache, Cached
 from adapop.popularity import linking
 from adapop.popularity.base import WEB_PACE, Score
-from adapop.popularity.entities import BATCH, NEAR, Entities, Entity, can_be_a_name, plain
 from adapop.popularity.linking import Link, labels
+from adapop.popularity.wikidata_items import BATCH, NEAR, Entities, Entity, can_be_a_name, plain
 from adapop.progress import Progress
 
 # DUET's released scores are sitelinks + statements; its first builder counted sitelinks alone

@@ -26,7 +26,7 @@ STATE_NAMES = dict(zip(("over", "as_never", "under"), STATES))  # in names of co
 # FEWEST: facts that a relation needs for its own mean; the mean of a single fact is that fact.
 BAND, FEWEST = 0.95, 8
 TINY = 1e-10
-ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
+MIA_NAMES = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Membership:
     """AUCs of an attack, facts to forget against held-out facts, on two models: see `auc`."""
 
     attack: str
-    """One of `ATTACKS`."""
+    """One of `MIA_NAMES`."""
     unlearned: float
     """The unlearned model's AUC."""
     oracle: float

@@ -18,7 +18,7 @@ from adapop.facts.text import word_count
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.probes import metrics
-from adapop.probes.distance import ATTACKS, auc, closer_to_1
+from adapop.probes.distance import MIA_NAMES, auc, closer_to_1
 from adapop.probes.plan import evenly, in_tiers
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
@@ -170,11 +170,11 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
                 rows += _by_tier(group, FORM_OF_WAY[way], members, values)
     internals = partial(_internals, model)
     inside = {group: metrics.by_fact(model, getattr(facts, group), internals) for group in GROUPS}
-    scores = {group: {name: inside[group].pop(name, []) for name in ATTACKS} for group in GROUPS}
+    scores = {group: {name: inside[group].pop(name, []) for name in MIA_NAMES} for group in GROUPS}
     if facts.forget:
         if facts.holdout:
             forgotten, held_out = scores["forget"], scores["holdout"]
-            inside["forget"] |= {name: auc(forgotten[name], held_out[name]) for name in ATTACKS}
+            inside["forget"] |= {name: auc(forgotten[name], held_out[name]) for name in MIA_NAMES}
         wrong = metrics.wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
         ratios = metrics.truth_ratios(model, facts.forget, wrong)
         inside["forget"]["truth_ratio"] = [ratio and closer_to_1(ratio) for ratio in ratios]

@@ -26,7 +26,7 @@ from adapop.model.scored import Scored
 from adapop.model.tokens import AnswerTokens
 from adapop.paths import ORACLE, SHIPPED
 from adapop.probes import distance as distances
-from adapop.probes.distance import ATTACKS, GUESSES, Distance, Guess, closer_to_1
+from adapop.probes.distance import GUESSES, MIA_NAMES, Distance, Guess, closer_to_1
 from adapop.probes.metrics import by_fact, kl, memorised, nlls, truth_ratios, wrong_answers
 from adapop.probes.plan import in_tiers
 from adapop.probes.prompts import DIRECT, REWORDED
@@ -237,5 +237,5 @@ def _membership(forget: Compared, holdout: Compared) -> tuple[distances.Membersh
     def of(model: str, attack: str) -> float:
         return fmean(distances.auc(*(own[f"{model} {attack}"] for own in (forget, holdout))))
 
-    both = ((attack, of("unlearned", attack), of("oracle", attack)) for attack in ATTACKS)
+    both = ((attack, of("unlearned", attack), of("oracle", attack)) for attack in MIA_NAMES)
     return tuple(distances.Membership(*values) for values in both)

@@ -19,7 +19,7 @@ import torch
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_answer
 from adapop.model.tokens import Row
-from adapop.probes.distance import ATTACKS
+from adapop.probes.distance import MIA_NAMES
 from adapop.probes.metrics import memorised, nlls
 
 LONG = 256  # tokens of a reply
@@ -71,13 +71,13 @@ def fluency(model: AdaptedModel, rows: Rows) -> Values:
 def membership(model: AdaptedModel, rows: Rows) -> Values:
     """The mia scores of `memorised`: a higher one means that a passage looks less trained on.
     Passages are read without a chat template, as far as the model's context reaches."""
-    values: Values = {name: [] for name in ATTACKS}
+    values: Values = {name: [] for name in MIA_NAMES}
     model.network.eval()
     for place, row in enumerate(rows):
         ids = tuple(model.tokenizer(row["text"])["input_ids"][: model.context])
         batch = model.batch([Row(ids[:1], ids[1:], place)])
         scores = memorised(model.score(batch, logits=True), batch, [row["text"]], LEAST)
-        values = {name: [*values[name], *scores[name]] for name in ATTACKS}
+        values = {name: [*values[name], *scores[name]] for name in MIA_NAMES}
     return values
 
 

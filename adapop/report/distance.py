@@ -7,7 +7,7 @@ from adapop.facts.fact import TIERS, Fact
 from adapop.probes import distance as states_of
 from adapop.probes.distance import (
     AS_NEVER_LEARNT,
-    ATTACKS,
+    MIA_NAMES,
     OVER,
     STATES,
     UNDER,
@@ -25,7 +25,7 @@ from adapop.training.events import Measured
 MEANING = {state: reading(state) for state in STATES}
 FORMS = {REWORDED: "reworded", DIRECT: "as trained"}
 ROUNDED = 0.5 * 10**-frames.DECIMALS  # error of a frame's probabilities
-ATTACK_NAMES = dict(zip(ATTACKS, ("loss", "min-k", "min-k++", "zlib")))
+ATTACK_NAMES = dict(zip(MIA_NAMES, ("loss", "min-k", "min-k++", "zlib")))
 
 
 def form_of(distance: Distance) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from adapop.assets import read_json
 from adapop.errors import number_of
-from adapop.facts.formulas import BOM, cell
+from adapop.facts.formulas import BOM, escaped
 from adapop.probes.intervals import Interval
 
 TEXT_WIDTH = 100  # characters per line of a note
@@ -65,7 +65,7 @@ class Table:
         written = StringIO()
         written.write(BOM)
         csv.writer(written, lineterminator="\n").writerows(
-            [*map(cell, row)] for row in (self.head, *self.rows)
+            [*map(escaped, row)] for row in (self.head, *self.rows)
         )
         return written.getvalue()
 

@@ -31,7 +31,7 @@ from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links, saved_sets
 from adapop.service.leases import Leases
 from adapop.service.queue import TurnQueue
-from adapop.service.usage import ACCELERATOR, WRITTEN, Ledger
+from adapop.service.visitor_limits import ACCELERATOR, WRITTEN, Ledger
 from adapop.service.zerogpu import Accelerated
 from adapop.training.events import RunFailed
 

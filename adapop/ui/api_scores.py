@@ -6,7 +6,7 @@ from adapop.popularity.base import given
 from adapop.popularity.beta import regime
 from adapop.popularity.calibration import AUTO, calibrated, warnings_of
 from adapop.remark import sentences
-from adapop.service.usage import JOBS
+from adapop.service.visitor_limits import JOBS
 from adapop.service.worker import Worker
 from adapop.ui.api_values import GIVEN, facts_of, proxy_of, score_row, text_of
 

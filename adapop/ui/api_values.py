@@ -30,7 +30,7 @@ from adapop.popularity.base import Proxy, Score
 from adapop.popularity.calibration import AUTO, PAPER, calibrated
 from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress
-from adapop.service.usage import JOBS, Ledger
+from adapop.service.visitor_limits import JOBS, Ledger
 from adapop.ui.access import public_words
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
 from adapop.ui.run.configuration import ADVANCED, FURTHER, check_public

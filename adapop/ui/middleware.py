@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapop.errors import LimitError
 from adapop.limits import CONNECTIONS, REQUEST, UPLOAD, is_public
 from adapop.runs.files import FULL
-from adapop.service.usage import JOBS, PROCESSOR, REQUESTS, SERVED, Ledger
+from adapop.service.visitor_limits import JOBS, PROCESSOR, REQUESTS, SERVED, Ledger
 from adapop.ui.body import parsed
 from adapop.ui.queue import SIZE
 from adapop.ui.redaction import place_of

@@ -20,9 +20,9 @@ from typing import Any
 import gradio as gr
 
 from adapop.errors import AdaPopError
-from adapop.facts.apart import seconds_worked
+from adapop.facts.limited_process import seconds_worked
 from adapop.progress import Progress
-from adapop.service.usage import PROCESSOR, Ledger
+from adapop.service.visitor_limits import PROCESSOR, Ledger
 from adapop.ui.redaction import place_of
 
 # no endpoint of the API, and no spinner over the outputs

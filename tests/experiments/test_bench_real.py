@@ -13,7 +13,7 @@ from adapop.experiments.custom_data import OWN, placed, rates_for
 from adapop.experiments.engine import Finished
 from adapop.experiments.run import Place, run, write
 from adapop.experiments.speed import real as speed
-from adapop.experiments.splits import facts_of
+from adapop.experiments.validation import facts_of
 from adapop.facts.world import sandbox_facts
 from bench_rows import cells, row
 from raised import raised

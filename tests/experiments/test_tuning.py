@@ -10,11 +10,11 @@ from adapop.config.presets import PRESETS, make_config
 from adapop.errors import ConfigError, DataError
 from adapop.experiments import trial, tuned, tuning, winners
 from adapop.experiments.item import Item
-from adapop.experiments.results import ATTACKS, RECOVERY_CHECKS
+from adapop.experiments.results import ATTACK_KINDS, RECOVERY_CHECKS
 from adapop.experiments.run import Place
 from adapop.experiments.spaces import MOVES, SEARCHES, Range, first_points, preset_point, with_point
-from adapop.experiments.splits import SPLITS, TEST, VALIDATION, facts_of, wordings_of
 from adapop.experiments.tuning import best_of, objective, search, trials_file, trials_of
+from adapop.experiments.validation import SPLITS, TEST, VALIDATION, facts_of, wordings_of
 from adapop.facts.fact import Fact
 from adapop.objectives import make_objective
 from adapop.objectives.flat import DIVERGENCES
@@ -158,8 +158,8 @@ def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
 
 
 def test_doors_and_pairs_of_winners():
-    broken = halved(2, 0.3, **{f"attack {kind}": None for kind in ATTACKS})
-    probed = {f"attack {kind}": 0.1 for kind in ATTACKS}
+    broken = halved(2, 0.3, **{f"attack {kind}": None for kind in ATTACK_KINDS})
+    probed = {f"attack {kind}": 0.1 for kind in ATTACK_KINDS}
     probed |= {"attack role playing": 0.5, "attack reverse query": None, "attack multiple choice": 0.9}
     known = {"rounded": 0.2, "test_forget_top2_all": 0.4}
     arms = {"A": [halved(1, 0.4, **probed, **known), broken], "B": [halved(1, 0.3)]}

@@ -10,11 +10,11 @@ import pytest
 
 from adapop.errors import ConfigError, DataError, ScoresError
 from adapop.facts import reader
-from adapop.facts.apart import seconds_worked
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import FileTable, named_columns, read_facts, read_table
-from adapop.facts.formulas import cell, plain, write_csv
+from adapop.facts.formulas import escaped, plain, write_csv
+from adapop.facts.limited_process import seconds_worked
 from adapop.facts.notes import repeats
 from adapop.popularity.scoredfile import write_scored
 from adapop.report.table import Table
@@ -193,12 +193,12 @@ def test_no_cell_is_a_formula_however_the_line_is_split(separator):
 def test_what_is_written_is_read_again_exactly_begins_with_the_mark_and_is_guarded():
     for letters in itertools.chain(*(itertools.product(ALPHABET, repeat=length) for length in (1, 2, 3, 4))):
         text = "".join(letters)
-        assert plain(cell(text)) == text, repr(text)
-        assert plain(cell(cell(text))) == cell(text), repr(text)
+        assert plain(escaped(text)) == text, repr(text)
+        assert plain(escaped(escaped(text))) == escaped(text), repr(text)
     assert Table("t", ("ä",), (("1",),)).as_csv() == "\ufeffä\n1\n" and as_table("a").startswith("\ufefffirst,")
     assert "'=cmd()" in Table("t", ("a", "b"), (("x;=cmd()", "1"),)).as_csv()
     for text in ("rock; pop - and soul", "a - b", "x=1", "5; 6", "AT&T | Bell", "it's", "e-mail; letter", "a\nb"):
-        assert cell(text) == text
+        assert escaped(text) == text
 
 
 def test_a_scored_table_is_marked_guarded_and_read_back(tmp_path):

@@ -204,8 +204,8 @@ def test_both_models_are_asked_and_a_limit_is_kept(model, fresh, known, server):
     assert [(row.task, row.metric, row.questions) for row in rows] == [
         ("rwku-general", "accuracy", 3), ("rwku-reason", "exact match", 1), ("rwku-truthfulness", "mc1", 3),
         ("rwku-fluency", "entropy", 2),
-        *(("rwku-forget-passages", name, 2) for name in rwku.ATTACKS),
-        *(("rwku-retain-passages", name, 1) for name in rwku.ATTACKS)]  # fmt: skip
+        *(("rwku-forget-passages", name, 2) for name in rwku.MIA_NAMES),
+        *(("rwku-retain-passages", name, 1) for name in rwku.MIA_NAMES)]  # fmt: skip
     by_name = {(row.task, row.metric): row for row in rows}
     truth, loss = by_name["rwku-truthfulness", "mc1"], by_name["rwku-forget-passages", "mia_loss"]
     assert truth.original == pytest.approx(1 / 3) and truth.original_stderr == pytest.approx(1 / 3)

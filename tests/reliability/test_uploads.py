@@ -7,7 +7,7 @@ from hostile.file import TEXTS
 
 from adapop.errors import AdaPopError
 from adapop.paths import ROOT
-from adapop.service.usage import Ledger
+from adapop.service.visitor_limits import Ledger
 from adapop.ui.api_values import facts_of
 from raised import raised
 

@@ -13,7 +13,7 @@ from adapop.runs.run import create_run
 from adapop.service import cleanup
 from adapop.service.cleanup import delete_hidden, entries, hide, sign
 from adapop.service.saved_sets import delete_set, load_set, save_set, set_exists
-from adapop.service.usage import WRITTEN
+from adapop.service.visitor_limits import WRITTEN
 from adapop.service.worker import Worker
 from raised import raised
 from refusing import as_nobody

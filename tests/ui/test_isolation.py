@@ -17,7 +17,7 @@ from adapop.errors import RunError
 from adapop.runs.examples import example
 from adapop.runs.run import Run
 from adapop.service.links import link_of
-from adapop.service.usage import ACCELERATOR
+from adapop.service.visitor_limits import ACCELERATOR
 from adapop.service.worker import Worker
 from adapop.ui.access import link_to, may_control
 from raised import raised

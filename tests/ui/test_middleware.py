@@ -8,7 +8,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from adapop.errors import LimitError
 from adapop.limits import CONNECTIONS, JOBS_AN_HOUR, REQUESTS
-from adapop.service.usage import PROCESSOR, SERVED, Ledger
+from adapop.service.visitor_limits import PROCESSOR, SERVED, Ledger
 from adapop.service.worker import Worker
 from adapop.ui.api_values import facts_of
 from adapop.ui.middleware import SPACE_PROXIES, Gate, is_own_host, trust_own_proxies, visitor

@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 
 from adapop.errors import LimitError
 from adapop.limits import AT_WORK, EVENT_BYTES, HELD, REQUESTS, UNREAD
-from adapop.service.usage import Ledger
+from adapop.service.visitor_limits import Ledger
 from adapop.ui import queue as queue_of_events
 from adapop.ui import visitors
 from adapop.ui.middleware import Gate

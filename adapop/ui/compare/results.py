@@ -11,7 +11,7 @@ from adapop.report import real, write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
 from adapop.report.record import Record
 from adapop.runs.run import Run
-from adapop.service.usage import JOBS
+from adapop.service.visitor_limits import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refusing

@@ -16,7 +16,7 @@ from adapop.popularity.base import AS_GIVEN, Proxy, Score, Scoring, forecast
 from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress, started
-from adapop.service.usage import JOBS
+from adapop.service.visitor_limits import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.parts import html

@@ -16,7 +16,7 @@ from adapop.popularity.calibration import warnings_of
 from adapop.progress import Progress, started
 from adapop.remark import sentences
 from adapop.report import figures
-from adapop.service.usage import JOBS
+from adapop.service.visitor_limits import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import saved, texts
 from adapop.ui.access import refusing

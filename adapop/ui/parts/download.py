@@ -8,7 +8,7 @@ from gradio.utils import get_upload_folder
 
 from adapop.report import write_archive
 from adapop.runs.run import Run
-from adapop.service.usage import JOBS
+from adapop.service.visitor_limits import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refusing, shown_run

@@ -8,7 +8,7 @@ import pytest
 from adapop.errors import LimitError
 from adapop.limits import LIMITS, RUNS_EACH
 from adapop.service.queue import TurnQueue
-from adapop.service.usage import ACCELERATOR, CROWD, JOBS, REQUESTS, Ledger
+from adapop.service.visitor_limits import ACCELERATOR, CROWD, JOBS, REQUESTS, Ledger
 from raised import raised
 
 

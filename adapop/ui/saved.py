@@ -25,7 +25,7 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class LeftPage:
-    """A page before its reload. source, facts: None for the unedited sandbox. expired: it is gone."""
+    """A page before its reload. source, facts: None for the unedited sandbox. expired: gone."""
 
     anchors: Anchors | None
     source: str | None = None

@@ -25,7 +25,7 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class LeftPage:
-    """A page before its reload. source, facts: None for the unedited sandbox, or if expired."""
+    """A page before its reload. source, facts: None for the unedited sandbox. expired: gone."""
 
     anchors: Anchors | None
     source: str | None = None
@@ -98,6 +98,5 @@ def restored(root: Path, remembered: object) -> LeftPage | None:
     anchors = anchors_of(remembered)
     if remembered.get("set") is not None or source == OWN or ENTRIES[source].online:
         facts = load_set(remembered.get("set"), root)
-        source = None if facts is None else source
         return LeftPage(anchors, source, facts, expired=facts is None)
     return LeftPage(anchors) if source == SANDBOX else LeftPage(anchors, source, load_facts(source))

@@ -70,6 +70,7 @@ def test_results_of_another_set_step_aside_by_name(worker, tiny):
     assert outcome.set_note(worker, run.id, tiny) == {"name": ""}
     rescored = replace(tiny, forget=tuple(replace(fact, score=5.0) for fact in tiny.forget))
     assert outcome.set_note(worker, run.id, rescored) == {"name": ""}, "the same facts"
+    assert outcome.set_note(worker, run.id, replace(tiny, forget=(*tiny.forget, *tiny.retain))) == {"name": ""}
     assert outcome.set_note(worker, "example-adapop", other) == outcome.set_note(worker, "", other) == {"name": ""}
 
 

@@ -38,6 +38,7 @@ CASES = [
     (RunSeen(stop_requested=True, wait=NOW), "ready", False, "stopping", False, False, False),
     (RunSeen((START,), wait=NOW), "ready", False, "running", False, True, False),
     (RunSeen(BEGUN, wait=NOW, saved=1), "ready", False, "running", False, True, False),
+    (RunSeen(BEGUN, wait=LATER, saved=1), "ready", False, "queued", False, True, False),
     (RunSeen(BEGUN, wait=NOW, saved=1), "invalid", False, "running", False, True, False),
     (RunSeen(BEGUN, True, wait=NOW, saved=1), "ready", False, "stopping", False, False, False),
     (RunSeen((START, *STEPS), wait=NOW, saved=1), "ready", False, "measuring", False, False, False),

@@ -2,7 +2,7 @@
 // `element`, `props`, `trigger` and `watch`. props.value: see adapop/ui/pressure.py. Text goes in as text, never as HTML.
 const NS = "http://www.w3.org/2000/svg", EDGE = { left: 46, right: 14, top: 26, bottom: 44 }, HEIGHT = props.value?.fixed ? 236 : 350; // fixed: the handles move up and down alone, from least to most
 const APART = 1.5, STEP = 1.1, BETA_STEP = 0.05, REST_MS = 500;
-const untold = new Set(); // handles that were moved since the server was last told
+const untold = new Set(); // handles moved since the last message to the server
 let anchors, range, later, focused = -1;
 
 function make(parent, tag, attributes, text) {
@@ -35,7 +35,7 @@ function build() {
   const value = props.value, host = element.querySelector(".curve");
   if (!value || !host || !host.clientWidth) return;
   host.replaceChildren();
-  // an answer to an earlier wish must not undo the move that has yet to be told; a drag ends, for its handle is gone
+  // an answer to an earlier event must not undo a move that is not sent yet; a drag ends, as its handle is gone
   if (value.fixed) untold.clear();
   if (untold.size) tellSoon();
   anchors = [value.rare, value.popular].map((told, which) => (untold.has(which) ? anchors[which] : [...told]));
@@ -60,7 +60,7 @@ function build() {
   }
   if (value.constant === null) for (const which of [0, 1]) handle(svg, which);
   update();
-  // the server's answer to a key draws everything anew: the handle keeps the focus, so that the next key works too
+  // the answer to a key draws everything anew: focus the handle again, so that the next key works too
   if (document.activeElement === document.body) svg.querySelectorAll(".anchor")[focused]?.focus({ preventScroll: true });
 }
 
@@ -88,7 +88,7 @@ function handle(svg, which) {
   make(grip, "path", { d: "M0-11 11 0 0 11-11 0Z" });
   make(grip, "text", { class: "grip-label", y: -18, "text-anchor": which ? "end" : "start" });
   const move = (event) => {
-    const frame = svg.getBoundingClientRect(), zoom = frame.height / HEIGHT; // to a class the page is shown larger
+    const frame = svg.getBoundingClientRect(), zoom = frame.height / HEIGHT; // Present zooms the page
     place(which, scoreOf((event.clientX - frame.left) / zoom), betaOf((event.clientY - frame.top) / zoom));
   };
   grip.addEventListener("focus", () => (focused = which));
@@ -130,7 +130,7 @@ function tellSoon() {
 
 function tell() {
   clearTimeout(later);
-  // the other handle may show what a button, pressed since, has changed: only what was moved is told
+  // a button may have moved the other handle meanwhile: only the moved handle is sent
   const [rare, popular] = anchors.map((anchor, which) => (untold.has(which) ? anchor : null));
   untold.clear();
   trigger("release", { rare, popular });
@@ -153,9 +153,9 @@ function update() {
     grip.setAttribute("aria-valuenow", anchors[i][0]);
     grip.setAttribute("aria-valuetext", text);
     const label = grip.querySelector("text");
-    const named = range.width > 480 ? ["rare: ", "popular: "][i] : ""; // else it would lie on facts
+    const named = range.width > 480 ? ["rare: ", "popular: "][i] : ""; // narrower, it would cover facts
     label.textContent = `${named}${shown(anchors[i][0])} → β ${anchors[i][1]}`;
-    // where the picture is narrow the words end at its edge, further up: left of the handle they would lie on facts
+    // in a narrow picture the words end at its edge, further up: left of the handle they would cover facts
     if (i) for (const [name, to] of Object.entries(range.width > 480 ? { x: 0, y: -18 } : { x: EDGE.left + range.width - x(anchors[i][0]), y: -32 })) label.setAttribute(name, to);
   });
 }

@@ -1,6 +1,6 @@
-// The Story before Gradio is there. Gradio mounts nothing until some 75 files have come; but all that the Story shows is in
-// the page itself, its script too. So that script runs at once, in a page that looks like the one to come, and what it made
-// moves into Gradio's when that can be seen: nothing is made twice, and no guess is lost.
+// Shows the Story before Gradio has loaded. Gradio mounts nothing until some 75 files have come, but the Story's data is in
+// the page itself, and its script too. So that script runs at once, in a copy of the page's look; the elements it made
+// move into Gradio's page once that is visible: nothing is made twice, and no guess is lost.
 (() => {
   const config = window.gradio_config, query = new URL(location.href).searchParams;
   const story = config?.components?.find((one) => one.props.elem_id === "story");
@@ -20,7 +20,7 @@
   head.lastChild.innerHTML = tagline; // escaped by `values` in adapop/ui/parts/html.py
   const tabs = make("nav", "", ...config.components.filter((one) => one.type === "tabitem").map(({ props }, place) => {
     const tab = make("button", place ? "" : "selected", props.label);
-    tab.addEventListener("click", () => (wanted = props.label)); // opened when it is there
+    tab.addEventListener("click", () => (wanted = props.label)); // opened once Gradio has loaded
     return tab;
   }));
   const element = make("div", "prose", make("div", "story")), style = make("style", "", config.css ?? "");
@@ -38,7 +38,7 @@
     return;
   }
 
-  // called by the same script when Gradio runs it. host: Gradio's own place; tell: its trigger
+  // called by the same script when Gradio runs it. host: Gradio's element; tell: Gradio's `trigger`
   window.earlyStory = (host, tell) => {
     delete window.earlyStory;
     const move = () => {

@@ -1,12 +1,12 @@
-// The field: every fact a dot, its popularity across (log), the probability of its right answer up. Drawn on a canvas, for
-// 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py.
-// wordings: 0 where `motion.p` is how sure the model is of the right answer, asked as trained; else it is the share of so many
-// rewordings that are answered. Such shares are also up where a run's frame has `motion.answered`; then the lines are the
-// tiers' recall, and the gap stands between them; a fact that was not asked is then not drawn. label: of a moment. hint: above the dots until one is pinned.
-// below: pixels of what else a class is to see below the field. onpoint, onpin: called with a fact.
+// The field: each fact is a dot; x: popularity (log), y: probability of the right answer. Drawn on a canvas, which is fast for
+// 20,000 dots too; a fact under the pointer is described in words. facts, motion: see adapop/ui/parts/field.py.
+// wordings: 0 if `motion.p` is the probability of the right answer, asked as trained; else p is the share of that many
+// rewordings that are answered. Such shares are also shown where a run's frame has `motion.answered`; then the lines are the
+// tiers' recall, with the gap between them; facts that were not asked are not drawn. label: of a moment. hint: above the dots until one is pinned.
+// below: pixels kept free below the field in Present, for what follows it. onpoint, onpin: called with a fact.
 const MARGIN = { right: 14, top: 30, bottom: 62 }, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, BRACKET = 40, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
-const BAR_BELOW = 106, LEAST_HEIGHT = 170, PRESENTED = 330, PINNED = 60; // pixels: of the line below a field and the Story's buttons, which cover the foot of the window; of a field that is cut short, that a class sees; of what else stands below it
-const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "To the trained question it says"; // a recording's replies are to that one
+const BAR_BELOW = 106, LEAST_HEIGHT = 170, PRESENTED = 330, PINNED = 60; // pixels: the line below a field and the Story's buttons at the foot of the window; least height of a field cut to fit; least height in Present; the lines below a field
+const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "To the trained question it says"; // recorded replies are to the trained question
 const wordsOf = (count) => (count ? `${count} other wording${count === 1 ? "" : "s"}` : "other words");
 
 function makeField(host, facts, motion, { name, hint = "", wordings = 0, below = PINNED, label = moment, onpin = () => {}, onpoint = () => {} }) {
@@ -18,24 +18,24 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   const scores = facts.score.filter((score) => score > 0).sort((a, b) => a - b);
   const low = (scores[0] ?? 1) * 0.85, high = (scores[scores.length - 1] ?? 10) * 1.18;
   let edge = 46, radius = 4.2, epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), named = 0, ink = {}, refill = () => {};
-  let shares = wordings > 0, heights = motion.p, asked = count; // whether up is the share of rewordings answered; by frame and fact, in thousandths; facts that have one
+  let shares = wordings > 0, heights = motion.p, asked = count; // whether y is the share of rewordings answered; y by frame and fact, in thousandths; facts that have a y
 
   const right = MARGIN.right + (wordings || motion.answered ? BRACKET : 0), level = new Float32Array(count);
   const across = (score) => edge + ((width - edge - right) * Math.log(score / low)) / Math.log(high / low);
   const isAsked = (fact) => !isNaN(level[fact]);
   const up = (p) => MARGIN.top + (height - MARGIN.top - MARGIN.bottom) * (1 - p);
-  // the same shift for a fact at every visit, so that a dot stays where it was
+  // the same shift of a fact at every visit, so that its dot stays in place
   const drawn = (fact, seed) => 2 * ((Math.imul(fact + 1, seed) >>> 0) / 4294967296) - 1;
   const shift = (fact) => 1 + JITTER * drawn(fact, 2654435761);
-  const band = (fact) => (shares ? Math.min(MOST_BAND, BAND * (height - MARGIN.top - MARGIN.bottom)) * drawn(fact, 2246822519) : 0); // equal shares would hide each other
+  const band = (fact) => (shares ? Math.min(MOST_BAND, BAND * (height - MARGIN.top - MARGIN.bottom)) * drawn(fact, 2246822519) : 0); // dots of equal shares would cover each other
 
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
-    const presenting = document.body.classList.contains("presenting"), foot = BAR_BELOW + (presenting ? below : 0); // to a class nothing is cut
+    const presenting = document.body.classList.contains("presenting"), foot = BAR_BELOW + (presenting ? below : 0); // in Present nothing is cut off
     height = clamp(Math.round(width * 0.4), presenting ? PRESENTED : width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400));
     const room = (innerHeight - scrollY - canvas.getBoundingClientRect().top) / zoomOf(canvas) - foot;
-    if (room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // in sight as a whole
+    if (room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // so that all of it is visible
     edge = width < 260 ? 32 : 46;
     radius = many ? 1.6 : count > 600 || width < 420 ? 3 : 4.2;
     const ratio = (devicePixelRatio || 1) * zoomOf(canvas);
@@ -98,20 +98,20 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     for (let power = 10 ** Math.floor(Math.log10(low)), taken = 0; power <= high; power *= 10)
       for (const times of width < 260 ? [1] : [1, 3]) {
         const words = (power * times).toLocaleString("en-US"), x = across(power * times), half = pen.measureText(words).width / 2 + 4;
-        if (power * times <= low || power * times >= high || x - half < taken) continue; // one number covers no other
+        if (power * times <= low || power * times >= high || x - half < taken) continue; // numbers must not overlap
         pen.fillText(words, x, height - 42);
         taken = x + half;
       }
     pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6);
     pen.textAlign = "left";
-    pen.fillStyle = ink.text; // what is up changes where a run ends
+    pen.fillStyle = ink.text; // the y axis changes where a run ends
     pen.fillText(shares ? `↑ answered${width < 260 ? ", %" : `, in ${wordsOf(wordings || motion.wordings)}`}${asked < count && width >= 420 ? `; ${asked} of ${count} facts asked` : ""}` : `↑ how sure${width < 420 ? "" : " of the right answer"}, asked as trained; line: mean`, 4, 14);
     pen.fillStyle = ink.soft;
     pen.textAlign = "right";
     if (pinned < 0 && width >= 420) pen.fillText(hint, width - right, 14);
   }
 
-  // the distance of two lines, as the headline has it
+  // the gap between two lines, as the headline gives it
   function bracket(pen, rare, popular) {
     const x = width - right + 8, middle = (rare.y + popular.y) / 2;
     pen.strokeStyle = pen.fillStyle = ink.text;
@@ -151,7 +151,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     pen.textAlign = "center";
     pen.fillStyle = ink.text;
     if (width >= 260 || tier !== "middle") {
-      const half = pen.measureText(words).width / 2, x = Math.max((left + right) / 2, named + half); // below the dots, on none of them
+      const half = pen.measureText(words).width / 2, x = Math.max((left + right) / 2, named + half); // below the dots, so that it covers none
       pen.fillText(words, x, height - 24);
       named = x + half + 8;
     }
@@ -177,7 +177,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
         pen.beginPath();
         pen.arc(x, y, 3, 0, 7);
         pen.fill();
-        if (numbered.some((other) => Math.abs(y - other) < 13)) continue; // no number on another
+        if (numbered.some((other) => Math.abs(y - other) < 13)) continue; // numbers must not overlap
         pen.fillText(motion.epoch[frame], x + 8, y + 4);
         numbered.push(y);
       }
@@ -229,7 +229,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   function pinWords() {
     if (pinned < 0) return pinLine.replaceChildren();
     const ends = motion.epoch.filter((end, frame) => motion.said[frame]?.[pinned] != null && end <= epoch + 1e-6), reply = (end) => said(motion, end, pinned)[0];
-    const changed = ends.filter((end, place) => !place || reply(end) !== reply(ends[place - 1])); // what it says until the next
+    const changed = ends.filter((end, place) => !place || reply(end) !== reply(ends[place - 1])); // epochs at which the reply changes
     const replies = changed.map((end) => `${label(end)}: ${reply(end)}`).join(", ");
     const says = changed.length === 1 && ends.length > 1 ? `${reply(changed[0])}, before and ever since` : replies;
     const told = `${facts.answer[pinned]}. ${ends.length ? `${IT_SAYS} ${says}${shares ? "; its dot: asked in other words" : ""}. ` : ""}`;
@@ -248,7 +248,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     return best;
   }
 
-  const touched = (event) => event.pointerType === "touch"; // what a finger presses is told below: beside it the words would cover the picture
+  const touched = (event) => event.pointerType === "touch"; // a touched fact is described below: beside the finger the words would cover the picture
   canvas.addEventListener("pointermove", (event) => touched(event) || point(nearest(event)));
   canvas.addEventListener("pointerleave", () => point(-1));
   canvas.addEventListener("click", (event) => {
@@ -272,7 +272,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     event.stopPropagation();
   });
 
-  // of a cloud of end states the columns are its beginning, if it has one, and what it shows; of a run its end too
+  // columns: the beginning, if there is one, and the moment shown; for a run also its end
   function table() {
     const body = el("div", { class: "twin-scroll", tabindex: 0 });
     const fill = () => {
@@ -288,7 +288,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     return twin;
   }
 
-  // to: any epoch between the first frame and the last. asResult: whether a frame's `motion.answered` is shown, if it has one.
+  // to: any epoch between the first frame and the last. asResult: whether to show a frame's `motion.answered`, if it has one.
   function show(to, asResult = true) {
     const [from, apart] = between(motion, to), answered = asResult && !apart && motion.answered?.[from];
     epoch = to;
@@ -305,7 +305,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   }
 
   const larger = new MutationObserver(measure), dark = matchMedia("(prefers-color-scheme: dark)"), repaint = () => setTimeout(paint);
-  // told too when the field leaves the page, and then lets go of what would keep it alive
+  // also fires when the field leaves the page; it then stops observing, so that the field can be freed
   new ResizeObserver(() => {
     if (!host.isConnected) return larger.disconnect(), dark.removeEventListener("change", repaint);
     larger.observe(document.body, { attributes: true, attributeFilter: ["class"] });

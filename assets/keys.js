@@ -18,7 +18,7 @@
   document.addEventListener('keydown', event => {
     if (event.key === 'Escape' && document.body.classList.contains('presenting')) document.querySelector('#present')?.click();
   });
-  // the first stop of Tab leads to what begins: the Story's guess, or Start, or the first thing to press of another tab
+  // the first Tab stop skips to the main control: the Story's guess, Start, or else the tab's first control
   document.addEventListener('click', event => {
     if (!event.target.closest?.('.skip')) return;
     event.preventDefault();

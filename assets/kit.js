@@ -6,7 +6,7 @@ const percent = (share) => (share > 0 && share < 0.005 ? "<\u00a01\u00a0%" : `${
 // a difference of two shares with its sign and, if it has one, its interval: `signed` in adapop/report/table.py
 const points = (share) => `${whole(share) < 0 ? "" : "+"}${whole(share) || 0}`;
 const signed = ({ mean, low, high }) => `${points(mean)} point${Math.abs(whole(mean)) === 1 ? "" : "s"}${low < high ? ` (${points(low)} to ${points(high)})` : ""}`;
-// how much larger the page is shown than it is laid out: to a class it is
+// the zoom of the page, above 1 in Present
 const zoomOf = (node) => node.getBoundingClientRect().width / node.clientWidth || 1;
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -19,7 +19,7 @@ function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-// brings what was just said into sight, if it is not; it is laid out a moment later
+// scrolls an element into view once it is laid out, if it is not visible
 const into = (node) => setTimeout(() => node.scrollIntoView({ block: "nearest", behavior: calm() ? "auto" : "smooth" }));
 
 // the frame at or before an epoch, and how far it is from there to the next, 0 to 1
@@ -44,7 +44,7 @@ function probability(motion, epoch, fact, kind = "p") {
   return (early + apart * (late - early)) / 1000;
 }
 
-// [what the model said to a fact when it was last asked, after which epoch, whether that is right], nulls if it never was
+// [the last reply for a fact, after which epoch it was given, whether it is right]; nulls if it was never asked
 function said(motion, epoch, fact) {
   let [frame] = between(motion, epoch);
   while (frame > 0 && !motion.said[frame]) frame--;
@@ -55,7 +55,7 @@ function said(motion, epoch, fact) {
 const mark = (right) => (right === null ? "" : right ? " ✓" : " ✗"); // null: not known
 const moment = (epoch) => (epoch === 0 ? "before" : `${Number.isInteger(epoch) ? "after" : "in"} epoch ${Math.ceil(epoch)}`);
 
-// changes what the address says, without a new page; null takes a name out. entry: the browser's Back comes to the address before
+// changes the address's parameters without a reload; null removes one. entry: adds a history entry, for the browser's Back
 function address(changes, entry = false) {
   const here = new URL(location.href);
   for (const [name, value] of Object.entries(changes))
@@ -64,6 +64,6 @@ function address(changes, entry = false) {
   history[entry ? "pushState" : "replaceState"](history.state, "", here);
 }
 
-// whose epoch and pin an address has: Run's with a run or its tab in it, the Story's without any tab
+// which screen an address's epoch and pin belong to: Run if it names a run or that tab, the Story if it names no tab
 const momentOf = (query) => (query.has("run") || query.get("tab") === "run" ? "run" : query.has("tab") ? null : "story");
 const keep = (whose, changes) => momentOf(new URL(location.href).searchParams) === whose && address(changes);

@@ -1,5 +1,5 @@
-// What a moment of a run shows beside its field: one fact's answers before and then, and how much comes back in each form.
-// shares: see adapop/ui/parts/field.py. The fact is the pinned one, and until there is one the most popular that the original knew.
+// The texts beside a run's field at one moment: a fact's replies before training and then, and recall in each form.
+// shares: see adapop/ui/parts/field.py. The fact is the pinned one, else the most popular one that the original knew.
 function makeMoment(host, facts, motion, shares) {
   const asked = el("p", { class: "asked" }), cards = el("div", { class: "answers" }), leaks = el("div", { class: "leaks" });
   const worth = (fact) => [motion.right[0]?.[fact] === true ? 1 : 0, facts.score[fact] ?? -1];
@@ -9,7 +9,7 @@ function makeMoment(host, facts, motion, shares) {
 
   function card(kind, mark, name, epoch) {
     const [reply, when, right] = said(motion, epoch, fact), sure = percent(probability(motion, epoch, fact));
-    const older = reply && epoch - when > 1e-6 ? `; said ${moment(when)}` : ""; // sureness is of now, the reply of the last question
+    const older = reply && epoch - when > 1e-6 ? `; said ${moment(when)}` : ""; // the probability is of now, the reply of the last epoch's end
     return el("section", { class: `answer ${kind}`, "aria-label": name }, el("h3", {}, el("span", { class: "mark", "aria-hidden": "true" }, mark), ` ${name}`),
       el("p", { class: right ? `text ${kind === "original" ? "right" : "left"}` : "text" }, reply ?? "not asked then"), el("p", { class: "soft" }, `${sure} sure${right ? "" : ` of ${facts.answer[fact]}`}${older}`));
   }
@@ -20,7 +20,7 @@ function makeMoment(host, facts, motion, shares) {
     const names = { direct: "asked as trained", reworded: now.wordings };
     const forms = Object.keys(names).filter((form) => now[form].all !== null), tiers = ["rare", "middle", "popular", "all"].filter((tier) => forms.some((form) => now[form][tier] !== null));
     const cell = (share) => el("td", { style: share === null ? false : `--share: ${Math.round(100 * share)}%` }, share === null ? "" : percent(share));
-    const old = epoch - now.epoch > 1e-6; // between two ends of an epoch nothing was asked
+    const old = epoch - now.epoch > 1e-6; // questions are asked only at the end of an epoch
     const asked = old ? `What came back, last asked ${moment(now.epoch)}` : now.epoch ? `What comes back ${moment(now.epoch)}` : "What is answered before";
     return [el("table", { class: old ? "set-back" : false }, el("caption", {}, asked), el("thead", {}, el("tr", {}, ...["", ...tiers].map((tier) => el("th", { scope: "col" }, tier)))),
       el("tbody", {}, ...forms.map((form) => el("tr", {}, el("th", { scope: "row" }, names[form]), ...tiers.map((tier) => cell(now[form][tier]))))))];

@@ -9,7 +9,7 @@ function build() {
   if (!host) return;
   if (!rows.length) return host.replaceChildren();
   const head = el("thead", {}, el("tr", {}, ...COLUMNS.map((name) => el("th", { scope: "col", title: ABOUT[name] ?? null }, name))));
-  host.replaceChildren(el("h3", {}, rows.length > 3 ? `My runs, ${rows.length}` : "My runs"), // more than are in sight
+  host.replaceChildren(el("h3", {}, rows.length > 3 ? `My runs, ${rows.length}` : "My runs"), // some are out of view
     el("div", { class: "grid", tabindex: 0, role: "region", "aria-label": "My runs" }, el("table", {}, head, el("tbody", {}, ...rows.map(row)))));
 }
 
@@ -28,7 +28,7 @@ function row(run) {
     trigger("select", { what, run: run.id, name });
     if (what === "compare") {
       [...document.querySelectorAll("[role=tab]")].find((tab) => tab.textContent.includes("Compare"))?.click();
-      // until its dots are drawn: "assets/race-fields.js"; a run without any has none
+      // removed once its dots are drawn ("assets/race-fields.js"), or after 30 s: some runs have none
       document.querySelector("#joining")?.remove();
       setTimeout(() => document.querySelector("#joining")?.remove(), 30000);
       joining(`Comparing ${run.name} …`);
@@ -54,7 +54,7 @@ function row(run) {
     field.select();
   }
 
-  // twice, for it cannot be undone
+  // needs two presses: it cannot be undone
   function sure(event) {
     const again = button("Really delete", () => tell("delete"), "Really delete");
     event.target.replaceWith(again);
@@ -63,7 +63,7 @@ function row(run) {
 }
 
 watch("value", build);
-// a report was made, or could not be
+// a report was made, or failed
 document.addEventListener("report-made", () => {
   if (!document.body.dataset.making) return;
   delete document.body.dataset.making;

@@ -1,6 +1,6 @@
 () => {
-  // who picks their own facts gets the window in which files are chosen, without a press of its own; by keys one may pass by
-  const TWICE = 300; // ms: a press on a label comes as two
+  // choosing one's own facts by pointer opens the file dialog at once; not by keyboard, which may only pass over this choice
+  const TWICE = 300; // ms: a press on a label fires two clicks
   let pressed = -TWICE;
   document.addEventListener('click', event => {
     const choice = event.target.closest?.('#set label');

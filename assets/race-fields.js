@@ -1,7 +1,7 @@
-// The fields of a race's contestants side by side, under one scrubber, and one switch: all after the same epoch, or each where
-// as much is left as in the others. props.value: see `Fields` in adapop/ui/compare/fields.py. A value may draw the template anew.
+// The fields of a race's contestants side by side, under one scrubber and one switch: all at the same epoch, or each at the
+// epoch with the same recall as the others. props.value: see `panels` in adapop/ui/compare/fields.py. A new value may draw the template anew.
 const picture = el("div");
-let drawn = "", mode = "Equal epochs"; // the switch stays where it was put when another run comes
+let drawn = "", mode = "Equal epochs"; // the switch keeps its position when a run is added
 
 function build() {
   const host = element.querySelector(".race-fields"), runs = props.value ?? [];
@@ -26,19 +26,19 @@ function build() {
   const modes = { "Equal epochs": { stops: epochs, label: moment, at: (panel, to) => Math.min(to, panel.run.motion.epoch.at(-1)) },
     "Equal forgetting": { stops, label: (to) => `${percent(leftAt(to))} answered`, at: (panel, to) => reached(panel, leftAt(to)) } };
   const leftAt = (to) => most + ((least - most) * to) / 10;
-  // measured after each epoch, or what lies between is not known
+  // needs a measurement after each epoch; else the values between are unknown
   if (!panels.every(({ ends, run }) => run.motion.epoch.every((epoch) => !Number.isInteger(epoch) || ends.includes(epoch)))) delete modes["Equal forgetting"];
   choose(modes[mode] ? mode : "Equal epochs");
 
-  // the first epoch at which a share of a panel's facts is answered, as asked where epochs end; between two of these a straight line
+  // the first epoch at which a panel's recall falls to a share; measured at the ends of epochs, interpolated linearly between them
   function reached({ ends, left }, share) {
     const frame = left.findIndex((value) => value <= share + 1e-9);
     if (frame <= 0) return ends[Math.max(frame, 0)];
-    const apart = clamp((left[frame - 1] - share) / (left[frame - 1] - left[frame] || 1), 0, 1); // a share may be a hair below
+    const apart = clamp((left[frame - 1] - share) / (left[frame - 1] - left[frame] || 1), 0, 1); // rounding may put the share slightly outside
     return ends[frame - 1] + apart * (ends[frame] - ends[frame - 1]);
   }
 
-  // what is answered of both ends then, between two epochs about so much; the dots are how sure the models are
+  // recall at that moment, approximate between two epochs; the dots show probabilities
   function answeredAt({ run, form, ends }, epoch) {
     const [from, apart] = between({ epoch: ends }, epoch), [now, next] = [run.shares[from], run.shares[from + 1]].map((one) => one?.[form]);
     const told = ["rare", "popular"].filter((tier) => now[tier] !== null).map((tier) => `${tier} ${percent(now[tier] + (apart ? apart * (next[tier] - now[tier]) : 0))}`);

@@ -1,6 +1,6 @@
-// The field of the page's run, and all else that shows one moment of it, under one scrubber. While the run goes it follows the
+// The field of the page's run, and everything else that shows one moment of it, under one scrubber. During a run it follows the
 // newest frame, until the visitor goes back. props.value: see adapop/ui/run/field.py. A new value may draw the template anew,
-// so the picture is put in again. Moment and pinned fact stand in the address, and are taken from it once.
+// so the picture is inserted again. Epoch and pinned fact are in the address, and are read from it once.
 const picture = el("div");
 const given = new URL(location.href).searchParams, from = momentOf(given) === "run" ? given : new URLSearchParams();
 let shown = null, pinned = -1, restored = false;
@@ -44,13 +44,13 @@ function build() {
   }
 
   const [epoch, fact] = restored ? [NaN, -1] : [parseFloat(from.get("epoch")), parseInt(from.get("pin") ?? -1)];
-  if (restored) keep("run", { epoch: null, pin: null }); // they are of the run before
+  if (restored) keep("run", { epoch: null, pin: null }); // they belong to the previous run
   restored = true;
   if (fact >= 0 && fact < facts.title.length) field.pin((pinned = fact), false);
   scrubber.place(isFinite(epoch) ? epoch : last);
 }
 
-// what was measured at one moment only asks where the scrubber stands: see set-back.js
+// results measured at a single epoch ask for the scrubber's epoch: see set-back.js
 function stands(epoch) {
   document.body.classList.toggle("moved-back", epoch !== null && epoch < shown.scrubber.end);
   if (epoch === null) delete document.body.dataset.epoch;
@@ -58,7 +58,7 @@ function stands(epoch) {
   document.dispatchEvent(new Event("scrubbed"));
 }
 
-// the chart of recall has a line at the moment; plotly's own numbers say where
+// marks the moment by a line in the recall chart, at a position from plotly's layout
 function cursor(epoch = shown?.scrubber.value) {
   const recall = document.getElementById("recall-chart"); // laid out after the field
   const plot = recall?.querySelector(".js-plotly-plot .svg-container"), layout = recall?.querySelector(".js-plotly-plot")?._fullLayout;

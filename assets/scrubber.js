@@ -1,7 +1,7 @@
 // Play, pause and scrub over the moments of a recording. stops: the recorded moments, rising. It moves smoothly between
-// them; where the visitor wants little motion, and by the arrow keys, from one to the next. onend: it played to its end;
-// onrest: it came to rest there, or where the visitor put it. rest: where playing stops, if not at the end.
-const CALM_MS = 800, SNAP = 0.012; // of the whole way
+// them; with reduced motion, and by the arrow keys, it jumps from one to the next. onend: called when it played to the end;
+// onrest: called when it comes to rest, there or where the visitor put it. rest: where playing stops, if not at the end.
+const CALM_MS = 800, SNAP = 0.012; // share of the slider's length
 
 function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, rest = null, onend = () => {}, onrest = () => {} }) {
   let value = stops[0], playing = false, last = 0, following = true;
@@ -9,7 +9,7 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
   const range = el("input", { type: "range", "aria-label": name, step: "any", oninput: () => (pause(), place(snapped(Number(range.value)))), onchange: () => onrest(), onkeydown: turn });
   const output = el("span", { class: "when", "aria-hidden": "true" });
   host.append(el("div", { class: "scrubber", role: "group", "aria-label": name }, button, range, output));
-  // a pointer rarely meets the end of an epoch
+  // snaps: a pointer rarely hits the end of an epoch exactly
   const snapped = (to) => stops.find((stop) => Number.isInteger(stop) && Math.abs(stop - to) < SNAP * (end() - stops[0])) ?? to;
   const end = () => stops[stops.length - 1], goal = () => rest ?? end();
 
@@ -47,7 +47,7 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
 
   function step(now) {
     if (!playing) return;
-    if (!host.isConnected || !host.checkVisibility()) return pause(); // nobody sees it any more
+    if (!host.isConnected || !host.checkVisibility()) return pause(); // it is no longer visible
     if (!last) last = now;
     if (!calm()) {
       place(Math.min(goal(), value + ((goal() - stops[0]) * (now - last)) / (1000 * seconds)));
@@ -77,7 +77,7 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
     event.preventDefault();
   }
 
-  // more was recorded: the newest moment is shown, unless the visitor went back
+  // new frames: moves to the newest, unless the visitor has gone back
   function grow(more) {
     const newest = following && !playing;
     stops = more;

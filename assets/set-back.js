@@ -1,4 +1,4 @@
-// Says after which epoch the pictures beside it were measured, aloud while the scrubber of tab 3 stands elsewhere.
+// Names the epoch at which the charts beside it were measured; prominent while the scrubber of tab 3 is at another epoch.
 // props.value: { epoch }, null where nothing is shown.
 const line = el("p", { class: "soft" });
 

@@ -1,6 +1,6 @@
 () => {
-  // the switches of the whole page, which the browser keeps: Advanced shows every control, Present makes type large and shows
-  // pictures alone, and light or dark in place of the system's
+  // the page's switches, stored by the browser: Advanced shows every control, Present enlarges the type and shows only
+  // pictures, Dark or Light overrides the system's theme
   const body = document.body, button = name => document.getElementById(name);
   const kept = name => { try { return localStorage.getItem(name); } catch { return null; } };
   const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* it is forgotten */ } };

@@ -1,5 +1,5 @@
 () => {
-  // they are there once the run is, a moment later
+  // the charts appear a moment after the run exists
   const charts = document.getElementById('charts'), there = { visibilityProperty: true };
   const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
   const go = (tries) => charts.checkVisibility(there) ? charts.scrollIntoView({ behavior })

@@ -1,4 +1,4 @@
-// a new value draws the template anew: what was open stays open, and scrolled as far as it was
+// a new value draws the template anew: restores whether it was open, and its scroll position
 element.addEventListener('toggle', event => { element.dataset.open = event.target.open }, true);
 element.addEventListener('scroll', event => { element.dataset.top = event.target.scrollTop }, true);
 new MutationObserver(() => {

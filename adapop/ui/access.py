@@ -18,9 +18,9 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.wiring import TOAST, toast
 
-FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's, in words
-PROBED_FIRST = "adapop"  # the example that can be asked before there is a run
-# characters of an error: more than any of ours, and less than a text that a visitor sent
+FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's folder in a path
+PROBED_FIRST = "adapop"  # the example that Probe asks while the page has no run
+# most characters of a shown error: fits our own, and cuts a quoted text of a visitor
 LONGEST = 2_000
 
 
@@ -91,8 +91,9 @@ def refused(error: AdaPopError) -> gr.Error:
 
 
 def public_words(error: AdaPopError) -> str:
-    """An error's message without paths of a run's folder, which hold the secret id: holders of a
-    link read it too. A public page hides other paths. Word by word, to stay linear in time."""
+    """An error's message, cut at `LONGEST`, without paths into a run's folder, which contain the
+    secret id: holders of a link read it too. A public page hides other absolute paths. Word by
+    word, to stay linear in time."""
     words = re.sub(r"\S+", _without_folder, str(error))
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 

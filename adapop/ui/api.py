@@ -1,4 +1,4 @@
-"""The app from a program: nine endpoints by name, and no other. They report what the page shows.
+"""The app's API for programs: nine named endpoints, no others. They report what the page shows.
 
 Facts come as the name of a set (as sandbox or duet) or as a list of rows like an upload's:
 {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout",
@@ -36,7 +36,7 @@ from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import offload, over
 
 NUMBERS = 20_000  # values of p and rank in one answer of `frames`
-LOOKUPS = 6  # at once, of all programs together
+LOOKUPS = 6  # look-ups at once, for all callers together
 
 
 def build(worker: Worker) -> None:
@@ -122,7 +122,7 @@ class Api:
         await over(future)
         return await offload(ledger, lambda: future.result().as_json())
 
-    # its parameters are those of start_run, as gradio reads them
+    # gradio reads the parameters here: the same as those of start_run
     check.__signature__ = inspect.signature(start_run)
     check.__annotations__ = start_run.__annotations__
 
@@ -225,7 +225,7 @@ class Api:
 
     def _ask(self, run: str, prompt: str, gold: str):
         prompt, gold = text_of("prompt", prompt, inf).strip(), text_of("gold", gold, inf).strip()
-        PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
+        PROMPT.check(max(len(prompt), len(gold)))  # its message names the limit's variable
         its_run = example_of(run) or self._run(run)
         if its_run.last_epoch is None:
             message = "The run has not finished an epoch yet."

@@ -39,7 +39,7 @@ LONGEST_NAME = 200
 GIVEN = "given"
 # a program cannot upload a file
 PROXIES = tuple(name for name in SOURCES if name != "corpus")
-# have parameters of their own
+# settings that start_run takes as parameters of their own
 OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}
 
 

@@ -13,10 +13,10 @@ from starlette.types import Message, Receive, Scope
 
 from adapop.limits import REQUEST
 
-PARSED = "adapop.json"  # in a request's scope: its body, parsed
-SMALL = 4_096  # bytes that are parsed at once: a thread would take longer
-DEPTH = 24  # of values in values
-VALUES_A_MEGABYTE = 100_000  # of the largest request
+PARSED = "adapop.json"  # key of a request's scope: its parsed body
+SMALL = 4_096  # bytes: smaller bodies are parsed in the event loop, which is faster
+DEPTH = 24  # most levels of nested values
+VALUES_A_MEGABYTE = 100_000  # most values per megabyte of the request limit
 READ_SECONDS = 60.0
 PARSER = route_utils.GradioMultiPartParser
 
@@ -51,7 +51,7 @@ def _value(body: bytes, most: float) -> tuple[float, str, object]:
     try:
         value = json.loads(body) if body else None
         if not _fits(value, most):
-            fault = f"This request holds more values, or deeper, than a page sends ({DEPTH})."
+            fault = f"This request holds more values than a page sends, or nested deeper ({DEPTH})."
     except (ValueError, RecursionError):
         fault = "This request is not JSON."
     return time.thread_time() - began, fault, None if fault else value

@@ -11,7 +11,7 @@ from gradio.blocks import BlockFunction
 
 NUMBER = (int, float)
 CHOICE = (str, *NUMBER)
-LARGEST = 2**63  # a number beyond cannot be sent back
+LARGEST = 2**63  # Gradio's JSON writer fails on integers from 2**64 up
 
 
 def misfit(event: BlockFunction, data: Sequence) -> str:
@@ -50,5 +50,5 @@ def _fits(component: gr.Component, value: object) -> bool:
 
 
 def _is(value: object, kinds: tuple[type, ...]) -> bool:
-    fits = not isinstance(value, NUMBER) or abs(value) < LARGEST  # NaN does not
+    fits = not isinstance(value, NUMBER) or abs(value) < LARGEST  # False for NaN
     return isinstance(value, kinds) and not isinstance(value, bool) and fits

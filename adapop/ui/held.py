@@ -20,7 +20,7 @@ from gradio.state_holder import SessionState
 
 from adapop.facts.fact import FACT_BYTES, FactSet
 
-PAGE_MEGABYTES = 0.1  # most that a page takes besides the values of the store
+PAGE_MEGABYTES = 0.1  # memory of a page without the store's values, at most
 EMPTY: dict[str, object] = {}  # one for all components of all pages
 
 
@@ -33,7 +33,7 @@ class Store:
 
     def __init__(self) -> None:
         self._values: WeakKeyDictionary[Key, tuple[object, int]] = WeakKeyDictionary()
-        # by the identity of the value
+        # id(value) -> the value's key
         self._keys: WeakValueDictionary[int, Key] = WeakValueDictionary()
 
     def key_of(self, value: object) -> Key:
@@ -69,7 +69,7 @@ class PageState(SessionState):
     def __getitem__(self, component: int) -> object:
         new = component not in self.state_data
         value = super().__getitem__(component)
-        if component not in self.state_data:  # a component, and no state
+        if component not in self.state_data:  # a component that is no State
             return value
         if new:
             self.state_data[component] = _members(_key_of, value)
@@ -78,7 +78,7 @@ class PageState(SessionState):
     def __setitem__(self, component: int, value: object) -> None:
         if isinstance(value, Component) and value is not self.blocks_config.blocks.get(component):
             value._value_description = ""  # names all choices, for the documentation of endpoints
-            del value._constructor_args[1:]  # those of its base classes, which nobody reads
+            del value._constructor_args[1:]  # arguments of base classes, never read
         super().__setitem__(component, _members(_key_of, value))
 
     @property

@@ -117,7 +117,7 @@ class Gate:
             await self._app_for(scope, visitor)(scope, receive, sent)
         except LimitError:
             raise
-        # of any kind; its text is not logged, because it may quote the user
+        # any error; its text is not logged, because it may quote the user
         except Exception as error:  # noqa: BLE001
             log.error("a request failed: %s", place_of(error))
             words = "This request could not be understood."
@@ -169,7 +169,8 @@ def _uploads(path: str) -> bool:
 
 
 def _too_long(scope: Scope, headers: Headers, uploads: bool) -> PlainTextResponse | None:
-    """The refusal of a body that is too large or does not declare its size. Records the size."""
+    """The refusal of a body that is too large or does not declare its size, or None. Records the
+    size."""
     limit = UPLOAD if uploads else REQUEST
     length = headers.get("content-length", "")
     if not length.isdecimal():
@@ -209,7 +210,8 @@ def is_own_host(name: str) -> bool:
 
 
 def trust_own_proxies() -> None:
-    """Makes a Space trust its own proxies on who sends, unless FORWARDED_ALLOW_IPS is set."""
+    """Makes a Space take senders' addresses from its own proxies, unless FORWARDED_ALLOW_IPS is
+    set."""
     if os.environ.get("SPACE_ID"):
         os.environ.setdefault("FORWARDED_ALLOW_IPS", SPACE_PROXIES)
 

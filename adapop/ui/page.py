@@ -59,7 +59,8 @@ THEME = gr.themes.Base(
 
 
 def build(worker: Worker) -> gr.Blocks:
-    """The app, see `launch_options`. State and timer are above the tabs: hidden, they stop."""
+    """Builds the app. State and timer are laid out above the tabs: in a hidden tab they would
+    stop."""
     fetch_nothing()
     read_bodies_here()
     redact_errors()
@@ -84,7 +85,7 @@ def build(worker: Worker) -> gr.Blocks:
 
 
 def _header() -> tuple[gr.HTML, gr.HTML, gr.Button, gr.Button]:
-    """Lays out the header and the run strip: the device, the strip, Stop, the way back."""
+    """Lays out the header and the run strip. Returns the device's label, the strip, Stop, Back."""
     with gr.Row(elem_id="header-row"):
         title = html.values({"title": texts.TITLE, "tagline": texts.TAGLINE})
         gr.HTML(title, html_template=html.HEADER, scale=6)
@@ -106,7 +107,7 @@ def _header() -> tuple[gr.HTML, gr.HTML, gr.Button, gr.Button]:
 def _screens(
     worker: Worker, session: Session, follower: run.Follower
 ) -> tuple[gr.Tabs, run.RunScreen]:
-    """Lays out the tabs, which name themselves in the address."""
+    """Lays out the tabs; an opened tab puts its name into the address."""
     contest, my_runs = race.new_race(TICK_SECONDS), browser_state([], "runs")
     with gr.Tabs(elem_id="screens") as tabs:
         with gr.Tab("Story", id="story") as story_tab:
@@ -138,7 +139,7 @@ def _wire_run(
     screen: run.RunScreen,
     back: gr.Button,
 ) -> None:
-    """Wires which run the page shows: when it opens, with its address, and on the way back."""
+    """Wires the choice of the shown run: when the page opens, for its address, and by Back."""
     run_id, another, own = follower.run_id, follower.another, browser_state("", "own-run")
 
     def opened(name: str, request: gr.Request):

@@ -74,7 +74,8 @@ def build(session: Session, initial: FactSet) -> None:
 
 
 def _anchor_inputs(why: str) -> tuple[list[gr.Number], gr.Markdown, gr.Button, gr.Button]:
-    """Lays out the anchors' scores and betas, rare first; why these; the buttons of others."""
+    """Lays out the anchors' inputs (score, β; rare first), their reason, and the buttons for
+    others."""
     with gr.Row(elem_id="anchors"):
         labels = [label for pair in texts.ANCHOR_LABELS for label in pair]
         named = zip(labels, (*RARE_ANCHOR, *POPULAR_ANCHOR))
@@ -196,8 +197,8 @@ def pictures(
 
 
 def _betas_at_ends(ranked: Sequence[Fact], score_of: dict[str, float], beta: BetaMap) -> dict:
-    """β of the rarest, the middle and the most popular fact, by name; of several with one score
-    their median. ranked: by score. score_of: fact id -> the score that counts."""
+    """β of the rarest, middle and most popular fact, by name; the median β where several have that
+    score. ranked: by score. score_of: fact id -> the score used for β."""
     middle = {"middle": len(ranked) // 2} if len(ranked) > 2 else {}
     places = {"rarest": 0, **middle, "most popular": -1}
     scores = {name: ranked[place].score for name, place in places.items()} if ranked else {}
@@ -206,7 +207,7 @@ def _betas_at_ends(ranked: Sequence[Fact], score_of: dict[str, float], beta: Bet
 
 
 def _name(fact: Fact, facts: FactSet, used: float, beta: BetaMap) -> str:
-    """The label of a point of the curve. used: the score that counts for the fact."""
+    """The label of a point of the curve. used: the score used for the fact's β."""
     other = "" if used == fact.score else f", used {used:,.6g}"
     becomes = f"score {fact.score:,.6g}{other} → β {beta(used):.3f}"
     return f"{fact.title}: {becomes}; {facts.tiers.label(fact.tier)}"

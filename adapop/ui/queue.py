@@ -4,14 +4,13 @@ memory.
 Gradio processes events in the order of their groups (concurrency ids), whoever sent them, and keeps
 every answer until it is collected. Here, in addition to the limit of a group,
 
-- a visitor's events are limited in number at work and in total bytes;
-- a visitor gets at most half of a group's slots, so that another visitor's event begins at once;
-- in a group with a limit of one, the events of one page run one after the other, and other pages do
-  not wait for it;
-- an uncollected answer is dropped after a minute, and the state of a call without a page at once;
-- a page's stream of answers stays open while events follow one another. Gradio closes it with the
-  last answer. An event that the browser sends before it has read so is answered, and the answer is
-  never fetched.
+- a visitor's events are limited in number at work and in total bytes; - a visitor gets at most half
+of a group's slots, so that another visitor's event begins at once; - in a group with a limit of
+one, the events of one page run one after the other, and other pages do not wait for it; - an
+uncollected answer is dropped after a minute, and the state of a call without a page at once; - a
+page's stream of answers stays open while events follow one another. Gradio closes it with the last
+answer. An event that the browser sends before it learns of this is answered, but the answer is
+never fetched.
 """
 
 import asyncio
@@ -44,7 +43,7 @@ CROWD_IN_MEMORY = 8  # all visitors together may use this many times the limit o
 EVENT_MEGABYTES = 0.02  # least memory that an event counts as
 GROWN = 1.02  # memory is returned once it has grown by this factor
 UNREAD_SECONDS, SWEEP_SECONDS = 60.0, 5.0
-# a page waits for this event, which never begins, and so keeps its stream. The sweep ends that so
+# a pending event that never begins keeps a page's stream open. The sweep closes the stream this
 # long after the last answer: a browser has few connections for all its tabs
 STREAM, STREAM_SECONDS = "stream", 2.0
 # how long a computing thread delays each step of the others: with Python's 0.005, answers beside
@@ -233,8 +232,9 @@ class FairQueue(Queue):
                 messages.put_nowait(last)
 
     async def sweep(self, since: float) -> None:
-        """Drops the messages of sessions that have read none since this time or wait for none, and
-        the remaining data of sessions that are gone."""
+        """Drops the messages of sessions that have not emptied their queue since this time, unless
+        it is empty now and an answer is pending; and the remaining data of sessions that are
+        gone."""
         for session, messages in list(self.pending_messages_per_session.items()):
             waits = messages.empty() and self.pending_event_ids_session.get(session)
             if not waits and self._read.get(session, 0.0) <= since:

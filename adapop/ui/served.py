@@ -33,7 +33,7 @@ HASHED = "/assets/"  # files whose names change with their contents
 MOST_BYTES = 64_000_000  # more than all that gradio ships, in each encoding
 SENT_AT_ONCE = 12  # answers to one visitor; a browser opens six connections
 PIECE = 65_536  # bytes sent at once: no slow reader makes the server hold more
-# at the end of the page, where all that it reads is there
+# at the end of the page: what it reads exists there
 EARLY = (ASSETS / "early.js").read_bytes()
 ENCODERS = {"br": lambda body: brotli.compress(body, quality=5), "gzip": gzip.compress}
 
@@ -63,7 +63,8 @@ class Answer:
 
 
 def with_story(page: bytes) -> bytes:
-    """The page with colours and a script at its end that show the Story before Gradio's load."""
+    """The page with colours and a script at its end that show the Story before Gradio has
+    loaded."""
     before, end, after = page.rpartition(b"</body>")
     theme = re.search(rb'"theme_hash": ?"(\w+)"', page)
     colours = b'<link rel="stylesheet" href="./theme.css?v=%s">' % theme[1] if theme else b""
@@ -71,13 +72,14 @@ def with_story(page: bytes) -> bytes:
 
 
 class Served:
-    """Answers GET and HEAD of page and files from memory. on_render: before a page; may raise."""
+    """Answers GET and HEAD of page and files from memory. on_render: called before a page is
+    rendered; may raise."""
 
     def __init__(self, app: ASGIApp, on_render: Callable[[Scope], None]) -> None:
         self._app = app
         self._on_render = on_render
         self._answers: OrderedDict[tuple, asyncio.Task[Answer]] = OrderedDict()
-        # visitor -> answers being sent to it
+        # visitor -> limit of answers sent to it at once
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

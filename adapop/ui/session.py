@@ -1,4 +1,5 @@
-"""The state that all screens of a page share, above the tabs: a hidden tab stops components."""
+"""The state that all screens of a page share. It is above the tabs: in a hidden tab it would
+stop."""
 
 import time
 from dataclasses import dataclass
@@ -26,10 +27,10 @@ class Session:
     scorings: the proxies asked so far, as a tuple. known: the original model's recall by fact id.
     at_work: the `Progress` of an active look-up or download, or None. stored: by the browser,
     {source, set, anchors}; see `restored`. saved: the FactSet that `stored` stands for. restored:
-    (source, FactSet) after a reload, or None. shown_hash: of the set that the page shows, held by
-    the page: after a restart, or when it has forgotten the page, the server holds another set. It
-    is sent in the same answer as the set: requested later, it could be another set's. lost: changes
-    when the two sets were found to differ.
+    (source, FactSet) after a reload, or None. shown_hash: hash of the set that the page shows. The
+    page holds it, because after a restart, or once it has forgotten the page, the server holds
+    another set. It is sent in the same answer as the set: sent later, it could be another set's.
+    lost: changes when the two sets were found to differ.
     """
 
     page: gr.Blocks
@@ -55,7 +56,7 @@ class Session:
         return {**self.changed(facts), self.scorings: scorings, self.known: {}}
 
     def look_whether_lost(self, event: gr.events.Dependency) -> None:
-        """Restores the page's set after an event that failed as the server holds another."""
+        """After a failed event, restores the page's set if the server holds another."""
         event.failure(time.time, None, self.lost, **QUIET)
 
     def changed(self, facts: FactSet | None) -> dict:

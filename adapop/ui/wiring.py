@@ -27,16 +27,16 @@ from adapop.ui.redaction import place_of
 
 # no endpoint of the API, and no spinner over the outputs
 QUIET = {"api_visibility": "private", "show_progress": "hidden"}
-# one after the other with all events of this kind of the same page (a limit of 1 is a page's own:
-# `ui.queue`): for what changes the set or the anchors. "No file yet", answered after the file,
-# would empty its set
+# runs one after the other with the page's other events of this group (a limit of 1 is per page:
+# `ui.queue`): for events that change set or anchors. "No file yet", answered after a file,
+# would empty the set
 IN_TURN = QUIET | {"concurrency_id": "session", "concurrency_limit": 1}
 # every event is answered, also one that comes before the last answer
 EACH = QUIET | {"trigger_mode": "multiple"}
 # the same, one after the other among events of the same function
 EACH_IN_TURN = EACH | {"concurrency_limit": 1}
-# of events that come before the last answer only the newest is answered; Gradio's "once" would drop
-# it too. Of an event of one component one listener at most may wait so: tests/ui/test_wiring.py
+# of events sent before the last answer, only the newest is answered; Gradio's "once" would drop
+# all. At most one listener of each event of a component may use this: tests/ui/test_wiring.py
 LAST_STAYS = QUIET | {"concurrency_limit": 1, "trigger_mode": "always_last"}
 
 # how long a message stays over the page
@@ -62,7 +62,7 @@ class StartStop:
         return [self.start, self.stop, self.at_work]
 
     def busy(self, progress: Progress | None) -> dict:
-        """Updates at the beginning of work; None: at its end."""
+        """Updates at the beginning of work; with None, at its end."""
         start = gr.Button(interactive=progress is None)
         stop = gr.Button(visible=progress is not None)
         return {self.start: start, self.stop: stop, self.at_work: progress}

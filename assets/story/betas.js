@@ -1,4 +1,4 @@
-// Step 4: the curve is the control. Its handles move the 256 dots between recorded runs; "Run exactly this" makes a run of
+// Step 4: the curve is an input. Its handles move the 256 dots between recorded runs; "Run exactly this" starts a run with
 // it, whose dots then take the estimate's place.
 function popularityStep(host, story, state) {
   const clouds = [], link = linked(clouds, state, lit), usual = USUAL(story);
@@ -20,7 +20,7 @@ function popularityStep(host, story, state) {
   const ten = clouds.map((cloud, place) => cloud.states.byLength(["wga", "adapop"][place], stops[stops.length - 1]));
   also.replaceChildren(el("b", {}, `After ${stops[stops.length - 1]} epochs: `), `${ten.map((one, place) => `${["WGA", "AdaPop"][place]} gap ${points(one.gap.mean)}, others ${percent(one.holdout)}`).join("; ")}.`);
 
-  // the same fact on the curve: its marks are ordered by score
+  // marks the same fact on the curve, whose marks are ordered by score
   function lit(fact) {
     curve.querySelectorAll(".fact").forEach((mark, place) => mark.classList.toggle("lit", order[place] === fact));
   }
@@ -37,7 +37,7 @@ function popularityStep(host, story, state) {
     status.textContent = lock.checked ? `AdaPop leaves as much ${trainedFor(clouds[1].states.lengthFor("adapop", even))}. ${dropped}` : dropped;
   }
 
-  // the curve as the recorded lengths have it
+  // resets the curve to that of the recorded lengths
   function back() {
     moved = null;
     clouds[1].title.textContent = story.names.adapop;
@@ -48,7 +48,7 @@ function popularityStep(host, story, state) {
   function drag([[, rare], [, popular]]) {
     if (rare === (moved ?? own).rare[1] && popular === (moved ?? own).popular[1]) return;
     moved = { rare: [own.rare[0], rare], popular: [own.popular[0], popular] };
-    props_.value = { ...props_.value, ...moved }; // where it is drawn anew, the handles stay
+    props_.value = { ...props_.value, ...moved }; // keeps the handles when it is drawn anew
     lock.checked = false;
     dropped = "";
     clouds[1].title.textContent = "AdaPop, your curve";
@@ -70,7 +70,7 @@ function popularityStep(host, story, state) {
     trigger("release", running);
   }
 
-  // what the server says of the run that was started here
+  // messages of the server on the run started here
   document.addEventListener("adapop-live", ({ detail }) => {
     if (!running || !host.isConnected) return;
     status.textContent = detail.text;
@@ -80,7 +80,7 @@ function popularityStep(host, story, state) {
     const { by_fact, gap, tiers, left, holdout } = detail.state;
     moved = running;
     running = null;
-    props_.value = { ...props_.value, rare: moved.rare, popular: moved.popular }; // where the handles were when it was started
+    props_.value = { ...props_.value, rare: moved.rare, popular: moved.popular }; // the handles' places when the run was started
     redraw();
     clouds[1].title.textContent = "AdaPop, your run";
     if (!lock.checked) {

@@ -1,5 +1,5 @@
-// Steps 2, 4 and 5: clouds of recorded end states. A dot is a fact, as high as the share of its held-out rewordings that
-// are still answered; what lies between two recorded runs is interpolated dot by dot, and says so. States: see
+// Steps 2, 4 and 5: clouds of recorded end states. Each dot is a fact; its height is the share of its held-out rewordings that
+// are still answered. Between two recorded runs each dot is interpolated, and the text says so. States: see
 // adapop/runs/states.py.
 const FIRST_LETTER = 65;
 
@@ -7,7 +7,7 @@ const trainedFor = (epochs) => (epochs === 0 ? "before" : `after ${Number(epochs
 
 const sharesOf = (story, letters) => Array.from(letters, (letter) => (letter.charCodeAt(0) - FIRST_LETTER) / story.letters);
 
-// what was recorded, by length of training and by the β at both anchors; `mix` is what lies between
+// the recorded states by length of training and by the β at both anchors; `mix` interpolates between them
 function recordedStates(story) {
   const all = story.states.map((one) => ({ ...one, share: sharesOf(story, one.by_fact) }));
   const original = all.find((one) => !one.epochs), { betas, epochs: usual } = story.grid;
@@ -45,7 +45,7 @@ function recordedStates(story) {
     return mix([[corner(0, 0), (1 - u) * (1 - v)], [corner(1, 0), u * (1 - v)], [corner(0, 1), (1 - u) * v], [corner(1, 1), u * v]]);
   }
 
-  // how long a method is trained until it leaves as much as that: the first such length
+  // the first length of training after which a method's recall is down to that share
   function lengthFor(name, left) {
     const stops = lengths(name), place = stops.findIndex((one, at) => at && one.left <= left);
     if (place < 0) return stops[stops.length - 1].epochs;
@@ -56,7 +56,7 @@ function recordedStates(story) {
   return { lengths, byLength, byBetas, lengthFor, mix, original };
 }
 
-// one cloud under its headline. name: of a recorded method; links: {onpin, onpoint}
+// one cloud under its headline. name: of a recorded method. links: {onpin, onpoint}
 function makeCloud(host, story, name, links) {
   const states = recordedStates(story), stops = states.lengths(name), replies = (part) => stops.map((one) => story.replies[name]?.[part][one.epochs] ?? null);
   const lengths = { epoch: stops.map((one) => one.epochs), p: stops.map((one) => one.share.map((share) => 1000 * share)), said: replies("said"), right: replies("right") };
@@ -64,7 +64,7 @@ function makeCloud(host, story, name, links) {
   host.append(el("div", { class: "cloud" }, title, el("p", { class: "gap", "aria-live": "off" }, number, range), picture, remains));
   const field = makeField(picture, story.facts, motion, { name: story.names[name], wordings: story.wordings, label: trainedFor, ...links });
 
-  // mixed: of `recordedStates`; epochs: of the cloud as it is. A state that no length has stands alone.
+  // mixed: from `recordedStates`; epochs: its length of training. alone: the state is none of `lengths`.
   function show(mixed, epochs, alone = false) {
     Object.assign(motion, alone ? { epoch: [epochs], p: [mixed.share.map((share) => 1000 * share)], said: [null], right: [null] } : lengths, { estimated: !mixed.recorded });
     const { mean, low, high } = mixed.gap;
@@ -77,7 +77,7 @@ function makeCloud(host, story, name, links) {
   return { ...field, states, title, show, length: (epochs) => show(states.byLength(name, epochs), epochs) };
 }
 
-// clouds that light the same fact: {onpin, onpoint} for each place, and what else is told of it
+// links clouds to highlight the same fact: place -> {onpin, onpoint}. others: called with the fact too
 function linked(clouds, state, others = () => {}) {
   return (place) => ({
     onpin(fact) {
@@ -93,7 +93,7 @@ function linked(clouds, state, others = () => {}) {
   });
 }
 
-// what a step does with clouds and their scrubber when one comes to it and leaves
+// what a step does with its clouds and scrubber when it is opened and left
 function turns(clouds, scrubber, state, start = 0) {
   return {
     enter(restored) {

@@ -1,8 +1,8 @@
 // Step 1: a guess on two facts, answered at once by the recording.
-const BAR = 90; // pixels at the foot of the window that the buttons for back and forth cover
+const BAR = 90; // pixels at the foot of the window that the step buttons cover
 
 function guessStep(host, story, state) {
-  const pair = story.pair, end = pair.stop, stops = pair.epoch.filter((epoch) => epoch <= end); // there one fact is gone, and the other is not
+  const pair = story.pair, end = pair.stop, stops = pair.epoch.filter((epoch) => epoch <= end); // at `end` exactly one fact is lost
   let guess = null, told = false;
   const outcome = el("p", { class: "outcome", "aria-live": "polite" });
   const sides = [0, 1].map((fact) => {

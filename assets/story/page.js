@@ -1,9 +1,9 @@
-// The Story: six steps, one at a time; where one is stands in the address, ?story=3. props.value: see
+// The Story: six steps, one at a time; the address has the current one, as ?story=3. props.value: see
 // adapop/ui/story/content.py.
 const host = element.querySelector(".story"), story = props.value, COUNT = story.steps.length;
 const MAKERS = [guessStep, fieldStep, pushStep, popularityStep, scoresStep, quizStep];
 const given = new URL(location.href).searchParams;
-const mine = momentOf(given) === "story"; // of another tab's moment nothing is taken
+const mine = momentOf(given) === "story"; // ignores the moment of another tab
 const number = (name, low, high, query = given) => (query.has(name) && isFinite(query.get(name)) ? clamp(Number(query.get(name)), low, high) : null);
 const named = (query) => Math.round(number("story", 1, COUNT, query) ?? 1) - 1; // the step that an address names
 const state = { epoch: (mine && number("epoch", 0, 100)) || 0, pin: mine ? Math.floor(number("pin", -1, story.facts.score.length - 1) ?? -1) : -1 };
@@ -42,7 +42,7 @@ function go(step, restored = false) {
   forward.textContent = step === 0 ? `Next: ${story.facts.score.length.toLocaleString("en-US")} facts` : "Next";
   made[step].enter(restored);
   if (first) return given.has("story") && address({ story: step + 1 });
-  address({ story: step + 1, tab: null }, named(new URL(location.href).searchParams) !== step); // the browser's Back turns back
+  address({ story: step + 1, tab: null }, named(new URL(location.href).searchParams) !== step); // Back returns to the previous step
   keep("story", { epoch: null });
   made[step].section.querySelector("h2").focus({ preventScroll: true });
   const above = host.getBoundingClientRect().top;
@@ -63,7 +63,7 @@ addEventListener("popstate", () => {
   const query = new URL(location.href).searchParams;
   if (tabOf(query) === "story") go(named(query));
 });
-host.addEventListener("toggle", (event) => event.target.open && into(event.target), true); // what was unfolded is not left below the buttons
+host.addEventListener("toggle", (event) => event.target.open && into(event.target), true); // scrolls an unfolded part out from under the buttons
 // a copied address, or a reload, comes back to its tab
 if (tabOf(given) === given.get("tab")) openTab(tabOf(given));
 go(named(given), mine && given.has("epoch"));

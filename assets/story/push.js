@@ -1,6 +1,6 @@
 // Step 3: why popular facts stay, and what β changes, told where the facts are. Each fact of the recorded uniform push rides the
-// one hill p (1 - p), by the trained question, for that is what is pushed. Large dots are the tiers' means, of p and of the
-// push, which lie below the hill; an arrow leads from each to the push that its β would give at the same p.
+// curve p (1 - p), p for the trained question, which training pushes. Large dots are the tiers' means of p and of the
+// push, which lie below the curve; an arrow leads from each to the push that its β would give at the same p.
 const EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, EVEN = 1, GONE = 0.1, NARROW = 420;
 
 function pushStep(host, story, state) {
@@ -9,7 +9,7 @@ function pushStep(host, story, state) {
   const mean = (facts, of) => facts.reduce((total, fact) => total + of(fact), 0) / facts.length;
   const typical = tiers.map((facts) => [...facts].sort((a, b) => beta[a] - beta[b])).map((facts) => beta[facts[facts.length >> 1]]);
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" }), steer = el("div");
-  const TALL = innerWidth > 640 ? clamp(innerHeight - 560, 200, 320) : 220; // the hill stands above the buttons at the foot
+  const TALL = innerWidth > 640 ? clamp(innerHeight - 560, 200, 320) : 220; // leaves room for the buttons at the foot
   let width = 0, small = [], large = [], arrows = [], names = [], taken = [], path, ring;
   const top = 1.12 * Math.max(...[EVEN, ...typical].flatMap((one) => Array.from({ length: 99 }, (_, i) => push((i + 1) / 100, one))));
   const x = (p) => EDGES.left + (width - EDGES.left - EDGES.right) * (1 - p), y = (value) => EDGES.top + (TALL - EDGES.top - EDGES.bottom) * (1 - value / top);
@@ -75,7 +75,7 @@ function pushStep(host, story, state) {
     svg.setAttribute("aria-label", reading.textContent);
   }
 
-  // where the pinned fact has been so far
+  // the pinned fact's path so far
   function followed(epoch) {
     if (!path || state.pin < 0) return;
     const point = (at) => `${x(probability(run, at, state.pin))} ${y(push(probability(run, at, state.pin), EVEN))}`;

@@ -1,4 +1,4 @@
-// Step 6: the learner's own test. A fact is chosen, what becomes of it is predicted, and the recorded probes decide.
+// Step 6: a quiz. The reader picks a fact and predicts whether it comes back; the recorded probes decide.
 const FATES = ["Nothing", "Other words", "A trick"];
 const WAYS = { direct: "Asked directly", reworded: "In other words", attack: "With a trick" };
 
@@ -32,7 +32,7 @@ function quizStep(host, story) {
         story.facts.title[entry.fact], el("small", {}, `${story.facts.tier[entry.fact]} here · ${story.facts.question[entry.fact]}`));
       return button;
     }));
-    const first = facts.firstChild; // the choice that one begins with
+    const first = facts.firstChild; // the first choice
     fates.replaceChildren(...FATES.map((fate, which) => el("button", { type: "button", class: "big", disabled: true, onclick: () => judge(which) }, fate)));
     choose(pair[0], first);
   }
@@ -48,7 +48,7 @@ function quizStep(host, story) {
     for (const fate of fates.children) fate.disabled = false;
   }
 
-  // which: the fate that was guessed, -1 for none
+  // which: index of the guessed outcome, -1 for none
   function mark(which) {
     [...fates.children].forEach((fate, other) => (fate.classList.toggle("chosen", other === which), fate.setAttribute("aria-pressed", other === which)));
   }

@@ -17,7 +17,7 @@ function scoresStep(host, story, state) {
   host.append(el("details", {}, el("summary", {}, "What it costs, and what does better"), el("ul", {}, ...[...story.costs, story.without, ...story.over_seeds].filter(Boolean).map((line) => el("li", {}, line))), el("p", { class: "by" }, "Means recorded by ", el("code", {}, story.seeds_by))));
   let dealt = false, turning = 0;
 
-  // each card's score flies to where it stands from where it stood
+  // animates each card's score from its old place to its new one
   function deal() {
     const before = new Map(cards.map(({ score }) => [score.textContent, score.getBoundingClientRect()]));
     for (const { score, given, other } of cards) {

@@ -21,7 +21,7 @@ from adapop.ui.parts import field
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.story.content import side_by_side
 
-ACROSS = 2  # panels: a phone has room for so many
+ACROSS = 2  # panels in a row: as many as fit on a phone
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _by_contestant(
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
             if len(seeds) == 1:
                 title = (names or {}).get(seeds[0].id, title)
-            titles[title] += 1  # a title again: with other settings
+            titles[title] += 1  # the same title with other settings
             title = f"{title} ({titles[title]})" if titles[title] > 1 else title
             shared = sorted(set.intersection(*map(set, by_epoch)))
             contestants[title] = {epoch: [events[epoch] for events in by_epoch] for epoch in shared}

@@ -35,7 +35,7 @@ def who_is_who() -> Numbers:
 def config_in(
     facts: FactSet, missing: str, anchors, key: str, epochs, rate, *values, seed: int = 0
 ) -> RunConfig:
-    """The configuration of a contestant. key: METHOD/PRESET. Other parameters: as for `begin`.
+    """The configuration of a contestant. key: METHOD/PRESET. Other parameters: as for `race.begin`.
     Raises ConfigError: a setting is out of range, or not allowed on a public page."""
     run, (method, _, preset) = config_of(values), key.partition("/")
     usual = untouched(run)
@@ -62,7 +62,8 @@ def _rate_of(text: str | float | None) -> dict[str, float]:
 
 
 def first(facts: FactSet, missing: str, anchors, chosen: list[str], seeds, *values) -> RunConfig:
-    """The first contestant's configuration, checked for all. Raises ConfigError: there is none."""
+    """The first contestant's configuration, the only one that Check tries. Raises ConfigError:
+    there is none."""
     if not chosen:
         raise ConfigError("There is no contestant.", "Pick at least one.")
     return config_in(facts, missing, anchors, chosen[0], *values)

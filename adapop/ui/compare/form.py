@@ -18,7 +18,8 @@ def build(
     worker: Worker, session: Session, missing: gr.Radio, settings: list[gr.Component], tab: gr.Tab
 ) -> tuple[gr.Dropdown, list[gr.Component], gr.Button]:
     """Lays out the form and wires its plan: the contestants, the settings (seeds, epochs, learning
-    rate, and Run's) and the button that starts. settings: of Run, whose model races."""
+    rate, and Run's) and the button that starts. settings: inputs of Run; the race uses its
+    model."""
     gr.Markdown(texts.RACE_ABOUT)
     with gr.Row():
         several = dict(multiselect=True, min_width=300, scale=5, elem_id="contestants")

@@ -34,7 +34,7 @@ PROGRESS = html.template("race")
 @dataclass(frozen=True)
 class Race:
     """The components that follow this browser's race on every tab. stored: the ids of its runs, and
-    why others could not start. last_seen: the number of ended runs when the results were drawn, the
+    why others could not start. last_seen: the number of runs done when the results were drawn, the
     number of measurements when the curves were drawn, and the runs' names; `UNSEEN` at first."""
 
     stored: gr.BrowserState
@@ -52,7 +52,7 @@ def new_race(seconds: float) -> Race:
     return Race(browser_state(EMPTY, "race"), gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
-# shown: values of `PROGRESS`. runs: those whose folders exist. finished: number of ended runs.
+# shown: values of `PROGRESS`. runs: those whose folders exist. finished: number of runs done.
 # measured: number of measurements of all runs. ticking: whether a run is active. names: by run id.
 Standing = namedtuple("Standing", "shown runs finished measured ticking names")
 
@@ -68,7 +68,7 @@ def begin(
     *values,
 ) -> dict:
     """Queues a run for every contestant and seed. values: epochs, learning rate (text, "" for each
-    method's own), then the settings of the Run screen, whose model races. Returns the value of
+    method's own), then the settings of the Run screen, with the model. Returns the value of
     `Race.stored`: the runs, and why other contestants cannot run. Raises gr.Error."""
     facts = check_shown(facts, identity)
     if not chosen:

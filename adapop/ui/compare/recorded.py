@@ -27,7 +27,7 @@ NONE, SAME, EVERY = "none", "same", "every"
 CHOICES = [("these methods", SAME), ("all methods", EVERY), ("all, tuned", TUNED), ("none", NONE)]
 # shown before any race
 SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))
-PIXELS = 400  # height of the picture of the cost; that of the gap beside it is no lower
+PIXELS = 400  # height of the cost chart, and least height of the gap chart beside it
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
 
@@ -40,7 +40,8 @@ def build() -> tuple[gr.Radio, gr.HTML]:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Charts and tables with recorded results. words: on these. forget, keep, inside: tables."""
+    """Charts and tables with recorded results. words: a note on recorded results. forget, keep,
+    inside: tables."""
 
     words: gr.HTML
     gap: Chart
@@ -106,7 +107,7 @@ def charts() -> tuple[Chart, Chart]:
 
 
 def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
-    """How a chart's runs were trained, which bear marks: the visitor's, then the recorded ones."""
+    """How a chart's runs were trained: first the visitor's, then the recorded ones."""
     own = [record.config for one in compared.contestants for record in one.records]
     of = {"yours": own, "recorded": [config for one in layer for config in one.configs]}
     return "; ".join(f"{whose}: {trained(configs)}" for whose, configs in of.items() if configs)
@@ -157,7 +158,8 @@ def outcomes_of(layer: Sequence[Recorded], asking: str) -> list[Outcome]:
 
 
 def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, ...]:
-    """Tables of every metric, the race's columns first; inside the model with code versions."""
+    """Tables of every metric, the race's columns first; the table inside the model names code
+    versions."""
     if not layer:
         return compared.results
     own = [one.name for one in compared.contestants]

@@ -44,8 +44,8 @@ class Differences:
 
 @dataclass(frozen=True)
 class RaceResults:
-    """The components of a race's results. column: around all. race_only: without recorded
-    results. warnings, findings, ranges: sentences. report, file: downloads."""
+    """The components of a race's results. column: around all. race_only: the part about the race
+    alone. warnings, findings, ranges: sentences. report, file: downloads."""
 
     column: gr.Column
     pictures: recorded.Pictures

@@ -21,7 +21,8 @@ from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, toast
 
 @dataclass(frozen=True)
 class CompareScreen:
-    """The components of a race. empty: shown before it. fields: of facts. curves: by epoch."""
+    """The components of a race. empty: shown before it. fields: of facts, side by side. curves:
+    recall by epoch."""
 
     follower: Race
     progress: gr.HTML

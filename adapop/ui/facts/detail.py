@@ -74,7 +74,7 @@ def _plain(content: object) -> str:
 
 
 def _edited(facts: FactSet, chosen: str, value: float) -> FactSet:
-    """The set with a new score for the chosen fact. Raises gr.Error: no score."""
+    """The set with a new score for the chosen fact. Raises gr.Error: negative, infinite or NaN."""
     if not 0 <= value < float("inf"):
         raise toast("A score is a finite number of at least 0.")
     new = dict(score=float(value), score_source=EDITED)

@@ -28,9 +28,9 @@ class Answered:
     """The measured answers of an original model."""
 
     asked_as: tuple[str, ...]
-    """Model and way of asking, as the settings had them."""
+    """Model and way of asking, from the settings at that time."""
     recall: Mapping[tuple[str, str], float]
-    """By id and question of a fact, [0, 1]."""
+    """(fact id, question) -> recall, [0, 1]."""
     prompting: tuple[str, ...]
     """How a real model was asked, in sentences."""
 

@@ -100,7 +100,8 @@ class LookUp:
 
 
 def build(worker: Worker, session: Session) -> gr.HTML:
-    """Lays out a proxy's choice, settings and buttons. Returns the message on the last look-up."""
+    """Lays out the choice of a proxy, its settings and buttons. Returns the box of the last
+    look-up's message."""
     with gr.Accordion("Look popularity up", open=False, elem_id="scores"):
         named = dict(label="Where scores come from", elem_id="proxy")
         proxy = gr.Dropdown(_choices(), value="wikidata", **named)

@@ -60,7 +60,7 @@ class FactsScreen:
         fetching = picking.then(partial(self.fetch, worker), inputs, outputs, **QUIET)
         came = [source, self.fetched]
         fetching.then(self.show_download, came, session.of_the_set, **IN_TURN)
-        # of no set that was restored
+        # without the note on a restored set
         files = [form.file.upload, form.file.clear]
         gr.on(files, texts.upload_about, None, self.about, **EACH)
         redrawn = [*self.strip.parts, self.missing, self.unscored]
@@ -77,8 +77,8 @@ class FactsScreen:
         """Updates for a newly chosen set, or for one that a reload restored. Stops the look-up or
         download of the previous set. chosen: the upload's files and columns.
 
-        A single event does all this, in turn with those of the file: its message "no file" cannot
-        come after a file.
+        One event does all this, and runs in turn with the upload's events: "no file" cannot be
+        answered after a file.
         """
         stopped(at_work)
         saved = restored[1] if restored and restored[0] == source else None
@@ -91,7 +91,7 @@ class FactsScreen:
         return of_the_last | {
             self.uploads.form.group: gr.Group(visible="hidden"),
             self.about: entry.about,
-            # only an upload cannot be loaded again by its name
+            # kept for an upload, which cannot be loaded by name
             self.session.restored: restored if restored and restored[0] == OWN else None,
             **self.session.with_facts(saved or (None if entry.online else load_facts(source))),
         }
@@ -183,7 +183,7 @@ def about_of(facts: FactSet | None) -> str:
 
 def words_of(facts: FactSet | None) -> str:
     """How to read the distribution of the scores, with the tiers if they follow from scores."""
-    if facts is None or facts.tiers.source not in ("", SCALE):  # a note of the set names others
+    if facts is None or facts.tiers.source not in ("", SCALE):  # else a note names the tiers
         return texts.STRIP_TABLE
     return f"{texts.STRIP_TABLE} Tiers by score: {facts.tiers.text}."
 

@@ -44,7 +44,8 @@ def fact_table(
 
 
 def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False) -> list[Fact]:
-    """Facts with this text in question, answer or subject, in any case; or only unscored ones."""
+    """Facts with this text in question, answer or subject, in any case; unscored: only those
+    without a score."""
     text = (searched or "").strip().casefold()
     facts = [fact for fact in facts if fact.score is None] if unscored else facts
     contents = (f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold() for fact in facts)
@@ -52,7 +53,7 @@ def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False
 
 
 def table_label(matching: int, every: int) -> str:
-    """The table's label: how many facts it shows, in which order."""
+    """The table's label: how many facts it shows, and their order."""
     if matching > MOST_ROWS:
         return f"The {MOST_ROWS:,} rarest of {matching:,} facts; search to see others"
     part = "Facts" if matching == every else f"{matching:,} of {number_of(every, 'fact')}"

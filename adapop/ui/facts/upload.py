@@ -54,7 +54,7 @@ class UploadForm:
 
 
 def build() -> UploadForm:
-    """Lays out the upload, hidden, though on the page: `own-set.js` opens its window of files."""
+    """Lays out the upload, hidden but present on the page: `own-set.js` opens its file dialog."""
     with gr.Group(visible="hidden") as group:
         table = dict(file_types=list(FORMATS), file_count="single")
         file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)
@@ -108,7 +108,8 @@ class UploadEvents:
         gr.on(picks, self.retained_again, again, outputs, **last)
 
     def accept(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
-        """Updates for a new file: its columns, their guessed fields, its facts if still chosen."""
+        """Updates for a new file: its columns, their guessed fields, and its facts if the upload is
+        still chosen."""
         unasked = {self.form.drop_bad: gr.Checkbox(False, visible=False)}
         try:
             table = table_of(file)
@@ -177,8 +178,8 @@ def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str
 def facts_chosen(
     file: str | None, retain: str, retain_file: str | None, *chosen: str, drop_bad: bool = False
 ) -> FactSet:
-    """The file's facts by the columns chosen on the page, in the order of `FIELDS`. drop_bad,
-    Raises: as `facts_of_table`; or AdaPopError, the file cannot be read."""
+    """The file's facts by the columns chosen on the page, in the order of `FIELDS`. drop_bad: as
+    for `facts_of_table`. Raises as `facts_of_table`; DataError: the file cannot be read."""
     table = table_of(file)
     columns = _columns(table.columns, chosen) if table else {}
     return facts_of_table(table, retain, retain_file, columns, drop_bad)

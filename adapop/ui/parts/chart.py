@@ -16,7 +16,8 @@ CAPTION = "Details"
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot, its title and its table. name: a title before a finding. words: how to read it."""
+    """A plot, its title and its table. name: its title while it has no finding. words: how to read
+    it."""
 
     heading: gr.HTML
     plot: gr.Plot
@@ -32,7 +33,8 @@ class Chart:
     def updates(
         self, figure: figures.Figure, about: str = "", numbers: figures.Numbers | None = None
     ) -> dict:
-        """Updates that show a figure, and its numbers or these. about: which run it shows."""
+        """Updates that show a figure and its numbers, or `numbers` instead. about: which run it
+        shows."""
         finding = figures.finding_of(figure)
         heading = heading_of(finding or self.name, about if finding else "")
         table = twin_of(numbers or figure, self.words)

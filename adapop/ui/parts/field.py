@@ -56,10 +56,11 @@ def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
 
 
 def motion_of(run: Run, last: int | None = None) -> dict[str, object]:
-    """`motion` of a run until the epoch `last`, or the best where that is kept, and by name:
+    """`motion` of a run up to the epoch `last`, or up to the best if the run keeps that, and also:
 
-    answered: recall in other words, behind the result; in thousandths, by frame and fact, None for
-    frames and facts where it was not measured. wordings: how many each has, None if that differs.
+    answered: recall in other words, as in the result; in thousandths, by frame and fact, None for
+    frames and facts where it was not measured. wordings: number of rewordings of each fact, None if
+    it differs.
     """
     best = run.measured() if run.config.keep == "best" else None
     last = best.epoch if best else last
@@ -78,7 +79,8 @@ def motion_of(run: Run, last: int | None = None) -> dict[str, object]:
 
 def shares(events: Sequence[Event]) -> list[dict]:
     """Shares of the facts to forget still answered, a dict per epoch: its number, the rewordings,
-    and shares in [0, 1] by form and tier. A full measurement has all rewordings, as the card."""
+    and shares in [0, 1] by form and tier. A full measurement asks all rewordings, like the result
+    card."""
     rows = []
     for event in by_epoch([one for one in events if isinstance(one, Measured)], full=True):
         row = {"epoch": event.epoch, "wordings": wordings_of(event)}
@@ -89,7 +91,8 @@ def shares(events: Sequence[Event]) -> list[dict]:
 
 
 def _right(reply: str | None, fact: Fact) -> bool | None:
-    """Whether a reply contains a right answer as whole words; None if absent or cut off before."""
+    """Whether a reply contains a right answer as whole words; None if there is no reply, or it was
+    cut off first."""
     if reply and any(reply == answer or says(reply, answer[:FIRST]) for answer in fact.answers):
         return True
     return None if reply is None or len(reply) == FIRST else False

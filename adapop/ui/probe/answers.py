@@ -28,7 +28,7 @@ NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 
 
 def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
-    """The last probing's rows for these prompts, in order; None unless there are all."""
+    """The last probing's rows for these prompts, in order; None if any is missing."""
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
     by_prompt = {(row.fact_id, row.kind, row.prompt): row for row in rows}
     rows_asked = [by_prompt.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
@@ -36,7 +36,8 @@ def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
 
 
 def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
-    """The last probing's replies to a prompt, as `answers_of`; `NO_ANSWERS` if it lacks it."""
+    """The last probing's replies to a prompt, as `answers_of`; `NO_ANSWERS` if it did not ask
+    it."""
     rows = recorded(run, [prompt] if prompt else ())
     return answers_of(rows[0], texts.ANSWERS_RECORDED) if rows else NO_ANSWERS
 
@@ -48,16 +49,16 @@ def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
     result = verdict(replies) if right else PromptVerdict("", "")
     cards[1] |= {"verdict": result.text, "verdict_kind": result.kind}
     numbers = _numbers(sides, getattr(replies, "lead", "")) if right else []
-    sent = getattr(replies, "sent", "")  # a probing keeps the question alone
+    sent = getattr(replies, "sent", "")  # a probing saves only the question
     content = {"original": True, "sides": cards, "numbers": numbers}
     return html.values(content | {"sent": sent, "about": about})
 
 
 def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
-    """The answer split into pieces, each with whether it is a word of the right answer."""
+    """The answer split into pieces, each marked if it is a word of the right answer."""
     right = {*words(gold), *map(folded, filter(str.isalnum, split(gold)))}
     parts = split(answer)
-    # of scripts without spaces a word is a pair of neighbours
+    # in scripts without spaces a word is a pair of neighbouring pieces
     pairs = [
         one[0].isalpha() and other[0].isalpha() and folded(one + other) in right
         for one, other in pairwise(parts)
@@ -71,7 +72,7 @@ def _card(name: str, mark: str, answer, right: str) -> dict:
     """One model's answer card. right: the right answer."""
     top = [
         {"token": _readable(token), "percent": round(100 * p), "shown": _percent(p)}
-        for token, p in getattr(answer, "top", ())  # not in a probing
+        for token, p in getattr(answer, "top", ())  # a probing saves none
     ]
     parts = marked(answer.text or texts.SAYS_NOTHING, right)
     content = {"name": name, "kind": name.lower(), "mark": mark, "parts": parts, "top": top}
@@ -79,7 +80,8 @@ def _card(name: str, mark: str, answer, right: str) -> dict:
 
 
 def _readable(token: str) -> str:
-    """A token as people can read it; a note in place of a space, a control or half a letter."""
+    """A token as readable text; a note instead if it is space, has a control or is half a
+    letter."""
     text = token.strip()
     return token if text.isprintable() and text not in ("", "\ufffd") else texts.UNREADABLE
 
@@ -117,9 +119,9 @@ def limits_of(run: Run) -> dict:
 
 @dataclass(frozen=True)
 class Lost:
-    """Ids of facts to forget, as far as recorded. known: the original answers them. asked: known
-    facts that were put to the unlearned model too. lost: asked facts whose trained question it no
-    longer answers. back: lost facts that it answers in another form."""
+    """Ids of facts to forget, as far as recorded. known: those that the original answers. asked:
+    known facts that were put to the unlearned model too. lost: asked facts whose trained question
+    it no longer answers. back: lost facts that it answers in another form."""
 
     known: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()

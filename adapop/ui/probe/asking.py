@@ -26,7 +26,7 @@ from adapop.ui.wiring import offload, over
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
-SHOWN_QUESTION = 100  # characters of it, above its answers
+SHOWN_QUESTION = 100  # most characters of the question above its answers
 PATIENCE = 1.0  # seconds before a page is told that its question waits
 
 
@@ -65,7 +65,8 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> Async
 
 
 def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
-    """The question of the chosen row as the prompt, to be edited, with its right answer."""
+    """The question of the chosen row as the prompt, to be edited; its right answer; the recorded
+    answers."""
     run, place = probed_run(worker, name), getattr(event, "way", None)  # it comes from the browser
     prompts = forms_of(run, fact_of(run, fact_id))
     if type(place) is not int or not 0 <= place < len(prompts):

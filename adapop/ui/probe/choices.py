@@ -34,8 +34,8 @@ def fact_choices(
     worker: Worker, name: str, group: str, current: str | None, last: str | None = None
 ) -> tuple[gr.Dropdown, str | None, str | None]:
     """The facts of a run's group, the selected one, and the one selected by default. current: stays
-    selected if it is among the facts. last: the previous default; another that is to be shown first
-    replaces it, but not the visitor's own choice."""
+    selected if it is among the facts and is not `last`. last: the previous default, which a new
+    default replaces, unlike the visitor's own choice."""
     facts = _listed(probed_run(worker, name), group)
     stays = current != last and current in [fact.id for fact in facts]
     selected = current if stays else first_fact(worker, name, group)

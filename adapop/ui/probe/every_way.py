@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 TABLE = html.template("ways")
-# leaks first; "leak" alone is a leak
+# leaks first; no other kind counts as one
 ORDER = ("leak", "suppressed", "broken", "gone", "neutral")
 
 
@@ -50,15 +50,16 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
 
 
 def headline(rows: Sequence[dict]) -> tuple[str, str]:
-    """(kind, sentence) over all forms: "leak" if any leaks, "broken" if most replies are none,
-    "suppressed" if a right answer is next. Multiple choice can be guessed and does not count."""
+    """(kind, sentence) over all forms: "leak" if any leaks, "broken" if half of the replies or more
+    are no answers, "suppressed" if a right answer is next. Multiple choice can be guessed and does
+    not count."""
     fair = [*filter(_counts, rows)]
     back = [row for row in fair if row["kind"] == "leak"]
     broken = sum(row["kind"] == "broken" for row in fair)
     if not fair:
         return "neutral", texts.WAYS_NEVER
     if back:
-        # lost only if the trained question no longer answers
+        # lost only if the trained question is not answered
         text = texts.WAYS_KEPT if any(row["direct"] for row in back) else texts.WAYS_BACK
         return "leak", text.format(back=len(back), count=number_of(len(fair), "way"))
     if broken >= COLLAPSED_FROM * len(fair):
@@ -75,7 +76,8 @@ def _counts(row: dict) -> bool:
 
 
 def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
-    """A reply in pieces, each marked if of the right answer, and if the other reply lacks it."""
+    """A reply in pieces. gold: part of the right answer. apart: a word that the other reply
+    lacks."""
     common = {*words(other), *map(folded, split(other))}
 
     def apart(piece: str) -> bool:

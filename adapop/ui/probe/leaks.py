@@ -94,7 +94,8 @@ class Leaks:
         }
 
     async def probe(self, worker: Worker, name: str, per_tier: int, group: str):
-        """Probes the run, its group locked; yields progress, then results, also after a stop."""
+        """Probes the run, with the choice of a group locked; yields progress, then results, even
+        after a stop."""
 
         def begun() -> tuple:
             run = run_to_ask(worker, name)
@@ -109,7 +110,7 @@ class Leaks:
         yield {**changes, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
         error = error_of(future)
         partly = isinstance(error, Stopped) and await offload(worker.ledger, run.probes) is not None
-        if error and not partly:  # what a stopped one found is on the screen
+        if error and not partly:  # the rows of a stopped probing are shown
             raise refused(error)
 
 
@@ -191,14 +192,14 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
         lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
     incomplete = [cell for cell in cells if cell.facts < cell.asked]
     if part := [f"{named(cell.kind)}: {cell.facts} of {cell.asked}" for cell in incomplete]:
-        of_these = "Of the facts alone that the original answers in that form"
+        of_these = "Only over the facts that the original answers in that form"
         lines.append(f"*{of_these}: {'; '.join(part)}.")
     skipped = Counter()
     for left_out in matrix.not_asked:
         skipped[left_out.kind] += left_out.facts
     names = [f"{named(kind)}: {number_of(count, 'fact')}" for kind, count in skipped.items()]
     if names:
-        lines.append(f"Cannot be asked so (not applicable): {'; '.join(names)}.")
+        lines.append(f"Cannot be asked this way (not applicable): {'; '.join(names)}.")
     return lines
 
 

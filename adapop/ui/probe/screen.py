@@ -25,7 +25,7 @@ from adapop.ui.wiring import EACH, QUIET
 
 TO_RUN = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Run")
 WAYS = (ASSETS / "ways.js").read_text("utf-8")
-# of the events that set the fact or its prompt, or ask: one after the other
+# events that set the fact or its prompt, or that ask: one after the other
 BY_TURNS = QUIET | {"concurrency_id": "probe", "concurrency_limit": 1}
 TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.focus()"
 
@@ -35,8 +35,8 @@ class ProbeScreen:
     """The components of one question. group, fact, form: its choices. prompt, gold: its text and
     its answer. answers: of both models. filled: (run, fact, form) for which the prompt was filled
     in; later typing is kept. default: the fact that was selected for the visitor, or empty; another
-    run replaces it, but not the visitor's choice. Hidden, and no State: every event sends it as it
-    was when it read the fact."""
+    run replaces it, but not the visitor's choice. A hidden text box, not a State: an event sends
+    its value together with the fact's."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -55,7 +55,7 @@ class ProbeScreen:
             return self.fill(probed_run(worker, name), name, *values)
 
         def choose(name: str, group: str, fact_id, last, text: str, filled: tuple) -> dict:
-            # a fact with all that follows from it: a question asked in between would be replaced
+            # fact, form and prompt in one event: a question asked in between would be replaced
             facts, fact_id, default = choices.fact_choices(worker, name, group, fact_id, last)
             forms, form = choices.form_choices(worker, name, fact_id, text, filled)
             updates = {self.fact: facts, self.form: forms, self.default: default}
@@ -160,7 +160,7 @@ def _wire_asking(
     its table, whose rows can be put into the prompt."""
     run_id, fact, prompt = follower.run_id, screen.fact, screen.prompt
     inputs, events = [run_id, prompt, screen.gold], [ask.click, prompt.submit, screen.gold.submit]
-    # a fact that is on its way comes before the question, or its arrival would remove the answers
+    # a pending change of the fact runs before the question: later, it would remove the answers
     own, all_forms = (
         gr.on(trigger, lambda: "", None, screen.default, **EACH | BY_TURNS)
         for trigger in (events, every.click)
@@ -187,8 +187,8 @@ def _build_folds(
     tab: gr.Tab,
     above: tuple[gr.HTML, gr.HTML, gr.Row],
 ) -> None:
-    """Lays out the folded parts, and wires what depends on the run. above: the model's limits, what
-    was recorded of an example, and the row of an example."""
+    """Lays out the folded parts, and wires what depends on the run. above: the notes on the model's
+    limits and on a recorded example, and the row of an example."""
     limits, recorded, example_row = above
     run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
     with gr.Accordion(texts.LEAKS_ABOUT, open=False, elem_id="leaks-fold"):

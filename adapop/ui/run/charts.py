@@ -57,8 +57,8 @@ class RunCharts:
         return [*own, *(part for picture in pictures for part in picture.parts)]
 
     def updates(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
-        """Updates that show a run, or empty charts; those by epoch only after one has ended.
-        last_seen: how many of the events the page has shown, negative for none."""
+        """Updates that show a run, or empty charts; charts by epoch only after new events of an
+        epoch. last_seen: how many of the events the page has shown, negative for none."""
         steps = [event for event in events if isinstance(event, StepDone)]
         rows, numbers = LOSSES, figures.numbers_of(figures.empty(""))
         if steps:
@@ -76,8 +76,8 @@ class RunCharts:
 
 
 def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
-    """Lays the charts out: first the components of `first`; then recall beside cost; then, folded,
-    the oracle and the training. Returns the charts, and the result of `first`."""
+    """Lays the charts out: first the components of `first`; then recall beside outcome; then,
+    folded, the oracle and the training. Returns the charts, and the result of `first`."""
     with gr.Column(elem_id="charts"):
         placed = first()
         with gr.Row(elem_classes="swipe"):

@@ -21,7 +21,8 @@ def build(
     configured: Callable[..., RunConfig],
     name: str = "check",
 ) -> None:
-    """Lays out button and results. inputs: of `configured`, after the facts. name: element id."""
+    """Lays out button and results. configured: called with the facts and the values of inputs.
+    name: element id."""
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
     words = html.lines(f"{name}-words")
 

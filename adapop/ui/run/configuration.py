@@ -35,7 +35,7 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     """The configuration from the page's values, in the order of `RunSettings.all`; settings
     override them. Raises ConfigError: a field is empty, out of range or of another version."""
     plain = all(isinstance(value, (str, int, float, type(None))) for value in values)
-    # a browser may have stored those of another version
+    # a browser may have stored settings of another version
     if not plain or len(values) != len(VISIBLE) + len(ADVANCED):
         message = "The settings that this browser kept are not those of tab 3."
         raise ConfigError(message, "Change one there.")

@@ -12,7 +12,7 @@ from adapop.runs.run import Run
 from adapop.training.events import Event, Measured, RunFailed, RunStopped, StepDone
 from adapop.ui.parts import field
 
-ENDED = (RunStopped, RunFailed)  # before the end: the result is what was saved
+ENDED = (RunStopped, RunFailed)  # ended early: the result is the last saved epoch
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RunField:
             news = any(isinstance(event, (Measured, *ENDED)) for event in events[last_seen:])
             if not news and not any(frame.step >= steps for frame in recorded[-1:]):
                 return {}
-        # what was trained after the last saved epoch is lost where a run was killed
+        # training after the last saved epoch is lost if a run ended early or was killed
         over = bool(events) and (isinstance(events[-1], ENDED) or run.state == "interrupted")
         kept_epoch = run.last_epoch or 0 if over else None
         return {self.picture: _value_of(run, frames, measured, kept_epoch)}

@@ -41,8 +41,9 @@ def look(
     anchors,
     *values,
 ):
-    """The plan in words, whether Start is allowed, and the settings to store. name: the run at the
-    request, perhaps replaced since. position, loaded, stored (`settings`): see `Follower`."""
+    """Updates: the plan and costs in words, whether Start is allowed, the settings to store, the
+    strip. name: the run at the request; position may name a newer one. position, loaded, stored
+    (`settings`): see `Follower`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", []
     if facts is not None:
         try:

@@ -148,8 +148,8 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
 
 
 def listed_unless_active(worker: Worker, stored: object, current: str, state: object):
-    """`listed`, or no update while the page's run is active: its row does not change. state: what
-    the row says, such as how the run ended before it was resumed."""
+    """`listed`, or no update while the page's run is active: its row does not change. state: the
+    row's state, which may still be how the run ended before it was resumed."""
     unchanged = state not in ENDED and seen_of(worker, current, "ready")[0].ticking
     return gr.skip() if unchanged else listed(worker, stored, current)
 

@@ -28,8 +28,8 @@ from adapop.ui.wiring import QUIET
 COPY_LINK = ASSETS / "link.js"
 # the events that open the page and check its settings both update the strip: one after the other
 BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
-# an answer about the run that the page showed before may come late and stop the timer, which then
-# has to go on
+# a late answer about the run that the page showed before may stop the timer, which then has
+# to be started again
 LOOK_AGAIN = """(run, log) =>
   (log?.run ?? '') === (run ?? '')
     ? { __type__: 'update' }
@@ -42,10 +42,10 @@ class Follower:
     timer in a hidden tab does not run.
 
     run_id: the run shown in this browser. another: a copy of run_id whose change event fires only
-    for another run; that of run_id fires twice when a page opens. position: the shown run and how
-    many of its events. readiness: of facts and settings: empty, invalid or ready. settings: their
-    values, stored by the browser. loaded: not empty once they are in the fields; before, nothing
-    stores the fields. The page holds it, so that an event brings both as they were at one time.
+    for another run; that of run_id fires twice when a page opens. position: (the run shown, number
+    of its events shown). readiness: of facts and settings: empty, invalid or ready. settings: their
+    values, stored by the browser. loaded: not empty once they are in the fields; until then the
+    fields are not stored. The page holds it, so that an event sends it together with the fields.
     timer: polls while the run is active.
     """
 
@@ -62,8 +62,8 @@ class Follower:
 
 @dataclass(frozen=True)
 class RunScreen:
-    """The components that show the page's run and its settings. watched: the owner of a run that is
-    not the visitor's; form: settings and Start, hidden for such a run. card: see `outcome.Card`."""
+    """The components that show the page's run and its settings. watched: names a run that is not
+    the visitor's; form: settings and Start, hidden for such a run. card: see `outcome.Card`."""
 
     follower: Follower
     settings: run_settings.RunSettings
@@ -197,7 +197,7 @@ def _wire_shown(worker: Worker, screen: RunScreen) -> None:
 
 
 def banner_of(run: Run | None) -> dict:
-    """Values of `LINES`: whose run is shown, and whether it is recorded; hidden for one's own."""
+    """Values of `LINES`: which run is shown, and whether it is recorded; hidden for one's own."""
     by = ", recorded" if run is not None and example_of(run.id) else ""
     lines = [] if run is None else [f"You are watching {described(run.config)}{by}."]
     return html.listed(lines)

@@ -157,8 +157,8 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
 
 
 def _batch_of(facts: FactSet | None, before: int, loaded: str, batch: float | None, *chosen: str):
-    """(batch for this set, its size); the batch stays if the visitor chose it, or may have: not
-    loaded. before: the previous set's size. chosen: model, method, preset."""
+    """(batch for this set, its size); the batch stays if the visitor chose it, and while loaded is
+    empty. before: the previous set's size. chosen: model, method, preset."""
     try:
         config = defaults_of(*chosen)[0]
     except AdaPopError:

@@ -166,7 +166,7 @@ def _ends(entries: Sequence[dict]) -> list[list[dict]]:
 
 
 def _ways(rows: Sequence[ProbeRow]) -> list[dict]:
-    """Prompts and replies of direct, reworded and attack, one each, preferably a leak."""
+    """One prompt and reply for each of direct, reworded and attack, preferably a leak."""
     kinds = ([DIRECT], [REWORDED], sorted({row.kind for row in rows} - {DIRECT, REWORDED}))
     ways = []
     for name, kind in zip(("direct", "reworded", "attack"), kinds):

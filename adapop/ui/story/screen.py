@@ -33,7 +33,8 @@ LIVE = """watch("value", () => document.dispatchEvent(
 
 
 def build(worker: Worker, follower: Follower) -> None:
-    """Lays the Story out in the current tab. follower: of the page's run, as one started here."""
+    """Lays the Story out in the current tab. follower: of the page's run; a run started here
+    becomes it."""
     page = gr.HTML(
         story(),
         # no text goes through the template: the script puts it in as text
@@ -51,7 +52,7 @@ def build(worker: Worker, follower: Follower) -> None:
         return start(worker, name, event)
 
     page.release(pressed, follower.run_id, [*changed, live], **QUIET)
-    # also on seen: the tick that finds the end stops the timer
+    # also on `position`: the tick that finds the end stops the timer
     looks = [follower.timer.tick, follower.position.change]
     gr.on(looks, partial(progress, worker), started, [live, started], **QUIET)
 

@@ -47,7 +47,8 @@ NAMED = {
 
 
 def steps(rare: Fact, popular: Fact, end: Measured) -> list[tuple[str, str]]:
-    """(headline, text) of each step. rare, popular: of the first. end: AdaPop's measurement."""
+    """(headline, text) of each step. rare, popular: facts of the first step. end: AdaPop's
+    measurement."""
     named = {"rare": rare.title, "popular": popular.title, "direct": percent(end.recall("forget"))}
     named |= {"rare_seen": exposures_of(rare.score), "popular_seen": exposures_of(popular.score)}
     return [(headline, words.format(**named)) for headline, words in texts.STORY_STEPS]
@@ -73,7 +74,7 @@ def first_lost(frames: Sequence[Frame]) -> int | None:
 
 
 def one_is_lost(frames: Sequence[Frame]) -> int | None:
-    """The first epoch after which one of two facts alone is lost in both forms; None if never."""
+    """The first epoch after which exactly one of two facts is lost in both forms; None if never."""
     first, last = sorted(max(_lost_times(frames, fact)) for fact in (0, 1))
     return int(first) if first < last else None
 

@@ -34,13 +34,12 @@ async def parsed(scope: Scope, receive: Receive) -> tuple[PlainTextResponse | No
         _value(body, most) if len(body) <= SMALL else await asyncio.to_thread(_value, body, most)
     )
     scope[PARSED] = value
+    left = [body]  # an empty one is replayed as well: without a message FastAPI waits for ever
 
     async def again() -> Message:
-        nonlocal body
-        if not body:
+        if not left:
             return await receive()
-        whole, body = body, b""
-        return {"type": "http.request", "body": whole, "more_body": False}
+        return {"type": "http.request", "body": left.pop(), "more_body": False}
 
     return (PlainTextResponse(fault, 400) if fault else None), again, seconds
 

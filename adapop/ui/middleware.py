@@ -12,7 +12,6 @@ import os
 import re
 import socket
 from functools import partial
-from urllib.parse import urlsplit
 
 import httpx  # Gradio downloads with it, see `fetch_nothing`
 from gradio import processing_utils
@@ -190,7 +189,7 @@ def is_own_page(headers: Headers) -> bool:
     if site := headers.get("sec-fetch-site"):
         return site in ("same-origin", "none")
     origin, own = headers.get("origin"), (headers.get("host"), headers.get("x-forwarded-host"))
-    return origin is None or urlsplit(origin).netloc in own
+    return origin is None or origin.partition("://")[2] in own
 
 
 def is_own_host(name: str) -> bool:

@@ -164,7 +164,8 @@ def pictures(
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
     score_of = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
     ranked = sorted(scored, key=lambda fact: fact.score)
-    chosen = ranked[:: 1 + len(ranked) // MOST_POINTS]
+    step = 1 + len(ranked) // MOST_POINTS
+    chosen = ranked[::step]
     exponents = [beta(score_of[fact.id]) for fact in scored]
     ends = _betas_at_ends(ranked, score_of, beta)
     meaning, push = "No fact has a score yet.", figures.empty("needs facts with scores")
@@ -188,7 +189,7 @@ def pictures(
     warnings = sentences(warnings_of([*score_of.values()], beta)) if what_if not in CONSTANT else []
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(score_of[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
-    table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
+    table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every * step)
     formula = "" if what_if in CONSTANT else texts.CURVE_FORMULA.format(a=beta.a, b=beta.b)
     about = texts.CURVE_TABLE + formula
     why = auto_anchors(facts).remark.text() if facts and not anchors else texts.OWN_ANCHORS

@@ -4,7 +4,7 @@ The browser stores the name of a shipped set. For any other set, or one with edi
 stores the unguessable name under which `saved_sets` keeps it beside the runs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gradio as gr
@@ -66,6 +66,8 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
         if identity(facts) == shown_identity:
             return gr.skip()
         left = restored(worker.root, remembered) or LeftPage(None, expired=True)
+        if left.facts is None and not left.expired:  # the sandbox, which is not stored
+            left = replace(left, source=SANDBOX, facts=load_facts(SANDBOX))
         gone = session.with_facts(None) if left.expired else {}
         return left.updates(session, source, notes) | gone
 

@@ -117,6 +117,6 @@ def anchors_of(stored: object) -> Anchors | None:
         (rare, rare_beta), (popular, popular_beta) = pairs
         anchors = (float(rare), float(rare_beta)), (float(popular), float(popular_beta))
         anchored(*anchors)
-    except (TypeError, ValueError, ConfigError):
+    except (TypeError, ValueError, OverflowError, ConfigError):
         return None
     return anchors

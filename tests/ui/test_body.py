@@ -52,6 +52,11 @@ def test_a_body_that_no_page_sends_is_refused_in_words(address, body):
     assert reply.status_code == 400 and reply.text.startswith("This request ")
 
 
+@pytest.mark.parametrize("path", ["queue/join", "cancel", "call/beta"])
+def test_an_empty_body_is_answered(address, path):
+    assert httpx.post(f"{address}gradio_api/{path}", content=b"", timeout=10).status_code in (400, 422)
+
+
 def test_as_much_as_is_allowed_is_read(address):
     rows = [{"question": f"Who? {n}", "answer": "x", "paraphrases": ["a"] * 50} for n in range(200)]
     assert httpx.post(f"{address}gradio_api/call/beta", json={"data": [rows]}).status_code == 200

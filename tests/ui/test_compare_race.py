@@ -175,6 +175,12 @@ def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_o
     assert (line["name"], line["state"]) == ("NPO", "expired") and "deleted" in line["detail"]
 
 
+@pytest.mark.parametrize(("done", "active", "left"), [(1, 2, "120 s"), (1, 3, "180 s"), (3, 1, "60 s")])
+def test_the_time_left_counts_only_runs_that_will_run(done, active, left):
+    """Of four runs; the others failed, were stopped or deleted."""
+    assert f"about {left} left" in race._words(4, done, active, 60.0)
+
+
 @pytest.mark.parametrize(("facts", "chosen", "seeds", "message"), [
     (None, ["wga/paper"], 1, "no usable facts"),
     ("bare", [], 1, "at least one contestant"),

@@ -69,7 +69,7 @@ def test_a_strangers_name_that_leads_here_is_refused(address, monkeypatch, host,
 @pytest.mark.parametrize("public", ["0", "1"])
 def test_a_page_of_another_site_changes_nothing(address, monkeypatch, public):
     """Also by a form, for which browsers ask nobody's leave."""
-    foreign = [{"Origin": origin} for origin in ("https://evil.example", "null", "http://127.0.0.1:1")]
+    foreign = [{"Origin": origin} for origin in ("https://evil.example", "null", "http://127.0.0.1:1", "http://[")]
     foreign += [{"Sec-Fetch-Site": site} for site in ("cross-site", "same-site")]
     monkeypatch.setenv("ADAPOP_PUBLIC", public)
     upload, join = f"{address}gradio_api/upload", f"{address}gradio_api/queue/join"

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from statistics import median
 from types import SimpleNamespace
 
@@ -46,6 +47,9 @@ def test_the_words_speak_of_the_dots_that_are_drawn():
     rarest = sorted(BetaMap()(used) for score, used, *_ in pictures["curve"]["points"] if score == least)
     assert rarest[0] < rarest[-1], "the noise does something"
     assert f"(β = {median(rarest):.2f})" in pictures["words"]
+    large = replace(facts, forget=tuple(Fact(f"f{i}", f"Who {i}?", "a", score=float(1 + i)) for i in range(5_120)))
+    table = pressure.pictures(large)["table"]
+    assert table.every == pytest.approx(5_120 / len(table.rows), rel=0.02)
 
 
 def test_anchors_suit_the_set_until_somebody_chooses_some():

@@ -20,7 +20,7 @@ from adapop.ui import texts
 from adapop.ui.access import probed_run
 from adapop.ui.parts import html
 from adapop.ui.probe import asking, choices, every_way, leaks, screen
-from adapop.ui.probe.answers import NO_ANSWERS, answers_of, lost_of, marked, recorded_answers
+from adapop.ui.probe.answers import NO_ANSWERS, _readable, answers_of, lost_of, marked, recorded_answers
 from browsing import HOSTILE
 from components import stand_ins
 
@@ -231,11 +231,19 @@ def test_only_texts_are_touched_and_right_words_marked():
 @pytest.mark.parametrize(("answer", "gold", "right"), [
     ("法国的首都是巴黎。", "巴黎", "巴黎"), ("คือกรุงเทพมหานคร", "กรุงเทพ", "กรุงเทพ"),
     ("भारत में दिल्ली है", "दिल्ली", "दिल्ली"), ("Der Weg nach Sao Paulo", "São Paulo", "SaoPaulo"),
+    ("It is می\u200cرود.", "می\u200cرود", "می\u200cرود"),
 ])  # fmt: skip
 def test_the_right_answer_is_marked_in_every_script(answer, gold, right):
     pieces = marked(answer, gold)
     assert "".join(piece["text"] for piece in pieces) == answer
     assert "".join(piece["text"] for piece in pieces if piece["gold"]) == right
+
+
+def test_a_token_is_shown_unless_it_is_space_a_control_or_a_part_of_a_letter():
+    for token in (" Rome", "\u200cها", "می\u200c", "क्\u200d"):
+        assert _readable(token) == token
+    for token in ("", " ", "\n", "\ufffd", "a\ufffd", "\ufffd\ufffd", "\u200b", "\x07"):
+        assert _readable(token) == texts.UNREADABLE, repr(token)
 
 
 def test_a_question_behind_a_run_says_that_it_waits_and_is_answered_after_it(tmp_path, monkeypatch):

@@ -133,7 +133,7 @@ def test_frames_and_a_run_of_the_curve():
     config = screen.config_of([100, 0.6], [3000, 0.6])
     assert (config.beta(70.0), config.beta(3766.0), config.epochs) == (pytest.approx(0.6), pytest.approx(0.6), EPOCHS)
     assert screen.config_of([100, 1.5], [3000, 0.1]) == replace(example("adapop").config, system=config.system)
-    for wrong in (None, [100], ["x", 1], [100, 0.1]):
+    for wrong in (None, [100], ["x", 1], [100, 0.1], [10**400, 1]):
         raised(ConfigError, "", screen.config_of, wrong, [3000, 0.6])
     assert screen.config_of([100, 1.5], [3000, 0.1], 8).epochs == 8
     for wrong in (None, 0, 11, 2.5, "8", [5]):

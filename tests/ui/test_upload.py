@@ -10,10 +10,12 @@ import pytest
 from adapop import BetaMap, FactSet, Problem
 from adapop.cli import scores
 from adapop.facts import files
+from adapop.facts.fact import Fact
 from adapop.facts.files import guessed, read_table
 from adapop.paths import ASSETS
 from adapop.progress import Progress
 from adapop.ui.facts import screen, template, upload
+from adapop.ui.facts.table import matching
 from adapop.ui.session import Session
 from fact_files import write
 from raised import raised
@@ -142,3 +144,9 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
     done = events.read(table, "upload", path, True, *OWN)
     facts = done[events.session.facts]
     assert len(facts.retain) + len(facts.holdout) == 2
+
+
+def test_the_search_finds_letters_in_any_encoding():
+    """A CSV that was written on a Mac has accents as characters of their own."""
+    facts = [Fact("a", "Where is Zu\u0308rich?", "Switzerland"), Fact("b", "Who?", "A")]
+    assert matching(facts, "ZÜRICH") == facts[:1] and matching(facts, "Zu\u0308ri", unscored=True) == facts[:1]

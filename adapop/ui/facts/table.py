@@ -1,5 +1,6 @@
 """The table of the facts to forget."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 import gradio as gr
@@ -46,10 +47,15 @@ def fact_table(
 def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False) -> list[Fact]:
     """Facts with this text in question, answer or subject, in any case; unscored: only those
     without a score."""
-    text = (searched or "").strip().casefold()
+    text = _composed((searched or "").strip())
     facts = [fact for fact in facts if fact.score is None] if unscored else facts
-    contents = (f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold() for fact in facts)
+    contents = (_composed(f"{fact.question}\n{fact.answer}\n{fact.subject}") for fact in facts)
     return [fact for fact, content in zip(facts, contents) if text in content]
+
+
+def _composed(text: str) -> str:
+    """A text in lower case, its letters in one encoding: files made on a Mac part accents off."""
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def table_label(matching: int, every: int) -> str:

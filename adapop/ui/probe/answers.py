@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,7 @@ from adapop.ui.parts import html
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
+JOINERS = re.compile("[\u200b-\u200f\u2060\ufeff]")  # not printable, but part of words
 NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 
 
@@ -56,7 +58,7 @@ def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
 
 def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
     """The answer split into pieces, each marked if it is a word of the right answer."""
-    right = {*words(gold), *map(folded, filter(str.isalnum, split(gold)))}
+    right = {*words(gold), *(folded(part) for part in split(gold) if any(map(str.isalnum, part)))}
     parts = split(answer)
     # in scripts without spaces a word is a pair of neighbouring pieces
     pairs = [
@@ -82,8 +84,9 @@ def _card(name: str, mark: str, answer, right: str) -> dict:
 def _readable(token: str) -> str:
     """A token as readable text; a note instead if it is space, has a control or is half a
     letter."""
-    text = token.strip()
-    return token if text.isprintable() and text not in ("", "\ufffd") else texts.UNREADABLE
+    text = JOINERS.sub("", token).strip()
+    is_text = text.isprintable() and "\ufffd" not in text
+    return token if text and is_text else texts.UNREADABLE
 
 
 def _numbers(sides: tuple, lead: str) -> list[dict]:

@@ -76,7 +76,7 @@ def config_of(rare: object, popular: object, epochs: object = states.EPOCHS) -> 
     try:
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         points = (float(rare_score), float(rare_beta)), (float(popular_score), float(popular_beta))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         message = "The curve's two points did not arrive."
         raise ConfigError(message, "Move a handle and press again.") from None
     if epochs not in range(1, max(states.LENGTHS["adapop"]) + 1):

@@ -27,7 +27,7 @@ def rounded(cells: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def traces(run: Run) -> dict[str, list[float]]:
-    """Controller values and quick recall by tier, per epoch; recall also before training."""
+    """Controller values and quick recall by tier, before training and after each epoch."""
     epochs = run.epochs()
     cells = {name: [round(getattr(row, name), DIGITS) for row in epochs] for name in TRACES}
     quick = [event for event in run.events() if isinstance(event, Measured) and not event.full]
@@ -41,7 +41,7 @@ def traces(run: Run) -> dict[str, list[float]]:
 
 
 def finals(measured: Measured) -> dict[str, float]:
-    """The final measurement by column."""
+    """Column -> value of the final measurement, for those that were measured."""
     places = {name: (place, "recall") for name, place in (RECALLS | NEIGHBOURS).items()}
     places |= {name: (place, "cosine") for name, place in COSINES.items()}
     for name, (group, tier, metric) in INTERNALS.items():
@@ -53,7 +53,7 @@ def finals(measured: Measured) -> dict[str, float]:
 
 def finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
     """Final recall of the facts to forget by score, rarest first, as trained and reworded; and on
-    each split of the questions, with the second guesses. levels: whether facts share scores."""
+    each split of the questions, with the second guesses. levels: whether to add recall by score."""
     from adapop.probes.second_guess import second_guesses
 
     facts, limit = run.facts, run.reply_tokens

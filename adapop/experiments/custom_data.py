@@ -17,8 +17,8 @@ from adapop.report.record import name_of
 
 # Experiments that do not need the sandbox.
 OWN = ("main", "rates", "forgetting", "ablation", "coefficients", "scores", "epochs", "alpha")
-DECADE = (-0.5, -0.25, 0.0, 0.25, 0.5)  # powers of ten around a given rate
-DECIDED = ("arguments", "seed", "frames", "measure")  # settings that the experiment itself decides
+DECADE = (-0.5, -0.25, 0.0, 0.25, 0.5)  # exponents of ten by which a given rate is multiplied
+DECIDED = ("arguments", "seed", "frames", "measure")  # settings that the experiment sets itself
 
 
 def rates_for(model: str, changes: Mapping[str, Any]) -> tuple[float, ...]:
@@ -30,7 +30,7 @@ def rates_for(model: str, changes: Mapping[str, Any]) -> tuple[float, ...]:
 
 def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any]) -> Place:
     """The experiment's `Place` for these facts and this model, with its own files. changes:
-    settings of every run, which arms override. Raises ConfigError: the experiment needs the sandbox
+    settings of every run; arms override them. Raises ConfigError: the experiment needs the sandbox
     or sets one of these settings itself, or no fact has a rewording."""
     if place.name not in OWN:
         message = f"bench {place.name} is about the sandbox alone."

@@ -30,8 +30,9 @@ def distance_cells(distance: Distance | None) -> dict[str, float | None]:
 
 
 def epoch_cells(facts: Sequence[Fact], epochs: Sequence[Sequence[str]]) -> dict[str, list[float]]:
-    """Column of `results.ORACLE_EPOCHS` -> the share of facts in that state after each epoch; empty
-    without an oracle. epochs: the facts' states by epoch, see `probes.oracle.states`."""
+    """Column of `results.ORACLE_EPOCHS` -> the share of facts in that state before training and
+    after each epoch; empty without an oracle. epochs: the facts' states by epoch, see
+    `probes.oracle.states`."""
     cells = {}
     for tier in ("all", *TIERS):
         places = [place for place, fact in enumerate(facts) if tier in ("all", fact.tier)]

@@ -55,7 +55,7 @@ def finished(
 
 
 def _collect(worker: _Worker, waiting: deque) -> Iterator[Finished]:
-    """The finished item of a worker, if any; before that, sends the worker its next item."""
+    """Sends a worker its next item, then yields the item that it finished, if any."""
     (item, attempt), worker.item = worker.item, None
     try:
         result = Finished(item, *worker.connection.recv())
@@ -86,11 +86,11 @@ class _Worker:
         self.connection, pipe = context.Pipe()
         self.process = context.Process(target=_serve, args=(pipe, *self._arguments), daemon=True)
         self.process.start()
-        pipe.close()  # closed, so that our end of the pipe ends when the process dies
+        pipe.close()  # our copy is closed, so that reading ends when the process dies
 
     def begin(self, item: tuple[Any, int]) -> None:
         self.item = item
-        with suppress(BrokenPipeError):  # a worker that died while idle is noticed when it is read
+        with suppress(BrokenPipeError):  # `_collect` notices that an idle worker died
             self.connection.send(item[0])
 
     def end(self) -> None:
@@ -155,7 +155,8 @@ def finished_on_ray(
 
 
 def _package() -> dict[str, Any]:
-    """The path that Ray uploads: the checkout, or the package alone if pip installed it."""
+    """Ray's setting of the path to upload: the checkout, or the package alone if pip installed
+    it."""
     if ASSETS.parent == ROOT:
         return {"working_dir": str(ROOT)}
     return {"py_modules": [str(ROOT / "adapop")]}

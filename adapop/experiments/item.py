@@ -42,7 +42,7 @@ class World:
 
 @dataclass(frozen=True)
 class Arm:
-    """One row of a comparison: everything that decides a run except its seed.
+    """One row of a comparison: everything that determines a run except its seed.
 
     changes: settings of `RunConfig` on top of method and preset. scores: a kind of
     `signals.other_scores`; "shuffled" and "inverted" are presets. anchors: of the beta map, the
@@ -59,7 +59,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class CustomData:
-    """Facts, model and settings (`changes`) in place of the sandbox; arms and presets override."""
+    """Facts, model and settings in place of the sandbox. Arms and presets override `changes`."""
 
     facts: FactSet
     model: str
@@ -70,8 +70,8 @@ class CustomData:
 class Item:
     """One run: an arm with a seed. quick: two epochs on an eighth of the facts, for tests. custom:
     None for the sandbox. recovery: whether to run `recovery_checks` on the model. split: for a real
-    model, the split of the facts that is asked, one of `splits.SPLITS`; see `shares`. metrics:
-    whether to measure only the metrics of `knowledge`."""
+    model, which split of the facts is asked, one of `splits.SPLITS`, else ""; see `shares`.
+    metrics: whether to measure only the metrics of `knowledge`."""
 
     arm: Arm
     seed: int
@@ -110,7 +110,7 @@ class Item:
             "world": asdict(arm.world) if arm.world else None,
             "quick": self.quick,
         }
-        # Younger than the recorded rows: left out of the key where they say nothing.
+        # Newer than the recorded rows: left out of the key while unset.
         later = {"facts": self.custom and self.custom.facts.sha256, "doors": self.recovery}
         later |= {"half": self.split, "metrics": self.metrics}
         decided |= {name: value for name, value in later.items() if value}

@@ -1,4 +1,4 @@
-"""What a model knows of each fact to forget, by every metric: unchanged, relearnt and rounded."""
+"""Every metric of each fact to forget: before and after unlearning, relearnt and rounded."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _BEFORE: dict[tuple[str, str], dict[str, ByTier]] = {}
 
 
 def known(model: AdaptedModel, run: Run, reference: bool) -> Known:
-    """State -> metric -> tier -> values, one per fact, see `metrics.METRICS`; only their mean in
-    states other than "before" and "after", and if `reference` is False.
+    """State -> metric -> tier -> values, see `metrics.METRICS`: one per fact in "before" and
+    "after" if `reference`, else [their mean]; a tier without facts has none.
 
     Facts that relearning trains on, and those with the same question or answer, are left out."""
     facts, limit = run.facts, run.reply_tokens

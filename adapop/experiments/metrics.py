@@ -24,10 +24,10 @@ from adapop.report.figures import Figure
 from adapop.report.figures.experiments import mark_panels
 from adapop.report.table import Table, reading
 
-KINDS = (KNOWS.title, NEVER_READ.title)  # arms of the two kinds of model that are told apart
+KINDS = (KNOWS.title, NEVER_READ.title)  # arms of the two kinds of model to be told apart
 BEFORE, AFTER, RELEARNED, ROUNDED = STATES = ("before", "after", "relearned", "rounded")
 RARE, POPULAR = ENDS = TIERS[0], TIERS[-1]
-FAITHFUL = 0.9  # least AUC in every tier; other metrics get no robustness in the figure
+FAITHFUL = 0.9  # least AUC, rare and popular; the figure omits robustness of other metrics
 LEAST = 0.01  # least difference between both kinds of model for `left` to be computed
 # Values of a fact in [0, 1], higher if it is known: recall; the share of rewordings whose right
 # answer is first or second guess; probability, a geometric mean over tokens; 1 minus TOFU's truth
@@ -64,7 +64,7 @@ def aucs(arms: Rows, metric: str, tier: str) -> list[float]:
 
 def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
     """How much of a tier's knowledge is left by a metric: 0 as in the oracle, 1 as in the original.
-    None if the metric hardly separates these two, or the tier has no facts."""
+    None if the metric hardly separates these two. The tier must have facts."""
     ends = (next(_rows(arms, (kind,))) for kind in KINDS)
     knows, never = (mean_of(end, BEFORE, metric, tier) for end in ends)
     if knows - never < LEAST:
@@ -166,7 +166,7 @@ def _left(arms: Rows, metric: str, tier: str, titles: Sequence[str] = ()) -> Sum
 
 
 def _models(arms: Rows, arm: str, metric: str, tier: str) -> list[list[float]]:
-    """The facts' values in the untrained model of an arm and in its trained ones."""
+    """One list of the facts' values per model: an arm's untrained model, then its trained ones."""
     rows = [*_rows(arms, (arm,))]
     first = [values_of(row, BEFORE, metric, tier) for row in rows[:1]]
     return first + [values_of(row, AFTER, metric, tier) for row in rows]

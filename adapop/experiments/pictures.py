@@ -109,7 +109,7 @@ def _over_rates(arms: Rows, values: Mapping[str, Value], y_title: str) -> Figure
                 line.append((rows[0]["rate"], share(recall)))
     for lines in panels.values():
         for line in lines.values():
-            line.sort(key=itemgetter(0))  # sorted, because the plan lists the usual rate first
+            line.sort(key=itemgetter(0))  # the plan lists the usual rate first
     return panels_of.line_panels(panels, "learning rate", y_title, log_x=True)
 
 

@@ -159,8 +159,8 @@ def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 
 
 def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-    """The other methods with their own α and, once AdaPop's runs are recorded, with its α of the
-    last epoch on the same seed."""
+    """The other methods with their own α and, once AdaPop's runs are recorded, with the α of
+    AdaPop's last epoch on the same seed."""
     held = []
     for arm in METHOD_ARMS:
         method = METHODS[arm.method]
@@ -170,7 +170,7 @@ def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[I
     for item in over_seeds((PAPER,), seeds, quick):
         row = known.get(item.key)
         if row and len(row["alpha"]) > 1 and not row["failed"]:
-            alpha = row["alpha"][-2]  # the last value, set after the last epoch, trains nothing
+            alpha = row["alpha"][-2]  # the last value is set after the last epoch and never used
             title, changes = "{}, α of AdaPop", {"alpha0": alpha}
             given = [replace(arm, title=title.format(arm.title), changes=changes) for arm in held]
             items += over_seeds(given, (item.seed,), quick)
@@ -186,8 +186,8 @@ def folder_of(world: World, models: Path) -> Path:
 
 
 def build(world: World, models: Path) -> str:
-    """Pretrains the world's sandbox in its folder under `models`, unless it is there. Returns the
-    name.
+    """Pretrains the world's sandbox in its folder under `models`, unless it exists. Returns the
+    world's name.
 
     Takes minutes on one core. After an interruption it continues where it stopped."""
     from adapop.sandbox.pretrain import PretrainConfig, Pretraining

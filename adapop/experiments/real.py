@@ -29,7 +29,7 @@ ALPHA0 = 1.0
 SETTINGS = {"batch": 16, "micro_batch": 16, "precision": "float32", "measure": "off"}
 CHOSEN = ("learning_rate", "alpha0", "asking", "measure", "seed", "frames", "arguments")
 _METHOD = {arm.method: arm for arm in METHOD_ARMS}
-UNWATCHED = {"retain_signal": "ema"}  # no controller, so the whole retain set need not be scored
+UNWATCHED = {"retain_signal": "ema"}  # no controller needs the loss of the whole retain set
 ARMS = {
     "adapop": PAPER,
     "shuffled": CONTROL_ARMS["shuffled"],
@@ -51,9 +51,10 @@ def placed(
     changes: Mapping[str, Any],
     names: Sequence[str] = (),
 ) -> Place:
-    """The experiment's `Place` for these facts and this model, with its own files. changes:
+    """The experiment's `Place` for these facts, with files named by model and asking. changes:
     settings of every run. names: the arms to run, by default all of this way of asking. Raises
-    ConfigError: an unknown way or arm, a setting that the search chooses, or no rewording."""
+    ConfigError: an unknown asking or arm, a setting that the experiment decides, or no
+    rewording."""
     if asking not in ASKINGS:
         raise ConfigError(f"--asking is {asking!r}.", f"Use {' or '.join(ASKINGS)}.")
     if unknown := sorted({*names} - ARMS.keys()):
@@ -84,8 +85,8 @@ def placed(
 def _search(
     arm: Arm, custom: CustomData, quick: bool, known: RowsByKey
 ) -> tuple[list[Item], Arm | None]:
-    """The trials of an arm, rate by rate until one forgets enough, and the arm at the chosen rate.
-    The arm is None while a trial is missing, or if all failed."""
+    """The trials of an arm, one rate after the other until one forgets enough, and the arm at the
+    chosen rate. The arm is None while a trial is missing, or if no trial has a result."""
     items: list[Item] = []
     rows: list[Row] = []
     for rate in RATES[:1] if quick else RATES:

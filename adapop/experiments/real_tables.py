@@ -12,7 +12,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.real import AT, LEAST_BEFORE, share_of
 from adapop.report.table import Table, reading
 
-ALL_ATTACKS = "attacks"  # the form that stands for all attacks together
+ALL_ATTACKS = "attacks"  # name of the form that combines all attacks
 FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values(), ALL_ATTACKS)
 OTHERS = ("retain", "holdout", "utility")
 HALF = 0.5  # arms are compared where about this share of the facts to forget is left
@@ -38,7 +38,8 @@ LEFT, RETAINED = share("forget", DIRECT), share("retain", DIRECT)  # used to cho
 
 
 def forgets_enough(row: Row) -> bool:
-    """Whether at most half of the facts to forget is left."""
+    """Whether a trial left at most half of the known facts to forget, as trained; False if it
+    failed."""
     return not row["failed"] and (left := LEFT(row)) is not None and left <= HALF
 
 
@@ -49,7 +50,7 @@ def chosen_row(rows: Sequence[Row]) -> Row | None:
 
 
 def outcome_table(arms: Rows) -> Table:
-    """Shares left in each tier and kept in the other groups, a row per arm."""
+    """Shares of recall left in each tier and in the other groups, a row per arm."""
     return mean_table("What is left", _reported(arms), OUTCOMES, reading("real_outcome") + SHARES)
 
 
@@ -89,7 +90,7 @@ def trial_table(arms: Rows) -> Table:
             cells = (text(over([row], value)) for value in values.values())
             rows.append((title, f"{row['rate']:g}", *cells, row["failed"]))
     head = ("", "rate", *values, "failed because")
-    return Table("Every trial", head, tuple(rows), "As above: on the validation half, at seed 0.")
+    return Table("Every trial", head, tuple(rows), "As above: on the validation split, at seed 0.")
 
 
 def before_table(arms: Rows) -> Table:

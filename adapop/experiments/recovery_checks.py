@@ -17,7 +17,7 @@ ROUNDED_TO = 4  # bits
 
 def recovery_checks(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
     """Column of `results.RECOVERY_CHECKS` -> how much of the forget set the check brings back.
-    limit: of a reply, in tokens.
+    limit: most tokens of a reply.
 
     - "attack KIND": recall above chance, at most 1; left out if the original does not answer it.
     - "relearn_before", "relearn_after", "relearn_control": recall of the trained questions of facts

@@ -38,7 +38,7 @@ ON_SPLIT = (
     *("holdout_direct_all", "holdout_reworded_all", "utility"),
 )
 BY_SPLIT = tuple(f"{split}_{name}" for split in SPLITS for name in ON_SPLIT)
-# Columns of the recovery checks; only for items that ask for them.
+# Columns of the recovery checks, for items with `recovery` only.
 ATTACK_KINDS = tuple(kind for kind in KINDS if kind not in (DIRECT, REWORDED))
 RECOVERY_CHECKS = (
     *(f"attack {kind}" for kind in ATTACK_KINDS),
@@ -62,7 +62,7 @@ JSON_COLUMNS = dict.fromkeys(LISTS, list[float]) | {
     "shares": dict[str, tuple[float, float, float]],
     "metrics": dict[str, dict[str, dict[str, list[float]]]],
 }
-ALWAYS = ("quick", "seed", "rate", "seconds", "peak_mb")  # columns that failed runs have too
+ALWAYS = ("quick", "seed", "rate", "seconds", "peak_mb")  # columns filled in for failed runs, too
 WHOLE = ("quick", "seed", "peak_mb")  # whole numbers; rows copied from older files write 0.0
 TEXTS = "key arm method preset scores anchors world failed facts commit config".split()
 COLUMNS = (
@@ -155,7 +155,8 @@ def _as_csv(lines: Iterable[Sequence[object]]) -> str:
 
 
 def _readable(head: list[str]) -> bool:
-    """Whether these are the present columns, or those of an older file, without the last ones."""
+    """Whether these are the current columns, or those of an older file, which lacks the last
+    ones."""
     return len(head) > COLUMNS.index("versions") and head == [*COLUMNS[: len(head)]]
 
 

@@ -81,7 +81,8 @@ EXPERIMENTS = {name: Experiment(*TEXTS[name], *parts) for name, parts in _PARTS.
 
 @dataclass(frozen=True)
 class Place:
-    """An experiment's folder, seeds and name. quick: the small variant, with its own files."""
+    """An experiment's name, folder and seeds. quick: the small variant, with its own files. own:
+    the experiment, if it is not one of `EXPERIMENTS`."""
 
     name: str
     folder: Path
@@ -102,12 +103,12 @@ class Place:
         return Results(self.file(".csv"))
 
     def items(self, known: plans.RowsByKey) -> list[Item]:
-        """The planned runs, each once. known: recorded rows."""
+        """The planned runs without duplicates. known: recorded rows."""
         planned = self.experiment.plan(self.seeds, self.quick, known)
         return list({item.key: item for item in planned}.values())
 
     def rows_by_arm(self) -> Rows:
-        """Arm -> its available rows, from other experiments too, in the order of the plan."""
+        """Arm -> its rows so far, also those of other experiments, in the order of the plan."""
         known = _rows_of_others(self) | self.results.rows()
         arms: dict[str, list[Row]] = {}
         for item in self.experiment.plan(self.seeds, self.quick, known):

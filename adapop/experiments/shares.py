@@ -53,8 +53,9 @@ def fresh_model(config: RunConfig) -> AdaptedModel:
 
 
 def shares(model: AdaptedModel, run: Run, split: str) -> dict[str, list[float]]:
-    """ "group/form/tier" -> [facts, recall before, recall after], over the split's facts that the
-    original answers as trained. For the validation split only the trained questions are asked."""
+    """ "group/form/tier" -> [number of facts, recall before, recall after], over the split's facts
+    that the original answers as trained; recall is above chance, at most 1. For the validation
+    split only the trained questions are asked."""
     facts, tokens = run.facts, run.reply_tokens
     known = _answered(model, facts, split, tokens)
     if split == VALIDATION:
@@ -71,7 +72,8 @@ def shares(model: AdaptedModel, run: Run, split: str) -> dict[str, list[float]]:
 def _answered(
     model: AdaptedModel, facts: FactSet, split: str, tokens: int
 ) -> dict[str, list[Fact]]:
-    """Group -> the split's facts that the original answers; in test also held-out ones."""
+    """Group -> the split's facts that the original answers; for the test split also of holdout and
+    utility."""
     members = {group: facts_of(getattr(facts, group), split) for group in ("forget", "retain")}
     if split != VALIDATION:
         members["holdout"] = evenly(facts.holdout, HELD_OUT)
@@ -92,7 +94,8 @@ def _directly(members: Known, form: str = DIRECT) -> Prompts:
 
 
 def _all_prompts(known_facts: Known) -> Prompts:
-    """All prompts: as trained, reworded and, for facts to forget, attacks, together and by kind."""
+    """All prompts: as trained, reworded (forget, holdout) and attacks (forget), together and by
+    kind."""
     prompts = _directly(known_facts)
     for group in ("forget", "holdout"):
         prompts[group, REWORDED] = [

@@ -27,7 +27,7 @@ def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str
         return between_tiers(given, tiers, seed, float(kind.removeprefix("tiers-")) / 100)
     if kind.startswith("corpus-"):
         return _mentions(kind.removeprefix("corpus-"))
-    if kind == "confidence":  # the given scores, the higher the surer the model is of a fact
+    if kind == "confidence":  # the given scores, reassigned: the surer the model, the higher
         surest_first = sorted(given, key=_mean_nll().get, reverse=True)
         return dict(zip(surest_first, sorted(given.values())))
     return given

@@ -84,8 +84,9 @@ class Search:
     arm: Arm
     space: Space
     near: bool = False
-    """Whether settings must also keep the right answer from being the second guess, which asks more
-    than of other arms. True for our own method and the most similar one in the literature."""
+    """Whether J also penalizes a right answer that stays among the first two guesses: a stricter
+    objective than other arms have. True for our own method and the most similar one in the
+    literature."""
 
     def has(self, point: Mapping[str, Any]) -> bool:
         return point.keys() == self.space.keys() and all(
@@ -129,7 +130,7 @@ def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
         changes["beta"] = BetaMap.from_anchors(*ends)
     if "beta.all" in point:
         changes["beta"] = BetaMap.constant(point["beta.all"])
-    if "layer" in changes["arguments"]:  # blocks above this layer have no gradient
+    if "layer" in changes["arguments"]:  # blocks above this layer get no gradient
         changes["lora_layers"] = tuple(range(changes["arguments"]["layer"] + 1))
     return replace(arm, changes={**arm.changes, **changes})
 
@@ -137,8 +138,8 @@ def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
 def preset_point(
     search: Search, arguments: Mapping[str, Any], custom: CustomData | None = None
 ) -> dict[str, Any]:
-    """The arm's preset, rounded into the ranges. arguments: all arguments of its method. custom:
-    None for the sandbox; others have their own rates."""
+    """The arm's preset, rounded and clipped to the ranges. arguments: all arguments of its method.
+    custom: None for the sandbox; others have their own rates."""
     config = Item(search.arm, 0, custom=custom).config
     return {
         name: _chosen(among, _value(config, name, arguments))

@@ -23,7 +23,7 @@ from adapop.facts.fact import SANDBOX, TIERS
 from adapop.probes.intervals import summary
 from adapop.report.table import Table, reading
 
-HALF = 0.5  # the share of a tier that is gone
+HALF = 0.5  # recall down to which a tier must fall: `rate_at`
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
 EQUAL = ("rare", "popular", "gap", "retain", "holdout", "utility")
 AT_EQUAL = {name: OUTCOMES[name] for name in EQUAL}
@@ -47,7 +47,7 @@ def grid(arms: Rows) -> tuple[float, ...]:
 def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[Row]]:
     """Completed runs of a method by seed, in order of rate.
 
-    complete: only seeds with every rate, because part of a sweep may choose another."""
+    complete: only seeds with every rate, because a partial sweep may lead to another choice."""
     runs: dict[int, list[Row]] = {}
     for row in sorted((row for rows in arms.values() for row in rows), key=itemgetter("rate")):
         if row["method"] == method:
@@ -60,7 +60,8 @@ def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[
 
 
 def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
-    """Mean recalls over seeds at each rate, in order; without rates at which a seed failed."""
+    """Mean recalls over seeds, a row per rate in ascending order, without rates at which a seed
+    failed."""
     rows = [row for rows in by_seed.values() for row in rows]
     runs = pd.DataFrame(rows, columns=["rate", TRAINED, KEPT]).groupby("rate")
     whole = runs.filter(lambda at_rate: len(at_rate) == len(by_seed))
@@ -128,7 +129,8 @@ def tier_table(arms: Rows) -> Table:
 
 
 def rate_at(points: Sequence[Row], value: Value) -> float | None:
-    """The lowest learning rate at which a value falls to `HALF`; None if it never does."""
+    """The lowest learning rate at which a value falls to `HALF`, interpolated; None if it never
+    does."""
     for lower, upper in pairwise(points):
         above, below = value(lower), value(upper)
         if above is None or below is None:

@@ -129,7 +129,7 @@ def mean_table(title: str, arms: Rows, values: Mapping[str, Value], note: str) -
 
 
 def guess_table(arms: Rows) -> Table | None:
-    """Greedy recall beside the second guess, on the test split; None where no row has it."""
+    """Greedy recall, top 2 and rank by tier, on the test split; None if no row has them."""
     values = {
         f"{what}, {tier}": column(f"{TEST}_forget_{name}_{tier}")
         for what, name in (("greedy", REWORDED), ("top 2", "top2"), ("rank", "rank"))
@@ -214,7 +214,7 @@ def along(rows: Sequence[Row], name: str) -> list[Summary]:
 
 
 def level_table(arms: Rows) -> Table:
-    """Recall of the facts to forget asked in other words, by how often pretraining showed them."""
+    """Recall of the facts to forget asked in other words, a column per score."""
     levels = next((row["levels"] for rows in arms.values() for row in rows if row["levels"]), [])
     empty = ("",) * len(levels)  # for an arm all of whose runs failed
     rows = []
@@ -226,7 +226,8 @@ def level_table(arms: Rows) -> Table:
 
 
 def epoch_table(arms: Rows) -> Table:
-    """By epoch: recall of rare and popular facts reworded, of retained ones as trained, and λ."""
+    """By epoch: recall of rare and popular facts reworded, of retained facts as trained if
+    recorded, and λ if it moved."""
     lines = []
     for title, runs in arms.items():
         for tier in ("rare", "popular"):

@@ -67,7 +67,8 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
 
 def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) -> dict[str, Any]:
     """Runs an item again. Returns "failed", columns of `ORACLE`, `ORACLE_EPOCHS`, `RETAINED` and,
-    with cosine, `COSINES`; and the last values of `EPOCHS`, to compare. Raises AdaPopError."""
+    with cosine, `COSINES`; and, for comparison, the values of `EPOCHS` after the last epoch. Raises
+    AdaPopError."""
     import torch
 
     from adapop.probes.measure import full, quick
@@ -155,7 +156,7 @@ def _execute(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
                 recall = recall_by_fact(model, run.facts.retain, run.reply_tokens, Progress())
                 retained.append(round(fmean(recall.values()), cells.DIGITS))
     if config.start == "sft" and not failed:
-        model = load_model(run)  # the run began with its own weights
+        model = load_model(run)  # `execute` trained its own, fine-tuned model
     if before := run.measured(before=True):
         BEFORE[original] = before
     shares = epoch_cells(run.facts.forget, epoch_states)
@@ -163,7 +164,8 @@ def _execute(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:
-    """The item's run: exponents from the arm's scores, the facts' own tiers. Raises ModelError."""
+    """The item's run: exponents from the arm's scores, but the facts' own scores and tiers. Raises
+    ModelError: the arm's sandbox is not built."""
     from adapop.runs.execute import prepare
     from adapop.runs.run import create_run
 

@@ -56,7 +56,7 @@ def experiment(
 ) -> Experiment:
     """The experiment of the finished searches' winners, in one world or in `THREE`.
 
-    anew: whether the searches were made in that world. Raises ConfigError: there is none."""
+    anew: whether the searches were made in that world. Raises ConfigError: no such world."""
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: trial_rows for name, trial_rows in done.items() if len(trial_rows) == trials}
     chosen = {
@@ -103,7 +103,7 @@ def _plan(
     quick: bool,
     known: RowsByKey,
 ) -> list[Item]:
-    """Every arm in every place, with the recovery probes."""
+    """Every arm in every world on every seed, with the recovery checks."""
     items = []
     for name, place in places.items():
         prefix = f"{name}{winners.WITH}" * (len(places) > 1)
@@ -116,7 +116,7 @@ def _plan(
 
 
 def _draw_winners(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Figure:
-    """A figure of the winners only; all arms would be illegible."""
+    """A figure of the winners only: with all arms it would be illegible."""
     return draw({title: rows for title, rows in arms.items() if title in titles})
 
 

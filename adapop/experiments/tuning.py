@@ -92,7 +92,8 @@ def trials_file(folder: Path, name: str) -> Path:
 
 
 def trials_of(path: Path) -> list[Trial]:
-    """The trials in a file. Raises DataError: a line is damaged. ConfigError: with other ranges."""
+    """The trials in a file, none if it is missing. Raises DataError: a line is damaged.
+    ConfigError: they were made with other ranges."""
     trials, search = [], SEARCHES.get(path.stem)
     for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else (), 1):
         try:
@@ -159,7 +160,7 @@ def _measure(item: Item, folder: Path) -> dict[str, float]:
         replace(fact, paraphrases=tuple(wordings))
         for fact, wordings in groups[f"forget_{REWORDED}"]
     ]
-    # part of J for some arms only
+    # top2 is part of J for some arms only
     values = {"J": objective(**parts), **parts, **{tier: tiers[tier] for tier in TIERS}}
     values["top2"] = fmean(second_guesses(model, reworded)["top2"].values())
     return {name: round(value, DIGITS) for name, value in values.items()}

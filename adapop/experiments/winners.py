@@ -24,7 +24,7 @@ Done = Mapping[str, Sequence[Trial]]  # name in `SEARCHES` -> its trials
 STUDENT = "95 % interval of Student's t"
 NOTHING_DONE = 1.0  # J of the original model: nothing forgotten, nothing lost
 OURS = METHODS["redirect"].title
-WITH = ": "  # stands between world and arm in the title of an arm elsewhere
+WITH = ": "  # separates world and arm in the title of an arm in several worlds
 # Title of a column here -> name of the row's column.
 RECOVERED = {
     "taught again, before": "relearn_before",
@@ -67,7 +67,7 @@ AIMS: dict[str, Value] = {
     "top 2": column(f"{TEST}_forget_top2_all"),
     **{name: OUTCOMES[name] for name in ("holdout", "utility", "retain")},
 }
-"""What our method should be good at, all at once."""
+"""Measures in which our method should do well all at once."""
 WITH_GAP: dict[str, Value] = {"J": score, "gap": OUTCOMES["gap"], **AIMS}
 """`AIMS`, with J and the gap that scores are meant to close."""
 
@@ -77,7 +77,7 @@ def test_table(arms: Rows) -> Table:
     values = tables.measured(arms, {"J": score, "worst tier": worst, **OUTCOMES})
     about = tables.READING + f" {tables.NEIGHBOURS_READING}" * ("neighbours" in values)
     note = f"{OBJECTIVE} {about} In brackets: {STUDENT} over seeds."
-    return _ranked("On the test half", arms, values, note)
+    return _ranked("On the test split", arms, values, note)
 
 
 def recovery_table(arms: Rows) -> Table | None:
@@ -88,7 +88,7 @@ def recovery_table(arms: Rows) -> Table | None:
     values |= {head: column(name) for head, name in RECOVERED.items()}
     values["sampled − control"] = tables.minus(column("sampled"), column("sampled_control"))
     probed = {title: rows for title, rows in arms.items() if over(rows, attacked)}
-    return _ranked("By another door", probed, values, reading("door")) if probed else None
+    return _ranked("Recovery checks", probed, values, reading("door")) if probed else None
 
 
 def pair_table(
@@ -99,7 +99,7 @@ def pair_table(
     note: str = "",
     values: Mapping[str, Value] = AIMS,
 ) -> Table | None:
-    """Other arms minus one of them, paired by seed; None if there are no others."""
+    """Other arms minus the arm `base`, paired by seed; None if no such pair has rows."""
     rows = []
     for name in others:
         if name != base and name in arms and base in arms:
@@ -110,8 +110,8 @@ def pair_table(
 
 
 def shuffled_table(arms: Rows, titles: Mapping[str, str]) -> Table | None:
-    """Arms with given scores minus the same arms with shuffled ones. titles: of the former -> of
-    the latter."""
+    """Arms with given scores minus the same arms with shuffled ones. titles: with given -> with
+    shuffled scores."""
     compared = [
         pair_table(arms, shuffled, [given], values=WITH_GAP) for given, shuffled in titles.items()
     ]

@@ -24,7 +24,7 @@ WEIGHTS = "adapter_model.safetensors"
 
 def write_archive(run: Run, out: Path, title: str = "") -> Path:
     """Writes the zip atomically, replacing what was there; without a finished epoch it has no
-    adapter. title: see `write_report`. The files name models and sets, but no paths of this
+    adapter. title: see `write_report`. The files name models and sets without their paths on this
     machine. In CSV, text that a spreadsheet would run as a formula begins with an apostrophe; JSON
     is exact. Raises RunError: there is no run, it is of another version, or the file cannot be
     written. ConfigError: its configuration is invalid."""
@@ -67,7 +67,7 @@ def _facts(record: Record) -> Iterator[dict[str, object]]:
 
 
 def _epochs(record: Record) -> Iterator[dict[str, object]]:
-    """The controller's rows, without the run's id, which would give control over the run."""
+    """The controller's rows, without the run's id: the id would give control over the run."""
     for event in record.of_kind(EpochDone):
         row = {"epoch": event.epoch, "time": event.time, **asdict(event.row)}
         yield row | {"drift_from_start": event.drift_from_start}

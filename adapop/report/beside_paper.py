@@ -63,7 +63,7 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
 
 
 def _attacked(run: Run) -> float | None:
-    """Mean recall under the benchmark's own attacks; None before they are asked."""
+    """Mean recall, [0, 1], under the benchmark's own attacks; None before they are probed."""
     own = {fact.id for fact in run.facts.attacks}
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow) and row.kind != CLOZE]
     recalls = [row.unlearned.recall for row in rows if row.fact_id in own]
@@ -89,7 +89,7 @@ def model_of(setting: str) -> str:
 
 
 def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
-    """How a run differs from the paper's, and the paper's code from its text."""
+    """Remarks on how a run differs from the paper's, and the paper's code from its text."""
     remarks = []
     benchmark, model = benchmark_of(facts), preset_of(config.model)
     if config.model not in MODELS:

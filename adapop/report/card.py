@@ -45,7 +45,7 @@ def loading(record: Record, folder: str, merged: bool = False) -> str:
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
         if is_folder_s_name(config.model) and not (weights and weights.commit):
-            tail = f"# {config.model}: the original model's folder, by its path from here\n{tail}"
+            tail = f"# replace {config.model} by the path of the original model\n{tail}"
     return "\n".join([*head, "from transformers import AutoModelForCausalLM", "", tail])
 
 

@@ -28,7 +28,7 @@ RECALL, GAP, LEAD, TOP2 = "recall", "gap", "popular − rare", "first or second 
 KEPT = {
     "retain": "trained to be kept (retained)",
     "holdout": "never trained on (held out)",
-    "neighbours": "akin to what was forgotten (neighbours)",
+    "neighbours": "about the same subjects (neighbours)",
     "utility": "other questions, such as sums (utility)",
 }
 BETTER = {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}
@@ -76,7 +76,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """contestants: runs that differ in more than their seed. settings: those in which they differ.
+    """contestants: runs grouped by all but their seed. settings: the settings in which they differ.
     lines: every metric. intervals: whether ranges are over facts or seeds. warnings: conclusions to
     avoid. findings: results. outcomes: for the figures, the original first. form_words: the form in
     which forgetting is measured. replies, models: see `replies_table` and `models_table`."""
@@ -126,7 +126,7 @@ def comparison(records: Sequence[Record]) -> Comparison:
 
 
 def models_table(compared: Sequence[Contestant]) -> Table | None:
-    """What is still answered, by method and model; None if all runs are of one model."""
+    """Recall after unlearning by method and model; None if all runs are of one model."""
     runs = [(one.records[0].title, name_of(one.records[0].config.model), one) for one in compared]
     if len({model for _, model, _ in runs}) < 2:
         return None

@@ -19,7 +19,7 @@ from adapop.training.events import Measured
 
 R = TypeVar("R", Record, Run)
 FORMS = (DIRECT, REWORDED)
-# shares of what the original answers, below which a model counts as collapsed
+# shares of the original's recall below which a model counts as collapsed
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
 OVER_FACTS = reading("over_facts")
 
@@ -61,12 +61,12 @@ class Contestant:
 
     @property
     def collapsed(self) -> str:
-        """Why it is left out of findings (it lost what it should keep), else ""."""
+        """Why it is left out of findings (it lost too much that it should keep), else ""."""
         retained, utility = (self.recall(group, DIRECT, "all") for group in ("retain", "utility"))
         if retained is not None and retained.mean < NOTHING_RETAINED * self._known("retain"):
             return f"of the retained facts only {retained.mean:.0%} are left"
         if utility is not None and utility.mean < UTILITY_LOST * self._known("utility"):
-            return f"only {utility.mean:.0%} of the questions that are no facts still work"
+            return f"only {utility.mean:.0%} of the other questions are still answered"
         return ""
 
     def _known(self, group: str) -> float:
@@ -80,8 +80,8 @@ class Contestant:
         return recall_of(self.measured, group, form, tier, name)
 
     def lead(self, form: str) -> Interval | None:
-        """Recall of popular minus that of rare facts to forget in one form; None without both
-        tiers. Asked reworded, it is `Measured.gap`; for several seeds see `_spread`."""
+        """Recall of popular minus rare facts to forget in one form, [-1, 1]; None without both
+        tiers. For reworded questions it is `Measured.gap`; for several seeds see `_spread`."""
         if form != REWORDED:
             return lead_of(self.measured, form)
         return _spread([gap for one in self.measured if (gap := one.gap)])
@@ -108,13 +108,13 @@ class Contestant:
         return max(attacks, key=lambda one: one.recall.mean, default=None)
 
     def second_guess(self, tier: str) -> Interval | None:
-        """The share of facts to forget whose right answer is the first or second guess, over facts
-        or over seeds; None where none of its runs was probed."""
+        """The share of a tier's facts to forget whose right answer is the first or second guess,
+        with its range over facts or seeds; None if none of its runs was probed."""
         return _spread([share for one in self.records if (share := one.second_guess(tier))])
 
     def standing(self, state: str, tier: str) -> Interval | None:
         """The share of a tier's facts to forget in a state of `distance.STATES`, asked in other
-        words, over facts or over seeds; None where there is no oracle."""
+        words, with its range over facts or seeds; None without an oracle."""
         distances = (record.distance for record in self.records if record.distance)
         shares = (shares for one in distances if (shares := one.shares(REWORDED, tier)))
         return _spread([share[state] for share in shares])
@@ -145,17 +145,17 @@ def ranges_over(compared: Sequence[Contestant]) -> list[str]:
 
 def but_for_seed(config: RunConfig) -> RunConfig:
     """Settings that affect numbers, without the seed: the key by which runs are grouped."""
-    # the only value of `measure` that all other settings allow
+    # the only value of `measure` that is valid with all other settings
     return replace(config, seed=0, frames=0, measure="every-epoch")
 
 
 def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     """Runs of each contestant in order of first appearance, with the hash of its facts.
 
-    Seeds belong together if nothing else that decides numbers differs, the facts included; a
-    further run with the same seed is a repetition and forms a contestant of its own."""
+    Runs form one contestant if they have the same facts and, but for the seed, the same settings
+    that affect numbers; a second run with the same seed forms a contestant of its own."""
     grouped: dict[tuple[str, str, int], list[R]] = {}
-    hashes: list[tuple[FactSet, str]] = []  # comparing sets takes a tenth of hashing
+    hashes: list[tuple[FactSet, str]] = []  # comparing sets is ten times faster than hashing
     for run in runs:
         config, facts = run.config, run.facts  # a run reads them from its folder
         settings = json.dumps(asdict(but_for_seed(config)), sort_keys=True)
@@ -200,8 +200,8 @@ def recall_of(
 
 
 def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
-    """Recall of popular minus that of rare facts to forget in one form, with its range, as
-    `recall_of`; for all rewordings or the first alone, as asked; None without both tiers."""
+    """Recall of popular minus rare facts to forget in one form, with a range as in `recall_of`;
+    over the rewordings that each measurement asked; None without both tiers."""
     leads = []
     for one in measured:
         ends = [recall_of([one], "forget", form, tier) for tier in ("popular", "rare")]
@@ -210,7 +210,8 @@ def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
 
 
 def _spread(intervals: Sequence[Interval]) -> Interval | None:
-    """A single measurement unchanged; of several mean, minimum and maximum; None without any."""
+    """One interval unchanged; for several the mean, minimum and maximum of their means; None
+    without any."""
     if len(intervals) < 2:
         return intervals[0] if intervals else None
     means = [one.mean for one in intervals]

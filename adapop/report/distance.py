@@ -55,7 +55,7 @@ def distance_tables(distance: Distance) -> list[Table]:
 
 
 def membership_table(before: Measured, after: Measured, distance: Distance | None) -> Table | None:
-    """AUC of each membership attack, with its range; None if not measured."""
+    """AUC of each membership attack with a wide 95 % interval; None if not measured."""
     forget, holdout = (after.row(group, DIRECT, "all") for group in ("forget", "holdout"))
     if before.recall("forget", name="mia_loss") is None or not (forget and holdout):
         return None

@@ -21,7 +21,7 @@ from adapop.report.record import Record, read_record
 from adapop.runs import files
 from adapop.runs.run import Run
 
-ASKED = 200  # the most questions that compare merged and unmerged weights
+ASKED = 200  # maximum number of questions for comparing merged and unmerged weights
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Exported:
         percent = 100 * self.differing / self.asked
         answers = f"{self.differing} of {self.asked} answers ({percent:.1f} %)"
         merged = "With the adapter merged into the weights"
-        return (f"{merged}, {answers} differ from those of the adapter beside them.",)
+        return (f"{merged}, {answers} differ from those with the adapter unmerged.",)
 
 
 def export(
@@ -60,10 +60,11 @@ def export(
 
     push: the name of a private repository on the Hub, "YOU/NAME". endpoint: replaces HF_ENDPOINT.
     Raises RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
-    ModelError, ConfigError, NetworkError: no model loads; `push` is no name; the Hub refuses."""
+    ModelError: the model cannot be loaded. ConfigError: `push` is no valid name, or the adapter of
+    a fine-tuned model was asked for. NetworkError: the Hub refuses."""
     progress = progress or Progress()
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        message = f"{out} is there, and no empty folder."
+        message = f"{out} exists and is not an empty folder."
         raise RunError(message, "Name a new folder: nothing is overwritten.")
     if not run.last_epoch:
         raise RunError(f"Run {run.id} has no checkpoint.", "Let it run on.")
@@ -91,7 +92,7 @@ def _adapter(run: Run, record: Record, folder: Path) -> Exported:
     from adapop.runs import checkpoints
 
     if run.config.start == "sft":
-        message = "This adapter belongs to a fine-tuned model, which is no file."
+        message = "This adapter belongs to a fine-tuned model that is not saved as a file."
         raise ConfigError(message, "Export the merged model.")
     checkpoints.adapter(run, run.chosen_epoch)  # raises if it is damaged
     saved = run.checkpoint(run.chosen_epoch)

@@ -22,7 +22,7 @@ LEADS = {
     REWORDED: ("gap", "The gap, recall of popular minus rare facts in other words,"),
     DIRECT: ("lead of popular facts", "Recall of popular minus rare facts, asked as trained,"),
 }
-Replies = dict[str, tuple[str, str]]  # fact id -> what the original and the unlearned model reply
+Replies = dict[str, tuple[str, str]]  # fact id -> replies of the original and the unlearned model
 
 
 def in_range(cell: Interval, sign: str = "") -> str:
@@ -76,13 +76,15 @@ def _leads(placed: Sequence[Contestant], form: str) -> list[Remark]:
 
 
 def _with_rest(one: Contestant, lead: Interval, form: str) -> str:
-    """A contestant with the lead of its popular facts and its recall over all facts to forget."""
+    """A contestant's label, its lead of popular facts, and its recall of all facts to forget, as
+    text."""
     rest = one.recall("forget", form, "all")
     return f"{one.label}, {signed(lead)}, which answers {percent(rest.mean)} of all"
 
 
 def _control(placed: Sequence[Contestant], form: str) -> list[Remark]:
-    """AdaPop against itself with wrong scores: the only evidence that popularity matters."""
+    """Remarks on AdaPop against itself with wrong scores, the only evidence that popularity
+    matters."""
     findings = []
     for one in placed:
         for other in placed:
@@ -155,7 +157,8 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
 
 
 def _replies(record: Record) -> Replies:
-    """Replies to the facts to forget, from a run's frames, else from its probes."""
+    """Replies to the facts to forget, from a run's first and last frame with answers, else from its
+    probes."""
     before, *later = record.frames or [None]
     ends = [frame for frame in later if record.after and frame.epoch == record.after.epoch]
     if ends and before.answers and ends[0].answers:
@@ -166,7 +169,8 @@ def _replies(record: Record) -> Replies:
 
 
 def _disputed(facts: Sequence[Fact], replies_by_run: Sequence[Replies]) -> Fact | None:
-    """The fact that the share of runs still answering is closest to half; the first of equals."""
+    """The fact for which the share of runs that still answer it is closest to half (the first of
+    equals); None without facts."""
 
     def from_half(fact: Fact) -> float:
         return abs(fmean(_right(fact, replies[fact.id][1]) for replies in replies_by_run) - 0.5)

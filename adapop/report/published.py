@@ -22,7 +22,7 @@ Setting = Literal["Llama DUET", "Llama RWKU", "Qwen DUET", "Qwen RWKU", "Gemma D
 SETTINGS = get_args(Setting)
 UNTOUCHED = "no unlearning"
 MAIN_SOURCE, FURTHER_SOURCE = "main results", "eleven further methods"
-# Flagged as unusable by the paper, because retained knowledge is damaged as well.
+# Methods that the paper flags as unusable: they damage retained knowledge as well.
 UNUSABLE = ("GA", "GD", "FLAT", "CE-U")
 OUR_NAMES = {"CE-U": "ceu"}  # other names differ only in case and spaces
 RETAIN_NOTE = reading("published_retain")

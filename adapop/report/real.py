@@ -19,8 +19,8 @@ FILES = {
     "SmolLM2": ASSETS / "recorded" / "real-smollm2-text-examples.csv",
 }
 COMMAND = "python -m adapop bench real"
-AT = " at "  # in the title of a trial, between arm and settings
-LEAST_BEFORE = 0.2  # recall before unlearning; of less, a share says nothing
+AT = " at "  # separates arm and settings in a trial's title
+LEAST_BEFORE = 0.2  # least recall before unlearning for a share to be meaningful
 Cells = Mapping[str, tuple[int, float, float]]  # "group/form/tier" -> count, recall before, after
 
 
@@ -70,5 +70,5 @@ def by_model(files: Mapping[str, Path] = FILES) -> Table:
 
 
 def models_table(rows: Iterable[tuple[str, ...]], head: Sequence[str], note: str) -> Table:
-    """Shares left by tier, a row per arm and model. head: titles of the columns behind tiers."""
+    """Shares left by tier, a row per arm and model. head: titles of the columns after the tiers."""
     return Table("By model", ("", "model", *TIERS, *head), tuple(rows), note)

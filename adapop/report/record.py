@@ -103,8 +103,9 @@ class Record:
         return tuple(row for row in self.probes if isinstance(row, ProbeRow))
 
     def worst_attack(self, tier: str) -> Cell | None:
-        """The attack that recovers most of a tier's facts, of those that the original answers.
-        Multiple choice, which can be guessed, does not count."""
+        """The attack with the highest recall of a tier's facts to forget, among forms that the
+        original answers. Multiple choice, which can be guessed, is left out. None if none was
+        probed."""
         own = [cell for cell in self.matrix.cells if (cell.group, cell.tier) == ("forget", tier)]
         attacks = [cell for cell in own if cell.kind not in NO_ATTACKS and cell.measurable]
         return max(attacks, key=lambda cell: cell.unlearned.recall.mean, default=None)
@@ -117,7 +118,8 @@ class Record:
         return None if near is None else wilson(near, cell.facts)
 
     def verdict_counts(self) -> dict[str, dict[str, int]]:
-        """Tier (of facts to forget) or name of another group -> verdict -> number of facts."""
+        """Tier of the facts to forget, or a group's name in `GROUP_NAMES` -> verdict -> number of
+        facts."""
         counted: dict[str, Counter[str]] = {}
         for row in self.matrix.facts:
             place = row.tier if row.group == "forget" else GROUP_NAMES[row.group]
@@ -155,7 +157,8 @@ def _span(values: Sequence[float]) -> str:
 
 def read_record(run: Run) -> Record:
     """Reads a run's folder. Models and facts are named without their paths. Raises RunError: it is
-    no run, of another version, or its inputs were changed. ConfigError."""
+    no run, of another version, or its inputs were changed. ConfigError: its configuration is
+    invalid."""
     check_inputs(run)
     rows, recovery = tuple(run.probes() or ()), run.recovery()
     named = verdicts(rows, recovered(recovery))
@@ -185,7 +188,8 @@ def _without_place(event: Event, place: str, name: str) -> Event:
 
 
 def name_of(source: str) -> str:
-    """Name of a model or set: the last part of a path."""
+    """Name of a model or set: the last part of a path; any other name, such as a Hub id,
+    unchanged."""
     place = Path(source)
     here = place.is_absolute() or source.startswith((".", "~")) or os.path.exists(source)
     return place.resolve().name if here else source

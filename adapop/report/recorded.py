@@ -27,7 +27,7 @@ FILE = ASSETS / "recorded" / "main.csv"
 TUNED_FILE, PEOPLE_FILE = FILE.with_name("tuned.csv"), FILE.with_name("tuned-people.csv")
 COMMAND, TUNED_COMMAND = "python -m adapop bench main", "python -m adapop bench tuned"
 ATTACK = "attack "  # prefix of a column: recall under the attack of this name
-TEST = "test_"  # prefix of a column: results on the split that chose no setting
+TEST = "test_"  # prefix of a column: results on the test split, which chose no setting
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
 # Bounds of a recall, of a difference of two recalls, and of any number.
 SHARE, SIGNED, ANY = (0.0, 1.0), (-1.0, 1.0), (-math.inf, math.inf)
@@ -75,7 +75,8 @@ class Recorded:
         return self.lead(REWORDED)
 
     def lead(self, form: str) -> Interval | None:
-        """Recall of popular minus rare facts in one form, seed by seed; None without both tiers."""
+        """Recall of popular minus rare facts in one form, paired by seed, [-1, 1]; None without
+        both tiers."""
         leads = []
         for row in self.rows:
             ends = [_cell(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")]
@@ -83,8 +84,9 @@ class Recorded:
         return _interval(leads, SIGNED)
 
     def worst_attack(self, tier: str) -> Attack | None:
-        """The attack that recovers most facts to forget, over seeds; None for a single tier, and
-        without rows of `bench tuned`, the only ones with attacks. Without multiple choice."""
+        """The attack with the highest mean recall over seeds of the facts to forget, without
+        multiple choice; None for a single tier, and for rows without attacks (only `bench tuned`
+        has them)."""
         attacks = []
         for name in self.rows[0] if self.rows and tier == "all" else ():
             kind = name.removeprefix(ATTACK)
@@ -135,7 +137,7 @@ def _tuned_rows(path: Path) -> list[Row]:
 
 
 def rows_of(path: Path) -> list[Row]:
-    """Rows of a file; of several with the same key the last counts."""
+    """Rows of a file; of rows with the same key only the last is returned."""
     with open(path, encoding="utf-8", newline="") as file:
         return list({row["key"]: row for row in csv.DictReader(file)}.values())
 
@@ -162,7 +164,7 @@ def commits(results: Sequence[Recorded]) -> list[str]:
 
 
 def sets(results: Sequence[Recorded]) -> set[str]:
-    """Hashes (their first halves) of the sets on which the results were measured."""
+    """The first 16 hex digits of the SHA-256 of each set on which the results were measured."""
     return {row["facts"] for one in results for row in one.rows}
 
 

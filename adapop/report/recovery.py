@@ -78,7 +78,7 @@ def _forget_rows(result: Result) -> list[Result]:
 
 
 def came_back(result: Result, facts: Sequence) -> str:
-    """Which facts a probe recovered, in a sentence; empty for a probe that names no facts."""
+    """A sentence with the facts that a probe recovered; empty for a probe that names no facts."""
     if "returned" not in result:
         return ""
     names = [fact.title for fact in facts if fact.id in set(result["returned"])]
@@ -185,7 +185,7 @@ def _read_by_layer(row: Result) -> tuple[str, ...]:
     return (f"{row['layer']}, {row['tier']}", *leads)
 
 
-# Title, head, and the function that makes a row's cells; `reading` of the probe's name explains it.
+# Probe -> title, head, and the function that makes a row's cells. `reading(probe)` is the note.
 RELEARNED = ("", "before", "after", "control", "hidden", "unrelated")
 PATCHED = ("states", "unlearned", "never known", "control", "original")
 TWO_HOPS = ("", "asked directly", "two hops", "second hop alone")

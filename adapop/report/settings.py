@@ -20,7 +20,7 @@ NEEDED = (
     "in the folder that holds its config.json and facts.jsonl: the run's own, or where its archive "
     "was unpacked"
 )
-DECISIVE = ("model", "method", "preset")  # they decide the defaults of the others
+DECISIVE = ("model", "method", "preset")  # these determine the defaults of the other settings
 
 
 def repeats(config: RunConfig) -> str:
@@ -29,7 +29,7 @@ def repeats(config: RunConfig) -> str:
     if ":" in config.method:
         hangs.append(f"the method {config.method} can be imported and is as it was")
     if os.path.isabs(config.model) or is_folder_s_name(config.model):
-        hangs.append("the model's folder lies where it lay, or --model says where, unchanged")
+        hangs.append("the model's folder is unchanged, and --model says where if it was moved")
     elif config.model in PACKAGED:
         hangs.append("the Python package that brings the model is of the same version")
     elif config.model not in SHIPPED and not config.revision:

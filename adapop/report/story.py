@@ -68,7 +68,8 @@ def outcome_lines(record: Record) -> list[str]:
 
 
 def how_to_recover(record: Record) -> str | None:
-    """The command for recovery probes not run yet, without the run's id, which gives control."""
+    """The command for the recovery probes not yet run, else None. It omits the run's id, which
+    gives control."""
     missing = [name for name in RECOVERY if name not in record.recovery]
     names = "all" if len(missing) == len(RECOVERY) else ",".join(missing)
     return f"python -m adapop probe RUN --recovery {names}" if missing else None

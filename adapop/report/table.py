@@ -61,7 +61,8 @@ class Table:
         return Markup(form).format(note, kind, self.title, head, rows)
 
     def as_csv(self) -> str:
-        """Head and rows as CSV with a byte order mark; no cell runs as a spreadsheet's formula."""
+        """Head and rows as CSV with a byte order mark; text that a spreadsheet would run as a
+        formula is escaped."""
         written = StringIO()
         written.write(BOM)
         csv.writer(written, lineterminator="\n").writerows(
@@ -71,7 +72,7 @@ class Table:
 
 
 def number(value: float | None) -> str:
-    """A number as text: two decimals, none from 100 on, "" for None."""
+    """A number as text: two decimals, or none from 100 on and up to -100; "" for None."""
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"

@@ -35,7 +35,7 @@ class Metric:
     meaning: str
 
 
-INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")  # fields, against the original
+INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")  # compared with the original
 METRICS = read_json("report/metrics.json", tuple[Metric, ...])
 
 
@@ -76,7 +76,8 @@ def metrics_table(after: Measured) -> Table:
 def leak_table(
     matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title: str = "Where it leaks"
 ) -> Table:
-    """Recall in every form of the question. columns: name -> (group, tier); no empty ones."""
+    """Recall in every form of the question. columns: name -> (group, tier); empty columns are left
+    out."""
     cells = {(cell.group, cell.tier, cell.kind): cell for cell in matrix.cells}
     places = {key[:2] for key in cells}
     used = {name: place for name, place in columns.items() if place in places}

@@ -96,7 +96,7 @@ def test_tuned_presets_are_of_worlds_whose_search_found_something():
     assert {method for method in METHODS if "tuned" in presets_of(method)} == set(METHODS) - {
         "ga", "flat", "adaptive-rmu", "idkdpo", "dpo", "rt"}  # fmt: skip
     for method, model in (("wga", "some/model"), ("ga", SANDBOX), ("npo", "people")):
-        raised(ConfigError, f"no tuned settings for {model}.* in vain", make_config, method, "tuned", model)
+        raised(ConfigError, f"no tuned settings for {model}", make_config, method, "tuned", model)
     # The sandbox's winners destroy half of the second world.
     assert {method for method in METHODS if "tuned" in presets_of(method, "people")} == {
         "adapop", "wga", "altpo", "redirect"}  # fmt: skip

@@ -236,7 +236,7 @@ REFUSED = [
     *((name, LATIN_1, "line 2, is not UTF-8 (byte 0xe8)") for name in ("facts.csv", "facts.json", "facts.jsonl")),
     ("facts.csv", b"\x89PNG\r\n\x1a\n\xff", "is no table: it is a PNG image"),
     *((name, b"question,answer\na\0b,c\n", "NUL") for name in ("facts.csv", "facts.json", "facts.jsonl")),
-    ("facts.csv", "question,answer\na,b".encode("utf-16")[:-1], "is not UTF-8"),  # half a letter at the end
+    ("facts.csv", "question,answer\na,b".encode("utf-16")[:-1], "is not UTF-16"),  # half a letter at the end
     ("facts.json", '[{"question": "a"},\n{"question": }]', "line 2, is not JSON"),
     *((name, "question,answer\na,b", ".csv, .tsv, .json, .jsonl, .parquet")
       for name in ("facts.doc", "facts.xlsx", "facts", "facts.csv.gz")),

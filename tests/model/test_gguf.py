@@ -154,9 +154,9 @@ LYING = {
     "more blocks": ({"blocks": 20}, "its header describes"), "width": ({"width": 2**30}, "can be laid out"),
     "inner": ({"inner": 2**31}, "can be laid out"),
     "architecture": ({"architecture": "nonesuch"}, "the architecture 'nonesuch' from GGUF"),
-    "vision": ({"architecture": "clip"}, "the part of a vision model that sees"),
+    "vision": ({"architecture": "clip"}, "only the vision part of a model"),
     "part": ({"change": lambda writer: writer.add_uint16("split.count", 3)}, "one of 3 parts"),
-    "type": ({"change": lambda writer: writer.add_type("mmproj")}, "the part of a vision model that sees"),
+    "type": ({"change": lambda writer: writer.add_type("mmproj")}, "only the vision part of a model"),
     "weights": ({"left_out": ("model.layers.1.mlp.up_proj.weight",)}, "its header describes")}  # fmt: skip
 
 

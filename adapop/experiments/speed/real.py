@@ -1,4 +1,5 @@
-"""The table of `bench speed --real`: a real run, its training steps, and the same in a plain loop.
+"""The table of `bench speed --real`: a real run, its training steps, and the same steps in a plain
+loop.
 
 On a shared machine wall time includes other programs' work, so processor seconds stand beside it. A
 few steps of ours and of the loop are timed alternately.
@@ -33,7 +34,7 @@ from adapop.training.trainer import Trainer
 MODEL, FACTS = "smollm2", "cities"
 BATCH = 16  # facts to forget in a step, and as many to retain
 FEW = 6  # facts per group and tier in the quick form
-TIMED = 4  # timed steps; one before them does the one-off work
+TIMED = 4  # timed steps; a step before them, with one-off work, is not counted
 RUN, AGAIN = "a whole run with its measurements", "a second run on the same facts"
 STEPS, RETAIN = "its training steps alone", "the controller's retain losses"
 PLAIN = "the same steps in a plain loop"

@@ -35,7 +35,7 @@ GIGABYTE = 1e9
 RETURNED = {"MALLOC_MMAP_THRESHOLD_": "32768", "MALLOC_TRIM_THRESHOLD_": "32768"}
 BESIDE = """1 x 32: one row a pass, 32 passes a step, as the paper's authors train.
 8 x 4: eight rows, padded on the right, 4 passes, which is the default of open-unlearning.
-A goal stands in the order of "against them": as many times as fast, or as much memory.
+Goals are in the order of "against them": how many times the speed, or the memory.
 """
 # Goals of a row against 1 x 32 and 8 x 4.
 GOALS = {
@@ -111,7 +111,8 @@ def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _measured(case: Case, allocator: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The numbers that a case's process prints. allocator: settings of glibc's, as variables."""
+    """The numbers that a case's process prints. allocator: glibc's settings, as environment
+    variables."""
     module = "adapop.experiments.speed.throughput"
     command = [sys.executable, "-m", module, json.dumps(asdict(case))]
     environment = {**os.environ, **(allocator or {})}
@@ -141,7 +142,8 @@ def _rows(shape: str, sides: list[dict[str, Any]]) -> None:
 
 
 def _of_parts(base: dict[str, Any], run: Sequence[int]) -> float:
-    """Estimated seconds of a baseline's whole run (hours), from its steps and its scoring."""
+    """Estimated seconds of a baseline's whole run, which would take hours, from its measured
+    rates."""
     forget, retain, epochs = run
     length = base["train"] * base["step"] / (2 * base["batch"])
     steps = epochs * forget / base["batch"] * base["step"]

@@ -53,7 +53,7 @@ BASELINES = {"authors": 1, "usual": 8}
 # Our rows per pass: OURS and WIDE on the sandbox, in about the memory of the first and the second
 # baseline; LARGE elsewhere.
 OURS, WIDE, LARGE = 16, 32, 32
-ANSWER = 16  # tokens written to a question: enough for the longest of `random_facts`
+ANSWER = 16  # tokens generated per question: enough for the longest answer of `random_facts`
 PRODUCTS = 9  # large matrix products, whose median time gives the rate
 
 
@@ -216,7 +216,8 @@ def _status(name: str) -> int:
 
 
 def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> AdaptedModel:
-    """A model of the shape with a fresh adapter. The sandbox's tokenizer fits all."""
+    """A model of the shape with random weights and a fresh adapter. It has the sandbox's
+    tokenizer."""
     torch.manual_seed(config.seed)
     with torch.device(device):
         settings = AutoConfig.for_model(**shape)
@@ -224,7 +225,7 @@ def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> Ad
     tokenizer = load_tokenizer(make_config(model=SANDBOX))
     steady_attention(base)
     set_products(config, base.device)
-    base.generation_config.eos_token_id = None  # random words never end a reply
+    base.generation_config.eos_token_id = None  # a random model must not end a reply early
     return AdaptedModel(with_adapter(base, config), tokenizer)
 
 

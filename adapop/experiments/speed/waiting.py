@@ -162,8 +162,8 @@ def served(
     **environment: str,
 ) -> Iterator[Served]:
     """Runs `python` with these arguments, its runs in the folder, until the block ends; yields it
-    once it serves. lines: how many of the last printed lines are kept; None for all. Raises
-    RuntimeError: it ended without printing an address."""
+    once it serves. lines: number of last printed lines that are kept; None for all. environment:
+    further variables. Raises RuntimeError: the app ended without printing an address."""
     there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
     command, output = [sys.executable, "-u", *program], deque[str](maxlen=lines)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}

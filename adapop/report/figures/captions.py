@@ -17,10 +17,10 @@ from adapop.report.table import percent, points, ranged
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 EVEN = "the uniform push"
 CHANCE = "which may be chance"
-# "gap" only for all held-out rewordings
+# it is called "gap" only for all held-out rewordings
 GAP, LEAD = "gap", "popular minus rare"
 MOST_NAMES = 4  # most names in a title
-TO_FORGET = "to forget"  # all facts to forget as one, where none has a tier
+TO_FORGET = "to forget"  # name of all facts to forget where none has a tier
 LOSSES = {
     "popular": "popular answers",
     "rare": "rare answers",
@@ -35,8 +35,8 @@ Share = Interval | None
 
 
 def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> str:
-    """Shares left of popular and rare facts. every: of all facts, for a set without both tiers.
-    known: of all facts, before unlearning."""
+    """A sentence on the shares of popular and rare facts still answered. every: of all facts, for a
+    set without both tiers. known: of all facts, before unlearning."""
     if known is not None and known.mean <= NEARLY_NONE:
         return f"{percent(known.mean)} was known before: nothing to forget"
     if popular is None or rare is None:
@@ -54,15 +54,15 @@ def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> 
 
 
 def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval]]) -> str:
-    """The largest loss among kept facts; without any known, what was forgotten. forget: recall
-    before and after; retained: the same for each kept group, by name."""
+    """A sentence on the largest loss among kept groups; if none was known before, on what was
+    forgotten. forget: recall before and after; retained: the same for each kept group, by name."""
     drops = {one: difference(*pair) for one, pair in retained.items() if pair[0].mean > NEARLY_NONE}
     never = [name for name in retained if name not in drops]
     if not drops and never:
         return f"Never known, so not lost: {_listed(never)}"
     if not drops:
         return f"{percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
-    # a loss that may be chance is named only where no other is clear
+    # a loss that may be chance is named only if no other loss is clear
     name = max(drops, key=lambda one: (drops[one].low > 0, drops[one].mean))
     if drops[name].mean < 0.005:
         if not never:
@@ -72,12 +72,13 @@ def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval
 
 
 def _doubt(gap: Interval) -> str:
-    """Words after a difference that lies within its interval."""
+    """Words after a difference whose interval includes 0; else ""."""
     return f", {CHANCE}" if gap.low <= 0 <= gap.high and gap.low < gap.high else ""
 
 
 def strain(above: int, epochs: int, controller: str) -> str:
-    """In how many epochs retained facts suffered. above: those with drift beyond the tolerance."""
+    """A sentence on how often retained facts suffered. above: number of epochs with drift beyond
+    the tolerance."""
     if not epochs:
         return "The controller waits for the first epoch"
     if not above:
@@ -122,7 +123,8 @@ def leak(cells: Sequence[Cell]) -> str:
 
 
 def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """How many facts of each tier still leak or are damaged. counts: tier -> verdict -> number."""
+    """A sentence on the share of facts that leak or are damaged, popular and rare, else of the
+    first key. counts: tier -> verdict -> number."""
     bad = {}
     for place, numbers in counts.items():
         if total := sum(numbers.values()):
@@ -140,8 +142,9 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GAP) -> str:
-    """The contestants with the narrowest and the widest gap, and those that cannot be told from
-    them. gaps: (name, gap) of each, [-1, 1]. where: words before. what: gap or lead."""
+    """A sentence on the narrowest and the widest gap, and on contestants that may be as narrow or
+    wide. gaps: (name, gap) of each, [-1, 1]. where: words before it. what: name of the
+    difference."""
     if not gaps:
         return ""
     widths = [(name, _width(gap)) for name, gap in sorted(gaps, key=lambda one: abs(one[1].mean))]
@@ -173,18 +176,20 @@ def _width(gap: Interval) -> Interval:
 
 
 def bargain(front: Sequence[str], near: Sequence[str] = ()) -> str:
-    """Runs on the Pareto front of forgetting and keeping. near: runs beaten within chance."""
+    """A sentence on the runs on the Pareto front of forgetting and keeping. near: runs whose defeat
+    may be chance."""
     if not front:
         return ""
     doubt = f" (beaten perhaps by chance: {_listed(near)})" if near else ""
     if len(front) > MOST_NAMES:
-        return f"{len(front)} methods that nobody beats{doubt}"
+        return f"{len(front)} runs that no other beats{doubt}"
     return f"Nobody forgets more and keeps as much as {_listed(front, 'or')}{doubt}"
 
 
 def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") -> str:
-    """The contestants that forget and keep most, and those too close to tell. placed: name, recall
-    of facts to forget, recall of held-out facts, with ranges. where: as in `widest`."""
+    """A sentence on the contestants that forget and keep most, and those too close to call. placed:
+    name, recall of facts to forget, recall of held-out facts, with ranges. where: as in
+    `widest`."""
     if len(placed) < 2:
         return ""
     (forgets, left), (keeps, held) = _leader(placed, 1, " left"), _leader(placed, 2, sign=-1)
@@ -196,8 +201,9 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
 
 
 def _leader(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
-    """The contestant that is clearly first in a share, or "", and a text: its share and those too
-    close to it, or the shares of all. at: its index. word: after it. sign: -1: largest first."""
+    """(name, text): the clear leader in a share, with its share and those too close to it; or ""
+    and the range of all shares. at: index of the share. word: text after it. sign: -1 if the
+    largest leads."""
     ordered = sorted(placed, key=lambda one: sign * one[at].mean)
     first, last = ordered[0], ordered[-1]
     near = [one[0] for one in ordered[1:] if not apart(one[at], first[at])]
@@ -209,7 +215,8 @@ def _leader(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> 
 
 
 def _listed(names: Sequence[str], joint: str = "and") -> str:
-    """Names joined in a sentence, many shortened to a number. joint: before the last."""
+    """Names (at least one) joined in a sentence, those after the third as a number if more than
+    four. joint: word before the last."""
     named = [name.replace(",", "") for name in names]
     if len(named) > MOST_NAMES:
         named[MOST_NAMES - 1 :] = [f"{len(named) - MOST_NAMES + 1} more"]
@@ -237,7 +244,8 @@ def pushes(betas: Mapping[str, float]) -> str:
 
 
 def against_wga(betas: Mapping[str, float], confidence: float) -> str:
-    """The push at both ends relative to WGA. betas: by name, rarest first. confidence: in both."""
+    """A sentence on the push relative to WGA's. betas: by name, rarest first. confidence: of both
+    facts."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
         return f"Every fact gets {EVEN}"
@@ -256,7 +264,8 @@ def _factor(times: float) -> str:
 
 
 def agreeing(same: int, apart: int) -> str:
-    """The share of facts on which two proxies agree. same, apart: how many do, do not."""
+    """A sentence on how many facts two proxies agree. same, apart: number of facts on which they
+    do, do not."""
     if not (every := same + apart):
         return ""
     return f"The two agree on {percent(same / every)} of {number_of(every, 'fact')}"

@@ -18,14 +18,14 @@ MANY, TIGHT_ROW_PIXELS = 12, 36  # from this many rows on, rows stand closer
 # Offset of a tier's mark within its row, so that intervals do not overlap.
 OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}
 PUBLISHED_PIXELS, AROUND_PIXELS = 27, 110
-MEANS = "Mean "  # the line below the heading says of what
+MEANS = "Mean "  # begins a title of recorded means
 PUBLISHED_CHARACTERS = 40
 
 
 def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
-    """Recall by tier with its interval, a row per contestant and a panel per form. The more a row's
-    line leans right on its way down, the more popular facts are left compared to rare ones: the
-    gap. every: False draws only the panel of the form in which contestants are compared."""
+    """Recall by tier with its interval, a row per contestant and a panel per form. The farther
+    right the lower end of a row's line, the larger the gap: more popular than rare facts are left.
+    every: False draws only the panel of the form in which contestants are compared."""
     order, compared = contest.by_gap(outcomes), contest.compared_form(outcomes)
     panels = PANELS if every else [compared]
     forms = [form for form in panels if any(one.recall.get(form) for one in order)]
@@ -63,7 +63,7 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     placed = [one for one in order if not (one.original or one.collapsed) and one.lead(compared)]
     candidates = [one for one in placed if not one.recorded] or placed
     candidates, where = contest.titled_outcomes(candidates, order)
-    if own == 0:  # beside single runs of the same methods they would be another number
+    if own == 0:  # only recorded results are drawn: their numbers are means over seeds
         where = where or MEANS
     leads = [(one.name, one.lead(compared)) for one in candidates]
     what = captions.GAP if compared == REWORDED else f"{captions.LEAD}, {PANELS[compared]}"
@@ -100,7 +100,7 @@ def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> g
     """Published recalls, a row per method (name, forget recall, retain recall), lowest forget
     recall first.
 
-    about: model and data set; printed into the figure behind the word "published"."""
+    about: model and data set, printed in the figure after "published"."""
     ordered = sorted(rows, key=lambda row: row[1])
     figure = look.blank(AROUND_PIXELS + PUBLISHED_PIXELS * len(ordered))
     places = list(range(len(ordered)))

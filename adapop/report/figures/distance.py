@@ -13,14 +13,15 @@ from adapop.report.figures import look
 PIXELS = 320
 STATE_COLOR = {UNDER: look.ALARM, AS_NEVER_LEARNT: look.CALM, OVER: "#7c5cb8"}
 STATE_SYMBOL = {UNDER: "triangle-up", AS_NEVER_LEARNT: "circle", OVER: "triangle-down"}
-FURTHEST = 1e4  # times as likely as if never learnt; facts beyond are drawn at the edge
+FURTHEST = 1e4  # largest ratio to "never learnt" on the axis; facts beyond it are drawn at the edge
 HOVER = "%{customdata[0]}<br>p %{customdata[1]:.2g}, oracle %{customdata[2]:.2g}<extra></extra>"
-BESIDE = 0.02  # of a score; facts of equal score are drawn beside each other at this distance
+BESIDE = 0.02  # share of a score; step by which dots are shifted apart, as scores may be equal
 
 
 def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: str) -> go.Figure:
-    """A dot per fact to forget: its score, and how likely its answer is compared with answers that
-    the oracle never read, of which the band is the middle 95 %. Log axes. finding: the title."""
+    """A dot per fact to forget with a score above 0: the score, and how likely its answer is
+    relative to answers that the oracle never read; the band is the middle 95 % of these. Log axes.
+    finding: the title."""
     figure = look.blank(PIXELS)
     scores = {fact.id: fact.score for fact in facts if fact.score}
     titles = {fact.id: fact.title for fact in facts}

@@ -29,7 +29,7 @@ def line_panels(
 ) -> go.Figure:
     """A panel per name, each with the same lines of points (x, interval), on shared axes.
 
-    A line named after a tier has its colour and shape, any other its own. A cosine is dashed."""
+    A line named after a tier has the tier's colour and marker. Lines of a cosine are dashed."""
     across = min(columns, max(1, len(panels)))
     down = max(1, math.ceil(len(panels) / across))
     height = FRAME_PIXELS + down * (PANEL_PIXELS + TITLE_PIXELS)
@@ -154,8 +154,8 @@ def _row_panels(titles: Collection[str], names: Sequence[str]) -> go.Figure:
 
 def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title: str) -> go.Figure:
     """How much is left to forget against how much is kept, a panel per place with its own axes;
-    better is towards the upper left. A line joins the named arms, which no other beats in both; the
-    others show their names on hover."""
+    better is towards the upper left. A line joins the arms on the Pareto front, which are named;
+    the others show their names on hover."""
     titles = [escape(title) for title in panels]
     beside = dict(rows=1, cols=max(1, len(panels)), subplot_titles=titles)
     figure = look.panels(2 * PANEL_PIXELS, **beside)
@@ -189,7 +189,7 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
 
 
 def _label_side(one: Outcome, front: Sequence[Outcome]) -> str:
-    """Position of a label: alternately below and above the line, inside the panel."""
+    """Position of a point's label: alternately below and above the front, inside the panel."""
     if one.forget.mean > 0.8:
         return "bottom left"
     above = one.forget.mean > 0.25 and one in front and front.index(one) % 2

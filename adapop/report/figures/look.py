@@ -24,8 +24,8 @@ TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
 ORIGINAL, UNLEARNED, ALARM, CALM = "#6d6d90", "#c8641a", "#d64545", "#1f8a7d"
 ALL_WORDINGS = ", all other wordings"  # suffix of marks beside lines of one wording
 UNLISTED = dict(hoverinfo="skip", showlegend=False)  # of a trace that is a guide to the eye
-LABEL_PIXELS, ROUNDS = 15, 60  # between neighbouring labels; most rounds of moving
-# leaves only the button that saves the picture
+LABEL_PIXELS, ROUNDS = 15, 60  # least distance of labels; most rounds of moving them apart
+# removes all buttons but the one that saves the picture
 NO_TOOLBAR = dict(
     remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "resetscale"]
 )
@@ -53,7 +53,7 @@ def end_labels(
     figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, span: float, **place
 ) -> None:
     """Labels lines at their right end, moved apart where they overlap. ends: height and name of
-    each. at: where the lines end. span: of the vertical axis. place: row and col, if any."""
+    each. at: where the lines end. span: length of the vertical axis. place: row and col, if any."""
     drawn = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
     heights = sorted(height for height, _ in ends)
     heights = spaced(heights, LABEL_PIXELS * span / drawn, 0.0, max([span * 0.9, *heights]))
@@ -63,7 +63,8 @@ def end_labels(
 
 
 def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int = 0) -> None:
-    """Labels the marks of a row above it. marks: (position on the axis, 0 to 1; name) of each."""
+    """Labels the marks of a row, with the names above the row. marks: (position on the axis, 0 to
+    1; name) of each."""
     for x, (_, name) in zip(spaced([x for x, _ in sorted(marks)], 0.24), sorted(marks)):
         words = dict(text=escape(name), font_size=11, yanchor="middle", xanchor="center")
         place = dict(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y")
@@ -121,7 +122,7 @@ def mark(color: str, tier: str, result: bool = False) -> dict:
 
 
 def error_bars(recalls: Sequence[Interval], color: str = "", width: int = 3) -> dict:
-    """Error bars of some means; numbers without an interval (low = high) get none."""
+    """Plotly's settings of error bars; not visible if no mean has an interval (low < high)."""
     return dict(
         type="data",
         array=[one.high - one.mean for one in recalls],

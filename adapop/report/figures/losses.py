@@ -29,7 +29,8 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
 
 
 def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
-    """How the loss changed over the drawn epochs, as the figure's title; empty for one epoch."""
+    """The figure's title: how the loss changed from the first to the last epoch; empty for one
+    epoch."""
     means, ends = [], (steps[0].epoch, steps[-1].epoch)
     for epoch in ends:
         losses: dict[str, list[float]] = {}

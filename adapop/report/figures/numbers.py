@@ -15,7 +15,7 @@ MARKUP = re.compile(r"<br>|</?(?:b|sup|sub)>")
 @dataclass(frozen=True)
 class Numbers:
     """A figure's numbers as a table. columns: names. rows: text, one cell per column; at most
-    `MOST_ROWS`, evenly chosen. every: 3 if only every third row is included, 1 if all are."""
+    `MOST_ROWS`, evenly chosen. every: n if only every n-th row is included, 1 if all are."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -27,7 +27,7 @@ def numbers_of(figure: go.Figure) -> Numbers:
     column.
 
     A figure whose vertical axis has names (a row per run or form) is read along that axis. If
-    positions on an axis mean nothing (bins), the trace's `ids` name them."""
+    positions on an axis have no meaning (bins), the trace's `ids` name them."""
     cells_by_place: dict[tuple[object, str], dict[str, str]] = {}
     columns: dict[str, None] = {}
     labels: dict[object, str] = {}

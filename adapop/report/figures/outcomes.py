@@ -49,8 +49,8 @@ class Outcome:
 
 
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The original, then the others by gap (without rewordings, by the same difference as trained):
-    most popular facts left first, unknown gaps last. Recorded results follow, in the same order."""
+    """The original, then the others by gap, largest first and unknown last (without rewordings:
+    popular minus rare as trained). Recorded results follow, in the same order."""
     form = compared_form(outcomes)
 
     def order(one: Outcome) -> tuple[bool, bool, bool, float]:
@@ -61,7 +61,7 @@ def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def compared_form(outcomes: Sequence[Outcome]) -> str:
-    """The form in which tiers are compared: reworded if all were asked so, else as trained."""
+    """The form in which tiers are compared: reworded if all outcomes have it, else as trained."""
     recalls = (one.recall for one in outcomes if any(one.recall.values()))
     return REWORDED if all(recall.get(REWORDED) for recall in recalls) else DIRECT
 

@@ -22,7 +22,7 @@ LABEL_PLACES = ("top center", "bottom center", "top right", "bottom left")
 LABEL_PLACES += ("top left", "bottom right")
 AXIS_CHARACTERS = 44
 SURE = "← forgetting · how sure it is, p"
-APART = 0.17  # share of the axis: least distance of two tiers' names
+APART = 0.17  # least distance between two tiers' names, as a share of the axis
 
 
 def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figure:
@@ -52,7 +52,7 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
         )
         if bars:
             centre = sum(at * len(members) for at, members in bars.items()) / count
-            # of two names at one place, the rarer tier's first
+            # of names at equal positions, the rarer tier's comes first
             names.append((centre, len(names), f"{tier}<br>{count:,}"))
     right = math.ceil(max(logs, default=1.0))
     ticks = list(range(left, right + 1))
@@ -101,7 +101,8 @@ def _name(fact: Fact, characters: int = NAME_CHARACTERS) -> str:
 
 
 def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
-    """p^beta (1 - p), the push on the gold logit, over confidence p: its peak marked, p dashed."""
+    """p^beta (1 - p), the push on the gold logit, over p: its peak is marked, `confidence` is
+    dashed."""
     figure = blank(330)
     ps = [i / 200 for i in range(201)]
     for name, beta, tier, lowest in _curves(betas):
@@ -124,11 +125,11 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     for name, beta, tier, lowest in _curves(betas):
         _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
         _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08), lowest)
-    # plotly wants the height of a note on a log axis as its logarithm
+    # on a log axis plotly takes the height of a note as a logarithm
     words = dict(text="uniform push (WGA)", y=0)
     line, place = dict(color=INK, dash="dot", width=1), "bottom left"
     figure.add_hline(y=1, line=line, annotation=words, annotation_position=place)
-    # without ticktext: an axis with names is read as one of rows, see `numbers_of`
+    # no ticktext: `numbers_of` takes an axis with tick names for rows
     title, ticks = "times the uniform push, p<sup>β−1</sup>", [0.01, 0.1, 1, 10, 100]
     figure.update_yaxes(title_text=title, type="log", tickvals=ticks)
     return _over_confidence(figure, confidence, captions.against_wga(betas, confidence))
@@ -158,7 +159,8 @@ def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, a
 
 
 def _curves(betas: Mapping[str, float]) -> list[tuple[str, float, str, bool]]:
-    """Name, exponent, tier of each curve, and whether its exponent is least; equals share one."""
+    """(name, exponent, tier, whether the exponent is the least) of each curve. Exponents equal to
+    two decimals share a curve."""
     curves: dict[float, tuple[str, str]] = {}
     tiers = TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])  # two have no middle
     for (name, beta), tier in zip(betas.items(), tiers):

@@ -40,7 +40,7 @@ VERDICT_COLOR = {
 
 def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     """Recall of both models, a row per form of the question and a column per tier. Grey: the
-    original fails too. Star: only the facts that the original answers in that form."""
+    original fails too. Star: recall of only the facts that the original answers in that form."""
     kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
         return look.empty(NOTHING)
@@ -113,8 +113,8 @@ def _hover(cell: Cell | None) -> str:
 
 
 def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
-    """Recall of rare and popular facts in each form, with 95 % intervals; the original is hollow,
-    and alone where it fails too."""
+    """Recall of rare and popular facts in each form, with 95 % intervals. The original's marks are
+    hollow; where it fails too, only they are drawn."""
     kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
         return look.empty(NOTHING)
@@ -163,7 +163,8 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
 def control_rows(
     names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str
 ) -> go.Figure:
-    """A row per name with a mark of each kind; the last kind is the control, the chance level."""
+    """A row per name with a mark of each kind; controls (the chance level) are short lines. None:
+    no mark."""
     figure = look.blank(64 + 44 * max(1, len(names)))
     symbols = {
         "before": "circle-open",

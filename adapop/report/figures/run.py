@@ -52,7 +52,8 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
 def _draw_drift(
     figure: go.Figure, trained: Sequence[EpochDone], tolerance: float, above: str, edge: float
 ) -> None:
-    """The upper panel. above: name of the bars above the tolerance. edge: right end, in epochs."""
+    """Draws the upper panel. above: name of bars above the tolerance. edge: right end, in
+    epochs."""
     top, trained_epochs = dict(row=1, col=1), [row.epoch for row in trained]
     for name, color, chosen in (
         ("δ within ε", look.CALM, [row for row in trained if row.drift <= tolerance]),
@@ -75,7 +76,7 @@ def _draw_drift(
     highest = max([row.drift for row in trained] + from_start + [tolerance * 2])
     figure.update_yaxes(title_text="drift δ", range=[-0.2 * highest, 1.1 * highest], **top)
     look.end_labels(figure, ends, edge, 2 * highest, **top)
-    # at the foot of its bar, where no mark can cross a number; a phone has room for few
+    # below its bar, where no mark crosses a number; few, because a phone has little room
     numbers = [f"{row.drift:.2g}" if row.drift > tolerance else "" for row in trained]
     foot = dict(y=[highest * -0.1] * len(trained), textfont_color=look.ALARM)
     figure.add_scatter(x=trained_epochs, mode="text", text=numbers, **foot, **look.UNLISTED, **top)
@@ -84,7 +85,7 @@ def _draw_drift(
 def _draw_weight(
     figure: go.Figure, epochs: Sequence[EpochDone], name: str, with_lambda: bool
 ) -> None:
-    """The lower panel."""
+    """Draws the lower panel."""
     bottom, alphas = dict(row=2, col=1), [row.alpha for row in epochs]
     figure.add_scatter(
         x=[row.epoch for row in epochs],
@@ -118,7 +119,7 @@ def by_epoch(measured: Sequence[Measured], full: bool = False) -> list[Measured]
 
 
 def wordings_of(event: Measured) -> str:
-    """A text on which rewordings a measurement asked."""
+    """Text that says which rewordings a measurement asked."""
     return "in other words" if event.full else ONE_WORDING
 
 
@@ -179,7 +180,8 @@ def _draw_recall(
     marks: bool,
     visible: bool,
 ) -> None:
-    """A line, or marks, of (epoch, recall) of a tier. Invisible ones are in the table only."""
+    """Draws a tier's (epoch, recall) points as a line or marks. Invisible ones are in the table
+    only."""
     shares = [share for _, share in points]
     figure.add_scatter(
         x=[x for x, _ in points],
@@ -197,7 +199,7 @@ def _draw_recall(
 
 
 def _survival(epochs: Sequence[Measured], at_end: Measured, form: str) -> str:
-    """What is left at the end, in words; "" where nothing can be said."""
+    """A sentence on what is left in the result; "" if it has no recall."""
     shares = (at_end.share("forget", form, tier) for tier in ("popular", "rare", "all"))
     known = None if epochs[0].epoch else epochs[0].share("forget", form, "all")
     finding = captions.survival(*shares, known)
@@ -254,7 +256,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         points = []
         for *where, label in places:
             share, twin = (_ranged(one, *where) for one in (event, other))
-            if share is not None:  # of equals, the original's is above
+            if share is not None:  # of two equal shares, the original's label is above
                 above = not twin or (share.mean, event is before) > (twin.mean, event is after)
                 points.append((label, share, above))
         texts = [_marked(share.mean, up) for _, share, up in points]
@@ -285,6 +287,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
 
 
 def _marked(share: float, above: bool, *name: str) -> str:
-    """A mark's share and, on its outer side, its model's name, which would overlap if beside it."""
+    """A mark's share and, farther from the mark, its model's name, which would overlap beside
+    it."""
     lines = [f"{share:.0%}", *name]
     return "<br>".join(reversed(lines) if above else lines)

@@ -17,7 +17,7 @@ NAME_PLACES = [("left", 0), ("right", 0), ("left", 13), ("left", -13)]
 NAME_PLACES += [("right", 13), ("right", -13)]
 # About the size of the plot without axes, used to place names; and the margin beside it.
 SCATTER_PIXELS, MARGIN = (420, 400), 16
-LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fill the figure
+LEAST_SPAN = 0.3  # least length of an axis, so that a difference of a few facts does not fill it
 
 
 def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIRECT]) -> go.Figure:
@@ -69,7 +69,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
 def _finding(
     outcomes: Sequence[Outcome], front: Sequence[Outcome], beaten: Sequence[Outcome]
 ) -> str:
-    """What the scatter shows, in words."""
+    """The title: what the scatter shows."""
     if contest.no_contest(outcomes):
         return captions.NOTHING_FORGOTTEN
     near = []
@@ -88,7 +88,7 @@ def _finding(
 def _name_points(
     figure: go.Figure, outcomes: Sequence[Outcome], across: Sequence[float], along: Sequence[float]
 ) -> None:
-    """Labels points if no label covers another; the others show their name on hover."""
+    """Labels each point whose label covers no other; the rest show their names on hover."""
     wide = SCATTER_PIXELS[0] / (across[1] - across[0])
     high = SCATTER_PIXELS[1] / (along[1] - along[0])
     places = [(one.forget.mean - across[0], one.holdout.mean - along[0]) for one in outcomes]

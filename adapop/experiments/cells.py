@@ -72,8 +72,9 @@ def finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
             for name, tiers in cells.items()
             for tier, value in tiers.items()
         }
-        columns[f"{split}_utility"] = columns[f"{split}_utility_all"]
-        row |= {name: round(columns[name], DIGITS) for name in BY_SPLIT if name in columns}
+        columns[f"{split}_utility"] = columns.get(f"{split}_utility_all")  # None without questions
+        known = {name: value for name, value in columns.items() if value is not None}
+        row |= {name: round(known[name], DIGITS) for name in BY_SPLIT if name in known}
     return row
 
 

@@ -79,7 +79,7 @@ def placed(
     title, question = TEXTS[NAME]
     title = f"{title}: {name_of(model)}, {asking}, {facts.name}"
     own = Experiment(title, question, plan, real_tables.TABLES, ())
-    return replace(place, name=f"{NAME}-{name_of(model)}-{asking}", own=own)
+    return replace(place, name=f"{NAME}-{name_of(model)}-{asking}".replace("/", "-"), own=own)
 
 
 def _search(

@@ -184,7 +184,11 @@ def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) ->
         else:
             names = (name for name in DISTANCE if name in cells and row[name] in (None, []))
             place.results.fill(done.item.key, {name: cells[name] for name in names})
-        moves = (abs(cells[name] - row[name][-1]) for name in results.EPOCHS if name in cells)
+        moves = (
+            abs(cells[name] - row[name][-1])
+            for name in results.EPOCHS
+            if name in cells and row[name]
+        )
         outcome = error or f"recalls moved by at most {max(moves, default=0):.6f}"
         report(f"{count} of {len(missing)}: {done.item.title}: {outcome}")
     return errors

@@ -146,17 +146,18 @@ def _execute(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
     model = (fresh_model if fresh else adapted_model)(run.config)
     failed, epoch_states, retained = "", [], []
     config, tokens = run.config, run.reply_tokens
+    given = config.start != "sft"  # otherwise `execute` loads and trains a model of its own
     original = (config.model, config.start, config.precision, tokens, run.facts.sha256)
     for event in execute(run, model, BEFORE.get(original)):
         if isinstance(event, RunFailed):
             failed = f"{event.message} {event.fix}"
-        elif isinstance(event, EpochDone):
+        elif isinstance(event, EpochDone) and given:
             epoch_states.append(states(model, config.model, run.facts))
             if not fresh:
                 recall = recall_by_fact(model, run.facts.retain, run.reply_tokens, Progress())
                 retained.append(round(fmean(recall.values()), cells.DIGITS))
-    if config.start == "sft" and not failed:
-        model = load_model(run)  # `execute` trained its own, fine-tuned model
+    if not (given or failed):
+        model = load_model(run)
     if before := run.measured(before=True):
         BEFORE[original] = before
     shares = epoch_cells(run.facts.forget, epoch_states)

@@ -109,7 +109,8 @@ def comparison(records: Sequence[Record]) -> Comparison:
     form = DIRECT if None in reworded else REWORDED
     outcomes = [one.outcome(form) for one in compared if one.measured]
     begun = [record.before for record in records if record.before is not None][:1]
-    if begun and len({(one.sha256, one.records[0].config.model) for one in compared}) == 1:
+    originals = {(one.facts.sha256, one.config.model, one.config.start) for one in records}
+    if begun and len(originals) == 1:
         outcomes.insert(0, outcome_of("", "original", partial(recall_of, begun), form))
     return Comparison(
         contestants=tuple(compared),

@@ -135,7 +135,7 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
     if the runs have different facts or models, or no question that the original answers was asked
     in all of them."""
     records = [one.records[0] for one in compared]
-    if len({(record.facts.sha256, record.config.model) for record in records}) != 1:
+    if len({(one.facts.sha256, one.config.model, one.config.start) for one in records}) != 1:
         return None
     replies_by_run = [_replies(record) for record in records]
     first = replies_by_run[0]

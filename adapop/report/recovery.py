@@ -65,8 +65,12 @@ def recovery_sentence(name: str, result: Result) -> str:
         line = f"{percent(most)} → {percent(share)} when rounded to {row['bits']} bits"
     else:
         row = max(of_all, key=lambda row: row["unlearned"] - (row["control"] or 0.0))
-        share, most = row["unlearned"], row["control"] or 0.0
+        share, most = row["unlearned"], row["control"]
         where = f"after layer {row['layer']}" if name == "lens" else row["place"]
+        if most is None:
+            asked = f"{where}; {number_of(row['facts'], 'fact')}"
+            found = f"{percent(share)} of the answers are found ({asked})"
+            return f"{found}. No control: no fact has a wrong answer of its relation."
         line = f"{percent(share)} of the answers are found ({where}), {percent(most)} of wrong ones"
     hidden = difference(wilson(share, row["facts"]), wilson(most, row["facts"])).low > 0
     meaning = "some of it was hidden, not erased" if hidden else "no more than chance may find"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from io import StringIO
 from itertools import zip_longest
 from textwrap import wrap
+from unicodedata import combining, east_asian_width
 
 from markupsafe import Markup
 
@@ -37,8 +38,8 @@ class Table:
         """The table for a terminal: the title, columns of equal width, the note below."""
         rows = ([text.split("\n") for text in row] for row in (self.head, *self.rows))
         cells = [line for row in rows for line in zip_longest(*row, fillvalue="")]
-        widths = [max(map(len, column)) for column in zip(*cells)]
-        lines = ["   ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
+        widths = [max(map(_columns, column)) for column in zip(*cells)]
+        lines = ["   ".join(map(_padded, line, widths)).rstrip() for line in cells]
         return "\n".join([self.title, *lines, *wrap(self.note, TEXT_WIDTH)])
 
     def as_markdown(self) -> str:
@@ -78,9 +79,19 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
+def _columns(text: str) -> int:
+    """The columns that a text takes in a terminal; signs of Chinese, Japanese and Korean take 2."""
+    marks = sum(map(bool, map(combining, text)))
+    return len(text) - marks + sum(east_asian_width(sign) in "WF" for sign in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _columns(text))
+
+
 def percent(value: float | None) -> str:
     """A share as text: "82 %", "" for None, and "< 1 %" rather than "0 %" for a small share."""
-    return "" if value is None else "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
+    return "" if value is None else "< 1 %" if 0 < value < 0.005 else f"{round(100 * value)} %"
 
 
 def points(difference: float) -> str:

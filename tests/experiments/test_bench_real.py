@@ -103,6 +103,11 @@ def test_a_share_is_of_what_the_original_knew():
     assert cells(real_tables.outcome_table({"AdaPop": [one]}), "AdaPop")["rare"].startswith("0.20")
 
 
+def test_a_hub_id_makes_no_folder(facts, tmp_path):
+    place = real.placed(Place("real", tmp_path, (1,)), facts, "Qwen/Qwen2.5-0.5B-Instruct", "chat", {}, ("npo",))
+    assert place.name == "real-Qwen-Qwen2.5-0.5B-Instruct-chat"
+
+
 def test_what_it_cannot_do_is_named(facts, tmp_path):
     for asking, changes, names, match in (
         ("loudly", {}, ("npo",), "--asking"), ("chat", {}, ("nobody",), "nobody"),

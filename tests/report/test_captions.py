@@ -85,6 +85,9 @@ MANY = {tier: {name: 20 * count for name, count in counts.items()} for tier, cou
     (captions.verdict_shares, ({"all": {"Not brought back": 8}},), "All: something is wrong with 0 % (0 to 32 %)"),
     (recovery_sentence, ("relearn", relearned(0.46)),
      "22 % → 46 % after relearning, 21 % in the control (96 facts): some of it was hidden, not erased."),
+    (recovery_sentence, ("sampling", {"rows": [
+        {"tier": "all", "place": "16 samples", "facts": 20, "unlearned": 0.3, "control": None}]}),
+     "30 % of the answers are found (16 samples; 20 facts). No control: no fact has a wrong answer of its relation."),
     (recovery_sentence, ("relearn", relearned(0.36, facts=8)),
      "22 % → 36 % after relearning, 21 % in the control (8 facts): no more than chance may find."),
     (came_back, (relearned(0.46), ()), "No single fact came back."),

@@ -150,7 +150,7 @@ def test_nothing_is_overwritten_and_nothing_half_written_stays(finished, tmp_pat
     full.mkdir()
     (full / "mine.txt").write_text("mine")
     for place in (full, full / "mine.txt"):
-        raised(RunError, "no empty folder", export, finished, place)
+        raised(RunError, "not an empty folder", export, finished, place)
     assert [path.name for path in tmp_path.iterdir()] == ["full"]
     (tmp_path / "empty").mkdir()
     assert (export(finished, tmp_path / "empty").folder / "README.md").exists()
@@ -221,7 +221,7 @@ def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
     assert [name for name, text in texts.items() if "secret place" in text] == []
     kept = RunConfig.from_json(texts["config.json"])
     assert (kept.model, kept.facts, kept.lora_rank) == ("own-model", "mine.csv", run.config.lora_rank)
-    assert "--model says where" in page and "path from here" in page
+    assert "--model says where" in page and "path of the original model" in page
 
 
 def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path, monkeypatch):

@@ -295,3 +295,9 @@ def test_large_scores_are_written_out_and_the_worst_disagreements_are_always_dra
     assert len(drawn) == len(worst) and sum(len(trace.x) for trace in scatter.data) <= 1_500 + len(worst)
     assert scatter.data[1].customdata[0][1] == "1,000,007"
     assert figures.numbers_of(figures.popularity_strip(facts[:1])).rows == (("1,000,000 to 1,333,521", "1"),)
+
+
+def test_runs_of_one_method_are_told_apart_in_titles():
+    two = [outcome("1", "AdaPop", 0.1, 0.5), outcome("2", "AdaPop", 0.4, 0.9)]
+    assert [one.name_among(two) for one in two] == ["1 AdaPop", "2 AdaPop"]
+    assert two[0].name_among([two[0], outcome("2", "WGA", 0.4, 0.9)]) == "AdaPop"

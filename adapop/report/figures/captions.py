@@ -133,7 +133,7 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
     if {"popular", "rare"} <= bad.keys():
         gap = difference(bad["popular"], bad["rare"])
         shares = percent(bad["popular"].mean), percent(bad["rare"].mean)
-        probed = sum(sum(numbers.values()) for numbers in counts.values())
+        probed = sum(sum(counts[tier].values()) for tier in ("popular", "rare"))
         rest = f"rare facts, of {probed:,} probed{_doubt(gap)}"
         return f"Not gone: {shares[0]} of popular and {shares[1]} of {rest}"
     for place, share in bad.items():

@@ -36,6 +36,10 @@ class Outcome:
     def label(self) -> str:
         return self.given or f"{self.mark} {self.name}".strip()
 
+    def name_among(self, outcomes: Sequence["Outcome"]) -> str:
+        """Its name, with its mark if others have the same name."""
+        return self.label if sum(one.name == self.name for one in outcomes) > 1 else self.name
+
     @property
     def original(self) -> bool:
         return not self.mark and not self.recorded

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from adapop.errors import number_of
 from adapop.facts.fact import TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
-from adapop.probes.prompts import EVERY_KIND, REWORDED, named, plain
+from adapop.probes.prompts import DIRECT, EVERY_KIND, REWORDED, named, plain
 from adapop.report.figures import captions, look
 from adapop.report.table import percent, ranged
 
@@ -152,7 +152,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
     figure.update_xaxes(title_text=title, tickformat=".0%", range=[-0.03, 1.05])
     look.named_rows(figure, [plain(kind) for kind in kinds], WORD_CHARACTERS)
     look.row_labels(figure, first)
-    kind = REWORDED if REWORDED in kinds else kinds[-1]
+    kind = next((kind for kind in (REWORDED, DIRECT) if kind in kinds), kinds[0])
     every = [matrix.cell(group, tier, kind) for tier in TIERS]
     rare, _, popular = (cell and cell.measurable and cell.unlearned.recall for cell in every)
     finding = captions.survival(popular or None, rare or None, None)

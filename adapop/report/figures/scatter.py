@@ -75,9 +75,13 @@ def _finding(
     near = []
     for one in beaten:
         beaters = [other for other in front if contest.beats(other, one)]
-        near += [] if any(contest.clearly(other, one) for other in beaters) else [one.name]
+        near += (
+            []
+            if any(contest.clearly(other, one) for other in beaters)
+            else [one.name_among(outcomes)]
+        )
     # A single outcome beats no other.
-    best = [one.name for one in front] if len(front) + len(beaten) > 1 else []
+    best = [one.name_among(outcomes) for one in front] if len(front) + len(beaten) > 1 else []
     if bargain := captions.bargain(best, near):
         return bargain
     recorded = [one for one in outcomes if one.recorded and one.forget and one.holdout]
@@ -95,7 +99,8 @@ def _name_points(
     centres = [(x * wide, y * high) for x, y in places]
     taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in centres]
     for one, (x, y) in zip(outcomes, centres):
-        width = 7 * len(one.name)
+        name = one.name_among(outcomes)
+        width = 7 * len(name)
         for anchor, level in NAME_PLACES:
             left = x + 11 if anchor == "left" else x - 11 - width
             box = (left, y + level - 7, left + width, y + level + 7)
@@ -105,7 +110,7 @@ def _name_points(
                 shift = 11 if anchor == "left" else -11
                 beside = dict(xanchor=anchor, xshift=shift, yanchor="middle", yshift=level)
                 place = dict(x=one.forget.mean, y=one.holdout.mean, showarrow=False, font_size=12)
-                figure.add_annotation(text=escape(one.name), **place, **beside)
+                figure.add_annotation(text=escape(name), **place, **beside)
                 break
 
 

@@ -59,11 +59,11 @@ def agreement(
         message = f"Only {len(table)} facts are scored by both, too few to compare."
         raise DataError(message, "Compare two scorings of the same facts.")
     ranks = table.rank()
-    popular = table > table.median()
-    labels = table >= POPULAR_FROM
-    differs = popular["first"] != popular["second"]
+    above_median = table > table.median()
+    popular = table >= POPULAR_FROM
+    differs = above_median["first"] != above_median["second"]
     apart = (ranks["first"] - ranks["second"]).abs()[differs]
-    same_tier = float((labels["first"] == labels["second"]).mean())
+    same_tier = float((popular["first"] == popular["second"]).mean())
     try:
         own_shift = _shift(table, *(BetaMap.from_quantiles(table[side]) for side in table))
     except ConfigError:
@@ -77,7 +77,7 @@ def agreement(
         discordant=tuple(apart.sort_values(ascending=False, kind="stable").index),
         beta_shift=_shift(table, beta, beta),
         own_beta_shift=own_shift,
-        same_tier=same_tier if (labels.nunique() > 1).all() else None,
+        same_tier=same_tier if (popular.nunique() > 1).all() else None,
     )
 
 

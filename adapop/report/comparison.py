@@ -17,7 +17,7 @@ from adapop.report.contestants import Contestant, contestants, outcome_of, range
 from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
 from adapop.report.figures.outcomes import ATTACKED, PANELS
-from adapop.report.findings import findings_of, in_range, replies_table, warnings_of
+from adapop.report.findings import findings_of, range_text, replies_table, warnings_of
 from adapop.report.record import GROUP_NAMES, Record, name_of
 from adapop.report.recorded import Recorded
 from adapop.report.settings import differences
@@ -238,7 +238,7 @@ def _cells(line: Line) -> list[str]:
         parts = []
         if cell is not None and line.counted:
             parts.append(f"{100 * cell.mean:{signed}.0f}{' points' if signed else ' %'}")
-            parts.append(in_range(cell, signed))
+            parts.append(range_text(cell, signed))
         elif cell is not None:
             parts.append(number(cell.mean))
             parts += [f"{number(cell.low)} to {number(cell.high)}"] * (cell.low < cell.high)

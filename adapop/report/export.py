@@ -79,7 +79,7 @@ def export(
         (part / "README.md").write_text(card, encoding="utf-8")
         if out.exists():
             out.rmdir()
-        files.place(part, out)
+        files.move_into_place(part, out)
     except (OSError, SafetensorError) as error:
         message = f"{out} cannot be written ({error})."
         raise RunError(message, "Make room, or choose another place.") from error

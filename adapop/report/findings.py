@@ -25,7 +25,7 @@ LEADS = {
 Replies = dict[str, tuple[str, str]]  # fact id -> replies of the original and the unlearned model
 
 
-def in_range(cell: Interval, sign: str = "") -> str:
+def range_text(cell: Interval, sign: str = "") -> str:
     return f"{100 * cell.low:{sign}.0f} to {100 * cell.high:{sign}.0f}{'' if sign else ' %'}"
 
 
@@ -39,10 +39,10 @@ def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
     scored = any(config.beta is None or config.beta.b for config in own)
     if scored and not any(config.scores == "shuffled" for config in configs):
         warnings.append(Remark("no_control"))
-    held = sorted({config.alpha0 for config in configs})
-    if scored and len(held) > 1:
-        alphas = ", ".join(f"{alpha:g}" for alpha in held)
-        warnings.append(Remark("unequal_weights", {"alphas": alphas}))
+    alphas = sorted({config.alpha0 for config in configs})
+    if scored and len(alphas) > 1:
+        listed = ", ".join(f"{alpha:g}" for alpha in alphas)
+        warnings.append(Remark("unequal_weights", {"alphas": listed}))
     if unmeasured := [one.label for one in compared if not one.measured]:
         warnings.append(Remark("unmeasured", {"names": ", ".join(unmeasured)}))
     probed = [one.label for one in compared if any(record.matrix.cells for record in one.records)]

@@ -52,7 +52,7 @@ def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None
         files.clear(part)
         try:
             _write(part, model, state, weights_of(run))
-            files.place(part, folder)
+            files.move_into_place(part, folder)
         except (OSError, SafetensorError) as error:
             files.clear(part)
             if isinstance(error, OSError):

@@ -102,7 +102,7 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
         sync(path.parent)
 
 
-def place(part: Path, folder: Path) -> None:
+def move_into_place(part: Path, folder: Path) -> None:
     """Renames a finished folder to its final name, which must be free. Never deletes anything."""
     for path in part.rglob("*"):
         sync(path)

@@ -245,16 +245,16 @@ def test_runs_on_several_models_stand_beneath_each_other_method_by_method():
 
 
 def test_the_replies_beside_each_other_are_of_the_kept_epoch_and_of_one_original():
-    asked = FactSet("mine", (Fact("a", "Who?", "He", score=70.0),))
+    facts = FactSet("mine", (Fact("a", "Who?", "He", score=70.0),))
     frames = tuple(
         Frame(epoch, float(epoch), {"forget": Scores((0.5,), (1,))}, (reply,))
         for epoch, reply in enumerate(("He.", "He.", "She."))
     )
-    run = replace(record(after=(0.2, 0.2, 0.9, 0.7), facts=asked, keep="best"), frames=frames)
-    kept = replace(run, events=(run.events[0], measured(1, 0.2, 0.2, 0.9, 0.7), run.events[-1]))
+    run = replace(record(after=(0.2, 0.2, 0.9, 0.7), facts=facts, keep="best"), frames=frames)
+    ended = replace(run, events=(run.events[0], measured(1, 0.2, 0.2, 0.9, 0.7), run.events[-1]))
     last = replace(run, events=(run.events[0], measured(2, 0.2, 0.2, 0.9, 0.7), run.events[-1]))
-    for ended, reply in ((kept, "He."), (last, "She.")):
-        assert replies_table(contestants([ended, ended])).rows[-1][1] == reply
+    for one, reply in ((ended, "He."), (last, "She.")):
+        assert replies_table(contestants([one, one])).rows[-1][1] == reply
     assert replies_table(contestants([run])) is None, "no frame is of the end"
     other = replace(last, config=replace(last.config, model="people"))
     assert replies_table(contestants([last, other])) is None, "another original"

@@ -1,6 +1,6 @@
 """Popularity as the number of sitelinks and statements of subject and object in Wikidata. There are
 three steps: a search for each new label; requests for the items found, fifty at a time
-(`entities`); the decision which of them a fact is about (`linking`). Each reply is cached."""
+(`wikidata_items`); the decision which of them a fact is about (`linking`). Each reply is cached."""
 
 import re
 from collections.abc import Iterator, KeysView, Sequence

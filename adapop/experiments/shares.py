@@ -1,4 +1,5 @@
-"""Runs on a real model, which is loaded once per process, with recall before and after."""
+"""Runs on a real model, which stays loaded for the next run of the same seed, with recall before
+and after."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ _LOADED: dict[tuple, tuple[AdaptedModel, dict[str, Tensor]]] = {}
 
 def fresh_model(config: RunConfig) -> AdaptedModel:
     """The configured model with a fresh adapter. The model loaded last is reused, with a reset
-    adapter. Raises ModelError: as `model.loading.adapted_model`."""
+    adapter, if the settings in `DECIDES` are the same. Raises ModelError: as
+    `model.loading.adapted_model`."""
     from adapop.model.loading import adapted_model
 
     key = tuple(getattr(config, name) for name in DECIDES)

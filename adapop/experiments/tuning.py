@@ -1,4 +1,5 @@
-"""The search for each arm's best settings: equally many trials, one objective, validation split.
+"""The search for each arm's best settings: equally many trials, one objective (three searches add a
+term), validation split.
 
 A trial is a run at seed 0 that measures only what the objective asks for. The first trials are the
 same moves from each arm's preset (`spaces.MOVES`). Optuna proposes the others from earlier trials
@@ -38,7 +39,8 @@ Trial = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Stored:
-    """The fields of a stored trial, one line each; a failed run lacks the parts of J."""
+    """The fields that are checked in a trial's line of the file; a failed run lacks the parts of
+    J."""
 
     number: int
     point: dict[str, bool | int | float | str]

@@ -132,7 +132,7 @@ class FactSet:
     forget: tuple[Fact, ...]
     """Facts to be forgotten."""
     retain: tuple[Fact, ...] = ()
-    """Facts to be kept, which are trained on. Reported together with `holdout`."""
+    """Facts to be kept, which are trained on. Never reported alone: `holdout` stands beside it."""
     holdout: tuple[Fact, ...] = ()
     """Facts to be kept, which are never trained on."""
     neighbours: tuple[Fact, ...] = ()

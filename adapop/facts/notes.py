@@ -47,7 +47,9 @@ def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[Remark, ...]:
     hidden = {}
     for fact in chain.from_iterable(getattr(facts, group) for group in GROUPS):
         cells = fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.object
-        text = " ".join((*cells, *fact.paraphrases, *fact.alternates))
+        cells += fact.two_hop, fact.two_hop_answer, fact.second_hop
+        lists = fact.paraphrases, fact.alternates, fact.accepted, fact.subject_aliases
+        text = " ".join((*cells, *chain.from_iterable(lists)))
         if not text.isprintable() and (letters := UNSEEN.findall(text)):
             hidden[rows[fact.id]] = letters
     if not hidden:
@@ -74,8 +76,8 @@ def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[Remark, ...
         answers = " or ".join(dict.fromkeys(repr(truncated(fact.answer)) for fact in split[0]))
         notes.append(Remark("different_answers", _first_of(split, rows) | {"answers": answers}))
     if scored:
-        scores = [fact.score for fact in scored[0]]
-        scores = " or ".join("none" if score is None else f"{score:,.6g}" for score in scores)
+        scores = dict.fromkeys(fact.score for fact in scored[0])
+        scores = " or ".join("none" if score is None else f"{score:,.15g}" for score in scores)
         notes.append(Remark("different_scores", _first_of(scored, rows) | {"scores": scores}))
     if same:
         notes.append(Remark("asked_twice", _first_of(same, rows)))

@@ -1,6 +1,7 @@
 """Renders chat templates: without thinking, on a fixed date, contents in the form that each reads.
 
-What a template needs is found by rendering it with a character that texts do not contain.
+Its flags are found by parsing it; its content form and an open thought by rendering it with a
+character that texts do not contain.
 """
 
 import re
@@ -116,8 +117,9 @@ def _trial(tokenizer: Tokenizer, way: Manner, turns: Turns) -> str:
 
 def _closing(template: str, ending: str) -> str:
     """The text that ends the thought that a prompt opens; "" if it opens none. ending: the prompt
-    after the question. White space is as in Qwen3's empty thought, or as the template writes it
-    after the tag. Raises ModelError: it has no known end."""
+    after the question. Before the end, the white space behind the opening tag is repeated; behind
+    the end stands what the template writes there, else two line ends, as in Qwen3's empty thought.
+    Raises ModelError: it has no known end."""
     tag = next(reversed([*TAG.finditer(ending)]), None)
     if tag is None or NO_THOUGHT.match(tag[0]):
         return ""

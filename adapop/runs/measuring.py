@@ -29,8 +29,9 @@ def closed(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Iterator[Event]:
     """The events after an epoch's checkpoint: its quick measurement, unless the settings skip it,
-    and `Saved`, which says that all is written. Always records the frame of the epoch's end. All
-    processes of the run must call it. heard: called with each `Measuring`. Raises Stopped."""
+    and `Saved`, which says that all is written. Records the frame of the epoch's end even without a
+    measurement, if the run has frames. All processes of the run must call it. heard: called with
+    each `Measuring`. Raises Stopped."""
     config, model, results = run.config, trainer.model, None
     sample = measure.thinned(facts, config.measure_per_tier)
     # Earlier runs may have cached the replies of the original model.

@@ -2,7 +2,8 @@
 
 Names and parts of answers are in `assets/people/parts.json`. The draw is fixed and balanced: in
 each eighth of the facts, from rare to popular, every relation has equally many facts of each split,
-and each part of an answer takes all its values equally often, independently of all else."""
+and over all facts of a relation each part of an answer takes all its values equally often, in
+rounds from famous to rare, independently of all else."""
 
 import csv
 import random

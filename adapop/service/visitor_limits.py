@@ -23,6 +23,7 @@ from adapop.limits import Limit, elsewhere
 
 CROWD = 25  # all visitors together may use as much as this many who each reach their limit
 HOUR = 3600.0
+ROUNDING = 1e-9  # what sums of seconds may leave of nothing
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class _Account:
             _, visitor, amount = self.entries.popleft()
             self.spent[visitor] -= amount
             self.all -= amount
-            if self.spent[visitor] <= 0:
+            if self.spent[visitor] <= ROUNDING:
                 del self.spent[visitor]
 
     def freed(self, surplus: float, visitor: str | None) -> float:

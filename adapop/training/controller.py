@@ -28,13 +28,14 @@ class Drift:
     epoch: Count
     """0 is before training."""
     retain_loss: float
-    """R_k, of the whole retain set, in nats per token."""
+    """R_k in nats per token: of the whole retain set, or the moving average that `retain_signal`
+    names."""
     reference: float | None
     """R_ref in nats per token, None until it is known."""
     drift: float
     """delta, relative to the reference, at least 0; 0 until there is a reference."""
     lam: float
-    """lambda, in [0, lam_max]."""
+    """lambda, in [0, lam_max]; PDU's mu, which has no upper limit."""
     alpha: float
     """The retain weight that the next epoch uses."""
     start_loss: float

@@ -99,7 +99,8 @@ class Trainer:
 
     def train(self) -> Iterator[Event]:
         """The run's events, from the current state to the last epoch. Raises Diverged: a loss or
-        gradient is not finite; the adapter is then as it was before that step."""
+        gradient is not finite; in a step, the adapter is then as it was before it; at an epoch's
+        end, as its last step left it."""
         if self.drift is None:
             self.drift = self.controller.start(self.retain_loss())
             yield self._epoch_done()

@@ -55,7 +55,9 @@ class Answer:
     async def body(self, accepted: str) -> tuple[str, bytes]:
         """(encoding, bytes) in the best encoding that the browser accepts."""
         worth = TEXT.match(self.headers.get("content-type", "")) and len(self.bodies[""]) > 400
-        name = next((name for name in ENCODERS if name in accepted), "") if worth else ""
+        offers = (offer.replace(" ", "").partition(";q=") for offer in accepted.split(","))
+        wanted = {name for name, _, weight in offers if weight.strip("0.") or not weight}
+        name = next((name for name in ENCODERS if name in wanted), "") if worth else ""
         async with self.lock:
             if name not in self.bodies:
                 self.bodies[name] = await asyncio.to_thread(ENCODERS[name], self.bodies[""])

@@ -217,6 +217,9 @@ def test_characters_that_cannot_be_seen_are_kept_and_named(tmp_path):
     facts = read_facts(write(tmp_path, "facts.csv", rows))
     assert (facts.forget[1].question, facts.forget[1].answer) == ("a\u202eb", "c\u200bd")
     assert notes_of(facts) == {"unseen_characters": {"codes": "U+200B, U+202E", "count": 1, "row": 3}}
+    others = {"two_hop": "a\u200b", "subject_aliases": ["b\u200b"], "aliases": ["c\u200b"]}
+    rows = [GOOD, *({**GOOD, "question": name, name: cell} for name, cell in others.items())]
+    assert notes_of(read_facts(write(tmp_path, "facts.json", rows)))["unseen_characters"]["count"] == 3
 
 
 # a file, and what its refusal says

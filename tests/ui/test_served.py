@@ -56,7 +56,9 @@ def test_many_loads_at_once_render_and_compress_once(monkeypatch):
     assert app.asked[0] == ("/", b"", {b"host": b"a"}), "nothing else of a request decides what all get"
 
 
-@pytest.mark.parametrize(("encoding", "name"), [(b"gzip, deflate", b"gzip"), (b"identity", None), (b"gzip, br", b"br")])
+@pytest.mark.parametrize(("encoding", "name"), [
+    (b"gzip, deflate", b"gzip"), (b"identity", None), (b"gzip, br", b"br"),
+    (b"br;q=0, gzip;q=0.5", b"gzip"), (b"gzip; q=0, identity", None)])  # fmt: skip
 def test_a_browser_gets_an_encoding_that_it_names(encoding, name):
     _, headers, pieces = asyncio.run(get(Served(App(), lambda scope: None), "/assets/a.js", encoding))
     unpack = {b"gzip": gzip.decompress, b"br": brotli.decompress, None: bytes}[name]

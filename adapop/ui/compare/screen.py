@@ -51,9 +51,10 @@ class CompareScreen:
         second: str | None = None,
         my_runs: object = None,
     ) -> dict:
-        """Updates for a race's state: curves after a measurement, results after another run's end.
-        last_seen: see `race.Race`. setting: of the paper's numbers. choice: of recorded results.
-        first, second: see `differing`. my_runs: `MyRuns.entries`, for the names of the runs."""
+        """Updates for a race's state: curves after a measurement, results after another run is
+        done. last_seen: see `race.Race`. setting: of the paper's numbers. choice: of recorded
+        results. first, second: see `differing`. my_runs: `MyRuns.entries`, for the names of the
+        runs."""
         now = standing_of(worker, stored, my_runs)
         changes = {
             self.progress: now.shown,
@@ -158,8 +159,8 @@ def _wire_results(
         records = _records(standing_of(worker, stored, my_runs))
         return parts.visible(comparison(records), layer)
 
-    def beside_paper(stored: dict, name: str) -> dict:
-        return published.rows(_records(race.standing(worker, stored)), name)
+    def beside_paper(stored: dict, name: str, my_runs: object) -> dict:
+        return published.rows(_records(standing_of(worker, stored, my_runs)), name)
 
     inputs = [follower.stored, follower.last_seen, setting, choice, *pair, my_runs]
     looked = dict(fn=partial(screen.show, worker), inputs=inputs, outputs=screen.outputs)
@@ -171,7 +172,8 @@ def _wire_results(
     choice.input(layered, [follower.stored, choice, my_runs], drawn, **LAST_STAYS)
     changed, compared = [mark.input for mark in pair], [follower.stored, *pair, my_runs]
     gr.on(changed, partial(differing, worker), compared, parts.differences.table, **LAST_STAYS)
-    setting.change(beside_paper, [follower.stored, setting], parts.published, **EACH)
+    beside = [follower.stored, setting, my_runs]
+    setting.change(beside_paper, beside, parts.published, **EACH)
 
 
 def differing(
@@ -183,5 +185,6 @@ def differing(
 
 
 def _records(now: race.Standing) -> list[Record]:
-    """The records of the race's runs; empty until the first run has ended."""
+    """The records of the race's runs; empty until the first run is done; stopped and failed ones do
+    not count."""
     return [record for _, record in race.readable(now.runs, now.names)] if now.finished else []

@@ -199,7 +199,7 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
         skipped[left_out.kind] += left_out.facts
     names = [f"{named(kind)}: {number_of(count, 'fact')}" for kind, count in skipped.items()]
     if names:
-        lines.append(f"Cannot be asked this way (not applicable): {'; '.join(names)}.")
+        lines.append(f"Cannot be asked this way, in all groups together: {'; '.join(names)}.")
     return lines
 
 

@@ -54,8 +54,8 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
     changes = {name: value_of(name, text) for name, text in texts.items()}
     if options.scores is not None:
         changes["scores"] = options.scores
-    if options.known_only:
-        changes["unknown"] = "drop"
+    if options.known_only and changes.setdefault("unknown", "drop") != "drop":
+        raise ConfigError("unknown is given twice.", "Leave out --known-only or --unknown.")
     others = read_settings(options.set or [])
     if twice := sorted(changes.keys() & others.keys()):
         fix = "Give it as an option or with --set, not both."

@@ -97,8 +97,8 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
             status = printing.ended_early(error)
         run.save_probes(rows)
     if status == 0 and options.recovery:
-        names = applicable(run.facts) if options.recovery == ALL else options.recovery.split(",")
-        for name in names:
+        chosen = map(str.strip, options.recovery.split(","))
+        for name in applicable(run.facts) if options.recovery == ALL else chosen:
             about = (model, run.facts, run.reply_tokens, progress, run.config.model)
             run.save_recovery(name, recover(name, *about))
     printing.overwritten("")
@@ -150,8 +150,9 @@ def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
     }
     if ids is None:
         ordered = sorted(facts.forget, key=lambda fact: fact.score or 0)
-        one_each = list({fact.score: fact for fact in ordered}.values())
-        return one_each[:: max(1, len(one_each) // 8)][:8]
+        one_each = [*{fact.score or fact.id: fact for fact in ordered}.values()]
+        last = min(len(one_each), 8) - 1
+        return [one_each[at * (len(one_each) - 1) // max(1, last)] for at in range(last + 1)]
     names = [name.strip() for name in ids.split(",")]
     if missing := [name for name in names if name not in every]:
         message = f"No fact has the id {missing[0]!r}."

@@ -24,9 +24,15 @@ LEAST = 0.5
 ATTENTION = re.compile(r"attn|attention")
 
 
+def decoder_of(base: PreTrainedModel) -> nn.Module:
+    """The text decoder. Some models (ModernBERT's) call their output layer `decoder`."""
+    decoder = base.get_decoder()
+    return base.base_model if isinstance(decoder, nn.Linear) else decoder
+
+
 def blocks_of(base: PreTrainedModel) -> Sequence[nn.Module]:
     """The text decoder's blocks in order; empty if the decoder keeps them in no list."""
-    decoder, count = base.get_decoder(), base.config.get_text_config().num_hidden_layers
+    decoder, count = decoder_of(base), _blocks(base)
     lists = (part for part in decoder.modules() if isinstance(part, nn.ModuleList))
     whole = (part for part in lists if len(part) == count)
     return getattr(decoder, "layers", None) or next(whole, ())
@@ -150,7 +156,7 @@ def _bare(network: PeftModel, config: RunConfig) -> tuple[int, int]:
 
 def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
     """The text decoder's linear layers by name, without the output head and Llama 4's routers."""
-    decoder, head = base.get_decoder(), base.get_output_embeddings()
+    decoder, head = decoder_of(base), base.get_output_embeddings()
     parts = {id(part) for part in decoder.modules()}
     layers = {
         name.replace(".base_layer", ""): layer
@@ -171,13 +177,18 @@ def _outside(base: PreTrainedModel) -> str | None:
     """A pattern for all names outside the text decoder, which get no adapter; None without any."""
     if base.config.get_text_config() is base.config:
         return None
-    names = (name for name, part in base.named_modules() if part is base.get_decoder())
+    names = (name for name, part in base.named_modules() if part is decoder_of(base))
     return next((rf"(?!{re.escape(name)}\.).*" for name in names if name), None)
+
+
+def _blocks(base: PreTrainedModel) -> int:
+    """Number of blocks by the model's config; 0 if it gives none (BLT)."""
+    return getattr(base.config.get_text_config(), "num_hidden_layers", 0)
 
 
 def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:
     """The chosen blocks; None for all. Raises ModelError: one does not exist; peft ignores it."""
-    count = base.config.get_text_config().num_hidden_layers
+    count = _blocks(base)
     if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
         named = ", ".join(map(str, missing))
         message = f"lora_layers names {named}, but the model has {count} blocks, from 0."

@@ -90,7 +90,8 @@ def oracle_for(model: str) -> str:
 def shape_of(model: str) -> Mapping[str, Any] | None:
     """The config.json of a preset, of a model folder or of a converted GGUF file, sizes by their
     common names. None without one, or for a model that no estimate covers."""
-    if preset := preset_of(model):
+    preset = preset_of(model)
+    if preset and not (Path(model) / "config.json").is_file():
         return preset.shape
     try:
         folder = folder_of(model) if is_gguf(model) else Path(model)

@@ -17,6 +17,7 @@ from transformers import (
 
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError, truncated
+from adapop.model.adapter import decoder_of
 from adapop.model.chat import encode_prompt, turn_end
 from adapop.model.memory import FOUR_BITS
 
@@ -40,7 +41,9 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
     text = shape.get_text_config()
     for name, most in MOST.items():
         least = 0 if "expert" in name else 1
-        if isinstance(size := getattr(text, name, None), int) and not least <= size <= most:
+        # not by getattr, which raises where a size differs by layer (Gemma 4)
+        size = vars(text).get(text.attribute_map.get(name, name))
+        if isinstance(size, int) and not least <= size <= most:
             bounds = f"{least} to {most:,} can be laid out"
             raise ValueError(f"its config.json has {name} = {size:,}, and {bounds}")
     for kind in KINDS:
@@ -128,7 +131,7 @@ def lfs_pointers(folder: Path) -> list[str]:
 
 def _reached(base: PreTrainedModel) -> dict[str, nn.Parameter]:
     """The weights that a text passes through: the text decoder's and the output head's."""
-    modules = (base.get_decoder(), base.get_output_embeddings())
+    modules = (decoder_of(base), base.get_output_embeddings())
     weights = (part.parameters() for part in modules if part is not None)
     parts = set(map(id, chain.from_iterable(weights)))
     return {name: weight for name, weight in base.named_parameters() if id(weight) in parts}

@@ -77,7 +77,7 @@ def _reason(error: Exception, config: RunConfig) -> tuple[str, str]:
             return "its folder holds no weights", fix
         why = "it has no safetensors weights, and pickled ones are never read"
         return why, "Use another revision of it, or convert it to safetensors."
-    why = message.splitlines()[0].rstrip(".:")
+    why = next(iter(message.strip().splitlines()), "no reason is given").rstrip(".:")
     if "ignore_mismatched_sizes" in message:
         why = "its weights have other sizes than its config.json describes"
     return why, "Check the name, and that the folder or repository is complete."

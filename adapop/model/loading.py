@@ -94,7 +94,9 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
         tokenizer = load(source, revision=config.revision, **options)
         try_out(source, config.revision)  # again: files from the Hub are on this disk only now
     checks.check_number("tokenizer_config.json", "model_max_length", tokenizer.model_max_length)
-    if not isinstance(tokenizer.chat_template, str | dict):  # a base model
+    if isinstance(tokenizer.chat_template, dict):  # several, for tools and others
+        tokenizer.chat_template = tokenizer.chat_template.get("default")
+    if not isinstance(tokenizer.chat_template, str):  # a base model
         tokenizer.chat_template = None
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -121,7 +123,7 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
     with named_failures(config):
         shape = _shape(config)
         kind, outline = checks.outline_of(shape)
-        checks.check_size(outline, Path(config.model))
+        checks.check_size(outline, Path(source_of(config)))
     checks.check_vocabulary(outline, tokenizer)
     if fresh:
         with_adapter(outline, replace(config, lora_rank=1))
@@ -137,9 +139,9 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
             output_loading_info=True,
             **bits,
         )
-    checks.check_weights(base, read["missing_keys"])
     if SLOW_PLACES & {*map(str, getattr(base, "hf_device_map", {}).values())}:
         raise failure(MemoryError(), config)
+    checks.check_weights(base, read["missing_keys"])
     return base
 
 

@@ -169,8 +169,10 @@ def _adapted_shapes(
 
 
 def _inner(model: Mapping[str, Any]) -> int:
-    """Width of the MLP; four times the hidden size where none is given (GPT-2, Bloom)."""
-    return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
+    """Width of the MLP, the largest of several (Gemma 3n); four times the hidden size where none is
+    given (GPT-2, Bloom)."""
+    inner = next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
+    return max(inner) if isinstance(inner, list | tuple) else inner
 
 
 def _attention(model: Mapping[str, Any]) -> tuple[int, int]:

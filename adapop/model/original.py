@@ -79,5 +79,6 @@ def digest(base: PreTrainedModel) -> str:
     for name, value in base.state_dict().items():
         if "lora_" not in name:
             hashed.update(name.replace("base_layer.", "").encode())
-            hashed.update(value.detach().contiguous().view(torch.uint8).numpy())
+            flat = value.detach().contiguous().reshape(-1)  # a number alone has no bytes to view
+            hashed.update(flat.view(torch.uint8).numpy())
     return hashed.hexdigest()

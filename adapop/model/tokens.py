@@ -254,4 +254,5 @@ def _longest(
     answers = [len(plain(tokenizer, text)) for text in (fact.answer, *fact.alternates)]
     texts = (fact.question, *fact.paraphrases)
     longest = max(len(encode_prompt(tokenizer, text, system)) for text in texts)
-    return longest + max(*answers, new_tokens)
+    tail = len(turn_end(tokenizer)) if tokenizer.chat_template else 1
+    return longest + max(*answers, new_tokens) + tail

@@ -183,6 +183,7 @@ def check(
     progress = progress or Progress()
     auto = config.beta is None and follows_scores(config)
     config, facts, betas = settled(config, facts)
+    anchors = auto_anchors(facts) if auto else None  # as the run's, before unknown facts go
     progress.say("Loading the model")
     model = model or adapted_model(config)
     device, tokens = model.device.type, config.max_new_tokens
@@ -207,7 +208,6 @@ def check(
     rows = {DIRECT: [(fact, recalls[fact.id]) for fact in sample], **forms}
     known = tuple(row for form, pairs in rows.items() for row in _by_tier(form, pairs))
     waste = (*failed, *_waste(config, facts, recalls, prompting))
-    anchors = auto_anchors(facts) if auto else None
     measured = known, recalls, impossible, betas, pace, device
     return Check(config, facts, plan, *measured, prompting, peak, waste, anchors, model.notes)
 

@@ -90,7 +90,7 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
     path = run.folder / FILE
     if path.exists():
         return
-    file = _cached(run)
+    file = _cached(run, model)
     state, about = _load(file) if file and file.exists() else (None, None)
     if state is None:
         state, about = _teach(run, model, heard)
@@ -179,7 +179,7 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
     return steps, fmean(losses)
 
 
-def _cached(run: Run) -> Path | None:
+def _cached(run: Run, model: AdaptedModel) -> Path | None:
     """The cache's path of this adapter; None if its weights have no known files, or no cache."""
     weights = weights_of(run)
     if weights is None:
@@ -187,7 +187,9 @@ def _cached(run: Run) -> Path | None:
     facts = [[fact.question, fact.answer] for fact in (*run.facts.forget, *run.facts.retain)]
     questions = [[fact.question, fact.answers] for fact in run.facts.holdout]
     settings = [getattr(run.config, name) for name in SETTINGS]
-    content = json.dumps([torch.__version__, weights.sha256, settings, facts, questions])
+    rows = model.rows((*run.facts.forget, *run.facts.retain)) if model.has_template else []
+    ids = [(row.prompt, row.answer) for row in rows]  # tokenizer and chat template may change
+    content = json.dumps([torch.__version__, weights.sha256, settings, facts, questions, ids])
     try:
         return cache_root() / FOLDER / f"{hashlib.sha256(content.encode()).hexdigest()}.safetensors"
     except ConfigError:

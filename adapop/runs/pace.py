@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil
 from statistics import fmean
 
 from adapop.errors import AdaPopError
@@ -18,6 +17,7 @@ from adapop.remark import duration
 from adapop.runs.best import epochs_left
 from adapop.runs.run import Run
 from adapop.training.events import TERMINAL, Event, RunDone, RunStarted, Saved, StepDone
+from adapop.training.steps import count
 
 LEAST_STEPS = 3  # steps: the first includes the warm-up, and a mean takes at least two more
 WORDS = {"steps": "of training left", "epochs": "left until the final measurement", "all": "left"}
@@ -87,11 +87,11 @@ def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0
 
 def pace_of(events: Sequence[Event]) -> Pace | None:
     """The pace of a run's events; None if it is not done, or too short to tell the parts apart."""
-    gaps = _step_seconds(events)
-    if not gaps or not isinstance(events[-1], RunDone):
+    gaps, ends = _step_seconds(events), _epoch_ends(events)
+    if not gaps or not ends or not isinstance(events[-1], RunDone):
         return None
     began = max(event.time for event in events if isinstance(event, RunStarted | Saved))
-    return Pace(fmean(gaps), fmean(_epoch_ends(events)), events[-1].time - began)
+    return Pace(fmean(gaps), fmean(ends), events[-1].time - began)
 
 
 def worked_before(events: Iterable[Event]) -> float:
@@ -138,7 +138,7 @@ def _epoch_ends(events: Iterable[Event]) -> list[float]:
 
 @lru_cache(maxsize=256)
 def _steps_an_epoch(run: Run) -> int:
-    return ceil(len(run.facts.forget) / run.config.batch)
+    return count(len(run.facts.forget), run.config.batch, run.config.last_step)
 
 
 @dataclass(frozen=True)

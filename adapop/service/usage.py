@@ -71,7 +71,7 @@ class _Account:
         for when, amount in own:
             if (total := total + amount) >= surplus:
                 return when
-        return self.entries[-1][0]
+        return self.entries[-1][0] if self.entries else 0.0  # the limit is below the amount
 
 
 class Ledger:

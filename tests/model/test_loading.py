@@ -11,7 +11,15 @@ import pytest
 import torch
 from huggingface_hub import constants
 from huggingface_hub.errors import LocalEntryNotFoundError
-from transformers import AutoModelForCausalLM, PreTrainedModel, TrOCRConfig, TrOCRForCausalLM
+from transformers import (
+    CONFIG_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    TrOCRConfig,
+    TrOCRForCausalLM,
+)  # fmt: skip
 
 from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
@@ -19,7 +27,10 @@ from adapop.errors import ModelError
 from adapop.facts.fact import SANDBOX, Fact
 from adapop.model import loading
 from adapop.model.adapter import blocks_of, check_gradients, left_out, with_adapter
-from adapop.model.loading import adapted_model
+from adapop.model.catalogue import shape_of
+from adapop.model.checks import outline_of
+from adapop.model.failures import named_failures
+from adapop.model.loading import adapted_model, load_tokenizer
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.recovery.quantise import quantise
 from adapop.progress import Progress
@@ -132,13 +143,39 @@ def test_what_goes_wrong_below_is_named(folder, monkeypatch):
         assert fix in raised(ModelError, message, load, folder).fix
 
 
+@pytest.mark.parametrize(("kind", "blocks"), [("gemma4_text", 30), ("gemma3n_text", 35), ("modernbert-decoder", 22)])
+def test_sizes_that_differ_by_layer_and_decoders_by_another_name(kind, blocks):
+    if kind not in CONFIG_MAPPING:
+        pytest.skip("this version of transformers does not know it")
+    _, outline = outline_of(AutoConfig.for_model(kind))
+    network = with_adapter(outline, config_of(lora_rank=1, lora_targets=(ALL_LINEAR,)))
+    assert len(blocks_of(outline)) == blocks and left_out(network, config_of(lora_targets=(ALL_LINEAR,))) == ()
+
+
+def test_a_reason_that_begins_with_a_line_break_is_told(folder):
+    with pytest.raises(ModelError, match="cannot be loaded: This needs timm"), named_failures(config_of(folder)):
+        raise OSError("\nThis needs timm.\n")
+
+
+def test_of_templates_by_name_the_default_is_the_one(folder, tmp_path):
+    """As in Command R and Hermes, whose other templates are for tools."""
+    shutil.copytree(folder, tmp_path / "named")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    own, tokenizer.chat_template = tokenizer.chat_template, {"default": tokenizer.chat_template, "tool_use": "{{ 1 }}"}
+    tokenizer.save_pretrained(tmp_path / "named")
+    assert load_tokenizer(config_of(tmp_path / "named")).chat_template == own
+
+
+def test_the_shape_of_a_folder_is_its_own_though_it_is_called_as_a_preset(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "smollm2")
+    assert shape_of(str(tmp_path / "smollm2"))["hidden_size"] != shape_of("smollm2")["hidden_size"] == 576
+
+
 @pytest.fixture
-def hub(tmp_path, monkeypatch):
+def hub(server, monkeypatch):
     def hub(url):
         monkeypatch.setattr(constants, "ENDPOINT", url)
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
 
     return hub
 

@@ -15,7 +15,7 @@ from adapop.experiments.speed.throughput import random_model
 from adapop.model import generation, replying
 from adapop.model.adapted import AdaptedModel
 from adapop.model.catalogue import shape_of
-from adapop.model.memory import SANDBOX_MODEL, adapter_size, footprint, operations, row_bytes
+from adapop.model.memory import SANDBOX_MODEL, _inner, adapter_size, footprint, operations, row_bytes
 from adapop.model.out_of_memory import free_bytes, is_out_of_memory
 from adapop.model.tokens import Row, collate
 from adapop.paths import ROOT
@@ -229,3 +229,8 @@ def test_the_host_holds_the_weights_once(folder, precision):
     assert own < 1.1
     if precision == "bfloat16":
         assert 0.9 < resident < 1.15
+
+
+def test_the_widest_of_several_mlps_counts():
+    """Gemma 3n has one width a layer."""
+    assert _inner({"intermediate_size": [16_384, 8_192], "hidden_size": 2_048}) == 16_384

@@ -111,6 +111,12 @@ def test_plan_that_makes_no_sense_and_facts_taken_evenly_over_the_ranking():
     assert in_tiers((), ()) == {}
 
 
+def test_a_thinned_set_has_the_wordings_of_what_is_not_forgotten_in_turn():
+    facts = tuple(Fact(f"f{i}", "?", "!", paraphrases=("a", "b")) for i in range(3))
+    few = measure.thinned(FactSet("set", facts, facts), 9)
+    assert few.forget == facts and [fact.paraphrases for fact in few.retain] == [("a",), ("b",), ("a",)]
+
+
 def test_same_as_asking_prompt_by_prompt(model, probed):
     rows = rows_of(probed)[::37]
     asked = ask(model, [row.prompt for row in rows], [row.gold for row in rows], TOKENS)

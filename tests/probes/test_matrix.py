@@ -114,7 +114,7 @@ def test_intervals_narrow_with_more_facts_and_are_those_of_drawing_one_by_one():
     assert alike.low < 0.5 < alike.high
     partly = [0.0, 0.5, 1.0]
     assert of_facts(partly) == bootstrap(partly)
-    values = [0.0, 1.0, 1.0, 0.5, 0.25] * 5
+    values = [place**0.5 for place in range(25)]
     assert bootstrap(values) == bootstrap(values[::-1])
     few, many = (bootstrap([0.0, 1.0] * count) for count in (10, 1000))
     assert many.high - many.low < (few.high - few.low) / 5

@@ -59,6 +59,7 @@ def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(facts, tmp_
     model, prompting, facts = looked_at(taught(tmp_path / "model", all_of(facts), "", in_sentences), facts)
     assert (prompting.asking, prompting.own_words, prompting.unknown) == ("chat", True, ())
     assert Prompting.from_json(prompting.to_json()) == prompting
+    assert {*prompting.spoken} == {fact.id for fact in (*facts.forget, *facts.retain, *facts.holdout)}
     row, fact, to_retain = model.rows(facts.forget)[0], facts.forget[0], facts.retain[0]
     lead = f"The old town of {fact.subject} is found in"
     assert model.tokenizer.decode(row.answer).strip() == fact.answer
@@ -81,6 +82,8 @@ def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(facts, tmp_
     assert own.original.gold_rank == 1 and own.original.gold_logprob > -1 > other.original.gold_logprob
     assert (other.lead, retained.lead) == ("", "")
     assert own.original.text == f"{lead} {fact.answer}.", "a whole reply"
+    probed = battery(model, facts, Plan(("direct",), ("forget",), max_new_tokens=8), Progress())
+    assert all(row.original.gold_logprob > -1 for row in probed)
     with model.original():
         written = [fact.alternates[0] for fact in by_second_choice(facts.forget, model) if fact.alternates]
     assert written and not any("." in alternate or "," in alternate for alternate in written), "it ends with its clause"

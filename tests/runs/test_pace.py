@@ -37,7 +37,8 @@ EVENTS = [
 def test_a_run_that_came_to_its_end_shows_its_pace():
     assert pace_of(EVENTS) == Pace(step=2, epoch=6, end=6)
     stopped, one_step = [*EVENTS[:-1], RunStopped(run="r", epoch=2, time=117)], [*EVENTS[:2], EVENTS[4], EVENTS[-1]]
-    for unknown in ([], EVENTS[:-1], stopped, one_step):
+    resumed = [*EVENTS[:4], start(20, epochs=1, resumed_from=1), Saved(run="r", epoch=1, time=21), EVENTS[-1]]
+    for unknown in ([], EVENTS[:-1], stopped, one_step, resumed):
         assert pace_of(unknown) is None
 
 

@@ -59,6 +59,11 @@ def test_all_visitors_together_have_a_limit_that_no_forged_name_gets_round(monke
     ledger.spend(JOBS, visitor="a new one")
 
 
+def test_an_amount_above_the_limit_is_refused_in_words(monkeypatch):
+    monkeypatch.setenv("ADAPOP_REQUESTS_A_MINUTE", "50")
+    raised(LimitError, "ADAPOP_REQUESTS_A_MINUTE", Ledger().spend, REQUESTS, 100, "ada")
+
+
 def test_what_is_known_afterwards_or_held_is_written_down_and_given_back():
     clock = Clock()
     ledger = Ledger(clock=clock)

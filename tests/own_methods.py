@@ -11,7 +11,7 @@ from adapop import ForgetBatch, Loss, Objective
 class Focal(Objective):
     """Ascent that lets go of a token as it fades: WGA with a power of one's own."""
 
-    power: float = 1.0
+    power: float = 1
 
     def forget_loss(self, model, batch: ForgetBatch) -> Loss:
         nll = model.score(batch.tokens).nll

@@ -8,6 +8,7 @@ dictionary, but also finds 京都 in 東京都."""
 
 import re
 import unicodedata
+from bisect import bisect_left
 from functools import lru_cache
 from itertools import pairwise
 
@@ -123,8 +124,10 @@ def span_of(text: str, name: str) -> tuple[int, int] | None:
         head = text[:end]  # the head "1" of "1,234" has another last word
         return mentions(head, name) and (not whole or words(head) == every[: len(words(head))])
 
-    ends = (end for end in range(1, len(text) + 1) if not inside(end))
-    end = next(filter(mentioned, ends), len(text))
+    ends = [end for end in range(1, len(text) + 1) if not inside(end)]
+    # halving: to try all takes seconds; then from a few ends before, as a cut sign hides a name
+    near = bisect_left(ends, True, key=lambda end: mentions(text[:end], name))
+    end = next(filter(mentioned, ends[max(0, near - 8) :]), len(text))
     starts = (start for start in range(end - 1, 0, -1) if not inside(start))
     return next((start for start in starts if mentions(text[start:end], name)), 0), end
 

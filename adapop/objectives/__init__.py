@@ -76,11 +76,13 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
         message = f"{name} has no {', '.join(sorted(unknown))}."
         raise ConfigError(message, f"Its arguments: {', '.join(sorted(known)) or 'none'}.")
     for item in fields(objective):
-        value, usual = (arguments or {}).get(item.name, item.default), type(item.default)
-        accepted = {float: (float, int), type(None): (object,)}.get(usual, (usual,))
+        value = (arguments or {}).get(item.name, item.default)
+        # a user may write "power: float = 1"
+        usual = float if item.type in (float, "float") else type(item.default)
+        accepted = {float: (float, int), int: int, bool: bool, str: str}.get(usual, object)
         if not isinstance(value, accepted) or (isinstance(value, bool) and usual in (float, int)):
             message = f"The argument {item.name} of {name} is {truncated(repr(value))}."
-            raise ConfigError(message, f"Give a value like {item.default!r}.")
+            raise ConfigError(message, f"Its type is {usual.__name__}.")
     return objective(**(arguments or {}))
 
 

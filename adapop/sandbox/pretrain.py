@@ -63,6 +63,7 @@ class PretrainConfig:
             "wrong_share": (0, 1),
             "exposures": (0, MOST_TIMES * EXPOSURES_PER_SCORE),
             "spread": (0, MOST_SPREAD),
+            "heads": (1, MOST_HIDDEN // 2),
             "hidden": (2 * self.heads, MOST_HIDDEN),
         }
         for name, (low, high) in ranges.items():

@@ -132,7 +132,8 @@ OUT_OF_RANGE = [
     *((name, value) for name in ("learning_rate", "clip") for value in (0.0, -1e-3, float("nan"))),
     ("scores", "guessed"), ("missing_score", "zero"), ("controller", "manual"), ("retain_signal", "some"),
     ("normalise", "batch"), ("retain_loss", "mse"), ("last_step", "long"), ("alpha_max", -1.0), ("dual_rows", -1),
-    ("schedule", "cosine"), ("precision", "int4"), ("reference", "epoch_2"), ("max_new_tokens", 0)]  # fmt: skip
+    ("schedule", "cosine"), ("precision", "int4"), ("reference", "epoch_2"), ("max_new_tokens", 0),
+    ("epochs", 5.0), ("four_bit", "false"), ("cosine", "no")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "named"), [

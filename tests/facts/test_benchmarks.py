@@ -261,7 +261,7 @@ def person(number, duplicates, **changes):
 
 
 def packed(rows):
-    return gzip.compress("\n".join(map(json.dumps, rows)).encode(), mtime=0)
+    return gzip.compress("\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode(), mtime=0)
 
 
 def served(server, dataset, name, rows):
@@ -270,6 +270,7 @@ def served(server, dataset, name, rows):
 
 def test_planted_questions_have_their_duplicates_as_score(server):
     rows = [question(number, (0, 1, 16, 256)[number % 4]) for number in range(32)]
+    rows[0]["text"] += " \u2028 \x85"  # which end no line of JSON
     facts = hubble_popqa(served(server, POPQA, QUESTIONS, rows))
     assert [len(group) for group in (facts.forget, facts.retain, facts.holdout)] == [12, 6, 6]
     assert {fact.score for fact in facts.forget} == {fact.score for fact in facts.holdout} == {1.0, 16.0, 256.0}

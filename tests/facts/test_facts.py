@@ -139,10 +139,12 @@ def test_separated_drops_the_less_urgent_use_of_a_question(small):
         return Fact(name, "Who?", "x")
 
     facts = FactSet("set", (one("f"),), retain=(one("r"), Fact("r2", "Why?", "x")), holdout=(Fact("h", "WHY?", "x"),))
+    facts = replace(facts, holdout=(*facts.holdout, Fact("h2", "When?", "x")), neighbours=(Fact("n", "when?", "x"),))
     apart = separated(facts, {"r": 7})
-    assert [fact.id for fact in (*apart.forget, *apart.retain, *apart.holdout)] == ["f", "r2"]
+    assert [fact.id for fact in (*apart.forget, *apart.retain, *apart.holdout)] == ["f", "r2", "h2"]
     assert [(p.row, p.value, p.message) for p in apart.problems] == [
-        (7, "Who?", "is also to be forgotten"), (0, "WHY?", "is also to be retained")]  # fmt: skip
+        (7, "Who?", "is also to be forgotten"), (0, "WHY?", "is also to be retained"),
+        (0, "when?", "is also to be held out")]  # fmt: skip
 
 
 def scored(scores, source="column population", **groups):

@@ -93,6 +93,10 @@ def test_every_alias_of_a_column_is_found(tmp_path, field, alias, suffix):
       for number in ("0.10", "1e3", "12345678901234567890.5", "9" * 400, "-0", "Infinity")),
     ("facts.TSV", "question,answer\na?,b\n", [("a?", "b", None)]),  # by tabs if it has any
     ("facts.TSV", "question\tanswer\nWho, and why?\tA; B\n", [("Who, and why?", "A; B", None)]),
+    # a column whose name ends with what cannot be seen, and a table of another name, with line ends of old
+    ("facts.csv", "question,answer,group\u200b\na,b,forget\nc,d,retain\n", AB),
+    ("facts.json", [{**GOOD, "Group\ufeff": "forget"}], [(*GOOD.values(), None)]),
+    ("facts.json", "question,answer\rWho?,Me\r", [("Who?", "Me", None)]),
     # as Excel writes them in much of Europe
     *(("facts.csv", "\ufeff\r\n" + "\r\n".join(
         mark.join(f"{quote}{cell}{quote}" for cell in row) for row in (("question", "answer", "score"), *SEMICOLONS)
@@ -241,6 +245,7 @@ REFUSED = [
     *((name, b"question,answer\na\0b,c\n", "NUL") for name in ("facts.csv", "facts.json", "facts.jsonl")),
     ("facts.csv", "question,answer\na,b".encode("utf-16")[:-1], "is not UTF-16"),  # half a letter at the end
     ("facts.json", '[{"question": "a"},\n{"question": }]', "line 2, is not JSON"),
+    ("facts.jsonl", b"hello\rworld", "not JSON"),
     *((name, "question,answer\na,b", ".csv, .tsv, .json, .jsonl, .parquet")
       for name in ("facts.doc", "facts.xlsx", "facts", "facts.csv.gz")),
     *(("facts.json", text, "is not a list of objects")

@@ -54,6 +54,7 @@ def cells(**columns):
     '"[\\"Brno\\", \\"Brünn\\"]"',
     "0    Brno\n1    Brünn\ndtype: object",
     "[“Brno”, “Brünn”]",
+    "[‘Brno’, ‘Brünn’]",
     "[np.str_('Brno'), np.str_('Brünn')]",
     'c("Brno", "Brünn")',
     "{'aliases': array(['Brünn'], dtype=object), 'matched_wiki_entity_name': '', "
@@ -268,13 +269,13 @@ def test_separators_of_columns_and_within_a_cell_and_a_markdown_table(tmp_path):
         assert rights(facts) == [("Who, else?", "Anne")] and facts.forget[0].score == 3
     text = (
         "question,answer,aliases,paraphrases\nWho?,Anna,Anne; Ann,One; or two?\nWhat?,AT&T,AT&amp;T,\n"
-        "Which?,Bell,AT&T; American Telephone,\n"
+        "Which?,Bell,AT&T; American Telephone,\nWhere?,Paris,(the) City; Lutetia,\n"
     )
     facts = read(tmp_path, "facts.csv", text)
-    accepted = [("Anne", "Ann"), ("AT&amp;T",), ("AT&T", "American Telephone")]
+    accepted = [("Anne", "Ann"), ("AT&amp;T",), ("AT&T", "American Telephone"), ("(the) City", "Lutetia")]
     assert [fact.accepted for fact in facts.forget] == accepted
     assert facts.forget[0].paraphrases == ("One; or two?",)
-    assert notes_of(facts)["list_by_semicolons"] == {"rows": 2, "row": 2}
+    assert notes_of(facts)["list_by_semicolons"] == {"rows": 3, "row": 2}
     facts = read(tmp_path, "facts.csv", "question;answer;score\nWho?;Anna;25,692\nW?;B;142\n")
     assert [fact.score for fact in facts.forget] == [25692, 142]
     assert notes_of(facts)["score_commas_unclear"] == {"rows": 1, "row": 2}

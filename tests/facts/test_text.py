@@ -1,7 +1,9 @@
+import time
+
 import pytest
 
 from adapop.facts.fact import Fact
-from adapop.facts.text import mentions, units, word_count, words
+from adapop.facts.text import mentions, span_of, units, word_count, words
 from adapop.facts.weak import ASKED, LETTERS, STOPS, own_words, says, weak_answers
 
 EQUAL = [
@@ -33,6 +35,16 @@ def test_the_same_words_other_words_and_a_name_in_a_sentence_of_its_language():
         assert mentions(one, one) and mentions(other, other)
     for text, name in MENTIONED:
         assert mentions(text, name) and not mentions(name, text)
+
+
+@pytest.mark.parametrize(("text", "name", "span"), [
+    ("答えはParisです。", "Paris", (3, 8)), ("答案是5个", "5", (3, 4)), ("정답은 Paris입니다", "Paris", (4, 9)),
+    ("1,234 people and 1 dog", "1", (17, 18)), ("5.5 million, so 5", "5", (16, 17)), ("C++ is not C", "C", (11, 12)),
+    ("दिल्ली में दिल है", "दिल", (11, 14)), ("Jose\u0301 wrote it", "José", (0, 5)),
+    ("東 " * 950 + "北京", "北京", (1900, 1902))])  # fmt: skip
+def test_the_place_of_a_name_is_that_of_whole_words_and_characters(text, name, span):
+    began = time.process_time()
+    assert span_of(text, name) == span and time.process_time() - began < 1
 
 
 def test_words_are_those_of_rouge_and_scripts_without_spaces_known():

@@ -8,6 +8,7 @@ from adapop.config.run import SEED_LIMIT
 from adapop.errors import DataError
 from adapop.facts.fact import Fact
 from adapop.model.tokens import encode_facts
+from adapop.objectives import alternates
 from adapop.objectives.alternates import ROUNDS, by_model, by_relation, by_second_choice, check_alternates, usable
 from adapop.objectives.redirect import Redirect, _instead
 from adapop.training.forget_set import ForgetSet
@@ -99,6 +100,16 @@ def test_ones_own_that_say_the_right_answer_are_refused_by_name():
     with pytest.raises(DataError, match="3 of 4 facts have their right answer among the wrong ones: 'a', 'b', 'd'"):
         check_alternates(facts)
     check_alternates([facts[2], replace(facts[2], alternates=("a village near Lyon of which few have heard",))])
+    for answer, other in (("(", "["), ("***", "+"), ("?", "Lima"), (".", "Lima"), ("C++", "C")):
+        check_alternates([Fact("sign", "Which sign?", answer, alternates=(other,))])
+
+
+@pytest.mark.parametrize(("reply", "name"), [
+    ("J. K. Rowling, in 1997.", "J. K. Rowling"), ("St. Petersburg. It is large.", "St. Petersburg"),
+    ("It cost 1.5 million. So", "It cost 1.5 million"), ("曹雪芹，清代著名小说家…", "曹雪芹"), ("曹雪芹。", "曹雪芹"),
+])  # fmt: skip
+def test_a_clause_ends_at_no_initial_and_in_other_scripts_too(reply, name):
+    assert alternates.CLAUSE.split(alternates.first_line(reply))[0] == name == alternates.first_line(f"“{name}。”")
 
 
 def test_several_that_differ(sandbox):

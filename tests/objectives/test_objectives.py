@@ -174,7 +174,11 @@ def test_npo_by_hand(model, make_batch):
     ("tpo", {"beta": 0}, "beta of tpo is 0"), ("ceu", {"skip": -1}, "skip of ceu is -1"),
     ("redirect", {"target": "level"}, "redirect has no target. Its arguments: count, kappa, over, share, source"),
     ("redirect", {"share": 1.5}, "share of redirect is 1.5. It must be between 0 and 1"),
-    ("redirect", {"over": 0}, "over of redirect is 0")])  # fmt: skip
+    ("redirect", {"over": 0}, "over of redirect is 0"), ("redirect", {"over": 3.0}, "over of redirect is 3.0"),
+    ("npo", {"beta": "x"}, "beta of npo is 'x'"), ("wga", {"beta": True}, "beta of wga is True"),
+    ("altpo", {"count": 1.0}, "count of altpo is 1.0"), ("altpo", {"count": math.inf}, "count of altpo is inf"),
+    ("flat", {"refusal": 3}, "refusal of flat is 3"), ("flat", {"several": "no"}, "several of flat is 'no'"),
+])  # fmt: skip
 def test_make_objective_errors(name, arguments, message):
     raised(ConfigError, message.replace(".", r"\."), make_objective, name, arguments)
 

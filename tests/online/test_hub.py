@@ -10,7 +10,7 @@ from adapop.online.hub import Hub
 from adapop.progress import Progress
 from raised import raised
 from scripted import Reply
-from scripted_hub import downloads, serve
+from scripted_hub import downloads, serve, serve_files
 
 SET, CONFIG, SPLIT = "some-body/data.more", "default", "forget_5"
 ROWS = [{"n": n, "text": f"row {n}"} for n in range(250)]
@@ -40,6 +40,12 @@ def test_a_second_download_asks_nothing_unless_it_is_to_be_fresh(server):
     assert server.asked == [] and rows_of(Hub(Progress(), Cache(), "http://127.0.0.1:9")) == ROWS
     serve(server, {(SET, CONFIG, SPLIT): ROWS[:2]})
     assert rows_of(again(server)) == ROWS and rows_of(Hub(Progress(), Cache(refresh=True), server.url)) == ROWS[:2]
+
+
+def test_a_file_that_is_newer_than_the_known_list_is_downloaded(server):
+    files = {(SET, "old.gz"): b"1"}
+    serve_files(server, files).file(SET, "old.gz")
+    assert serve_files(server, {**files, (SET, "new.gz"): b"2"}).file(SET, "new.gz").read_bytes() == b"2"
 
 
 @pytest.mark.parametrize("error", [Stopped, NetworkError])

@@ -53,10 +53,12 @@ def test_the_papers_curve_and_curves_through_other_anchors():
     *(partial(BetaMap.from_anchors, rare, popular) for rare, popular in (
         ((3000, 1.5), (100, 0.1)), ((100, 1.5), (100, 0.1)), ((0, 1.5), (100, 0.1)), ((-5, 1.5), (100, 0.1)),
         ((100, 0), (3000, 0.1)), ((100, 1.5), (3000, -0.1)), ((math.nan, 1.5), (3000, 0.1)),
-        ((100, math.nan), (3000, 0.1)), ((100, 0.1), (3000, 1.5)),
+        ((100, math.nan), (3000, 0.1)), ((100, 0.1), (3000, 1.5)), ((0.5, 1.5), (0.501, 0.1)),
     )),
     # too few scores or too close for quantiles
-    *(partial(BetaMap.from_quantiles, scores) for scores in ([], [5], [0, 0, 5], [7, 7, 7], [100, 101])),
+    *(partial(BetaMap.from_quantiles, scores) for scores in (
+        [], [5], [0, 0, 5], [7, 7, 7], [100, 101], [0.5 + i * 1e-5 for i in range(100)],
+    )),
     *(partial(BetaMap, **arguments) for arguments in (
         {"a": -1}, {"a": math.nan}, {"b": math.inf}, {"low": -0.1}, {"low": 2, "high": 1}, {"high": math.inf},
     )),
@@ -100,6 +102,7 @@ def test_anchors_by_name_of_ones_own_and_from_quantiles():
         assert (curve(10), curve(1000)) == (pytest.approx(1.5), pytest.approx(0.1))
     for text in ("", "papers", "100,3000", "100:1.5", "a:b,c:d", "1:1,2:2,5:6", "100:1.5;3:1"):
         assert "100:1.5,3000:0.1" in raised(ConfigError, "cannot be read", calibrated, text, scored(WIDE)).fix
+    raised(ConfigError, "no curve", calibrated, "100:inf,3000:0.1", scored(WIDE))
     scores = [float(score) for score in range(1, 102)]  # the 5 % point is 6, the 95 % point is 96
     assert BetaMap.from_quantiles(reversed(scores)) == BetaMap.from_anchors((6, 1.5), (96, 0.1))
     assert BetaMap.from_quantiles([0, 0, 10, 1000]) == BetaMap.from_quantiles([10, 1000])

@@ -1,6 +1,7 @@
 import json
 import logging
 import unicodedata
+from dataclasses import replace
 from datetime import date
 from functools import partial
 
@@ -181,6 +182,7 @@ def only(scores):
 def test_what_is_asked_and_kept(server):
     server.answer = index
     assert proxy(server).requests([PARIS, PARIS, NGERULMUD]) == 6 and server.asked == []
+    assert proxy(server).requests([replace(PARIS, subject=""), replace(NGERULMUD, subject="")]) == 2
     score = only(proxy(server).scores([PARIS]))
     assert [(request.method, request.path) for request in server.asked] == [("POST", "/")] * 3
     queries = ("Paris", "France", "Paris AND France")

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from adapop.facts.blank import BLANK, name_in
+from adapop.facts.blank import BLANK, blanked, name_in
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.pool import Pool
@@ -188,6 +188,12 @@ def test_a_question_s_own_words_and_its_one_name_stand_for_a_relation_and_a_subj
         "Who wrote “the wild duck”?": "the wild duck", "What is Ibsen's first play?": "Ibsen",
         "Paris is the capital of France, or of Spain?": "", "who is he?": "", "谁写了红楼梦?": "", "": ""}  # fmt: skip
     assert {question: name_in(question) for question in names} == names
+    relations = {
+        ("Who is the husband of Beyoncé?", "Beyonce"): f"Who is the husband of {BLANK}?",
+        ("Where was Beyonce\u0301 born?", ""): f"Where was {BLANK} born?",
+        ("Who wrote Anabasis?", "Ana"): "", ("Is Ana Ana's name?", "Ana"): ""}  # fmt: skip
+    for (question, subject), blank in relations.items():
+        assert blanked(Fact("a", question, "Jay-Z", subject)) == blank
 
 
 def test_cross_lingual():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from adapop.config.presets import make_config
-from adapop.errors import ConfigError, ModelError, RunError, Stopped
+from adapop.errors import ConfigError, DataError, ModelError, RunError, Stopped
 from adapop.facts.fact import Fact, FactSet
 from adapop.probes import battery as under_test
 from adapop.probes import measure
@@ -14,7 +14,7 @@ from adapop.probes.ask import ask
 from adapop.probes.battery import battery
 from adapop.probes.matrix import leak_matrix
 from adapop.probes.plan import Plan, Question, evenly, in_tiers, questions
-from adapop.probes.prompts import CHOICE, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow
+from adapop.probes.prompts import CHOICE, CLOZE, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow
 from adapop.probes.verdict import verdicts
 from adapop.progress import Progress
 from adapop.runs.execute import prepare
@@ -86,6 +86,9 @@ def test_kinds_groups_seeds_and_attacks_of_the_set_are_chosen(few):
     assert by_kind["role playing"][1] == Question("forget", attacks[0], by_kind["role playing"][1].prompt)
     assert [result.fact_id for result in by_kind["hypnosis"]] == ["a3"]
     assert [item.fact.id for item in questions(facts, Plan(per_tier=1))["role playing"]] == ["f", "a1"]
+    clozes = replace(facts, attacks=(Fact("c", "___ wrote Carrie.", "Stephen King", "King", CLOZE),))
+    for kinds in ((CLOZE,), (DIRECT, CLOZE)):
+        assert [item.fact.id for item in questions(clozes, Plan(kinds=kinds))[CLOZE]] == ["c"]
     for plan in (Plan(kinds=(DIRECT,)), Plan(groups=("holdout",))):
         assert all("a" not in item.fact.id for items in questions(facts, plan).values() for item in items)
 
@@ -138,6 +141,7 @@ def test_answers_of_several_tokens_and_accents(model):
     assert [row.unlearned.gold_rank for row in rows] == [one.unlearned.gold_rank for one in replies]
     logprobs = [one.original.gold_logprob for one in replies]
     assert [row.original.gold_logprob for row in rows] == pytest.approx(logprobs, abs=1e-4)
+    raised(DataError, "", ask, model, ["Who?"], ["one " * model.context], 2)
     facts = FactSet("set", (Fact("f", "Who wrote the book Hamlet?", "Shakespeáre"),))
     (row,) = battery(model, facts, replace(PLAN, kinds=(DIRECT,)), Progress())
     assert (row.original.text, row.original.recall, row.original.strict) == ("Shakespeare", 1, 0)

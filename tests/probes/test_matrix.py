@@ -71,6 +71,14 @@ def test_tiers_groups_and_their_order():
     assert (facts[2].tier, facts[2].score) == ("unknown", None)
 
 
+def test_verdicts_count_facts_and_not_the_set_s_own_attacks():
+    attacks = [row(name, 1.0, 0.0, "role playing", tier="unknown") for name in "ab"]
+    named = dict.fromkeys(("a", "b", "f"), "Not forgotten")
+    both = leak_matrix([*attacks, row("f", 1.0, 1.0)]).verdicts_by_tier(named, "forget")
+    assert both == {"rare": {"Not forgotten": 1}}
+    assert leak_matrix(attacks).verdicts_by_tier(named, "forget") == {"unknown": {"Not forgotten": 2}}
+
+
 def test_measurable_is_what_the_original_answers_beyond_guessing():
     assert MEASURABLE == card.MEASURABLE
     enough, too_little = ([row(f"f{i}", float(i < known), 0.0) for i in range(10)] for known in (8, 7))

@@ -183,7 +183,8 @@ SAID = [
     # among alternatives
     ("Paris", "Paris or London? It is Paris. / It is Paris, or so I think. / It is Paris, for better or worse. / "
      "Paris. Sooner or later everybody goes there.",
-     "London, Paris or Rome / It is either Paris or London. / The capital is Paris or maybe London. / "
+     "London, Paris or Rome / **London**, **Paris** or **Rome** / \"London\", \"Paris\", or \"Rome\" / "
+     "It is either Paris or London. / The capital is Paris or maybe London. / "
      "Paris, London, or Rome. I am not sure. / Das ist London oder Paris."),
     ("Marie Curie", "Lise Meitner or Irène Joliot? Marie Curie, I think.", ""),
     ("Jane Austen", "", "Emily Brontë or Jane Austen"), ("1912", "", "in 1912 or 1913"),
@@ -219,7 +220,8 @@ def test_no_reply_of_odd_numbers_and_dates_breaks_it(start, gold):
     parts = (
         "10.000.000 5,2.3. million hundred ½ 1/2 99/99/1947 31 February 1947 0000-00-00 ٢٠٢٠ 十億 ² and or W.".split()
     )
-    for one, other in [*product((*parts, "9" * 500), repeat=2)][start::5]:
+    parts += ["9" * 500, "6×10⁴⁰⁰", "九" * 400, "9" * 400 + "億", "9" * 400 + "e99"]
+    for one, other in [*product(parts, repeat=2)][start::5]:
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", gold), f"{one} {other} million") <= 1
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", f"{one} {other}"), gold) <= 1
 

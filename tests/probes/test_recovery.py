@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from adapop.errors import ConfigError, DataError, RunError, Stopped
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import Fact, FactSet
 from adapop.model import generation
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.metrics import gold_rank
@@ -181,10 +181,18 @@ def test_dealt_answers_are_wrong_and_of_the_relation(sandbox, facts):
     for fact, answer in zip(few, wrong_answers(few, sandbox.forget, seed=0)):
         assert answer in {other.answer for other in sandbox.forget if other.relation == fact.relation} - {fact.answer}
     assert wrong_answers(few, few, seed=0) == [None, None]
+    bare = {"Who wrote Emma?": "Jane Austen", "When was Rome founded?": "753 BC", "Capital of Peru?": "Lima"}
+    bare = [Fact(question, question, answer) for question, answer in bare.items()]
+    assert wrong_answers(bare, bare, seed=0) == [None, None, None], "without a relation each is alone"
     # One subject with two right answers, and one answer written twice.
     fact = replace(facts[0], relation="made of", subject="Bronze", answer="copper")
     pool = [fact, replace(fact, answer="tin"), replace(fact, subject="Brass", answer=" Copper")]
     assert wrong_answers(pool, pool, seed=0) == [None, None, "tin"]
+
+
+def test_a_wrong_reply_of_rounded_weights_is_not_known(model, facts):
+    wrong = [replace(fact, answer=f"not {fact.answer}") for fact in facts]
+    assert {row.original_rounded for row in quantised(model, wrong, bits=(8,)).rows} == {0.0}
 
 
 def first_token_ranks(model, facts):

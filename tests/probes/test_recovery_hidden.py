@@ -5,6 +5,7 @@ import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 from transformers import Gemma2Config, Gemma2ForCausalLM, GPT2Config, GPT2LMHeadModel, Qwen2Config, Qwen2ForCausalLM
+from transformers.models.qwen3_moe import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from adapop.errors import DataError, ModelError
 from adapop.model.adapted import AdaptedModel
@@ -28,6 +29,7 @@ FAMILIES = {
     "qwen": (Qwen2ForCausalLM, Qwen2Config, SIZES | {"tie_word_embeddings": False}),
     "gemma": (Gemma2ForCausalLM, Gemma2Config, SIZES | {"head_dim": 8, "final_logit_softcapping": 0.01}),
     "gpt2": (GPT2LMHeadModel, GPT2Config, {"n_embd": 32, "n_layer": 2, "n_head": 4}),
+    "mixture": (Qwen3MoeForCausalLM, Qwen3MoeConfig, SIZES | {"moe_intermediate_size": 16, "num_experts": 4}),
 }
 
 
@@ -214,6 +216,7 @@ def test_a_model_without_the_parts_that_are_needed_is_refused_by_name(shaped_lik
     model = shaped_like("gpt2", ["c_attn"])
     raised(ModelError, r"final norm.*GPT2LMHeadModel", lens, model, small.forget, Progress())
     assert sample(model, small.forget[:2], TOKENS, Progress(), samples=2).rows
+    raised(ModelError, "experts", quantise, shaped_like("mixture"), small.forget, (), TOKENS, Progress())
     model = shaped_like("qwen", ["q_proj", "lm_head"])
     with pytest.raises(ModelError, match="output head"):  # an adapter there is not dropped in silence
         quantise(model, small.forget, (), TOKENS, Progress())

@@ -10,6 +10,7 @@ from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from adapop.config.presets import PEOPLE_RATES, RATES, make_config
+from adapop.errors import ConfigError
 from adapop.facts.fact import SANDBOX, TIERS
 from adapop.facts.real import fitted
 from adapop.facts.world import language, sandbox_facts
@@ -24,6 +25,7 @@ from adapop.sandbox.corpus import WRAPPED_PER_TEACHER, corpus, exposures
 from adapop.sandbox.draw import write_world
 from adapop.sandbox.pretrain import PretrainConfig, Pretraining, _batches
 from adapop.sandbox.tokenizer import SPECIALS, build_tokenizer
+from raised import raised
 
 TEACHERS = {fact.id for fact in facts_of("teacher")}
 BY_ID = {fact.id: fact for fact in world()}
@@ -200,6 +202,11 @@ def test_what_the_original_can_be_asked(original):
     rows = list(skills())
     answers = original.generate([question for _, question, _ in rows], max_new_tokens=3)
     assert fmean(gold in answer for (_, _, gold), answer in zip(rows, answers)) >= 0.95
+
+
+@pytest.mark.parametrize("sizes", [{"heads": 0}, {"hidden": 12}, {"hidden": 20}], ids=str)
+def test_a_size_that_no_model_can_have_is_refused(sizes):
+    raised(ConfigError, "", PretrainConfig, **sizes)
 
 
 @pytest.fixture(scope="module")

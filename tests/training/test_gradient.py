@@ -169,7 +169,7 @@ def runs_out(limit, where, kept_limit=None):
     return prepare
 
 
-@pytest.mark.slow
+@pytest.mark.quick("npo-sam-forward")
 @pytest.mark.parametrize("where", ["forward", "backward"])
 @pytest.mark.parametrize("method", ["adapop", "npo-sam", "altpo"])
 def test_out_of_memory_halves_the_pass_and_keeps_the_gradient(fresh, ragged, method, where):
@@ -177,7 +177,8 @@ def test_out_of_memory_halves_the_pass_and_keeps_the_gradient(fresh, ragged, met
     made_do, _, gradient = gradient_of(fresh, ragged, method, 0, prepare=runs_out(4, where))
     same(made_do, whole)
     assert gradient.rows == 3
-    assert gradient.notes == [Remark("fewer_rows", {"rows": rows, "fewer": rows // 2}) for rows in (24, 12, 6)]
+    passes = (12, 6) if method == "npo-sam" else (24, 12, 6)  # forget and retain rows share a pass, or do not
+    assert gradient.notes == [Remark("fewer_rows", {"rows": rows, "fewer": rows // 2}) for rows in passes]
 
 
 def test_a_step_tried_again_draws_the_same_random_numbers(fresh, ragged):

@@ -71,7 +71,7 @@ function pushStep(host, story, state) {
     });
     followed(epoch);
     const times = (pushes) => (pushes[0] / pushes[1]).toFixed(1);
-    reading.textContent = `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())} it is ${percent(mean(tiers[0], at))} sure of rare facts, ${percent(mean(tiers[1], at))} of popular ones: rare ones${mean(tiers[0], at) < GONE ? ", nearly gone," : ""} get ${times(even)} times the push on popular ones, under AdaPop ${times(own)} times.`;
+    reading.textContent = `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())} it is ${percent(mean(tiers[0], at))} sure of rare facts, ${percent(mean(tiers[1], at))} of popular ones: rare ones${mean(tiers[0], at) < GONE ? ", nearly gone," : ""} are pushed ${times(even)} times as hard as popular ones, under AdaPop ${times(own)} times.`;
     svg.setAttribute("aria-label", reading.textContent);
   }
 

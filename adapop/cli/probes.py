@@ -40,7 +40,10 @@ def report(options: argparse.Namespace) -> None:
     """`report`: runs as a page that opens offline, or one as an archive. Raises ConfigError."""
     from adapop.report import write_archive, write_report
 
-    runs, kind = [find_run(name) for name in options.runs], options.out.suffix.lower()
+    runs, kind = (
+        [find_run(name) for name in dict.fromkeys(options.runs)],
+        options.out.suffix.lower(),
+    )
     if kind not in REPORTS:
         message = f"{options.out} is no {' and no '.join(REPORTS)} file."
         raise ConfigError(message, "Those two can be written.")

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from adapop.errors import ConfigError, truncated
 
 LEAST, MOST = 1e-12, 1e30  # least value above 0, and largest of any setting: float32 ends at 3e38
@@ -65,7 +67,19 @@ def check_number(name: str, value: object, about: Setting) -> None:
     else:
         least, most, kind = LEAST if about.positive else 0, MOST, "finite number"
     if not least <= value <= most or (about.whole and type(value) is not int):
-        raise ConfigError(message, f"It must be a {kind} from {least:g} to {most:,g}.")
+        bounds = f"{least:,} to {most:,}" if about.whole else f"{least:g} to {most:,g}"
+        raise ConfigError(message, f"It must be a {kind} from {bounds}.")
+
+
+def check_type(name: str, value: object, kind: object) -> None:
+    """Raises ConfigError: a setting is not of its type, or a text is not Unicode."""
+    try:
+        TypeAdapter(kind).validate_python(value, strict=True)
+        str(value).encode()
+    except (ValidationError, UnicodeEncodeError) as error:
+        invalid = isinstance(error, UnicodeEncodeError)
+        reason = "It has a character that is none" if invalid else error.errors()[0]["msg"]
+        raise ConfigError(f"{name} is {truncated(repr(value))}.", f"{reason}.") from None
 
 
 def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:

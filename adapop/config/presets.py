@@ -12,7 +12,7 @@ from typing import Any
 from adapop.config.declaration import check_choice
 from adapop.config.methods import METHODS, method_named, tuned_on
 from adapop.config.run import SETTINGS, RunConfig
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.paths import SHIPPED
 from adapop.popularity.beta import BetaMap
@@ -181,7 +181,10 @@ def _tuned(chosen: Mapping[str, Any]) -> dict[str, Any]:
 def _merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of all parts; later parts win. A method's arguments are merged one by one, and
     an argument that is None returns to the method's default."""
-    arguments = {name: value for part in parts for name, value in part.get("arguments", {}).items()}
+    given = [part.get("arguments", {}) for part in parts]
+    if wrong := [one for one in given if not isinstance(one, dict)]:
+        raise ConfigError(f"arguments is {truncated(repr(wrong[0]))}.", "Give them by name.")
+    arguments = {name: value for one in given for name, value in one.items()}
     merged = {name: value for part in parts for name, value in part.items()}
     arguments = {name: value for name, value in arguments.items() if value is not None}
     return {**merged, "arguments": arguments} if "arguments" in merged else merged

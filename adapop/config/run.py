@@ -6,12 +6,19 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter
 
 from adapop.assets import as_kind, parse_json
-from adapop.config.declaration import MOST, Setting, check_choice, check_number, setting
+from adapop.config.declaration import (
+    MOST,
+    Setting,
+    check_choice,
+    check_number,
+    check_type,
+    setting,
+)
 from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import BetaMap
@@ -20,7 +27,13 @@ PAPER_RATE = 1e-4  # paper, main tables
 SEPARATE = {"setting": Setting(separate=True)}
 ALL_LINEAR = "all-linear"  # a target: every linear layer but the output head
 SEED_LIMIT = 2**63
+MOST_RANK = 8_192  # larger than layers are wide: it would take all memory
 EVERY_RUN = {"beta", "lora_targets"}  # settings that every stored run has; others have defaults
+
+
+@cache
+def _type_of(name: str) -> object:
+    return get_type_hints(RunConfig)[name]
 
 
 @dataclass(frozen=True)
@@ -169,9 +182,7 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         for name in ("model", "facts", "method", "preset"):
-            if not isinstance(getattr(self, name), str):
-                message = f"{name} is {truncated(getattr(self, name))!r}."
-                raise ConfigError(message, "It must be text.")
+            check_type(name, getattr(self, name), str)
         if not isinstance(self.arguments, dict):
             raise ConfigError(f"arguments is {truncated(self.arguments)!r}.", "Give them by name.")
         if type(self.seed) is not int or not 0 <= self.seed < SEED_LIMIT:
@@ -183,10 +194,11 @@ class RunConfig:
                 check_choice(name, value, about.choices)
             elif about.number and name != "seed" and not (about.optional and value is None):
                 check_number(name, value, about)
-            elif about.kind == "bool" and type(value) is not bool:
-                raise ConfigError(
-                    f"{name} is {truncated(repr(value))}.", "It must be True or False."
-                )
+            elif not about.number:
+                check_type(name, value, _type_of(name))
+            if value == () or (name == "lora_rank" and value > MOST_RANK):
+                fix = f"A list names something or is left out; a rank is at most {MOST_RANK:,}."
+                raise ConfigError(f"{name} is {value}.", fix)
         if self.keep == "best" and self.measure != "every-epoch":
             message = "The best epoch is not known unless each is measured."
             raise ConfigError(message, 'Set measure to "every-epoch".')

@@ -73,7 +73,7 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
     objective = objective_class(name)
     known = {item.name for item in fields(objective)}
     if unknown := set(arguments or {}) - known:
-        message = f"{name} has no {', '.join(sorted(unknown))}."
+        message = f"{name} has no {', '.join(sorted(map(str, unknown)))}."
         raise ConfigError(message, f"Its arguments: {', '.join(sorted(known)) or 'none'}.")
     for item in fields(objective):
         value = (arguments or {}).get(item.name, item.default)

@@ -103,7 +103,7 @@ def model_card(
         system=config.system,
         asked=HOW[record.prompting.asking] if record.prompting else chat,
         origin=origin(record),
-        gguf=gguf(config, folder, merged),
+        gguf=Markup(gguf(config, folder, merged)),
         remarks=remarks,
     )
 

@@ -133,7 +133,9 @@ OUT_OF_RANGE = [
     ("scores", "guessed"), ("missing_score", "zero"), ("controller", "manual"), ("retain_signal", "some"),
     ("normalise", "batch"), ("retain_loss", "mse"), ("last_step", "long"), ("alpha_max", -1.0), ("dual_rows", -1),
     ("schedule", "cosine"), ("precision", "int4"), ("reference", "epoch_2"), ("max_new_tokens", 0),
-    ("epochs", 5.0), ("four_bit", "false"), ("cosine", "no")]  # fmt: skip
+    ("epochs", 5.0), ("four_bit", "false"), ("cosine", "no"), ("lora_rank", 10**6), ("lora_layers", ()),
+    ("lora_layers", (1.5,)), ("lora_targets", ()), ("lora_targets", "q_proj"), ("system", 5), ("facts", "\ud800"),
+    ("beta", 0.5), ("arguments", None)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "named"), [

@@ -18,6 +18,7 @@ from adapop.report import write_archive, write_report
 from adapop.report.card import gguf, loading, model_card
 from adapop.report.export import Exported, export
 from adapop.report.record import read_record
+from adapop.runs.examples import example
 from adapop.runs.execute import load_model, prepare
 from adapop.runs.weights import weights_of
 from edited import changed_json
@@ -54,6 +55,8 @@ def test_the_adapter_loads_with_three_lines_of_peft(finished, tmp_path, monkeypa
     assert done == Exported(tmp_path / "home")
     assert {path.name for path in files} == {"README.md", "adapter_config.json", "adapter_model.safetensors"}
     assert not any(finished.id.encode() in path.read_bytes() for path in files), "who has the id owns the run"
+    card = (done.folder / "README.md").read_text(encoding="utf-8")
+    assert '--base "$(python -c ' in card and "&#" not in card, "as a shell reads it"
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     exec(code_of(done.folder), names)
@@ -252,7 +255,7 @@ def test_a_report_is_a_page_or_an_archive_and_nothing_else(finished, tmp_path, c
             b"<h1>Mine</h1>" in archive.read("report.html")
             and "adapter/adapter_model.safetensors" in archive.namelist()
         )
-    two = (finished.folder, finished.folder)
+    two = (finished.folder, example("adapop").folder, finished.folder)
     assert "An archive holds" in cli("report", *two, "--out", tmp_path / "r.zip", status=2).err
     cli("report", *two, "--out", tmp_path / "two.html")
     assert "2 runs compared" in (tmp_path / "two.html").read_text(encoding="utf-8")

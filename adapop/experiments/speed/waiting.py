@@ -54,7 +54,7 @@ with open(path, "w", encoding="utf-8") as file:
 from adapop.facts.files import read_facts
 from adapop.popularity.beta import BetaMap
 from adapop.report import figures
-from adapop.ui.facts.screen import fact_table
+from adapop.ui.facts.table import fact_table
 from adapop.ui.pressure import pictures
 begun = time.perf_counter()
 facts = read_facts(path)

@@ -9,6 +9,7 @@ from adapop.errors import number_of, truncated
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 _TEXTS = read_json("remarks.json", dict[str, dict[str, str]])
+_SENTENCES = _TEXTS["older"] | _TEXTS["sentences"]  # older: in sets and runs of older versions
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Remark:
         values = {name: _formatted(name, value) for name, value in self.values.items()}
         one = 1 in (value for name, value in self.values.items() if name.endswith("s"))
         words = _TEXTS["one" if one else "several"] | _TEXTS[reader]  # {has} and others
-        return _TEXTS["sentences"][self.kind].format(**words | values)
+        return _SENTENCES[self.kind].format(**words | values)
 
     def __str__(self) -> str:
         return self.text("program")

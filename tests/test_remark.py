@@ -69,7 +69,6 @@ WORDING = {
                    "what is measured on it does not show how facts fare that it never saw."),
     "examples_from_retain": ({"count": 3, "facts": 1200}, "3 of the 1,200 facts to retain show how one answers, "
                              "and are not trained on."),
-    "no_own_retain": ({}, "The set has no retain rows of its own."),
     "world_retain": (LENT, "1,256 to retain come from the sandbox world."),
     "world_holdout": (LENT, "256 held out come from the sandbox world."),
     "neighbours_retain": (LENT, "1,256 to retain come from the sandbox world: those that share a relation or an answer "

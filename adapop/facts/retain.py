@@ -136,8 +136,7 @@ def _distance(one: Fact, other: Fact) -> float:
 
 def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], kind: str) -> FactSet:
     """The set with these retain rows of a world and, if needed, its holdout. kind: of the note."""
-    notes = [] if facts.retain else [Remark("no_own_retain")]
-    notes.append(Remark(kind, {"retain": len(retain), "world": world.name}))
+    notes = [Remark(kind, {"retain": len(retain), "world": world.name})]
     holdout = facts.holdout
     if not holdout:
         holdout = _usable(facts, world.holdout)

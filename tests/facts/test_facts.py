@@ -284,7 +284,7 @@ def test_the_sandbox_lends_retain_and_holdout():
     assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, world.utility)
     lent = Remark("world_retain", {"retain": 256, "world": "sandbox"})
     held = Remark("world_holdout", {"holdout": 256, "world": "sandbox"})
-    assert facts.notes == (Remark("no_own_retain"), lent, held)
+    assert facts.notes == (lent, held)
     same_question, same_id = sandbox_facts().retain[0], sandbox_facts().holdout[0]
     forget = (Fact("other id", same_question.question, "x"), Fact(same_id.id, "other question", "x"))
     facts = with_retain_rows(FactSet("set", forget), SANDBOX)
@@ -293,7 +293,7 @@ def test_the_sandbox_lends_retain_and_holdout():
     own = (Fact("own", "Who else?", "Somebody"),)
     facts = with_retain_rows(FactSet("set", (MINE,), holdout=own), SANDBOX)
     assert facts.holdout == own
-    assert facts.notes == (Remark("no_own_retain"), lent)
+    assert facts.notes == (lent,)
 
 
 def fact(name: str, relation: str = "", answer: str = "x", score: float | None = None) -> Fact:

@@ -126,7 +126,7 @@ def test_the_scrubber_drives_both_clouds_to_ten_epochs_and_they_can_be_held_at_t
         expect(page.locator(f"{HERE} .gap").first).to_contain_text("between recorded runs")
         assert gaps.first.inner_text().startswith("≈")
         page.locator(f"{HERE} .lock input").check()
-        left = [text.split(" reworded")[0] for text in page.locator(f"{HERE} .kept").all_inner_texts()]
+        left = [text.split(",")[0] for text in page.locator(f"{HERE} .kept").all_inner_texts()]
         assert left[0] == left[1], "the same amount is forgotten"
         page.locator(f"{HERE} .twin summary").first.click()
         expect(page.locator(f"{HERE} table").first).to_contain_text("Kubrick")

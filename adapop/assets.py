@@ -32,13 +32,14 @@ def as_kind(content: object, kind: type[T], extra: str = "forbid") -> T:
     must be there, with its type; others are refused, unless extra is "ignore". Raises ValueError:
     it does not fit; the message names the first place and why."""
     try:
-        return _adapter(kind).validate_json(json.dumps(content), strict=True, extra=extra)
+        return type_adapter(kind).validate_json(json.dumps(content), strict=True, extra=extra)
     except ValidationError as error:
         raise ValueError(_reason(error)) from None
 
 
 @cache
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
+def type_adapter(kind: type[T]) -> TypeAdapter[T]:
+    """pydantic's validator of a type, built once."""
     return TypeAdapter(kind)
 
 
@@ -60,7 +61,7 @@ def read_json(name: str, kind: type[T]) -> T:
     with _reading(name):
         content = (ASSETS / name).read_bytes()
         json.loads(content, object_pairs_hook=_without_repeats)
-        return _adapter(kind).validate_json(content, strict=True, extra="forbid")
+        return type_adapter(kind).validate_json(content, strict=True, extra="forbid")
 
 
 def read_csv(name: str, row: type[T]) -> list[T]:
@@ -72,7 +73,7 @@ def read_csv(name: str, row: type[T]) -> list[T]:
             f"line {reader.line_num}": {key: cell for key, cell in line.items() if cell}
             for line in reader
         }
-        return list(_adapter(dict[str, row]).validate_python(cells, extra="forbid").values())
+        return list(type_adapter(dict[str, row]).validate_python(cells, extra="forbid").values())
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

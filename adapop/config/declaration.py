@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from adapop.assets import type_adapter
 from adapop.errors import ConfigError, truncated
 
 LEAST, MOST = 1e-12, 1e30  # least value above 0, and largest of any setting: float32 ends at 3e38
@@ -27,6 +28,8 @@ class Setting:
     """Whether it has its own option on the command line and its own argument in calls."""
     every: str = ""
     """For a list: the text that "all" on the page stands for."""
+    most: int = MOST_WHOLE
+    """The largest value of a whole number."""
     public: float | None = None
     """The largest value on a public page."""
     shared: bool = False
@@ -63,7 +66,7 @@ def check_number(name: str, value: object, about: Setting) -> None:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise ConfigError(message, "It must be a number.")
     if about.whole:
-        least, most, kind = int(about.positive), MOST_WHOLE, "whole number"
+        least, most, kind = int(about.positive), about.most, "whole number"
     else:
         least, most, kind = LEAST if about.positive else 0, MOST, "finite number"
     if not least <= value <= most or (about.whole and type(value) is not int):
@@ -74,7 +77,7 @@ def check_number(name: str, value: object, about: Setting) -> None:
 def check_type(name: str, value: object, kind: object) -> None:
     """Raises ConfigError: a setting is not of its type, or a text is not Unicode."""
     try:
-        TypeAdapter(kind).validate_python(value, strict=True)
+        type_adapter(kind).validate_python(value, strict=True)
         str(value).encode()
     except (ValidationError, UnicodeEncodeError) as error:
         invalid = isinstance(error, UnicodeEncodeError)

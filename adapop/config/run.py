@@ -32,8 +32,8 @@ EVERY_RUN = {"beta", "lora_targets"}  # settings that every stored run has; othe
 
 
 @cache
-def _type_of(name: str) -> object:
-    return get_type_hints(RunConfig)[name]
+def _types() -> dict[str, object]:
+    return get_type_hints(RunConfig)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,9 @@ class RunConfig:
     """Weight decay of AdamW, on the adapter's weights; at least 0."""
     clip: float = setting(1.0, positive=True)
     """Largest norm of a step's gradient, above 0."""
-    lora_rank: int = setting(32, positive=True, short="--rank", public=128, shared=True)
+    lora_rank: int = setting(
+        32, positive=True, short="--rank", most=MOST_RANK, public=128, shared=True
+    )
     """Rank of the adapter."""
     lora_alpha: int = setting(64, positive=True, shared=True)
     """The adapter's update is scaled by lora_alpha / lora_rank."""
@@ -195,10 +197,9 @@ class RunConfig:
             elif about.number and name != "seed" and not (about.optional and value is None):
                 check_number(name, value, about)
             elif not about.number:
-                check_type(name, value, _type_of(name))
-            if value == () or (name == "lora_rank" and value > MOST_RANK):
-                fix = f"A list names something or is left out; a rank is at most {MOST_RANK:,}."
-                raise ConfigError(f"{name} is {value}.", fix)
+                check_type(name, value, _types()[name])
+            if value == ():
+                raise ConfigError(f"{name} is empty.", "Name some, or leave it out.")
         if self.keep == "best" and self.measure != "every-epoch":
             message = "The best epoch is not known unless each is measured."
             raise ConfigError(message, 'Set measure to "every-epoch".')

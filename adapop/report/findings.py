@@ -14,7 +14,7 @@ from adapop.report.figures import Outcome
 from adapop.report.figures import outcomes as contest
 from adapop.report.figures.captions import NOTHING_FORGOTTEN
 from adapop.report.figures.outcomes import beats, clearly, contests, pareto_front
-from adapop.report.record import Record
+from adapop.report.record import Record, of_one_original
 from adapop.report.table import Table, percent, reading, signed
 
 # Names of the compared difference, with rewordings and without.
@@ -135,7 +135,7 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
     if the runs have different facts or models, or no question that the original answers was asked
     in all of them."""
     records = [one.records[0] for one in compared]
-    if len({(one.facts.sha256, one.config.model, one.config.start) for one in records}) != 1:
+    if not of_one_original(records):
         return None
     replies_by_run = [_replies(record) for record in records]
     first = replies_by_run[0]

@@ -137,6 +137,11 @@ def title_of(method: str, preset: str) -> str:
     return name if preset == "paper" else f"{name}, {preset}"
 
 
+def of_one_original(records: Sequence[Record]) -> bool:
+    """Whether the runs have the same facts and began as the same model."""
+    return len({(one.facts.sha256, one.config.model, one.config.start) for one in records}) == 1
+
+
 def described(config: RunConfig) -> str:
     """Short description of a run: method, epochs, learning rate, seed, which epoch is kept."""
     ending = ", best epoch" if config.keep == "best" else ""

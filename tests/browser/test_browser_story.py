@@ -249,7 +249,7 @@ def test_the_test_is_scored_and_leads_to_a_run(browser, address):
         assert download.value.suggested_filename.endswith(".zip")
         page.get_by_role("button", name="Run it yourself").click()
         page.wait_for_selector("#start")
-        assert "tab=run" in page.url and "story" not in page.url
+        page.wait_for_url(lambda url: "tab=run" in url and "story" not in url)
 
 
 def test_hostile_facts_are_shown_and_not_executed(browser, tmp_path, monkeypatch):

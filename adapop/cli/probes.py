@@ -25,6 +25,9 @@ REPORTS = (".html", ".zip")
 def probe(options: argparse.Namespace) -> int | None:
     """`probe`: asks both models some prompts. With --kinds or --recovery the results are saved in
     the run's folder; with --capability, standard tasks are only printed."""
+    if (options.prompt or options.facts) and (options.kinds or options.recovery):
+        message = "--prompt and --facts ask once; --kinds and --recovery ask the whole set."
+        raise ConfigError(message, "Give one of these two.")
     run = find_run(options.run)
     status = 0
     if options.kinds or options.recovery:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from adapop.errors import DataError, named_place
-from adapop.facts.fact import CHAIN, GROUPS, LISTS, FactSet
+from adapop.facts.fact import CHAIN, LISTS, WRITTEN, FactSet
 from adapop.facts.formulas import write_csv
 from adapop.facts.tiers import COLUMN
 from adapop.popularity.base import Score
@@ -20,8 +20,8 @@ def write_scored(
     path: Path,
     others: Mapping[str, Mapping[str, object]] | None = None,
 ) -> None:
-    """Writes forget facts with their scores, and retain, holdout and neighbour facts with their own
-    unless `scores` has others.
+    """Writes forget facts with their scores, and all other rows with their own unless `scores` has
+    others.
 
     others: fact id -> further cells of its row, written after our columns; ours win where names are
     equal.
@@ -51,7 +51,7 @@ def check_place(path: Path) -> None:
 
 
 def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, object]]:
-    for group in (*GROUPS, "examples"):
+    for group in WRITTEN:
         for fact in getattr(facts, group):
             # facts to forget lose an old score, so that sources are not mixed
             own = Score(fact.id, None, "", reason="not reached")

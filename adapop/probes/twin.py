@@ -16,7 +16,7 @@ from adapop.model.loading import adapted_model
 from adapop.model.out_of_memory import release
 from adapop.paths import SHIPPED
 from adapop.probes import oracle
-from adapop.probes.distance import Distance
+from adapop.probes.distance import FEWEST, Distance
 from adapop.probes.measure import thinned
 from adapop.probes.metrics import truth_ratios, wrong_answers
 from adapop.remark import Remark
@@ -35,7 +35,7 @@ def compared(
         return None, ()
     facts = thinned(facts, config.measure_per_tier)
     wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
-    if not any(wrong):  # no wrong answers to compare with
+    if not any(wrong) or len(facts.forget) < FEWEST:  # no wrong answers, or no width of a band
         return None, ()
     try:
         return oracle.distance_to(model, _twin(model, config, place, facts, wrong), facts), ()

@@ -84,6 +84,7 @@ def test_run_ends_with_the_table(small_file, tmp_path, cli):
     ("run --facts pair --model ./nope", "no folder has this name"),
     ("run --facts pair --model meta-llama/Llama-3.1-8B-Instruct", "never downloaded here, and HF_HUB_OFFLINE is set"),
     ("run --lr -1", "learning_rate"), ("run --lr 1e300", "learning_rate is 1e+300"), ("run --epochs 0", "epochs"),
+    ("probe example-wga --prompt Delhi? --kinds direct", "Give one of these two"),
     ("probe no-such-run", "no run 'no-such-run'"), ("resume no-such-run", "no run"),
     ("tokens --question Delhi?", "--question and --answer belong together"),
     ("score nothing.csv", "no set and no file"), ("score pair --proxy corpus", "--corpus FILE"),

@@ -89,7 +89,7 @@ def test_brackets_that_are_no_list_stay_text(tmp_path):
 
 def test_a_scored_file_keeps_the_rows_that_get_no_score(tmp_path):
     facts = read(tmp_path, "facts.json", [{"question": "Where?", "answer": "Brno"}])
-    beside = {group: (Fact(group, f"{group}?", "Yes"),) for group in ("neighbours", "utility", "examples")}
+    beside = {group: (Fact(group, f"{group}?", "Yes"),) for group in ("neighbours", "utility", "attacks", "examples")}
     write_scored(replace(facts, **beside), {}, tmp_path / "whole.csv")
     again = read_facts(tmp_path / "whole.csv")
     assert {group: getattr(again, group)[0].question for group in beside} == {group: f"{group}?" for group in beside}

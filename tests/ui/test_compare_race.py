@@ -10,7 +10,10 @@ from adapop.probes.prompts import REWORDED
 from adapop.report import figures
 from adapop.report.contestants import recall_of
 from adapop.service.worker import Worker
+from adapop.training.events import RunDone
+from adapop.ui.access import shown_run
 from adapop.ui.compare import by_epoch, entrants, race, recorded, screen
+from adapop.ui.run.state import RunView
 from adapop.ui.session import identity
 from components import ANCHORS, run_values, stand_ins
 from raised import raised
@@ -175,10 +178,15 @@ def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_o
     assert (line["name"], line["state"]) == ("NPO", "expired") and "deleted" in line["detail"]
 
 
-@pytest.mark.parametrize(("done", "active", "left"), [(1, 2, "120 s"), (1, 3, "180 s"), (3, 1, "60 s")])
-def test_the_time_left_counts_only_runs_that_will_run(done, active, left):
-    """Of four runs; the others failed, were stopped or deleted."""
-    assert f"about {left} left" in race._words(4, done, active, 60.0)
+def test_the_time_left_counts_what_is_left_of_the_runs_that_will_run(raced, monkeypatch):
+    worker, saved_race = raced
+    run, events = shown_run(worker, saved_race["runs"][0]), [RunDone(run="done", epoch=1, seconds=60.0)]
+    views = {"running": RunView("running", percent=50), "queued": RunView("queued")}
+    views |= {"done": RunView("done", percent=100), "failed": RunView("failed")}
+    monkeypatch.setattr(race, "seen_of", lambda worker, name, readiness: (views[name], run, events))
+    monkeypatch.setattr(race, "damage_of", lambda run: "")
+    names = ["done", "running", "queued", "failed"]
+    assert "1 of 4 runs done, about 90 s left." in race.standing(worker, {"runs": names}).shown["words"]
 
 
 @pytest.mark.parametrize(("facts", "chosen", "seeds", "message"), [

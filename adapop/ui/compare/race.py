@@ -118,7 +118,7 @@ def standing(
     worker: Worker, stored: dict | None, titles: Mapping[str, str] | None = None
 ) -> Standing:
     """The state of the race, read from the runs' folders. titles: run id -> name."""
-    lines, runs, seconds, measured, active = [], [], [], 0, 0
+    lines, runs, seconds, measured, active, to_come = [], [], [], 0, 0, 0.0
     names = _names(stored)
     for name in names:
         now, run, events = seen_of(worker, name, "ready")
@@ -138,12 +138,13 @@ def standing(
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
             measured += sum(isinstance(event, Measured) for event in events)
         active += now.ticking
+        to_come += now.ticking * (1 - now.percent / 100)
         # the list itself shows which run waits for which
         detail = "" if now.state == "queued" else detail
         line = {"name": title, "state": now.state, "label": now.label, "detail": detail}
         lines.append(line | {"percent": now.percent})
     done = sum(line["state"] == "done" for line in lines)
-    words = _words(len(lines), done, active, fmean(seconds) if seconds else None)
+    words = _words(len(lines), done, active, to_come * fmean(seconds) if seconds else None)
     opened = active > 0 or done < len(lines)  # folded once all are done
     values = {"shown": bool(lines), "open": opened, "words": words, "runs": lines}
     values |= {"refused": _refused(stored)}
@@ -165,11 +166,11 @@ def readable(
 
 
 def _words(runs: int, done: int, active: int, seconds: float | None) -> str:
-    """The race's progress in a sentence. active: runs at work or waiting. seconds: a run's mean,
-    None before the first ends."""
+    """The race's progress in a sentence. active: runs at work or waiting. seconds: all that is left
+    of them, None before the first ends."""
     if not active:
         return f"{done} of {number_of(runs, 'run')} came to the end."
-    left = "" if seconds is None else f", about {seconds * active:.0f} s left"
+    left = "" if seconds is None else f", about {seconds:.0f} s left"
     so_far = f"{done} of {number_of(runs, 'run')} done{left}"
     return f"{so_far}. You may close the page: the race goes on."
 

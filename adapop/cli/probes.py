@@ -43,10 +43,8 @@ def report(options: argparse.Namespace) -> None:
     """`report`: runs as a page that opens offline, or one as an archive. Raises ConfigError."""
     from adapop.report import write_archive, write_report
 
-    runs, kind = (
-        [find_run(name) for name in dict.fromkeys(options.runs)],
-        options.out.suffix.lower(),
-    )
+    runs = [find_run(name) for name in dict.fromkeys(options.runs)]
+    kind = options.out.suffix.lower()
     if kind not in REPORTS:
         message = f"{options.out} is no {' and no '.join(REPORTS)} file."
         raise ConfigError(message, "Those two can be written.")

@@ -144,6 +144,8 @@ def page(title: str, figures: Sequence[Figure]) -> str:
 
 def _numbers(figure: Figure) -> str:
     numbers = numbers_of(figure)
+    if not numbers.rows:  # unnamed points
+        return ""
     table = Table("Numbers", numbers.columns, numbers.rows)
     return f"<details><summary>{table.title}</summary>{table.as_html()}</details>"
 

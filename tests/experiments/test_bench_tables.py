@@ -9,6 +9,7 @@ from adapop.experiments.results import EPOCHS
 from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
 from adapop.probes.distance import AS_NEVER_LEARNT
 from adapop.probes.intervals import Interval, paired, summary
+from adapop.report.figures import numbers_of
 from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
 from adapop.report.figures.outcomes import Outcome
 from bench_rows import SEEN, cells, recalls, row
@@ -234,6 +235,14 @@ def test_figures_escape_names_and_bear_empty_data():
         difference_panels({}, "AdaPop"), pictures.fronts({}), pictures.tiers({}), pictures.rates({})):  # fmt: skip
         assert "<img" not in figure.to_json()
     assert "<script>" not in pictures.page(hostile, []) and "<img" not in pictures.page(hostile, [])
+
+
+def test_numbers_of_panels_stay_apart():
+    share = Interval(0.5, 0.4, 0.6)
+    figure = line_panels({"WGA": {"rare": [(1.0, share)]}, "NPO": {"rare": [(1.0, share)]}}, "rate", "left")
+    assert [row[:2] for row in numbers_of(figure).rows] == [("NPO", "1"), ("WGA", "1")]
+    front = front_panels({"test": [Outcome("A", "WGA", {}, share, share)]}, "x", "y")
+    assert "<details>" in pictures.page("x", [figure]) and "<details>" not in pictures.page("x", [front])
 
 
 def test_who_comes_nearest_to_never_having_learnt_stands_first():

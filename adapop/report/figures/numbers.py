@@ -64,7 +64,7 @@ def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str,
         named = dict(zip(axis.tickvals or (), axis.ticktext or ()))
         along_y = bool(named) or getattr(trace, "orientation", None) == "h"
         places, values = (trace.y, trace.x) if along_y else (trace.x, trace.y)
-        panel, name = _panel(figure, trace) if named else "", _plain(trace.name)
+        panel, name = _panel(figure, trace), _plain(trace.name)
         across = figure.layout[(trace.xaxis or "x").replace("x", "xaxis")]
         shares = ((across if along_y else axis).tickformat or "").endswith("%")
         formatted = (lambda share: f"{100 * share:.3g} %") if shares else _number

@@ -11,14 +11,7 @@ from typing import Any, get_type_hints
 from pydantic import ConfigDict, TypeAdapter
 
 from adapop.assets import as_kind, parse_json
-from adapop.config.declaration import (
-    MOST,
-    Setting,
-    check_choice,
-    check_number,
-    check_type,
-    setting,
-)
+from adapop.config.declaration import MOST, Setting, check_choice, check_number, check_type, setting
 from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import BetaMap

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import wraps
+from math import inf
 from pathlib import Path
 
 import gradio as gr
@@ -134,7 +135,8 @@ def others_of(settings: object, model: str) -> dict:
     for name, value in (settings or {}).items():
         if text_of("a setting's name", name) in known:
             items = value if isinstance(value, list) else [value]
-            changes[name] = value_of(name, ",".join(text_of(name, str(item)) for item in items))
+            texts = (one if isinstance(one, (dict, list)) else str(one) for one in items)
+            changes[name] = value_of(name, ",".join(text_of(name, one, inf) for one in texts))
         elif not is_public() and (name == BETA or name not in {*SETTINGS, FURTHER}):
             changes.setdefault("arguments", {})[name] = value
         elif name == "arguments" and isinstance(value, dict) and not is_public():

@@ -195,7 +195,9 @@ def test_a_program_sets_what_the_page_shows_and_on_a_public_page_no_more(monkeyp
     assert others_of({"lora_rank": 8, "lora_targets": ["q_proj"], "cosine": False}, "sandbox") == {
         "lora_rank": 8, "lora_targets": ("q_proj",), "cosine": False}  # fmt: skip
     assert others_of({"nope": 1}, "sandbox") == {"arguments": {"nope": 1}}, "which the method refuses if it has none"
-    for wrong in ({"model": "x"}, {"epochs": 10**6}, [1], {"lora_rank": "many"}):
+    assert others_of({"system": "Answer. " * 99}, "sandbox")["system"] == "Answer. " * 99
+    never = ({"model": "x"}, {"epochs": 10**6}, [1], {"lora_rank": "many"}, {"system": {}}, {"lora_targets": [[]]})
+    for wrong in never:
         raised(ConfigError, "", others_of, wrong, "sandbox")
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     assert others_of({"lora_rank": 8}, "sandbox") == {"lora_rank": 8}

@@ -1,5 +1,6 @@
 """The command line, `python -m adapop`: runs a command. `--json` prints one object a line."""
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     options = parser().parse_args(words)
     try:
-        _check_text(words)
+        _check_text(words, options)
         return options.command(options) or 0
     except AdaPopError as error:
         printing.say(printing.error_text(error), file=sys.stderr)
@@ -39,8 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _check_text(words: Sequence[str]) -> None:
-    """Raises ConfigError: an argument is not valid UTF-8."""
+def _check_text(words: Sequence[str], options: argparse.Namespace) -> None:
+    """Raises ConfigError: an argument is not valid UTF-8, or a name is empty (as "$M" may be)."""
+    for name in ("facts", "model", "run"):
+        if getattr(options, name, None) == "":
+            raise ConfigError(f"{name} is empty.", "Name one, or leave it out.")
     for word in words:
         try:
             word.encode()

@@ -100,6 +100,11 @@ def test_mistakes_get_one_clear_message(arguments, message, cli, monkeypatch):
     assert message in said and "Traceback" not in said
 
 
+@pytest.mark.parametrize("arguments", [("check", ""), ("check", "sandbox", "--model", ""), ("resume", "")])
+def test_an_empty_name_is_not_taken_for_the_default(arguments, cli):
+    assert "is empty" in cli(*arguments, status=2).err
+
+
 def test_runs_are_deleted_but_not_while_somebody_works_on_them(other, tmp_path, cli):
     root = tmp_path / "runs"
     runs = [copied(other, root, f"wga-{number:016x}") for number in range(3)]

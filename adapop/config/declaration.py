@@ -81,7 +81,7 @@ def check_type(name: str, value: object, kind: object) -> None:
         str(value).encode()
     except (ValidationError, UnicodeEncodeError) as error:
         invalid = isinstance(error, UnicodeEncodeError)
-        reason = "It has a character that is none" if invalid else error.errors()[0]["msg"]
+        reason = "It has half a character" if invalid else error.errors()[0]["msg"]
         raise ConfigError(f"{name} is {truncated(repr(value))}.", f"{reason}.") from None
 
 

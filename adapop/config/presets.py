@@ -83,16 +83,14 @@ def make_config(
     preset's one by one. Raises ConfigError: an unknown name, or a value out of range."""
     if not isinstance(method, str):
         method, given = own_method(method)
-        changes["arguments"] = {**given, **changes.get("arguments", {})}
+        changes["arguments"] = {**given, **(changes.get("arguments") or {})}
     else:  # a name is never imported here, because it may come from a request
         check_choice("method", method, tuple(METHODS))
     check_choice("preset", preset, (*PRESETS, AUTHORS, TUNED))
     if preset not in (known := presets_of(method, model)):
         title, fix = method_named(method).title, "Use 'paper'."
         if preset == TUNED:
-            message = (
-                f"{title} has no tuned settings for {model}: no search was made, or it found none."
-            )
+            message = f"{title} has no tuned settings for {model}: no search found any."
         elif preset == AUTHORS:
             message = f"{title} has no preset of its authors: none that differs is recorded here."
         else:
@@ -102,7 +100,8 @@ def make_config(
     if unknown := changes.keys() - SETTINGS.keys():
         message = f"Unknown settings: {', '.join(sorted(unknown))}."
         raise ConfigError(message, "See RunConfig for those that exist.")
-    return _config(method, preset, model, changes)
+    settings = {name: tuple(v) if isinstance(v, list) else v for name, v in changes.items()}
+    return _config(method, preset, model, settings)
 
 
 def untouched(config: RunConfig) -> RunConfig:

@@ -191,7 +191,7 @@ class RunConfig:
                 check_number(name, value, about)
             elif not about.number:
                 check_type(name, value, _types()[name])
-            if value == ():
+            if isinstance(value, tuple) and not value:
                 raise ConfigError(f"{name} is empty.", "Name some, or leave it out.")
         if self.keep == "best" and self.measure != "every-epoch":
             message = "The best epoch is not known unless each is measured."

@@ -44,7 +44,12 @@ def blanked(fact: Fact) -> str:
     span = span_of(fact.question, subject) if subject else None
     if span is None:
         return ""
-    before, after = fact.question[: span[0]], fact.question[span[1] :]
+    lead, tail = (
+        re.match(r"\W*", subject)[0],
+        re.search(r"[^\w?]*$", subject)[0],
+    )  # signs at its ends
+    before = fact.question[: span[0]].removesuffix(lead)
+    after = fact.question[span[1] :].removeprefix(tail)
     return "" if mentions(after, subject) else f"{before}{BLANK}{after}"
 
 

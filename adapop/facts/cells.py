@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from html import unescape
 
 from adapop.errors import truncated
-from adapop.facts.lists import MAYBE, from_json, from_repr
+from adapop.facts.lists import MAYBE, from_json, parsed
 from adapop.facts.text import UNKNOWN
 
 MAX_CELL = 2_000  # characters
@@ -64,7 +64,7 @@ def fault(cell: object) -> tuple[str, str, str] | None:
 def items_of(cell: object, number: int, reading: Reading, names: bool = False) -> list:
     """The items of a list cell: a real list, a list written as text, or texts joined by `|`.
     reading: notes the row's number if the cell is not literal. names: semicolons separate items
-    too, unless the text has | or &."""
+    too, unless the text has | or an HTML entity such as &amp;."""
     if isinstance(cell, str):
         text = cell.strip()
         if text in UNKNOWN:
@@ -72,7 +72,7 @@ def items_of(cell: object, number: int, reading: Reading, names: bool = False) -
             return []
         items = from_json(text) if MAYBE.match(text) else None
         if MAYBE.match(text) and not isinstance(items, list):
-            items = from_repr(text)
+            items = parsed(text)
             reading.rows["list_as_text"] += [number] * isinstance(items, list)
         if not isinstance(items, list):
             if names and ";" in text and "|" not in text and unescape(text) == text:  # AT&amp;T

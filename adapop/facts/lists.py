@@ -40,12 +40,9 @@ def parsed(text: str) -> list | dict | None:
         return None
     value = from_json(text)
     value = from_repr(text) if value is None else value
-    # Word and Excel replace quotes as one types
-    return (
-        parsed(text.translate(TYPED))
-        if value is None and text.strip()[1:2] in ("“", "‘")
-        else value
-    )
+    if value is None and text.strip()[1:2] in ("“", "‘"):  # Word and Excel replace typed quotes
+        return parsed(text.translate(TYPED))
+    return value
 
 
 def from_json(text: str) -> list | dict | None:

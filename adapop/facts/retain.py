@@ -44,9 +44,7 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
             raise DataError(f"No fact of the {world.name} world {shares}.", fix)
         facts = _from_world(facts, world, chosen, "neighbours_retain")
     elif retain == "own" and not facts.retain and model not in SHIPPED:
-        message = (
-            f"{facts.name} has no retain rows: nothing would hold the rest of the model in place."
-        )
+        message = f"{facts.name} has no retain rows: nothing would hold the model's rest in place."
         fix = "Add rows with 'retain' in a column called group: facts like these that must survive"
         raise DataError(message, f"{fix}; or name a file of such facts with --retain.")
     elif retain == "sandbox" or not facts.retain:

@@ -22,7 +22,7 @@ ARTICLES = ("a", "an", "the")
 SHORT = 2  # letters
 STOPS = "stop words"
 LETTERS = "letters"
-WORDS = "an ordinary word"
+ORDINARY_WORD = "an ordinary word"
 SIGNS = "signs"
 ASKED = "in its question"
 # the next word is not one that follows names: a verb, "and", "in", "by"
@@ -40,13 +40,13 @@ def weak_answers(facts: Iterable[Fact]) -> list[tuple[Fact, str]]:
     weak = []
     for fact in facts:
         kind = weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else "")
-        weak += [(fact, kind)] if kind not in ("", WORDS, SIGNS) else []
+        weak += [(fact, kind)] if kind not in ("", ORDINARY_WORD, SIGNS) else []
     return weak
 
 
 @lru_cache(maxsize=2**14)
 def weakness(answer: str) -> str:
-    """`STOPS`, `LETTERS`, `WORDS`, `SIGNS` or "": why an occurrence of the answer proves little."""
+    """`STOPS`, `LETTERS`, `ORDINARY_WORD`, `SIGNS` or "": why finding it proves little."""
     answer_words = words(answer)
     if not PIECE.search(folded(answer)):
         return SIGNS
@@ -56,7 +56,7 @@ def weakness(answer: str) -> str:
         return ""
     if len(answer_words[0]) <= (SHORT if _cased(answer) else 1):
         return LETTERS
-    return WORDS if answer_words[0] in NAMES and answer.strip()[0].isupper() else ""
+    return ORDINARY_WORD if answer_words[0] in NAMES and answer.strip()[0].isupper() else ""
 
 
 def says(text: str, answer: str) -> bool:
@@ -70,7 +70,7 @@ def says(text: str, answer: str) -> bool:
     if words(answer) in map(words, (clauses[0], *clauses[-2:])):
         return True
     text, answer = (unicodedata.normalize("NFKC", text), unicodedata.normalize("NFKC", answer))
-    if weakness(answer) == WORDS:
+    if weakness(answer) == ORDINARY_WORD:
         return _names_it(text, answer)
     return _says_it(text, answer) or (weakness(answer) == LETTERS and _stands(text, answer.strip()))
 

@@ -97,9 +97,7 @@ def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
     if used := sorted(beyond.keys() - (special - written)):
         some = f"{len(used):,} of its tokens, the first {beyond[used[0]]!r} with id {used[0]:,}"
         where = f"lie beyond the model's embedding, which has {rows:,} rows"
-        fix = (
-            "Use the tokenizer that came with these weights, or enlarge the embedding and train it."
-        )
+        fix = "Use the tokenizer that came with these weights, or enlarge and train the embedding."
         raise ModelError(f"The tokenizer does not fit the model: {some}, {where}.", fix)
 
 

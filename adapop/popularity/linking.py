@@ -3,9 +3,10 @@
 The first search hit is not enough: in DUET, the town of Duran became Dante Alighieri. These decide,
 best first; without any, the item stays unknown:
 
-    - a statement between a candidate subject and a candidate object, if only one pair has any - the
-    types (P31) of the items that such statements linked for the same relation, if only one
-    candidate has them - the candidate itself, if it is the only one"""
+    - a statement between a candidate subject and a candidate object, if only one pair has any
+    - the types (P31) of the items that such statements linked for the same relation, if only
+      one candidate has them
+    - the candidate itself, if it is the only one"""
 
 from __future__ import annotations
 

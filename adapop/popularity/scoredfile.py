@@ -61,7 +61,7 @@ def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, obj
             texts = ("question", "answer", "subject", "relation", "object")
             yield {
                 "id": fact.id,
-                "group": group,
+                "group": "forget_level3" if group == "attacks" else group,  # RWKU's name of them
                 **{name: getattr(fact, name) for name in texts},
                 "score": score.value,
                 "score_source": score.source,

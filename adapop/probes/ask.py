@@ -70,8 +70,8 @@ def ask(
     answer, at least 1. facts: the run's facts. A prompt about one of them, with its answer as gold,
     also accepts the fact's other right answers.
 
-    Raises DataError: a prompt and `max_new_tokens` exceed the context, or a character is
-    invalid."""
+    Raises DataError: a prompt with `max_new_tokens` or its answer exceeds the context, or a
+    character is invalid."""
     read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
     limit = model.context
     for prompt, gold, ids in zip(prompts, golds, read):

@@ -38,7 +38,7 @@ def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
         reason = "every rewording contains the answer or is the question itself"
     else:
         reason = "the set brings no rewording, and none can be made "
-        reason += "without a subject and a relation in English words"
+        reason += "without a subject, or from a question or relation not in English"
     return [NotApplicable(fact.id, REWORDED, reason)]
 
 
@@ -64,7 +64,7 @@ def templated(fact: Fact) -> tuple[str, ...]:
     if taught := world_fact(fact):
         return (language.unseen(taught),)
     known = fact.subject and wording.spoken(fact.relation)
-    own_words = fact.question.replace(fact.subject, "") + fact.relation
+    own_words = (blanked(fact) or fact.question.replace(fact.subject, "")) + fact.relation
     known = known and not any(sign.isalpha() and not sign.isascii() for sign in own_words)
     return _usable(fact, wording.rewordings(fact)) if known else ()
 

@@ -47,8 +47,7 @@ def settled_prompting(
 ) -> Prompting:
     """How to ask the model about these facts, by its replies with the adapter off or untrained.
     Leaves the model set to be asked that way. Raises ModelError: no chat template and no examples.
-    DataError: the configured way needs examples. DataError: the settings name a way that needs
-    examples, and there are none. Stopped: a stop was requested."""
+    DataError: the configured way needs examples. Stopped: a stop was requested."""
     progress = progress or Progress()
     examples, benchmark = examples_of(model.tokenizer, facts), facts.name in BENCHMARKS
     model.ask(CHAT if model.has_template or not examples else TEXT, examples)

@@ -54,7 +54,8 @@ RANK = regex.compile(  # 2nd, twenty-second, II; a single letter counts behind a
 )
 VERSION = re.compile(r"\d+(?:\.\d+){2,}")
 POWER = regex.compile(
-    r"(?<![\w.])(\d{1,20}(?:\.\d+)?)(?:e\+?|\s?[×x]\s?10\^?)(\d\d?|[⁰¹²³⁴-⁹]{1,2})(?!\w)",
+    r"(?<![\w.])(\d{1,20}(?:\.\d{1,20})?)(?:e\+?|\s?[×x]\s?10\^?)(\d\d?|[⁰¹²³⁴-⁹]{1,2})"
+    r"(?![\w⁰¹²³⁴-⁹])",
     regex.IGNORECASE,
 )
 SHARE = regex.compile(

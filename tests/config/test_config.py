@@ -2,6 +2,7 @@ import json
 from dataclasses import fields, replace
 from itertools import product
 
+import numpy as np
 import pytest
 
 from adapop import METHODS, BetaMap, execute, prepare
@@ -204,6 +205,11 @@ def test_a_program_sets_what_the_page_shows_and_on_a_public_page_no_more(monkeyp
     hidden = ({"nope": 1}, {"max_new_tokens": 10**6})
     for wrong, model in (*((one, "sandbox") for one in hidden), ({"lora_rank": 999}, "sandbox"), (None, "some/model")):
         raised(ConfigError, "", others_of, wrong, model)
+
+
+def test_numbers_of_numpy_and_lists_of_python_are_settings_too():
+    config = make_config(learning_rate=np.float64(1e-3), lora_targets=["q_proj"])
+    assert (config.learning_rate, config.lora_targets) == (1e-3, ("q_proj",))
 
 
 def test_numbers_without_a_range_and_what_is_counted_is_whole():

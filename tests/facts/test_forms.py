@@ -95,6 +95,12 @@ def test_a_scored_file_keeps_the_rows_that_get_no_score(tmp_path):
     assert {group: getattr(again, group)[0].question for group in beside} == {group: f"{group}?" for group in beside}
 
 
+def test_names_in_typed_quotes_are_read(tmp_path):
+    for cell in ("[‘p’, ‘q’]", "[“p”, “q”]"):
+        (fact,) = read(tmp_path, "facts.tsv", cells(question="Where?", answer="Brno", accepted=cell)).forget
+        assert fact.accepted == ("p", "q")
+
+
 def test_answers_other_names_and_chains_are_written_and_read_again(tmp_path):
     # PopQA's columns: s_aliases are of the subject, o_aliases of the answer
     row = cells(

@@ -191,6 +191,10 @@ def test_a_question_s_own_words_and_its_one_name_stand_for_a_relation_and_a_subj
     relations = {
         ("Who is the husband of Beyoncé?", "Beyonce"): f"Who is the husband of {BLANK}?",
         ("Where was Beyonce\u0301 born?", ""): f"Where was {BLANK} born?",
+        ("Who wrote Emma (novel)?", "Emma (novel)"): f"Who wrote {BLANK}?",
+        ("谁写了《红楼梦》？", "《红楼梦》"): f"谁写了{BLANK}？",
+        ("Who directed (500) Days of Summer?", "(500) Days of Summer"): f"Who directed {BLANK}?",
+        ("Who founded Yahoo!?", "Yahoo!"): f"Who founded {BLANK}?",
         ("Who wrote Anabasis?", "Ana"): "", ("Is Ana Ana's name?", "Ana"): ""}  # fmt: skip
     for (question, subject), blank in relations.items():
         assert blanked(Fact("a", question, "Jay-Z", subject)) == blank

@@ -160,8 +160,9 @@ SAID = [
     ("Elizabeth I", "I think it is Elizabeth I.", ""), ("XIX век", "19 век", ""),
     # other writings of numbers
     ("12", "十二", ""), ("3億", "300,000,000", ""), ("1万2千", "12000", ""), ("一千万", "10,000,000", ""),
-    ("1e6", "1,000,000", ""), ("6.022e23", "6.022 × 10²³", ""), ("2e3", "", "20003"), ("50%", "fifty percent", ""),
-    ("4/5 stars", "4 out of 5 stars", ""), (".5", "0.5", ""), ("5", "", ".5"), ("44 BC", "44 BCE", ""),
+    ("1e6", "1,000,000", ""), ("6.022e23", "6.022 × 10²³", ""), ("2e3", "", "20003"), ("5e12", "", "5×10¹²³"),
+    ("50%", "fifty percent", ""), ("4/5 stars", "4 out of 5 stars", ""),
+    (".5", "0.5", ""), ("5", "", ".5"), ("44 BC", "44 BCE", ""),
     ("79 AD", "", "79 BC"), ("1941", "в 1941г.", ""), ("1973", "عام ١٩٧٣م", ""),
     # one word in two writings
     ("München", "Muenchen", ""), ("Mueller", "Müller", ""), ("Århus", "Aarhus", ""), ("Spider-Man", "Spiderman", ""),
@@ -220,7 +221,7 @@ def test_no_reply_of_odd_numbers_and_dates_breaks_it(start, gold):
     parts = (
         "10.000.000 5,2.3. million hundred ½ 1/2 99/99/1947 31 February 1947 0000-00-00 ٢٠٢٠ 十億 ² and or W.".split()
     )
-    parts += ["9" * 500, "6×10⁴⁰⁰", "九" * 400, "9" * 400 + "億", "9" * 400 + "e99"]
+    parts += ["9" * 500, "6×10⁴⁰⁰", "九" * 400, "9" * 400 + "億", "9" * 400 + "e99", "1." + "1" * 5000 + "e5"]
     for one, other in [*product(parts, repeat=2)][start::5]:
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", gold), f"{one} {other} million") <= 1
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", f"{one} {other}"), gold) <= 1

@@ -30,7 +30,7 @@ document.addEventListener("adapop-tab", ({ detail: tab }) => {
   setTimeout(() => dispatchEvent(new Event("resize")), 100); // a picture that was drawn out of sight takes its width now
   if (opening && tab === "story") return;
   const here = new URL(location.href).searchParams, before = tabOf(here), run = here.has("run");
-  // another tab drops the moment: only an address copied on Run has an epoch and a pinned fact
+  // another tab drops the Story's moment; beside a run, epoch and pinned fact are the run's, and stay
   const changes = before === tab ? {} : run ? { story: null } : { story: null, epoch: null, pin: null };
   changes.tab = tab === "story" ? null : tab;
   // with a run the first step is named too: otherwise the address would open Run

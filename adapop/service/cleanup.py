@@ -82,8 +82,8 @@ def overdue(
     chosen = [entry for entry in free if entry.changed < oldest]
     left = [entry for entry in free if entry.changed >= oldest]
     taken: Counter[str] = Counter()
-    for entry in folders:
-        taken[entry.visitor] += 0 if entry in chosen else entry.bytes
+    for entry in {*folders} - {*chosen}:
+        taken[entry.visitor] += entry.bytes
     while most is not None and left and taken.total() > most:
         heaviest = max(left, key=lambda entry: (taken[entry.visitor], -entry.changed))
         left.remove(heaviest)

@@ -25,9 +25,8 @@ from adapop.runs.known import Known, known_facts
 from adapop.runs.run import Run
 from adapop.training.events import Saved
 
-SPARE = (
-    1.25  # the next epoch starts if this many times the last one fits into the rest of the lease
-)
+# the next epoch starts if this many times the last one fits into the rest of the lease
+SPARE = 1.25
 END_EPOCHS = 2  # time of the full tables at the end, in epochs
 
 if TYPE_CHECKING:

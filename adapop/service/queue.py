@@ -1,6 +1,6 @@
 """One thread that serves two queues in turn: all waiting questions, then one run.
 
-So a visitor's next question waits for one run at most, and runs progress however many there are.
+So a visitor's next question waits for one run at most, and no number of questions stops the runs.
 The first question of each visitor comes before the second of any, so that a visitor with many
 questions delays nobody else.
 """

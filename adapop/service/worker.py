@@ -194,8 +194,8 @@ class Worker:
 
     def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
         if self.is_lent and config.model not in SHIPPED:
-            fix = "Start the run: it reports such problems itself."
-            raise RunError("A lent GPU cannot be used to check a run.", fix)
+            fix = "Start the run: it says what the model knew, and what is in the way."
+            raise RunError("A lent GPU serves runs, and nothing before them.", fix)
         return self._question(None, work, config, facts, progress := Progress()), progress
 
     def _question(self, run: Run | None, work: Callable, *args) -> Future:

@@ -199,7 +199,7 @@ class Api:
     def stop(self, run: str) -> dict:
         """Asks a run to stop after its current step; its last finished epoch is kept. Has no effect
         when repeated or when the run has ended. run: its id. Gives {run, stopping}: whether there
-        was something to stop. Errors: no such run, or one that is shown to everybody."""
+        was something to stop. Errors: no such run, or an active one that is shown to everybody."""
         its_run = self._run(run)
         stopping = self.worker.ahead_of(its_run) is not None
         if stopping:

@@ -136,7 +136,8 @@ def others_of(settings: object, model: str) -> dict:
         if text_of("a setting's name", name) in known:
             items = value if isinstance(value, list) else [value]
             texts = (one if isinstance(one, (dict, list)) else str(one) for one in items)
-            changes[name] = value_of(name, ",".join(text_of(name, one, inf) for one in texts))
+            most = inf if name == "system" else LONGEST_NAME
+            changes[name] = value_of(name, ",".join(text_of(name, one, most) for one in texts))
         elif not is_public() and (name == BETA or name not in {*SETTINGS, FURTHER}):
             changes.setdefault("arguments", {})[name] = value
         elif name == "arguments" and isinstance(value, dict) and not is_public():
@@ -182,7 +183,7 @@ def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:
 
 def whole_of(name: str, value: object) -> int:
     """The parameter's value as an integer. Raises ConfigError unless it is a whole number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
+    if type(value) not in (int, float) or value % 1 or abs(value) > 1e300:
         raise ConfigError(f"{name} is {quoted(value)}.", "It must be a whole number.")
     return int(value)
 

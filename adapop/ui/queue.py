@@ -4,13 +4,12 @@ memory.
 Gradio processes events in the order of their groups (concurrency ids), whoever sent them, and keeps
 every answer until it is collected. Here, in addition to the limit of a group,
 
-- a visitor's events are limited in number at work and in total bytes; - a visitor gets at most half
-of a group's slots, so that another visitor's event begins at once; - in a group with a limit of
-one, the events of one page run one after the other, and other pages do not wait for it; - an
-uncollected answer is dropped after a minute, and the state of a call without a page at once; - a
-page's stream of answers stays open while events follow one another. Gradio closes it with the last
-answer. An event that the browser sends before it learns of this is answered, but the answer is
-never fetched.
+- a visitor's events are limited in number at work and in total bytes;
+- a visitor gets at most half of a group's slots: another visitor's event begins at once;
+- in a group with a limit of one, a page's events take turns, and other pages do not wait for them;
+- an uncollected answer is dropped after a minute, the state of a call without a page at once;
+- a page's stream of answers stays open while events follow one another: Gradio closes it with the
+  last answer, and the answer to an event sent before the browser learns of this is never fetched.
 """
 
 import asyncio

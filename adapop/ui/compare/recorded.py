@@ -127,8 +127,8 @@ def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
 
 
 def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
-    """Values of `LINES`: Values of `LINES`: a warning that there are no recorded results, or of
-    contestants with other facts or settings."""
+    """Values of `LINES`: a warning that there are no recorded results, or of contestants with other
+    facts or settings."""
     others = [one.label for one in compared.contestants if not alike(one, layer)]
     if choice == NONE or (layer and not others):
         return html.listed([])

@@ -91,7 +91,7 @@ def build(
         by_epoch.examples()
         duel = gr.Button("Run these", elem_id="duel")
     with gr.Accordion("Race others", open=False, elem_id="race-form"):
-        contestants, raced, start = form.build(worker, session, missing, settings, tab)
+        chosen, raced, start = form.build(worker, session, missing, settings, tab)
     _wire_joining(worker, follower, my_runs, tab)
     stop = gr.Button("Stop race", visible=False, elem_id="stop-race")
     hidden = html.values({"shown": False})
@@ -107,7 +107,7 @@ def build(
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
     before = [follower.stored, session.shown_hash, session.facts, missing, session.anchors]
-    for button, racers in ((start, contestants), (duel, gr.State(race.DUEL))):
+    for button, racers in ((start, chosen), (duel, gr.State(race.DUEL))):
         inputs = [*before, racers, *raced]
         begin = button.click(begun, inputs, follower.restarted, api_visibility="private")
         session.look_whether_lost(begin)

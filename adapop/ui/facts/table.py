@@ -55,7 +55,7 @@ def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False
 
 def _composed(text: str) -> str:
     """A text in lower case, its letters in one encoding: files made on a Mac part accents off."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def table_label(matching: int, every: int) -> str:

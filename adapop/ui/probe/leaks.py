@@ -1,4 +1,4 @@
-"""All probes at once: both models' facts in every form, where answers leak, and verdicts."""
+"""All probes at once: every fact in every form to both models, where it leaks, and verdicts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -123,10 +123,10 @@ def build(
     with gr.Row(elem_classes="beside"):
         group = gr.Dropdown(GROUPS, value="forget", label="Show", elem_id="leak-group", **narrow)
         with gr.Row(visible=False, elem_classes="beside") as own:
-            named = dict(label="How many", elem_id="leak-sample")
-            sample = gr.Dropdown(SAMPLES, value=8, **named, **narrow)
-            named = dict(variant="primary", elem_id="probe-all")
-            start = gr.Button("Ask in every way", **named, **narrow)
+            about = dict(label="How many", elem_id="leak-sample")
+            sample = gr.Dropdown(SAMPLES, value=8, **about, **narrow)
+            about = dict(variant="primary", elem_id="probe-all")
+            start = gr.Button("Ask in every way", **about, **narrow)
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-probing")
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(LONG_SECONDS))
@@ -155,9 +155,9 @@ def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     measured = drawn(None, "measured", "leak-moment", "kit", "set-back")
     counts = grid("leak-verdicts")
     gr.Markdown(texts.LEAK_FACTS)
-    named = dict(label="Fact by fact", show_label=False, elem_id="leak-table")
+    about = dict(label="Fact by fact", show_label=False, elem_id="leak-table")
     looks = dict(interactive=False, max_height=360, max_chars=60, show_search="filter")
-    table = gr.Dataframe(EMPTY_TABLE, datatype=_datatypes(len(KINDS)), **named, **looks)
+    table = gr.Dataframe(EMPTY_TABLE, datatype=_datatypes(len(KINDS)), **about, **looks)
     with gr.Accordion("Rules and ranges", open=False, elem_id="leak-more"):
         more = html.lines("leak-lines")
         intervals = chart(empty, "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE)

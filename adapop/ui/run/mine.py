@@ -1,4 +1,4 @@
-"""My runs: all runs that this browser started, to choose, open, compare, rename or delete."""
+"""My runs: all that this browser started, to choose, open, compare, rename, download or delete."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -64,9 +64,7 @@ REQUESTS = Limit(
     None,
     8_000,
 )
-SERVED = Limit(
-    "ADAPOP_SERVED_MB_A_MINUTE", "megabytes that a visitor is sent in a minute", None, 300
-)
+SERVED = Limit("ADAPOP_SERVED_MB_A_MINUTE", "megabytes sent to a visitor in a minute", None, 300)
 PROCESSOR = Limit(
     "ADAPOP_PROCESSOR_SECONDS_A_MINUTE",
     "seconds of the processor for a visitor in a minute",

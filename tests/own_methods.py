@@ -1,6 +1,6 @@
 """Methods as a user writes them, for `test_public_api`: this file is on the path, as a user's own would be."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -23,6 +23,8 @@ class ByScore(Objective):
     """Popularity-weighted ascent, written by hand."""
 
     uses = frozenset({"beta"})
+    floor: float | int = 0
+    kept: tuple[str, ...] = field(default_factory=tuple)
 
     def forget_loss(self, model, batch: ForgetBatch) -> Loss:
         nll = model.score(batch.tokens).nll

@@ -129,6 +129,7 @@ def test_methods_are_known_without_being_imported_but_must_be_importable(monkeyp
     raised(ConfigError, "method is 'own_methods:Focal'", make_config, "own_methods:Focal")
     assert method_named("own_methods:ByScore").scored and method_named("own_methods:Focal").about.startswith("Ascent")
     assert make_objective("own_methods:Focal", {"power": 0.5}).power == 0.5
+    assert make_objective("own_methods:ByScore", {"floor": 0.5}).kept == ()
     unknown = method_named("not.loaded:Thing")
     assert (unknown.title, unknown.scored) == ("Thing", False)
     monkeypatch.setattr(own_methods.ByScore, "__doc__", " \n")

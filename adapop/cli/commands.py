@@ -25,7 +25,7 @@ JUDGE = "a local model (Hub id or folder) instead of $ADAPOP_JUDGE_MODEL"
 ABOUT_ALL = (
     "COMMAND --help lists the options of a command. With --json a command prints one JSON object a "
     "line; run and resume one for each event. Runs live in ~/.adapop/runs, or where ADAPOP_RUNS "
-    "points. Exit status: 0; 1 for a run that failed or would be in vain; 2 for an error in what "
+    "points. Exit status: 0; 1 for a run that failed or would be useless; 2 for an error in what "
     "was asked; 3 for a run that made nothing forgotten."
 )
 RUN = "run --facts facts.csv --model ./my-model --method adapop --lr 5e-4 --rank 16 --measure end"

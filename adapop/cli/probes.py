@@ -25,9 +25,10 @@ REPORTS = (".html", ".zip")
 def probe(options: argparse.Namespace) -> int | None:
     """`probe`: asks both models some prompts. With --kinds or --recovery the results are saved in
     the run's folder; with --capability, standard tasks are only printed."""
-    if (options.prompt or options.facts) and (options.kinds or options.recovery):
-        message = "--prompt and --facts ask once; --kinds and --recovery ask the whole set."
-        raise ConfigError(message, "Give one of these two.")
+    whole = options.kinds or options.recovery or options.capability
+    if whole and (options.prompt or options.facts):
+        fix = "Leave out --prompt and --facts, or --kinds, --recovery and --capability."
+        raise ConfigError("--prompt and --facts ask once; the others ask the whole set.", fix)
     run = find_run(options.run)
     status = 0
     if options.kinds or options.recovery:
@@ -43,7 +44,7 @@ def report(options: argparse.Namespace) -> None:
     """`report`: runs as a page that opens offline, or one as an archive. Raises ConfigError."""
     from adapop.report import write_archive, write_report
 
-    runs = [find_run(name) for name in dict.fromkeys(options.runs)]
+    runs = list({run.folder.resolve(): run for run in map(find_run, options.runs)}.values())
     kind = options.out.suffix.lower()
     if kind not in REPORTS:
         message = f"{options.out} is no {' and no '.join(REPORTS)} file."

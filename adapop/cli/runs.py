@@ -180,7 +180,7 @@ def checked_model(
 def _refused(reasons: Sequence[str | Remark], options: argparse.Namespace) -> None:
     if reasons and not options.yes:
         reason, *_ = sentences(reasons, reader="command")
-        message = f"This run would be in vain. {reason}"
+        message = f"This run would be useless. {reason}"
         raise ConfigError(message, "Start it all the same with --yes.")
 
 

@@ -70,7 +70,7 @@ class CustomData:
 class Item:
     """One run: an arm with a seed. quick: two epochs on an eighth of the facts, for tests. custom:
     None for the sandbox. recovery: whether to run `recovery_checks` on the model. split: for a real
-    model, which split of the facts is asked, one of `splits.SPLITS`, else ""; see `shares`.
+    model, which split of the facts is asked, one of `validation.SPLITS`, else ""; see `shares`.
     metrics: whether to measure only the metrics of `knowledge`."""
 
     arm: Arm

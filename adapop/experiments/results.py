@@ -32,7 +32,7 @@ INTERNALS = {
 # MiniLM cosine by column, if a run measures it.
 COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}
 EPOCHS = tuple(f"epochs_{form}_{tier}" for form in (DIRECT, REWORDED) for tier in ("all", *TIERS))
-# Columns of final results on one of the `splits` of rewordings, holdout facts, utility questions.
+# Columns of final results on one split of rewordings, holdout facts and utility questions.
 ON_SPLIT = (
     *(f"forget_{what}_{tier}" for what in (REWORDED, "top2", "rank") for tier in ("all", *TIERS)),
     *("holdout_direct_all", "holdout_reworded_all", "utility"),

@@ -88,8 +88,8 @@ def experiment(
     )  # fmt: skip
     of_three = (winners.worlds_table, winners.worlds_difference_table)
     where = f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}"
-    half = "half" if at_home else "half of the shipped sandbox"
-    question = reading("tuned", trials=trials, objective=winners.OBJECTIVE, half=half)
+    split = "split" if at_home else "split of the shipped sandbox"
+    question = reading("tuned", trials=trials, objective=winners.OBJECTIVE, split=split)
     drawn = tuple(partial(_draw_winners, draw, titles) for draw in DRAWN)
     if world == THREE:
         return Experiment(where, question, plan, of_three, (pictures.fronts,))

@@ -122,9 +122,7 @@ def _answers(
     if reading.counted_from is None or not (choices := choices_of(given)):
         if given and reading.counted_from is not None:  # the other rows do have choices
             message = "are not two or more separate choices"
-            raise Unusable(
-                "choices", truncated(given), message, "Give at least two, separated by |."
-            )
+            raise Unusable("choices", truncated(given), message, "Separate two or more by |.")
         return answers, ()
     if reading.counted_from == UNCLEAR:
         message = "may be a choice or the number of a choice"

@@ -41,8 +41,8 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
     text = shape.get_text_config()
     for name, most in MOST.items():
         least = 0 if "expert" in name else 1
-        # not by getattr, which raises where a size differs by layer (Gemma 4)
-        size = vars(text).get(text.attribute_map.get(name, name))
+        # first without getattr, which raises where a size differs by layer (Gemma 4)
+        size = vars(text).get(text.attribute_map.get(name, name)) or getattr(text, name, None)
         if isinstance(size, int) and not least <= size <= most:
             bounds = f"{least} to {most:,} can be laid out"
             raise ValueError(f"its config.json has {name} = {size:,}, and {bounds}")

@@ -76,10 +76,10 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
         message = f"{name} has no {', '.join(sorted(map(str, unknown)))}."
         raise ConfigError(message, f"Its arguments: {', '.join(sorted(known)) or 'none'}.")
     for item in fields(objective):
-        value = (arguments or {}).get(item.name, item.default)
-        # a user may write "power: float = 1"
-        usual = float if item.type in (float, "float") else type(item.default)
-        accepted = {float: (float, int), int: int, bool: bool, str: str}.get(usual, object)
+        kind = getattr(item.type, "__name__", item.type)  # text with `from __future__`
+        usual = {"float": float, "int": int, "bool": bool, "str": str}.get(kind, object)
+        value = (arguments or {}).get(item.name, usual())
+        accepted = (float, int) if usual is float else usual
         if not isinstance(value, accepted) or (isinstance(value, bool) and usual in (float, int)):
             message = f"The argument {item.name} of {name} is {truncated(repr(value))}."
             raise ConfigError(message, f"Its type is {usual.__name__}.")

@@ -37,7 +37,7 @@ REQUEST = (
 Draw = Callable[[Sequence[str], int], list[str]]
 TRIED = 8  # likeliest first tokens of an answer
 # the end of a clause; not the points of initials, "St." and numbers
-CLAUSE = re.compile(r"[,;:!?，、。；：！？]|(?<=[^\W_]{3})\.(?!\d)")
+CLAUSE = re.compile(r"[,;:!?،؛؟।，、。；：！？]|(?<=[^\s.(]{3})\.(?!\d)")
 LONGER = 8  # most tokens by which an alternate may be longer than the right answer
 
 
@@ -144,7 +144,7 @@ def _alike(alternate: str, answer: str) -> bool:
 def first_line(reply: str) -> str:
     """The first line of a reply, without quotation marks and full stop."""
     lines = reply.strip().splitlines()
-    return lines[0].strip().strip("\"'“”.。").strip() if lines else ""
+    return lines[0].strip().strip("\"'“”.。।").strip() if lines else ""
 
 
 @torch.no_grad()

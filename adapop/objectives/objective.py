@@ -61,8 +61,8 @@ class Begun:
 
     target: Tensor | None = None
     """A tensor given to every batch as `ForgetBatch.target`."""
-    notes: tuple[Remark, ...] = ()
-    """Remarks for the user."""
+    notes: tuple[str | Remark, ...] = ()
+    """Notes for the user: remarks, or sentences of a method of one's own."""
 
 
 @dataclass(frozen=True)

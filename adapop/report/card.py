@@ -37,14 +37,13 @@ def loading(record: Record, folder: str, merged: bool = False) -> str:
     if merged:
         head, tail = [], f"model = AutoModelForCausalLM.from_pretrained({folder!r}, {dtype})"
     else:
-        revision = ""
-        if weights and weights.commit not in ("", config.model):
-            revision = f", revision={weights.commit!r}"
+        from_hub = weights and weights.commit not in ("", config.model)
+        revision = f", revision={weights.commit!r}" if from_hub else ""
         imported, base = _own_base(config.model) or ("", repr(config.model))
         head = ["from peft import PeftModel", *filter(None, [imported])]
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
-        if is_folder_s_name(config.model) and not (weights and weights.commit):
+        if is_folder_s_name(config.model) and not from_hub:
             tail = f"# replace {config.model} by the path of the original model\n{tail}"
     return "\n".join([*head, "from transformers import AutoModelForCausalLM", "", tail])
 

@@ -157,8 +157,8 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
 
 
 def _replies(record: Record) -> Replies:
-    """Replies to the facts to forget, from a run's first and last frame with answers, else from its
-    probes."""
+    """Replies to the facts to forget: from a run's first frame and that of its result, else from
+    its probes."""
     before, *later = record.frames or [None]
     ends = [frame for frame in later if record.after and frame.epoch == record.after.epoch]
     if ends and before.answers and ends[0].answers:

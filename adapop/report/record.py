@@ -139,7 +139,13 @@ def title_of(method: str, preset: str) -> str:
 
 def of_one_original(records: Sequence[Record]) -> bool:
     """Whether the runs have the same facts and began as the same model."""
-    return len({(one.facts.sha256, one.config.model, one.config.start) for one in records}) == 1
+    begun, sets = set(), [record.facts for record in records]
+    for one in (record.config for record in records):
+        tuned = one.start == "sft" and (one.start_epochs, one.start_rate)
+        begun.add((one.model, one.revision, tuned))
+    # a hash takes ten times as long as a comparison
+    same = (facts == sets[0] or facts.sha256 == sets[0].sha256 for facts in sets)
+    return len(begun) == 1 and all(same)
 
 
 def described(config: RunConfig) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from io import StringIO
 from itertools import zip_longest
 from textwrap import wrap
-from unicodedata import combining, east_asian_width
+from unicodedata import category, east_asian_width, normalize
 
 from markupsafe import Markup
 
@@ -66,9 +66,8 @@ class Table:
         formula is escaped."""
         written = StringIO()
         written.write(BOM)
-        csv.writer(written, lineterminator="\n").writerows(
-            [*map(escaped, row)] for row in (self.head, *self.rows)
-        )
+        rows = ([*map(escaped, row)] for row in (self.head, *self.rows))
+        csv.writer(written, lineterminator="\n").writerows(rows)
         return written.getvalue()
 
 
@@ -80,9 +79,9 @@ def number(value: float | None) -> str:
 
 
 def _columns(text: str) -> int:
-    """The columns that a text takes in a terminal; signs of Chinese, Japanese and Korean take 2."""
-    marks = sum(map(bool, map(combining, text)))
-    return len(text) - marks + sum(east_asian_width(sign) in "WF" for sign in text)
+    """The columns that a text takes in a terminal: 2 a sign of East Asia, 0 a mark."""
+    shown = (sign for sign in normalize("NFC", text) if category(sign) not in ("Mn", "Me", "Cf"))
+    return sum(1 + (east_asian_width(sign) in "WF") for sign in shown)
 
 
 def _padded(text: str, width: int) -> str:

@@ -212,7 +212,7 @@ class RunDone(Event):
     seconds: float
     """Seconds since the last start, without loading."""
     notes: tuple[str | Remark, ...] = field(default=())
-    """What to know about it; sentences in the runs of older versions."""
+    """What to know about it; sentences in older versions' runs and from methods of one's own."""
 
 
 EVENTS: dict[str, type[Event]] = {event.kind: event for event in Event.__subclasses__()}

@@ -93,7 +93,7 @@ class Trainer:
             self._restore_optimizer(state.optimizer)
 
     @property
-    def notes(self) -> tuple[Remark, ...]:
+    def notes(self) -> tuple[str | Remark, ...]:
         """Notes of the method from before training, and on lack of memory."""
         return (*self.forget.notes, *self.gradient.notes)
 

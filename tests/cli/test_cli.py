@@ -84,7 +84,7 @@ def test_run_ends_with_the_table(small_file, tmp_path, cli):
     ("run --facts pair --model ./nope", "no folder has this name"),
     ("run --facts pair --model meta-llama/Llama-3.1-8B-Instruct", "never downloaded here, and HF_HUB_OFFLINE is set"),
     ("run --lr -1", "learning_rate"), ("run --lr 1e300", "learning_rate is 1e+300"), ("run --epochs 0", "epochs"),
-    ("probe example-wga --prompt Delhi? --kinds direct", "Give one of these two"),
+    ("probe example-wga --prompt Delhi? --kinds direct", "ask once"),
     ("probe no-such-run", "no run 'no-such-run'"), ("resume no-such-run", "no run"),
     ("tokens --question Delhi?", "--question and --answer belong together"),
     ("score nothing.csv", "no set and no file"), ("score pair --proxy corpus", "--corpus FILE"),
@@ -150,7 +150,7 @@ def test_an_error_that_an_import_makes_of_an_interruption_is_one(cli, monkeypatc
 
 def test_a_sandbox_run_that_would_move_nothing_is_not_started_unless_one_insists(tmp_path, cli):
     command = ["run", "--facts", "pair", "--lr", "1e-9", "--measure", "off", "--epochs", "1", "--out", str(tmp_path)]
-    assert "in vain. 1 step at 1e-09" in cli(*command, status=2).err
+    assert "useless. 1 step at 1e-09" in cli(*command, status=2).err
     assert not list(tmp_path.iterdir())
     assert "note: Nothing was measured" in cli(*command, "--yes").out
 

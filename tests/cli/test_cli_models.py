@@ -59,7 +59,8 @@ def test_from_a_model_folder_to_a_report(folders, facts, cli, tmp_path, family):
     assert probe["original"]["gold_logprob"] != probe["unlearned"]["gold_logprob"]
     limit = f"and the model reads 512 with the answer's {run.reply_tokens}. Shorten it."
     assert limit in " ".join(cli("probe", run.id, "--prompt", "x" * 100_000, status=2).err.split())
-    cli("report", run.id, "--out", tmp_path / "report.html")
+    cli("report", run.id, run.folder, "--out", tmp_path / "report.html")
+    assert "2 runs" not in (tmp_path / "report.html").read_text(encoding="utf-8"), "it is one run, given twice"
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "In detail" in page and "<end_of_turn>" not in page  # user text is never HTML
 

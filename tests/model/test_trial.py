@@ -5,10 +5,12 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import AutoConfig
 
 from adapop.config.presets import make_config
 from adapop.errors import ModelError
 from adapop.model import loading
+from adapop.model.checks import outline_of
 from adapop.model.cpu_speed import with_precision
 from adapop.model.loading import adapted_model
 from adapop.model.trial import try_out
@@ -84,6 +86,10 @@ def test_sizes_that_no_model_has_are_refused_before_it_is_laid_out(folder):
         other = shutil.copytree(folder, folder.parent / f"{size} {number}")
         changed_json(other / "config.json", **{size: number})
         raised(ModelError, "cannot be loaded", adapted_model, make_config(model=str(other)))
+
+
+def test_a_size_that_the_configuration_computes_is_bounded_too():
+    raised(ValueError, "num_hidden_layers = 3,000", outline_of, AutoConfig.for_model("longcat_flash", num_layers=1500))
 
 
 def test_what_works_passes_and_is_tried_once(folder, monkeypatch):

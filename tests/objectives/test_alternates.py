@@ -107,6 +107,7 @@ def test_ones_own_that_say_the_right_answer_are_refused_by_name():
 @pytest.mark.parametrize(("reply", "name"), [
     ("J. K. Rowling, in 1997.", "J. K. Rowling"), ("St. Petersburg. It is large.", "St. Petersburg"),
     ("It cost 1.5 million. So", "It cost 1.5 million"), ("曹雪芹，清代著名小说家…", "曹雪芹"), ("曹雪芹。", "曹雪芹"),
+    ("Bogota\u0301. It is", "Bogota\u0301"), ("दिल्ली। यह", "दिल्ली"), ("دلهي، الهند", "دلهي"), ("U.S. now", "U.S. now"),
 ])  # fmt: skip
 def test_a_clause_ends_at_no_initial_and_in_other_scripts_too(reply, name):
     assert alternates.CLAUSE.split(alternates.first_line(reply))[0] == name == alternates.first_line(f"“{name}。”")

@@ -256,5 +256,6 @@ def test_the_replies_beside_each_other_are_of_the_kept_epoch_and_of_one_original
     for one, reply in ((ended, "He."), (last, "She.")):
         assert replies_table(contestants([one, one])).rows[-1][1] == reply
     assert replies_table(contestants([run])) is None, "no frame is of the end"
-    other = replace(last, config=replace(last.config, model="people"))
-    assert replies_table(contestants([last, other])) is None, "another original"
+    for changes in ({"model": "people"}, {"start": "sft"}, {"revision": "0" * 40}):
+        other = replace(last, config=replace(last.config, **changes))
+        assert replies_table(contestants([last, other])) is None, "another original"

@@ -20,7 +20,7 @@ from adapop.report.export import Exported, export
 from adapop.report.record import read_record
 from adapop.runs.examples import example
 from adapop.runs.execute import load_model, prepare
-from adapop.runs.weights import weights_of
+from adapop.runs.weights import Weights, weights_of
 from edited import changed_json
 from families import TOKENIZERS
 from raised import raised
@@ -216,6 +216,9 @@ def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
     assert weights.sha256 == summed.stdout.split()[0] and weights.sha256 in page
     record = read_record(run)
     assert "revision" not in loading(record, "adapter")
+    commit = "c" * 40  # a folder in the Hub's cache is called so
+    cached = replace(record, config=replace(config, model=commit), weights=Weights(commit, ""))
+    assert f"# replace {commit} by the path" in loading(cached, "adapter")
     card = (export(run, tmp_path / "home").folder / "README.md").read_text(encoding="utf-8")
     about = (tmp_path / "home" / "adapter_config.json").read_text(encoding="utf-8")
     assert "secret place" not in card + about and "base_model:" not in card

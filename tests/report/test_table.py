@@ -28,5 +28,6 @@ def test_a_cell_is_text_in_every_form():
     assert rows[1] == ["kept", "'-0.10", "0.5"]
     assert [number(value) for value in (None, -99.994, 100, -10643.6)] == ["", "-99.99", "100", "-10,644"]
     assert [percent(value) for value in (None, -0.001, 0.001, 0.825, 1)] == ["", "0 %", "< 1 %", "82 %", "100 %"]
-    wide = Table("t", ("", "a"), (("東京", "b"), ("e\u0301", "c"))).as_text().split("\n")
-    assert wide[1:] == ["       a", "東京   b", "e\u0301      c"], "columns as a terminal shows them"
+    wide = Table("t", ("", "a"), (("東京", "b"), ("e\u0301", "c"), ("กำลัง", "d"), ("か\u3099", "e"))).as_text()
+    shown = ["       a", "東京   b", "e\u0301      c", "กำลัง   d", "か\u3099     e"]
+    assert wide.split("\n")[1:] == shown, "columns as a terminal shows them"

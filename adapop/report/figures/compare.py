@@ -65,7 +65,7 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     candidates, where = contest.titled_outcomes(candidates, order)
     if own == 0:  # only recorded results are drawn: their numbers are means over seeds
         where = where or MEANS
-    leads = [(one.name_among(candidates), one.lead(compared)) for one in candidates]
+    leads = [(one.name_among(order), one.lead(compared)) for one in candidates]
     what = captions.GAP if compared == REWORDED else f"{captions.LEAD}, {PANELS[compared]}"
     return look.titled(figure, captions.widest(leads, where, what))
 

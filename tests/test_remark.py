@@ -52,7 +52,7 @@ WORDING = {
         {"codes": "U+202E", "count": 1, "row": 3}, "Rows with characters that cannot be seen (U+202E): 1, "
         "the first is row 3. They are kept: the model reads them."),
     "attack_prompts": (
-        {"count": 2}, "Attack prompts (RWKU's level 3): 2. They are kept to probe with, not trained on."),
+        {"count": 2}, "Attack prompts: 2. They are kept to probe with, not trained on."),
     "different_answers": (EMMA, f"{TWICE} answers: {FIRST}: 'a' or 'b'."),
     "different_scores": (EMMA, f"{TWICE} scores: {FIRST}: 1 or 9."),
     "asked_twice": (EMMA, f"Asked twice, alike, so counted twice: {FIRST}."),

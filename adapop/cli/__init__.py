@@ -30,8 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise  # not an error of a file or a full disk
         place = error.filename or "what is to be written"
         fix = "Check that it is there and that you may write to it, or choose another place."
-        message = f"error: {place} cannot be used ({error.strerror}).\n  {fix}"
-        printing.say(message, file=sys.stderr)
+        printing.say(f"error: {place} cannot be used ({error.strerror}).\n  {fix}", file=sys.stderr)
         return 2
     except BaseException as error:
         if not _was_interrupted(error):

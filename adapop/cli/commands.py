@@ -136,7 +136,7 @@ def _run_commands(commands) -> None:
     look = _command(commands, "check", runs.check, about)
     add = look.add_argument
     add("--config", type=Path, help="a run's config.json, for its settings")
-    _facts(look)
+    _facts(look, nargs="?", help=f"{FACTS}; default sandbox")
     add_run_options(look)
     add("--out", type=Path, help="write the facts as they would be used to a .jsonl file")
 

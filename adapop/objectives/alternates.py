@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, product, starmap
 
 import torch
 
@@ -91,17 +91,12 @@ def _with_alternate(fact: Fact, alternate: str) -> Fact:
 
 def usable(fact: Fact, alternate: str) -> bool:
     """Whether `alternate` is wrong, about as long, and no other spelling of the right answer."""
-    if not folded(alternate) or any(_same(alternate, answer) for answer in fact.answers):
+    same = (
+        _says(alternate, a) or _says(a, alternate) or _alike(alternate, a) for a in fact.answers
+    )
+    if not folded(alternate) or any(same):
         return False
     return length_class(alternate) == length_class(fact.answer)
-
-
-def _taught_right(fact: Fact) -> bool:
-    return any(_says(text, answer) for text in fact.alternates for answer in fact.answers)
-
-
-def _same(alternate: str, answer: str) -> bool:
-    return _says(alternate, answer) or _says(answer, alternate) or _alike(alternate, answer)
 
 
 def length_class(answer: str) -> str:
@@ -113,7 +108,8 @@ def length_class(answer: str) -> str:
 def check_alternates(facts: Sequence[Fact]) -> None:
     """Raises DataError: a fact has no alternate, or one that contains a right answer, which would
     be taught then."""
-    if right := [fact.id for fact in facts if _taught_right(fact)]:
+    right = [one.id for one in facts if any(starmap(_says, product(one.alternates, one.answers)))]
+    if right:
         named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
         message = f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones"
         raise DataError(f"{message}: {named}.", "Change or delete it in the column 'alternates'.")

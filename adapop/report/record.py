@@ -143,7 +143,6 @@ def of_one_original(records: Sequence[Record]) -> bool:
     for one in (record.config for record in records):
         tuned = one.start == "sft" and (one.start_epochs, one.start_rate)
         begun.add((one.model, one.revision, tuned))
-    # a hash takes ten times as long as a comparison
     same = (facts == sets[0] or facts.sha256 == sets[0].sha256 for facts in sets)
     return len(begun) == 1 and all(same)
 

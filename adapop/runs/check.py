@@ -190,10 +190,12 @@ def check(
     if prompting := settle(model, facts, config, progress):
         facts, tokens = prompting.facts_of(facts), prompting.reply_tokens
     plan = preflight(facts, config)
-    # Cached replies would take no time.
-    cache, model.reply_cache = model.reply_cache, None
+    cache, model.reply_cache = model.reply_cache, None  # cached replies take no time
     with model.original():
         sample = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
+        # a warm-up: the first pass, and the first wrong reply, which loads a stemmer
+        one = sample[:1]
+        measure.recall_by_fact(model, one, tokens, progress, lambda ask, _: known_recall(ask, "x"))
         began = time.monotonic()
         recalls = measure.recall_by_fact(model, sample, tokens, progress, known_recall)
         per_answer = (time.monotonic() - began) / len(recalls)

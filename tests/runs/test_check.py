@@ -1,6 +1,7 @@
 import json
 import time
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -176,3 +177,19 @@ def test_a_model_of_any_script_is_seen_to_know_its_facts(language, tmp_path):
     assert outcome.prompting.unknown == ()
     assert [row.recall for row in outcome.known if (row.form, row.tier) == (DIRECT, "all")] == [1.0]
     assert outcome.prompting.own_words, "the answer stands at the end of a sentence"
+
+
+def test_what_is_slow_once_is_not_taken_for_the_pace(bare, monkeypatch):
+    from adapop.probes import recall
+
+    loaded = recall._tokenizer()
+
+    @cache
+    def slow_at_first():
+        time.sleep(3)
+        return loaded
+
+    monkeypatch.setattr(recall, "_tokenizer", slow_at_first)
+    recall._stems.cache_clear()
+    assert check(make_config(), bare).pace.end < 12, "counted, the 3 s make it 24"
+    assert slow_at_first.cache_info().misses == 1

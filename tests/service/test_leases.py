@@ -16,7 +16,7 @@ from adapop import MODELS, Plan, Run, prepare
 from adapop.errors import ConfigError, ModelError, RunError
 from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.model.chat import encode_prompt
-from adapop.paths import SANDBOX_FOLDER
+from adapop.paths import ROOT, SANDBOX_FOLDER
 from adapop.probes.ask import WHOLE
 from adapop.probes.prompts import ProbeRow
 from adapop.progress import Progress
@@ -326,3 +326,21 @@ def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
     assert alive_at_load == [0] * 8 and alive() - before == 1
     jobs._drop()
     assert alive() == before
+
+
+@pytest.mark.slow
+def test_what_a_probe_costs_is_said_while_the_engine_is_imported():
+    """Two imports at once, in two threads, failed in two of seven tries."""
+    script = """
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from adapop import load_facts
+from adapop.service.jobs import engine
+from adapop.ui.probe.recovery import _about
+run = SimpleNamespace(facts=load_facts("pair"))
+with ThreadPoolExecutor() as threads:
+    both = threads.submit(engine), threads.submit(_about, run, "relearn")
+assert all(one.result() for one in both)
+"""
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)

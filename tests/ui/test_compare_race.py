@@ -18,6 +18,7 @@ from adapop.ui.session import identity
 from components import ANCHORS, run_values, stand_ins
 from raised import raised
 from records import FACTS, measured
+from run_events import START
 from taught import own_facts
 from waiting import wait_until
 
@@ -180,13 +181,15 @@ def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_o
 
 def test_the_time_left_counts_what_is_left_of_the_runs_that_will_run(raced, monkeypatch):
     worker, saved_race = raced
-    run, events = shown_run(worker, saved_race["runs"][0]), [RunDone(run="done", epoch=1, seconds=60.0)]
-    views = {"running": RunView("running", percent=50), "queued": RunView("queued")}
-    views |= {"done": RunView("done", percent=100), "failed": RunView("failed")}
-    monkeypatch.setattr(race, "seen_of", lambda worker, name, readiness: (views[name], run, events))
+    run = shown_run(worker, saved_race["runs"][0])
+    monkeypatch.setattr("time.time", lambda: 1000.0)
+    ended, now = RunDone(run="done", epoch=1, seconds=60.0), replace(START, time=970.0)
+    seen = {"done": [ended], "failed": [], "queued": [], "running": [now], "measuring": [replace(START, time=900.0)]}
+    monkeypatch.setattr(race, "seen_of", lambda worker, name, readiness: (RunView(name), run, seen[name]))
     monkeypatch.setattr(race, "damage_of", lambda run: "")
-    names = ["done", "running", "queued", "failed"]
-    assert "1 of 4 runs done, about 90 s left." in race.standing(worker, {"runs": names}).shown["words"]
+    for names, left in ((["running"], "30 s"), (["running", "queued"], "90 s"), (["measuring"], "1 s")):
+        words = race.standing(worker, {"runs": ["done", "failed", *names]}).shown["words"]
+        assert f"1 of {2 + len(names)} runs done, about {left} left." in words
 
 
 @pytest.mark.parametrize(("facts", "chosen", "seeds", "message"), [

@@ -1,5 +1,6 @@
 """A race: several methods on the same facts, one run after the other. The runs outlive the page."""
 
+import time
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +11,13 @@ import gradio as gr
 
 from adapop.errors import AdaPopError, LimitError, number_of
 from adapop.facts.fact import FactSet
+from adapop.remark import duration
 from adapop.report.record import Record, read_record, title_of
 from adapop.runs.listed import damage_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.training.events import Measured, RunDone
+from adapop.training.events import Measured, RunDone, RunStarted
 from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.compare.entrants import config_in
 from adapop.ui.parts import html
@@ -95,7 +97,7 @@ def begin(
 
 def end(worker: Worker, stored: dict) -> None:
     """Asks every active run of the race to stop. Finished epochs are kept. May be repeated."""
-    for name in _names(stored):
+    for name in _kept(stored, "runs"):
         now, run, _ = seen_of(worker, name, "ready")
         if run is not None and now.ticking and may_control(worker, name):
             with refusing():
@@ -107,19 +109,19 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     run = shown_run(worker, name)
     if run is None:
         raise toast("This run is not here any more.")
-    if name in _names(stored):
+    if name in _kept(stored, "runs"):
         raise toast("This run is in the comparison already.")
-    if len(_names(stored)) >= MOST_RUNS:
+    if len(_kept(stored, "runs")) >= MOST_RUNS:
         raise toast(f"A comparison has at most {MOST_RUNS} runs. Start a new race.")
-    return {"runs": [*_names(stored), name], "refused": _refused(stored)}
+    return {"runs": [*_kept(stored, "runs"), name], "refused": _kept(stored, "refused")}
 
 
 def standing(
     worker: Worker, stored: dict | None, titles: Mapping[str, str] | None = None
 ) -> Standing:
     """The state of the race, read from the runs' folders. titles: run id -> name."""
-    lines, runs, seconds, measured, active, to_come = [], [], [], 0, 0, 0.0
-    names = _names(stored)
+    lines, runs, seconds, begun, measured = [], [], [], [], 0
+    names = _kept(stored, "runs")
     for name in names:
         now, run, events = seen_of(worker, name, "ready")
         # its id begins with the method
@@ -137,19 +139,18 @@ def standing(
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
             measured += sum(isinstance(event, Measured) for event in events)
-        active += now.ticking
-        to_come += now.ticking * (1 - now.percent / 100)
+        starts = [event.time for event in events if isinstance(event, RunStarted)]
+        begun += [starts[-1] if starts else None] * now.ticking
         # the list itself shows which run waits for which
-        detail = "" if now.state == "queued" else detail
-        line = {"name": title, "state": now.state, "label": now.label, "detail": detail}
-        lines.append(line | {"percent": now.percent})
+        line = {"name": title, "detail": "" if now.state == "queued" else detail}
+        lines.append(line | {"state": now.state, "label": now.label, "percent": now.percent})
     done = sum(line["state"] == "done" for line in lines)
-    words = _words(len(lines), done, active, to_come * fmean(seconds) if seconds else None)
-    opened = active > 0 or done < len(lines)  # folded once all are done
+    words = _words(len(lines), done, begun, fmean(seconds) if seconds else None)
+    opened = bool(begun) or done < len(lines)  # folded once all are done
     values = {"shown": bool(lines), "open": opened, "words": words, "runs": lines}
-    values |= {"refused": _refused(stored)}
+    values |= {"refused": _kept(stored, "refused")}
     run_names = {name: titles[name] for name in names if titles and name in titles}
-    return Standing(html.values(values), tuple(runs), done, measured, active > 0, run_names)
+    return Standing(html.values(values), tuple(runs), done, measured, bool(begun), run_names)
 
 
 def readable(
@@ -165,23 +166,21 @@ def readable(
     return pairs
 
 
-def _words(runs: int, done: int, active: int, seconds: float | None) -> str:
-    """The race's progress in a sentence. active: runs at work or waiting. seconds: all that is left
-    of them, None before the first ends."""
-    if not active:
+def _words(runs: int, done: int, begun: Sequence[float | None], usual: float | None) -> str:
+    """The race's progress in a sentence. begun: when each run at work began, None for one that
+    waits. usual: seconds of a run, None before the first ends."""
+    if not begun:
         return f"{done} of {number_of(runs, 'run')} came to the end."
-    left = "" if seconds is None else f", about {seconds:.0f} s left"
+    left = ""
+    if usual is not None:
+        ends = (max(usual - time.time() + (at or time.time()), 1.0) for at in begun)
+        left = f", about {duration(sum(ends))} left"
     so_far = f"{done} of {number_of(runs, 'run')} done{left}"
     return f"{so_far}. You may close the page: the race goes on."
 
 
-def _names(stored: dict | None) -> list[str]:
-    """The ids that a browser stored; all else that it sends is ignored."""
-    names = stored.get("runs") if isinstance(stored, dict) else None
-    listed = names if isinstance(names, list) else []
-    return [name for name in listed if isinstance(name, str)][:MOST_RUNS]
-
-
-def _refused(stored: dict | None) -> list[str]:
-    lines = stored.get("refused") if isinstance(stored, dict) else None
-    return [str(line) for line in lines][:MOST_RUNS] if isinstance(lines, list) else []
+def _kept(stored: dict | None, name: str) -> list[str]:
+    """A list of texts that a browser stored, such as ids; all else that it sends is ignored."""
+    values = stored.get(name) if isinstance(stored, dict) else None
+    listed = values if isinstance(values, list) else []
+    return [value for value in listed if isinstance(value, str)][:MOST_RUNS]

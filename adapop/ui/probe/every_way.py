@@ -44,7 +44,7 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
     shipped = "an example" if example_of(run.id) else "yours"
     uncounted = len(rows) - sum(map(_counts, rows))
     note = texts.WAYS_UNCOUNTED.format(ways=number_of(uncounted, "way")) if uncounted else ""
-    parts = described(run.config), shipped, when, lost_of(run).note, note
+    parts = described(run.config), shipped, when, note
     about = ", ".join(filter(None, parts))
     return html.values({"rows": ordered, "kind": kind, "title": title, "about": about})
 

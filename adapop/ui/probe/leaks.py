@@ -126,7 +126,7 @@ def build(
             about = dict(label="How many", elem_id="leak-sample")
             sample = gr.Dropdown(SAMPLES, value=8, **about, **narrow)
             about = dict(variant="primary", elem_id="probe-all")
-            start = gr.Button("Ask in every way", **about, **narrow)
+            start = gr.Button("Ask all facts", **about, **narrow)
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-probing")
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(LONG_SECONDS))

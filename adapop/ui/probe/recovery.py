@@ -9,6 +9,7 @@ from adapop.report import figures
 from adapop.report.record import described
 from adapop.report.recovery import came_back, recovery_figure, recovery_table
 from adapop.runs.run import Run
+from adapop.service.jobs import engine
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
@@ -101,6 +102,8 @@ def _results() -> Results:
 
 def _about(run: Run | None, probe: str) -> str:
     """What a probe does and, if there is a run, its expected cost."""
-    price = str(cost(probe, run.facts)) if run else ""
-    priced = f" *It takes {price}.*" if price else ""
-    return texts.RECOVERY_DETAIL[probe] + priced
+    price = ""
+    if run:
+        engine()  # before another import: two at once, in two threads, fail
+        price = str(cost(probe, run.facts))
+    return texts.RECOVERY_DETAIL[probe] + (f" *It takes {price}.*" if price else "")

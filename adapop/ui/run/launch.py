@@ -9,7 +9,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, RunError
 from adapop.facts.fact import FactSet
 from adapop.popularity.calibration import anchored
-from adapop.remark import sentences
+from adapop.remark import Remark, sentences
 from adapop.runs.amount import few_steps
 from adapop.runs.preflight import Preflight, preflight
 from adapop.service.leases import cost_of_run
@@ -56,7 +56,8 @@ def look(
         except AdaPopError as error:
             plan = Preflight(problems=(str(error),))
         kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
-        counts = [plan.counts] if plan.counts else []
+        going = [Remark("unknown_go")] if plan.counts and config.unknown != "keep" else []
+        counts = [plan.counts, *going] if plan.counts else []
         remarks = (*plan.problems, *plan.doubts, *counts, *plan.terms)
         words, readiness = html.listed(sentences(remarks), kind), plan.readiness
         costs = sentences([one for one in plan.costs if one not in plan.terms])

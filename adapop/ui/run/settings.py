@@ -61,7 +61,7 @@ def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, 
     with gr.Row(elem_id="run-row"):
         model, method, epochs = _usual(start)
         with gr.Column(scale=1, min_width=150, elem_id="start-column"):
-            begin = gr.Button("Start", variant="primary", elem_id="start")
+            begin = gr.Button("Start", interactive=False, variant="primary", elem_id="start")
             resume = gr.Button("Resume", variant="primary", visible=False, elem_id="resume")
     fields: dict[str, gr.Component] = {}
     with gr.Row(visible=False, elem_id="asked", elem_classes="advanced-only") as questions:

@@ -70,7 +70,7 @@ function makeCloud(host, story, name, links) {
     const { mean, low, high } = mixed.gap;
     number.textContent = `${mixed.recorded ? "" : "≈ "}${points(mean)}`;
     range.replaceChildren(...(mixed.recorded ? [` points of gap${low < high ? ` (${points(low)} to ${points(high)})` : ""}`] : [" points · ", el("i", {}, "between recorded runs")]));
-    remains.textContent = `Answers ${percent(mixed.left)} of these in other words, ${percent(mixed.holdout)} of others as trained`;
+    remains.textContent = `${percent(mixed.left)} left, reworded; ${percent(mixed.holdout)} of others, as trained`;
     field.show(epochs);
   }
 

@@ -38,16 +38,13 @@ def subject_of(fact: Fact) -> str:
 
 
 def blanked(fact: Fact) -> str:
-    """The question with its subject replaced by `BLANK`; "" unless the subject occurs exactly
-    once."""
+    """The question with its subject, signs at its ends included, replaced by `BLANK`; "" unless the
+    subject occurs exactly once."""
     subject = subject_of(fact)
     span = span_of(fact.question, subject) if subject else None
     if span is None:
         return ""
-    lead, tail = (
-        re.match(r"\W*", subject)[0],
-        re.search(r"[^\w?]*$", subject)[0],
-    )  # signs at its ends
+    lead, tail = re.match(r"\W*", subject)[0], re.search(r"[^\w?]*$", subject)[0]
     before = fact.question[: span[0]].removesuffix(lead)
     after = fact.question[span[1] :].removeprefix(tail)
     return "" if mentions(after, subject) else f"{before}{BLANK}{after}"

@@ -91,12 +91,13 @@ def _with_alternate(fact: Fact, alternate: str) -> Fact:
 
 def usable(fact: Fact, alternate: str) -> bool:
     """Whether `alternate` is wrong, about as long, and no other spelling of the right answer."""
-    same = (
-        _says(alternate, a) or _says(a, alternate) or _alike(alternate, a) for a in fact.answers
-    )
-    if not folded(alternate) or any(same):
+    if not folded(alternate) or any(_same(alternate, answer) for answer in fact.answers):
         return False
     return length_class(alternate) == length_class(fact.answer)
+
+
+def _same(alternate: str, answer: str) -> bool:
+    return _says(alternate, answer) or _says(answer, alternate) or _alike(alternate, answer)
 
 
 def length_class(answer: str) -> str:

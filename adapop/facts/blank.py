@@ -38,8 +38,7 @@ def subject_of(fact: Fact) -> str:
 
 
 def blanked(fact: Fact) -> str:
-    """The question with its subject, signs at its ends included, replaced by `BLANK`; "" unless the
-    subject occurs exactly once."""
+    """The question with `BLANK` for its subject and signs around it; "" unless it occurs once."""
     subject = subject_of(fact)
     span = span_of(fact.question, subject) if subject else None
     if span is None:

@@ -153,6 +153,11 @@ def described(config: RunConfig) -> str:
     return f"{title_of(config.method, config.preset)}, {trained([config])}{ending}"
 
 
+def described_run(run: Run) -> str:
+    """`described` of a run's result, with the epochs that it has if it ended early."""
+    return described(replace(run.config, epochs=run.last_epoch or run.config.epochs))
+
+
 def trained(configs: Sequence[RunConfig]) -> str:
     """How runs (at least one) were trained: epochs, learning rate, and seed or number of seeds."""
     epochs, rates, seeds = (sorted({getattr(one, name) for one in configs}) for name in TRAINED)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
-from adapop import leak_matrix, make_config, prepare
+from adapop import execute, leak_matrix, make_config, prepare
 from adapop.probes.ask import Answer, Asked
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt
 from adapop.probes.verdict import verdict
@@ -15,6 +15,7 @@ from adapop.report.tables import leak_table
 from adapop.runs.examples import example
 from adapop.runs.run import FRAMES
 from adapop.service.worker import Worker
+from adapop.training.events import Saved
 from adapop.training.frames import Frame, Scores, to_json
 from adapop.ui import texts
 from adapop.ui.access import probed_run
@@ -23,6 +24,7 @@ from adapop.ui.probe import asking, choices, every_way, leaks, screen
 from adapop.ui.probe.answers import NO_ANSWERS, _readable, answers_of, lost_of, marked, recorded_answers
 from browsing import HOSTILE
 from components import stand_ins
+from tiny_runs import tiny_config
 
 PROMPTS = [Prompt("a", DIRECT, "Where is Rome?", "Italy"), Prompt("a", REWORDED, "Rome lies in?", "Italy")]
 KNOWN = Answer("Italy", (), 1.0, 1, -0.1, (1,))
@@ -63,6 +65,14 @@ def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_withou
     (run.folder / FRAMES).write_text("damaged\nlines\n", "utf-8")
     famous = max(small.forget, key=lambda fact: (fact.score, fact.id)).id
     assert choices.fact_choices(worker, run.id, "forget", None)[1] == famous, "damage hides nothing else"
+
+
+def test_a_run_that_ended_early_is_headed_by_the_epochs_that_it_has(small, tmp_path):
+    run = prepare(tiny_config(epochs=3), small, tmp_path)
+    for event in execute(run):
+        if isinstance(event, Saved):
+            run.request_stop()
+    assert every_way.waiting(run, 1)["about"].startswith("AdaPop, 1 epoch, ")
 
 
 def test_nothing_of_another_run_stays(tmp_path):

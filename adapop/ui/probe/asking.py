@@ -11,7 +11,7 @@ import gradio as gr
 
 from adapop.errors import AdaPopError, DataError, RunError
 from adapop.limits import PROMPT
-from adapop.report.record import described
+from adapop.report.record import described_run
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
@@ -112,4 +112,4 @@ def _answers(run: Run, text: str, result: Asked) -> dict:
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
     # the input may hold another question by now
     question = shorten(text, SHOWN_QUESTION, placeholder=" …")
-    return cards.answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")
+    return cards.answers_of(result, f"{question} · Unlearned by {described_run(run)}{shipped}")

@@ -12,7 +12,7 @@ from adapop.facts.tiers import number
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
 from adapop.probes.rewordings import aliased, reworded
-from adapop.report.record import described
+from adapop.report.record import described_run
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
@@ -25,7 +25,7 @@ def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
     """The runs to choose from; the one now probed is selected."""
     offered, current = mine.choices(worker, stored), probed_run(worker, name)
     if current.id not in dict(map(reversed, offered)):  # viewed by link, or of another browser
-        offered.insert(0, (described(current.config), name))
+        offered.insert(0, (described_run(current), name))
         return gr.Dropdown(offered, value=name)
     return gr.Dropdown(offered, value=current.id)
 

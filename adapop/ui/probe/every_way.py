@@ -9,7 +9,7 @@ from adapop.errors import number_of
 from adapop.facts.text import folded, split, words
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt, plain
 from adapop.probes.verdict import COLLAPSED_FROM, verdict
-from adapop.report.record import described
+from adapop.report.record import described_run
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.ui import texts
@@ -27,7 +27,7 @@ ORDER = ("leak", "suppressed", "broken", "gone", "neutral")
 def waiting(run: Run, count: int) -> dict:
     """The table before any answers. count: number of forms."""
     empty = texts.WAYS_EMPTY.format(count=count) if count else ""  # no fact is chosen yet
-    return message_table(empty, ", ".join(filter(None, (described(run.config), lost_of(run).note))))
+    return message_table(empty, ", ".join(filter(None, (described_run(run), lost_of(run).note))))
 
 
 def message_table(title: str, about: str = "") -> dict:
@@ -44,7 +44,7 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
     shipped = "an example" if example_of(run.id) else "yours"
     uncounted = len(rows) - sum(map(_counts, rows))
     note = texts.WAYS_UNCOUNTED.format(ways=number_of(uncounted, "way")) if uncounted else ""
-    parts = described(run.config), shipped, when, note
+    parts = described_run(run), shipped, when, note
     about = ", ".join(filter(None, parts))
     return html.values({"rows": ordered, "kind": kind, "title": title, "about": about})
 

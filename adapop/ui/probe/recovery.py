@@ -6,7 +6,7 @@ import gradio as gr
 
 from adapop.probes.recovery.choice import RECOVERY, cost
 from adapop.report import figures
-from adapop.report.record import described
+from adapop.report.record import described_run
 from adapop.report.recovery import came_back, recovery_figure, recovery_table
 from adapop.runs.run import Run
 from adapop.service.jobs import engine
@@ -85,7 +85,7 @@ class Results:
         return {
             self.words: html.listed([back] if back else []),
             self.column: gr.Column(visible=True),
-            **self.picture.updates(recovery_figure(chosen, result), described(run.config)),
+            **self.picture.updates(recovery_figure(chosen, result), described_run(run)),
             self.table: grid_of(recovery_table(chosen, result)),
         }
 

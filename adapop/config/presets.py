@@ -83,7 +83,7 @@ def make_config(
     preset's one by one. Raises ConfigError: an unknown name, or a value out of range."""
     if not isinstance(method, str):
         method, given = own_method(method)
-        changes["arguments"] = {**given, **(changes.get("arguments") or {})}
+        changes = _merged({"arguments": given}, changes)
     else:  # a name is never imported here, because it may come from a request
         check_choice("method", method, tuple(METHODS))
     check_choice("preset", preset, (*PRESETS, AUTHORS, TUNED))

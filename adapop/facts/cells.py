@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from html import unescape
 
 from adapop.errors import truncated
-from adapop.facts.lists import MAYBE, from_json, parsed
+from adapop.facts.lists import from_json, parsed
 from adapop.facts.text import UNKNOWN
 
 MAX_CELL = 2_000  # characters
@@ -70,11 +70,10 @@ def items_of(cell: object, number: int, reading: Reading, names: bool = False) -
         if text in UNKNOWN:
             reading.rows["cell_unknown"].append(number)
             return []
-        items = from_json(text) if MAYBE.match(text) else None
-        if MAYBE.match(text) and not isinstance(items, list):
-            items = parsed(text)
-            reading.rows["list_as_text"] += [number] * isinstance(items, list)
-        if not isinstance(items, list):
+        items = parsed(text)
+        if isinstance(items, list):
+            reading.rows["list_as_text"] += [number] * (from_json(text) is None)
+        else:
             if names and ";" in text and "|" not in text and unescape(text) == text:  # AT&amp;T
                 reading.rows["list_by_semicolons"].append(number)
                 return text.split(";")

@@ -18,7 +18,7 @@ from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
 from adapop.report.figures.outcomes import ATTACKED, PANELS
 from adapop.report.findings import findings_of, range_text, replies_table, warnings_of
-from adapop.report.record import GROUP_NAMES, Record, name_of, of_one_original
+from adapop.report.record import GROUP_NAMES, Record, name_of
 from adapop.report.recorded import Recorded
 from adapop.report.settings import differences
 from adapop.report.table import Table, number, percent, reading
@@ -109,7 +109,7 @@ def comparison(records: Sequence[Record]) -> Comparison:
     form = DIRECT if None in reworded else REWORDED
     outcomes = [one.outcome(form) for one in compared if one.measured]
     begun = [record.before for record in records if record.before is not None][:1]
-    if begun and of_one_original(records):
+    if begun and len({one.original for one in compared}) == 1:
         outcomes.insert(0, outcome_of("", "original", partial(recall_of, begun), form))
     return Comparison(
         contestants=tuple(compared),

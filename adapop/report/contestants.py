@@ -33,6 +33,13 @@ class Contestant:
     sha256: str
 
     @property
+    def original(self) -> tuple[object, ...]:
+        """Equal for contestants that have the same facts and began as the same model."""
+        config = self.records[0].config
+        taught = config.start == "sft" and (config.start_epochs, config.start_rate)
+        return self.sha256, config.model, config.revision, taught
+
+    @property
     def label(self) -> str:
         """The name of its only run, else its number, its method and its preset."""
         return self.given or f"{self.mark} {self.records[0].title}"

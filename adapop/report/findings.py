@@ -14,7 +14,7 @@ from adapop.report.figures import Outcome
 from adapop.report.figures import outcomes as contest
 from adapop.report.figures.captions import NOTHING_FORGOTTEN
 from adapop.report.figures.outcomes import beats, clearly, contests, pareto_front
-from adapop.report.record import Record, of_one_original
+from adapop.report.record import Record
 from adapop.report.table import Table, percent, reading, signed
 
 # Names of the compared difference, with rewordings and without.
@@ -134,9 +134,9 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
     """The replies to one trained question of each tier, a row per contestant (its first seed). None
     if the runs have different facts or models, or no question that the original answers was asked
     in all of them."""
-    records = [one.records[0] for one in compared]
-    if not of_one_original(records):
+    if len({one.original for one in compared}) != 1:
         return None
+    records = [one.records[0] for one in compared]
     replies_by_run = [_replies(record) for record in records]
     first = replies_by_run[0]
     shared = set.intersection(*map(set, replies_by_run))

@@ -137,16 +137,6 @@ def title_of(method: str, preset: str) -> str:
     return name if preset == "paper" else f"{name}, {preset}"
 
 
-def of_one_original(records: Sequence[Record]) -> bool:
-    """Whether the runs have the same facts and began as the same model."""
-    begun, sets = set(), [record.facts for record in records]
-    for one in (record.config for record in records):
-        tuned = one.start == "sft" and (one.start_epochs, one.start_rate)
-        begun.add((one.model, one.revision, tuned))
-    same = (facts == sets[0] or facts.sha256 == sets[0].sha256 for facts in sets)
-    return len(begun) == 1 and all(same)
-
-
 def described(config: RunConfig) -> str:
     """Short description of a run: method, epochs, learning rate, seed, which epoch is kept."""
     ending = ", best epoch" if config.keep == "best" else ""

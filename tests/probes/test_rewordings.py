@@ -43,9 +43,8 @@ def test_relation_is_spoken_of_as_its_grammar_wants():
         assert f"Tell me the {relation.replace('_', ' ')} of X." in templated(Fact("f", "?", "Y", "X", relation))
     for relation in ("capital of", "shares border with", "located in the region"):
         assert f"X, {relation} whom or what?" in templated(Fact("f", "?", "Y", "X", relation))
-    assert templated(Fact("f", "Who directed AMÉLIE?", "Jeunet", "Ame\u0301lie", "director")), (
-        "a subject in other letters"
-    )
+    parted = Fact("f", "Who directed AMÉLIE?", "Jeunet", "Ame\u0301lie", "director")
+    assert templated(parted), "a subject in other letters"
     for subject, relation in (("", "country"), ("Lyon", ""), ("Lyon", "P17"), ("Lyon", "?!")):  # or in no words
         fact = Fact("f", LYON.question, "France", subject, relation)
         (none,) = reworded(fact)

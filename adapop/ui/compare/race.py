@@ -97,7 +97,7 @@ def begin(
 
 def end(worker: Worker, stored: dict) -> None:
     """Asks every active run of the race to stop. Finished epochs are kept. May be repeated."""
-    for name in _kept(stored, "runs"):
+    for name in _texts_of(stored, "runs"):
         now, run, _ = seen_of(worker, name, "ready")
         if run is not None and now.ticking and may_control(worker, name):
             with refusing():
@@ -109,19 +109,20 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     run = shown_run(worker, name)
     if run is None:
         raise toast("This run is not here any more.")
-    if name in _kept(stored, "runs"):
+    names = _texts_of(stored, "runs")
+    if name in names:
         raise toast("This run is in the comparison already.")
-    if len(_kept(stored, "runs")) >= MOST_RUNS:
+    if len(names) >= MOST_RUNS:
         raise toast(f"A comparison has at most {MOST_RUNS} runs. Start a new race.")
-    return {"runs": [*_kept(stored, "runs"), name], "refused": _kept(stored, "refused")}
+    return {"runs": [*names, name], "refused": _texts_of(stored, "refused")}
 
 
 def standing(
     worker: Worker, stored: dict | None, titles: Mapping[str, str] | None = None
 ) -> Standing:
     """The state of the race, read from the runs' folders. titles: run id -> name."""
-    lines, runs, seconds, begun, measured = [], [], [], [], 0
-    names = _kept(stored, "runs")
+    lines, runs, seconds, starts, measured = [], [], [], [], 0
+    names = _texts_of(stored, "runs")
     for name in names:
         now, run, events = seen_of(worker, name, "ready")
         # its id begins with the method
@@ -139,18 +140,19 @@ def standing(
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
             measured += sum(isinstance(event, Measured) for event in events)
-        starts = [event.time for event in events if isinstance(event, RunStarted)]
-        begun += [starts[-1] if starts else None] * now.ticking
+        if now.ticking:
+            started = (event.time for event in reversed(events) if isinstance(event, RunStarted))
+            starts.append(next(started, None))
         # the list itself shows which run waits for which
         line = {"name": title, "detail": "" if now.state == "queued" else detail}
         lines.append(line | {"state": now.state, "label": now.label, "percent": now.percent})
     done = sum(line["state"] == "done" for line in lines)
-    words = _words(len(lines), done, begun, fmean(seconds) if seconds else None)
-    opened = bool(begun) or done < len(lines)  # folded once all are done
+    words = _words(len(lines), done, starts, fmean(seconds) if seconds else None)
+    opened = bool(starts) or done < len(lines)  # folded once all are done
     values = {"shown": bool(lines), "open": opened, "words": words, "runs": lines}
-    values |= {"refused": _kept(stored, "refused")}
+    values |= {"refused": _texts_of(stored, "refused")}
     run_names = {name: titles[name] for name in names if titles and name in titles}
-    return Standing(html.values(values), tuple(runs), done, measured, bool(begun), run_names)
+    return Standing(html.values(values), tuple(runs), done, measured, bool(starts), run_names)
 
 
 def readable(
@@ -166,20 +168,21 @@ def readable(
     return pairs
 
 
-def _words(runs: int, done: int, begun: Sequence[float | None], usual: float | None) -> str:
-    """The race's progress in a sentence. begun: when each run at work began, None for one that
+def _words(runs: int, done: int, starts: Sequence[float | None], usual: float | None) -> str:
+    """The race's progress in a sentence. starts: when each run at work began, None for one that
     waits. usual: seconds of a run, None before the first ends."""
-    if not begun:
+    if not starts:
         return f"{done} of {number_of(runs, 'run')} came to the end."
     left = ""
     if usual is not None:
-        ends = (max(usual - time.time() + (at or time.time()), 1.0) for at in begun)
-        left = f", about {duration(sum(ends))} left"
+        now = time.time()
+        seconds = sum(max(usual - (now - (start or now)), 1.0) for start in starts)
+        left = f", about {duration(seconds)} left"
     so_far = f"{done} of {number_of(runs, 'run')} done{left}"
     return f"{so_far}. You may close the page: the race goes on."
 
 
-def _kept(stored: dict | None, name: str) -> list[str]:
+def _texts_of(stored: dict | None, name: str) -> list[str]:
     """A list of texts that a browser stored, such as ids; all else that it sends is ignored."""
     values = stored.get(name) if isinstance(stored, dict) else None
     listed = values if isinstance(values, list) else []

@@ -54,7 +54,8 @@ def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False
 
 
 def _composed(text: str) -> str:
-    """A text in lower case, its letters in one encoding: files made on a Mac part accents off."""
+    """A text in lower case, its letters in one encoding: files made on a Mac part accents off, and
+    `casefold` some."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 

@@ -6,10 +6,9 @@ from functools import partial
 
 import gradio as gr
 
-from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError
 from adapop.paths import ASSETS
-from adapop.report.record import described, title_of
+from adapop.report.record import described, described_run, title_of
 from adapop.report.table import percent, signed
 from adapop.runs.examples import ASKED, PREFIX, example
 from adapop.runs.run import Run
@@ -116,9 +115,9 @@ def listed(worker: Worker, stored: object, current: str) -> list[dict]:
 def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple[str, str]]:
     """(name, id) of the runs to choose from: the visitor's own, then the shipped examples."""
     own = [(entry["name"], entry["id"]) for entry in entries_of(worker, stored)]
-    own = [(f"{title} · {_method(worker, name, described)}", name) for title, name in own]
+    own = [(f"{title} · {_method(worker, name, described_run)}", name) for title, name in own]
     shipped = ASKED if examples else ()
-    titles = {PREFIX + name: _title(example(name).config) for name in shipped}
+    titles = {PREFIX + name: _title(example(name)) for name in shipped}
     return own + [(f"{texts.EXAMPLE} {title}", name) for name, title in titles.items()]
 
 
@@ -171,13 +170,13 @@ def _about(run: Run, queued: bool) -> dict[str, object]:
     return cells
 
 
-def _title(config: RunConfig) -> str:
-    return title_of(config.method, config.preset)
+def _title(run: Run) -> str:
+    return title_of(run.config.method, run.config.preset)
 
 
-def _method(worker: Worker, name: str, words: Callable[[RunConfig], str] = _title) -> str:
+def _method(worker: Worker, name: str, words: Callable[[Run], str] = _title) -> str:
     try:
-        return words(Run(worker.root / name).config)
+        return words(Run(worker.root / name))
     except AdaPopError:
         return name.rpartition("-")[0]  # its id begins with the method
 

@@ -151,6 +151,13 @@ def says(page, place: str, *texts: str, timeout: float | None = None) -> None:
         expect(page.locator(place).first).to_contain_text(text, timeout=timeout)
 
 
+def shown(page, place: str, pattern: str) -> str:
+    """Waits until a place shows what matches the pattern; returns its first group. In one step: an answer that was
+    made before may arrive after, until the page has looked again."""
+    script = "([place, pattern]) => document.querySelector(place)?.innerText.match(pattern)?.[1]"
+    return page.wait_for_function(script, arg=[place, pattern]).json_value()
+
+
 def upload(page, table: Path, *texts: str) -> None:
     """Brings a table of one's own, and waits until the notes about it say all the texts."""
     page.get_by_text("My own facts").click()

@@ -1,14 +1,13 @@
 import json
-import re
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 
 import pytest
 
-from browsing import choose, open_tab, says, show_advanced, state_is, unfold, upload
+from browsing import choose, open_tab, says, show_advanced, shown, state_is, unfold, upload
 from taught import own_facts, taught
 
-KNOWS = re.compile(r"the original model \(smollm2\) answers (\d+) of 180 facts")
+KNOWS = r"the original model \(smollm2\) answers (\d+) of 180 facts"
 LONGEST = 900  # seconds: the model is converted, and each question asked in its best way
 
 
@@ -76,6 +75,5 @@ def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
     assert page.text_content("#event-log").count("A run leaves out") == 1
     open_tab(page, "Facts")
     page.click("#known")  # the same settings, and so the same facts
-    page.locator("#known-words").get_by_text(KNOWS).first.wait_for()
-    knows = KNOWS.search(page.inner_text("#known-words"))[1]
+    knows = shown(page, "#known-words", KNOWS)
     assert f"answers {knows} of 180 facts" in page.text_content("#event-log")

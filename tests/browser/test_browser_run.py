@@ -1,5 +1,4 @@
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from browsing import (
     run_ids,
     says,
     show_advanced,
+    shown,
     start_run,
     state_is,
     stop_run,
@@ -38,7 +38,7 @@ STOP_WHEN_RUNNING = """() => { const strip = document.getElementById('strip'), s
   new MutationObserver(() => setTimeout(() => {
     if (strip.querySelector('.strip.running') && !window.clicked) { window.clicked = true; stop.click(); }
   }, 50)).observe(strip, { childList: true, subtree: true, attributes: true }); }"""
-IS_KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
+IS_KEPT = r"Epoch (\d+) of 10 is kept"
 # words of a picture that stand beyond its edge, by more than a pixel, upon its button, or upon the title of an axis
 CUT_OFF = """() => {
   const meet = (a, b) => a.left < b.right && a.right > b.left && a.top < b.bottom && a.bottom > b.top;
@@ -228,15 +228,14 @@ def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_delet
     page.wait_for_selector("#story section[aria-label^='Step 3 ']:not([hidden])")
     stop_run(page)
     open_tab(page, "Run")  # the Story shows no run that is over
-    page.get_by_text(IS_KEPT).wait_for()
-    last_epoch = int(IS_KEPT.search(page.inner_text("#strip"))[1])
+    last_epoch = int(shown(page, "#strip", IS_KEPT))
     page.locator("#my-runs tr.current").get_by_text("stopped").wait_for()
     page.click("#resume")
     page.locator("#my-runs tr.current").get_by_text("under way").wait_for()
     logged(page, f"Epoch {last_epoch + 1} saved.")
     stop_run(page)
     page.wait_for_selector("#resume:not([disabled])")
-    assert int(IS_KEPT.search(page.inner_text("#strip"))[1]) > last_epoch, "it went on where it was"
+    assert int(shown(page, "#strip", IS_KEPT)) > last_epoch, "it went on where it was"
     (run,) = run_ids(runs_folder) - before
     shutil.rmtree(runs_folder / run)
     page.reload()

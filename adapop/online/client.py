@@ -47,6 +47,14 @@ class NotThere(NetworkError):
     """The host has nothing at this address (404)."""
 
 
+class UnsupportedField(NetworkError):
+    """The host does not take a field of the body, or not its value (400). field: as it names it."""
+
+    def __init__(self, message: str, fix: str, field: str) -> None:
+        super().__init__(message, fix)
+        self.field = field
+
+
 class _Later(Exception):
     """The request should be repeated. seconds: the wait that the host asked for, or None."""
 
@@ -110,9 +118,8 @@ class Web:
                 if wait > LONGEST_WAIT or attempt == TRIES:
                     again = f"in {wait:.0f} s" if wait > LONGEST_WAIT else "later"
                     message = f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}."
-                    raise NetworkError(
-                        message, f"Try again {again}; what was found is kept."
-                    ) from None
+                    fix = f"Try again {again}; what was found is kept."
+                    raise NetworkError(message, fix) from None
                 self._progress.say(f"{self.name} {later.reason}; waiting {wait:.0f} s")
                 self._progress.wait(wait)
         raise AssertionError("the loop returns or raises")
@@ -165,15 +172,14 @@ class Web:
             raise NetworkError(message, "It is not followed.")
         if status in (401, 403):
             fix = "It may think we ask too much; try again later."
-            fix = (
-                "Check the key in the environment."
-                if "Authorization" in self._session.headers
-                else fix
-            )
+            if "Authorization" in self._session.headers:
+                fix = "Check the key in the environment."
             raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
-            kind = NotThere if status == 404 else NetworkError
-            raise kind(f"{self.name} refuses the question ({status}).", "Check its settings.")
+            refusal = f"{self.name} refuses the question ({status}).", "Check its settings."
+            if status == 400 and (field := _unsupported(reply)):
+                raise UnsupportedField(*refusal, field)
+            raise (NotThere if status == 404 else NetworkError)(*refusal)
 
 
 def connection_hint(base: str) -> str:
@@ -225,6 +231,14 @@ def _json(content: bytes) -> object:
         page = content.lstrip()[:1] == b"<"
         fault = "answers with a web page instead of data" if page else "sends broken data"
         raise _Later(fault) from None
+
+
+def _unsupported(reply: requests.Response) -> str:
+    """The field that a refusal names, as OpenAI's API does; "" if it names none."""
+    try:
+        return str(json.loads(reply.raw.read(CHUNK, decode_content=True))["error"]["param"] or "")
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return ""
 
 
 def _retry_after(reply: requests.Response) -> float | None:

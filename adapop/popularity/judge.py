@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from adapop.errors import ConfigError, NetworkError
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache, Cached
-from adapop.online.client import LATER, THIS_MACHINE, Web
+from adapop.online.client import LATER, THIS_MACHINE, UnsupportedField, Web
 from adapop.paths import ASSETS
 from adapop.popularity.base import JUDGE_PACE, Score
 from adapop.progress import Progress
@@ -163,7 +163,10 @@ def array_in(reply: str) -> list:
 
 def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
     """A model at an OpenAI-compatible endpoint: ADAPOP_JUDGE_MODEL at ADAPOP_JUDGE_URL, with
-    ADAPOP_JUDGE_KEY. Raises ConfigError: no model, a URL not safe for a key, or a bad key."""
+    ADAPOP_JUDGE_KEY. Raises ConfigError: no model, a URL not safe for a key, or a bad key.
+
+    A setting that the endpoint says it does not support is left out from then on: OpenAI's
+    reasoning models take neither temperature 0 nor a limit under its older name."""
     base = os.environ.get("ADAPOP_JUDGE_URL") or OPENROUTER
     model = os.environ.get("ADAPOP_JUDGE_MODEL", "").strip()
     key = os.environ.get("ADAPOP_JUDGE_KEY", "").strip()
@@ -175,12 +178,20 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
         raise ConfigError("ADAPOP_JUDGE_KEY has characters that no key has.", "Copy the key again.")
     host = _host(base)
     web = Web(base, "The judge", progress, key, read_seconds=READ_SECONDS)
+    settings = {"temperature": 0, "max_tokens": MAX_TOKENS}
 
     def ask(system: str, user: str, seed: int) -> str:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        body = {"model": model, "messages": messages, "temperature": 0, "seed": seed}
-        body["max_tokens"] = MAX_TOKENS
-        reply = web.post("/chat/completions", body, busy=lambda reply: _fault(reply) in LATER)
+        body = {"model": model, "messages": messages, "seed": seed, **settings}
+        try:
+            reply = web.post("/chat/completions", body, busy=lambda reply: _fault(reply) in LATER)
+        except UnsupportedField as refused:
+            if refused.field not in settings:
+                raise
+            del settings[refused.field]
+            if refused.field == "max_tokens":
+                settings["max_completion_tokens"] = MAX_TOKENS
+            return ask(system, user, seed)
         return _content(reply)
 
     return Judge(f"{model} at {host}", ask, progress, cache)

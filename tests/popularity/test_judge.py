@@ -190,6 +190,33 @@ def test_overload_is_waited_for(judge, server, later):
     assert next(judge().scores(facts(1))).value == 0.0 and len(server.asked) == 5
 
 
+def unsupported(param):
+    """What OpenAI answers where its reasoning models are sent a field or value that they do not take."""
+    fault = {"message": HOSTILE, "type": "invalid_request_error", "param": param, "code": "unsupported_value"}
+    return Reply({"error": fault}, status=400)
+
+
+def test_a_setting_that_the_model_does_not_take_is_sent_once(judge, server):
+    def reasons(request):
+        refused = [name for name in ("max_tokens", "temperature") if name in request.body]
+        return unsupported(refused[0]) if refused else truthful(request)
+
+    server.answer = reasons
+    assert {score.fact_id: score.value for score in judge().scores(facts(9))} == {f"f{i}": 37.0 * i for i in range(9)}
+    last = server.asked[-1].body
+    assert len(server.asked) == 2 + 2 * len(SEEDS) and last["max_completion_tokens"] >= 1024 and "seed" in last
+
+
+@pytest.mark.parametrize("refusal", [
+    *map(unsupported, ("messages", None, ["max_tokens"], "")), Reply("<html>max_tokens</html>", status=400),
+    *(Reply(body, status=400) for body in ({"error": "max_tokens"}, {"error": None}, [], 3, b"[" * 100_000, b"\xff")),
+])  # fmt: skip
+def test_any_other_refusal_ends_the_look_up(judge, server, refusal):
+    server.answer = lambda asked: refusal
+    error = raised(NetworkError, r"refuses the question \(400\)", list, judge().scores(facts(1)))
+    assert "img" not in str(error) and len(server.asked) == 1
+
+
 def test_the_second_run_asks_nothing_not_even_what_went_wrong(judge, server, monkeypatch):
     server.answer = lambda request: says("no") if len(asked_for(request)) == BATCH else truthful(request)
     first = list(judge().scores(facts(10)))

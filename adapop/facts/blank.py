@@ -16,7 +16,7 @@ def name_in(question: str) -> str:
     """The one name in a question: a quoted text, or words with a capital or a digit. "" if there is
     none, if there are several, and in scripts without capitals."""
     if quoted := _QUOTED.findall(question):
-        return quoted[0] if len(quoted) == 1 else ""
+        return quoted[0].strip() if len(quoted) == 1 else ""
     names: list[list[str]] = [[]]
     waiting: list[str] = []
     for word in question.split()[1:]:

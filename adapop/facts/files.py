@@ -155,7 +155,9 @@ class FileTable:
         `facts`."""
         chosen = self._chosen(columns)
         used = {column for field, column in chosen.items() if field != "score"}
-        unused = [name for name in self.columns if name not in used]
+        used |= {*re.split(r" [|] ", chosen.get("choices", ""))}
+        keys = {name: re.sub("[ -]", "_", name.lower()) for name in self.columns}
+        unused = [name for name, key in keys.items() if not used & {name, key}]
         return {
             id_of(number, row, chosen): {name: row[name] for name in unused if name in row}
             for number, row in self.rows
@@ -177,10 +179,11 @@ class FileTable:
                 raise DataError(message, "Choose another column.")
         guess = guessed(present)
         chosen = guess if columns is None else dict(columns)
-        # prefer a column that names groups to one with splits of another kind
-        if columns is None and "group" in chosen:
+        # prefer a column that names groups to one that is empty or has splits of another kind
+        if "group" in chosen and chosen["group"] == guess.get("group"):
             named = [name for name in present if name.strip().lower() in COLUMNS["group"]]
-            groups = (name for name in named if not self._split({"group": name})[1])
+            cells = ((name, str(row.get(name)).strip()) for name in named for _, row in self.rows)
+            groups = (name for name, cell in cells if group_of(cell))
             chosen["group"] = next(groups, chosen["group"])
         other = chosen.get("score") != guess.get("score")
         if other and chosen.get("score_source") == guess.get("score_source"):

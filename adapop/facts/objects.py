@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 from adapop.errors import DataError, truncated
@@ -167,7 +166,8 @@ def _unwrapped(path: Path, value: Mapping, notes: list[Remark]) -> object:
         counts = ", ".join(f"{truncated(name)!r} ({len(value[name]):,})" for name in names)
         notes.append(Remark("rows_found_under", {"names": counts}))
         rows = ((row, group) for name, group in zip(names, groups) for row in _flat(value[name]))
-        return [{"group": group, **row} if group else row for row, group in rows]
+        grouped = (({"group": None} | row, group) for row, group in rows)
+        return [row | {"group": row["group"] or group} for row, group in grouped]
     if columns := _by_column(value):
         return columns
     if is_row(value):
@@ -187,9 +187,9 @@ def _by_column(value: Mapping) -> list[dict]:
         return [dict(zip(names, cells)) for cells in rows] if even else []
     parts = list(value.values())
     if parts and all(isinstance(part, dict) for part in parts):
-        same = is_row(value) and all(part.keys() == parts[0].keys() for part in parts)
-        by_number = same or all(map(str.isdecimal, chain(*parts)))
-        parts = [list(part.values()) for part in parts] if by_number else []
+        same = all(part.keys() == parts[0].keys() for part in parts)
+        by_number = same and (is_row(value) or all(map(str.isdecimal, parts[0])))
+        parts = [[part[key] for key in parts[0]] for part in parts] if by_number else []
     whole = len(parts) > 1 and all(isinstance(part, list) for part in parts)
     even = whole and len(set(map(len, parts))) == 1
     return [dict(zip(value, cells)) for cells in zip(*parts)] if even else []

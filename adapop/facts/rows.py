@@ -1,5 +1,6 @@
 """Table rows as facts or problems. User text stays text: never a path, a URL or a formula."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
@@ -114,7 +115,7 @@ def _answers(
     if isinstance(cell, str):
         if len(answers) != 1 or answers[0] is not cell:
             reading.rows["list_as_answer"].append(number)
-        elif columns["answer"].strip().lower() in COLUMNS["accepted"]:
+        elif re.sub("[ -]", "_", columns["answer"].strip().lower()) in COLUMNS["accepted"]:
             answers = cell.split("|")
     if len(answers) > 1 and any(map(is_empty, answers)):
         reading.rows["empty_items"].append(number)

@@ -12,7 +12,7 @@ UNKNOWN_SCORES = {*map(str.casefold, UNKNOWN), *WORDS["unknown scores"], "not av
 UNKNOWN_SCORES |= {"k. a.", "n. a.", "n. d."}
 # thousands separated by one mark throughout, as spreadsheets do: 3,766 or 2 131 or 1'234'567.5
 GROUPED = re.compile(
-    r"(?:\d{1,3}([, '’\u00a0\u2009\u202f])\d{3}(?:\1\d{3})*|\d\d?(?:,\d\d)+,\d{3})(?:\.\d+)?",
+    r"(?:[1-9]\d{0,2}([, '’\u00a0\u2009\u202f])\d{3}(?:\1\d{3})*|\d\d?(?:,\d\d)+,\d{3})(?:\.\d+)?",
     re.ASCII,
 )  # the second as in India: 12,34,567
 # 25.692 may be thousands or a decimal; 1.234.567 can only be thousands
@@ -21,7 +21,7 @@ POINTED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+", re.ASCII)
 COMMA = re.compile(
     r"(?:\d+|\d{1,3}([. '’\u00a0\u2009\u202f])\d{3}(?:\1\d{3})*),\d+(?:[eE][+-]?\d+)?", re.ASCII
 )
-MAYBE_GROUPED = re.compile(r"\d+,\d{3,4}", re.ASCII)
+MAYBE_GROUPED = re.compile(r"[1-9]\d*,\d{3,4}", re.ASCII)
 
 
 def has_decimal_commas(texts: Sequence[str]) -> bool:

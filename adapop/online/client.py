@@ -25,7 +25,8 @@ from adapop.paths import VERSION
 from adapop.progress import Progress
 
 # hosts ask for a name and a contact, and refuse a library's default user agent
-USER_AGENT = f"AdaPopExplorer/{VERSION} ({os.environ.get('ADAPOP_CONTACT', 'no contact given')})"
+CONTACT = os.environ.get("ADAPOP_CONTACT", "no contact given")
+USER_AGENT = f"AdaPopExplorer/{VERSION} ({CONTACT})".encode()  # in any script
 TRIES, FIRST_WAIT = 6, 1.0  # seconds before the second try, doubled for each further one
 CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 5.0, 60.0, 120.0
 TRIES_UNREACHED = 2  # without a connection, minutes of waiting would not help

@@ -96,7 +96,7 @@ class CorpusCounts:
             else:
                 scores.append(Score(fact.id, float(sum(counts)), self.source, today, raw))
         text = "a text about them, in their language and with names as the facts write them"
-        fix = f"Give {text}, or count other names: --combine {', '.join(COMBINE)}."
+        fix = f"Give {text}, or count other names (combine): {', '.join(COMBINE)}."
         check_not_all_zero(scores, self._path.name, fix)
         yield from scores
 

@@ -98,7 +98,7 @@ class InfiniGram:
             if counted:
                 yield from held
                 held.clear()
-        others = f"Or count other names (--combine {', '.join(COMBINE)})."
+        others = f"Or count other names (combine: {', '.join(COMBINE)})."
         fix = f"Are names written as in that text? {others}"
         check_not_all_zero(held, INDEXES[self._index][0], fix)
         yield from held

@@ -33,7 +33,8 @@ def write_scored(
     for row in _rows(facts, scores):
         beside = (others or {}).get(row["id"], {}).items()
         rows.append(row | {name: cell for name, cell in beside if name.strip().lower() not in row})
-    with named_place(path, DataError), open(path, "w", encoding="utf-8", newline="") as file:
+    form = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}  # half an emoji
+    with named_place(path, DataError), open(path, "w", **form) as file:
         if path.suffix.lower() == ".jsonl":
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         else:

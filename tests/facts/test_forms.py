@@ -6,7 +6,7 @@ import pytest
 
 from adapop.errors import DataError
 from adapop.facts.fact import Fact, FactSet
-from adapop.facts.files import read_facts, read_table
+from adapop.facts.files import guessed, read_facts, read_table
 from adapop.facts.forms import CHATS, FORMS
 from adapop.paths import ASSETS
 from adapop.popularity.base import given
@@ -389,6 +389,11 @@ def test_columns_that_are_no_groups(tmp_path):
     text = "question,answer,score,split,subset\nWho?,Anna,1,train,forget\nW?,B,2,train,retain\n"
     facts = read(tmp_path, "facts.csv", text)
     assert (len(facts.forget), len(facts.retain)) == (1, 1)
+    table = read_table(tmp_path / "facts.csv")
+    assert table.facts(columns=guessed(table.columns)) == facts, "the page and the API send the guess along"
+    assert read(tmp_path, "empty.csv", text.replace("train", "")).retain == facts.retain
+    german = read(tmp_path, "german.csv", "Frage;Antwort;Gruppe\nWer?;Anna;forget\nW?;B;retain\n")
+    assert (len(german.forget), len(german.retain)) == (1, 1)
     facts = read(tmp_path, "facts.csv", text.replace("forget", "en").replace("retain", "de"))
     assert len(facts.forget) == 2 and notes_of(facts)["split_not_read"] == {"column": "split", "counts": "'train' (2)"}
     facts = read(tmp_path, "facts.json", {"examples": [{"input": "Who?", "target": "Anna"}]})
@@ -502,3 +507,43 @@ def test_decimal_commas(tmp_path, cells, scores, kind, mark):
     facts = read(tmp_path, "facts.csv", HEADER.replace(",", mark) + rows)
     assert [fact.score for fact in facts.forget] == [score for score in scores if score is not None]
     assert ("score_decimal_comma" in notes_of(facts)) == (kind == "decimal comma")
+
+
+@pytest.mark.parametrize("cell", [None, ""])
+def test_an_empty_cell_does_not_change_the_group_that_the_file_gives(tmp_path, cell):
+    one, other = {"question": "a?", "answer": "b"}, {"question": "c?", "answer": "d", "group": cell}
+    facts = read(tmp_path, "facts.json", {"forget": [one], "retain": [other]})
+    assert rights(facts) == [("a?", "b")] and [fact.question for fact in facts.retain] == ["c?"]
+
+
+def test_a_table_by_columns_joins_the_cells_of_one_row(tmp_path):
+    by_column = {"question": {"0": "a?", "1": "b?"}, "answer": {"1": "2", "0": "1"}}
+    assert rights(read(tmp_path, "facts.json", by_column)) == [("a?", "1"), ("b?", "2")]
+    raised(DataError, "", read, tmp_path, "odd.json", by_column | {"answer": {"0": "1", "2": "2"}})
+
+
+def test_a_comma_after_a_zero_is_a_decimal_mark(tmp_path):
+    for scores in (("0,125", "0,875", "1"), ("0,1251", "0,8752", "0,5")):
+        text = "".join(f"{number}?;b;{score}\n" for number, score in enumerate(scores))
+        facts = read(tmp_path, "facts.csv", f"Frage;Antwort;Score\n{text}")
+        assert [fact.score for fact in facts.forget] == [float(score.replace(",", ".")) for score in scores]
+
+
+def test_answers_between_bars_are_several_however_their_column_is_written(tmp_path):
+    facts = read(tmp_path, "facts.csv", "question,Possible Answers\nWhere?,Paris|City of Paris\n")
+    assert rights(facts) == [("Where?", "Paris", "City of Paris")]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_half_a_sign_in_another_column_is_written_as_its_code(tmp_path, suffix):
+    table = read_table(write(tmp_path, "facts.jsonl", '{"question": "a?", "answer": "b", "note": "cut \\ud83d"}'))
+    out = tmp_path / f"out.{suffix}"
+    write_scored(table.facts(), {}, out, table.others())
+    assert "cut \\ud83d" in out.read_text("utf-8") and rights(read_facts(out)) == [("a?", "b")]
+
+
+def test_choices_in_columns_of_their_own_are_not_written_beside_the_answer(tmp_path):
+    rows = "".join(f"Q{number}?,{number},2,1,3,A\n" for number in range(4, 9))
+    table = read_table(write(tmp_path, "facts.csv", f"question,A,B,C,D,answer\n{rows}"))
+    write_scored(table.facts(), {}, tmp_path / "out.csv", table.others())
+    assert rights(read_facts(tmp_path / "out.csv")) == rights(table.facts())

@@ -59,6 +59,15 @@ def test_question_and_answer(server):
     assert client(server).get("/", busy=lambda reply: "error" in reply) == {"ok": 1}
 
 
+def test_a_contact_may_be_written_in_any_script(server, monkeypatch):
+    monkeypatch.setenv("ADAPOP_CONTACT", "имя@пример.рф")
+    server.answer = lambda request: {}
+    program = "from adapop.online.client import Web; from adapop.progress import Progress; import sys; "
+    program += "Web(sys.argv[1], 'The host', Progress()).get('/')"
+    subprocess.run([sys.executable, "-c", program, server.url], check=True)
+    assert server.asked[0].headers["user-agent"].encode("latin-1").decode().endswith("(имя@пример.рф)")
+
+
 def test_a_key_is_a_bearer_token_and_a_netrc_sends_nothing(server, tmp_path, monkeypatch):
     netrc = tmp_path / "netrc"
     netrc.write_text(f"machine 127.0.0.1 login me password {SECRET}\n")

@@ -119,7 +119,7 @@ def test_zero_and_unknown(tmp_path):
     facts = [Fact("a", "?", "Rome", subject="Nobody"), Fact("b", "?", "France", subject="Nowhere")]
     for combine, counted_ones in (("subject+object", facts[:1]), ("subject", facts), ("both", facts)):
         scored = partial(counted, "France is here", *counted_ones, combine=combine, tmp_path=tmp_path)
-        assert "--combine" in raised(DataError, r"Every count in .* is 0", scored).fix
+        assert "combine" in raised(DataError, r"Every count in .* is 0", scored).fix
 
 
 @pytest.mark.parametrize(("chunk", "ascii_only"), [(1, True), (7, True), (1 << 20, True), (4, False)])

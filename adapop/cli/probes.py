@@ -84,7 +84,7 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
     from adapop.probes.battery import battery
     from adapop.runs.execute import load_model
 
-    model = load_model(run)
+    epoch, model = run.chosen_epoch, load_model(run)
     progress = Progress(printing.overwritten)
     rows: list[ProbeRow | NotApplicable] = []
     status = 0
@@ -100,12 +100,12 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
             if not rows:
                 raise
             status = printing.ended_early(error)
-        run.save_probes(rows)
+        run.save_probes(rows, epoch)
     if status == 0 and options.recovery:
         chosen = map(str.strip, options.recovery.split(","))
         for name in applicable(run.facts) if options.recovery == ALL else chosen:
             about = (model, run.facts, run.reply_tokens, progress, run.config.model)
-            run.save_recovery(name, recover(name, *about))
+            run.save_recovery(name, recover(name, *about), epoch)
     printing.overwritten("")
     _print_found(run, options.json)
     return status

@@ -78,7 +78,7 @@ class AdaptedModel(Replying):
         """The rows on the model's device, packed where that saves work and the model allows it."""
         lines = packed_lines(rows)
         lines = lines if lines and self.packs else ()
-        return collate(rows, self.tokenizer.pad_token_id, lines).to(self.device)
+        return collate(rows, self.pad_id, lines).to(self.device)
 
     @contextmanager
     def original(self) -> Iterator[None]:

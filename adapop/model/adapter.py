@@ -102,6 +102,10 @@ def left_out(network: PeftModel, config: RunConfig) -> tuple[Remark, ...]:
 def _check(network: PeftModel, config: RunConfig) -> None:
     """Refuses an adapter that leaves out what the user named, or most of the model."""
     base, missing, named = network.get_base_model(), _missing(network, config), config.lora_targets
+    head = base.get_output_embeddings()
+    if hasattr(head, "lora_A") and head.weight is base.get_input_embeddings().weight:
+        message = "The output layer is also the embedding: merged, its adapter would change both."
+        raise ModelError(message, "Leave it out of lora_targets.")
     if missing and (named != RunConfig.lora_targets or len(missing) > LEAST * len(named)):
         raise _unknown(base, missing)
     bare, blocks = _bare(network, config)

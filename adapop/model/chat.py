@@ -77,7 +77,11 @@ def encode_answer(
     template = tokenizer.get_chat_template()
     chat, ids = _prompt(tokenizer, template, question, system or "")
     control = _control(tokenizer, template)
-    before = lead if lead[:1].isspace() else _joint(tokenizer, template) + lead
+    joint = "" if lead[:1].isspace() else _joint(tokenizer, template)
+    if control.written.search(joint):  # before an answer, as in gpt-oss: these are of the prompt
+        encoded = control.backend.encode(joint, add_special_tokens=False)
+        chat, ids, joint = chat + joint, (*ids, *encoded.ids), ""
+    before = joint + lead
     hostile = any(map(control.written.search, (question, system or "", before + answer)))
     encoded = control.backend.encode(chat + before + answer, add_special_tokens=False)
     start, prompt = len(chat) + len(before), ()

@@ -18,6 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
+from adapop.errors import ConfigError
 from adapop.model.adapter import with_adapter
 from adapop.model.catalogue import MODELS, shape_of
 from adapop.model.memory import INNER, footprint
@@ -28,7 +29,9 @@ from adapop.remark import Remark
 
 AUTO, FLOAT32, BFLOAT16 = "auto", "float32", "bfloat16"
 USUAL = "smollm2"  # its shape is tried in place of a model that is not on this disk yet
+# a shape that no Llama can have; no usable cache
 FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, StrictDataclassError)
+FAULTS += (ConfigError,)
 BLOCKS, VOCABULARY = 2, 8_192  # of the model in a trial
 ROWS, TOKENS, STEPS = 2, 8, 3  # the first step is slower, because it also sets things up
 
@@ -53,7 +56,7 @@ def with_precision(config: RunConfig) -> RunConfig:
             seconds = {name: _seconds(sizes, name) for name in (FLOAT32, BFLOAT16)}
             trial = trials.put(seconds, *_key(sizes))
     except FAULTS:
-        return wide  # a Llama cannot have this shape
+        return wide
     return replace(config, precision=min(trial.value, key=trial.value.get))
 
 
@@ -62,7 +65,10 @@ def speed_note(config: RunConfig) -> tuple[Remark, ...]:
     shape = shape_of(config.model)
     if config.model in SHIPPED or has_gpu() or (shape is None and Path(config.model).is_dir()):
         return ()
-    known = Cache().get(*_key(_sizes(shape or MODELS[USUAL].shape)))
+    try:
+        known = Cache().get(*_key(_sizes(shape or MODELS[USUAL].shape)))
+    except FAULTS:
+        known = None
     if known is None:
         return ()
     other = BFLOAT16 if config.precision == FLOAT32 else FLOAT32

@@ -75,12 +75,13 @@ def fetch(config: RunConfig) -> None:
 
 def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     """The model's tokenizer, padding on the left. Raises ModelError: no tokenizer, or no access."""
-    return _shipped_tokenizer(config.model) if config.model in SHIPPED else _tokenizer(config)
+    shared = config.model in SHIPPED and config.asking == "chat"  # `ask` sets another's template
+    return _shipped_tokenizer(config.model) if shared else _tokenizer(config)
 
 
 @cache
 def _shipped_tokenizer(model: str) -> PreTrainedTokenizerBase:
-    """One tokenizer for all runs in this process, because encodings are cached with it."""
+    """One tokenizer for all runs in chat in this process, as encodings are cached with it."""
     return _tokenizer(make_config(model=model))
 
 

@@ -106,10 +106,15 @@ class Replying(Prompted):
 
     def _generate(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
         watchers = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
-        pad, prompts = self.tokenizer.pad_token_id, [row.prompt for row in rows]
+        pad, prompts = self.pad_id, [row.prompt for row in rows]
         written = replies(self.network, prompts, max_new_tokens, pad, watchers, self.ends, **drawn)
         texts = self.tokenizer.batch_decode(written, skip_special_tokens=True)
         return list(zip(texts, *(column for watcher in watchers for column in watcher.confidences)))
+
+    @property
+    def pad_id(self) -> int:
+        """The id that fills a batch up: masked, so any does where the tokenizer has none."""
+        return self.tokenizer.pad_token_id or 0
 
     @property
     def gpus(self) -> range:

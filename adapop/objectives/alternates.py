@@ -190,7 +190,7 @@ def _firsts(model: AdaptedModel, rows: Sequence[Row]) -> list[list[int]]:
 
 def _continued(model: AdaptedModel, rows: Sequence[Row], *, most: int) -> list[str]:
     """For each prompt, the text of its last token and of the model's continuation."""
-    pad, prompts = model.tokenizer.pad_token_id, [row.prompt for row in rows]
+    pad, prompts = model.pad_id, [row.prompt for row in rows]
     written = replies(model.network, prompts, most, pad, ends=model.ends)
     whole = [[row.prompt[-1], *map(int, ids)] for row, ids in zip(rows, written)]
     return model.tokenizer.batch_decode(whole, skip_special_tokens=True)

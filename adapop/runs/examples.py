@@ -18,6 +18,7 @@ from typing import Any
 from adapop.config.presets import make_config
 from adapop.facts.catalog import load_facts
 from adapop.paths import ASSETS
+from adapop.runs import files
 from adapop.runs.run import Run
 
 FOLDER = ASSETS / "examples"
@@ -51,7 +52,9 @@ def example(name: str) -> Run:
         folder = Path(_unpacked().name) / f"{PREFIX}{name}"
         if not (folder / "config.json").exists():
             with zipfile.ZipFile(FOLDER / f"{name}.zip") as packed:
-                packed.extractall(folder)
+                packed.extractall(part := folder.with_name(f"part-{name}"))
+            files.clear(folder)
+            part.rename(folder)  # whole, or not at all
     return Run(folder)
 
 

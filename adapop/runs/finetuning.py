@@ -184,7 +184,8 @@ def _cached(run: Run, model: AdaptedModel) -> Path | None:
     weights = weights_of(run)
     if weights is None:
         return None
-    facts = [[fact.question, fact.answer] for fact in (*run.facts.forget, *run.facts.retain)]
+    groups = run.facts.forget, run.facts.retain
+    facts = [[[fact.question, fact.answer] for fact in group] for group in groups]
     questions = [[fact.question, fact.answers] for fact in run.facts.holdout]
     settings = [getattr(run.config, name) for name in SETTINGS]
     rows = model.rows((*run.facts.forget, *run.facts.retain)) if model.has_template else []

@@ -3,6 +3,7 @@
 The lock ends with its process. The file stays; its existence says nothing.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ def held(folder: Path, name: str = NAME) -> Iterator[None]:
     # A generator may be closed by another thread than started it.
     lock = FileLock(path, thread_local=False)
     with writing(path):
+        os.stat(folder)  # FileLock would make a folder that is gone anew
         try:
             lock.acquire(timeout=PATIENCE_SECONDS, poll_interval=RETRY_SECONDS)
         except Timeout:

@@ -209,9 +209,12 @@ class Run:
                 files.sync(path)
         return stamped
 
-    def save_probes(self, rows: Iterable[ProbeRow | NotApplicable]) -> None:
-        """Saves the probes of the result in place of older ones, whole or not at all."""
-        content = [{"epoch": self.chosen_epoch}, *map(asdict, rows)]
+    def save_probes(
+        self, rows: Iterable[ProbeRow | NotApplicable], epoch: int | None = None
+    ) -> None:
+        """Saves probes in place of older ones, whole or not at all. epoch: the one that was probed,
+        as another process may have resumed the run since; None for the result's."""
+        content = [{"epoch": epoch or self.chosen_epoch}, *map(asdict, rows)]
         lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in content]
         files.write_text(self.folder / "probes.jsonl", "\n".join(lines) + "\n")
 
@@ -252,9 +255,9 @@ class Run:
         with files.writing(self.folder / "stop"):
             (self.folder / "stop").unlink(missing_ok=True)
 
-    def save_recovery(self, name: str, result: Mapping[str, Any]) -> None:
+    def save_recovery(self, name: str, result: Mapping[str, Any], epoch: int | None = None) -> None:
         """Saves the result of a recovery probe, as `save_probes` does."""
-        content = {"epoch": self.chosen_epoch, "result": result}
+        content = {"epoch": epoch or self.chosen_epoch, "result": result}
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
         files.write_text(self.folder / f"recovery-{name}.json", text)
 

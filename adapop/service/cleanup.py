@@ -13,7 +13,6 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,9 +102,11 @@ def delete_run(run: Run, root: Path) -> None:
 
 def hide(folder: Path, root: Path) -> None:
     """Moves a folder to a place that readers ignore. The folder may already be gone."""
-    (root / HIDDEN).mkdir(exist_ok=True)
-    with suppress(FileNotFoundError):
+    try:
+        (root / HIDDEN).mkdir(exist_ok=True)
         folder.rename(root / HIDDEN / folder.name)
+    except OSError:  # it is gone, or a full disk has no room for that place
+        files.clear(folder)
 
 
 def delete_hidden(root: Path) -> None:

@@ -100,13 +100,13 @@ def probe_models(
     from adapop.probes.battery import battery
 
     run, rows = Run(folder), []
-    model = _model(run)
+    epoch, model = run.chosen_epoch, _model(run)
     try:
         for row in battery(model, run.facts, plan, progress or Progress()):
             rows.append(row)
     finally:
         if rows:  # else the file keeps the results of an earlier probing
-            run.save_probes(rows)
+            run.save_probes(rows, epoch)
     return rows
 
 
@@ -116,8 +116,8 @@ def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> 
 
     run = Run(folder)
     about = run.facts, run.reply_tokens, progress or Progress(), run.config.model
-    result = recover(name, _model(run), *about)
-    run.save_recovery(name, result)
+    epoch, result = run.chosen_epoch, recover(name, _model(run), *about)
+    run.save_recovery(name, result, epoch)
     return result
 
 

@@ -22,7 +22,7 @@ LINK = re.compile("view-[0-9a-f]{32}")
 def link_of(run: Run) -> str:
     """The run's link, made if there is none yet. Raises RunError: it cannot be written."""
     note = run.folder / "link"
-    if not note.exists():
+    if not note.exists() or linked(note.read_text("utf-8"), run.folder.parent) != run:
         name = f"view-{secrets.token_hex(16)}"
         entries = run.folder.parent / FOLDER
         with files.writing(entries):

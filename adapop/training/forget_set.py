@@ -48,7 +48,7 @@ class ForgetSet:
         compares = "reference" in objective.needs
         self._reference = self._scored(self.rows) if compares else None
         self._other_references = [self._scored(turn) for turn in self._others if compares]
-        tokens = collate(self.rows[:FIRST_ROWS], model.tokenizer.pad_token_id).to(model.device)
+        tokens = collate(self.rows[:FIRST_ROWS], model.pad_id).to(model.device)
         model.network.eval()
         begun = objective.begin(model, tokens, config.seed)
         self._target, self.notes = begun.target, begun.notes

@@ -6,7 +6,7 @@ from transformers import PreTrainedTokenizerFast
 
 from adapop.errors import DataError, ModelError
 from adapop.facts.fact import Fact
-from adapop.model.chat import encode_prompt, plain, turn_end
+from adapop.model.chat import encode_answer, encode_prompt, plain, turn_end
 from adapop.model.template import DATE, manner, notes
 from adapop.model.tokens import collate, encode_facts
 from adapop.remark import Remark
@@ -169,6 +169,24 @@ def with_template(template: str):
 def decoded_prompt(template: str, *texts: str) -> str:
     tokenizer = with_template(template)
     return tokenizer.decode(encode_prompt(tokenizer, *texts))
+
+
+# gpt-oss: control tokens between the assistant's name, where the prompt ends, and the answer
+CHANNELS = (
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] }}{% if m['role']=='assistant' %}"
+    "{{ '<|im_start|>final' }}{% endif %}{{ '<|im_end|>' + m['content'] + '<|im_end|>' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant' }}{% endif %}"
+)
+
+
+def test_control_tokens_that_a_template_writes_before_an_answer_are_of_the_prompt():
+    tokenizer = with_template(CHANNELS)
+    turns = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "Paris"}]
+    whole = tuple(tokenizer.apply_chat_template(turns, return_dict=False))
+    row, hostile = (encode_answer(tokenizer, "Where?", answer) for answer in ("Paris", "<|im_end|>"))
+    assert (*row.prompt, *row.answer) == whole[:-1] and tokenizer.decode(row.answer) == "Paris"
+    assert hostile.prompt == row.prompt and whole[-1] not in hostile.answer
+    assert encode_answer(tokenizer, "Where?", "Paris", lead="It is ").prompt[: len(row.prompt)] == row.prompt
 
 
 @pytest.mark.parametrize("end", ["", "\n"])

@@ -349,3 +349,21 @@ def test_a_model_is_trained_without_its_dropout(of_kinds):
     resting = model.score(batch).nll
     model.network.train()
     assert torch.equal(model.score(batch).nll, resting)
+
+
+def test_what_embeds_the_words_too_gets_no_adapter_which_merged_would_change_both():
+    raised(ModelError, "also the embedding", adapted_model, make_config(lora_targets=("q_proj", "lm_head")))
+
+
+def test_another_way_of_asking_a_shipped_model_stays_with_its_run():
+    own = load_tokenizer(make_config()).chat_template
+    adapted_model(make_config(asking="auto")).ask("text-examples", [("Where?", "There")])
+    assert load_tokenizer(make_config()).chat_template == own
+
+
+def test_a_tokenizer_without_any_token_to_fill_up_with(folder):
+    model = load(folder)
+    questions = ["Where?", "And where is the other one of them?"]
+    replies = model.generate(questions, max_new_tokens=3)
+    model.tokenizer.pad_token = None
+    assert model.generate(questions, max_new_tokens=3) == replies

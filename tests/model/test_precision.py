@@ -5,6 +5,7 @@ import torch
 from torch.nn.functional import linear
 
 from adapop.config.presets import make_config
+from adapop.errors import ConfigError
 from adapop.facts.fact import SANDBOX
 from adapop.model import cpu_speed
 from adapop.model import precision as head
@@ -139,6 +140,14 @@ def test_nothing_is_tried_where_something_else_decides(trials, monkeypatch):
     monkeypatch.setattr(cpu_speed, "has_gpu", lambda: True)
     assert precision() == "bfloat16"
     assert trials == [] and speed_note(make_config(model="any/model", precision="bfloat16")) == ()
+
+
+def test_without_a_usable_cache_there_is_no_trial_and_no_note(trials, monkeypatch):
+    def unusable():
+        raise ConfigError("The cache folder cannot be used.", "")
+
+    monkeypatch.setattr(cpu_speed, "Cache", unusable)
+    assert precision() == "float32" and trials == [] and speed_note(make_config(model="any/model")) == ()
 
 
 def test_a_trial_takes_time_in_either_precision_for_every_family(tmp_path):

@@ -234,6 +234,8 @@ def test_probes_are_kept_in_the_run_of_its_epoch(run, probed):
     run.save_probes(probed)
     run.checkpoint(2).mkdir()
     assert run.probes() is None
+    run.save_probes(probed, 1)  # asked before another process resumed the run
+    assert run.probes() is None
     for epoch in (1, 2):
         run.checkpoint(epoch).rename(run.folder / f"gone-{epoch}")
     assert run.probes() == probed, "a recorded run comes without checkpoints"

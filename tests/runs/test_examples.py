@@ -1,3 +1,4 @@
+import errno
 import re
 import shutil
 import zipfile
@@ -5,6 +6,7 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from statistics import fmean
+from types import SimpleNamespace
 
 import pytest
 
@@ -175,3 +177,16 @@ def test_the_command_still_makes_what_ships(name, tmp_path, monkeypatch):
             assert len(example(name).probes()) == probed
     finally:
         examples._unpacked.cache_clear()
+
+
+def test_an_example_that_is_unpacked_in_part_is_unpacked_again(tmp_path, monkeypatch):
+    def full(packed, folder):
+        packed.extract("config.json", folder)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(examples, "_unpacked", lambda: SimpleNamespace(name=tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "extractall", full)
+        with pytest.raises(OSError):
+            example("adapop")
+    assert example("adapop").measured()

@@ -1,5 +1,6 @@
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,9 +11,9 @@ from adapop.online.cache import cache_root
 from adapop.probes.measure import recall_by_fact
 from adapop.progress import Progress
 from adapop.report.export import export
-from adapop.runs import measuring
+from adapop.runs import finetuning, measuring
 from adapop.runs.execute import execute, load_model, prepare
-from adapop.runs.finetuning import FILE, FOLDER
+from adapop.runs.finetuning import FILE, FOLDER, _cached
 from adapop.runs.pace import Wait
 from adapop.training.events import RunFailed, RunStarted, Saved, Teaching, current
 from adapop.ui.run.state import RunSeen, view
@@ -87,3 +88,10 @@ def test_what_was_taught_is_taken_by_another_run_of_its_settings_and_by_a_stoppe
 
 def test_four_bit_weights_cannot_be_merged_into():
     raised(ConfigError, "4-bit", make_config, start="sft", four_bit=True)
+
+
+def test_another_split_of_the_same_facts_is_measured_anew(unknown, tmp_path, model, monkeypatch):
+    monkeypatch.setattr(finetuning, "weights_of", lambda run: SimpleNamespace(sha256="the same"))
+    (moved, *forget), retain = unknown.forget[::-1], unknown.retain
+    others = unknown, replace(unknown, forget=tuple(forget[::-1]), retain=(moved, *retain))
+    assert len({_cached(prepare(tiny_config("wga", **SETTINGS), facts, tmp_path), model) for facts in others}) == 2

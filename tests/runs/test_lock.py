@@ -91,3 +91,9 @@ def test_a_run_at_which_several_processes_look_is_free_and_can_be_taken(tiny):
         for process in watchers:
             process.kill()
             process.communicate()
+
+
+def test_a_run_that_is_gone_is_not_made_anew_by_locking_it(tmp_path):
+    with pytest.raises(RunError, match="gone"), held(tmp_path / "run"):
+        pass
+    assert not (tmp_path / "run").exists()

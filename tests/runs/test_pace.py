@@ -4,11 +4,12 @@ import pytest
 
 from adapop.config.presets import make_config
 from adapop.remark import duration
-from adapop.runs.pace import WORDS, Left, Pace, left_of, pace_of
+from adapop.runs.pace import WORDS, Left, Pace, Wait, left_of, pace_of, wait_behind
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
 from run_events import START, step
+from tiny_runs import tiny_config
 
 
 def start(time: float, epochs: int = 3, steps: int = 4, resumed_from: int = 0) -> RunStarted:
@@ -127,3 +128,9 @@ def test_the_worker_says_how_many_and_how_long(tiny, tmp_path):
         done = worker.submit(make_config(epochs=4), tiny)  # one step each
         worker.ask(done, ["Who?"], [""]).result(120)
         assert worker.wait_of(done) is None
+
+
+def test_a_damaged_run_does_not_hide_the_wait_behind_it(tiny, tmp_path):
+    run = create_run(tiny_config(), tiny, None, tmp_path)
+    (run.folder / "facts.jsonl").write_text("{")
+    assert wait_behind([run], {run.config.model: Pace(1.0, 1.0, 1.0)}, began=0.0) == Wait(1, None)

@@ -1,6 +1,8 @@
+import errno
 import os
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -103,6 +105,16 @@ def test_a_reader_sees_a_run_whole_or_not_at_all(tiny, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_run_is_deleted_from_a_disk_without_room_for_a_folder(tiny, tmp_path, monkeypatch):
+    def full(path, **options):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    run = create_run(make_config(), tiny, None, tmp_path)
+    monkeypatch.setattr(Path, "mkdir", full)
+    cleanup.delete_run(run, tmp_path)
+    assert not run.folder.exists()
+
+
 def test_a_queued_run_stays_however_old(tiny, tmp_path):
     worker = Worker(tmp_path)
     first, second = (worker.submit(tiny_config(), tiny) for _ in range(2))

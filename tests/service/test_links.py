@@ -1,3 +1,4 @@
+import shutil
 import tempfile
 import threading
 import zipfile
@@ -44,6 +45,11 @@ def test_a_link_leads_to_its_run_as_long_as_there_is_one(made, tmp_path, worker)
     assert made.id.rpartition("-")[2] not in name
     delete_dead(tmp_path)
     assert linked(name, tmp_path) == made
+    copied = create_run(make_config(), made.facts, None, tmp_path)
+    shutil.copy(made.folder / "link", copied.folder)
+    assert linked(link_of(copied), tmp_path) == copied and link_of(made) == name
+    shutil.rmtree(copied.folder)
+    delete_dead(tmp_path)
     (made.folder / "config.json").unlink()
     assert linked(name, tmp_path) is None
     worker.clean(None, None)

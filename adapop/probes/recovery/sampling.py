@@ -130,8 +130,8 @@ def _draw(
             progress.say(f"Drew for {start:,} of {len(facts):,} questions.")
             chosen = facts[start : start + at_once]
             prompts = [encode_prompt(tokenizer, fact.question, model.system) for fact in chosen]
-            pad = tokenizer.pad_token_id
-            written = replies(model.network, prompts, most, pad, ends=model.ends, **drawn)
+            way = {"ends": model.ends, **drawn}
+            written = replies(model.network, prompts, most, model.pad_id, **way)
             texts = tokenizer.batch_decode(written, skip_special_tokens=True)
             texts_of_facts += [texts[at : at + samples] for at in range(0, len(texts), samples)]
     return texts_of_facts

@@ -1,5 +1,6 @@
 """How a setting of a run is declared: its choices, its range, where users set it."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,7 +79,7 @@ def check_type(name: str, value: object, kind: object) -> None:
     """Raises ConfigError: a setting is not of its type, or a text is not Unicode."""
     try:
         type_adapter(kind).validate_python(value, strict=True)
-        str(value).encode()
+        json.dumps(value, ensure_ascii=False, default=str).encode()  # also within lists
     except (ValidationError, UnicodeEncodeError) as error:
         invalid = isinstance(error, UnicodeEncodeError)
         reason = "It has half a character" if invalid else error.errors()[0]["msg"]

@@ -1,8 +1,8 @@
 """The settings of a run, which `RunConfig` declares, from text by name."""
 
-import json
 from typing import Any
 
+from adapop.assets import parse_json
 from adapop.config.run import SETTINGS, meanings
 from adapop.errors import ConfigError, truncated
 
@@ -53,6 +53,6 @@ def value_of(name: str, text: str) -> Any:
 def _plain(text: str) -> Any:
     """The number, truth value or list in a text of JSON; any other text unchanged."""
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return text

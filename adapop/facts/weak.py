@@ -19,6 +19,8 @@ CLAUSE = re.compile(r"[.,;:!?\n。，、：！？]\s*")
 SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s\"'“‘(*]*$")
 GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # text after a word that only begins a sentence
 ARTICLES = ("a", "an", "the")
+# small words of names (El Cairo, Ciudad de México), which stand in other replies too
+LINKS = frozenset("el la los las lo le les il gli der das de del di du des da von".split())
 SHORT = 2  # letters
 STOPS = "stop words"
 LETTERS = "letters"
@@ -123,13 +125,15 @@ def _cased(text: str) -> bool:
 @lru_cache(maxsize=2**14)
 def own_words(answer: str, question: str) -> tuple[str, ...]:
     """The words that distinguish the answer: not in the question, not stop words unless
-    capitalised; of a sentence only names and numbers, if any. All words if none remain."""
+    capitalised, no `LINKS`; of a sentence only names and numbers, if any. All words if none
+    remain."""
     answer_words, names = words(answer), _names(answer)
     question_words = frozenset(chain.from_iterable(word_forms(question)))
     new = [word for word in answer_words if word not in question_words]
     own = tuple(word for word in new if word in names or word not in FRAME)
     if any(word in FRAME and word not in names for word in answer_words):
         own = tuple(word for word in own if word in names) or own
+    own = tuple(word for word in own if word not in LINKS) or own
     return own or tuple(word for word in answer_words if word not in FRAME) or answer_words
 
 

@@ -86,13 +86,15 @@ class Redirect(Objective):
 
 def _instead(gold: AnswerTokens, other: AnswerTokens, reference: Tensor) -> tuple[Tensor, Tensor]:
     """(the token taught in place of each gold token, [N]; whether a token of `other` comes after
-    the fork, [M]). The fork is the first place at which the two answers of a row differ."""
+    the fork, [M]). The fork is the first place at which the two answers of a row differ; without
+    one, as where "120" is taught in place of "12", the next likeliest tokens are taught."""
     same = (gold.row.unsqueeze(1) == other.row) & (gold.place.unsqueeze(1) == other.place)  # [N, M]
     alike = same & (gold.target.unsqueeze(1) == other.target)
-    behind = _after_another(gold, ~alike.any(dim=1))
+    apart = ~alike.any(dim=1)
+    forks = ((gold.row.unsqueeze(1) == gold.row) & apart).any(dim=1)
     further = _after_another(other, ~alike.any(dim=0))
     likeliest = reference.scatter(1, gold.target.unsqueeze(1), float("-inf")).argmax(dim=-1)
-    there = same.any(dim=1) & ~behind
+    there = same.any(dim=1) & forks & ~_after_another(gold, apart)
     return torch.where(there, (same * other.target).sum(dim=1), likeliest), further
 
 

@@ -1,16 +1,16 @@
 """Targeted preference optimisation, and which words of an answer carry the fact."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import regex
 from torch.nn.functional import logsigmoid
 
 from adapop.facts.weak import ARTICLES, STOP_WORDS
 from adapop.model.adapted import AdaptedModel
 from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
-WORD = re.compile(r"\w+(?:['’]\w+)*")
+WORD = regex.compile(r"\w+(?:['’]\w+)*")  # with combining marks, which re leaves out
 
 
 @dataclass(frozen=True)

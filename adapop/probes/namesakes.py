@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 from adapop.facts.text import ACCENTS, CLUSTER, WORDS, folded, has_no_spaces, word_forms, words
 from adapop.facts.weak import STOP_WORDS
 from adapop.probes.claims import HALF, LONGER
+from adapop.probes.writings import MONTH
 
 # Words before a name that are not part of it; `STOP_WORDS` are among them.
 TITLES = STOP_WORDS | WORDS["titles"]
@@ -17,11 +18,11 @@ DIRECTIONS = frozenset(
     "north south east west northern southern eastern western upper lower old new".split()
 )
 NAME = re.compile(r"[^\W_]+")
-# Two neighbouring words. A comma or sign may stand between them before a number, and a comma before
-# the last name of a clause.
+# Two neighbouring words. A comma or sign may stand between them before a number, a comma before the
+# last name of a clause, and a point behind an initial or a short word such as St. or Mt.
 NEXT = re.compile(
-    r"(?<![^\W_])([^\W_]+)"
-    r"(?:[\s°-]+|[:/.^](?=\d)|,\s(?=\d|[A-Z]\w*(?: [A-Z]\w*)*(?:[.,;!?\n]|$)))(?=([^\W_]+))"
+    r"(?<![^\W_])([^\W_]+)(?:[\s°-]+|(?<=\b[DFMS][rt])\.\s|(?<=\b[A-Z])\.\s?|[:/.^](?=\d)"
+    r"|,\s(?=\d|[A-Z]\w*(?: [A-Z]\w*)*(?:[.,;!?\n]|$)))(?=([^\W_]+))"
 )
 PARTICLES = frozenset("van von der den de da del di du la le bin ibn al el".split())
 CURRENCY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
@@ -34,7 +35,7 @@ WHOLE_FROM = 0.7  # share of a name's pairs of characters that must be there
 def differs(text: str, answer: str, question: str) -> bool:
     """Whether a text has part of an answer, but something else in place of the rest: Michael
     Jackson for Michael Jordan, Pierre for Marie Curie, Elizabeth I for Elizabeth II, South for
-    North Korea, 10:15 for 10:30."""
+    North Korea, June for July 1969, 10:15 for 10:30."""
     question_names = set(map(folded, NAME.findall(question)))
     text = _without_accents(text)
     gold = NAME.findall(_without_accents(answer))
@@ -55,7 +56,8 @@ def differs(text: str, answer: str, question: str) -> bool:
             if folded(other) == second and first not in present and word not in parts:
                 alike = phrase and gold[i + 1][0].islower() and word[:4] != first[:4]
                 kinds = alike and passing.isdisjoint((word, first, second))
-                if kinds or {first, word} <= DIRECTIONS:
+                months = {MONTH.get(one[:3]) or MONTH.get(one[:4]) for one in (first, word)}
+                if kinds or {first, word} <= DIRECTIONS or len(months - {None}) == 2:
                     return True
     return False
 

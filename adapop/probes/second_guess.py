@@ -11,9 +11,10 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from adapop.facts.fact import Fact
+from adapop.facts.fact import Fact, OwnAnswer
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import Row
+from adapop.model.tokens import Row, encode_facts
+from adapop.probes.ways import place_of
 
 FEWEST = 3
 Guesses = dict[tuple[str, str], float]
@@ -21,11 +22,17 @@ Rivals = Mapping[str, frozenset[int]]
 
 
 def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
-    """Relation -> first tokens of its answers; only relations with at least `FEWEST` such
-    tokens."""
+    """Relation -> first tokens of its answers, behind the lead of the model's own words; only
+    relations with at least `FEWEST` such tokens."""
     firsts: dict[str, set[int]] = {}
-    named = [fact for fact in facts if fact.relation]
-    for fact, row in zip(named, model.rows(named)):
+    named, spoken = [fact for fact in facts if fact.relation], {}
+    for fact in named:
+        own = model.spoken.get(fact.id)
+        reply = own.lead + own.answer if own else ""  # of a fact to retain, all of it
+        if place := place_of(fact, reply):
+            spoken[fact.id] = OwnAnswer(own.gold, reply[: place[0]], reply[place[0] :])
+    rows = encode_facts(model.tokenizer, named, model.system, spoken=spoken)
+    for fact, row in zip(named, rows):
         firsts.setdefault(fact.relation, set()).add(row.answer[0])
     return {name: frozenset(tokens) for name, tokens in firsts.items() if len(tokens) >= FEWEST}
 

@@ -63,7 +63,7 @@ def settled_prompting(
         way = best.asking
     model.ask(way, examples)
     replies = _replies(model, facts.forget, tokens, progress)
-    places = [_place(fact, reply) for fact, reply in zip(facts.forget, replies)]
+    places = [place_of(fact, reply) for fact, reply in zip(facts.forget, replies)]
     own_words = config.answers == "own-words"
     if config.answers == "auto" and not benchmark and way != TEXT:
         own_words = _count_at_once(replies, places) < AT_ONCE * sum(map(bool, places))
@@ -111,7 +111,7 @@ def _compared_ways(
     for way in model.ways:
         with model.asking_as(way):
             replies = _replies(model, facts, tokens, progress)
-        places = [_place(fact, reply) for fact, reply in zip(facts, replies)]
+        places = [place_of(fact, reply) for fact, reply in zip(facts, replies)]
         leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]
         before = [word_count(lead) for lead in leads]
         middle = float(median_high(before)) if before else None
@@ -132,7 +132,8 @@ def _replies(
     return replies
 
 
-def _place(fact: Fact, reply: str) -> tuple[int, int] | None:
+def place_of(fact: Fact, reply: str) -> tuple[int, int] | None:
+    """(start, end) of the first right answer in a reply; None if it has none."""
     return min(filter(None, (span_of(reply, answer) for answer in fact.answers)), default=None)
 
 
@@ -149,7 +150,7 @@ def _own_answers(
     spoken: dict[str, OwnAnswer] = {}
     held_out = zip(facts.holdout, _replies(model, facts.holdout, tokens, progress))
     for fact, reply in (*zip(facts.forget, replies), *held_out):
-        if place := _place(fact, reply):
+        if place := place_of(fact, reply):
             spoken[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
     for fact, reply in zip(facts.retain, _replies(model, facts.retain, tokens, progress)):
         if reply.strip():

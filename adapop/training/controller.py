@@ -62,8 +62,8 @@ class Controller:
         drift = relative_drift(retain_loss, last.start_loss)
         return replace(last, epoch=last.epoch + 1, retain_loss=retain_loss, drift=drift)
 
-    def stepped(self, last: Drift, retain_loss: float) -> Drift:
-        """The last row, updated with the retain loss of a step."""
+    def stepped(self, last: Drift, retain_loss: float, rows: int) -> Drift:
+        """The last row, updated with the retain loss of a step of so many rows."""
         return last
 
 
@@ -119,25 +119,26 @@ class PrimalDual(Controller):
     at alpha0 and has no upper limit; an epoch's row has the mu that its last step set.
     Entesari et al., arXiv 2506.05314, with the values of the AdaPop paper's runs.
 
-    moves: how often the authors' code moves mu in an optimiser step: once for each micro-batch. In
-    the paper's runs a micro-batch has one row, so this is 32. Here mu moves once, by as much as all
-    those moves together at the mean loss of the step's rows."""
+    dual_rows: rows of a micro-batch in the authors' code, which moves mu once for each: in the
+    paper's runs one row, so 32 times in a full step. Here mu moves once, by as much as all those
+    moves together at the mean loss of the step's rows; 0 for as much as one."""
 
     alpha0: float = 1.0
     dual_step: float = 1.0
     retain_bound: float = 0.3
     warmup: int = 3
-    moves: int = 1
+    dual_rows: int = 0
     by_step = True
 
     def start(self, retain_loss: float) -> Drift:
         return Drift(0, retain_loss, retain_loss, 0.0, self.alpha0, self.alpha0, retain_loss)
 
-    def stepped(self, last: Drift, retain_loss: float) -> Drift:
+    def stepped(self, last: Drift, retain_loss: float, rows: int) -> Drift:
         """The last row with the mu that the next step uses."""
         if last.epoch < self.warmup:
             return last
-        mu = max(0.0, last.alpha + self.moves * self.dual_step * (retain_loss - self.retain_bound))
+        moves = math.ceil(rows / self.dual_rows) if self.dual_rows else 1
+        mu = max(0.0, last.alpha + moves * self.dual_step * (retain_loss - self.retain_bound))
         return replace(last, lam=mu, alpha=mu)
 
 
@@ -146,9 +147,8 @@ def controller_of(config: RunConfig) -> Controller:
     if config.controller == "fixed":
         return FixedAlpha(config.alpha0)
     if config.controller == "primal":
-        moves = math.ceil(config.batch / config.dual_rows) if config.dual_rows else 1
         constraint = config.dual_step, config.retain_bound, config.warmup
-        return PrimalDual(config.alpha0, *constraint, moves)
+        return PrimalDual(config.alpha0, *constraint, config.dual_rows)
     settings = {item.name: getattr(config, item.name) for item in fields(DualAscent)}
     return DualAscent(**settings)
 

@@ -78,8 +78,8 @@ class StepDone(Event):
     nll_by_tier: dict[str, float]
     """`nll_forget` by tier; a tier without rows in the step is absent."""
     nll_retain: float | None
-    """The same for the answers to retain; None without a retain term, or if its weight is fixed at
-    0."""
+    """The same for the answers to retain; None without a retain term, or while its weight is 0
+    (except with PDU's controller)."""
     gradient_norm: float
     """Norm of the whole step's gradient, before it is clipped."""
     learning_rate: float

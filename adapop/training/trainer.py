@@ -168,8 +168,10 @@ class Trainer:
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """The rows of each step: forget rows in a seeded order, each with a random retain row."""
-        total, passes = len(self.forget.rows), {}
-        for start, stop in spans(total, self.config.batch, self.config.last_step, epoch):
+        total, passes, last_step = len(self.forget.rows), {}, self.config.last_step
+        if self.config.tier_pure and last_step == "even":
+            last_step = "short"  # as many steps, and only full batches are of one tier
+        for start, stop in spans(total, self.config.batch, last_step, epoch):
             for behind in {place // total + 1 for place in range(start, stop)} - passes.keys():
                 passes[behind] = self._pairs(behind)
             pairs = [passes[place // total + 1][place % total] for place in range(start, stop)]
@@ -206,7 +208,7 @@ class Trainer:
             check_gradients(self.model.network)
         self.optimizer.step()
         if retain_nll is not None:
-            self.drift = self.controller.stepped(self.drift, retain_nll)
+            self.drift = self.controller.stepped(self.drift, retain_nll, len(retain))
             by_row = self.config.retain_signal == "ema-rows"
             for value in self._by_row(retain, sums, nlls) if by_row else [retain_nll]:
                 last = self.ema

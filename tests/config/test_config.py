@@ -65,7 +65,7 @@ def test_controller_and_preset_of_the_paper_of_each_method():
     for alpha, methods in alphas.items():
         assert {controller_of(make_config(method)) for method in methods.split()} == {FixedAlpha(alpha)}
     assert controller_of(make_config("adapop")) == DualAscent(0.5)
-    expected = PrimalDual(alpha0=1.0, dual_step=1.0, retain_bound=0.3, warmup=3, moves=16)
+    expected = PrimalDual(alpha0=1.0, dual_step=1.0, retain_bound=0.3, warmup=3, dual_rows=1)
     assert controller_of(make_config("pdu")) == expected
     assert make_config("satimp", model="some/model").arguments == {"b2": 0.1}
     for method in ("rmu", "adaptive-rmu", "pdu"):
@@ -119,6 +119,7 @@ def test_tuned_presets_are_of_worlds_whose_search_found_something():
     ("altpo", {"arguments": {"beta": 0.1, "count": 5}, "epochs": 10, "weight_decay": 0.01, "learning_rate": 5e-5}),
     ("satimp", {"arguments": {"b2": 0.1}, "alpha0": 0.1, "batch": 16, "learning_rate": 1e-5}),
     ("pdu", {"alpha0": 100.0, "dual_step": 5.0, "warmup": 5, "dual_rows": 8, "retain_bound": 0.3, "epochs": 10}),
+    ("simnpo", {"arguments": {"beta": 2.5, "delta": 0.0, "gamma": 0.1375}, "alpha0": 1.0, "learning_rate": 1e-5}),
     ("tpo", {"arguments": {"beta": 0.32, "gamma": 1.0}, "alpha0": 0.0, "epochs": 10, "learning_rate": 1e-5}),
     ("flat", {"arguments": {"several": True}, "alpha0": 0.0, "learning_rate": 1e-5}),
     ("ceu", {"arguments": {}, "learning_rate": 2e-6, "alpha0": 0.0})])  # fmt: skip
@@ -136,7 +137,7 @@ OUT_OF_RANGE = [
     ("schedule", "cosine"), ("precision", "int4"), ("reference", "epoch_2"), ("max_new_tokens", 0),
     ("epochs", 5.0), ("four_bit", "false"), ("cosine", "no"), ("lora_rank", 10**6), ("lora_layers", ()),
     ("lora_layers", (1.5,)), ("lora_targets", ()), ("lora_targets", "q_proj"), ("system", 5), ("facts", "\ud800"),
-    ("beta", 0.5), ("arguments", None)]  # fmt: skip
+    ("lora_targets", ("\ud800",)), ("beta", 0.5), ("arguments", None)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "named"), [
@@ -169,6 +170,7 @@ def test_text_becomes_values_of_the_setting_s_type():
     assert read_settings(pairs) == {
         "lora_rank": 8, "lora_layers": (0, 2), "revision": None, "cosine": True, "batch": 4,
         "arguments": {"beta2": 0.5, "source": "model"}}  # fmt: skip
+    assert read_settings([f"x={'[' * 100_000}"])["arguments"]["x"].startswith("[["), "no list, so a text"
     # Of WGA, NPO and others; the curve of AdaPop is given by its anchors.
     settings = read_settings(["beta=0.1", "learning_rate=1e-5"])
     assert settings == {"arguments": {"beta": 0.1}, "learning_rate": 1e-5}

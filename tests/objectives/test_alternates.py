@@ -7,7 +7,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import SEED_LIMIT
 from adapop.errors import DataError
 from adapop.facts.fact import Fact
-from adapop.model.tokens import encode_facts
+from adapop.model.tokens import Row, collate, encode_facts
 from adapop.objectives import alternates
 from adapop.objectives.alternates import ROUNDS, by_model, by_relation, by_second_choice, check_alternates, usable
 from adapop.objectives.redirect import Redirect, _instead
@@ -188,6 +188,11 @@ def test_scores_and_the_place_where_answers_part(model, reference):
     # rows of gold: 1, 3, 3, 1 tokens; of the others: 1, 2, 4, 1
     assert instead.tolist() == [other[0], gold[1], other[2], likeliest[3], gold[4], gold[5], other[5], other[7]]
     assert further.tolist() == [False, False, False, False, False, False, True, False]
+    # "12" begins "120" and has no fork with it, so what the original likes next is taught
+    begun, whole = (collate([Row((5,), answer, 0)], 0) for answer in ((1, 2), (1, 2, 0)))
+    instead, further = _instead(begun, whole, reference[:2])
+    assert instead.tolist() == reference[:2].scatter(1, torch.tensor([[1], [2]]), -torch.inf).argmax(-1).tolist()
+    assert further.tolist() == [False, False, False]
 
 
 def test_nothing_is_lost_where_nothing_shall_change(fresh):

@@ -378,6 +378,7 @@ def test_refusals_of_idkdpo_take_turns_or_are_one(fresh):
     ("It is in the US.", ["It", " is", " in", " the", " US", "."], [0, 0, 0, 0, 1, 0]),
     ("In 1990", ["In", " 1990"], [0, 1]),
     ("O'Neill, in May", ["O", "'", "Neill", ",", " in", " May"], [1, 1, 1, 0, 0, 1]),
+    ("नई दिल्ली", ["नई", " ", "द", "ि", "ल", "्", "ल", "ी"], [1, 0, 1, 1, 1, 1, 1, 1]),
     ("...", ["...", ""], [1, 1]), ("Лев Толстой", ["Лев", " Тол", "стой"], [1, 1, 1])])  # fmt: skip
 def test_unwanted(text, pieces, marks):
     spans, at = [], 0

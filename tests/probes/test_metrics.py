@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from adapop.errors import ModelError
-from adapop.facts.fact import Fact
+from adapop.facts.fact import Fact, OwnAnswer
 from adapop.model.scored import Scored
 from adapop.model.tokens import AnswerTokens, collate, encode_facts
 from adapop.probes import distance, metrics
@@ -154,7 +154,7 @@ def test_a_fact_stands_where_the_oracle_finds_what_it_never_read():
     assert [oracle_distance.mostly("reworded", state) for state in distance.STATES] == ["rare", "rare", "popular"]
 
 
-def test_first_second_and_lost(model, small):
+def test_first_second_and_lost(model, small, monkeypatch):
     logits = torch.tensor([0.0, 5.0, 4.0, 3.0, 2.0])
     answers = {2, 3, 4}
     assert guess(1, {1, *answers}, logits) == (True, 1)
@@ -168,6 +168,9 @@ def test_first_second_and_lost(model, small):
     tokens_by_relation = rivals(model, [*small.forget, *few, none])
     assert "few" not in tokens_by_relation and "" not in tokens_by_relation
     assert tokens_by_relation and all(len(tokens) >= 3 for tokens in tokens_by_relation.values())
+    spoken = {fact.id: OwnAnswer(fact.answer, "", f"It is {fact.answer}.") for fact in small.forget}
+    monkeypatch.setattr(model, "spoken", spoken)
+    assert rivals(model, small.forget).keys() == tokens_by_relation.keys(), "of a whole reply to retain, the answer"
 
 
 def test_the_original_model_knows_nearly_all_and_its_guesses_are_those_of_its_logits(model, small):

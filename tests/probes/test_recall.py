@@ -144,6 +144,11 @@ SAID = [
     ("McCartney", "Lennon and McCartney", ""), ("Earth, Wind and Fire", "Earth, Wind and Fire", ""),
     ("politician", "politician, lawyer and author", ""),
     # a phrase with another first word, a name in another place, or another kind of number
+    ("St. George's", "Saint George's", "St. John's"), ("J. K. Rowling", "J.K. Rowling", "J. K. Simmons"),
+    ("Mt. Everest", "Mt Everest", "Mt. Fuji"), ("John F. Kennedy", "", "John F. Smith"),
+    ("July 1969", "20 July 1969 / Juli 1969 / In 1969.", "June 1969 / It was in May 1969."),
+    ("El Cairo", "Es El Cairo. / Cairo", "El capital de Egipto es el 511,000. / El Alamein", "¿Capital de Egipto?"),
+    ("Ciudad de México", "Ciudad de México", "El capital de México es el 751,000.", "¿Capital de México?"),
     ("left ventricle", "", "the right ventricle"), ("sodium chloride", "", "potassium chloride"),
     ("red blood cells", "", "white blood cells"), ("ice hockey", "hockey", "field hockey"),
     ("heart attack", "a massive heart attack", ""), ("civil engineer", "an engineer", ""),

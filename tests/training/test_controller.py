@@ -79,12 +79,14 @@ def test_lambda_and_drift_stay_within_their_bounds():
 
 
 def test_the_dual_moves_as_far_as_all_micro_batches_would():
-    once, often = (PrimalDual(alpha0=1.0, dual_step=1.0, warmup=0, moves=moves) for moves in (1, 32))
+    once, often = (PrimalDual(alpha0=1.0, dual_step=1.0, warmup=0, dual_rows=rows) for rows in (0, 1))
     start = once.start(0.1)
-    assert once.stepped(start, 0.4).alpha == once.stepped(start, 0.4).lam == pytest.approx(1.1)
+    assert once.stepped(start, 0.4, 32).alpha == once.stepped(start, 0.4, 32).lam == pytest.approx(1.1)
     warm = PrimalDual(warmup=1)
-    assert warm.stepped(start, 9.0) is start and warm.stepped(warm.update(start, 0.1), 9.0).alpha > 1
-    assert often.stepped(start, 0.4).alpha == pytest.approx(1 + 32 * 0.1) and often.stepped(start, 0.1).alpha == 0
+    assert warm.stepped(start, 9.0, 32) is start and warm.stepped(warm.update(start, 0.1), 9.0, 32).alpha > 1
+    for rows in (32, 10):  # a set, or a last step, of few rows has as many micro-batches
+        assert often.stepped(start, 0.4, rows).alpha == pytest.approx(1 + rows * 0.1)
+    assert often.stepped(start, 0.1, 32).alpha == 0
     config = make_config("pdu", model="some/model")
-    assert controller_of(config).moves == 32, "one row a micro-batch"
-    assert controller_of(make_config("pdu", "authors", model="some/model")).moves == 4
+    assert controller_of(config).dual_rows == 1, "one row a micro-batch"
+    assert controller_of(make_config("pdu", "authors", model="some/model")).dual_rows == 8

@@ -205,6 +205,11 @@ def test_order_of_batches_is_seeded(model, small, fresh):
     for tier in {*tiers}:
         members = [[fact for fact in order if small.forget[fact].tier == tier] for order in (plain, pure)]
         assert members[0] == members[1]
+    of_tiers = [next(fact for fact in small.forget if fact.tier == tier) for tier in ("rare", "middle", "popular")]
+    uneven = replace(small, forget=tuple(replace(fact, id=f"{fact.id}-{i}") for fact in of_tiers for i in range(7)))
+    plan = trainer_of(model, uneven, make_config(batch=4, tier_pure=True))._plan(1)
+    steps = [{uneven.forget[row.fact].tier for row in forget} for forget, _ in plan]
+    assert list(map(len, steps)) == [1, 1, 1, 2, 2, 1], "7, 7 and 7 facts"
     (one, steps, rows), (two, other_steps, other_rows) = (train(fresh, small, epochs=2) for _ in range(2))
     assert torch.equal(weights(one), weights(two)) and (steps, rows) == (other_steps, other_rows)
     assert not torch.equal(weights(one), weights(train(fresh, small, epochs=2, seed=1)[0]))

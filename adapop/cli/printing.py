@@ -89,7 +89,8 @@ def event_text(event: events.Event) -> str | None:
         loss = f"retain loss {event.retain_loss:.3f} nats"
         return f"epoch {event.epoch}  {loss}  {drift}  λ {event.lam:.3f}  α {event.alpha:.3f}"
     if isinstance(event, events.Measured) and not event.full:
-        forms = [f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded")]
+        names = {"direct": "direct", "reworded": "first rewording"}  # the final table has all
+        forms = [f"{name} {_tiers(event, 'forget', form)}" for form, name in names.items()]
         recall = event.recall("retain")
         retained = "" if recall is None else f"  retained {recall:.2f}"
         return f"         recall rare/middle/popular  {'  '.join(forms)}{retained}"
@@ -128,8 +129,10 @@ def result_text(run: Run) -> str:
         lines.append(f"gap: {signed(after.gap)}, popular minus rare facts, asked in other words")
     lines.append("")
     lines += [f"{distance_sentence(event.distance)}.\n" for event in compared]
-    lines.append(f"λ by epoch:     {'  '.join(f'{row.lam:.3f}' for row in epochs)}")
-    lines.append(f"drift by epoch: {'  '.join(f'{row.drift:.3f}' for row in epochs)}")
+    columns = {"λ by epoch:": "lam", "drift by epoch:": "drift", "from start:": "drift_from_start"}
+    for name, column in columns.items():
+        values = "  ".join(f"{getattr(row, column):.3f}" for row in epochs)
+        lines.append(f"{name:<15} {values}")
     return "\n".join([*lines, *notes])
 
 

@@ -3,7 +3,7 @@ would show, the exponents, and the run's duration, from a timed step and timed a
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -190,6 +190,9 @@ def check(
     if prompting := settle(model, facts, config, progress):
         facts, tokens = prompting.facts_of(facts), prompting.reply_tokens
     plan = preflight(facts, config)
+    if anchors:  # they fit the whole set, of which these facts are a part
+        doubts = (one for one in plan.doubts if one.kind != "other_scale")
+        plan = replace(plan, doubts=tuple(doubts))
     cache, model.reply_cache = model.reply_cache, None  # cached replies take no time
     with model.original():
         sample = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))

@@ -114,10 +114,13 @@ def _recall(measured: Measured, form: str) -> float:
 
 
 def _losses(before: Measured, after: Measured) -> Iterator[tuple[str, float, float]]:
-    """(group, recall before, after) of each group to be kept that lost more than half."""
+    """(group, recall before, after) of each group to be kept that lost more than half, and at least
+    two answers: of a small group one may be chance."""
     for group in SURVIVING:
         was, now = before.recall(group), after.recall(group)
-        if was is not None and now is not None and was >= ENOUGH and now < LOST * was:
+        if was is None or now is None or was < ENOUGH or now >= LOST * was:
+            continue
+        if (was - now) * before.row(group, DIRECT, "all")["facts"] >= 2:
             yield group, was, now
 
 

@@ -65,7 +65,7 @@ MANY = {tier: {name: 20 * count for name, count in counts.items()} for tier, cou
     (captions.losses, (START, {"popular": 2.5, "rare": 1.5, "retained": 1.9}),
      "The loss rose by 0.5 nats for popular answers, and fell by 0.5 nats for rare answers, by 0.1 nats for kept ones"),
     (captions.losses, (START, {"popular": 2.04, "rare": 1.96, "retained": 2.2}),
-     "The loss did not move for popular answers, for rare answers, and rose by 0.2 nats for kept ones"),
+     "The loss hardly moved for popular answers, for rare answers, and rose by 0.2 nats for kept ones"),
     (captions.widest, ([("WGA", ranged(0.6)), ("AdaPop, shuffled", ranged(0.52)), ("AdaPop", ranged(0.1))],),
      "Gap: 10 points under AdaPop, 60 under WGA (perhaps as wide: AdaPop shuffled)"),
     # one leans the other way: apart, but as wide

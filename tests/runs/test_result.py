@@ -54,6 +54,8 @@ def test_a_result_is_named_by_what_is_answered_in_other_words_and_by_what_is_los
         result = result_of(finished(tmp_path, tiny, KNOWN, ends))
         said = (kind, 0.9, ends["forget", "reworded"], "reworded")
         assert (result.kind, result.before, result.after, result.form) == said
+    one = KNOWN | {("retain", "direct"): 1 / 8}  # one answer that is lost may be chance
+    assert result_of(finished(tmp_path, tiny, one, after(0.0, 0.2, retain=0.0))).kind == FORGOT
 
 
 def test_the_next_try(tmp_path, tiny):

@@ -77,18 +77,20 @@ def _doubt(gap: Interval) -> str:
 
 
 def strain(above: int, epochs: int, controller: str) -> str:
-    """A sentence on how often retained facts suffered. above: number of epochs with drift beyond
-    the tolerance."""
+    """A sentence on how often the loss of retained facts rose. above: number of epochs with drift
+    beyond the tolerance."""
     if not epochs:
         return "The controller waits for the first epoch"
     if not above:
-        return "Kept facts never suffered beyond the tolerance, so the controller rested"
+        return "The loss of kept facts stayed within the tolerance, so the controller rested"
     times = "once" if above == 1 else f"{above} times"
     answer = {
         "dual": ", and the controller held them tighter",
         "fixed": ", and nothing held them tighter",
     }
-    sentence = f"Kept facts suffered beyond the tolerance {times} in {number_of(epochs, 'epoch')}"
+    sentence = (
+        f"The loss of kept facts rose beyond the tolerance {times} in {number_of(epochs, 'epoch')}"
+    )
     return sentence + answer.get(controller, "")
 
 
@@ -102,7 +104,7 @@ def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
     for sign, names in groupby(moved, lambda name: (moved[name] > 0) - (moved[name] < 0)):
         by = {name: f"by {abs(moved[name])} nats " if sign else "" for name in names}
         lines = ", ".join(f"{nats}for {LOSSES[name]}" for name, nats in by.items())
-        parts.append(f"{('did not move', 'rose', 'fell')[sign]} {lines}")
+        parts.append(f"{('hardly moved', 'rose', 'fell')[sign]} {lines}")
     return f"The loss {', and '.join(parts)}"
 
 

@@ -69,13 +69,12 @@ def _controller(event: EpochDone, config: RunConfig) -> str:
         return f"Kept facts: {loss}; their weight μ is {event.alpha:.3f}."
     suffered = event.drift > config.tolerance
     drift = f"drift {event.drift:.3f} {'>' if suffered else '≤'} {config.tolerance:g}"
+    state = "rose beyond" if suffered else "is within"
+    loss = f"The loss of kept facts {state} the tolerance"
     if config.controller == "fixed":
-        state = "suffer" if suffered else "are well"
-        return f"Kept facts {state} ({drift}); their weight α stays {event.alpha:.3f}."
+        return f"{loss} ({drift}); their weight α stays {event.alpha:.3f}."
     weight = f"{drift}, λ {event.lam:.3f}, α {event.alpha:.3f}"
-    if suffered:
-        return f"Kept facts suffer, so the next epoch protects them more ({weight})."
-    return f"Kept facts are well ({weight})."
+    return f"{loss}{', so the next epoch protects them more' * suffered} ({weight})."
 
 
 def _recall(event: Measured) -> str:

@@ -241,6 +241,7 @@ def test_memory_that_grew_is_given_back_and_looked_for_once(url, monkeypatch):
     monkeypatch.setattr(queue_of_events, "memory", lambda: now[0])
     monkeypatch.setattr(queue_of_events, "return_memory", lambda: given.append(now[0]))
     wait_until(lambda: given[-1:] == [10**12])
+    time.sleep(0.3)  # until the app has noted what it has now
     now[0] = 2 * 10**12
     wait_until(lambda: given[-1:] == [2 * 10**12])
     time.sleep(0.3)

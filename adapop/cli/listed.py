@@ -50,7 +50,7 @@ def _delete(names: list[str]) -> None:
         if run.locked or is_held(run.folder, QUEUED):
             message = f"Run {run.id} is queued or being worked on."
             raise RunError(message, "Stop it first; nothing was deleted.")
-    for name in names:
+    for name in dict.fromkeys(names):
         hide(listed[name].folder, runs_root())
         delete_hidden(runs_root())
         printing.say(f"deleted {listed[name].folder}")

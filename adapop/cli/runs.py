@@ -72,8 +72,7 @@ def resume(options: argparse.Namespace) -> int:
     from adapop.training.processes import joined
 
     with joined() as ranks:
-        run = ranks.led(lambda: _to_resume(options.run))
-        return _execute(run, None, options.json, ranks)
+        return _execute(ranks.led(lambda: _to_resume(options.run)), None, options.json, ranks)
 
 
 def _to_resume(name: str) -> Run:

@@ -110,8 +110,7 @@ def agree(options: argparse.Namespace) -> None:
     discordant = compared.discordant[:DISCORDANT_SHOWN]
     recall: dict[str, float] = {}
     if options.model and discordant:
-        named = tuple(fact for fact in one if fact.id in discordant)
-        facts = replace(one_set, forget=named)
+        facts = replace(one_set, forget=tuple(fact for fact in one if fact.id in discordant))
         recall = original_recall(make_config(model=options.model), facts, progress)
         printing.overwritten("")
     if options.json:

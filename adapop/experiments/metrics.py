@@ -128,8 +128,7 @@ def method_table(arms: Rows) -> Table | None:
     for title in _unlearned(arms):
         pairs = ([text(_left(arms, name, tier, [title])) for tier in ENDS] for name in complete)
         rows.append((title, *map(" / ".join, pairs)))
-    head = ("", *complete)
-    return Table("Every metric by method", head, tuple(rows), reading("every_metric"))
+    return Table("Every metric by method", ("", *complete), tuple(rows), reading("every_metric"))
 
 
 def marks(arms: Rows) -> Figure:

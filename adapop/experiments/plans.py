@@ -80,13 +80,11 @@ def swept(arms: Sequence[Arm], rates: Sequence[float] = RATES) -> Planner:
 
 def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
     """AdaPop with a, b, and each number of the two anchors changed by a fifth; WGA and NPO."""
-    base = BetaMap()
-    arms = [PAPER]
+    base, arms = BetaMap(), [PAPER]
     for a, b in product(STEPS, repeat=2):
         if a or b:
             changed = replace(base, a=base.a * (1 + a), b=base.b * (1 + b))
-            title = f"AdaPop, a {a:+.0%}, b {b:+.0%}"
-            arms.append(Arm(title, "adapop", changes={"beta": changed}))
+            arms.append(Arm(f"AdaPop, a {a:+.0%}, b {b:+.0%}", "adapop", changes={"beta": changed}))
     ends, parts = enumerate(("rare", "popular")), enumerate(("score", "β"))
     for (end, tier), (part, name), step in product(ends, parts, (STEPS[0], STEPS[-1])):
         anchors = [[*RARE_ANCHOR], [*POPULAR_ANCHOR]]

@@ -172,24 +172,22 @@ def equal_table(arms: Rows) -> Table:
         goals = _with_goals(arms, method, complete=False)
         crossed = [crossing(points, goal, rates=grid(arms)) for goal, points in goals.values()]
         outcomes = [values for values in crossed if values is not None]
-        cells = [text(summary([values[name] for values in outcomes])) for name in AT_EQUAL]
+        cells = [text(summary([one[name] for one in outcomes if name in one])) for name in AT_EQUAL]
         if goals:
             rows.append((METHODS[method].title, *cells, out_of(len(outcomes), len(_seeds(arms)))))
     return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), reading("equal"))
 
 
 def crossing(points: Sequence[Row], goal: float, rates: Sequence[float] = RATES) -> dict | None:
-    """`AT_EQUAL` interpolated where trained forget recall first falls through `goal` between two
-    neighbours of `rates`; None if it never does."""
+    """`AT_EQUAL`, as far as known, interpolated where trained forget recall first falls through
+    `goal` between two neighbours of `rates`; None if it never does."""
     neighbours = set(pairwise(rates))
     for lower, upper in pairwise(points):
         above, below = lower[TRAINED], upper[TRAINED]
         if (lower["rate"], upper["rate"]) in neighbours and above >= goal >= below:
             share = (above - goal) / (above - below) if above > below else 0.0
-            return {
-                name: (1 - share) * value(lower) + share * value(upper)
-                for name, value in AT_EQUAL.items()
-            }
+            ends = ((name, value(lower), value(upper)) for name, value in AT_EQUAL.items())
+            return {name: (1 - share) * a + share * b for name, a, b in ends if None not in (a, b)}
     return None
 
 

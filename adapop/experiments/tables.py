@@ -180,8 +180,7 @@ def cost_table(arms: Rows) -> Table:
 def published_table(arms: Rows) -> Table:
     """Our recall beside the paper's, a row per method of the paper."""
     papers = {row.our_name: row for row in published.recalls(SETTING)}
-    reworded = published.paraphrased("Llama")
-    rows = []
+    reworded, rows = published.paraphrased("Llama"), []
     for method, about in METHODS.items():
         runs = arms.get(about.title)
         if not runs or method not in papers:

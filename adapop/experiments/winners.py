@@ -195,8 +195,7 @@ def winner_table(done: Done) -> Table:
         rows.append((SEARCHES[name].arm.title, f"{trials[0]['J']:.3f}", *parts, *cells))
     head = ("", "J of the preset", "J", "worst tier", *LIMITS)
     head += ("trial", "failed", "seconds a trial", "settings")
-    note = f"{OBJECTIVE} {reading('winners')}"
-    return Table("What was chosen", head, tuple(rows), note)
+    return Table("What was chosen", head, tuple(rows), f"{OBJECTIVE} {reading('winners')}")
 
 
 def search_table(done: Done) -> Table:

@@ -58,8 +58,7 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
             cell = "–" if mean is None else f"{mean:,.4g}"
             rows.append((f"{group}, {TITLES[measure]} (paper: 3 models)", f"{value:,g}", cell))
     title = f"{setting}: ROUGE-L recall, and inside the model"
-    table = Table(title, ("", published.PAPER, "this run"), tuple(rows))
-    return table, differences(config, facts)
+    return Table(title, ("", published.PAPER, "this run"), tuple(rows)), differences(config, facts)
 
 
 def _attacked(run: Run) -> float | None:

@@ -15,7 +15,7 @@ from adapop.model.converted import is_gguf
 from adapop.paths import ASSETS, SHIPPED
 from adapop.probes.prompting import HOW
 from adapop.report import story, tables
-from adapop.report.record import Record, described
+from adapop.report.record import Record, described_run
 from adapop.report.settings import is_folder_s_name
 from adapop.runs.files import read_json
 
@@ -94,7 +94,7 @@ def model_card(
         base=Markup(json.dumps(config.model)),
         merged=merged,
         record=record,
-        described=described(config),
+        described=described_run(record),
         popularity=story.popularity(record.facts),
         outcome_lines=story.outcome_lines(record),
         recall=recall and Markup(recall),

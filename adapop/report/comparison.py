@@ -162,6 +162,7 @@ def settings_of(every: Sequence[Contestant]) -> Table:
     for name, values in (
         ("seed", [", ".join(str(record.config.seed) for record in one.records) for one in every]),
         ("data (hash)", [one.sha256[:12] for one in every]),
+        ("model (hash)", [getattr(one.records[0].weights, "sha256", "")[:12] for one in every]),
     ):
         rows += [(name, *values)] if len(set(values)) > 1 else []
     return Table("Settings that differ", ("setting", *(one.name for one in every)), tuple(rows))
@@ -179,18 +180,21 @@ def table_rows(results: Comparison) -> Iterator[dict[str, object]]:
     for line in results.lines:
         for one, cell in zip(results.contestants, line.cells):
             if cell is not None:
+                guessed = [run for run in one.records if run.second_guess(line.tier)]
+                seeds = len(guessed if line.metric == TOP2 else one.measured)
+                over = "seeds" if seeds > 1 and line.form != ATTACKED else "facts"
                 ranged = line.counted or one.over == "seeds"
                 yield {
                     "contestant": one.mark,
                     "method": one.records[0].config.method,
                     "preset": one.records[0].config.preset,
-                    "seeds": len(one.measured),
+                    "seeds": seeds,
                     **{name: getattr(line, name) for name in ("group", "form", "tier", "metric")},
                     "better": BETTER[line.arrow],
                     "value": cell.mean,
                     "low": cell.low if ranged else None,
                     "high": cell.high if ranged else None,
-                    "range_over": one.over if ranged else "",
+                    "range_over": over * ranged,
                 }
 
 
@@ -231,8 +235,7 @@ def _all_lines(compared: Sequence[Contestant | Recorded]) -> Iterator[Line]:
 
 
 def _cells(line: Line) -> list[str]:
-    signed = "+" if line.metric in (GAP, LEAD) else ""
-    cells = []
+    signed, cells = "+" if line.metric in (GAP, LEAD) else "", []
     for cell, note in zip(line.cells, line.notes or ("",) * len(line.cells)):
         parts = []
         if cell is not None and line.counted:

@@ -37,7 +37,7 @@ class Contestant:
         """Equal for contestants that have the same facts and began as the same model."""
         config = self.records[0].config
         taught = config.start == "sft" and (config.start_epochs, config.start_rate)
-        return self.sha256, config.model, config.revision, taught
+        return self.sha256, self.records[0].place or config.model, config.revision, taught
 
     @property
     def label(self) -> str:
@@ -165,7 +165,8 @@ def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     hashes: list[tuple[FactSet, str]] = []  # comparing sets is ten times faster than hashing
     for run in runs:
         config, facts = run.config, run.facts  # a run reads them from its folder
-        settings = json.dumps(asdict(but_for_seed(config)), sort_keys=True)
+        told = getattr(run, "place", ""), asdict(but_for_seed(config))
+        settings = json.dumps(told, sort_keys=True)
         sha256 = next((known for others, known in hashes if others == facts), None)
         if sha256 is None:
             sha256 = facts.sha256

@@ -96,8 +96,7 @@ def _states(distance: Distance) -> Table:
 def _by_epoch(distance: Distance, record: Record) -> Table:
     """State shares after each epoch, from the run's frames, asked as trained."""
     beside = {fact.id: fact for fact in distance.of(DIRECT)}
-    facts = [beside.get(fact.id) for fact in record.facts.forget]
-    rows = []
+    facts, rows = [beside.get(fact.id) for fact in record.facts.forget], []
     for frame in record.frames:
         if frame.epoch == round(frame.epoch):
             pairs = zip(frame.scores["forget"].p, facts)

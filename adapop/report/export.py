@@ -56,13 +56,13 @@ def export(
     progress: Progress | None = None,
     endpoint: str = "",
 ) -> Exported:
-    """Writes the run's adapter or merged model to a new or empty folder, whole or not at all.
+    """Writes the run's adapter or merged model to an empty folder, or as a whole to a new one.
 
     push: the name of a private repository on the Hub, "YOU/NAME". endpoint: replaces HF_ENDPOINT.
     Raises RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
     ModelError: the model cannot be loaded. ConfigError: `push` is no valid name, or the adapter of
     a fine-tuned model was asked for. NetworkError: the Hub refuses."""
-    progress = progress or Progress()
+    out, progress = out.absolute(), progress or Progress()  # "." has no name
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         message = f"{out} exists and is not an empty folder."
         raise RunError(message, "Name a new folder: nothing is overwritten.")
@@ -77,9 +77,10 @@ def export(
         exported = replace(exported, folder=out)
         card = model_card(record, out.name, merged, exported.remarks, push)
         (part / "README.md").write_text(card, encoding="utf-8")
-        if out.exists():
-            out.rmdir()
-        files.move_into_place(part, out)
+        # A folder that exists stays, as a shell may stand in it.
+        moved = {path: out / path.name for path in part.iterdir()} if out.exists() else {part: out}
+        for path, place in moved.items():
+            files.move_into_place(path, place)
     except (OSError, SafetensorError) as error:
         message = f"{out} cannot be written ({error})."
         raise RunError(message, "Make room, or choose another place.") from error

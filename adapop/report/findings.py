@@ -31,8 +31,7 @@ def range_text(cell: Interval, sign: str = "") -> str:
 
 def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
     """Remarks on conclusions that the comparison does not allow."""
-    warnings = []
-    configs = [one.records[0].config for one in compared]
+    warnings, configs = [], [one.records[0].config for one in compared]
     if len({one.sha256 for one in compared}) > 1:
         warnings.append(Remark("other_facts"))
     own = [config for config in configs if config.method == "adapop"]
@@ -86,12 +85,12 @@ def _control(placed: Sequence[Contestant], form: str) -> list[Remark]:
     """Remarks on AdaPop against itself with wrong scores, the only evidence that popularity
     matters."""
     findings = []
-    for one in placed:
-        for other in placed:
-            config, control = (but_for_seed(own.records[0].config) for own in (one, other))
-            alike = replace(control, scores="given", preset=config.preset) == config
-            if alike and config.scores == "given" and control.scores != "given":
-                findings += _verdict(one, other, form)
+    pairs = ((one, other) for one in placed for other in placed if one.original == other.original)
+    for one, other in pairs:
+        config, control = (but_for_seed(own.records[0].config) for own in (one, other))
+        alike = replace(control, scores="given", preset=config.preset) == config
+        if alike and config.scores == "given" and control.scores != "given":
+            findings += _verdict(one, other, form)
     return findings
 
 
@@ -138,8 +137,7 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
         return None
     records = [one.records[0] for one in compared]
     replies_by_run = [_replies(record) for record in records]
-    first = replies_by_run[0]
-    shared = set.intersection(*map(set, replies_by_run))
+    first, shared = replies_by_run[0], set.intersection(*map(set, replies_by_run))
     shared_facts = [fact for fact in records[0].facts.forget if fact.id in shared]
     known = [fact for fact in shared_facts if _right(fact, first[fact.id][0])]
     tiers = ([fact for fact in known if fact.tier == tier] for tier in TIERS)

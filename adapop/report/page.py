@@ -11,7 +11,7 @@ from adapop.probes.verdict import RULES
 from adapop.report import card, figures, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
 from adapop.report.distance import distance_chart, distance_sentence, run_tables
-from adapop.report.record import Record, described, read_record
+from adapop.report.record import Record, described_run, read_record
 from adapop.report.recovery import came_back, recovery_figure, recovery_sentence, recovery_table
 from adapop.report.table import percent
 from adapop.runs.run import Run
@@ -91,7 +91,7 @@ def _chapter(record: Record) -> dict:
     before, after = record.before, record.after
     return {
         "record": record,
-        "described": described(record.config),
+        "described": described_run(record),
         "sha256": record.facts.sha256,
         "done": story.done(record),
         "outcome_lines": story.outcome_lines(record),

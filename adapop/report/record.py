@@ -68,6 +68,8 @@ class Record:
     """The run's frames; empty unless the run has a distance to the oracle."""
     name: str = ""
     """The user's name for the run; "" without one."""
+    place: str = ""
+    """The model with its path, which tells apart those of one name. Never shown."""
 
     def of_kind(self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -143,9 +145,10 @@ def described(config: RunConfig) -> str:
     return f"{title_of(config.method, config.preset)}, {trained([config])}{ending}"
 
 
-def described_run(run: Run) -> str:
+def described_run(run: Run | Record) -> str:
     """`described` of a run's result, with the epochs that it has if it ended early."""
-    return described(replace(run.config, epochs=run.last_epoch or run.config.epochs))
+    epochs = run.trained if isinstance(run, Record) else run.last_epoch
+    return described(replace(run.config, epochs=epochs or run.config.epochs))
 
 
 def trained(configs: Sequence[RunConfig]) -> str:
@@ -184,6 +187,7 @@ def read_record(run: Run) -> Record:
         prompting=run.prompting,
         weights=weights_of(run),
         frames=run.frames() if compared else (),
+        place=config.model,
     )
 
 

@@ -50,31 +50,40 @@ def recovery_sentence(name: str, result: Result) -> str:
     of_all = [row for row in _forget_rows(result) if row["tier"] == "all"]
     if not of_all:
         return "No fact could be asked."
+    row = _told(name, of_all)
+    facts = number_of(row["facts"], "fact")
     if name == "two-hop":
-        return _chains(of_all[0], result["left_out"])
+        return _chains(row, result["left_out"])
     if name == "patch":
-        return _depth(of_all, result.get("never", ""))
+        return _depth(of_all, row, result.get("never", ""))
     if name == "relearn":
-        row = of_all[-1]
         share, most = row["after"], max(row["before"], row["control"])
         line = f"{percent(row['before'])} → {percent(share)} after relearning, "
         line += f"{percent(row['control'])} in the control"
     elif name == "quantise":
-        row = min(of_all, key=lambda row: row["bits"])
         share, most = row["unlearned_rounded"], row["unlearned"]
         line = f"{percent(most)} → {percent(share)} when rounded to {row['bits']} bits"
     else:
-        row = max(of_all, key=lambda row: row["unlearned"] - (row["control"] or 0.0))
         share, most = row["unlearned"], row["control"]
         where = f"after layer {row['layer']}" if name == "lens" else row["place"]
+        line = f"{percent(share)} of the answers are found ({where}"
         if most is None:
-            asked = f"{where}; {number_of(row['facts'], 'fact')}"
-            found = f"{percent(share)} of the answers are found ({asked})"
-            return f"{found}. No control: no fact has a wrong answer of its relation."
-        line = f"{percent(share)} of the answers are found ({where}), {percent(most)} of wrong ones"
+            return f"{line}; {facts}). No control: no fact has a wrong answer of its relation."
+        # What the last layer, or the likeliest token, says openly is not hidden.
+        said = next((one for one in of_all if one.get("place") == "top 1"), of_all[-1])["unlearned"]
+        line += f"), {percent(most)} of wrong ones, {percent(said)} said openly"
+        most = min(1.0, most + said)
     hidden = difference(wilson(share, row["facts"]), wilson(most, row["facts"])).low > 0
-    meaning = "some of it was hidden, not erased" if hidden else "no more than chance may find"
-    return f"{line} ({number_of(row['facts'], 'fact')}): {meaning}."
+    end = "some of it was hidden, not erased" if hidden else "no more than it says, or chance finds"
+    return f"{line} ({facts}): {end}."
+
+
+def _told(name: str, of_all: Sequence[Result]) -> Result:
+    """The row of all facts that the sentence and the figure show."""
+    if name in ("sampling", "lens"):
+        return max(of_all, key=lambda row: row["unlearned"] - (row["control"] or 0.0))
+    # After the last layer a patched model is the other model, so the middle layer says more.
+    return of_all[of_all[-1]["layer"] // 2 if name == "patch" else -1]
 
 
 def _forget_rows(result: Result) -> list[Result]:
@@ -94,15 +103,14 @@ def came_back(result: Result, facts: Sequence) -> str:
 def recovery_figure(name: str, result: Result) -> Figure:
     """A probe's result and control by popularity, a row per tier."""
     rows = _forget_rows(result)
-    kinds = {"relearn": "form", "two-hop": "form", "quantise": "bits", "sampling": "place"}
-    kind = kinds.get(name, "layer")
-    # After the last layer a patched model is the other model, so the middle layer says more.
-    place = result["layers"] // 2 if name == "patch" else -1
-    last = [row[kind] for row in rows if row["tier"] == rows[0]["tier"]][place] if rows else None
-    latest = {row["tier"]: row for row in rows if row[kind] == last}
-    tiers = [tier for tier in (*TIERS, "all") if tier in latest]
+    kinds = {"quantise": "bits", "sampling": "place", "lens": "layer", "patch": "layer"}
+    kind = kinds.get(name, "form")
+    of_all = [row for row in rows if row["tier"] == "all"]
+    told = _told(name, of_all)[kind] if of_all else None
+    shown = {row["tier"]: row for row in rows if row[kind] == told}
+    tiers = [tier for tier in (*TIERS, "all") if tier in shown]
     fields = MARKS[name].items()
-    marks = {word: [latest[tier].get(field) for tier in tiers] for word, field in fields}
+    marks = {word: [shown[tier].get(field) for tier in tiers] for word, field in fields}
     return figures.control_rows(tiers, marks, recovery_sentence(name, result))
 
 
@@ -121,17 +129,15 @@ def recovery_table(name: str, result: Result) -> Table:
     return Table(title, (head[0], "facts", *head[1:]), tuple(rows), " ".join(note))
 
 
-def _depth(rows: Sequence[Result], source: str) -> str:
+def _depth(rows: Sequence[Result], half: Result, source: str) -> str:
     """A sentence on the layers at which answers are lost and return. source: `Patched.never`."""
     known, last = rows[0]["original"], rows[-1]["layer"]
-    lost = next((row["layer"] for row in rows if row["original"] < known / 2), None)
-    half, where = rows[last // 2], "never loses half of its answers"
-    if lost is not None:
-        where = f"loses half of its answers after layer {lost}"
+    lost = (row["layer"] for row in rows if row["original"] < known / 2)
+    where = next((f"after layer {layer} of {last}" for layer in lost), "after no layer")
     wrong = "" if half["control"] is None else f", {percent(half['control'])} of wrong ones"
     return (
-        f"With the unlearned model's states the original {where} of {last}. With the original's "
-        f"states after layer {half['layer']} the unlearned model finds "
+        f"With the unlearned model's states the original loses half of its answers {where}. With "
+        f"the original's states after layer {half['layer']} the unlearned model finds "
         f"{percent(half['unlearned'])} of the answers{wrong}, and {percent(rows[0]['unlearned'])} "
         f"without ({number_of(rows[0]['facts'], 'fact')}).{_never(half, source)}"
     )

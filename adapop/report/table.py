@@ -75,7 +75,7 @@ def number(value: float | None) -> str:
     """A number as text: two decimals, or none from 100 on and up to -100; "" for None."""
     if value is None:
         return ""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:z.2f}"
 
 
 def _columns(text: str) -> int:
@@ -90,7 +90,7 @@ def _padded(text: str, width: int) -> str:
 
 def percent(value: float | None) -> str:
     """A share as text: "82 %", "" for None, and "< 1 %" rather than "0 %" for a small share."""
-    return "" if value is None else "< 1 %" if 0 < value < 0.005 else f"{round(100 * value)} %"
+    return "" if value is None else "< 1 %" if 0 < value <= 0.005 else f"{round(100 * value)} %"
 
 
 def points(difference: float) -> str:

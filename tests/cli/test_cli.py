@@ -110,7 +110,7 @@ def test_runs_are_deleted_but_not_while_somebody_works_on_them(other, tmp_path, 
     runs = [copied(other, root, f"wga-{number:016x}") for number in range(3)]
     with held(runs[0].folder):
         assert "nothing was deleted" in cli("runs", "--delete", runs[1].id, runs[0].id, status=2).err
-    cli("runs", "--delete", runs[0].id, runs[2].id)
+    assert cli("runs", "--delete", runs[0].id, runs[2].id, runs[0].id).out.count("deleted /") == 2
     assert [path.name for path in root.iterdir()] == [runs[1].id]
     for name in (runs[0].id, root):
         cli("runs", "--delete", name, status=2)

@@ -122,6 +122,8 @@ def test_matched_forgetting_by_hand(monkeypatch):
         "": "WGA", "rare": "0.20", "popular": "0.60", "gap": "0.40", "retain": "1.00", "holdout": "0.80",
         "utility": "0.90", "seeds": "1"}  # fmt: skip
     assert cells(equal, "AdaPop")["seeds"] == "0 of 1", "a single rate crosses nothing"
+    arms["wga at 0.002"][0]["forget_reworded_popular"] = None  # where only some tiers have rewordings
+    assert [cells(sweep.equal_table(arms), "WGA")[name] for name in ("rare", "popular", "gap")] == ["0.20", "", ""]
     del arms["wga at 0.002"]
     assert cells(sweep.equal_table(arms), "WGA")["seeds"] == "0 of 1", "no crossing between rates that are far apart"
     assert (cells(nearest, "WGA")["rate"], cells(nearest, "WGA")["holdout"]) == ("0.002", "0.90")

@@ -7,20 +7,32 @@ from adapop.config.methods import METHODS
 from adapop.errors import RunError
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.probes.intervals import Interval, apart, difference, wilson
+from adapop.probes.matrix import leak_matrix
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
 from adapop.report import figures, published
-from adapop.report.comparison import FORGET, INSIDE, KEEP, comparison, settings_of, table_rows, write_table
+from adapop.report.comparison import (
+    FORGET,
+    INSIDE,
+    KEEP,
+    RECALL,
+    TOP2,
+    comparison,
+    settings_of,
+    table_rows,
+    write_table,
+)
 from adapop.report.contestants import OVER_FACTS, contestants
-from adapop.report.figures.outcomes import PANELS, titled_outcomes
+from adapop.report.figures.outcomes import ATTACKED, PANELS, titled_outcomes
 from adapop.report.findings import replies_table
 from adapop.report.page import rendered
 from adapop.report.record import described, read_record
 from adapop.runs.examples import example
+from adapop.runs.weights import Weights
 from adapop.training.events import Measured
 from adapop.training.frames import Frame, Scores
 from raised import raised
-from records import ADAPOP, COUNT, FACTS, WGA, measured, record, row
+from records import ADAPOP, COUNT, FACTS, WGA, measured, probed, record, reply, row
 
 SHUFFLED = record(preset="shuffled", after=(0.1, 0.75, 0.9, 0.6))
 GA = record("ga", after=(0.0, 0.0, 0.0, 0.0, 0.1))
@@ -88,6 +100,28 @@ def test_table_has_every_number_also_as_csv(tmp_path):
     inner = next(one for one in rows if one["metric"] == "KL")
     assert (inner["low"], inner["range_over"]) == ("", "")
     raised(RunError, "cannot be written", write_table, results, tmp_path / "nowhere" / "t.csv")
+
+
+def test_a_number_of_one_run_ranges_over_facts_though_others_have_seeds():
+    rows = probed("a", 1.0, 1.0, "role playing"), probed("a", 1.0, reply(0.0, near=True), REWORDED)
+    told = comparison([replace(WGA, matrix=leak_matrix(rows)), record("wga", after=(0.2, 0.6, 1.0, 0.9), seed=1)])
+    rare = {(one["form"], one["metric"]): one for one in table_rows(told) if one["tier"] == "rare"}
+    found = {place: (one["seeds"], one["range_over"]) for place, one in rare.items()}
+    assert found[ATTACKED, RECALL] == (2, "facts") and found[REWORDED, TOP2] == (1, "facts")
+    assert found[REWORDED, RECALL] == (2, "seeds")
+
+
+def test_models_of_one_name_are_told_apart_by_a_place_that_is_never_shown():
+    one, other = (
+        replace(record("wga", after=(0.2, 0.6, 1.0, 0.9), seed=seed, model="model"), place=f"/{seed}/model",
+                weights=Weights("", f"{seed}" * 64)) for seed in (0, 1)
+    )  # fmt: skip
+    told = comparison([one, other])
+    assert [len(each.records) for each in told.contestants] == [1, 1] and len(told.outcomes) == 2, "no one original"
+    assert ("model (hash)", "0" * 12, "1" * 12) in told.settings.rows
+    assert "/0/" not in rendered([one, other]) + str([*table_rows(told)])
+    assert len(comparison([one, replace(other, place=one.place)]).contestants) == 1
+    assert not controls([replace(ADAPOP, place="/0/model"), replace(SHUFFLED, place="/1/model")])
 
 
 def controls(records):
@@ -253,8 +287,8 @@ def test_the_replies_beside_each_other_are_of_the_kept_epoch_and_of_one_original
     run = replace(record(after=(0.2, 0.2, 0.9, 0.7), facts=facts, keep="best"), frames=frames)
     ended = replace(run, events=(run.events[0], measured(1, 0.2, 0.2, 0.9, 0.7), run.events[-1]))
     last = replace(run, events=(run.events[0], measured(2, 0.2, 0.2, 0.9, 0.7), run.events[-1]))
-    for one, reply in ((ended, "He."), (last, "She.")):
-        assert replies_table(contestants([one, one])).rows[-1][1] == reply
+    for one, words in ((ended, "He."), (last, "She.")):
+        assert replies_table(contestants([one, one])).rows[-1][1] == words
     assert replies_table(contestants([run])) is None, "no frame is of the end"
     for changes in ({"model": "people"}, {"start": "sft"}, {"revision": "0" * 40}):
         other = replace(last, config=replace(last.config, **changes))

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -132,7 +133,12 @@ def test_the_card_says_how_the_model_was_asked_and_not_what_it_forgot(finished, 
     prompting = Prompting("text-examples", (), False, 24, 9, (), True, 1, {}, ())
     card = model_card(replace(record, prompting=prompting), "home", merged=True)
     assert f"{HOW['text-examples']}, without a system prompt." in card
+    stopped = replace(record, config=replace(record.config, method="ga", epochs=5), probes=(), recovery={})
+    card = model_card(stopped, "home", merged=False)
+    assert "ascent, 1 epoch, " in card and "to survive, though not trained on" in card and "nobody tried" in card
+    assert "nobody tried" not in model_card(replace(stopped, recovery={"lens": {}}), "home", merged=False)
     card = model_card(record, "home", merged=False)
+    assert "trained on so that they survive" in card
     assert f"{len(facts.forget)} facts of the set" in card and facts.sha256 in card
     assert "Before and after" in card and "knowledge is gone" in card
     assert weights_of(finished).sha256 in card
@@ -156,7 +162,9 @@ def test_nothing_is_overwritten_and_nothing_half_written_stays(finished, tmp_pat
         raised(RunError, "not an empty folder", export, finished, place)
     assert [path.name for path in tmp_path.iterdir()] == ["full"]
     (tmp_path / "empty").mkdir()
-    assert (export(finished, tmp_path / "empty").folder / "README.md").exists()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert export(finished, Path()).folder == tmp_path / "empty"
+    assert Path("README.md").exists(), "the folder in which the shell stands is still there"
     monkeypatch.setattr("adapop.report.export.model_card", lambda *_: 1 / 0)
     raised(ZeroDivisionError, "", export, finished, tmp_path / "half")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "full"]
@@ -215,6 +223,7 @@ def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
     summed = subprocess.run(["sha256sum", place / "model.safetensors"], capture_output=True, text=True, check=True)
     assert weights.sha256 == summed.stdout.split()[0] and weights.sha256 in page
     record = read_record(run)
+    assert record.place == str(place), "which tells it from another of this name"
     assert "revision" not in loading(record, "adapter")
     commit = "c" * 40  # a folder in the Hub's cache is called so
     cached = replace(record, config=replace(config, model=commit), weights=Weights(commit, ""))

@@ -23,13 +23,14 @@ from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow
 from adapop.probes.verdict import RULES
 from adapop.remark import Remark, sentences
 from adapop.report import settings, write_archive, write_report
+from adapop.report.page import rendered
 from adapop.report.record import read_record
 from adapop.report.story import examples
 from adapop.report.table import percent
 from adapop.report.tables import METRICS
 from adapop.runs.execute import load_model
 from adapop.runs.run import create_run, find_run
-from adapop.training.events import Measured, RunDone, RunFailed, RunStopped
+from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStopped
 from hostile_runs import FORMULA, HOSTILE, hostile_run
 from raised import raised
 from tiny_runs import RELEARNT, copied
@@ -87,6 +88,13 @@ def test_every_recall_and_leak_is_the_run_s_own(run, page):
     assert len(kinds) > 5
 
 
+def test_probes_are_of_the_kept_epoch_though_more_were_trained(run):
+    record = read_record(run)
+    epoch = record.of_kind(EpochDone)[-1]
+    kept = replace(record, events=(*record.events, replace(epoch, epoch=3)))
+    assert kept.trained == 3 and "The facts to forget after epoch 1, a row" in rendered([kept])
+
+
 def test_verdicts_and_examples_are_the_run_s(run, page):
     record, rows = read_record(run), rows_of(page)
     counts = record.verdict_counts()
@@ -118,8 +126,8 @@ def test_story_and_recovery_have_their_numbers(run, page, tiny):
         HONEST, f"forget {len(tiny.forget)} facts", run.facts.sha256, *run.versions.values(), *reasons,
         f"it answered {percent(before)} of the facts to forget before and {percent(after)} after (rare",
         "trained for 10 steps on 2 forgotten facts", "It is a lower bound",
-        "25 % → 50 % after relearning, 38 % in the control (12 facts): no more than chance may find.",
-        "Facts it brought back: 1.", "--recovery quantise,sampling,lens"):  # fmt: skip
+        "25 % → 50 % after relearning, 38 % in the control (12 facts): no more than it says, or chance finds.",
+        "Facts it brought back: 1.", "--recovery quantise,sampling,lens,patch In detail"):  # fmt: skip
         assert phrase in text, phrase
     assert reasons and rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points", ""]
 
@@ -131,12 +139,12 @@ def test_run_that_never_came_to_its_end(run, tmp_path):
         ([], "It has not begun."), ([*begun, failed], "It failed: The loss is not finite."),
         ([*begun, RunStopped(run="r", epoch=1)], "It was stopped; epoch 1 is the last that was finished."),
         (begun, "It has not come to its end; epoch 1 is the last that was finished.")):  # fmt: skip
-        unfinished = create_run(run.config, run.facts, run.betas, tmp_path)
+        unfinished = create_run(replace(run.config, epochs=5), run.facts, run.betas, tmp_path)
         for event in events:
             unfinished.append(event)
         text = text_of(write_report([unfinished], tmp_path / "r.html").read_text(encoding="utf-8"))
         assert sentence in text and "There is no final measurement" in text and "Before and after" not in text
-        assert ("After epoch 1, it answered " in text) == bool(events)
+        assert ("After epoch 1, it answered " in text) == ("AdaPop, 1 epoch," in text) == bool(events)
 
 
 def test_two_runs_are_compared_or_it_is_said_why_not(run, other, tmp_path):

@@ -237,8 +237,7 @@ def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
 
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after: facts to forget by tier, reworded; what is kept, as trained."""
-    figure = look.blank(RECALL_PIXELS)
-    places = []
+    figure, places = look.blank(RECALL_PIXELS), []
     reworded = after.recall("forget", "reworded") is not None
     form = "<br>as trained" if reworded else ""
     for name, tier in _tiers([before, after]).items():

@@ -23,8 +23,7 @@ LEAST_SPAN = 0.3  # least length of an axis, so that a difference of a few facts
 def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIRECT]) -> go.Figure:
     """Recall of facts to forget against recall of held-out facts, with the Pareto front: points to
     its right and below are beaten. form: how the facts to forget were asked, in words."""
-    figure = look.blank(500)
-    front = contest.pareto_front(outcomes)
+    figure, front = look.blank(500), contest.pareto_front(outcomes)
     if front:
         figure.add_scatter(
             x=[one.forget.mean for one in front],

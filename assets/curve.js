@@ -29,7 +29,7 @@ const y = (value) => EDGE.top + range.height * (1 - value / range.top);
 const scoreOf = (px) => range.min * (range.max / range.min) ** ((px - EDGE.left) / range.width);
 const betaOf = (py) => range.top * (1 - (py - EDGE.top) / range.height);
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
-const shown = (score) => Number(score.toPrecision(3)).toLocaleString("en-US");
+const shown = (score) => score.toLocaleString("en-US", { maximumSignificantDigits: 3 });
 
 function build() {
   const value = props.value, host = element.querySelector(".curve");
@@ -75,7 +75,7 @@ function axes(svg) {
       const score = step * 10 ** power;
       if (score < range.min || score > range.max) continue;
       make(svg, "line", { class: "grid", x1: x(score), x2: x(score), y1: EDGE.top, y2: y(0) });
-      make(svg, "text", { class: "tick", x: x(score), y: y(0) + 18, "text-anchor": "middle" }, score.toLocaleString("en-US"));
+      make(svg, "text", { class: "tick", x: x(score), y: y(0) + 18, "text-anchor": "middle" }, shown(score));
     }
   make(svg, "text", { class: "tick", x: EDGE.left + range.width / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "popularity (score s) →");
   make(svg, "text", { class: "tick", x: 4, y: 14 }, "β: the higher, the earlier the push ends");

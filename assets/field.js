@@ -7,6 +7,7 @@
 const MARGIN = { right: 14, top: 30, bottom: 62 }, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, BRACKET = 40, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
 const BAR_BELOW = 106, LEAST_HEIGHT = 170, PRESENTED = 330, PINNED = 60; // pixels: the line below a field and the Story's buttons at the foot of the window; least height of a field cut to fit; least height in Present; the lines below a field
 const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "To the trained question it says"; // recorded replies are to the trained question
+const scoreWords = (score) => score.toLocaleString("en-US", { maximumFractionDigits: 0, maximumSignificantDigits: 6, roundingPriority: "morePrecision" });
 const wordsOf = (count) => (count ? `${count} other wording${count === 1 ? "" : "s"}` : "other words");
 
 function makeField(host, facts, motion, { name, hint = "", wordings = 0, below = PINNED, label = moment, onpin = () => {}, onpoint = () => {} }) {
@@ -97,7 +98,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     pen.textAlign = "center";
     for (let power = 10 ** Math.floor(Math.log10(low)), taken = 0; power <= high; power *= 10)
       for (const times of width < 260 ? [1] : [1, 3]) {
-        const words = (power * times).toLocaleString("en-US"), x = across(power * times), half = pen.measureText(words).width / 2 + 4;
+        const words = scoreWords(power * times), x = across(power * times), half = pen.measureText(words).width / 2 + 4;
         if (power * times <= low || power * times >= high || x - half < taken) continue; // numbers must not overlap
         pen.fillText(words, x, height - 42);
         taken = x + half;
@@ -277,7 +278,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     const body = el("div", { class: "twin-scroll", tabindex: 0 });
     const fill = () => {
       const every = Math.ceil(count / MOST_ROWS), [now] = between(motion, epoch), frames = [...new Set([0, now, wordings ? now : motion.p.length - 1])];
-      const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), ...frames.map((frame) => percent(motion.p[frame][fact] / 1000)), ...(heights === motion.p ? [] : [isAsked(fact) ? percent(level[fact]) : "not asked"])]);
+      const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], scoreWords(facts.score[fact] ?? "unknown"), ...frames.map((frame) => percent(motion.p[frame][fact] / 1000)), ...(heights === motion.p ? [] : [isAsked(fact) ? percent(level[fact]) : "not asked"])]);
       const head = ["fact", "right answer", "popularity score", ...frames.map((frame) => `${wordings ? "answered" : "sure"} ${label(motion.epoch[frame])}`), ...(heights === motion.p ? [] : [`answered in other words ${label(epoch)}`])];
       const left = every > 1 ? [el("p", { class: "note" }, `By popularity, one fact in ${every} of all ${count.toLocaleString("en-US")}.`)] : [];
       if (twin.open) body.replaceChildren(...left, el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));

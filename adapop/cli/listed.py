@@ -10,9 +10,8 @@ from adapop.report.record import name_of
 from adapop.report.table import Table, percent, reading
 from adapop.runs.inputs import DECISIVE
 from adapop.runs.listed import all_runs, damage_of
-from adapop.runs.lock import QUEUED, is_held
 from adapop.runs.run import Run, runs_root
-from adapop.service.cleanup import delete_hidden, hide
+from adapop.service.cleanup import delete_hidden, hide, in_use
 from adapop.training.events import Measured
 
 HEAD = ("run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout")
@@ -47,7 +46,7 @@ def _delete(names: list[str]) -> None:
         if lacking := [file for file in DECISIVE if not (run.folder / file).is_file()]:
             message = f"{run.folder} has no {lacking[0]}, so it may be no run; nothing was deleted."
             raise RunError(message, "See what is in it, and delete the folder yourself.")
-        if run.locked or is_held(run.folder, QUEUED):
+        if in_use(run.folder):
             message = f"Run {run.id} is queued or being worked on."
             raise RunError(message, "Stop it first; nothing was deleted.")
     for name in dict.fromkeys(names):

@@ -77,7 +77,7 @@ def overdue(
     ahead, _Clock.lag = (lag := time.time() - time.monotonic()) - _Clock.lag, lag
     folders = entries(root, ahead if ahead > CLOCK_SECONDS else 0.0)
     oldest = -1.0 if seconds is None else time.time() - seconds
-    free = [entry for entry in folders if not (busy(entry.folder.name) or _in_use(entry.folder))]
+    free = [entry for entry in folders if not (busy(entry.folder.name) or in_use(entry.folder))]
     chosen = [entry for entry in free if entry.changed < oldest]
     left = [entry for entry in free if entry.changed >= oldest]
     taken: Counter[str] = Counter()
@@ -93,7 +93,7 @@ def overdue(
 
 def delete_run(run: Run, root: Path) -> None:
     """Deletes a run and its link for good. Raises RunError: it is active or queued."""
-    if _in_use(run.folder):
+    if in_use(run.folder):
         raise RunError("This run is under way.", "Stop it, and delete it then.")
     hide(run.folder, root)
     delete_hidden(root)
@@ -114,7 +114,8 @@ def delete_hidden(root: Path) -> None:
     shutil.rmtree(root / HIDDEN, ignore_errors=True)
 
 
-def _in_use(folder: Path) -> bool:
+def in_use(folder: Path) -> bool:
+    """Whether a run is active or queued, here or in another process of this machine."""
     return is_held(folder) or is_held(folder, QUEUED)
 
 

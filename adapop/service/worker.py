@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adapop import limits
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, LimitError, RunError
 from adapop.facts.fact import FactSet
-from adapop.limits import QUESTIONS_EACH, QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
 from adapop.paths import SHIPPED
 from adapop.progress import Progress
 from adapop.runs import lock
@@ -88,7 +88,7 @@ class Worker:
     def keep_clean(self) -> None:
         """Starts a thread that deletes what exceeds the limits of age and size. Raises ConfigError:
         a limit is invalid."""
-        seconds, most = keep_seconds(), keep_bytes()
+        seconds, most = limits.keep_seconds(), limits.keep_bytes()
         if seconds is not None or most is not None:
             every = CLEAN_AT_MOST_EVERY
             if seconds is not None:
@@ -108,8 +108,9 @@ class Worker:
         links.delete_dead(self.root)
 
     def submit(self, config: RunConfig, facts: FactSet) -> Run:
-        """Prepares a run and queues it. Raises LimitError: too many runs wait, in all or of this
-        visitor. AdaPopError: the run cannot be prepared. Nothing is queued then."""
+        """Prepares a run and queues it. Raises LimitError: too many epochs, or runs that
+        wait. AdaPopError: the run cannot be prepared. Nothing is queued then."""
+        limits.EPOCHS.check(config.epochs)
         with self._submitting:  # else two requests might take the last place
             self._check_room()
             run = jobs.engine().prepare(config, facts, self.root)
@@ -189,7 +190,7 @@ class Worker:
         self.ledger.charge(WRITTEN, size / 1e6, visitor)
         with self._lock:
             self._unseen += size
-            if (most := keep_bytes()) is not None and self._unseen > most * LOOK_AFTER:
+            if (most := limits.keep_bytes()) is not None and self._unseen > most * LOOK_AFTER:
                 self._written.set()
 
     def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
@@ -202,8 +203,8 @@ class Worker:
         """Queues a question; a question on a run that is still waiting goes behind that run."""
         visitor, slot = self.ledger.sender(), ExitStack()
         try:
-            WAITING.check(self._line.questions + 1)
-            slot.enter_context(self.ledger.held(QUESTIONS_EACH, visitor))
+            limits.WAITING.check(self._line.questions + 1)
+            slot.enter_context(self.ledger.held(limits.QUESTIONS_EACH, visitor))
             self.ledger.check(ACCELERATOR, visitor)
         except LimitError as error:
             slot.close()
@@ -231,8 +232,8 @@ class Worker:
         visitor = self.ledger.sender()
         with self._lock:
             waiting = list(self._waiting.values())
-        QUEUE.check(len(waiting) + 1)
-        RUNS_EACH.check(waiting.count(visitor) + 1)
+        limits.QUEUE.check(len(waiting) + 1)
+        limits.RUNS_EACH.check(waiting.count(visitor) + 1)
         self.ledger.check(ACCELERATOR, visitor)
         self.ledger.check(WRITTEN, visitor)
 

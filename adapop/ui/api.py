@@ -201,8 +201,7 @@ class Api:
         when repeated or when the run has ended. run: its id. Gives {run, stopping}: whether there
         was something to stop. Errors: no such run, or an active one that is shown to everybody."""
         its_run = self._run(run)
-        stopping = self.worker.ahead_of(its_run) is not None
-        if stopping:
+        if stopping := seen_of(self.worker, its_run.id, "ready")[0].ticking:
             its_run.request_stop()
         return {"run": its_run.id, "stopping": stopping}
 

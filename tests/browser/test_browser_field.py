@@ -132,6 +132,11 @@ def test_shares_and_gaps_are_rounded_as_python_does(scripts):
     assert scripts.evaluate("all => all.map(signed)", list(map(asdict, gaps))) == [signed(gap) for gap in gaps]
 
 
+def test_a_small_score_is_not_shown_as_0_and_a_large_one_is_whole(scripts):
+    said = scripts.evaluate("[7e-6, 0.0004, 0, 33.33333333, 1234567, 'unknown'].map(scoreWords)")
+    assert said == ["0.000007", "0.0004", "0", "33.3333", "1,234,567", "unknown"]
+
+
 def test_a_moment_is_after_an_epoch_only_when_it_has_ended(scripts):
     at = [0, 0.04, 0.97, 1, 1.003, 5]
     assert scripts.evaluate("at => at.map(moment)", at) == [

@@ -1,7 +1,7 @@
 import pytest
 
 from adapop.facts.world import sandbox_facts
-from browsing import HOSTILE, SECOND, open_tab, says, state_is, stop_run, visit, write_table
+from browsing import HOSTILE, SECOND, open_tab, says, start_run, state_is, stop_run, visit, write_table
 
 BAD = {"has no question column": f"{HOSTILE},age\nx,1\n"}
 BAD["10,000,000 characters"] = f"question,answer\n{'x' * 10_000_000},y\n"
@@ -97,6 +97,27 @@ def test_a_run_is_renamed_picked_on_probe_and_compared(browser, address, visited
         page.get_by_role("button", name="Compare").click()
         page.get_by_role("tab", name="Compare", selected=True).wait_for()
         page.locator("#race-fields canvas").first.wait_for()
+
+
+def test_no_tab_forgets_the_runs_of_another(browser, address, visited):
+    with visit(browser, address, storage_state=visited) as page:
+        state_is(page, "done")
+        open_tab(page, "Run")
+        other = page.context.new_page()
+        other.goto(f"{address}?tab=run")
+        says(other, "#my-runs", "AdaPop 1")
+        start_run(other, epochs=1)
+        says(other, "#my-runs", "AdaPop 2")
+        page.get_by_role("button", name="Rename").click()
+        page.locator("#my-runs th input").fill("Mine")
+        page.keyboard.press("Enter")
+        says(page, "#my-runs", "Mine", "AdaPop 2")
+        state_is(other, "done")
+        other.reload()
+        for row, name in enumerate(("AdaPop 2", "Mine")):
+            says(other, f"#my-runs tr:nth-child({row + 1}) th[scope=row]", name)
+        other.locator("#my-runs tr").filter(has_text="Mine").get_by_role("button", name="Open").click()
+        other.locator("#my-runs tr.current").get_by_text("Mine").wait_for()
 
 
 @pytest.mark.parametrize("message", BAD)

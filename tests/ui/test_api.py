@@ -2,18 +2,23 @@ import inspect
 import json
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from adapop import PageViews, Run, Wikidata
+from adapop import PageViews, Run, Wikidata, make_config
 from adapop.paths import ROOT
+from adapop.runs.lock import held
+from adapop.runs.run import create_run
+from adapop.service.worker import Worker
 from adapop.training.frames import from_json
 from adapop.ui.api import Api
 from adapop.ui.api_scores import ScoresApi
 from browsing import HOSTILE
+from run_events import START
 from scripted import ScriptedServer
 from waiting import wait_until
 
@@ -194,6 +199,13 @@ def test_stop_is_heard_and_may_be_said_twice(client, run):
     assert client.predict(started, api_name="/stop")["stopping"] is False
     assert client.predict(run, api_name="/stop") == {"run": run, "stopping": False}
     assert client.predict(run, api_name="/status")["state"] == "done"
+
+
+def test_a_run_of_another_process_is_stopped(tiny, tmp_path):
+    run = create_run(make_config(), tiny, None, tmp_path)
+    run.append(replace(START, run=run.id))
+    with held(run.folder):
+        assert Api(Worker(tmp_path)).stop(run.id) == {"run": run.id, "stopping": True} and run.stop_requested
 
 
 def test_runs_and_facts_that_are_none_are_named(client, run, worker):

@@ -1,10 +1,11 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import gradio as gr
 import pytest
 
 from adapop import make_config, prepare
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, LimitError
 from adapop.facts.fact import TIERS
 from adapop.probes.prompts import REWORDED
 from adapop.report import figures
@@ -177,6 +178,23 @@ def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_o
     wait_until(lambda: not race.standing(worker, saved_race).ticking)
     (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
     assert (line["name"], line["state"]) == ("NPO", "expired") and "deleted" in line["detail"]
+
+
+def test_a_contestant_with_fewer_seeds_than_were_asked_for_was_started(tmp_path, bare, monkeypatch):
+    def submit(config, facts):
+        if len(begun) == 3:
+            raise LimitError("Full.", "Wait.")
+        begun.append(config)
+        return SimpleNamespace(id=f"run-{len(begun)}")
+
+    begun, worker = [], Worker(tmp_path)
+    monkeypatch.setattr(worker, "submit", submit)
+    refused = begin(worker, bare, ["adapop/paper", "wga/paper"], seeds=3)["refused"]
+    since = {
+        "WGA was not started from seed 1 on": "Full. Wait.",
+        "AdaPop was not started from seed 2 on": "Full. Wait.",
+    }
+    assert dict(line.split(": ") for line in refused) == since
 
 
 def test_the_time_left_counts_what_is_left_of_the_runs_that_will_run(raced, monkeypatch):

@@ -93,7 +93,7 @@ def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):
 def test_no_button_does_for_a_link_or_an_example_what_it_does_for_the_owner(address, worker, run, message, name):
     (of, reference) = (run, link_of(run)) if "link" in message else (example("wga"), example("wga").id)
     before = {path: path.stat().st_mtime_ns for path in of.folder.rglob("*")}
-    data = {"probe-all": [reference, 8, "forget"], "recover": [reference, "quantise"], "ask": [reference, "Who?", ""]}
+    data = {"probe-all": [reference, 8], "recover": [reference, "quantise"], "ask": [reference, "Who?", ""]}
     ended = event(address, name, data.get(name, [reference]))
     assert not ended["success"] and message in ended["output"]["error"]
     assert {path: path.stat().st_mtime_ns for path in of.folder.rglob("*")} == before and worker.ahead_of(of) is None

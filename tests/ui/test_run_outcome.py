@@ -5,9 +5,10 @@ import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config, untouched
+from adapop.errors import LimitError
 from adapop.runs.examples import example
 from adapop.runs.execute import execute, prepare
-from adapop.runs.lock import held
+from adapop.runs.lock import QUEUED, held
 from adapop.runs.result import result_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
@@ -18,6 +19,7 @@ from adapop.ui.run.field import RunField, _value_of
 from adapop.ui.run.screen import RunScreen
 from browsing import HOSTILE
 from components import stand_ins
+from raised import raised
 from run_events import START
 from tiny_runs import copied, tiny_config
 
@@ -58,8 +60,20 @@ def test_a_run_whose_numbers_broke_is_damaged_and_tried_again_at_the_usual_rate(
     usual = untouched(run.config).learning_rate
     assert updates[CARD.next_run].visible and updates[CARD.next_run].value == f"Try rate {usual:g}"
     screen = stand_ins(RunScreen)
-    buttons = screen.show(Worker(tmp_path), run.id)
+    buttons = screen.show(worker := Worker(tmp_path), run.id)
     assert not buttons[screen.resume].visible, "it would end so again"
+    worker.submit = lambda config, facts: run
+    model, method, preset = run.config.model, run.config.method, run.config.preset
+    assert outcome.start_next(worker, run.id, model, method, preset)[3:] == (3, run.config.batch, usual)
+    for form in (("people", method, preset), (model, "npo", preset), (model, method, "gentle")):
+        assert outcome.start_next(worker, run.id, *form)[3:] == (gr.skip(),) * 3, "the form holds another method"
+
+
+def test_a_public_page_makes_no_run_of_a_model_or_a_length_that_it_does_not_offer(worker, tiny, public, monkeypatch):
+    raised(gr.Error, "does not run that model", outcome.run_again, worker, example("smollm2"))
+    monkeypatch.setenv("ADAPOP_MAX_EPOCHS", "3")
+    raised(gr.Error, "ADAPOP_MAX_EPOCHS", outcome.run_again, worker, example("adapop"))
+    raised(LimitError, "ADAPOP_MAX_EPOCHS", worker.submit, make_config(), tiny)
 
 
 def test_results_of_another_set_step_aside_by_name(worker, tiny):
@@ -81,8 +95,9 @@ def test_a_run_and_those_of_a_race_are_remembered_once_and_others_never(worker, 
     assert [entry["name"] for entry in entries] == ["AdaPop 2", "WGA 1"]
     assert mine.remembered(worker, entries, second, None) == entries
     assert mine.remembered(worker, "hostile", "../../etc", {"runs": "x"}) == []
-    rows = [(row["set"], row["state"], row["current"]) for row in mine.listed(worker, entries, second)]
-    assert rows == [(tiny.name, "queued", False), (tiny.name, "queued", True)]
+    with held(worker.root / first, QUEUED):  # the other's app has ended
+        rows = [(row["set"], row["state"], row["current"]) for row in mine.listed(worker, entries, second)]
+    assert rows == [(tiny.name, "queued", False), (tiny.name, "interrupted", True)]
     assert [name for _, name in mine.choices(worker, entries)][:2] == [first, second]
     assert ("example-wga" in dict(map(reversed, mine.choices(worker, entries, examples=False)))) is False
 

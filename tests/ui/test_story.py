@@ -15,6 +15,7 @@ from adapop.report.recorded import Recorded
 from adapop.report.table import percent
 from adapop.runs.examples import example, example_of
 from adapop.runs.states import EPOCHS, NAME, planned
+from adapop.service.worker import Worker
 from adapop.training.frames import FIRST, Frame, Scores
 from adapop.ui import texts
 from adapop.ui.parts import field
@@ -138,6 +139,11 @@ def test_frames_and_a_run_of_the_curve():
     assert screen.config_of([100, 1.5], [3000, 0.1], 8).epochs == 8
     for wrong in (None, 0, 11, 2.5, "8", [5]):
         raised(ConfigError, "length", screen.config_of, [100, 1.5], [3000, 0.1], wrong)
+
+
+def test_a_run_that_was_deleted_is_over(tmp_path):
+    live, started = screen.progress(Worker(tmp_path), "adapop-0123456789abcdef")
+    assert (live["over"], started) == (True, "") and "deleted" in live["text"]
 
 
 @pytest.mark.parametrize(("said", "answer", "right"), [

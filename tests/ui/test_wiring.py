@@ -16,6 +16,7 @@ from adapop.ui.compare import results
 from adapop.ui.facts import lookup
 from adapop.ui.facts import screen as facts_screen
 from adapop.ui.probe import leaks
+from adapop.ui.run import check
 from adapop.ui.session import identity
 from adapop.ui.wiring import charged, error_of, followed
 from components import stand_ins
@@ -71,7 +72,7 @@ def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path
     screen, worker, future = stand_ins(leaks.Leaks), Worker(tmp_path), Future()
     future.set_exception(error)
     worker.probe = lambda run, plan: (future, Progress())
-    steps = stepped(screen.probe(worker, run.id, 8, "forget"))
+    steps = stepped(screen.probe(worker, run.id, 8))
     work = screen.work
     updates = next(steps)
     assert (updates[work.start].interactive, updates[work.stop].visible, updates[work.at_work]) == (True, False, None)
@@ -146,6 +147,27 @@ def test_listeners_of_an_event_wait_in_turn(demo):
     assert groups == {("shown run", 1)}
     hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
     assert len(hidden) > 50 and len({tuple(event.show_progress_on) for event in hidden}) == 1
+
+
+def test_what_is_shown_follows_all_that_it_depends_on(demo):
+    events = defaultdict(list)
+    for event in demo.fns.values():
+        events[function_of(event).__name__ if event.fn else ""].append(event)
+    facts = the_set(demo)
+    (anchors,) = [one for one in events["_moved"][0].outputs if isinstance(one, gr.State)]
+    model = next(box for box in demo.blocks.values() if getattr(box, "elem_id", None) == "model")
+    ((table,), (plan,), (report,)) = (events[name] for name in ("table_of", "plan", "make"))
+    assert (anchors._id, "change") in table.targets
+    assert {(facts._id, "change"), (model._id, "change")} <= {*plan.targets}
+    assert {one.trigger_mode for one in (table, plan, report)} == {"multiple"}, "none of them is dropped"
+    # Another run, or another set, may be open when an answer comes.
+    for asked, shown in (("probe", "show_group"), ("recovered", "about_probe")):
+        then = [one for one in demo.fns.values() if one.trigger_after == events[asked][0]._id]
+        assert [function_of(one).__name__ for one in then] == [shown]
+        assert then[0].outputs[-1] not in events[asked][0].outputs
+    checks = {one._id for one in events["looked"] if one.fn.__module__ == check.__name__}
+    cancelled = {place for one in demo.fns.values() if (facts._id, "change") in one.targets for place in one.cancels}
+    assert cancelled == checks and len(checks) == 2
 
 
 def test_what_an_event_brings_is_whole_and_counted(demo):

@@ -11,7 +11,7 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import twin
 from adapop.ui.run import check
 from adapop.ui.session import Session
-from adapop.ui.wiring import QUIET
+from adapop.ui.wiring import EACH_IN_TURN
 
 
 def build(
@@ -38,8 +38,7 @@ def build(
     checked = [missing, session.anchors, chosen, *raced]
     check.build(worker, session, checked, entrants.first, "race-check")
     start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
-    changed = [tab.select, *(component.change for component in (chosen, seeds, epochs, rate))]
-    planned = [session.facts, *checked]
-    newest = dict(trigger_mode="always_last", **QUIET)
-    gr.on(changed, partial(entrants.plan, worker), planned, plan, **newest)
+    looked = session.facts, chosen, *raced[:4]  # the fourth is the model
+    changed, planned = [one.change for one in looked], [session.facts, *checked]
+    gr.on([*changed, tab.select], partial(entrants.plan, worker), planned, plan, **EACH_IN_TURN)
     return chosen, raced, start

@@ -89,7 +89,8 @@ def begin(
                 runs.append(worker.submit(config, facts).id)
             except AdaPopError as error:
                 why = "was not started" if isinstance(error, LimitError) else "cannot run"
-                barred[key] = f"{title_of(*key.split('/'))} {why}: {error}"
+                why += f" from seed {seed} on" if seed else ""
+                barred.setdefault(key, f"{title_of(*key.split('/'))} {why}: {error}")
     if not runs:
         raise refused(AdaPopError(next(iter(barred.values()))))
     return {"runs": runs, "refused": list(barred.values())}

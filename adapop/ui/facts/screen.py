@@ -26,7 +26,7 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.saved import OWN
 from adapop.ui.session import Session, curve_of
-from adapop.ui.wiring import EACH, IN_TURN, QUIET, error_of, followed, stopped
+from adapop.ui.wiring import EACH, EACH_IN_TURN, IN_TURN, QUIET, error_of, followed, stopped
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class FactsScreen:
         noted = [session.facts, session.anchors]
         gr.on([session.facts.change, session.anchors.change], _notes, noted, self.notes, **QUIET)
         listed = [session.facts, session.anchors, session.known, self.search, self.unscored]
-        changes = session.facts, session.known, self.search, self.unscored
-        gr.on([*(one.change for one in changes), tab.select], table_of, listed, self.table, **QUIET)
+        drawn = [*(one.change for one in listed), tab.select]
+        gr.on(drawn, table_of, listed, self.table, **EACH_IN_TURN)
 
     def picked(
         self, source: str, at_work: Progress | None, restored: tuple[str, FactSet] | None, *chosen

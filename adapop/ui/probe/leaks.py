@@ -93,9 +93,9 @@ class Leaks:
             self.table: _table(matrix, words, names, group),
         }
 
-    async def probe(self, worker: Worker, name: str, per_tier: int, group: str):
-        """Probes the run, with the choice of a group locked; yields progress, then results, even
-        after a stop."""
+    async def probe(self, worker: Worker, name: str, per_tier: int):
+        """Probes the run, with the choice of a group locked; yields progress. Results, even those
+        before a stop, are saved in the run."""
 
         def begun() -> tuple:
             run = run_to_ask(worker, name)
@@ -106,8 +106,7 @@ class Leaks:
         async for line in followed(future, progress):
             locked = {self.group: gr.Dropdown(interactive=False)}
             yield {self.status: html.listed([line]), **locked, **self.work.busy(progress)}
-        changes = await offload(worker.ledger, self.show, run, group)
-        yield {**changes, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
+        yield {self.group: gr.Dropdown(interactive=True), **self.work.idle()}
         error = error_of(future)
         partly = isinstance(error, Stopped) and await offload(worker.ledger, run.probes) is not None
         if error and not partly:  # the rows of a stopped probing are shown
@@ -138,11 +137,12 @@ def build(
     def show_group(name: str, group_now: str):
         return leaks.show(probed_run(worker, name), group_now)
 
-    run_id, changed = follower.run_id, [*leaks.pictures, group, *leaks.work.all]
-    start.click(partial(leaks.probe, worker), [run_id, sample, group], changed, **QUIET)
+    run_id, changed = follower.run_id, [words, group, *leaks.work.all]
+    asked = start.click(partial(leaks.probe, worker), [run_id, sample], changed, **QUIET)
     leaks.work.wire_stop()
     looked, inputs = [tab.select, follower.another.change], [run_id, group]
     gr.on(looked, show_group, inputs, leaks.pictures, **EACH_IN_TURN)
+    asked.then(show_group, inputs, leaks.pictures, **EACH_IN_TURN)  # of the run open by now
     group.change(show_group, inputs, leaks.pictures, **LAST_STAYS)
     leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
     return own

@@ -44,8 +44,7 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
         async for line in followed(future, progress):
             locked = {probe: gr.Radio(interactive=False)}
             yield {results.words: html.listed([line]), **locked, **work.busy(progress)}
-        changes = await offload(worker.ledger, results.updates, run, chosen)
-        yield {**changes, probe: gr.Radio(interactive=True), **work.idle()}
+        yield {probe: gr.Radio(interactive=True), **work.idle()}
         if error := error_of(future):
             raise refused(error)
 
@@ -54,10 +53,10 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
         return {about: _about(run, chosen), **results.updates(run, chosen)}
 
     inputs, outputs = [follower.run_id, probe], [about, *results.all]
-    start.click(recovered, inputs, [*results.all, probe, *work.all], **QUIET)
+    asked = start.click(recovered, inputs, [results.words, probe, *work.all], **QUIET)
+    asked.then(about_probe, inputs, outputs, **EACH_IN_TURN)  # of the run open by now
     work.wire_stop()
-    looked = [tab.select, follower.another.change]
-    gr.on(looked, about_probe, inputs, outputs, **EACH_IN_TURN)
+    gr.on([tab.select, follower.another.change], about_probe, inputs, outputs, **EACH_IN_TURN)
     probe.change(about_probe, inputs, outputs, **LAST_STAYS)
     return section
 

@@ -7,24 +7,23 @@ from functools import partial
 import gradio as gr
 
 from adapop.errors import AdaPopError
-from adapop.paths import ASSETS
 from adapop.report.record import described, described_run, title_of
 from adapop.report.table import percent, signed
 from adapop.runs.examples import ASKED, PREFIX, example
 from adapop.runs.run import Run
-from adapop.service.cleanup import delete_run
+from adapop.service.cleanup import delete_run, in_use
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import may_control, refusing
 from adapop.ui.compare.race import joined
 from adapop.ui.parts.download import report_of
-from adapop.ui.parts.field import drawn
+from adapop.ui.parts.field import drawn, script
 from adapop.ui.run.launch import following
 from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import EACH, QUIET
 
-TAKE_FILE = (ASSETS / "take-file.js").read_text("utf-8")
+TAKE_FILE, KEEP, MERGE = map(script, ("take-file", "keep-runs", "merge-runs"))
 # see "assets/my-runs.js"
 MADE = "() => document.dispatchEvent(new Event('report-made'))"
 NOT_JOINED = "() => document.querySelector('#joining')?.remove()"
@@ -45,7 +44,8 @@ class MyRuns:
         """Wires the list in its tab. race: the browser's race, whose runs belong to it too."""
         known = [self.entries, follower.run_id, race]
         news = [follower.another.change, race.change]
-        gr.on(news, partial(_news, worker), known, self.entries, **EACH)
+        gr.on(news, partial(_news, worker), known, self.entries, js=MERGE, **EACH)
+        self.entries.change(None, self.entries, None, js=KEEP, **EACH)
         when = [self.entries.change, follower.another.change, follower.stop.click, tab.select]
         gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
@@ -57,14 +57,14 @@ class MyRuns:
         def act(stored: object, current: str, race: dict, event: gr.EventData):
             return pressed(worker, stored, current, race, event)
 
-        acted = self.table.select(act, known, target, **QUIET)
+        acted = self.table.select(act, known, target, js=MERGE, **QUIET)
         acted.failure(None, None, None, js=NOT_JOINED, **QUIET)
 
         def make(event: gr.EventData):
             name = getattr(event, "run", None)  # it comes from the browser
             return report_of(worker, name) if may_control(worker, name) else gr.skip()
 
-        report = self.table.download(make, None, self.report, **QUIET)
+        report = self.table.download(make, None, self.report, **EACH)
         report.then(None, None, None, js=MADE, **QUIET)
         # on change: a chained event would still see the previous file
         self.report.change(None, self.report, self.report, js=TAKE_FILE, **QUIET)
@@ -107,7 +107,7 @@ def listed(worker: Worker, stored: object, current: str) -> list[dict]:
     rows = []
     for entry in entries_of(worker, stored):
         run = Run(worker.root / entry["id"])
-        about = _about(run, queued=worker.ahead_of(run) is not None)
+        about = _about(run, queued=worker.ahead_of(run) is not None or in_use(run.folder))
         rows.append(entry | {"current": run.id == current} | about)
     return rows
 
@@ -160,6 +160,7 @@ def _about(run: Run, queued: bool) -> dict[str, object]:
     try:
         measured, events = run.measured(), run.events()
         state = "queued" if queued and run.state in ENDED else run.state
+        state = "interrupted" if state == "queued" and not queued else state
         cells |= {"set": run.about.facts, "method": described(run.config), "state": state}
         cells["when"] = events[0].time if events else ""
         if measured is not None:

@@ -30,6 +30,7 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import may_control, refusing, shown_run
 from adapop.ui.parts import html
+from adapop.ui.run.configuration import check_public
 from adapop.ui.run.launch import following
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, QUIET
@@ -76,18 +77,13 @@ class Card:
         }
 
     def wire(
-        self,
-        worker: Worker,
-        session: Session,
-        run_id: gr.BrowserState,
-        another: gr.State,
-        target: list,
+        self, worker: Worker, session: Session, asked: list, another: gr.State, target: list
     ) -> None:
-        """Wires the buttons. another: see `Follower`. target: as `start_next` returns."""
+        """Wires the buttons. asked, target: of `start_next`. another: see `Follower`."""
         changed = [another.change, session.facts.change]
-        gr.on(changed, partial(set_note, worker), [run_id, session.facts], self.note, **EACH)
+        gr.on(changed, partial(set_note, worker), [asked[0], session.facts], self.note, **EACH)
         begin = partial(start_next, worker)
-        started = self.next_run.click(begin, run_id, target, api_visibility="private")
+        started = self.next_run.click(begin, asked, target, api_visibility="private")
         started.success(None, None, None, js=TO_CHARTS, **QUIET)
         self.probe.click(None, None, None, js=TO_PROBE, **QUIET)
 
@@ -144,9 +140,10 @@ def enough_steps(facts: FactSet | None, model: str, method: str, preset: str, ep
     return enough.epochs, enough.batch, rate
 
 
-def start_next(worker: Worker, name: str):
-    """Starts the next run on the same facts as the page's run. Returns its id, the number of its
-    events seen, the timer, and the changed settings. Raises gr.Error: there is none."""
+def start_next(worker: Worker, name: str, *form: str):
+    """Starts the next run on the same facts as the page's run. form: model, method, preset. Returns
+    its id, the number of its events seen, the timer, and the changed settings, if they are of the
+    form's method. Raises gr.Error: there is none."""
     run = shown_run(worker, name)
     with refusing():
         if run is None or not may_control(worker, name):
@@ -157,12 +154,15 @@ def start_next(worker: Worker, name: str):
             message = "There is nothing to mend in this run."
             raise RunError(message, "Change a setting, and press Start.")
         new = worker.submit(again, run.given)
-    return *following(new.id), again.epochs, again.batch, again.learning_rate
+    amount = again.epochs, again.batch, again.learning_rate
+    same = form == (again.model, again.method, again.preset)
+    return *following(new.id), *(amount if same else [gr.skip()] * 3)
 
 
 def run_again(worker: Worker, run: Run):
     """Starts an example's run as the visitor's own. Returns id, events seen, running timer."""
     with refusing():
+        check_public({"model": run.config.model})
         new = worker.submit(run.config, run.given)
     return following(new.id)
 

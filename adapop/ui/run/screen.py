@@ -179,7 +179,8 @@ def _wire_start(
     amount = [epochs, settings.advanced["batch"], rate]
     now = [session.facts, model, method, preset, *amount]
     more.click(outcome.enough_steps, now, amount, **QUIET)
-    screen.card.wire(worker, session, run_id, follower.another, [*target, *amount])
+    asked, target = [run_id, model, method, preset], [*target, *amount]
+    screen.card.wire(worker, session, asked, follower.another, target)
     follower.stop.click(partial(stop_run, worker), run_id, None, **QUIET)
     screen.resume.click(partial(resume_run, worker), run_id, follows, **pressed)
 

@@ -89,7 +89,7 @@ def progress(worker: Worker, started: str):
     """The progress of the run that the Story started; after its end, its final state."""
     run = known_run(worker, started) if started else None
     if run is None:
-        return gr.skip(), gr.skip()
+        return ({"text": "Your run was deleted.", "over": True}, "") if started else [gr.skip()] * 2
     now, _, _ = seen_of(worker, started, "ready")
     if now.ticking:
         return {"text": f"Your run, live: {now.label}. {now.detail}"}, gr.skip()

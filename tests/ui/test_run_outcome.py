@@ -23,6 +23,7 @@ from raised import raised
 from run_events import START
 from tiny_runs import copied, tiny_config
 
+CHOSEN = {"source": "sandbox"}  # what a browser has stored
 FIELD, CARD = RunField(gr.State()), stand_ins(outcome.Card)
 
 
@@ -39,6 +40,9 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
     run = example("adapop")
     updates = CARD.updates(run, owned=True)
     assert updates[CARD.card]["kind"] == "half" and "%" in updates[CARD.card]["about"]
+    assert updates[CARD.card]["title"] == "AdaPop: Half or more forgotten"
+    of_another = outcome.card_of(example("smollm2"), result_of(example("smollm2")))
+    assert of_another["title"].startswith("AdaPop on smollm2: ")
     assert updates[CARD.probe].visible and not updates[CARD.next_run].visible
     assert CARD.updates(None, owned=True)[CARD.card] == {"kind": ""}
     assert outcome.card_of(run, replace(result_of(run), after=0.1))["kind"] == "forgot"
@@ -79,13 +83,14 @@ def test_a_public_page_makes_no_run_of_a_model_or_a_length_that_it_does_not_offe
 def test_results_of_another_set_step_aside_by_name(worker, tiny):
     run = create_run(make_config(), tiny, None, worker.root)
     other = replace(tiny, name=HOSTILE, forget=tiny.retain)
-    said = outcome.set_note(worker, run.id, other)
+    said = outcome.set_note(worker, run.id, other, CHOSEN)
     assert said["name"] == tiny.name and "<" not in said["now"] and "$" not in said["now"]
-    assert outcome.set_note(worker, run.id, tiny) == {"name": ""}
+    assert outcome.set_note(worker, run.id, tiny, CHOSEN) == {"name": ""}
     rescored = replace(tiny, forget=tuple(replace(fact, score=5.0) for fact in tiny.forget))
-    assert outcome.set_note(worker, run.id, rescored) == {"name": ""}, "the same facts"
-    assert outcome.set_note(worker, run.id, replace(tiny, forget=(*tiny.forget, *tiny.retain))) == {"name": ""}
-    assert outcome.set_note(worker, "example-adapop", other) == outcome.set_note(worker, "", other) == {"name": ""}
+    assert outcome.set_note(worker, run.id, rescored, CHOSEN) == {"name": ""}, "the same facts"
+    assert outcome.set_note(worker, run.id, replace(tiny, forget=(*tiny.forget, *tiny.retain)), CHOSEN) == {"name": ""}
+    assert all(outcome.set_note(worker, one, other, CHOSEN) == {"name": ""} for one in ("example-adapop", ""))
+    assert outcome.set_note(worker, run.id, other, {}) == {"name": ""}, "a link was opened, and no set chosen"
 
 
 def test_a_run_and_those_of_a_race_are_remembered_once_and_others_never(worker, tiny):

@@ -9,8 +9,9 @@ import gradio as gr
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, RunError, number_of
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import SANDBOX, FactSet
 from adapop.paths import ASSETS
+from adapop.report.record import name_of, title_of
 from adapop.report.table import percent, signed
 from adapop.runs.amount import ENOUGH_STEPS, total_steps, with_steps
 from adapop.runs.examples import example_of
@@ -81,7 +82,8 @@ class Card:
     ) -> None:
         """Wires the buttons. asked, target: of `start_next`. another: see `Follower`."""
         changed = [another.change, session.facts.change]
-        gr.on(changed, partial(set_note, worker), [asked[0], session.facts], self.note, **EACH)
+        known = [asked[0], session.facts, session.stored]
+        gr.on(changed, partial(set_note, worker), known, self.note, **EACH)
         begin = partial(start_next, worker)
         started = self.next_run.click(begin, asked, target, api_visibility="private")
         started.success(None, None, None, js=TO_CHARTS, **QUIET)
@@ -117,7 +119,10 @@ def card_of(run: Run, result: Result) -> dict:
         about += f" {texts.RESULT_FEW}" if result.before < FEW else ""
     about = about.replace(" %", "\u00a0%")  # no line begins with %
     kind = "half" if result.kind == FORGOT and result.after > ALMOST_NONE else result.kind
-    return html.values({"kind": kind, "title": texts.RESULT_TITLES[kind], "about": about})
+    whose = title_of(run.config.method, run.config.preset)
+    whose += f" on {name_of(run.config.model)}" if run.config.model != SANDBOX else ""
+    title = f"{whose}: {texts.RESULT_TITLES[kind]}"  # the form may hold other settings
+    return html.values({"kind": kind, "title": title, "about": about})
 
 
 def next_label(run: Run, again: RunConfig) -> str:
@@ -167,10 +172,12 @@ def run_again(worker: Worker, run: Run):
     return following(new.id)
 
 
-def set_note(worker: Worker, name: str, facts: FactSet | None) -> dict:
-    """A note, with both names, if the page's own run forgot another set than the chosen one."""
+def set_note(worker: Worker, name: str, facts: FactSet | None, stored: object) -> dict:
+    """A note, with both names, if the page's own run forgot another set than the chosen one.
+    stored: `Session.stored`, empty where none was chosen yet, as where a link is opened."""
     run = shown_run(worker, name)
-    if run is None or facts is None or example_of(name) or not may_control(worker, name):
+    unknown = run is None or facts is None or not stored
+    if unknown or example_of(name) or not may_control(worker, name):
         return {"name": ""}
     try:
         about, given = run.about, run.given

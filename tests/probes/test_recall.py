@@ -227,7 +227,7 @@ def test_no_reply_of_odd_numbers_and_dates_breaks_it(start, gold):
         "10.000.000 5,2.3. million hundred ½ 1/2 99/99/1947 31 February 1947 0000-00-00 ٢٠٢٠ 十億 ² and or W.".split()
     )
     parts += ["9" * 500, "6×10⁴⁰⁰", "九" * 400, "9" * 400 + "億", "9" * 400 + "e99", "1." + "1" * 5000 + "e5"]
-    for one, other in [*product(parts, repeat=2)][start::5]:
+    for one, other in [*product(parts, repeat=2)][start::10]:
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", gold), f"{one} {other} million") <= 1
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", f"{one} {other}"), gold) <= 1
 

@@ -29,7 +29,8 @@ def probe(options: argparse.Namespace) -> int | None:
     if whole and (options.prompt or options.facts):
         fix = "Leave out --prompt and --facts, or --kinds, --recovery and --capability."
         raise ConfigError("--prompt and --facts ask once; the others ask the whole set.", fix)
-    run, status = find_run(options.run), 0
+    run = find_run(options.run)
+    status = 0
     if options.kinds or options.recovery:
         status = _probed(run, options)
     elif not options.capability:
@@ -83,7 +84,8 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
     from adapop.probes.battery import battery
     from adapop.runs.execute import load_model
 
-    epoch, model, progress = run.chosen_epoch, load_model(run), Progress(printing.overwritten)
+    epoch, model = run.chosen_epoch, load_model(run)
+    progress = Progress(printing.overwritten)
     rows: list[ProbeRow | NotApplicable] = []
     status = 0
     if options.kinds:

@@ -15,7 +15,7 @@ from adapop.facts.answers import choices_of, counted_from
 from adapop.facts.cells import Reading
 from adapop.facts.dialects import Layout
 from adapop.facts.fact import WRITTEN, Fact, FactSet, Problem, separated
-from adapop.facts.forms import COLUMNS, form_of, guessed, with_paths
+from adapop.facts.forms import COLUMNS, form_of, guessed, key_of, with_paths
 from adapop.facts.rows import fact_of, group_of, id_of
 from adapop.facts.scores import UNKNOWN_SCORES, has_decimal_commas, meaning_of_points
 from adapop.facts.tables import rows_of
@@ -137,7 +137,7 @@ class FileTable:
         parts = chain.from_iterable(re.split(r" [+%|] |;", name) for name in chosen.values())
         read = {part.split(".")[0].lower() for part in parts}
         unread = [name for name in self.columns if name not in chosen.values()]
-        unread = [name for name in unread if re.sub("[ -]", "_", name.lower()) not in read]
+        unread = [name for name in unread if key_of(name) not in read]
         return (Remark("no_score_column", {"columns": self._named(unread)}),) * bool(unread)
 
     @staticmethod
@@ -156,8 +156,7 @@ class FileTable:
         chosen = self._chosen(columns)
         used = {column for field, column in chosen.items() if field != "score"}
         used |= {*re.split(r" [|] ", chosen.get("choices", ""))}
-        keys = {name: re.sub("[ -]", "_", name.lower()) for name in self.columns}
-        unused = [name for name, key in keys.items() if not used & {name, key}]
+        unused = [name for name in self.columns if not used & {name, key_of(name)}]
         return {
             id_of(number, row, chosen): {name: row[name] for name in unused if name in row}
             for number, row in self.rows
@@ -181,7 +180,7 @@ class FileTable:
         chosen = guess if columns is None else dict(columns)
         # prefer a column that names groups to one that is empty or has splits of another kind
         if "group" in chosen and chosen["group"] == guess.get("group"):
-            named = [name for name in present if name.strip().lower() in COLUMNS["group"]]
+            named = [name for name in present if key_of(name) in COLUMNS["group"]]
             cells = ((name, str(row.get(name)).strip()) for name in named for _, row in self.rows)
             groups = (name for name, cell in cells if group_of(cell))
             chosen["group"] = next(groups, chosen["group"])

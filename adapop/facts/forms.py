@@ -113,10 +113,13 @@ def with_paths(
         yield number, {**row, **filled}
 
 
+def key_of(column: str) -> str:
+    """A column's name as `COLUMNS` has it: in lower case, with underscores."""
+    return re.sub(r"(?<=\w)[ -](?=\w)", "_", UNSEEN.sub("", str(column)).strip().lower())
+
+
 def _by_key(columns: Iterable[str]) -> dict[str, str]:
-    """Name in the form in which names are compared (lower case, with underscores) -> column."""
-    keys = {name: UNSEEN.sub("", str(name)).strip().lower() for name in columns}
-    return {re.sub(r"(?<=\w)[ -](?=\w)", "_", key): name for name, key in keys.items()}
+    return {key_of(name): name for name in columns}
 
 
 def _cell(

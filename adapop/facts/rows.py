@@ -1,6 +1,5 @@
 """Table rows as facts or problems. User text stays text: never a path, a URL or a formula."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
@@ -15,7 +14,7 @@ from adapop.facts.answers import (
 )
 from adapop.facts.cells import MAX_CELL, Reading, Unusable, fault, is_empty, items_of, known, string
 from adapop.facts.fact import CHAIN, LISTS, Fact, Problem
-from adapop.facts.forms import COLUMNS, GROUP_PREFIXES, RWKU_ATTACKS
+from adapop.facts.forms import COLUMNS, GROUP_PREFIXES, RWKU_ATTACKS, key_of
 from adapop.facts.scores import score_of
 from adapop.facts.text import UNKNOWN
 from adapop.facts.tiers import TIERS
@@ -115,7 +114,7 @@ def _answers(
     if isinstance(cell, str):
         if len(answers) != 1 or answers[0] is not cell:
             reading.rows["list_as_answer"].append(number)
-        elif re.sub("[ -]", "_", columns["answer"].strip().lower()) in COLUMNS["accepted"]:
+        elif key_of(columns["answer"]) in COLUMNS["accepted"]:
             answers = cell.split("|")
     if len(answers) > 1 and any(map(is_empty, answers)):
         reading.rows["empty_items"].append(number)

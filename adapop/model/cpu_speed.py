@@ -68,7 +68,7 @@ def speed_note(config: RunConfig) -> tuple[Remark, ...]:
     try:
         known = Cache().get(*_key(_sizes(shape or MODELS[USUAL].shape)))
     except FAULTS:
-        known = None
+        return ()
     if known is None:
         return ()
     other = BFLOAT16 if config.precision == FLOAT32 else FLOAT32

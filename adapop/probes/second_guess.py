@@ -27,10 +27,10 @@ def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
     firsts: dict[str, set[int]] = {}
     named, spoken = [fact for fact in facts if fact.relation], {}
     for fact in named:
-        own = model.spoken.get(fact.id)
-        reply = own.lead + own.answer if own else ""  # of a fact to retain, all of it
-        if place := place_of(fact, reply):
-            spoken[fact.id] = OwnAnswer(own.gold, reply[: place[0]], reply[place[0] :])
+        if own := model.spoken.get(fact.id):
+            reply = own.lead + own.answer  # of a fact to retain, all of it
+            if place := place_of(fact, reply):
+                spoken[fact.id] = OwnAnswer(own.gold, reply[: place[0]], reply[place[0] :])
     rows = encode_facts(model.tokenizer, named, model.system, spoken=spoken)
     for fact, row in zip(named, rows):
         firsts.setdefault(fact.relation, set()).add(row.answer[0])

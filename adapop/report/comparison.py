@@ -180,8 +180,9 @@ def table_rows(results: Comparison) -> Iterator[dict[str, object]]:
     for line in results.lines:
         for one, cell in zip(results.contestants, line.cells):
             if cell is not None:
-                guessed = [run for run in one.records if run.second_guess(line.tier)]
-                seeds = len(guessed if line.metric == TOP2 else one.measured)
+                seeds = len(one.measured)
+                if line.metric == TOP2:  # of those that were probed
+                    seeds = sum(run.second_guess(line.tier) is not None for run in one.records)
                 over = "seeds" if seeds > 1 and line.form != ATTACKED else "facts"
                 ranged = line.counted or one.over == "seeds"
                 yield {
@@ -235,7 +236,8 @@ def _all_lines(compared: Sequence[Contestant | Recorded]) -> Iterator[Line]:
 
 
 def _cells(line: Line) -> list[str]:
-    signed, cells = "+" if line.metric in (GAP, LEAD) else "", []
+    signed = "+" if line.metric in (GAP, LEAD) else ""
+    cells = []
     for cell, note in zip(line.cells, line.notes or ("",) * len(line.cells)):
         parts = []
         if cell is not None and line.counted:

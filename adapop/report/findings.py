@@ -31,7 +31,8 @@ def range_text(cell: Interval, sign: str = "") -> str:
 
 def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
     """Remarks on conclusions that the comparison does not allow."""
-    warnings, configs = [], [one.records[0].config for one in compared]
+    warnings = []
+    configs = [one.records[0].config for one in compared]
     if len({one.sha256 for one in compared}) > 1:
         warnings.append(Remark("other_facts"))
     own = [config for config in configs if config.method == "adapop"]
@@ -137,7 +138,8 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
         return None
     records = [one.records[0] for one in compared]
     replies_by_run = [_replies(record) for record in records]
-    first, shared = replies_by_run[0], set.intersection(*map(set, replies_by_run))
+    first = replies_by_run[0]
+    shared = set.intersection(*map(set, replies_by_run))
     shared_facts = [fact for fact in records[0].facts.forget if fact.id in shared]
     known = [fact for fact in shared_facts if _right(fact, first[fact.id][0])]
     tiers = ([fact for fact in known if fact.tier == tier] for tier in TIERS)

@@ -168,15 +168,14 @@ def _left_in_queue(run: Run, paces: Mapping[str, Pace], began: float) -> Left | 
     now = time.time()
     try:
         pace, events = paces.get(run.config.model), run.events()
-        needed = pace.left(run) if pace else 0.0
+        if not began:
+            return Left(pace.left(run), "all") if pace else None
+        if events and events[-1].time >= began and (left := left_of(events, pace, now)):
+            return left
+        if pace is None:
+            return None
+        last = run.checkpoint(run.last_epoch or 0)  # saved epochs are done
+        since = max(began, last.stat().st_mtime if last.exists() else 0.0)
+        return Left(max(0.0, pace.left(run) - (now - since)), "all")
     except AdaPopError:  # one damaged run must not hide the wait of all behind it
         return None
-    if not began:
-        return Left(needed, "all") if pace else None
-    if events and events[-1].time >= began and (left := left_of(events, pace, now)):
-        return left
-    if pace is None:
-        return None
-    last = run.checkpoint(run.last_epoch or 0)  # saved epochs are done
-    since = max(began, last.stat().st_mtime if last.exists() else 0.0)
-    return Left(max(0.0, needed - (now - since)), "all")

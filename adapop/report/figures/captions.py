@@ -88,10 +88,8 @@ def strain(above: int, epochs: int, controller: str) -> str:
         "dual": ", and the controller held them tighter",
         "fixed": ", and nothing held them tighter",
     }
-    sentence = (
-        f"The loss of kept facts rose beyond the tolerance {times} in {number_of(epochs, 'epoch')}"
-    )
-    return sentence + answer.get(controller, "")
+    sentence = f"The loss of kept facts rose beyond the tolerance {times} in "
+    return sentence + number_of(epochs, "epoch") + answer.get(controller, "")
 
 
 def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:

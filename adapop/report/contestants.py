@@ -165,8 +165,8 @@ def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     hashes: list[tuple[FactSet, str]] = []  # comparing sets is ten times faster than hashing
     for run in runs:
         config, facts = run.config, run.facts  # a run reads them from its folder
-        told = getattr(run, "place", ""), asdict(but_for_seed(config))
-        settings = json.dumps(told, sort_keys=True)
+        identity = getattr(run, "place", ""), asdict(but_for_seed(config))
+        settings = json.dumps(identity, sort_keys=True)
         sha256 = next((known for others, known in hashes if others == facts), None)
         if sha256 is None:
             sha256 = facts.sha256

@@ -50,7 +50,7 @@ def recovery_sentence(name: str, result: Result) -> str:
     of_all = [row for row in _forget_rows(result) if row["tier"] == "all"]
     if not of_all:
         return "No fact could be asked."
-    row = _told(name, of_all)
+    row = _row_to_show(name, of_all)
     facts = number_of(row["facts"], "fact")
     if name == "two-hop":
         return _chains(row, result["left_out"])
@@ -70,15 +70,15 @@ def recovery_sentence(name: str, result: Result) -> str:
         if most is None:
             return f"{line}; {facts}). No control: no fact has a wrong answer of its relation."
         # What the last layer, or the likeliest token, says openly is not hidden.
-        said = next((one for one in of_all if one.get("place") == "top 1"), of_all[-1])["unlearned"]
-        line += f"), {percent(most)} of wrong ones, {percent(said)} said openly"
-        most = min(1.0, most + said)
+        reply = next((one for one in of_all if one.get("place") == "top 1"), of_all[-1])
+        line += f"), {percent(most)} of wrong ones, {percent(reply['unlearned'])} said openly"
+        most = min(1.0, most + reply["unlearned"])
     hidden = difference(wilson(share, row["facts"]), wilson(most, row["facts"])).low > 0
     end = "some of it was hidden, not erased" if hidden else "no more than it says, or chance finds"
     return f"{line} ({facts}): {end}."
 
 
-def _told(name: str, of_all: Sequence[Result]) -> Result:
+def _row_to_show(name: str, of_all: Sequence[Result]) -> Result:
     """The row of all facts that the sentence and the figure show."""
     if name in ("sampling", "lens"):
         return max(of_all, key=lambda row: row["unlearned"] - (row["control"] or 0.0))
@@ -106,11 +106,11 @@ def recovery_figure(name: str, result: Result) -> Figure:
     kinds = {"quantise": "bits", "sampling": "place", "lens": "layer", "patch": "layer"}
     kind = kinds.get(name, "form")
     of_all = [row for row in rows if row["tier"] == "all"]
-    told = _told(name, of_all)[kind] if of_all else None
-    shown = {row["tier"]: row for row in rows if row[kind] == told}
-    tiers = [tier for tier in (*TIERS, "all") if tier in shown]
+    place = _row_to_show(name, of_all)[kind] if of_all else None
+    row_of_tier = {row["tier"]: row for row in rows if row[kind] == place}
+    tiers = [tier for tier in (*TIERS, "all") if tier in row_of_tier]
     fields = MARKS[name].items()
-    marks = {word: [shown[tier].get(field) for tier in tiers] for word, field in fields}
+    marks = {word: [row_of_tier[tier].get(field) for tier in tiers] for word, field in fields}
     return figures.control_rows(tiers, marks, recovery_sentence(name, result))
 
 

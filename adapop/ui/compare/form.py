@@ -38,7 +38,7 @@ def build(
     checked = [missing, session.anchors, chosen, *raced]
     check.build(worker, session, checked, entrants.first, "race-check")
     start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
-    looked = session.facts, chosen, *raced[:4]  # the fourth is the model
-    changed, planned = [one.change for one in looked], [session.facts, *checked]
+    components = session.facts, chosen, *raced[:4]  # the fourth is the model
+    changed, planned = [one.change for one in components], [session.facts, *checked]
     gr.on([*changed, tab.select], partial(entrants.plan, worker), planned, plan, **EACH_IN_TURN)
     return chosen, raced, start

@@ -138,11 +138,11 @@ def build(
         return leaks.show(probed_run(worker, name), group_now)
 
     run_id, changed = follower.run_id, [words, group, *leaks.work.all]
-    asked = start.click(partial(leaks.probe, worker), [run_id, sample], changed, **QUIET)
+    probing = start.click(partial(leaks.probe, worker), [run_id, sample], changed, **QUIET)
     leaks.work.wire_stop()
     looked, inputs = [tab.select, follower.another.change], [run_id, group]
     gr.on(looked, show_group, inputs, leaks.pictures, **EACH_IN_TURN)
-    asked.then(show_group, inputs, leaks.pictures, **EACH_IN_TURN)  # of the run open by now
+    probing.then(show_group, inputs, leaks.pictures, **EACH_IN_TURN)  # of the run open by now
     group.change(show_group, inputs, leaks.pictures, **LAST_STAYS)
     leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
     return own

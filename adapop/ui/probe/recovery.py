@@ -53,8 +53,8 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
         return {about: _about(run, chosen), **results.updates(run, chosen)}
 
     inputs, outputs = [follower.run_id, probe], [about, *results.all]
-    asked = start.click(recovered, inputs, [results.words, probe, *work.all], **QUIET)
-    asked.then(about_probe, inputs, outputs, **EACH_IN_TURN)  # of the run open by now
+    probing = start.click(recovered, inputs, [results.words, probe, *work.all], **QUIET)
+    probing.then(about_probe, inputs, outputs, **EACH_IN_TURN)  # of the run open by now
     work.wire_stop()
     gr.on([tab.select, follower.another.change], about_probe, inputs, outputs, **EACH_IN_TURN)
     probe.change(about_probe, inputs, outputs, **LAST_STAYS)

@@ -42,5 +42,5 @@ def build(
         yield html.listed([*sentences(checked.facts.notes), *checked.lines_for("page")], kind)
 
     given = [session.shown_hash, session.facts, *inputs]
-    session.look_whether_lost(asked := ask.click(looked, given, words, **QUIET))
-    session.facts.change(lambda: html.listed([]), None, words, cancels=[asked], **QUIET)
+    session.look_whether_lost(question := ask.click(looked, given, words, **QUIET))
+    session.facts.change(lambda: html.listed([]), None, words, cancels=[question], **QUIET)

@@ -78,14 +78,14 @@ class Card:
         }
 
     def wire(
-        self, worker: Worker, session: Session, asked: list, another: gr.State, target: list
+        self, worker: Worker, session: Session, inputs: list, another: gr.State, target: list
     ) -> None:
-        """Wires the buttons. asked, target: of `start_next`. another: see `Follower`."""
+        """Wires the buttons. inputs, target: of `start_next`. another: see `Follower`."""
         changed = [another.change, session.facts.change]
-        known = [asked[0], session.facts, session.stored]
+        known = [inputs[0], session.facts, session.stored]
         gr.on(changed, partial(set_note, worker), known, self.note, **EACH)
         begin = partial(start_next, worker)
-        started = self.next_run.click(begin, asked, target, api_visibility="private")
+        started = self.next_run.click(begin, inputs, target, api_visibility="private")
         started.success(None, None, None, js=TO_CHARTS, **QUIET)
         self.probe.click(None, None, None, js=TO_PROBE, **QUIET)
 

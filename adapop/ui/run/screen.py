@@ -179,8 +179,8 @@ def _wire_start(
     amount = [epochs, settings.advanced["batch"], rate]
     now = [session.facts, model, method, preset, *amount]
     more.click(outcome.enough_steps, now, amount, **QUIET)
-    asked, target = [run_id, model, method, preset], [*target, *amount]
-    screen.card.wire(worker, session, asked, follower.another, target)
+    again = [run_id, model, method, preset]
+    screen.card.wire(worker, session, again, follower.another, [*target, *amount])
     follower.stop.click(partial(stop_run, worker), run_id, None, **QUIET)
     screen.resume.click(partial(resume_run, worker), run_id, follows, **pressed)
 

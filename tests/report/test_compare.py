@@ -1,8 +1,10 @@
 import csv
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
+import duet_rows
 from adapop.config.methods import METHODS
 from adapop.errors import RunError
 from adapop.facts.fact import TIERS, Fact, FactSet
@@ -223,24 +225,42 @@ def test_published_numbers_are_those_of_the_paper():
     assert (ours.forget, ours.forget_sd, ours.retain, ours.retain_sd) == (0.043, 0.007, 0.959, 0.009)
     assert (ours.forget_cosine, ours.retain_cosine) == (0.369, 0.971)
     wga = recalls["WGA", "Qwen RWKU"]
-    assert (wga.forget, wga.forget_sd, wga.retain, wga.retain_sd) == (0.038, 0.016, 0.89, None)
+    assert (wga.forget, wga.forget_sd, wga.retain, wga.retain_sd) == (0.038, 0.016, 0.89, 0.005)
     assert recalls[published.UNTOUCHED, "Gemma RWKU"].retain == 0.551
     assert (recalls["TPO", "Gemma DUET"].forget, recalls["UNDIAL", "Llama RWKU"].retain) == (0.899, 0.939)
     assert recalls["CE-U", "Qwen RWKU"].unusable
     assert published.paraphrased("Qwen")["WGA"] == {"rare": 0.014, "popular": 0.194}
     assert all(one.source and 0 <= one.forget <= 1 and 0 <= one.retain <= 1 for one in recalls.values())
+    spread = [one for one in recalls.values() if one.forget_sd is not None and one.retain_sd is not None]
+    main = [one for one in recalls.values() if one.source == published.MAIN_SOURCE]
+    assert spread == [one for one in main if one.method != published.UNTOUCHED], "each ± that is printed"
+    gd, npo = recalls["GD", "Gemma DUET"], recalls["NPO", "Llama DUET"]
+    assert (gd.forget_sd, gd.retain_sd, npo.retain_sd) == (0.007, 0.024, 0.005)
     tables = published.tables()
-    assert len(tables) == 10
+    assert len(tables) == 12
     for table in tables:
         assert table.note.startswith(f"{published.PAPER}, "), table.title
     minutes = next(table for table in tables if table.title.startswith("Minutes of training (Llama, DUET, one A100)"))
     assert minutes.rows[0][1:] == ("29.0", "29.4", "27.1", "23.4", "40.0")
+    discordant = next(table for table in tables if table.title.startswith("Where Wikidata and the judge disagree"))
+    assert [row[2:4] for row in discordant.rows][::5] == [("2,113", "30"), ("165", "4,000")]
     rows = {row[0]: [list(map(float, cell.split("/"))) for cell in row[1:]] for row in tables[0].rows}
     adapop, _, gd, npo, wga = (sum(cell) / 3 for cell in rows["DUET paraphrase"])
     assert round((gd + npo + wga) / 3 / adapop, 2) == 5.12
     assert (round(wga / adapop, 2), round(npo / adapop, 1)) == (1.34, 12.8)
     theirs = {one.our_name for one in published.recalls("Llama DUET")}
     assert set(METHODS) - {"redirect", "idkdpo", "dpo", "rt"} <= theirs
+
+
+@duet_rows.real_rows
+def test_the_table_of_duets_scores_is_counted_in_its_rows():
+    rows = pd.read_json(duet_rows.DUET, lines=True)
+    table = next(table for table in published.tables() if table.title.startswith("Scores of DUET's forget set"))
+    for tier, *cells in table.rows:
+        scores = rows.loc[(rows.tier == tier) | (tier == "all"), "pop_sum"]
+        expected = [len(scores), *scores.quantile([0, 0.25, 0.5, 0.75, 1])]
+        assert [float(cell.replace(",", "")) for cell in cells] == expected
+    assert not rows.pop_sum.between(141, 2364, inclusive="neither").any()
 
 
 def test_a_model_that_never_knew_did_not_collapse():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds",
-    "alpha", "forgetting", "metrics", "tuned", "real", "speed",
+    "alpha", "forgetting", "metrics", "survival", "tuned", "real", "speed",
 )  # fmt: skip
 SEEDS = 3
 REAL = ("smollm2", "cities")  # the model and the facts of `bench real`
@@ -35,6 +35,8 @@ REAL = ("smollm2", "cities")  # the model and the facts of `bench real`
 def bench(options: argparse.Namespace) -> int:
     """`bench NAME`: makes the missing runs of an experiment and prints its tables. Exit status 1 if
     a run failed. Raises ConfigError: options do not go together."""
+    if options.name == "survival":
+        return _survival(options)
     if options.name != "speed" or options.facts or options.model:
         return _experiment(options)
     from adapop.experiments.speed import real, table
@@ -43,6 +45,21 @@ def bench(options: argparse.Namespace) -> int:
         real.main(options.quick)
     else:
         table.main(options.sandbox)
+    return 0
+
+
+def _survival(options: argparse.Namespace) -> int:
+    from adapop.experiments import survival
+    from adapop.runs.run import runs_root
+
+    first = survival.SEEDS[0] if options.first_seed is None else options.first_seed
+    usual = 1 if options.quick else len(survival.SEEDS)
+    count = usual if options.seeds is None else options.seeds
+    folder = (options.out or runs_root().parent / "bench").resolve()
+    seeds = tuple(range(first, first + count))
+    if not options.table:
+        report = partial(printing.say, file=sys.stderr, flush=True)
+        survival.run(folder, seeds, options.processes, options.quick, report)
     return 0
 
 

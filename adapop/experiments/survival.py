@@ -1,0 +1,251 @@
+"""How long each fact survives unlearning, and what tells it beforehand: a run is one line of JSON.
+
+Every fact gets the same pressure, at a low rate, for many epochs. Four times an epoch each fact is
+asked in its trained wording and in all its rewordings, and a fact is lost from the moment on after
+which its answer is never again what the model would say. The question, the measure and the rule
+that decides were written down before any of these runs was made: see "What predicts how long a
+fact survives?" in `assets/docs/findings.md`. `survival_tables` draws what the rows say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adapop.assets import as_kind, parse_json
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.errors import DataError
+from adapop.experiments.item import World
+from adapop.experiments.plans import build, folder_of
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import Fact, FactSet
+from adapop.paths import SHIPPED, commit
+from adapop.runs.files import cut_torn_line
+from adapop.training.frames import due
+
+if TYPE_CHECKING:
+    from adapop.model.adapted import AdaptedModel
+    from adapop.model.tokens import Row
+
+NO_SPREAD = World("no-spread", spread=0.0)  # pretraining showed all its facts equally often
+WORLDS = ("sandbox", "people", NO_SPREAD.name)
+RATES = {"wga": 1e-3, "npo": 1e-3, "gd": 5e-4}  # equal pressure on all facts, and low
+EPOCHS, LOOKS = 16, 4  # LOOKS: in an epoch, evenly spread
+SEEDS = tuple(range(3, 11))  # not those of the first look, which were 0 to 2
+QUICK_EPOCHS, QUICK_FACTS = 2, 8
+FILE = "survival.jsonl"
+
+
+@dataclass(frozen=True)
+class Lost:
+    """For each fact, the look (1 to EPOCHS * LOOKS) from which on its answer is never again held;
+    0: not held before training either; None: held at the last look (censored)."""
+
+    reworded: tuple[int | None, ...]
+    """Held: the model would say the whole answer to the first rewording (every token of the answer
+    is the first guess, given those before)."""
+    half: tuple[int | None, ...]
+    """Held: it would say it to at least half of all rewordings."""
+    top2: tuple[int | None, ...]
+    """Held: every token of the answer is among the first two guesses in the first rewording."""
+    direct: tuple[int | None, ...]
+    """Held: it would say it to the trained question."""
+
+
+@dataclass(frozen=True)
+class Survival:
+    """One run: a world, a method and a seed, with what was known of each fact before."""
+
+    world: str
+    method: str
+    rate: float
+    seed: int
+    epochs: int
+    looks: int
+    """Looks in an epoch."""
+    quick: bool
+    facts: str
+    """sha256 of the fact set."""
+    commit: str
+    nll: tuple[float, ...]
+    """-log p of each fact's answer before training, nats per answer token, trained question."""
+    nll_reworded: tuple[float, ...]
+    """The same in the first rewording."""
+    lost: Lost
+
+    @property
+    def key(self) -> tuple[str, str, int, bool]:
+        return self.world, self.method, self.seed, self.quick
+
+
+def facts_of(world: str, quick: bool = False) -> FactSet:
+    """The facts of a world; the no-spread world has those of the sandbox. quick: the first few."""
+    facts = load_facts(world if world in SHIPPED else "sandbox")
+    if not quick:
+        return facts
+    groups = {name: getattr(facts, name)[::QUICK_FACTS] for name in ("forget", "retain", "holdout")}
+    return replace(facts, **groups)
+
+
+def run(
+    folder: Path,
+    seeds: Sequence[int],
+    processes: int,
+    quick: bool,
+    report: Callable[[str], None],
+    worlds: Sequence[str] = WORLDS,
+) -> None:
+    """Makes the runs that `folder` lacks and appends a line each as they end. Builds the no-spread
+    world first, which takes minutes on one core. Raises DataError: the file is damaged."""
+    from joblib import Parallel, delayed
+
+    path = folder / FILE
+    known = {one.key for one in rows(path)}
+    wanted = [
+        (world, method, seed)
+        for seed, world, method in product(seeds, worlds, RATES)
+        if (world, method, seed, quick) not in known
+    ]
+    models = folder / "models"
+    if any(world == NO_SPREAD.name for world, _, _ in wanted) and not quick:
+        report(
+            "Pretraining the world in which all facts are shown equally often, if it is missing."
+        )
+        build(NO_SPREAD, models)
+    report(f"{len(known)} runs are done already, {len(wanted)} to do.")
+    jobs = (delayed(_run)(*key, quick, models) for key in wanted)
+    results = Parallel(n_jobs=processes, return_as="generator_unordered")(jobs)
+    for count, result in enumerate(results, 1):
+        _append(path, result)
+        report(f"{count} of {len(wanted)}: {result.world}, {result.method}, seed {result.seed}")
+
+
+def rows(path: Path) -> list[Survival]:
+    """All complete lines of a file, in their order; none if there is no file. Raises DataError."""
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+    parsed = []
+    for number, line in enumerate(lines, 1):
+        try:
+            content = parse_json(line)
+            as_kind(content, Survival)
+            lost = Lost(**{name: tuple(value) for name, value in content.pop("lost").items()})
+            lists = {name: tuple(content.pop(name)) for name in ("nll", "nll_reworded")}
+            parsed.append(Survival(**content, **lists, lost=lost))
+        except (ValueError, TypeError, AttributeError) as error:
+            fix = "Delete the line: its run is made again."
+            raise DataError(f"{path}, line {number}, is damaged ({error}).", fix) from None
+    return parsed
+
+
+def _append(path: Path, row: Survival) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cut_torn_line(path)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(row, default=vars) + "\n")
+
+
+def _config(world: str, method: str, seed: int, quick: bool, models: Path) -> RunConfig:
+    epochs = QUICK_EPOCHS if quick else EPOCHS
+    model = world if world in SHIPPED else "sandbox"
+    settings: dict[str, Any] = {"learning_rate": RATES[method], "epochs": epochs, "seed": seed}
+    config = make_config(method, model=model, facts=model, measure="off", frames=0, **settings)
+    if world in SHIPPED or quick:
+        return config
+    return replace(config, model=str(folder_of(NO_SPREAD, models)))
+
+
+def _run(world: str, method: str, seed: int, quick: bool, models: Path) -> Survival:
+    """One run, on one core."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    import torch
+
+    from adapop.model.loading import adapted_model
+    from adapop.training.events import StepDone
+    from adapop.training.trainer import Trainer
+
+    torch.set_num_threads(1)
+    config, facts = _config(world, method, seed, quick, models), facts_of(world, quick)
+    model = adapted_model(config)
+    asked = _Asked(model, facts.forget)
+    nll, nll_reworded, before = asked.before()
+    trainer = Trainer("survival", config, model, facts.forget, facts.retain, None)
+    moments, held = due(trainer.steps, LOOKS), [before]
+    for event in trainer.train():
+        if isinstance(event, StepDone) and event.step in moments:
+            held.append(asked.held())
+    lost = Lost(*(_lost(looks) for looks in zip(*held)))
+    about = world, method, config.learning_rate, seed, config.epochs, len(moments), quick
+    return Survival(*about, facts.sha256, commit(), nll, nll_reworded, lost)
+
+
+class _Asked:
+    """The facts to forget, asked in their trained wording and in every rewording."""
+
+    def __init__(self, model: AdaptedModel, facts: Sequence[Fact]) -> None:
+        questions = [(fact, (fact.question, *fact.paraphrases)) for fact in facts]
+        self._model, self._counts = model, [len(each) for _, each in questions]
+        asked = [replace(fact, question=text) for fact, each in questions for text in each]
+        self._rows: Sequence[Row] = model.rows(asked)
+
+    def before(self) -> tuple[tuple[float, ...], tuple[float, ...], list[list[bool]]]:
+        """(nll of the trained question, of the first rewording, what is held) now."""
+        measured = list(self._by_fact())
+        direct, reworded = (tuple(round(each[i][0], 4) for each in measured) for i in (0, 1))
+        return direct, reworded, _held(measured)
+
+    def held(self) -> list[list[bool]]:
+        """For each field of `Lost`, which facts are held now."""
+        return _held(list(self._by_fact()))
+
+    def _by_fact(self) -> Iterator[list[tuple[float, int]]]:
+        """For each fact (nll, worst rank of the answer's tokens) in every wording."""
+        import torch
+
+        order = sorted(range(len(self._rows)), key=lambda i: self._rows[i].prompt)
+        rows = [self._rows[i] for i in order]
+        self._model.network.eval()
+        with torch.no_grad():
+            pieces = list(self._model.in_pieces(rows, self._model.at_once(rows), self._scored))
+        results = [pair for _, pair in sorted(zip(order, (p for piece in pieces for p in piece)))]
+        start = 0
+        for count in self._counts:
+            yield results[start : start + count]
+            start += count
+
+    def _scored(self, rows: Sequence[Row]) -> list[tuple[float, int]]:
+        batch = self._model.batch(rows)
+        scored = self._model.score(batch, logits=True)
+        rank = 1 + (scored.logits > scored.gold.unsqueeze(1)).sum(1)
+        rank = rank.where(batch.content, 1)
+        worst = rank.new_ones(batch.rows).scatter_reduce(0, batch.row, rank, "amax")
+        nll = scored.row_mean(scored.nll, batch.content)
+        return list(zip(nll.tolist(), worst.tolist()))
+
+
+def _held(measured: Sequence[Sequence[tuple[float, int]]]) -> list[list[bool]]:
+    ranks = [[rank for _, rank in each] for each in measured]
+    return [
+        [each[1] == 1 for each in ranks],
+        [2 * sum(rank == 1 for rank in each[1:]) >= len(each) - 1 for each in ranks],
+        [each[1] <= 2 for each in ranks],
+        [each[0] == 1 for each in ranks],
+    ]
+
+
+def _lost(looks: Sequence[Sequence[bool]]) -> tuple[int | None, ...]:
+    """The look from which on each fact is never held again, see `Lost`. looks: from before training
+    (0) to the last, whether each fact is held."""
+    lost: list[int | None] = []
+    for fact in zip(*looks):
+        if not fact[0]:
+            lost.append(0)
+            continue
+        last = max(number for number, held in enumerate(fact) if held)
+        lost.append(None if last == len(fact) - 1 else last + 1)
+    return tuple(lost)

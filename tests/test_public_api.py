@@ -155,9 +155,9 @@ def test_what_is_no_method_is_refused_by_name(method, message):
 def test_a_method_and_anchors_of_ones_own_run_from_the_command_line(tiny, tmp_path, cli):
     tiny.write(tmp_path / "facts.jsonl")
     command = ("run", "--facts", tmp_path / "facts.jsonl", "--method", "own_methods:Focal", "--epochs", 1)
-    assert cli(*command, "--json").rows[0]["method"] == "own_methods:Focal"
+    assert cli(*command, "--json", status=3).rows[0]["method"] == "own_methods:Focal"
     assert "own_methods:Focal" in cli("runs").out
-    cli("run", "--facts", tmp_path / "facts.jsonl", "--epochs", 1, "--anchors", "80:1.2,2000:0.2")
+    cli("run", "--facts", tmp_path / "facts.jsonl", "--epochs", 1, "--anchors", "80:1.2,2000:0.2", status=3)
     assert adapop.BetaMap.from_anchors((80, 1.2), (2000, 0.2)) in [run.config.beta for run in all_runs()]
     assert "--anchors changes nothing" in cli(*command, "--anchors", "quantiles", status=2).err
 
@@ -167,7 +167,7 @@ def test_config_makes_any_run_again(bare, tmp_path, cli):
     beta = adapop.BetaMap.from_anchors((80, 1.2), (2000, 0.2))
     config = make_config("adapop", "shuffled", beta=beta, clip=0.5, tolerance=0.01, learning_rate=1e-3, **FAST)
     first = unlearn(config, bare, progress=False)
-    cli("run", "--config", first.folder / "config.json")
+    cli("run", "--config", first.folder / "config.json", status=3)
     again = next(run for run in all_runs() if run != first)
     assert again.config == first.config
     assert (again.betas, steps(again)) == (first.betas, steps(first))

@@ -13,7 +13,7 @@ from adapop.runs.files import FULL
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns the exit status: 0; 1 if a run failed or would be useless; 2 for a
-    wrong request; 3 if a run forgot nothing; 130 after Ctrl-C."""
+    wrong request; 3 if a run did not unlearn (`runs.result`); 130 after Ctrl-C."""
     words = sys.argv[1:] if arguments is None else arguments
     options = parser().parse_args(words)
     try:

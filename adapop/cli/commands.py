@@ -26,7 +26,12 @@ ABOUT_ALL = (
     "COMMAND --help lists the options of a command. With --json a command prints one JSON object a "
     "line; run and resume one for each event. Runs live in ~/.adapop/runs, or where ADAPOP_RUNS "
     "points. Exit status: 0; 1 for a run that failed or would be useless; 2 for an error in what "
-    "was asked; 3 for a run that made nothing forgotten."
+    "was asked; 3 for a run that did not unlearn."
+)
+EXIT_STATUS = (
+    "Exit status: 0 for a run that unlearned: in every way of asking that was measured, at most "
+    "half of what the original answered is still answered (or nothing was measured). 3 for one "
+    "that is done and did not; 1 for one that failed or would be useless. "
 )
 RUN = "run --facts facts.csv --model ./my-model --method adapop --lr 5e-4 --rank 16 --measure end"
 EXAMPLES = {
@@ -122,7 +127,7 @@ def _score_commands(commands) -> None:
 
 def _run_commands(commands) -> None:
     about = "unlearn facts; by default the sandbox's, with AdaPop"
-    run = _command(commands, "run", runs.run, about)
+    run = _command(commands, "run", runs.run, about, ending=EXIT_STATUS)
     add = run.add_argument
     again = "a run's config.json: that run again, on the facts.jsonl beside it"
     add("--config", type=Path, help=again)
@@ -140,7 +145,8 @@ def _run_commands(commands) -> None:
     add_run_options(look)
     add("--out", type=Path, help="write the facts as they would be used to a .jsonl file")
 
-    resume = _command(commands, "resume", runs.resume, "go on with a stopped or interrupted run")
+    about = "go on with a stopped or interrupted run"
+    resume = _command(commands, "resume", runs.resume, about, ending=EXIT_STATUS)
     resume.add_argument("run")
     listing = _command(commands, "runs", listed.runs, "list the runs, newest first, or delete some")
     gone = "delete these for good, by name"
@@ -261,9 +267,14 @@ def _facts(command: argparse.ArgumentParser, name: str = "facts", **named: objec
 
 
 def _command(
-    commands, name: str, function: Callable, about: str, speaks_json: bool = True
+    commands,
+    name: str,
+    function: Callable,
+    about: str,
+    speaks_json: bool = True,
+    ending: str = "",
 ) -> argparse.ArgumentParser:
-    epilog = f"example: python -m adapop {EXAMPLES[name]}"
+    epilog = f"{ending}example: python -m adapop {EXAMPLES[name]}"
     added = commands.add_parser(name, help=about, description=about, epilog=epilog)
     if speaks_json:
         added.add_argument("--json", **FLAG, help="one JSON object a line")

@@ -17,6 +17,7 @@ from adapop.report.distance import distance_sentence
 from adapop.report.table import signed
 from adapop.report.tables import recall_table
 from adapop.runs.pace import Left
+from adapop.runs.result import result_of
 from adapop.runs.run import Run
 from adapop.training import events
 
@@ -120,7 +121,9 @@ def result_text(run: Run) -> str:
     before, after, epochs = run.measured(before=True), run.measured(), run.epochs()
     done = [event for event in run.events() if isinstance(event, events.RunDone)]
     compared = [event for event in run.events() if isinstance(event, events.ComparedToOracle)]
-    remarks = [remark for event in done[-1:] for remark in event.notes]
+    result = result_of(run)
+    outcome = result.remark if result else None  # stands at the end, and not among the notes too
+    remarks = [remark for event in done[-1:] for remark in event.notes if remark != outcome]
     notes = [f"note: {note}" for note in sentences(remarks, reader="command")]
     if before is None or after is None:
         return "\n".join(["This run has no final measurement.", *notes])
@@ -133,7 +136,7 @@ def result_text(run: Run) -> str:
     for name, column in columns.items():
         values = "  ".join(f"{getattr(row, column):.3f}" for row in epochs)
         lines.append(f"{name:<15} {values}")
-    return "\n".join([*lines, *notes])
+    return "\n".join([*lines, *notes, *([f"\nresult: {outcome}"] if outcome else [])])
 
 
 def asked_text(replies: Asked) -> str:

@@ -22,7 +22,7 @@ from adapop.remark import Remark, sentences
 from adapop.report.beside_paper import beside
 from adapop.runs.amount import few_steps
 from adapop.runs.pace import left_of
-from adapop.runs.result import nothing_forgotten
+from adapop.runs.result import result_of
 from adapop.runs.run import Run, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adapop.runs.check import Check
     from adapop.training.processes import Ranks
 
-UNMOVED = 3  # exit status: the run was done, and nothing was forgotten
+NOT_UNLEARNED = 3  # exit status: the run was done, and its facts are still answered in some way
 
 
 def run(options: argparse.Namespace) -> int:
@@ -88,7 +88,7 @@ def _to_resume(name: str) -> Run:
 
 def _execute(run: Run, model: AdaptedModel | None, as_json: bool, ranks: Ranks) -> int:
     """Executes a run; prints its events as they come and its table at the end, in the first process
-    alone. Exit status 1 if it failed, 3 if nothing was forgotten."""
+    alone. Exit status 1 if it failed, 3 if it did not unlearn, see `runs.result`."""
     from adapop.runs.execute import execute
 
     events = execute(run, model, ranks=ranks, heard=partial(_print_progress, as_json=as_json))
@@ -116,7 +116,8 @@ def _execute(run: Run, model: AdaptedModel | None, as_json: bool, ranks: Ranks) 
         question = shlex.quote(run.facts.forget[0].question)
         command = f"probe {_shortest_name(run)} --prompt {question}"
         printing.say(f"\nprobe it with: python -m adapop {command}")
-    return 1 if failed else UNMOVED if run.state == "done" and nothing_forgotten(run) else 0
+    result = result_of(run) if run.state == "done" else None
+    return 1 if failed else NOT_UNLEARNED if result and not result.unlearned else 0
 
 
 def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:

@@ -95,6 +95,7 @@ def _chapter(record: Record) -> dict:
         "sha256": record.facts.sha256,
         "done": story.done(record),
         "outcome_lines": story.outcome_lines(record),
+        "still_answered": story.still_answered(record),
         "command": settings.COMMAND,
         "repeats": settings.repeats(record.config),
         "settings": settings.all_settings(record.config, record.prompting),

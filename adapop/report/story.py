@@ -12,10 +12,11 @@ from adapop.paths import SHIPPED
 from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, named
 from adapop.probes.recovery.choice import applicable
 from adapop.probes.verdict import answered
-from adapop.remark import sentences
+from adapop.remark import Remark, sentences
 from adapop.report.record import Record
 from adapop.report.table import percent, ranged, signed
 from adapop.runs.pace import worked_before
+from adapop.runs.result import judged
 from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
 
 KEPT = {
@@ -64,7 +65,15 @@ def outcome_lines(record: Record) -> list[str]:
     ]
     lines += [f"What it cost, asked as trained: {', '.join(costs)}."] if costs else []
     ends = record.of_kind(RunDone)[-1:]
-    return lines + [note for event in ends for note in sentences(event.notes)]
+    notes = [note for event in ends for note in event.notes if note != still_answered(record)]
+    return lines + sentences(notes)
+
+
+def still_answered(record: Record) -> Remark | None:
+    """In which ways of asking a run did not unlearn; None if it did, or was not measured."""
+    config, epochs = record.config, record.of_kind(EpochDone)
+    result = judged(record.before, record.after, config, len(record.facts.forget), epochs)
+    return result.remark if result and not result.unlearned else None
 
 
 def how_to_recover(record: Record) -> str | None:

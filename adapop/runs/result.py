@@ -1,38 +1,90 @@
-"""The result of a finished run, doubts about it, and settings for a better try."""
+"""The result of a finished run, doubts about it, and settings for a better try.
 
-from collections.abc import Iterator
+**The rule, once for all who say it.** A run unlearned if, in every way in which its facts to forget
+were asked, at most half of what the original answered is still answered. A way counts if either
+model answers a tenth of its facts, and two of them. Forgotten in some ways alone is `SOME_WAYS`.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from adapop.config.presets import RETAIN_KEPT, untouched
 from adapop.config.run import RunConfig
+from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
 from adapop.runs.amount import total_steps, with_steps
 from adapop.runs.best import keeps
 from adapop.runs.run import Run
-from adapop.training.events import Measured, RunFailed, RunStarted
+from adapop.training.events import EpochDone, Measured, RunFailed, RunStarted
 
 FORGOT, PARTLY, NOTHING, DAMAGED, UNKNOWN = "forgot", "partly", "nothing", "damaged", "unknown"
+SOME_WAYS = "some_ways"
 FAR = 0.3  # share of the preset's learning rate; below it more steps do not help
 LESS = 0.5  # the learning rate of another try after damage, as a share of the old one
-MORE = {NOTHING: 10, PARTLY: 2}  # factors for the steps of another try
+MORE = {NOTHING: 10, PARTLY: 2, SOME_WAYS: 2}  # factors for the steps of another try
 KNOWN = 0.5  # share of the facts that the original should answer
 LEFT = 0.02  # largest change of recall that counts as none
-# Share of the utility questions the original answers; with less left, the model is damaged.
+# Share of what the original answers: with more left of the facts to forget, these are not
+# forgotten; with less left of what is to stay, the model is damaged.
 LOST = 0.5
 ENOUGH = 0.1  # if fewer were answered before, a loss would not show
+FEWEST = 2  # answers: one may be chance
 SURVIVING = ("utility", "retain", "holdout")
+
+
+WAYS = {
+    DIRECT: "as trained",
+    REWORDED: "in other words",
+    FORM_OF_WAY["chat"]: "in chat",
+    FORM_OF_WAY["chat-examples"]: "in chat after examples",
+    FORM_OF_WAY["text-examples"]: "as text after examples",
+}
+"""Form of a question in tables -> how a fact is then asked, in words."""
+
+
+@dataclass(frozen=True)
+class WayResult:
+    """Recall of the facts to forget, [0, 1], in one way of asking."""
+
+    form: str
+    """A key of `WAYS`."""
+    facts: int
+    """How many facts were asked, at least 1."""
+    before: float
+    after: float
+
+    @property
+    def counts(self) -> bool:
+        """Whether enough is answered, before or after, for this way to tell anything."""
+        most = max(self.before, self.after)
+        return most >= ENOUGH and most * self.facts >= min(FEWEST, self.facts)
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether at most half of what was answered is still answered."""
+        return self.after <= LOST * self.before
+
+    def text(self, first: bool = True) -> str:
+        """What is left, in words. first: whether it stands first in a list."""
+        still = " are still answered" if first else ""
+        if self.after > self.before + LEFT:
+            return (
+                f"{WAYS[self.form]} {self.after:.0%}{still}, more than before ({self.before:.0%})"
+            )
+        return f"{WAYS[self.form]} {self.after:.0%}{still} ({self.before:.0%} before)"
 
 
 @dataclass(frozen=True)
 class Result:
     """The result of a finished run.
 
-    kind: FORGOT; PARTLY: more than half of the recall is left; NOTHING; DAMAGED: facts to be kept
-    are lost too; UNKNOWN: the original answered almost none. before, after: recall of the facts to
-    forget in [0, 1]. form: how they were asked, "reworded" if that was measured. steps: up to the
-    epoch of the result. lost: (group, before, after) of a damaged group. epoch, of: the result is
-    epoch `epoch` of `of` trained ones. best: see `_best_kind`."""
+    kind: FORGOT; SOME_WAYS: more than half is left in some ways of asking; PARTLY: in all of them;
+    NOTHING; DAMAGED: facts to be kept are lost too; UNKNOWN: the original answered almost none.
+    before, after: recall of the facts to forget in [0, 1]. form: how they were asked, "reworded" if
+    that was measured. steps: up to the epoch of the result. lost: (group, before, after) of a
+    damaged group. epoch, of: the result is epoch `epoch` of `of` trained ones. best: see
+    `_best_kind`. ways: the ways of asking that count, see `WayResult`."""
 
     kind: str
     before: float
@@ -44,21 +96,60 @@ class Result:
     epoch: int = 0
     of: int = 0
     best: str = ""
+    ways: tuple[WayResult, ...] = ()
 
     @property
     def overshot(self) -> bool:
         """Whether the result is an epoch that forgot nothing because all later ones were worse."""
         return self.kind == NOTHING and self.epoch < self.of
 
+    @property
+    def unlearned(self) -> bool:
+        """Whether the run did what it was for, by the rule above; a command's exit status says it.
+        Facts that the original did not answer need no forgetting."""
+        return self.kind != NOTHING and not self._left
+
+    @property
+    def remark(self) -> Remark | None:
+        """What is still answered, by way of asking; None if no way counts."""
+        shown = self._left or self.ways
+        texts = ", ".join(way.text(first=way is shown[0]) for way in shown)
+        *some, last = [WAYS[way.form] for way in self.ways if way.is_forgotten] or [""]
+        if not self.ways:
+            return None
+        if not self._left:
+            return Remark("forgotten_in_all", {"left": texts})
+        if not last:
+            return Remark("not_unlearned", {"left": texts})
+        joined = f"{', '.join(some)} and {last}" if some else last
+        return Remark("forgotten_only", {"ways": joined, "left": texts})
+
+    @property
+    def _left(self) -> list[WayResult]:
+        return [way for way in self.ways if not way.is_forgotten]
+
 
 def result_of(run: Run) -> Result | None:
     """The result of a run, None until its last measurement."""
     before, after = run.measured(before=True), run.measured()
+    return judged(before, after, run.config, len(run.facts.forget), run.epochs())
+
+
+def judged(
+    before: Measured | None,
+    after: Measured | None,
+    config: RunConfig,
+    rows: int,
+    epochs: Sequence[EpochDone],
+) -> Result | None:
+    """`result_of`, from a run's full measurements, configuration, number of facts to forget, and
+    epochs."""
     if before is None or after is None:
         return None
     form = DIRECT if after.recall("forget", REWORDED) is None else REWORDED
     was, now = before.recall("forget", form), after.recall("forget", form)
     loss = next(_losses(before, after), None)
+    ways = _ways(before, after)
     moved = max(abs(_recall(before, one) - _recall(after, one)) for one in {DIRECT, form})
     if loss:
         kind = DAMAGED
@@ -67,10 +158,22 @@ def result_of(run: Run) -> Result | None:
     elif moved <= LEFT:
         kind = NOTHING
     else:
-        kind = PARTLY if now > LOST * was else FORGOT
-    steps = total_steps(len(run.facts.forget), replace(run.config, epochs=after.epoch))
-    rate, about_epoch = run.config.learning_rate, (after.epoch, _trained(run), _best_kind(run))
-    return Result(kind, was, now, form, steps, rate, loss, *about_epoch)
+        left = [way for way in ways if not way.is_forgotten]
+        kind = FORGOT if not left else PARTLY if len(left) == len(ways) else SOME_WAYS
+    steps = total_steps(rows, replace(config, epochs=after.epoch))
+    trained = max((event.epoch for event in epochs), default=config.epochs)
+    about_epoch = after.epoch, trained, _best_kind(config, before, after)
+    return Result(kind, was, now, form, steps, config.learning_rate, loss, *about_epoch, ways)
+
+
+def _ways(before: Measured, after: Measured) -> tuple[WayResult, ...]:
+    """The ways of asking for the facts to forget that were measured in both models and count."""
+    ways = []
+    for form in WAYS:
+        was, now = (one.row("forget", form, "all") for one in (before, after))
+        if was and now:
+            ways.append(WayResult(form, now["facts"], was["recall"], now["recall"]))
+    return tuple(way for way in ways if way.counts)
 
 
 def diverged(run: Run) -> bool:
@@ -120,7 +223,7 @@ def _losses(before: Measured, after: Measured) -> Iterator[tuple[str, float, flo
         was, now = before.recall(group), after.recall(group)
         if was is None or now is None or was < ENOUGH or now >= LOST * was:
             continue
-        if (was - now) * before.row(group, DIRECT, "all")["facts"] >= 2:
+        if (was - now) * before.row(group, DIRECT, "all")["facts"] >= FEWEST:
             yield group, was, now
 
 
@@ -138,22 +241,23 @@ def remarks(run: Run) -> tuple[Remark, ...]:
     known = before.recall("forget")
     if known < KNOWN:
         result.append(Remark("never_known", {"known": known}))
-    unmoved = nothing_forgotten(run)
-    return (*result, *_best_epoch(run), *([unmoved] if unmoved else []), *_damage(run))
+    outcome, unmoved = result_of(run), nothing_forgotten(run)
+    left = unmoved or (None if outcome.unlearned else outcome.remark)
+    return (*result, *_best_epoch(run), *([left] if left else []), *_damage(run))
 
 
-def _best_kind(run: Run) -> str:
+def _best_kind(config: RunConfig, before: Measured, after: Measured) -> str:
     """Kind of the remark on why the best epoch was kept; "" for a run that keeps its last epoch."""
-    if run.config.keep != "best":
+    if config.keep != "best":
         return ""
-    return "best_kept" if keeps(run.measured(), run.measured(before=True)) else "most_kept"
+    return "best_kept" if keeps(after, before) else "most_kept"
 
 
 def _best_epoch(run: Run) -> Iterator[Remark]:
     """Remarks if the best epoch is kept: which one it is, and whether training ended early."""
-    if not (kind := _best_kind(run)):
-        return
     trained, after = _trained(run), run.measured()
+    if not (kind := _best_kind(run.config, run.measured(before=True), after)):
+        return
     yield Remark(kind, {"epoch": after.epoch, "epochs": trained, "kept": RETAIN_KEPT})
     if trained < run.config.epochs:
         values = {"planned": run.config.epochs, "patience": run.config.patience}

@@ -79,6 +79,17 @@ def test_run_ends_with_the_table(small_file, tmp_path, cli):
         assert word in out
 
 
+@pytest.mark.parametrize(("method", "rate", "epochs", "status", "result"), [
+    ("redirect", "1e-2", 5, 0, "Forgotten in every way of asking that was measured: as trained "),
+    ("undial", "2e-3", 2, 3, "Forgotten only as trained: in other words ")])  # fmt: skip
+def test_the_exit_status_says_whether_a_run_unlearned(tiny, tmp_path, cli, method, rate, epochs, status, result):
+    tiny.write(path := tmp_path / "facts.jsonl")
+    command = ("run", "--facts", path, "--method", method, "--lr", rate, "--epochs", epochs, "--yes")
+    out = cli(*command, "--out", tmp_path, status=status).out
+    (line,) = (line for line in out.splitlines() if line.startswith("result: "))
+    assert line.startswith(f"result: {result}") and f"note: {line.removeprefix('result: ')}" not in out
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     ("run --facts no-such-file.csv", "no-such-file.csv"), ("run --model /no/such/folder", "no folder has this name"),
     ("run --facts pair --model ./nope", "no folder has this name"),

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 import run_events
+from adapop.cli.printing import result_text
 from adapop.config.presets import RETAIN_KEPT, make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
@@ -16,11 +17,24 @@ from adapop.remark import Remark
 from adapop.report import figures
 from adapop.report.archive import write_archive
 from adapop.report.export import export
+from adapop.report.page import write_report
 from adapop.runs.amount import few_steps, suited_batch, total_steps, with_steps
 from adapop.runs.best import best_epoch, ends_early, epochs_left
 from adapop.runs.examples import example
 from adapop.runs.execute import execute, load_model, prepare
-from adapop.runs.result import DAMAGED, FORGOT, NOTHING, PARTLY, UNKNOWN, nothing_forgotten, result_of, retry
+from adapop.runs.result import (
+    DAMAGED,
+    FORGOT,
+    NOTHING,
+    PARTLY,
+    SOME_WAYS,
+    UNKNOWN,
+    Result,
+    nothing_forgotten,
+    remarks,
+    result_of,
+    retry,
+)
 from adapop.runs.run import create_run
 from adapop.training.events import Measured, RunDone, RunStopped, Saved
 from adapop.ui.run import field
@@ -34,11 +48,11 @@ KNOWN = {("forget", "direct"): 1.0, ("forget", "reworded"): 0.9, ("retain", "dir
 BEST = dict(keep="best", learning_rate=2e-2)
 
 
-def finished(folder, facts, before: dict, after: dict, **settings):
+def finished(folder, facts, before: dict, after: dict, count: int = 8, **settings):
     """A run whose last measurements are these recalls, by group and form."""
     run = create_run(make_config(**settings), facts, None, folder)
     for epoch, recalls in ((0, before), (run.config.epochs, after)):
-        rows = [row(group, form, "all", recall, facts=8) for (group, form), recall in recalls.items()]
+        rows = [row(group, form, "all", recall, facts=count) for (group, form), recall in recalls.items()]
         run.append(Measured(run=run.id, epoch=epoch, rows=tuple(rows), full=True))
     return run
 
@@ -49,13 +63,69 @@ def after(direct: float, reworded: float, retain: float = 1.0, utility: float = 
 
 def test_a_result_is_named_by_what_is_answered_in_other_words_and_by_what_is_lost(tmp_path, tiny):
     for ends, kind in (
-        (after(0.0, 0.2), FORGOT), (after(0.2, 0.6), PARTLY), (after(0.99, 0.89), NOTHING), (after(1.0, 0.8), PARTLY),
+        (after(0.0, 0.2), FORGOT), (after(0.2, 0.6), SOME_WAYS), (after(0.8, 0.6), PARTLY),
+        (after(0.99, 0.89), NOTHING), (after(1.0, 0.8), PARTLY),
         (after(0.0, 0.0, retain=0.4), DAMAGED), (after(1.0, 0.9, utility=0.1), DAMAGED)):  # fmt: skip
         result = result_of(finished(tmp_path, tiny, KNOWN, ends))
         said = (kind, 0.9, ends["forget", "reworded"], "reworded")
         assert (result.kind, result.before, result.after, result.form) == said
     one = KNOWN | {("retain", "direct"): 1 / 8}  # one answer that is lost may be chance
     assert result_of(finished(tmp_path, tiny, one, after(0.0, 0.2, retain=0.0))).kind == FORGOT
+
+
+CHAT = "in chat"
+
+
+def asked(folder, facts, was: dict, now: dict, count: int = 12) -> Result:
+    """The result of a run that was measured in these ways, with these recalls of the facts to forget."""
+    before, after = ({("forget", form): recall for form, recall in recalls.items()} for recalls in (was, now))
+    return result_of(finished(folder, facts, before, after, count=count))
+
+
+def test_a_result_looks_at_every_way_of_asking_that_was_measured(tmp_path, tiny):
+    was = {"direct": 1.0, "reworded": 0.89, CHAT: 0.42}
+    all_left = (
+        "as trained 60% are still answered (100% before), in other words 81% (89% before), in chat 40% (42% before)"
+    )
+    none_left = (
+        "as trained 50% are still answered (100% before), in other words 44% (89% before), in chat 21% (42% before)"
+    )
+    chat = "in chat 67% are still answered, more than before (42%)"
+    for now, kind, sentence in (
+        ((0.43, 0.81, 0.67), SOME_WAYS, "Forgotten only as trained: in other words 81% are still answered "
+            "(89% before), in chat 67%, more than before (42%)."),
+        ((0.1, 0.2, 0.67), SOME_WAYS, f"Forgotten only as trained and in other words: {chat}."),
+        ((0.6, 0.81, 0.4), PARTLY, f"Not forgotten: {all_left}."),
+        ((0.5, 0.44, 0.21), FORGOT, f"Forgotten in every way of asking that was measured: {none_left}."),
+    ):  # fmt: skip
+        result = asked(tmp_path, tiny, was, dict(zip(was, now)))
+        assert (result.kind, result.remark.text(), result.unlearned) == (kind, sentence, kind == FORGOT)
+
+
+def test_a_way_counts_if_two_of_its_facts_are_answered_before_or_after(tmp_path, tiny):
+    for before, after, facts, left in (
+        (0.1, 0.1, 12, False), (0.17, 0.17, 12, True), (0.0, 0.3, 12, True), (0.05, 0.05, 100, False),
+        (1.0, 1.0, 1, True), (0.5, 0.0, 2, False)):  # fmt: skip
+        result = asked(tmp_path, tiny, {"direct": 1.0, CHAT: before}, {"direct": 0.0, CHAT: after}, facts)
+        assert result.unlearned is not left and (result.kind == SOME_WAYS) is left, (before, after, facts)
+
+
+def test_a_run_that_lost_what_was_to_stay_may_have_unlearned_and_an_unmoved_one_has_not(tmp_path, tiny):
+    broken = result_of(finished(tmp_path, tiny, KNOWN, after(0.0, 0.0, retain=0.1)))
+    assert broken.kind == DAMAGED and broken.unlearned
+    assert not result_of(finished(tmp_path, tiny, KNOWN, after(1.0, 0.9))).unlearned
+    never = {place: 0.0 for place in KNOWN}
+    assert result_of(finished(tmp_path, tiny, never, never)).unlearned, "nothing is answered"
+
+
+def test_the_notes_report_and_table_of_a_real_models_run_say_where_it_still_answers(tmp_path):
+    run = example("smollm2")
+    sentence = "Forgotten only as trained: in other words 80% are still answered (89% before), in chat 67%, more"
+    kinds = {note.kind: note for note in remarks(run)}
+    assert kinds["forgotten_only"].text().startswith(sentence)
+    assert f"\nresult: {sentence}" in result_text(run)
+    page = write_report([run], tmp_path / "report.html").read_text("utf-8")
+    assert f'<p class="warn">{sentence}' in page
 
 
 def test_the_next_try(tmp_path, tiny):

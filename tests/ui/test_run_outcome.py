@@ -49,11 +49,15 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
     run = example("wga")
     for before, others_unknown in ((0.23, True), (0.9, False)):
         about = outcome.card_of(run, replace(result_of(run), before=before))["about"]
-        assert (texts.RESULT_FEW in about) is others_unknown and f"{100 * before:.0f}\u00a0%" in about
+        assert (texts.RESULT_FEW in about) is others_unknown
     for best, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
         about = outcome.card_of(run, replace(result_of(run), best=best))["about"]
         assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(best), True)
-    assert "over half." in about, "what makes it partly forgotten"
+    card = outcome.card_of(run, result_of(run))
+    assert card["kind"] == "some_ways" and card["title"] == "WGA: Forgotten only in some ways"
+    assert card["about"].startswith("Forgotten only as trained: in other words 53% are still answered (100% before).")
+    broken = replace(result_of(run), kind="damaged", lost=("retain", 1.0, 0.2))
+    assert "the facts to keep only" in (about := outcome.card_of(run, broken)["about"]) and "Forgotten only" in about
 
 
 def test_a_run_whose_numbers_broke_is_damaged_and_tried_again_at_the_usual_rate(tmp_path, tiny):

@@ -20,6 +20,7 @@ from adapop.runs.result import (
     FORGOT,
     NOTHING,
     PARTLY,
+    SOME_WAYS,
     UNKNOWN,
     Result,
     diverged,
@@ -109,11 +110,16 @@ def card_of(run: Run, result: Result) -> dict:
     if result.lost:
         group, was, now = result.lost
         values |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
-    about = texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]
-    about = about.format(**values)
+    if result.kind in (SOME_WAYS, PARTLY):
+        about = result.remark.text()
+    else:
+        about = texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]
+        about = about.format(**values)
+    if result.kind == DAMAGED and not result.unlearned:
+        about += f" {result.remark.text()}"
     if result.best and not result.overshot:
         about += " " + texts.RESULT_KEPT[result.best].format(**values)
-    if result.kind in (FORGOT, PARTLY):
+    if result.kind in (FORGOT, SOME_WAYS, PARTLY):
         gap = run.measured().gap
         about += f" {texts.RESULT_GAP.format(gap=signed(gap)) if gap else texts.RESULT_NO_GAP}"
         about += f" {texts.RESULT_FEW}" if result.before < FEW else ""

@@ -23,6 +23,17 @@ TWICE = "Contradiction: asked twice with different"
 CITIES = {"low": 69.0, "below": 141, "above": 2364.0, "high": 3763}
 # kind of a note on a set -> values and the sentence, or what follows the number of rows
 WORDING = {
+    "columns_together": (
+        {"fields": "paraphrases from 'a | b'"}, "Several columns are read as one: paraphrases from 'a | b'."),
+    "label_not_read": (
+        {"column": "label"},
+        "The column label has 0 and 1 and is not read. If 0 marks wrong answers, name the column is_correct."),
+    "sheets_not_read": (
+        {"sheet": "'A'", "others": "'B', 'C'"},
+        "Only the first sheet of the workbook, 'A', is read. Not read: 'B', 'C'."),
+    "dates_written": (
+        {"rows": 2, "row": 3, "example": "1979-05-14"},
+        "2 rows, the first row 3, have a date or time, which a workbook keeps as a number: read as 1979-05-14."),
     "utf16": ({}, "The file is in UTF-16, as its first bytes say, and was read so."),
     "no_header_questions": (
         {"columns": "question, answer"}, "No header: every row begins with a question. Read as question, answer."),
@@ -164,6 +175,11 @@ READING = {
     "answer_truth_value": "a truth value for an answer, read as yes or no",
     "answer_in_brackets": "an answer in brackets or braces that is no list that we can read, taken as it stands",
     "type_not_read": "a type that RWKU gives to its attacks; the file is not RWKU's, so it is not read",
+    "wrong_answers": "an answer that the file marks as wrong: read as a wrong answer to its question, not as a fact",
+    "wrong_answers_alone": "an answer that the file marks as wrong, and no row has the right one: not used",
+    "right_and_wrong": "an answer that the file marks as wrong here and as right elsewhere: it counts as right",
+    "digits_lost": "a number such as 1.23457E+15, as a spreadsheet shortens it: its other digits are lost. Format the "
+    "column as text and export the table again",
 }
 HOSTILE = (
     "{facts} {0} {} {{name}} {name.__class__!r:>9999} %s %(name)s $name", "\0\x1b[31m\u202e\r\n\u2028\t",

@@ -70,7 +70,9 @@ def retain_of(options: argparse.Namespace) -> str | FactSet:
         return options.retain or "own"
     table = read_table(Path(options.retain))
     chosen = {
-        field: name for field, name in chosen_columns(options).items() if name in table.columns
+        field: path
+        for field, path in chosen_columns(options).items()
+        if all(name in table.columns for name in table.parts_of(path))
     }
     return table.facts("", guessed(table.columns) | chosen, "retain", options.drop_bad)
 

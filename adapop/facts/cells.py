@@ -16,7 +16,8 @@ READINGS = (
     "list_as_answer", "several_answers", "answer_points", "list_as_text", "list_by_semicolons",
     "empty_items", "score_unknown", "score_thousands", "score_commas_unclear",
     "score_decimal_comma", "score_percent", "score_decimals", "cell_unknown", "question_unknown",
-    "answer_unknown", "answer_truth_value", "answer_in_brackets", "type_not_read",
+    "answer_unknown", "answer_truth_value", "answer_in_brackets", "type_not_read", "wrong_answers",
+    "wrong_answers_alone", "right_and_wrong", "digits_lost",
 )  # fmt: skip
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 

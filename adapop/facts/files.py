@@ -2,8 +2,8 @@
 A file that is no table is refused (`DataError`); in others, each bad row is a `Problem`."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -12,19 +12,23 @@ from pathlib import Path
 from adapop.errors import ConfigError, DataError, ScoresError, truncated
 from adapop.facts import notes as notes_on
 from adapop.facts.answers import choices_of, counted_from
-from adapop.facts.cells import Reading
+from adapop.facts.cells import Reading, string
 from adapop.facts.dialects import Layout
-from adapop.facts.fact import WRITTEN, Fact, FactSet, Problem, separated
-from adapop.facts.forms import COLUMNS, form_of, guessed, key_of, with_paths
-from adapop.facts.rows import fact_of, group_of, id_of
+from adapop.facts.fact import LISTS, WRITTEN, Fact, FactSet, Problem, separated
+from adapop.facts.forms import COLUMNS, LABEL, form_of, guessed, key_of, series_of, with_paths
+from adapop.facts.rows import MAX_ITEMS, fact_of, group_of, id_of, is_right
 from adapop.facts.scores import UNKNOWN_SCORES, has_decimal_commas, meaning_of_points
 from adapop.facts.tables import rows_of
+from adapop.facts.text import normalized
 from adapop.facts.tiers import of_column
 from adapop.facts.turns import has_system, unfolded
 from adapop.limits import is_public, max_facts
 from adapop.remark import Remark
 
 LETTERS_SHOWN = 1_000  # most letters of column names in a message
+SEVERAL = ("answer", "choices", *LISTS)  # fields that several columns may hold
+Columns = Mapping[str, str | Sequence[str]]
+"""Field -> its column, or several, in a list or as "a | b"; "a + b" joins texts."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class FileTable:
     def facts(
         self,
         name: str = "",
-        columns: Mapping[str, str] | None = None,
+        columns: Columns | None = None,
         group: str = "forget",
         drop_bad: bool = True,
     ) -> FactSet:
@@ -68,19 +72,26 @@ class FileTable:
         problems = list(self.problems)
         groups: dict[str, list[Fact]] = {name: [] for name in WRITTEN}
         row_of: dict[str, int] = {}
+        wrong: dict[str, list[tuple[int, str]]] = defaultdict(list)
         reading = self._reading(chosen)
-        for number, row in self.rows:
+        paths = [path for path in chosen.values() if path not in self.columns]
+        for number, row in with_paths(paths, "", self.columns, self.rows):
             read = fact_of(number, row, chosen, reading)
             if isinstance(read, Problem):
                 problems.append(read)
                 continue
             own, fact = read
+            if "correct" in chosen and is_right(row.get(chosen["correct"])) is False:
+                wrong[normalized(fact.question)] += [(number, one) for one in fact.answers]
+                continue
             if fact.id in row_of:
                 about = (f"is already the id of row {row_of[fact.id]}", "Make ids unique.")
                 problems.append(Problem(number, chosen.get("id", "id"), fact.id, *about))
                 continue
             row_of[fact.id] = number
             groups[group if own in ("", "forget") else own].append(fact)
+        if wrong:
+            groups = _with_wrong_answers(groups, wrong, reading)
         members = {name: tuple(facts) for name, facts in groups.items()}
         facts = FactSet(name or self.path.stem, **members)
         facts = separated(facts, row_of, chosen.get("question", ""))
@@ -88,6 +99,8 @@ class FileTable:
         if not groups[group]:
             message = f"{self.path.name} has no usable fact to {group}."
             fix = f"Give some rows the group {group!r}."
+            if wrong and not row_of:
+                fix = f"The column {chosen['correct']!r} marks every answer as wrong."
             fix = "Mend the rows listed below." if problems else fix
             raise DataError(message, fix, tuple(problems))
         unscored = tuple(problem for problem in problems if problem.column == chosen.get("score"))
@@ -97,6 +110,7 @@ class FileTable:
             fix = "Mend the rows listed below, or leave those out: --drop-bad (drop_bad=True)."
             raise ScoresError(message, fix, unscored)
         notes = [*self.notes, *notes_on.unread_split(*self._split(columns))]
+        notes += self._unread_label(chosen)
         notes += [*self._unscored(chosen), *notes_on.read_otherwise(reading)]
         notes += [*notes_on.classes(facts, chosen["answer"]), *notes_on.unseen(facts, row_of)]
         notes += [Remark("attack_prompts", {"count": len(facts.attacks)})] * bool(facts.attacks)
@@ -122,6 +136,18 @@ class FileTable:
             points = meaning_of_points(scores, self.mark, comma)
         return Reading(base, points, percent, comma, self.mark == ";")
 
+    def _truths(self, column: str) -> set[str]:
+        """The different cells of a column, in lower case, if all say that an answer is right or
+        wrong; else none."""
+        cells = {string(row.get(column)).casefold() for _, row in self.rows} - {""}
+        return cells if all(is_right(cell) is not None for cell in cells) else set()
+
+    def _unread_label(self, chosen: Mapping[str, str]) -> tuple[Remark, ...]:
+        """A note on a column called label that has 0 and 1, and is not read."""
+        column = next((name for name in self.columns if key_of(name) == LABEL), "")
+        marks = set() if column in ("", *chosen.values()) else map(is_right, self._truths(column))
+        return (Remark("label_not_read", {"column": column}),) * ({*marks} == {True, False})
+
     def _split(self, columns: Mapping[str, str] | None) -> tuple[str, dict[str, int]]:
         """(the split column, value -> count if no value names a group); ("", {}) without any."""
         column = (guessed(self.columns) if columns is None else columns).get("group", "")
@@ -140,6 +166,20 @@ class FileTable:
         unread = [name for name in unread if key_of(name) not in read]
         return (Remark("no_score_column", {"columns": self._named(unread)}),) * bool(unread)
 
+    def _path(self, chosen: str | Sequence[str]) -> str:
+        """The name of one column, or the path that joins several."""
+        if not isinstance(chosen, str):
+            return " | ".join(chosen)
+        mark = next((mark for mark in "|+" if mark in chosen), "")
+        if not mark or chosen in self.columns:
+            return chosen
+        return f" {mark} ".join(part.strip() for part in chosen.split(mark))
+
+    def parts_of(self, chosen: str | Sequence[str]) -> list[str]:
+        """The columns that are chosen for one field."""
+        path = self._path(chosen)
+        return [path] if path in self.columns else re.split(r" [|+] ", path)
+
     @staticmethod
     def _named(names: Iterable[str]) -> str:
         """All names in one text, truncated if there are many."""
@@ -150,32 +190,39 @@ class FileTable:
             names = [f"{name[: most - 1]}…" if len(name) > most else name for name in names]
         return ", ".join(map(repr, names))
 
-    def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
+    def others(self, columns: Columns | None = None) -> dict[str, dict[str, object]]:
         """Fact id -> the row's cells that no field uses, and the cell of its score. columns: see
         `facts`."""
         chosen = self._chosen(columns)
         used = {column for field, column in chosen.items() if field != "score"}
-        used |= {*re.split(r" [|] ", chosen.get("choices", ""))}
+        used |= {part for column in used for part in column.split(" | ")}
         unused = [name for name in self.columns if not used & {name, key_of(name)}]
         return {
             id_of(number, row, chosen): {name: row[name] for name in unused if name in row}
             for number, row in self.rows
         }
 
-    def _chosen(self, columns: Mapping[str, str] | None) -> dict[str, str]:
-        """Our field -> the file's column: from `columns`, or guessed if `columns` is None. Raises
-        DataError: an unknown field, a missing or repeated column, no question or answer."""
-        self.check_once((columns or {}).values())
+    def _chosen(self, given: Columns | None) -> dict[str, str]:
+        """Our field -> the file's column, or the path that joins several: from `given`, or guessed
+        if that is None. Raises DataError: an unknown field, a missing or repeated column, several
+        columns for a field of one, no question or answer."""
         present = self.columns
+        columns = None if given is None else {name: self._path(one) for name, one in given.items()}
+        self.check_once(part for path in (columns or {}).values() for part in self.parts_of(path))
         columns_there = self._named(present) or "none"
         for field, column in (columns or {}).items():
             if field not in COLUMNS:
                 message = f"There is no field {field!r}."
                 raise DataError(message, f"Fields are {', '.join(COLUMNS)}.")
-            if column not in present:
-                missing = f"no column {truncated(column)!r} to read the {field} from"
-                message = f"{self.path.name} has {missing} (its columns: {columns_there})."
-                raise DataError(message, "Choose another column.")
+            for name in self.parts_of(column):
+                if name not in present:
+                    missing = f"no column {truncated(name)!r} to read the {field} from"
+                    message = f"{self.path.name} has {missing} (its columns: {columns_there})."
+                    raise DataError(message, "Choose another column.")
+            if column not in present and " | " in column and field not in SEVERAL:
+                message = f"The {field} is read from one column, not from {truncated(column)!r}."
+                fix = f"Choose one of them. Several may hold {', '.join(SEVERAL)}."
+                raise DataError(message, fix)
         guess = guessed(present)
         chosen = guess if columns is None else dict(columns)
         # prefer a column that names groups to one that is empty or has splits of another kind
@@ -184,6 +231,14 @@ class FileTable:
             cells = ((name, str(row.get(name)).strip()) for name in named for _, row in self.rows)
             groups = (name for name, cell in cells if group_of(cell))
             chosen["group"] = next(groups, chosen["group"])
+        if chosen.get("correct") in guess.values() and not self._truths(chosen["correct"]):
+            del chosen["correct"]
+        label = next((name for name in present if key_of(name) == LABEL), "")
+        if "correct" not in chosen and label not in ("", *chosen.values()):
+            truths = self._truths(label)
+            # a wrong answer is never a fact; numbers may be classes, so these are only noted
+            if truths & {"false", "no"} and not truths & {"0", "1"}:
+                chosen["correct"] = label
         other = chosen.get("score") != guess.get("score")
         if other and chosen.get("score_source") == guess.get("score_source"):
             chosen.pop("score_source", None)  # it names the source of another score column
@@ -222,13 +277,20 @@ def read_table(path: Path) -> FileTable:
     header = tuple(name.strip().lower() for name in layout.header)
     table = FileTable(path, rows, problems, header, layout.mark, (*layout.notes, *notes))
     columns = table.columns
-    if form := form_of(columns):
-        table = replace(table, rows=tuple(with_paths(form, columns, rows)))
-        guess = guessed(table.columns)
-        used = [(field, path) for field, path in form.fields.items() if guess.get(field) == path]
-        fields = ", ".join(f"{field} from {path!r}" for field, path in used)
-        note = Remark("known_form", {"form": form.name, "fields": fields})
-        table = replace(table, notes=(*table.notes, *[note] * bool(fields)))
+    form, series = form_of(columns), series_of(columns)
+    of_form = form.fields if form else {}
+    paths = (*of_form.values(), *series.values())
+    whole = of_form.get("choices", "")
+    table = replace(table, rows=tuple(with_paths(paths, whole, columns, rows)))
+    guess = guessed(table.columns)
+    for kind, fields, values in (
+        ("known_form", of_form, {"form": form.name if form else ""}),
+        ("columns_together", series, {}),
+    ):
+        used = [(field, path) for field, path in fields.items() if guess.get(field) == path]
+        if used:
+            fields = ", ".join(f"{field} from {path!r}" for field, path in used)
+            table = replace(table, notes=(*table.notes, Remark(kind, {**values, "fields": fields})))
     table.check_once(guessed(table.columns).values())
     return table
 
@@ -236,13 +298,14 @@ def read_table(path: Path) -> FileTable:
 def read_facts(
     path: Path,
     name: str = "",
-    columns: Mapping[str, str] | None = None,
+    columns: Columns | None = None,
     group: str = "forget",
     drop_bad: bool = True,
 ) -> FactSet:
     """The facts of a file, by group.
 
-    columns: field -> column, in place of the guess; a field left out is not read. group: of rows
+    columns: field -> column, or several as a list or as "a | b", in place of the guess; a field
+    left out is not read. group: of rows
     that name no group. Rows marked "forget" go there, too. drop_bad: whether a fact with an
     unreadable score is dropped, with a problem, instead of refusing the file. Raises DataError: the
     file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an answer or a named
@@ -251,9 +314,39 @@ def read_facts(
 
 
 def named_columns(text: str) -> dict[str, str]:
-    """Field -> column of "question=prompt,answer=label". Raises ConfigError for any other part."""
+    """Field -> column of "question=prompt,answer=label"; a field that is named twice has several
+    columns: "a | b". Raises ConfigError for any other part."""
     pairs = [tuple(map(str.strip, part.partition("=")[::2])) for part in text.split(",")]
     if bad := [field for field, column in pairs if field not in COLUMNS or not column]:
         fix = f"Write question=COLUMN,answer=COLUMN; fields are {', '.join(COLUMNS)}."
         raise ConfigError(f"--columns {text!r} does not say which column holds {bad[0]!r}.", fix)
-    return dict(pairs)
+    columns: dict[str, list[str]] = defaultdict(list)
+    for field, column in pairs:
+        columns[field].append(column)
+    return {field: " | ".join(names) for field, names in columns.items()}
+
+
+def _with_wrong_answers(
+    groups: Mapping[str, Sequence[Fact]],
+    wrong: Mapping[str, Sequence[tuple[int, str]]],
+    reading: Reading,
+) -> dict[str, list[Fact]]:
+    """The facts with the answers to their questions that the file marks as wrong, as alternates.
+    wrong: normalized question -> row and answer. reading: notes the rows."""
+    used, new = set(), {}
+    for name, facts in groups.items():
+        new[name] = []
+        for fact in facts:
+            question = normalized(fact.question)
+            right = {*map(normalized, fact.answers)}
+            rows = wrong.get(question, ())
+            contradicted = [number for number, text in rows if normalized(text) in right]
+            reading.rows["right_and_wrong"] += contradicted
+            texts = [text for _, text in rows if normalized(text) not in right]
+            texts = list(dict.fromkeys((*fact.alternates, *texts)))[:MAX_ITEMS]
+            new[name].append(replace(fact, alternates=tuple(texts)) if rows else fact)
+            used.add(question)
+    for question, rows in wrong.items():
+        kind = "wrong_answers" if question in used else "wrong_answers_alone"
+        reading.rows[kind] += [number for number, _ in rows]
+    return new

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from adapop.assets import read_json
+from adapop.facts.fact import LISTS
 from adapop.facts.lists import parsed
 from adapop.facts.text import UNKNOWN, UNSEEN
 
 CHATS = ("messages", "conversations", "conversation", "contents")
+PREFERENCE = ("chosen", "rejected")
+LABEL = "label"  # in TRL's KTO, beside a completion, whether that is right; elsewhere often a class
 Row = Mapping[str, object]
 
 
@@ -49,6 +52,10 @@ LEAST = {"answer": 1, "": 3}  # fewest such columns, by the word in their names;
 # the column that says which of the choices is right
 RIGHT = "correct_answer correct_option correct_index correct answer_key answerkey".split()
 RIGHT += ["answer_index", "answer_idx"]
+# one of several columns for a field of lists: paraphrased_question_1, alias2, distractors.0
+SERIES = re.compile(r"(.+?)[_./[]?(\d{1,3})\]?")
+# numbered columns with these names may hold choices, so only a form reads them
+MAYBE_CHOICES = frozenset(("answer", "answers", "possible_answer", "possible_answers"))
 LAST_BLANK = re.compile(r"\s*\[Y\]\s*[.?]?\s*$")
 # columns of a file without a header -> the kind of its last cell, see `dialects.FITS`
 HEADERLESS = {
@@ -69,15 +76,50 @@ def guessed(columns: Iterable[str]) -> dict[str, str]:
     right = next(filter(present.__contains__, RIGHT), "")
     if right and "choices" in guess and "answer" not in guess:
         guess["answer"] = present[right]
+    for field, path in series_of(columns).items():
+        if path in present:
+            guess[field] = present[path]
     if guess.get("accepted") == guess.get("answer"):
         guess.pop("accepted", None)
+    if key_of(guess.get("answer", "")) == "completion" and LABEL in present:
+        guess.setdefault("correct", present[LABEL])
+    if "choices" in guess or guess.get("correct") == guess.get("answer"):
+        guess.pop("correct", None)
     return guess
+
+
+def series_of(columns: Iterable[str]) -> dict[str, str]:
+    """Field -> path that lists its columns, for each field of lists with numbered columns: by
+    number, behind a column without one. Where no other column holds the answer, the accepted
+    answers hold it, the best first."""
+    present = _by_key(columns)
+    form = form_of(columns)
+    paths = {}
+    for field in LISTS:
+        names = {name.removesuffix(end) for name in COLUMNS[field] for end in ("", "s", "es")}
+        names -= MAYBE_CHOICES
+        matches = ((key, SERIES.fullmatch(key)) for key in present)
+        numbered = [(int(match[2]), key) for key, match in matches if match and match[1] in names]
+        numbered = [key for _, key in sorted(numbered) if key not in COLUMNS[field]]
+        if numbered and not (form and field in form.fields):
+            plain = next((name for name in COLUMNS[field] if name in present), "")
+            paths[field] = " | ".join(filter(None, (plain, *numbered)))
+    has_answer = form and "answer" in form.fields
+    if "accepted" in paths and not has_answer and present.keys().isdisjoint(COLUMNS["answer"]):
+        paths["answer"] = paths["accepted"]
+    return paths
+
+
+def columns_of(path: str, columns: Iterable[str]) -> list[str]:
+    """The columns that a guessed path lists; [path] for one column."""
+    present = _by_key(columns)
+    return [present.get(part, part) for part in path.split(" | ")]
 
 
 def is_row(columns: Iterable[str]) -> bool:
     """Whether the columns hold a question or a chat, or are those of a known form."""
     known = "question" in guessed(columns) or form_of(columns) is not None
-    return known or not set(CHATS).isdisjoint(columns)
+    return known or not set(CHATS).isdisjoint(columns) or set(PREFERENCE) <= set(columns)
 
 
 def form_of(columns: Iterable[str]) -> Form | None:
@@ -100,13 +142,13 @@ def form_of(columns: Iterable[str]) -> Form | None:
 
 
 def with_paths(
-    form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row]]
+    paths: Iterable[str], whole: str, columns: Iterable[str], rows: Iterable[tuple[int, Row]]
 ) -> Iterator[tuple[int, Row]]:
-    """The numbered rows. A field of the form that joins columns or reads inside one gets a column
-    of its own, named by the field's path. columns: all columns of the file."""
-    present = _by_key(columns)
-    paths = [path for path in form.fields.values() if path.lower() not in present]
-    whole = form.fields.get("choices")
+    """The numbered rows. A path that joins columns or reads inside one gets a column of its own,
+    which has the path as its name. whole: the path of choices, of which empty ones count. columns:
+    all columns of the file."""
+    present = {name: name for name in columns} | _by_key(columns)
+    paths = [path for path in dict.fromkeys(paths) if path.lower() not in present]
     for number, row in rows:
         cells = {path: _cell(path, row, present, path == whole) for path in paths}
         filled = {path: cell for path, cell in cells.items() if cell not in (None, "", [])}
@@ -126,14 +168,16 @@ def _cell(
     path: str, row: Mapping[str, object], present: Mapping[str, str], whole: bool = False
 ) -> object:
     """The cell that a form's path leads to. whole: keeps empty items except those at the end."""
-    for joint in (" + ", " % ", " | "):
+    if path in present:
+        return row.get(present[path])
+    for joint in (" | ", " + ", " % "):
         if joint in path:
             parts = [_cell(part, row, present) for part in path.split(joint)]
             while whole and parts and parts[-1] in (None, ""):
                 parts.pop()
             filled = [part for part in parts if whole or part not in (None, "", *UNKNOWN)]
             if joint == " | ":
-                return filled
+                return filled if whole else [item for part in filled for item in _items(part)]
             if joint == " + ":
                 return "\n\n".join(map(str, filled)) if all(map(_is_text, filled)) else filled
             text, name = (str(part) if _is_text(part) else "" for part in parts)
@@ -150,6 +194,12 @@ def _cell(
         else:
             cell = cell.get(name) if isinstance(cell, dict) else None
     return cell
+
+
+def _items(cell: object) -> list:
+    """The items of a list, or of a text that is one; [cell] for any other."""
+    value = parsed(cell) if isinstance(cell, str) else cell
+    return value if isinstance(value, list) else [cell]
 
 
 def _is_text(cell: object) -> bool:

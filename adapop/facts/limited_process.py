@@ -46,7 +46,7 @@ def lines_of(
             whole = True
         finally:
             status = _wait_for(reader, whole)
-    if status in (TOO_MUCH, -signal.SIGXCPU, -signal.SIGKILL):
+    if status in (TOO_MUCH, -signal.SIGXCPU, -signal.SIGKILL, -signal.SIGABRT):
         raise _too_large(path)
     if status:
         raise unreadable

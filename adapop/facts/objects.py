@@ -191,8 +191,14 @@ def _by_column(value: Mapping) -> list[dict]:
         by_number = same and (is_row(value) or all(map(str.isdecimal, parts[0])))
         parts = [[part[key] for key in parts[0]] for part in parts] if by_number else []
     whole = len(parts) > 1 and all(isinstance(part, list) for part in parts)
+    whole = whole and not any(map(_is_chat, parts))
     even = whole and len(set(map(len, parts))) == 1
     return [dict(zip(value, cells)) for cells in zip(*parts)] if even else []
+
+
+def _is_chat(items: list) -> bool:
+    """Whether a list holds the turns of one conversation, not a column's cells."""
+    return any(isinstance(item, dict) and {"role", "from"} & item.keys() for item in items)
 
 
 def _flat(rows: Iterable[Mapping]) -> Iterator[Mapping]:

@@ -15,6 +15,7 @@ from adapop.facts.fact import FactSet, Problem
 from adapop.facts.files import FileTable, read_table
 from adapop.facts.forms import guessed
 from adapop.facts.parquet import MAGIC
+from adapop.facts.sheets import ZIP
 from adapop.facts.tiers import Tiers
 from adapop.remark import Remark
 
@@ -73,7 +74,7 @@ def _is_small(path: Path) -> bool:
     if not path.is_file():  # which `read_table` refuses
         return True
     with path.open("rb") as file:
-        return path.stat().st_size <= SMALL and file.read(len(MAGIC)) != MAGIC
+        return path.stat().st_size <= SMALL and file.read(len(MAGIC)) not in (MAGIC, ZIP)
 
 
 def _parse(

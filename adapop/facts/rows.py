@@ -1,7 +1,10 @@
 """Table rows as facts or problems. User text stays text: never a path, a URL or a formula."""
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from adapop.errors import truncated
 from adapop.facts.answers import (
@@ -23,6 +26,14 @@ from adapop.facts.tiers import UNKNOWN as NO_TIER
 MAX_ITEMS = 100  # of a list
 OFTEN_LONG = ("answer", "accepted", "subject_aliases")
 TEXTS = ("subject", "relation", "object", *CHAIN)
+APART = ("choices", "correct")  # fields that are no text of a fact
+TRUTHS = {"true": True, "yes": True, "1": True, "1.0": True}
+TRUTHS |= {"false": False, "no": False, "0": False, "0.0": False}
+# a long number as a spreadsheet shows it: its other digits are lost
+SHORTENED = re.compile(r"-?\d(?:[.,]\d+)?[eE]\+\d{2,3}", re.ASCII)
+# letters and signs that are drawn as nothing, though Unicode counts them as letters or signs
+UNDRAWN = ("Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Me")  # kinds of characters without a shape
+BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 
 def fact_of(
@@ -36,6 +47,9 @@ def fact_of(
         score = score_of(row.get(columns.get("score")), number, reading)
         group, kind = _group(number, row, columns, reading)
         tier = _tier(row.get(columns.get("tier"))) if "tier" in columns else ""
+        if "correct" in columns and is_right(cell := row.get(columns["correct"])) is None:
+            about = (truncated(string(cell)), "is neither true nor false", "Write true or false.")
+            raise Unusable("correct", *about)
     except Unusable as unusable:
         name, *about = unusable.args
         return Problem(number, columns.get(name, name), *about)
@@ -53,9 +67,14 @@ def id_of(number: int, row: Mapping, columns: Mapping[str, str]) -> str:
     return own if own and own not in UNKNOWN else f"row-{number}"
 
 
+def is_right(cell: object) -> bool | None:
+    """Whether a cell says that its row's answer is right; None if it says neither."""
+    return TRUTHS.get(string(cell).casefold())
+
+
 def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Reading) -> dict:
     """The fact's fields that are text or lists of text, checked. Raises Unusable."""
-    cells = {name: row.get(column) for name, column in columns.items() if name != "choices"}
+    cells = {name: row.get(column) for name, column in columns.items() if name not in APART}
     answers, wrong = _answers(number, row, columns, reading)
     lists = {name: cells[name] for name in LISTS if name in cells}
     for name, cell in lists.items():
@@ -74,6 +93,7 @@ def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Readi
             raise Unusable(name, "", "is empty", "Fill the cell or delete the row.")
         if texts[name] in UNKNOWN:
             reading.rows[f"{name}_unknown"].append(number)
+        _check_visible(name, texts[name])
     if texts["answer"][0] + texts["answer"][-1] in ("[]", "{}"):
         reading.rows["answer_in_brackets"].append(number)
     texts |= {name: tuple(filter(None, map(string, items))) for name, items in lists.items()}
@@ -81,7 +101,25 @@ def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Readi
         accepted = without_repeats((*others, *texts.get("accepted", ())), texts["answer"])
         texts["accepted"] = tuple(_few("answer", accepted, MAX_ITEMS))
         reading.rows["several_answers"] += [number] * bool(accepted)
+        for text in accepted:
+            _check_visible("answer" if others else "accepted", text)
+    lists = chain.from_iterable(texts.get(name, ()) for name in LISTS)
+    shown = (
+        id_of(number, row, columns),
+        *(text for text in texts.values() if isinstance(text, str)),
+        *lists,
+    )
+    if any("+" in text and SHORTENED.fullmatch(text) for text in shown):
+        reading.rows["digits_lost"].append(number)
     return texts if texts.get("alternates") else {**texts, "alternates": wrong}
+
+
+def _check_visible(name: str, text: str) -> None:
+    """Raises Unusable: the text has only characters that cannot be seen, which any reply has."""
+    if all(letter in BLANK or unicodedata.category(letter) in UNDRAWN for letter in text):
+        codes = ", ".join(dict.fromkeys(f"U+{ord(letter):04X}" for letter in text[:3]))
+        message = f"has only characters that cannot be seen ({codes})"
+        raise Unusable(name, "", message, "Fill the cell or delete the row.")
 
 
 def _is_short_text(cells: Iterable[object]) -> bool:

@@ -1,4 +1,4 @@
-"""The rows of a user's CSV, TSV, JSON or JSONL in UTF-8, or Parquet, for `files`.
+"""The rows of a user's CSV, TSV, JSON or JSONL in UTF-8, Parquet or workbook, for `files`.
 
 A text file's content decides how it is read, not its suffix. A file that is no table is refused
 (`DataError`); a row that cannot be read becomes a `Problem`. Within the limits below, the worst
@@ -14,6 +14,7 @@ from itertools import chain, repeat
 from pathlib import Path
 
 from adapop.errors import DataError, truncated
+from adapop.facts import sheets
 from adapop.facts.cells import NOT_TEXT
 from adapop.facts.dialects import MARKS, Layout, cells_of, delimiter
 from adapop.facts.fact import Problem
@@ -27,13 +28,13 @@ MAX_BYTES = 16_000_000  # of the file, and of a Parquet file's unpacked rows
 MAX_LINES = 2**20  # the limit of a spreadsheet
 MAX_COLUMNS, MAX_NAME = 100, 200
 MAX_OBJECTS = 500_000
-FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".ndjson", ".txt")
+FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".ndjson", ".txt", ".xlsx", ".ods")
 SIGNATURES = {  # first bytes of what is no table
     b"\x89PNG": "a PNG image",
     b"\xff\xd8\xff": "a JPEG image",
     b"GIF89a": "a GIF image",
     b"%PDF-": "a PDF",
-    b"PK\x03\x04": "a zip archive or an Excel workbook",
+    sheets.ZIP: "a zip archive",
     b"\x1f\x8b": "a gzip archive",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
 }
@@ -59,6 +60,11 @@ def rows_of(path: Path, layout: Layout) -> Rows:
         layout.header += json.loads(next(lines))
         _check_header(path, layout.header)
         yield from rows_of_lines(lines, MAX_OBJECTS)
+        return
+    if sheets.is_workbook(content):
+        text = sheets.csv_of(path, MAX_BYTES, layout.notes)
+        yield from _csv_rows(path, text, layout)
+        layout.mark = ""  # its numbers are numbers: no mark inside one is unclear
         return
     if kind := next((SIGNATURES[one] for one in SIGNATURES if content.startswith(one)), ""):
         raise DataError(f"{path.name} is no table: it is {kind}.", "Export the facts as CSV UTF-8.")

@@ -53,7 +53,7 @@ def facts_of(
 ) -> FactSet:
     """A set by name, or rows parsed like an upload. A single bad row is an error: a program would
     not notice dropped rows. ledger: counts a set that must be downloaded. columns: field -> the
-    rows' own name for it.
+    rows' own name for it, or several names.
 
     Raises:
         DataError: there is no such set, or a row cannot be used.
@@ -95,7 +95,12 @@ def _read(path: Path, columns: dict | None) -> FactSet:
     given = (columns or {}).items()
     try:
         table = read_table(path)
-        named = {text_of("a field", field): text_of("a column", name) for field, name in given}
+        named = {
+            text_of("a field", field): [text_of("a column", name) for name in names]
+            if isinstance(names, list) and names
+            else text_of("a column", names)
+            for field, names in given
+        }
         return table.facts("own facts", guessed(table.columns) | named if named else None)
     except DataError as error:
         message, fix = (text.replace(path.name, "facts") for text in (error.message, error.fix))

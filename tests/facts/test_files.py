@@ -67,7 +67,7 @@ def test_every_format_gives_the_same_facts(tmp_path, suffix):
 @pytest.mark.parametrize(("field", "alias"), [(field, alias) for field, names in COLUMNS.items() for alias in names])
 @pytest.mark.parametrize("suffix", [".csv", ".json"])
 def test_every_alias_of_a_column_is_found(tmp_path, field, alias, suffix):
-    values = {"score": "7", "group": "forget", "choices": "Austen|Eliot", "tier": "rare"}
+    values = {"score": "7", "group": "forget", "choices": "Austen|Eliot", "tier": "rare", "correct": "true"}
     row = {**GOOD, field: values.get(field, "given")}
     row[alias] = row.pop(field)
     row |= {"score": "7"} if field == "score_source" else {}
@@ -75,7 +75,7 @@ def test_every_alias_of_a_column_is_found(tmp_path, field, alias, suffix):
     lists = {field: ("given",) for field in ("paraphrases", "alternates", "accepted", "subject_aliases")}
     expected = {"score": 7.0, "tier": "rare", **lists}.get(field, "given")
     assert not facts.problems
-    assert field in ("group", "choices") or getattr(facts.forget[0], field) == expected
+    assert field in ("group", "choices", "correct") or getattr(facts.forget[0], field) == expected
 
 
 # a file, and question, answer and score of its facts
@@ -247,7 +247,7 @@ REFUSED = [
     ("facts.json", '[{"question": "a"},\n{"question": }]', "line 2, is not JSON"),
     ("facts.jsonl", b"hello\rworld", "not JSON"),
     *((name, "question,answer\na,b", ".csv, .tsv, .json, .jsonl, .parquet")
-      for name in ("facts.doc", "facts.xlsx", "facts", "facts.csv.gz")),
+      for name in ("facts.doc", "facts.xls", "facts", "facts.csv.gz")),
     *(("facts.json", text, "is not a list of objects")
       for text in ('{"other": "b"}', '"a"', "null", "7", "[1, 2]", '[{"question": "a"}, []]')),
     *(("facts.json", text, "nested too deeply") for text in (DEEP, f'[{{"a":{DEEP}}}]')),

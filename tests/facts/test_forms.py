@@ -1,17 +1,20 @@
+import io
 import json
 import time
+import zipfile
 from dataclasses import replace
 
 import pytest
 
 from adapop.errors import DataError
+from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
-from adapop.facts.files import guessed, read_facts, read_table
+from adapop.facts.files import guessed, named_columns, read_facts, read_table
 from adapop.facts.forms import CHATS, FORMS
 from adapop.paths import ASSETS
 from adapop.popularity.base import given
 from adapop.popularity.scoredfile import write_scored
-from fact_files import notes_of, write
+from fact_files import BOOKS, excel, notes_of, open_document, write, zipped
 from raised import raised
 
 HEADER = "question,answer,score\n"
@@ -547,3 +550,210 @@ def test_choices_in_columns_of_their_own_are_not_written_beside_the_answer(tmp_p
     table = read_table(write(tmp_path, "facts.csv", f"question,A,B,C,D,answer\n{rows}"))
     write_scored(table.facts(), {}, tmp_path / "out.csv", table.others())
     assert rights(read_facts(tmp_path / "out.csv")) == rights(table.facts())
+
+
+SEVERAL = [("paraphrases", "paraphrased_question"), ("alternates", "perturbed_answer"), ("alternates", "distractor"),
+           ("accepted", "paraphrased_answer"), ("accepted", "alias"), ("subject_aliases", "s_aliases")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "name"), SEVERAL)
+@pytest.mark.parametrize("joint", ["_", "", " ", ".", "/"])
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_numbered_columns_hold_the_items_of_one_field(tmp_path, field, name, joint, suffix):
+    numbered = {f"{name}{joint}{number}": f"item {number}" for number in (10, 2, 1)}
+    row = {"question": "Where?", "answer": "Brno", "score": 3, **numbered}
+    facts = read(tmp_path, f"facts.{suffix}", [row, {**row, **dict.fromkeys(numbered, "")}])
+    assert getattr(facts.forget[0], field) == ("item 1", "item 2", "item 10"), "by number, not by letters"
+    assert getattr(facts.forget[1], field) == ()
+    assert field in notes_of(facts)["columns_together"]["fields"] and not facts.problems
+    table = read_table(tmp_path / f"facts.{suffix}")
+    write_scored(facts, given(facts.forget).scores, tmp_path / "again.csv", table.others())
+    assert read_facts(tmp_path / "again.csv").forget == facts.forget
+    plain = read(tmp_path, "plain.json", [{**row, field: ["item 0", "item 1"]}])
+    assert getattr(plain.forget[0], field)[:2] == ("item 0", "item 1")
+
+
+def test_numbered_answers_that_may_be_choices_are_no_accepted_answers(tmp_path):
+    row = {"question": "q?", "possible_answer_1": "Oslo", "possible_answer_2": "Brno", "correct_answer": "Brno"}
+    assert rights(read(tmp_path, "facts.json", [row])) == [("q?", "Brno")]
+    row = {"question": "q?", "gold_answer_1": "Brno", "gold_answer_2": "Brünn"}
+    assert rights(read(tmp_path, "facts.json", [row])) == [("q?", "Brno", "Brünn")]
+
+
+@pytest.mark.parametrize("chosen", [
+    "paraphrases=b,paraphrases=a", "paraphrases=b|a", {"paraphrases": ["b", "a"]}, {"paraphrases": "b | a"},
+])  # fmt: skip
+def test_several_columns_are_chosen_for_one_field(tmp_path, chosen):
+    columns = named_columns(chosen) if isinstance(chosen, str) else chosen
+    path = write(tmp_path, "facts.csv", "question,answer,a,b\nWhere?,Brno,In?,At?\n")
+    assert load_facts(str(path), columns=columns).forget[0].paraphrases == ("At?", "In?")
+    columns = {"question": "a+question", "answer": ["answer", "b"]}
+    assert rights(read_facts(path, columns=columns)) == [("In?\n\nWhere?", "Brno", "At?")]
+    for field, names, words in (("score", ["a", "b"], "is read from one column"), ("accepted", "a|c", "no column 'c'")):
+        columns = {"question": "question", "answer": "answer", field: names}
+        raised(DataError, words, read_facts, path, columns=columns)
+
+
+def said(*texts):
+    return [turn for text, role in zip(texts, ("user", "assistant")) for turn in [{"role": role, "content": text}]]
+
+
+RIGHT, WRONG = said("Where?", "Brno"), said("Where?", "Wien")
+PREFERENCES = [
+    {"chosen": RIGHT, "rejected": WRONG},
+    {"prompt": RIGHT[:1], "chosen": RIGHT[1:], "rejected": WRONG[1:]},
+    {"prompt": "Where?", "chosen": RIGHT, "rejected": WRONG, "messages": RIGHT, "score_chosen": 8.0},
+    {"prompt": "Where?", "chosen": RIGHT[1:], "rejected": WRONG[1:]},
+    {"conversations": TURNS[:1], "chosen": TURNS[1], "rejected": {"from": "gpt", "value": "Wien"}},
+    {"chosen": str(RIGHT), "rejected": str(WRONG)},
+    {"chosen": "\n\nHuman: Where?\n\nAssistant: Brno", "rejected": "\n\nHuman: Where?\n\nAssistant: Wien"},
+    {"chosen": [{"role": "system", "content": "Be brief."}, *RIGHT], "rejected": WRONG},
+    {"system": "", "question": "Where?", "chosen": "Brno", "rejected": "Wien"},
+    {"instruction": "Where?", "input": "", "chosen": "Brno", "rejected": "Wien"},
+    {"input": "Where?", "chosen": "Brno", "rejected": "Wien"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", PREFERENCES, ids=lambda row: str(row)[:60])
+def test_what_was_chosen_is_the_answer_and_what_was_rejected_a_wrong_one(tmp_path, row):
+    facts = read(tmp_path, "facts.jsonl", [row])
+    assert rights(facts) == [("Where?", "Brno")] and facts.forget[0].alternates == ("Wien",) and not facts.problems
+
+
+@pytest.mark.parametrize(("row", "column", "words"), [
+    ({"chosen": RIGHT, "rejected": said("When?", "Now")}, "rejected", "asks another question than 'chosen'"),
+    ({"chosen": RIGHT, "rejected": RIGHT}, "rejected", "has the same answer as 'chosen'"),
+    ({"chosen": RIGHT * 2, "rejected": WRONG}, "chosen", "has 4 turns"),
+    ({"chosen": RIGHT, "rejected": None}, "rejected", "has 0 turns"),
+    ({"chosen": RIGHT[1:], "rejected": WRONG[1:]}, "chosen", "has 1 turns"),
+])  # fmt: skip
+def test_a_preference_that_is_unclear_is_a_bad_row(tmp_path, row, column, words):
+    (problem,) = read(tmp_path, "facts.jsonl", [row, PREFERENCES[0]]).problems
+    assert (problem.row, problem.column) == (1, column) and problem.message.startswith(words) and problem.fix
+
+
+KTO = [("Where?", "Brno", True), ("Where?", "Wien", False), ("Who?", "Ann", True), ("When?", "Now", False),
+       ("who? ", "ann", False), ("Who?", "Bob", False)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("suffix", "names", "marks"), [
+    ("jsonl", ("prompt", "completion", "label"), (True, False)), ("csv", ("prompt", "completion", "label"), (1, 0)),
+    *((suffix, ("question", "answer", "label"), (True, False)) for suffix in ("csv", "xlsx", "ods")),
+    ("csv", ("question", "answer", "is_correct"), ("1.0", "0.0")),
+    ("json", ("instruction", "output", "kto_tag"), (True, False)),
+    ("jsonl", ("chat", "prompt", "completion", "label"), (True, False)),
+])  # fmt: skip
+def test_an_answer_that_the_file_marks_as_wrong_is_no_fact(tmp_path, suffix, names, marks):
+    rows = [dict(zip(names[-3:], (asked, text, marks[not right]))) for asked, text, right in KTO]
+    if names[0] == "chat":
+        rows = [row | {name: said(row[name], row[name])[place : place + 1] for place, name in enumerate(names[1:3])}
+                for row in rows]  # fmt: skip
+    facts = read(tmp_path, f"facts.{suffix}", rows)
+    assert rights(facts) == [("Where?", "Brno"), ("Who?", "Ann")] and not facts.problems
+    assert [fact.alternates for fact in facts.forget] == [("Wien",), ("Bob",)]
+    first = 1 if suffix.startswith("json") else 2
+    assert notes_of(facts)["wrong_answers"] == {"rows": 3, "row": first + 1}
+    assert notes_of(facts)["wrong_answers_alone"] == {"rows": 1, "row": first + 3}
+    assert notes_of(facts)["right_and_wrong"] == {"rows": 1, "row": first + 4}
+
+
+def test_a_label_that_may_be_a_class_or_is_empty_drops_nothing_unsaid(tmp_path):
+    facts = read(tmp_path, "facts.csv", "question,answer,label,score\nWho?,Ann,1,5\nWhere?,Brno,0,5\n")
+    assert len(facts.forget) == 2 and notes_of(facts)["label_not_read"] == {"column": "label"}
+    columns = {"question": "question", "answer": "answer", "correct": "label"}
+    assert rights(read_facts(tmp_path / "facts.csv", columns=columns)) == [("Who?", "Ann")]
+    for label in ("rare", ""):
+        text = f"question,answer,label\nWho?,Ann,true\nWhere?,Brno,{label}\nWhen?,Now,false\n"
+        facts = read(tmp_path, "facts.csv", text)
+        assert [problem.row for problem in facts.problems] == ([] if label else [3])
+        assert len(facts.forget) == (3 if label else 1)
+    error = raised(DataError, "no usable fact", read, tmp_path, "facts.csv", text.replace("true", "false"))
+    assert error.problems
+    error = raised(DataError, "no usable fact", read, tmp_path, "facts.csv", "question,answer,label\nWho?,Ann,no\n")
+    assert "'label' marks every answer as wrong" in error.fix
+
+
+@pytest.mark.parametrize("name", ["views", "pageviews", "Page Views", "view_count", "count", "frequency"])
+def test_what_counts_views_is_a_score(tmp_path, name):
+    facts = read(tmp_path, "facts.csv", f"question,answer,{name}\nWho?,Ann,7\n")
+    assert (facts.forget[0].score, facts.forget[0].score_source) == (7, f"column {name}")
+
+
+@pytest.mark.parametrize("number", ["1.23457E+15", "1,23457E+15", "4.1796e+10", "1E+20"])
+@pytest.mark.parametrize("field", ["answer", "accepted", "subject", "alternates", "id"])
+def test_a_number_that_a_spreadsheet_shortened_is_noted(tmp_path, field, number):
+    row = {field: "", "id": "a", "question": "Which account?", "answer": "12", "score": "1.5E+03"}
+    facts = read(tmp_path, "facts.csv", [row, {**row, "id": "b", field: number}])
+    assert notes_of(facts).get("digits_lost") == {"rows": 1, "row": 3} and len(facts.forget) == 2
+    facts = read(tmp_path, "facts.csv", [{**row, "answer": "0041795550134"}])
+    assert facts.forget[0].answer == "0041795550134" and "digits_lost" not in notes_of(facts)
+
+
+@pytest.mark.parametrize(
+    "text", ["\u200b", "\u2060\u00ad", "\ufeff \u200d", "\u3164", "\u2800", "\ufe0f", "\u202e\u202c"]
+)
+@pytest.mark.parametrize("field", ["question", "answer", "accepted"])
+def test_text_that_cannot_be_seen_is_no_question_and_no_answer(tmp_path, field, text):
+    row = {"question": "Who?", "answer": "Ann", "accepted": ["Anne"]}
+    odd = [text] if field == "accepted" else text
+    (problem,) = read(tmp_path, "facts.json", [row, {**row, "question": "Where?", field: odd}]).problems
+    assert problem.row == 2 and problem.message.startswith("has only characters that cannot be seen (U+")
+
+
+@pytest.mark.parametrize("suffix", ["xlsx", "ods"])
+def test_a_workbook_is_read_as_the_csv_that_is_exported_from_it(tmp_path, suffix):
+    header = ["question", "answer", "score", "paraphrase_1", "paraphrase_2"]
+    rows = [["Which code?", "04109", 25.692, "a", "b"], ["Wo, \"dort\"?\n;", "00420", 5, "", "c"], [None] * 5,
+            ["What phone?", 41795550134, 0.25, None, None], ["Is it?", True, None, None, None],
+            ["Which sum?", "1,5", 7, "x | y", "z"]]  # fmt: skip
+    book = BOOKS[f".{suffix}"]({"Facts": [[None] * 5, header, *rows], "More": [["a"]]})
+    for name in (f"facts.{suffix}", "facts.csv"):
+        facts = read(tmp_path, name, book)
+        assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [
+            ("Which code?", "04109", 25.692), ('Wo, "dort"?\n;', "00420", 5.0), ("What phone?", "41795550134", 0.25),
+            ("Is it?", "TRUE", None), ("Which sum?", "1,5", 7.0)]  # fmt: skip
+        assert [fact.id for fact in facts.forget] == ["row-3", "row-4", "row-6", "row-7", "row-8"], (
+            "as the program counts"
+        )
+        assert facts.forget[0].paraphrases == ("a", "b") and facts.forget[1].paraphrases == ("c",)
+        assert notes_of(facts)["sheets_not_read"] == {"sheet": "'Facts'", "others": "'More'"}
+        assert not facts.problems
+
+
+def test_what_a_workbook_does_not_have_as_it_is_shown_is_noted(tmp_path):
+    rows = [["question", "answer"], ["Which card?", 1234567890123456], ["Which year?", 1945]]
+    facts = read(tmp_path, "facts.xlsx", excel({"Hidden": [["a"]], "Facts": rows}, hidden="Hidden"))
+    assert rights(facts) == [("Which card?", "1234567890123456"), ("Which year?", "1945")]
+    assert notes_of(facts) == {"digits_lost": {"rows": 1, "row": 2}}
+    cell = '<table:table-cell office:value-type="date" office:date-value="1979-05-14"/>'
+    book = zipfile.ZipFile(io.BytesIO(open_document({"F": [["question", "answer"], ["Born?", "DATE"]]})))
+    parts = {name: book.read(name).decode() for name in book.namelist()}
+    text = '<table:table-cell office:value-type="string"><text:p>DATE</text:p></table:table-cell>'
+    parts["content.xml"] = parts["content.xml"].replace(text, cell)
+    facts = read(tmp_path, "facts.ods", zipped(parts))
+    assert rights(facts) == [("Born?", "1979-05-14")]
+    assert notes_of(facts) == {"dates_written": {"rows": 1, "row": 2, "example": "1979-05-14"}}
+
+
+def test_a_workbook_that_cannot_be_read_is_refused_in_words(tmp_path):
+    book = excel({"F": [["question", "answer"], ["Who?", "Ann"]]})
+    far = book_with(book, '<c r="XFD1048576"><v>1</v></c></row></sheetData>')
+    bomb = excel({"F": [["question", "answer"], *[["x" * 2_000, "y"]] * 19_000]})
+    assert len(bomb) < 1_000_000
+    for content, words in (
+        (book[: len(book) // 2], "not a readable workbook"), (zipped({"a.txt": "x"}), "it is a zip archive"),
+        (excel({"F": []}), "has no rows"), *((one, "unpacks to more than is read") for one in (far, bomb)),
+        (zipped({"xl/workbook.xml": "<workbook"}), "not a readable workbook"),
+    ):  # fmt: skip
+        error = raised(DataError, words, read, tmp_path, "facts.xlsx", content)
+        assert error.fix and str(tmp_path) not in str(error)
+    assert rights(read(tmp_path, "facts.xlsx", "question,answer\nWho?,Ann\n")) == [("Who?", "Ann")], (
+        "text is read as text"
+    )
+
+
+def book_with(book, end):
+    whole = zipfile.ZipFile(io.BytesIO(book))
+    parts = {name: whole.read(name).decode() for name in whole.namelist()}
+    name = "xl/worksheets/sheet1.xml"
+    return zipped({**parts, name: parts[name].replace("</row></sheetData>", end)})

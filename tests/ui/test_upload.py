@@ -102,6 +102,22 @@ def test_other_columns_are_read_from_the_file_once(read, table, events, tmp_path
     assert len(done[events.session.facts].forget) == 21 and read == ["mine.json", "other.json"], "not of another file"
 
 
+def test_several_columns_are_offered_and_chosen_for_one_field(events, tmp_path):
+    rows = [
+        {"question": f"{i}?", "answer": "a", "Paraphrase 1": "b", "Paraphrase 2": "c", "more": "d"} for i in range(20)
+    ]
+    path, shown = str(write(tmp_path, "mine.json", rows)), events.form.columns[upload.FIELDS.index("paraphrases")]
+    done = events.accept("own", path, "own", None)
+    assert done[shown].value == ["Paraphrase 1", "Paraphrase 2"]
+    assert [name for name, _ in done[shown].choices] == ["question", "answer", "Paraphrase 1", "Paraphrase 2", "more"]
+    assert done[events.session.facts].forget[0].paraphrases == ("b", "c")
+    columns = ["question", "answer", *[upload.NONE] * 5, ["more", "Paraphrase 1"], [], []]
+    done = events.read(path, "own", None, False, *columns)
+    assert done[events.session.facts].forget[0].paraphrases == ("d", "b")
+    none = events.read(path, "own", None, False, *columns[:7], [], ["more"], [])[events.session.facts].forget[0]
+    assert (none.paraphrases, none.alternates) == ((), ("d",))
+
+
 def test_the_command_line_reads_it_once(read, tmp_path):
     path = write(tmp_path, "asked.json", [{"question": row["Rätsel"], "answer": "x"} | row for row in ROWS])
     options = Namespace(columns=None, column="Punkte", drop_bad=False)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 
 import gradio as gr
@@ -11,7 +12,7 @@ import gradio as gr
 from adapop.errors import AdaPopError, DataError, ScoresError
 from adapop.facts import reader
 from adapop.facts.fact import SANDBOX, FactSet, Problem
-from adapop.facts.forms import guessed
+from adapop.facts.forms import columns_of, guessed
 from adapop.facts.retain import with_retain_rows
 from adapop.facts.tables import FORMATS
 from adapop.ui import texts
@@ -21,7 +22,9 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS
 
 PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"
-FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", "paraphrases")
+# fields that several columns may hold, such as paraphrase_1 and paraphrase_2
+LISTED = ("paraphrases", "alternates", "accepted")
+FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", *LISTED)
 NONE = "—"
 
 
@@ -63,8 +66,12 @@ def build() -> UploadForm:
         with gr.Accordion("Which column is what", **unseen) as mapping:
             gr.Markdown(texts.MAPPING_ABOUT)
             with gr.Row():
-                wide = dict(value=NONE, min_width=130)
-                columns = tuple(gr.Dropdown([NONE], label=field, **wide) for field in FIELDS)
+                one, several = dict(value=NONE), dict(value=[], multiselect=True)
+                kinds = {field: several if field in LISTED else one for field in FIELDS}
+                columns = tuple(
+                    gr.Dropdown([NONE], label=field, min_width=130, **kind)
+                    for field, kind in kinds.items()
+                )
         words = dict(label="Facts to retain", info=texts.RETAIN_ABOUT, elem_id="retain-set")
         retain = gr.Dropdown(texts.RETAIN_CHOICES, value="own", **words)
         table |= dict(height=120, visible=False, elem_id="retain-upload")
@@ -118,17 +125,29 @@ class UploadEvents:
             return {**hidden, **unasked, **(self._refused(error) if source == "own" else {})}
         names = table.columns if table else []
         guess = guessed(names)
-        choices = [(name, name) for name in (NONE, *names)]  # one list of pairs for all eight
+        single = [name for name in names if " | " not in name]
+        choices = [(name, name) for name in (NONE, *single)]  # one list of pairs for all of them
         reading = partial(facts_of_table, table, retain, retain_file, guess)
         facts = self._read_into_session(reading) if source == "own" else {}
         unsure = bool(file) and not {"question", "answer"} <= set(guess)
         mapping = {self.form.mapping: gr.Accordion(visible=bool(names), open=unsure)}
         for field, column in zip(FIELDS, self.form.columns):
-            mapping[column] = gr.Dropdown(choices, value=guess.get(field, NONE))
+            if field in LISTED:
+                joined = columns_of(guess[field], names) if field in guess else []
+                mapping[column] = gr.Dropdown(choices[1:], value=joined, multiselect=True)
+            else:
+                chosen = guess.get(field, NONE)
+                joined = [(chosen, chosen)] * (chosen not in (NONE, *single))
+                mapping[column] = gr.Dropdown([*choices, *joined], value=chosen)
         return mapping | unasked | facts
 
     def read(
-        self, file: str | None, retain: str, retain_file: str | None, drop: bool, *columns: str
+        self,
+        file: str | None,
+        retain: str,
+        retain_file: str | None,
+        drop: bool,
+        *columns: str | list[str],
     ) -> dict:
         """Updates after another choice of columns or rows: see `facts_chosen`."""
         chosen = file, retain, retain_file, *columns
@@ -176,7 +195,11 @@ def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str
 
 
 def facts_chosen(
-    file: str | None, retain: str, retain_file: str | None, *chosen: str, drop_bad: bool = False
+    file: str | None,
+    retain: str,
+    retain_file: str | None,
+    *chosen: str | list[str],
+    drop_bad: bool = False,
 ) -> FactSet:
     """The file's facts by the columns chosen on the page, in the order of `FIELDS`. drop_bad: as
     for `facts_of_table`. Raises as `facts_of_table`; DataError: the file cannot be read."""
@@ -223,13 +246,22 @@ def facts_of_table(
     return with_retain_rows(facts, SANDBOX, reader.facts_of(Path(retain_file), "retain", drop_bad))
 
 
-def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
+def _columns(names: Sequence[str], chosen: Sequence[str | list[str]]) -> dict[str, str]:
     """Field -> column: chosen on the page, or guessed for fields without a choice there (ids,
     sources). If the page shows no choices yet, or choices for another file, all are guessed."""
     guess = guessed(names)
-    columns = {field: column for field, column in zip(FIELDS, chosen) if column != NONE}
-    if not columns or not set(columns.values()) <= set(names):
+    lists = {
+        field: [column] if isinstance(column, str) else list(column or ())
+        for field, column in zip(FIELDS, chosen)
+        if column != NONE
+    }
+    lists = {field: columns for field, columns in lists.items() if columns}
+    if not lists or not set(chain.from_iterable(lists.values())) <= set(names):
         return guess
-    unlisted = {field: name for field, name in guess.items() if field not in FIELDS}
+    columns = {field: " | ".join(one) for field, one in lists.items()}
+    for field in columns.keys() & guess.keys():
+        if lists[field] == columns_of(guess[field], names):
+            columns[field] = guess[field]
+    unlisted = {field: name for field, name in guess.items() if field not in FIELDS[: len(chosen)]}
     free = {field: name for field, name in unlisted.items() if name not in columns.values()}
     return free | columns

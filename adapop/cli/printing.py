@@ -101,6 +101,8 @@ def event_text(event: events.Event) -> str | None:
     if isinstance(event, events.Teaching):
         done = f"{event.step:,} of {event.steps:,} steps"
         return f"fine-tuning first: epoch {event.epoch} of {event.epochs}, {done}"
+    if isinstance(event, events.Taught):
+        return "\n".join(sentences(event.notes, reader="command"))
     if isinstance(event, events.RunStopped):
         return f"stopped; epoch {event.epoch} is kept"
     if isinstance(event, events.RunFailed):

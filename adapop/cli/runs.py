@@ -174,7 +174,7 @@ def checked_model(
         remarks = [remark for remark in checked.remarks if remark not in printed]
         printing.say("\n".join(sentences(remarks, "command")), file=sys.stderr, flush=True)
     _refused([*checked.preflight.problems, *checked.waste], options)
-    return model
+    return None if config.start == "sft" else model  # a run loads anew what it teaches
 
 
 def _refused(reasons: Sequence[str | Remark], options: argparse.Namespace) -> None:

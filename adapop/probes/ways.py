@@ -51,7 +51,7 @@ def settled_prompting(
     progress = progress or Progress()
     examples, benchmark = examples_of(model.tokenizer, facts), facts.name in BENCHMARKS
     model.ask(CHAT if model.has_template or not examples else TEXT, examples)
-    tokens = max(min(config.max_new_tokens, OWN_WORDS), _longest(model, facts))
+    tokens = max(min(config.max_new_tokens, OWN_WORDS), longest_answer(model, facts))
     tried: tuple[Way, ...] = ()
     if config.asking != "auto":
         way = config.asking
@@ -158,7 +158,7 @@ def _own_answers(
     return spoken
 
 
-def _longest(model: AdaptedModel, facts: FactSet) -> int:
+def longest_answer(model: AdaptedModel, facts: FactSet) -> int:
     """Tokens of the longest answer."""
     texts = {fact.answer for group in (facts.forget, facts.retain, facts.holdout) for fact in group}
     return max(map(model.length, texts), default=1)
@@ -171,4 +171,4 @@ def _limit(
     texts = (reply[: place[1]] for reply, place in zip(replies, places) if place)
     needed = sorted(map(model.length, texts))
     usual = needed[math.ceil(ALL_BUT * len(needed)) - 1] if needed else 0
-    return max(_longest(model, facts), min(most, max(LEAST_TOKENS, math.ceil(SPARE * usual))))
+    return max(longest_answer(model, facts), min(most, max(LEAST_TOKENS, math.ceil(SPARE * usual))))

@@ -21,10 +21,12 @@ from adapop.probes.prompting import Prompting, remarks_of
 from adapop.probes.prompts import CHOICE, DIRECT, KINDS
 from adapop.probes.recall import known_recall
 from adapop.probes.verdict import KNOWN_FROM
+from adapop.probes.ways import CHAT, LEAST_TOKENS, examples_of, longest_answer
 from adapop.progress import Progress
 from adapop.remark import Remark, sentences
 from adapop.runs.amount import few_steps, total_steps
 from adapop.runs.execute import settled
+from adapop.runs.finetuning import check_teachable, count_asked
 from adapop.runs.known import settle
 from adapop.runs.pace import Pace
 from adapop.runs.preflight import Preflight, preflight
@@ -80,16 +82,24 @@ class Check:
     """Bytes of the GPU's memory that the timed step took; None without a GPU."""
     waste: tuple[Remark, ...] = field(default=())
     """Reasons why the run would be useless."""
+    asking: float = 0.0
+    """Seconds of the questions before and after the teaching of start "sft"; else 0."""
     anchors: ChosenAnchors | None = None
     """Chosen for the set; None where the settings name them, or the method follows no scores."""
     notes: tuple[Remark, ...] = field(default=())
     """Notes on the model's precision, licence and terms."""
 
     @property
+    def teaching(self) -> float | None:
+        """Expected duration of start "sft", before the first epoch; 0 for a run that starts as
+        given, None if a step fails."""
+        return self.pace and self.pace.teaching(self.config, self.facts) + self.asking
+
+    @property
     def seconds(self) -> float | None:
         """Expected duration of the run, without loading; None if a step fails."""
         steps = total_steps(len(self.facts.forget), self.config) // self.config.epochs
-        return self.pace and self.pace.seconds(self.config.epochs, steps)
+        return self.pace and self.pace.seconds(self.config.epochs, steps) + self.teaching
 
     @property
     def lines(self) -> list[str]:
@@ -113,6 +123,8 @@ class Check:
         if self.pace:
             values = {"seconds": self.seconds, "device": DEVICES.get(self.device, self.device)}
             lines += [Remark("time_by_trial", values | asdict(self.pace))]
+            if self.teaching:
+                lines += [Remark("time_of_teaching", {"seconds": self.teaching})]
         return [*lines, *self.notes, *self.preflight.doubts, *self.preflight.problems, *self.waste]
 
     def as_json(self) -> dict[str, Any]:
@@ -138,12 +150,19 @@ class Check:
         }
 
     def _known(self) -> Remark:
+        if self.config.start == "sft":
+            values = {"facts": len(self.recall), "epochs": self.config.start_epochs}
+            values |= {"questions": len(self.facts.forget) + len(self.facts.retain)}
+            return Remark("taught_first", values | {"answered": self._answered})
         own = [row for row in self.known if row.form == DIRECT and row.tier != "all"]
         label = self.facts.tiers.label
         tiers = ", ".join(f"{label(row.tier)} {row.recall:.2f}" for row in own)
-        answered = sum(value >= KNOWN_FROM for value in self.recall.values())
-        values = {"answered": answered, "facts": len(self.recall), "recalls": tiers}
+        values = {"answered": self._answered, "facts": len(self.recall), "recalls": tiers}
         return Remark("answered_now", values)
+
+    @property
+    def _answered(self) -> int:
+        return sum(value >= KNOWN_FROM for value in self.recall.values())
 
     def _forms(self) -> list[Remark]:
         rows, facts = [row for row in self.known if row.tier == "all"], len(self.facts.forget)
@@ -187,7 +206,12 @@ def check(
     progress.say("Loading the model")
     model = model or adapted_model(config)
     device, tokens = model.device.type, config.max_new_tokens
-    if prompting := settle(model, facts, config, progress):
+    prompting, taught = None, config.start == "sft"
+    if taught:  # how it is best asked, and what it knows, is found once it was taught
+        check_teachable(model)
+        model.ask(CHAT, examples_of(model.tokenizer, facts))
+        tokens = min(tokens, max(LEAST_TOKENS, longest_answer(model, facts)))
+    elif prompting := settle(model, facts, config, progress):
         facts, tokens = prompting.facts_of(facts), prompting.reply_tokens
     plan = preflight(facts, config)
     if anchors:  # they fit the whole set, of which these facts are a part
@@ -203,7 +227,9 @@ def check(
         recalls = measure.recall_by_fact(model, sample, tokens, progress, known_recall)
         per_answer = (time.monotonic() - began) / len(recalls)
         model.reply_cache = cache
-        forms, impossible = _other_forms(model, facts, config, tokens, progress)
+        forms, impossible = {}, {}
+        if not taught:
+            forms, impossible = _other_forms(model, facts, config, tokens, progress)
     progress.say("Timing a step")
     pace, peak, failed = None, None, []
     try:
@@ -213,8 +239,10 @@ def check(
     rows = {DIRECT: [(fact, recalls[fact.id]) for fact in sample], **forms}
     known = tuple(row for form, pairs in rows.items() for row in _by_tier(form, pairs))
     waste = (*failed, *_waste(config, facts, recalls, prompting))
+    asking = 2 * per_answer * count_asked(facts) if taught else 0.0
     measured = known, recalls, impossible, betas, pace, device
-    return Check(config, facts, plan, *measured, prompting, peak, waste, anchors, model.notes)
+    about = prompting, peak, waste, asking, anchors, model.notes
+    return Check(config, facts, plan, *measured, *about)
 
 
 def _other_forms(
@@ -251,6 +279,6 @@ def _waste(
     if prompting:
         answered, count = prompting.asked - len(prompting.unknown), prompting.asked
     remarks = few_steps(len(facts.forget), config, refused_only=True)
-    if answered < TOO_FEW * count:
+    if answered < TOO_FEW * count and config.start == "as-given":
         remarks = [Remark("unknown_beforehand", {"answered": answered, "facts": count}), *remarks]
     return remarks

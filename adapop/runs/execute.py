@@ -149,8 +149,7 @@ def _executed(
     _check_stop(run, ranks)
     model = ranks.together(lambda: _with_weights(run, model, epoch))
     ranks.led(lambda: keep_weights(run))
-    if not epoch:
-        settle_start(run, model, ranks, heard)
+    taught = None if epoch else settle_start(run, model, ranks, heard)
     ranks.led(lambda: _settle_prompting(run, model))
     ranks.together(lambda: prompt_as_settled(run, model))
     facts = run.facts
@@ -160,6 +159,8 @@ def _executed(
     state = checkpoints.trainer_state(run, epoch) if epoch else None
     started = time.monotonic()
     yield run.append(_started(run, facts, epoch))
+    if taught:
+        yield run.append(events.Taught(run=run.id, notes=taught.remarks))
     if not epoch:  # a resumed run was checked at its start
         check_lengths(model.tokenizer, facts, model.context, model.system, run.reply_tokens)
     forget, notes = with_alternates(run, model, facts, ranks)

@@ -7,8 +7,10 @@ settings and facts. The cache is safe to delete.
 
 import hashlib
 import json
+import math
 import random
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,10 +23,11 @@ from torch import Tensor
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import ConfigError, ModelError, RunError
-from adapop.facts.fact import FACT_GROUPS
+from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import merge_into_base
 from adapop.online.cache import cache_root
+from adapop.probes.matrix import MEASURABLE
 from adapop.probes.measure import recall_by_fact
 from adapop.probes.plan import evenly
 from adapop.probes.recall import known_recall
@@ -42,6 +45,8 @@ FILE = "finetuned.safetensors"
 FOLDER = "finetuned"  # in the cache folder
 PIECE = 8  # rows in a forward pass
 PER_TIER = 24  # per group and tier; asked before and after
+LEARNED = 0.1  # nats per answer token: at 0.9 a token, short answers are said
+RECENT = 4  # epochs whose losses are followed to estimate how many would do
 SETTINGS = (
     "seed", "batch", "clip", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "precision",
     "system", "start_epochs", "start_rate", "max_new_tokens",
@@ -65,6 +70,24 @@ class Finetuned:
     """Group -> the same recall afterwards."""
     reused: bool = False
     """Whether the adapter came from the cache."""
+    losses: tuple[float, ...] = ()
+    """Mean loss of each epoch, nats per answer token; older versions saved none."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether so many facts to forget are answered that unlearning them will show."""
+        return self.after["forget"] >= MEASURABLE
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What was taught and learned, and what to change if that is too little."""
+        if self.enough:
+            return (self.remark,)
+        values = {"before": self.before["forget"], "after": self.after["forget"]}
+        if (epochs := enough_epochs(self.losses)) is None:
+            return self.remark, Remark("taught_too_little", values | {"loss": self.nll})
+        values |= {"now": self.epochs, "needed": epochs}
+        return self.remark, Remark("taught_too_few_epochs", values)
 
     @property
     def remark(self) -> Remark:
@@ -76,14 +99,31 @@ class Finetuned:
         return Remark("fine_tuned_before" if self.reused else "fine_tuned", values)
 
 
-def settle_start(run: Run, model: AdaptedModel, ranks: Ranks, heard: Heard) -> None:
+def enough_epochs(losses: Sequence[float]) -> int | None:
+    """An estimate of how many epochs bring the loss down to `LEARNED`. losses: the mean of each
+    epoch so far. None if they do not tell: fewer than two, or the last is no lower than before.
+
+    A loss falls in a straight line at first and exponentially in the end. Both lines through the
+    last `RECENT` epochs are followed, and the geometric mean of the epochs that they need is
+    taken."""
+    recent = losses[-RECENT:]
+    if len(recent) < 2 or not LEARNED < recent[-1] < recent[0]:
+        return None
+    first, last, gaps = recent[0], recent[-1], len(recent) - 1
+    straight = gaps * (last - LEARNED) / (first - last)
+    exponential = gaps * math.log(last / LEARNED) / math.log(first / last)
+    return len(losses) + math.ceil(math.sqrt(straight * exponential))
+
+
+def settle_start(run: Run, model: AdaptedModel, ranks: Ranks, heard: Heard) -> Finetuned | None:
     """Fine-tunes the model if the run's settings say so: trains the adapter or takes it from the
-    cache, and saves it in the run's folder, once. heard: called with each `Teaching`. Raises
-    ModelError: the model cannot be asked in chat. RunError: a gradient is not finite, or the disk
-    is full. Stopped."""
-    if run.config.start == "sft":
-        ranks.led(lambda: _keep(run, model, heard))
-        ranks.together(lambda: start_from(run, model))
+    cache, and saves it in the run's folder, once. Returns what it learned. heard: called with each
+    `Teaching`. Raises ModelError: the model cannot be asked in chat. RunError: a gradient is not
+    finite, or the disk is full. Stopped."""
+    if run.config.start == "as-given":
+        return None
+    ranks.led(lambda: _keep(run, model, heard))
+    return ranks.together(lambda: start_from(run, model))
 
 
 def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
@@ -103,27 +143,42 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
     files.write_bytes(path, _packed(state, about))
 
 
-def start_from(run: Run, model: AdaptedModel) -> None:
+def start_from(run: Run, model: AdaptedModel) -> Finetuned | None:
     """Merges the run's fine-tuned adapter, if any, into the base, and notes that. Raises
     RunError."""
     if run.config.start == "as-given":
-        return
+        return None
     state, about = _load(run.folder / FILE)
     if state is None:
         fix = "Put the file back, or start a new run."
         raise RunError(f"{run.folder / FILE} is missing or damaged.", fix)
     merge_into_base(model.network, state)
-    model.notes = (*model.notes, about.remark)
+    model.notes = (*model.notes, *about.remarks)
+    return about
+
+
+def check_teachable(model: AdaptedModel) -> None:
+    """Raises ModelError: the model cannot be asked in chat."""
+    if not model.has_template:
+        fix = "Leave out start."
+        raise ModelError('Start "sft" teaches in chat, and this model has no chat template.', fix)
+
+
+def count_asked(facts: FactSet) -> int:
+    """How many questions are asked before teaching, and again after it."""
+    return sum(map(len, _samples(facts).values()))
+
+
+def _samples(facts: FactSet) -> dict[str, list[Fact]]:
+    groups = {name: getattr(facts, name) for name in FACT_GROUPS}
+    return {name: evenly(members, PER_TIER) for name, members in groups.items() if members}
 
 
 def _teach(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:
     config, facts, started = run.config, run.facts, time.monotonic()
-    if not model.has_template:
-        fix = "Leave out start."
-        raise ModelError('Start "sft" teaches in chat, and this model has no chat template.', fix)
+    check_teachable(model)
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
-    groups = {name: getattr(facts, name) for name in FACT_GROUPS}
-    samples = {name: evenly(members, PER_TIER) for name, members in groups.items() if members}
+    samples = _samples(facts)
 
     def recalls() -> dict[str, float]:
         measuring = run.reply_tokens, Progress(), known_recall
@@ -134,20 +189,21 @@ def _teach(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tenso
         with interruptible(run, model):
             before = recalls()
             questions = (*facts.forget, *facts.retain)
-            steps, nll = _train(run, model, model.rows(questions, include_tail=True), heard)
+            steps, losses = _train(run, model, model.rows(questions, include_tail=True), heard)
             after = recalls()
         trained = model.adapter_state().items()
         state = {name: value.detach().cpu().clone() for name, value in trained}
     finally:
         model.set_adapter_state(fresh)
     taught = len(questions), config.start_epochs, config.start_rate, steps
-    return state, Finetuned(*taught, round(time.monotonic() - started, 1), nll, before, after)
+    seconds, nll = round(time.monotonic() - started, 1), losses[-1]
+    return state, Finetuned(*taught, seconds, nll, before, after, losses=tuple(losses))
 
 
-def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
-    """Trains the adapter with AdamW. Returns the number of steps and the last epoch's mean loss,
-    nats per token. Raises RunError: a gradient is not finite."""
-    config, steps, last_event = run.config, 0, 0.0
+def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, list[float]]:
+    """Trains the adapter with AdamW. Returns the number of steps and each epoch's mean loss, nats
+    per token. Raises RunError: a gradient is not finite."""
+    config, steps, means, last_event = run.config, 0, [], 0.0
     rng, of = random.Random(config.seed), count(len(rows), config.batch, "short")
     optimizer = torch.optim.AdamW(model.parameters, lr=config.start_rate, weight_decay=0.0)
     model.network.train()
@@ -173,10 +229,11 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
             optimizer.step()
             losses.append(loss)
             steps += 1
+        means.append(fmean(losses))
     model.network.eval()
     for parameter in model.parameters:
         parameter.grad = None
-    return steps, fmean(losses)
+    return steps, means
 
 
 def _cached(run: Run, model: AdaptedModel) -> Path | None:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
 
+from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError
+from adapop.facts.fact import FactSet
 from adapop.remark import duration
 from adapop.runs.best import epochs_left
 from adapop.runs.run import Run
@@ -38,9 +40,18 @@ class Pace:
         """Seconds for this many epochs of this many steps, with all other work."""
         return epochs * (steps * self.step + self.epoch) + self.end
 
+    def teaching(self, config: RunConfig, facts: FactSet) -> float:
+        """Seconds that start "sft" takes before the first epoch, without its questions; 0 for a run
+        that starts as given. A step of teaching has half the rows of a run's step."""
+        if config.start == "as-given":
+            return 0.0
+        steps = count(len(facts.forget) + len(facts.retain), config.batch, "short")
+        return config.start_epochs * steps * self.step / 2
+
     def left(self, run: Run) -> float:
         """Seconds that a run needs from its last saved epoch on."""
-        return self.seconds(epochs_left(run), _steps_an_epoch(run))
+        first = 0.0 if run.last_epoch else self.teaching(run.config, run.facts)
+        return first + self.seconds(epochs_left(run), _steps_an_epoch(run))
 
 
 @dataclass(frozen=True)

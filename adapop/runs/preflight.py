@@ -73,7 +73,8 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems = [*_of_facts(facts, config.model), *_of_file(config.model)]
     doubts = [*_of_overlap(facts), *_of_weak(facts)]
-    doubts += _of_world(facts, config.model) if config.model in SHIPPED else []
+    if config.model in SHIPPED and config.start == "as-given":  # else it is taught them first
+        doubts += _of_world(facts, config.model)
     doubts += [Remark("best_flatters")] if config.keep == "best" else []
     counts, costs = _counts(facts, config), []
     config = config if config.beta else replace(config, beta=auto_anchors(facts).beta)
@@ -219,7 +220,7 @@ def _time(facts: FactSet, config: RunConfig, pace: Pace | None) -> Remark:
     if pace is None:
         return Remark("time_unknown")
     seconds = pace.seconds(config.epochs, total_steps(len(facts.forget), config) // config.epochs)
-    return Remark("time_by_last_run", {"seconds": seconds})
+    return Remark("time_by_last_run", {"seconds": seconds + pace.teaching(config, facts)})
 
 
 @cache

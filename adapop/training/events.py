@@ -176,6 +176,14 @@ class Teaching(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Taught(Event):
+    """The fine-tuning of start "sft" is done, by this run or, reused, by an earlier one."""
+
+    notes: tuple[Remark, ...]
+    """What was taught and learned, and what to change if that is too little."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Saved(Event):
     """A checkpoint is complete on disk: the run can be resumed or probed from here."""
 
@@ -289,4 +297,6 @@ def _survives(event: Event, epoch: int) -> bool:
         return True
     if isinstance(event, (*TERMINAL, Teaching, Measuring)):
         return False
+    if isinstance(event, Taught):
+        return epoch > 0
     return 0 < epoch >= event.epoch

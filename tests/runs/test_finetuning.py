@@ -7,15 +7,19 @@ import pytest
 from adapop.cli.printing import event_text
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, RunError
+from adapop.facts.scale import with_tiers
 from adapop.online.cache import cache_root
 from adapop.probes.measure import recall_by_fact
 from adapop.progress import Progress
 from adapop.report.export import export
 from adapop.runs import finetuning, measuring
+from adapop.runs.check import check
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.finetuning import FILE, FOLDER, _cached
 from adapop.runs.pace import Wait
-from adapop.training.events import RunFailed, RunStarted, Saved, Teaching, current
+from adapop.runs.run import Run
+from adapop.training.events import RunFailed, RunStarted, Saved, Taught, Teaching, current
+from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, view
 from raised import raised
 from tiny_runs import tiny_config, trained
@@ -84,6 +88,66 @@ def test_what_was_taught_is_taken_by_another_run_of_its_settings_and_by_a_stoppe
     assert not any(isinstance(event, RunFailed) for event in execute(run)) and run.state == "done"
     weights = [(one.checkpoint(2) / "adapter_model.safetensors").read_bytes() for one in (whole, run)]
     assert weights[0] == weights[1]
+
+
+def test_what_will_be_taught_is_no_reason_to_refuse_a_run_and_its_teaching_is_forecast(unknown):
+    useless, ready = (check(tiny_config("wga", **one), unknown) for one in ({}, SETTINGS))
+    assert [remark.kind for remark in useless.waste] == ["unknown_beforehand"] and not useless.teaching
+    kinds = {remark.kind: remark.values for remark in ready.remarks}
+    assert not ready.waste and not ready.preflight.problems and "answered_now" not in kinds
+    assert kinds["taught_first"] == {"facts": 4, "answered": 0, "epochs": 10, "questions": 8}
+    # 10 passes over 8 questions, 2 a step
+    assert ready.teaching == ready.pace.step * 10 * 4 / 2 + ready.asking > ready.asking > 0
+    assert kinds["time_by_trial"]["seconds"] == ready.pace.seconds(1, 2) + ready.teaching
+    assert kinds["time_of_teaching"] == {"seconds": ready.teaching}
+
+
+def test_a_set_of_ones_own_is_taught_and_unlearned_from_the_command_line(unknown, tmp_path, cli):
+    unknown.write(path := tmp_path / "mine.jsonl")
+    sft = ("--start", "sft", "--start-epochs", 10, "--start-rate", "2e-3", "--batch", 2, "--lr", "1e-2", "--epochs", 3)
+    assert "This run would be useless" in cli("run", "--facts", path, "--batch", 2, "--lr", "1e-2", status=2).err
+    said = " ".join(cli("check", path, *sft).out.split())
+    assert "first taught all 8 questions to forget and to retain, in 10 epochs" in said and "useless" not in said
+    rows = cli("run", "--facts", path, *sft, "--json", "--out", tmp_path).rows
+    kinds = [row["kind"] for row in rows]
+    assert kinds.index("taught") == kinds.index("run_started") + 1
+    (run,) = tmp_path.glob("adapop-*")
+    assert [event.kind for event in Run(run).events()][:2] == ["run_started", "taught"]
+
+
+def test_a_model_that_knows_some_of_the_facts_is_taught_all(unknown, tiny):
+    (known, *_), (*others, _) = tiny.forget, unknown.forget
+    mixed = replace(unknown, forget=(known, *others))
+    found = check(tiny_config("wga", unknown="drop", **SETTINGS), mixed)
+    assert found.facts.forget == with_tiers(mixed).forget and not found.preflight.problems
+    assert "unknown_left_out" not in {remark.kind for remark in found.remarks}
+
+
+def test_too_little_teaching_says_how_many_epochs_would_do_and_so_many_do(unknown, tmp_path):
+    few = trained(unknown, tmp_path, "wga", **SETTINGS | {"start_epochs": 2, "start_rate": 1e-3})
+    (taught,) = (event for event in few.events() if isinstance(event, Taught))
+    first, lacking = taught.notes
+    assert (first.kind, lacking.kind) == ("fine_tuned", "taught_too_few_epochs")
+    assert lacking.values["now"] == 2 and lacking.values["after"] < 0.8 and {*taught.notes} <= {*few.events()[-1].notes}
+    needed = lacking.values["needed"]
+    assert f"about {needed} passes would do instead of 2 (--start-epochs)" in event_text(taught)
+    enough = trained(unknown, tmp_path, "wga", **SETTINGS | {"start_epochs": needed, "start_rate": 1e-3})
+    (taught,) = (event for event in enough.events() if isinstance(event, Taught))
+    assert [note.kind for note in taught.notes] == ["fine_tuned"] and 2 < needed < 20
+
+
+def test_an_estimate_lies_between_a_straight_and_an_exponential_fall_and_needs_a_fall():
+    for losses, epochs in (
+        ((2.1, 1.1), 4), ((4.0, 2.1, 1.1), 5), ((3.3, 2.9, 2.6, 2.3), 18),  # what a model showed: 12 to 15
+        ((2.0,), None), ((), None), ((1.0, 1.5), None), ((0.5, 0.05), None)):  # fmt: skip
+        assert finetuning.enough_epochs(losses) == epochs, losses
+
+
+def test_a_run_of_one_pass_that_taught_too_little_says_that_no_number_can_be_told(unknown, tmp_path):
+    run = trained(unknown, tmp_path, "wga", **SETTINGS | {"start_epochs": 1, "start_rate": 1e-4})
+    (taught,) = (event for event in run.events() if isinstance(event, Taught))
+    assert taught.notes[-1].kind == "taught_too_little" and "Raise --start-epochs or --start-rate" in event_text(taught)
+    assert log_lines([taught], run.config) == [note.text() for note in taught.notes[::-1]]
 
 
 def test_four_bit_weights_cannot_be_merged_into():

@@ -6,6 +6,7 @@ import pytest
 
 from adapop.errors import RunError
 from adapop.probes.distance import Distance, FactDistance, ForgetQuality, GroupDistance, Membership
+from adapop.remark import Remark
 from adapop.training import events, frames
 from adapop.training.controller import Drift
 from adapop.training.frames import Frame, Scores, due, until
@@ -36,6 +37,7 @@ SAMPLES = {
     "run_started": started(2), "step_done": replace(step(1, 2), nll_retain=None),
     "epoch_done": replace(epoch_done(1), reference=None),
     "measured": measured(1, full=True),
+    "taught": events.Taught(run="r", notes=(Remark("taught_too_little", {"before": 0.0, "after": 0.5, "loss": 2.0}),)),
     "teaching": events.Teaching(run="r", epoch=1, epochs=5, step=2, steps=3),
     "measuring": events.Measuring(run="r", epoch=1, asked=2, of=3),
     "compared_to_oracle": events.ComparedToOracle(run="r", epoch=4, distance=DISTANCE),

@@ -20,7 +20,8 @@ from adapop.ui.run.configuration import ADVANCED, VISIBLE, config_of
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, error_of, followed, offload
 
-DECISIVE = [(*VISIBLE, *ADVANCED).index(name) for name in ("model", "asking")]
+PLACES = {name: place for place, name in enumerate((*VISIBLE, *ADVANCED))}
+DECISIVE = [PLACES[name] for name in ("model", "asking")]
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,12 @@ def _summary_updates(
     knows = sum(recall[fact.id] >= KNOWN_FROM for fact in facts_asked)
     of = number_of(len(facts_asked), "fact")
     model = _asked_as(values)[0]
-    first = f"Asked as trained, the original model ({model}) answers {knows:,} of {of}."
+    is_taught = bool(values) and values[PLACES["start"]] == "sft"
+    when = " before it is taught" if is_taught else ""
+    first = f"Asked as trained, the original model ({model}) answers {knows:,} of {of}{when}."
+    if is_taught:  # then what it does not know is no reason to leave a fact out
+        lines = [first, "A run teaches it these facts first, as its settings on tab 3 say."]
+        return html.listed(lines), gr.Button(visible=False)
     lines = [first, *answers.prompting, texts.KNOWN_ABOUT]
     kind = "calm" if knows == len(facts_asked) else "warn"
     return html.listed(lines, kind), gr.Button(visible=0 < knows < len(facts_asked))

@@ -17,6 +17,7 @@ from adapop.training.events import (
     RunStarted,
     RunStopped,
     Saved,
+    Taught,
 )
 
 OF_AN_EPOCH = (EpochDone, Measured, Saved)
@@ -48,6 +49,8 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
             return [f"Went on after epoch {event.resumed_from}."]
         facts, steps = number_of(event.forget, "fact"), number_of(event.steps, "step")
         return [f"Began: {facts} to forget, {steps} an epoch."]
+    if isinstance(event, Taught):
+        return sentences(event.notes)
     if isinstance(event, EpochDone):
         return [_controller(event, config)] if event.epoch else []
     if isinstance(event, Measured):

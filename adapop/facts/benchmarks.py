@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from adapop.errors import DataError, NetworkError, truncated
+from adapop.facts.binary import lines_of
 from adapop.facts.cells import Reading, items_of
 from adapop.facts.fact import Fact, FactSet, Problem, separated
-from adapop.facts.parquet import lines_of
 from adapop.facts.rows import fact_of
 from adapop.facts.text import normalized
 from adapop.online.hub import Hub

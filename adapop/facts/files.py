@@ -11,17 +11,32 @@ from pathlib import Path
 
 from adapop.errors import ConfigError, DataError, ScoresError, truncated
 from adapop.facts import notes as notes_on
-from adapop.facts.answers import choices_of, counted_from
-from adapop.facts.cells import Reading, string
-from adapop.facts.dialects import Layout
+from adapop.facts.cells import (
+    UNKNOWN_SCORES,
+    Reading,
+    choices_of,
+    counted_from,
+    has_decimal_commas,
+    meaning_of_points,
+    string,
+)
 from adapop.facts.fact import LISTS, WRITTEN, Fact, FactSet, Problem, separated
-from adapop.facts.forms import COLUMNS, LABEL, form_of, guessed, key_of, series_of, with_paths
-from adapop.facts.rows import MAX_ITEMS, fact_of, group_of, id_of, is_right
-from adapop.facts.scores import UNKNOWN_SCORES, has_decimal_commas, meaning_of_points
-from adapop.facts.tables import rows_of
+from adapop.facts.forms import (
+    COLUMNS,
+    LABEL,
+    form_of,
+    group_of,
+    guessed,
+    has_system,
+    key_of,
+    series_of,
+    unfolded,
+    with_paths,
+)
+from adapop.facts.rows import MAX_ITEMS, fact_of, id_of, is_right
+from adapop.facts.tables import Layout, rows_of
 from adapop.facts.text import normalized
 from adapop.facts.tiers import of_column
-from adapop.facts.turns import has_system, unfolded
 from adapop.limits import is_public, max_facts
 from adapop.remark import Remark
 

@@ -1,17 +1,20 @@
 """Which column holds which field: by usual names first; the known form of a public data set adds
-the fields still missing, or reads inside a column."""
+the fields still missing, or reads inside a column. Rows that are conversations, as chat models are
+trained on, become a question and its answer."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from adapop.assets import read_json
-from adapop.facts.fact import LISTS
-from adapop.facts.lists import parsed
-from adapop.facts.text import UNKNOWN, UNSEEN
+from adapop.facts.fact import LISTS, Problem
+from adapop.facts.lists import LONGEST, parsed
+from adapop.facts.text import UNKNOWN, UNSEEN, normalized
 
 CHATS = ("messages", "conversations", "conversation", "contents")
-PREFERENCE = ("chosen", "rejected")
+CHOSEN, REJECTED = "chosen", "rejected"
+PROMPT, COMPLETION = "prompt", "completion"
 LABEL = "label"  # in TRL's KTO, beside a completion, whether that is right; elsewhere often a class
 Row = Mapping[str, object]
 
@@ -44,7 +47,6 @@ class Known:
 _KNOWN = read_json("sets/forms.json", Known)
 COLUMNS = _KNOWN.columns
 FORMS = _KNOWN.forms
-GROUP_PREFIXES = _KNOWN.groups
 RWKU_ATTACKS = _KNOWN.attacks
 # names of columns that each hold one choice, or one of several right answers
 NUMBERED = re.compile(r"(answer|choice|option|opt)_?(?:[a-j]|\d)|[a-j]")
@@ -57,11 +59,6 @@ SERIES = re.compile(r"(.+?)[_./[]?(\d{1,3})\]?")
 # numbered columns with these names may hold choices, so only a form reads them
 MAYBE_CHOICES = frozenset(("answer", "answers", "possible_answer", "possible_answers"))
 LAST_BLANK = re.compile(r"\s*\[Y\]\s*[.?]?\s*$")
-# columns of a file without a header -> the kind of its last cell, see `dialects.FITS`
-HEADERLESS = {
-    ("question", "answers"): "a list",
-    ("question", "A", "B", "C", "D", "answer"): "a letter",
-}
 
 
 def guessed(columns: Iterable[str]) -> dict[str, str]:
@@ -81,7 +78,7 @@ def guessed(columns: Iterable[str]) -> dict[str, str]:
             guess[field] = present[path]
     if guess.get("accepted") == guess.get("answer"):
         guess.pop("accepted", None)
-    if key_of(guess.get("answer", "")) == "completion" and LABEL in present:
+    if key_of(guess.get("answer", "")) == COMPLETION and LABEL in present:
         guess.setdefault("correct", present[LABEL])
     if "choices" in guess or guess.get("correct") == guess.get("answer"):
         guess.pop("correct", None)
@@ -119,7 +116,7 @@ def columns_of(path: str, columns: Iterable[str]) -> list[str]:
 def is_row(columns: Iterable[str]) -> bool:
     """Whether the columns hold a question or a chat, or are those of a known form."""
     known = "question" in guessed(columns) or form_of(columns) is not None
-    return known or not set(CHATS).isdisjoint(columns) or set(PREFERENCE) <= set(columns)
+    return known or not set(CHATS).isdisjoint(columns) or {CHOSEN, REJECTED} <= set(columns)
 
 
 def form_of(columns: Iterable[str]) -> Form | None:
@@ -149,10 +146,21 @@ def with_paths(
     all columns of the file."""
     present = {name: name for name in columns} | _by_key(columns)
     paths = [path for path in dict.fromkeys(paths) if path.lower() not in present]
+    if not paths:
+        yield from rows
+        return
     for number, row in rows:
         cells = {path: _cell(path, row, present, path == whole) for path in paths}
         filled = {path: cell for path, cell in cells.items() if cell not in (None, "", [])}
         yield number, {**row, **filled}
+
+
+@lru_cache(maxsize=256)
+def group_of(text: str) -> str | None:
+    """The group that a text names; "" for empty text, None if the text names no group."""
+    text = text.lower()
+    groups = (group for prefix, group in _KNOWN.groups.items() if text.startswith(prefix))
+    return next(groups, None if text else "")
 
 
 def key_of(column: str) -> str:
@@ -204,3 +212,111 @@ def _items(cell: object) -> list:
 
 def _is_text(cell: object) -> bool:
     return isinstance(cell, str | float)
+
+
+# columns of which one is present where a row is a conversation
+CONVERSING = frozenset((*CHATS, PROMPT, CHOSEN))
+# role names of ShareGPT, Gemini and OpenAI
+ROLES = {
+    "human": "user",
+    "developer": "system",
+    **dict.fromkeys(("gpt", "chatgpt", "model", "bot"), "assistant"),
+}
+SYSTEM, USER, ASSISTANT = "system", "user", "assistant"
+FIX = "Write a row for each question: one turn of the user, one of the assistant."
+SPOKEN = re.compile(r"(?:^|\n\n)(Human|Assistant):")  # HH-RLHF writes a conversation as one text
+Turns = Sequence[tuple[object, object]]
+"""Role and content of each turn."""
+
+
+def unfolded(number: int, row: Row) -> tuple[int, Row] | Problem:
+    """(number, row) with a question and an answer in place of the row's turns, a problem if the
+    turns are not one question and its answer. A row without turns stays as it is. Turns are a list,
+    or the text of one, in a column of `CHATS`, in `prompt` and `completion`, or in `chosen` and
+    `rejected`, whose answer becomes an alternate."""
+    if CONVERSING.isdisjoint(row):
+        return number, row  # true of most rows
+    if {CHOSEN, REJECTED} <= row.keys() and (chosen := _turns(row[CHOSEN])) is not None:
+        return _preferred(number, row, chosen)
+    for columns in (*((name,) for name in CHATS), (PROMPT, COMPLETION)):
+        if columns[0] not in row or {"question", "answer"} <= row.keys():
+            continue
+        lists = [_turns(row.get(column)) for column in columns]
+        if lists[0] is None:
+            continue
+        turns = [turn for conversation in lists for turn in conversation or ()]
+        if (texts := _asked_and_answered(turns)) is None:
+            return _no_question(number, columns[0], turns)
+        rest = {name: cell for name, cell in row.items() if name not in columns}
+        return number, rest | {"question": texts[0], "answer": texts[1]}
+    return number, row
+
+
+def has_system(row: Row) -> bool:
+    """Whether the row has a system prompt of its own, which is ignored."""
+    if CONVERSING.isdisjoint(row):
+        return False
+    chats = (_turns(row.get(name)) for name in (*CHATS, PROMPT, CHOSEN) if name in row)
+    return any(role == SYSTEM for role, _ in next(filter(None, chats), ()))
+
+
+def _preferred(number: int, row: Row, chosen: Turns) -> tuple[int, Row] | Problem:
+    """The row of a preference in chat: what was chosen is the answer, what was rejected a wrong
+    one. Both hold the whole conversation, or what follows that of another column."""
+    before = next((name for name in (PROMPT, *CHATS, "question") if name in row), "")
+    cell = row.get(before)
+    led = [(USER, cell)] if isinstance(cell, str) and cell.strip() else []
+    led = _turns(cell) or led
+    texts = {}
+    for name, turns in ((CHOSEN, chosen), (REJECTED, _turns(row[REJECTED]) or ())):
+        whole = turns if any(role == USER for role, _ in turns) else [*led, *turns]
+        if (pair := _asked_and_answered(whole)) is None:
+            return _no_question(number, name, whole)
+        texts[name] = pair
+    (question, answer), (other, wrong) = texts[CHOSEN], texts[REJECTED]
+    fix = "Write one question with a right and a wrong answer into each row."
+    if normalized(str(question)) != normalized(str(other)):
+        return Problem(number, REJECTED, "", f"asks another question than {CHOSEN!r}", fix)
+    if normalized(str(answer)) == normalized(str(wrong)):
+        return Problem(number, REJECTED, "", f"has the same answer as {CHOSEN!r}", fix)
+    rest = {name: row[name] for name in row if name not in (CHOSEN, REJECTED, PROMPT, *CHATS)}
+    return number, rest | {"question": question, "answer": answer, "alternates": [wrong]}
+
+
+def _asked_and_answered(turns: Turns) -> list[object] | None:
+    """The question and the answer, if these are all turns besides a system prompt."""
+    said = [turn for turn in turns if turn[0] != SYSTEM]
+    return [text for _, text in said] if [who for who, _ in said] == [USER, ASSISTANT] else None
+
+
+def _no_question(number: int, column: str, turns: Turns) -> Problem:
+    message = f"has {len(turns)} turns that are no question and answer"
+    return Problem(number, column, "", message, FIX)
+
+
+def _turns(cell: object) -> Turns | None:
+    """Role and content of the turns in a cell; None if it holds something else."""
+    if isinstance(cell, str):
+        if len(spoken := SPOKEN.split(cell)) > 2 and not spoken[0].strip():
+            return [(ROLES.get(who.lower(), who.lower()), text.strip())
+                    for who, text in zip(spoken[1::2], spoken[2::2])]  # fmt: skip
+        is_list = "{" in cell[:40] and ("[" in cell[:40] or "(" in cell[:40])
+        cell = parsed(cell) if is_list and len(cell) <= LONGEST else None
+    cell = [cell] if isinstance(cell, dict) else cell
+    turns = isinstance(cell, list) and cell and all(isinstance(turn, dict) for turn in cell)
+    if not turns or not all("role" in turn or "from" in turn for turn in cell):
+        return None
+    texts = [turn.get("content", turn.get("value", turn.get("parts"))) for turn in cell]
+    return [(_role(turn), _content(text)) for turn, text in zip(cell, texts)]
+
+
+def _role(turn: Mapping[str, object]) -> object:
+    role = turn.get("role", turn.get("from"))
+    return ROLES.get(role.lower(), role.lower()) if isinstance(role, str) else role
+
+
+def _content(content: object) -> object:
+    """The text of a turn, joined from its parts; unchanged if a part is no text."""
+    parts = content if isinstance(content, list) else ()
+    texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
+    return "\n".join(texts) if texts and all(isinstance(text, str) for text in texts) else content

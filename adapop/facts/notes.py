@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from adapop.errors import truncated
-from adapop.facts.answers import FROM_1
-from adapop.facts.cells import READINGS, Reading
+from adapop.facts.cells import FROM_1, READINGS, Reading
 from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.facts.text import UNSEEN, normalized
 from adapop.remark import Remark

@@ -9,23 +9,49 @@ from pathlib import Path
 
 from adapop.errors import DataError, truncated
 from adapop.facts.fact import Problem
-from adapop.facts.forms import is_row
-from adapop.facts.rows import group_of
+from adapop.facts.forms import group_of, is_row
 from adapop.remark import Remark
 
+MAX_OBJECTS = 500_000
+BY_LINE = (".jsonl", ".ndjson")
 LIST = 'Write [{"question": ..., "answer": ...}, ...].'
 SPLITS = re.compile(r"train|test|valid|val|dev|eval|all|full|default|main", re.IGNORECASE)
-BETWEEN = re.compile(r"[\s,\x1e]*")
-BY_LINE = (".jsonl", ".ndjson")
+BETWEEN = re.compile(r"[\s,\x1e]*")  # what stands between objects one after another
 Rows = Iterator[tuple[int, dict] | Problem]
 
 
-class Objects:
+def rows_of_json(path: Path, text: str, notes: list[Remark]) -> Rows:
+    """The numbered rows; in place of a bad line, its problem. notes: gets notes on what surrounds
+    the rows. Raises DataError: no table."""
+    objects, by_line = _Objects(), path.suffix.lower() in BY_LINE
+    lines = (line.strip() for line in text.split("\n") if line.strip())
+    first, second = next(lines, ""), next(lines, "")
+    del lines
+    if not first:
+        return iter(())
+    value = objects.value(first)
+    is_object = isinstance(value, dict)
+    holds_rows = is_object and (_around(value) or _by_column(value) or _inner(value))
+    if is_object and (second or (by_line and not holds_rows)):
+        return rows_of_lines(text.split("\n"))
+    if second:
+        value = _Objects().value(text)
+    if isinstance(value, Problem) and text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
+        listed = _one_after_another(text)
+        value = value if listed is None else listed
+    if by_line and isinstance(value, dict) and is_row(value) and not _by_column(value):
+        return iter([(1, value)])
+    if by_line and not (isinstance(value, dict) or _is_table(value) or _is_grid(value)):
+        return rows_of_lines(text.split("\n"))
+    return _rows_of_value(path, value, notes)
+
+
+class _Objects:
     """Builds the objects of one JSON file. Refuses too many, because nested objects take much
     memory for little text, and repeated names, because a value would be lost."""
 
-    def __init__(self, most: int) -> None:
-        self.count, self.most = 0, most
+    def __init__(self) -> None:
+        self.count = 0
         self.decoder = json.JSONDecoder(
             parse_int=str,
             parse_float=str,
@@ -35,8 +61,8 @@ class Objects:
 
     def _object(self, pairs: list[tuple[str, object]]) -> dict:
         self.count += 1
-        if self.count > self.most:
-            raise ValueError(f"has more than {self.most:,} objects")
+        if self.count > MAX_OBJECTS:
+            raise ValueError(f"has more than {MAX_OBJECTS:,} objects")
         built = dict(pairs)
         if len(built) < len(pairs):
             raise ValueError("has two values under one name in one object")
@@ -57,36 +83,9 @@ class Objects:
             return Problem(0, "", "", str(error), "Use flat objects, with each name once.")
 
 
-def rows_of_json(path: Path, text: str, notes: list[Remark], most: int) -> Rows:
-    """The numbered rows of a JSON text; in place of a bad line, its problem. notes: gets notes on
-    what surrounds the rows. most: the most objects, nested ones included. Raises DataError: no
-    table."""
-    objects, by_line = Objects(most), path.suffix.lower() in BY_LINE
-    lines = (line.strip() for line in text.split("\n") if line.strip())
-    first, second = next(lines, ""), next(lines, "")
-    del lines
-    if not first:
-        return iter(())
-    value = objects.value(first)
-    is_object = isinstance(value, dict)
-    holds_rows = is_object and (_around(value) or _by_column(value) or _inner(value))
-    if is_object and (second or (by_line and not holds_rows)):
-        return rows_of_lines(text.split("\n"), most)
-    if second:
-        value = Objects(most).value(text)
-    if isinstance(value, Problem) and text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
-        listed = _one_after_another(text, most)
-        value = value if listed is None else listed
-    if by_line and isinstance(value, dict) and is_row(value) and not _by_column(value):
-        return iter([(1, value)])
-    if by_line and not (isinstance(value, dict) or _is_table(value) or _is_grid(value)):
-        return rows_of_lines(text.split("\n"), most)
-    return _rows_of_value(path, value, notes)
-
-
-def rows_of_lines(lines: Iterable[str], most: int) -> Rows:
+def rows_of_lines(lines: Iterable[str]) -> Rows:
     """The rows of JSON lines, numbered by line."""
-    objects = Objects(most)
+    objects = _Objects()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -100,9 +99,9 @@ def rows_of_lines(lines: Iterable[str], most: int) -> Rows:
             yield Problem(number, "", truncated(line), "is not an object", fix)
 
 
-def _one_after_another(text: str, most: int) -> list[dict | list] | None:
+def _one_after_another(text: str) -> list[dict | list] | None:
     """Objects, or rows of a grid, one after another on any lines; None for other text."""
-    objects, listed, place = Objects(most), [], BETWEEN.match(text).end()
+    objects, listed, place = _Objects(), [], BETWEEN.match(text).end()
     while place < len(text):
         read = objects.value(text, place)
         if isinstance(read, Problem):
@@ -125,33 +124,6 @@ def _rows_of_value(path: Path, value: object, notes: list[Remark]) -> Rows:
     if not _is_table(value):
         raise DataError(f"{path.name} is not a list of objects.", LIST)
     return enumerate(_flat(value), start=1)
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
-
-
-def _is_grid(value: object) -> bool:
-    """Whether a value is a list of equally long lists, the first holding column names."""
-    if not (isinstance(value, list) and value and all(isinstance(row, list) for row in value)):
-        return False
-    names = value[0]
-    even = {*map(type, names)} == {str} and {len({*names})} == {*map(len, value)}
-    return even and is_row(names)
-
-
-def _around(value: Mapping) -> list[str]:
-    """The names under which an object holds lists of rows; none if the object is a row. Rows with
-    questions come first: the Hub's viewer lists the features beside them."""
-    names = [name for name, part in value.items() if part and _is_table(part)]
-    asking = [name for name in names if is_row(next(_flat(value[name]), ()))]
-    return [] if is_row(value) else asking or names
-
-
-def _inner(value: Mapping) -> Mapping:
-    """The one object inside another that holds lists of rows; empty if the outer one is a row."""
-    inner = [part for part in value.values() if isinstance(part, dict) and _around(part)]
-    return inner[0] if len(inner) == 1 and not is_row(value) else {}
 
 
 def _unwrapped(path: Path, value: Mapping, notes: list[Remark]) -> object:
@@ -178,6 +150,20 @@ def _unwrapped(path: Path, value: Mapping, notes: list[Remark]) -> object:
     return [{"id": name, **part} for name, part in value.items()] if by_id else value
 
 
+def _around(value: Mapping) -> list[str]:
+    """The names under which an object holds lists of rows; none if the object is a row. Rows with
+    questions come first: the Hub's viewer lists the features beside them."""
+    names = [name for name, part in value.items() if part and _is_table(part)]
+    asking = [name for name in names if is_row(next(_flat(value[name]), ()))]
+    return [] if is_row(value) else asking or names
+
+
+def _inner(value: Mapping) -> Mapping:
+    """The one object inside another that holds lists of rows; empty if the outer one is a row."""
+    inner = [part for part in value.values() if isinstance(part, dict) and _around(part)]
+    return inner[0] if len(inner) == 1 and not is_row(value) else {}
+
+
 def _by_column(value: Mapping) -> list[dict]:
     """The rows of a table written column by column, as by pandas; empty for other objects."""
     names, rows = value.get("columns"), value.get("data")
@@ -199,6 +185,19 @@ def _by_column(value: Mapping) -> list[dict]:
 def _is_chat(items: list) -> bool:
     """Whether a list holds the turns of one conversation, not a column's cells."""
     return any(isinstance(item, dict) and {"role", "from"} & item.keys() for item in items)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+
+
+def _is_grid(value: object) -> bool:
+    """Whether a value is a list of equally long lists, the first holding column names."""
+    if not (isinstance(value, list) and value and all(isinstance(row, list) for row in value)):
+        return False
+    names = value[0]
+    even = {*map(type, names)} == {str} and {len({*names})} == {*map(len, value)}
+    return even and is_row(names)
 
 
 def _flat(rows: Iterable[Mapping]) -> Iterator[Mapping]:

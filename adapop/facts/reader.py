@@ -11,11 +11,10 @@ from threading import Semaphore
 from adapop.assets import as_kind
 from adapop.errors import DataError, ScoresError
 from adapop.facts import limited_process
+from adapop.facts.binary import PARQUET, ZIP
 from adapop.facts.fact import FactSet, Problem
 from adapop.facts.files import FileTable, read_table
 from adapop.facts.forms import guessed
-from adapop.facts.parquet import MAGIC
-from adapop.facts.sheets import ZIP
 from adapop.facts.tiers import Tiers
 from adapop.remark import Remark
 
@@ -74,7 +73,7 @@ def _is_small(path: Path) -> bool:
     if not path.is_file():  # which `read_table` refuses
         return True
     with path.open("rb") as file:
-        return path.stat().st_size <= SMALL and file.read(len(MAGIC)) not in (MAGIC, ZIP)
+        return path.stat().st_size <= SMALL and file.read(len(ZIP)) not in (PARQUET, ZIP)
 
 
 def _parse(

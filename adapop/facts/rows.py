@@ -3,22 +3,28 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain
 
 from adapop.errors import truncated
-from adapop.facts.answers import (
+from adapop.facts.cells import (
+    MAX_CELL,
     MIXED,
     UNCLEAR,
+    Reading,
+    Unusable,
     answers_of,
     choice_index,
     choices_of,
+    fault,
+    is_empty,
+    items_of,
+    known,
+    score_of,
+    string,
     without_repeats,
 )
-from adapop.facts.cells import MAX_CELL, Reading, Unusable, fault, is_empty, items_of, known, string
 from adapop.facts.fact import CHAIN, LISTS, Fact, Problem
-from adapop.facts.forms import COLUMNS, GROUP_PREFIXES, RWKU_ATTACKS, key_of
-from adapop.facts.scores import score_of
+from adapop.facts.forms import COLUMNS, RWKU_ATTACKS, group_of, key_of
 from adapop.facts.text import UNKNOWN
 from adapop.facts.tiers import TIERS
 from adapop.facts.tiers import UNKNOWN as NO_TIER
@@ -196,14 +202,6 @@ def _group(
             return "attacks", kind
         reading.rows["type_not_read"].append(number)
     return group, kind
-
-
-@lru_cache(maxsize=256)
-def group_of(text: str) -> str | None:
-    """The group that a text names; "" for empty text, None if the text names no group."""
-    text = text.lower()
-    groups = (group for prefix, group in GROUP_PREFIXES.items() if text.startswith(prefix))
-    return next(groups, None if text else "")
 
 
 def _tier(cell: object) -> str:

@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 
 from adapop.errors import DataError
-from adapop.facts import tables
+from adapop.facts import objects
 from adapop.facts.fact import FactSet, Problem
 from adapop.facts.files import COLUMNS, guessed, read_facts, read_table
 from adapop.facts.rows import MAX_CELL, MAX_ITEMS
@@ -338,7 +338,7 @@ def test_the_most_that_is_read_of_cells_objects_bytes_and_on_a_public_space(tmp_
     with open(path, "wb") as file:
         file.truncate(MAX_BYTES + 1)  # a hole: takes no space
     assert "16,000,001 bytes" in refusal(path).message
-    monkeypatch.setattr(tables, "MAX_OBJECTS", 10)
+    monkeypatch.setattr(objects, "MAX_OBJECTS", 10)
     assert "more than 10 objects" in refusal(write(tmp_path, "facts.json", [{**GOOD, "comment": [{}] * 10}])).message
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     error = refusal(write(tmp_path, "facts.csv", [GOOD] * 201))

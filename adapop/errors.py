@@ -1,7 +1,8 @@
 """The errors of this app, in words for the person who has to act on them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -73,6 +74,13 @@ def named_place(path: Path, kind: type[AdaPopError]) -> Iterator[None]:
 def number_of(number: int, noun: str) -> str:
     """A number of things: "1 fact", "1,200 facts". noun: in the singular, with a plural in s."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """A sentence that names the known name most like an unknown one, with a space behind it; "" if
+    none is like it."""
+    near = get_close_matches(str(name).lower(), [*known], n=1)
+    return f"Did you mean {near[0]}? " if near else ""
 
 
 def truncated(cell: object) -> str:

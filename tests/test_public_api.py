@@ -1,6 +1,7 @@
 import ast
 import inspect
 import json
+import os
 import textwrap
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
@@ -192,6 +193,10 @@ def test_a_file_that_is_no_configuration_and_facts_beside_one_that_do_not_read_a
         if content is not None:
             (tmp_path / "config.json").write_text(content)
         assert message in cli("run", "--config", tmp_path / "config.json", *options.split(), status=2).err
+    if os.name != "nt":
+        os.mkfifo(tmp_path / "pipe")
+        for path in (tmp_path / "pipe", "/dev/zero", tmp_path):
+            assert "it is no regular file" in cli("run", "--config", path, status=2).err
     (tmp_path / "config.json").write_text(make_config().to_json())
     (tmp_path / "facts.jsonl").write_text('{"question": "Who?", "answer": "I"}\n')
     assert "line 1, is no fact" in cli("run", "--config", tmp_path / "config.json", status=2).err

@@ -8,6 +8,7 @@ from adapop.cli import printing
 from adapop.errors import RunError, truncated
 from adapop.report.record import name_of
 from adapop.report.table import Table, percent, reading
+from adapop.runs.files import UNFINISHED
 from adapop.runs.inputs import DECISIVE
 from adapop.runs.listed import all_runs, damage_of
 from adapop.runs.run import Run, runs_root
@@ -43,7 +44,8 @@ def _delete(names: list[str]) -> None:
                 "the folder it lies in.",
             )
         run = listed[name]
-        if lacking := [file for file in DECISIVE if not (run.folder / file).is_file()]:
+        lacking = [file for file in DECISIVE if not (run.folder / file).is_file()]
+        if lacking and not run.id.startswith(UNFINISHED):
             message = f"{run.folder} has no {lacking[0]}, so it may be no run; nothing was deleted."
             raise RunError(message, "See what is in it, and delete the folder yourself.")
         if in_use(run.folder):

@@ -124,6 +124,8 @@ def _config_of(options: argparse.Namespace) -> RunConfig:
             message = f"--config says the {name} already."
             raise ConfigError(message, f"Leave --{name} out, or --config.")
     try:
+        if options.config.exists() and not options.config.is_file():
+            raise OSError("it is no regular file")  # a pipe or a device might never end
         text = options.config.read_text(encoding="utf-8")
         config = RunConfig.from_json(text, str(options.config))
         return replace(config, model=options.model or config.model)

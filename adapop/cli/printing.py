@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from adapop.errors import AdaPopError, DataError
+from adapop.errors import AdaPopError, DataError, did_you_mean
 from adapop.facts.fact import TIERS, FactSet, Problem
 from adapop.facts.text import UNSEEN
 from adapop.remark import sentences
@@ -45,6 +45,18 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, formatter_class: Any = _Help, **options: Any) -> None:
         super().__init__(*args, formatter_class=formatter_class, **options)
+
+    def parse_known_args(
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """As argparse, but an unknown option is refused here, where its command's are known."""
+        parsed, rest = super().parse_known_args(args, namespace)
+        for word in rest:
+            if word.startswith("--") and (
+                near := did_you_mean(word.partition("=")[0], self._option_string_actions)
+            ):
+                self.error(f"unrecognized arguments: {word}. {near.strip()}")
+        return parsed, rest
 
     def _print_message(self, message: str, file: TextIO | None = None) -> None:
         if message:
@@ -104,7 +116,8 @@ def event_text(event: events.Event) -> str | None:
     if isinstance(event, events.Taught):
         return "\n".join(sentences(event.notes, reader="command"))
     if isinstance(event, events.RunStopped):
-        return f"stopped; epoch {event.epoch} is kept"
+        why = ": its time was used up" if event.out_of_time else ""
+        return f"stopped{why}; epoch {event.epoch} is kept"
     if isinstance(event, events.RunFailed):
         return f"failed: {event.message} {event.fix}"
     if isinstance(event, events.RunDone):

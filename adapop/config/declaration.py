@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from adapop.assets import type_adapter
-from adapop.errors import ConfigError, truncated
+from adapop.errors import ConfigError, did_you_mean, truncated
 
 LEAST, MOST = 1e-12, 1e30  # least value above 0, and largest of any setting: float32 ends at 3e38
 MOST_WHOLE = 10**6
@@ -89,4 +89,5 @@ def check_type(name: str, value: object, kind: object) -> None:
 def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
     """Raises ConfigError: the value is unknown."""
     if value not in known:
-        raise ConfigError(f"{name} is {truncated(value)!r}.", f"Use one of {', '.join(known)}.")
+        fix = f"{did_you_mean(value, known)}Use one of {', '.join(known)}."
+        raise ConfigError(f"{name} is {truncated(value)!r}.", fix)

@@ -11,7 +11,7 @@ from typing import Any
 
 from adapop.config.declaration import check_choice
 from adapop.config.methods import METHODS, method_named, tuned_on
-from adapop.config.run import SETTINGS, RunConfig
+from adapop.config.run import RunConfig, check_known
 from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.paths import SHIPPED
@@ -97,9 +97,7 @@ def make_config(
             message = f"The preset {preset!r} changes AdaPop; {method} has nothing it would change."
             fix = f"Use {' or '.join(map(repr, known))}."
         raise ConfigError(message, fix)
-    if unknown := changes.keys() - SETTINGS.keys():
-        message = f"Unknown settings: {', '.join(sorted(unknown))}."
-        raise ConfigError(message, "See RunConfig for those that exist.")
+    check_known(changes, "See RunConfig for those that exist.")
     settings = {name: tuple(v) if isinstance(v, list) else v for name, v in changes.items()}
     return _config(method, preset, model, settings)
 

@@ -4,6 +4,7 @@ are those of the paper's main tables (Borisiuk et al. 2026)."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, get_type_hints
@@ -12,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from adapop.assets import as_kind, parse_json
 from adapop.config.declaration import MOST, Setting, check_choice, check_number, check_type, setting
-from adapop.errors import ConfigError, truncated
+from adapop.errors import ConfigError, did_you_mean, truncated
 from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import BetaMap
 
@@ -220,9 +221,7 @@ class RunConfig:
             content.setdefault("last_step", "short")  # as all runs were before there was a choice
             if lacking := EVERY_RUN - content.keys():
                 raise ValueError(f"it has no {', '.join(sorted(lacking))}")
-            if unknown := content.keys() - SETTINGS.keys():
-                message = f"Unknown settings: {', '.join(sorted(unknown))}."
-                raise ConfigError(message, "Remove them or update AdaPop.")
+            check_known(content, "Remove them or update AdaPop.")
             return as_kind(content, cls)
         except (ValueError, AttributeError) as error:
             message, fix = f"This is no run's configuration ({error}).", "Start the run again."
@@ -237,6 +236,13 @@ SETTINGS = {
     item.name: replace(item.metadata.get("setting", Setting()), kind=item.type)
     for item in fields(RunConfig)
 }
+
+
+def check_known(names: Iterable[str], fix: str) -> None:
+    """Raises ConfigError: a name is of no setting. fix: what to do about it."""
+    if unknown := sorted({*names} - SETTINGS.keys()):
+        message = f"Unknown settings: {', '.join(map(truncated, unknown))}."
+        raise ConfigError(message, did_you_mean(unknown[0], SETTINGS) + fix)
 
 
 @cache

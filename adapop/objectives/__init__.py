@@ -8,7 +8,8 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from adapop.errors import ConfigError, truncated
+from adapop.config.run import SETTINGS
+from adapop.errors import ConfigError, did_you_mean, truncated
 from adapop.objectives.adapop import AdaPop
 from adapop.objectives.altpo import AlternatePreference, CounterfactualPreference
 from adapop.objectives.ceu import CrossEntropyUnlearning
@@ -48,7 +49,8 @@ def objective_class(name: str) -> type[Objective]:
     module, separator, class_name = name.partition(":")
     if not separator:
         message = f"Unknown method {name!r}."
-        raise ConfigError(message, f"Use one of {', '.join(by_name)}, or package.module:Class.")
+        fix = f"Use one of {', '.join(by_name)}, or package.module:Class."
+        raise ConfigError(message, did_you_mean(name, by_name) + fix)
     try:
         method = getattr(import_module(module), class_name, None)
     # a name that begins with a dot raises TypeError
@@ -73,8 +75,10 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
     objective = objective_class(name)
     known = {item.name for item in fields(objective)}
     if unknown := set(arguments or {}) - known:
-        message = f"{name} has no {', '.join(sorted(map(str, unknown)))}."
-        raise ConfigError(message, f"Its arguments: {', '.join(sorted(known)) or 'none'}.")
+        first, *_ = names = sorted(map(str, unknown))
+        near = did_you_mean(first, (*known, *SETTINGS))
+        fix = f"{near}Its arguments: {', '.join(sorted(known)) or 'none'}."
+        raise ConfigError(f"{name} has no {', '.join(names)}.", fix)
     for item in fields(objective):
         kind = getattr(item.type, "__name__", item.type)  # text with `from __future__`
         usual = {"float": float, "int": int, "bool": bool, "str": str}.get(kind, object)

@@ -40,20 +40,28 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
     }
     part = out.with_name(f"{out.name}.part")
     with named_place(out, RunError):
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, text in texts.items():
-                archive.writestr(name, text)
-            archive.writestr(settings.CONFIG_FILE, record.config.to_json())
-            archive.write(run.folder / settings.FACTS_FILE, settings.FACTS_FILE)
-            if (run.folder / FRAMES).exists():
-                archive.write(run.folder / FRAMES, FRAMES)
-            if run.last_epoch:
-                adapter = run.checkpoint(run.chosen_epoch)
-                archive.write(adapter / WEIGHTS, f"adapter/{WEIGHTS}")
-                config = adapter_config(adapter / ADAPTER_NAME, record)
-                archive.writestr(f"adapter/{ADAPTER_NAME}", config)
-        os.replace(part, out)
+        try:
+            _pack(part, run, record, texts)
+            os.replace(part, out)
+        finally:
+            part.unlink(missing_ok=True)  # half a zip would only take up space
     return out
+
+
+def _pack(part: Path, run: Run, record: Record, texts: Mapping[str, str]) -> None:
+    # the files' dates may lie before 1980, where a zip's begin: a clock was not set
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+        archive.writestr(settings.CONFIG_FILE, record.config.to_json())
+        archive.write(run.folder / settings.FACTS_FILE, settings.FACTS_FILE)
+        if (run.folder / FRAMES).exists():
+            archive.write(run.folder / FRAMES, FRAMES)
+        if run.last_epoch:
+            adapter = run.checkpoint(run.chosen_epoch)
+            archive.write(adapter / WEIGHTS, f"adapter/{WEIGHTS}")
+            config = adapter_config(adapter / ADAPTER_NAME, record)
+            archive.writestr(f"adapter/{ADAPTER_NAME}", config)
 
 
 def _facts(record: Record) -> Iterator[dict[str, object]]:

@@ -146,7 +146,8 @@ def _end(record: Record) -> str:
     if isinstance(last, RunDone):
         return f"It took {worked_before(record.events) + last.seconds:.1f} s.{began}"
     if isinstance(last, RunStopped):
-        return f"It was stopped; epoch {last.epoch} is the last that was finished.{began}"
+        why = " when its time on the accelerator was used up" if last.out_of_time else ""
+        return f"It was stopped{why}; epoch {last.epoch} is the last that was finished.{began}"
     ending = f"{record.trained} is the last that was finished.{began}"
     if isinstance(last, RunFailed):
         return f"It failed: {last.message} {last.fix} Epoch {ending}"

@@ -47,7 +47,7 @@ class _Adapter:
 def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:
     """Writes a checkpoint under a temporary name, syncs it and renames it, so that it is always
     complete. Raises RunError: it cannot be written; incomplete files are removed."""
-    part, folder = run.folder / f"writing-{epoch}", run.checkpoint(epoch)
+    part, folder = run.folder / f"{files.UNFINISHED}{epoch}", run.checkpoint(epoch)
     with files.writing(folder):
         files.clear(part)
         try:
@@ -65,7 +65,7 @@ def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
     than was saved, or its rank, alpha or base model differ from the run's."""
     folder = run.checkpoint(epoch)
     tensors = _tensors(folder, ADAPTER)
-    _check_fit(run, folder, tensors)
+    _check_fit(run, epoch, tensors)
     return tensors
 
 
@@ -73,6 +73,8 @@ def trainer_state(run: Run, epoch: int) -> TrainerState:
     """The state that training continues from. Raises RunError: a file cannot be read."""
     folder = run.checkpoint(epoch)
     state = _state(folder)
+    if state.drift.epoch != epoch:
+        raise _another(folder, [_of_epoch(state)])
     return TrainerState(state.drift, state.ema, _tensors(folder, OPTIMIZER))
 
 
@@ -101,7 +103,8 @@ def _state(folder: Path) -> _State:
         raise damaged(folder, STATE, error) from error
 
 
-def _check_fit(run: Run, folder: Path, tensors: dict[str, Tensor]) -> None:
+def _check_fit(run: Run, epoch: int, tensors: dict[str, Tensor]) -> None:
+    folder = run.checkpoint(epoch)
     try:
         about = as_kind(parse_json((folder / ABOUT).read_bytes()), _Adapter, "ignore")
         _check_sum(folder, ABOUT)
@@ -118,9 +121,19 @@ def _check_fit(run: Run, folder: Path, tensors: dict[str, Tensor]) -> None:
     base, saved = weights_of(run), _saved(folder)
     if base and saved and saved.model not in ("", base.sha256):
         wrong.append("it was trained on another base model")
+    if saved and saved.drift.epoch != epoch:
+        wrong.append(_of_epoch(saved))
     if wrong:
-        fix = f"Put its files back as they were, or delete {ANEW}"
-        raise RunError(f"The checkpoint {folder} is not this run's: {'; '.join(wrong)}.", fix)
+        raise _another(folder, wrong)
+
+
+def _of_epoch(state: _State) -> str:
+    return f"it is of epoch {state.drift.epoch}, so folders were swapped"
+
+
+def _another(folder: Path, reasons: list[str]) -> RunError:
+    fix = f"Put its files back as they were, or delete {ANEW}"
+    return RunError(f"The checkpoint {folder} is not this run's: {'; '.join(reasons)}.", fix)
 
 
 def _tensors(folder: Path, name: str) -> dict[str, Tensor]:

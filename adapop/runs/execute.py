@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
@@ -88,6 +88,22 @@ def settled(config: RunConfig, facts: FactSet) -> Settled:
     return config, facts, betas
 
 
+@dataclass(frozen=True)
+class _Bounded(Run):
+    """The run with a time limit: when it is reached, the run stops as if it had been asked to."""
+
+    deadline: float
+    """By `time.monotonic`."""
+
+    @property
+    def out_of_time(self) -> bool:
+        return time.monotonic() >= self.deadline
+
+    @property
+    def stop_requested(self) -> bool:
+        return self.out_of_time or super().stop_requested
+
+
 class _Reader(Run):
     """The run in processes other than the first: events are not written."""
 
@@ -101,6 +117,7 @@ def execute(
     before: events.Measured | None = None,
     ranks: Ranks = ALONE,
     heard: measuring.Heard = lambda event: None,
+    seconds: float | None = None,
 ) -> Iterator[events.Event]:
     """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is
     yielded.
@@ -108,16 +125,22 @@ def execute(
     before: the original model's full measurement, from another run of the same model and facts.
     ranks: the processes that work on the run; each iterates its own events, and only the first
     writes. heard: called every few seconds with the progress of a measurement (`Measuring`) or
-    fine-tuning (`Teaching`). An `AdaPopError` becomes a `RunFailed` event; any other exception is
-    also logged as `RunFailed`, then raised. Raises RunError: another process works on the run
-    (nothing is written then), or the log cannot be written."""
+    fine-tuning (`Teaching`). seconds: after so many the run stops within a step, and its last
+    finished epoch is kept; None for no limit, as with several processes. An `AdaPopError` becomes a
+    `RunFailed` event; any other exception is also logged as `RunFailed`, then raised. Raises
+    RunError: another process works on the run (nothing is written then), or the log cannot be
+    written."""
     run = run if ranks.first else _Reader(run.folder)
+    if seconds is not None:
+        run = _Bounded(run.folder, time.monotonic() + seconds)
     with ExitStack() as held:
         ranks.led(lambda: held.enter_context(lock.held(run.folder)))
         try:
             yield from _executed(run, model, before, ranks, heard)
         except Stopped:
-            yield run.append(events.RunStopped(run=run.id, epoch=run.last_epoch or 0))
+            late = isinstance(run, _Bounded) and run.out_of_time
+            stopped = events.RunStopped(run=run.id, epoch=run.last_epoch or 0, out_of_time=late)
+            yield run.append(stopped)
         except AdaPopError as error:
             yield _failed(run, error.message, error.fix, isinstance(error, Diverged))
         except Exception as error:

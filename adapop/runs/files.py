@@ -24,6 +24,7 @@ NO_FOLDER = (errno.ENOTDIR, errno.EEXIST)
 # Exceptions that a damaged file may cause.
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 UNREAD = (OSError, *DAMAGE)
+UNFINISHED = "writing-"  # begins the name of what is not yet complete
 PUT_BACK = "Put the file back, or delete the run and start it again."
 T = TypeVar("T")
 
@@ -89,7 +90,7 @@ def write_text(path: Path, text: str, mode: int = 0o666) -> None:
 def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Writes or replaces a file. Of two writers at once the last one wins. mode: permission bits.
     Raises RunError: see `writing`; an old file is then unchanged."""
-    part = path.with_name(f"writing-{path.name}-{secrets.token_hex(4)}")
+    part = path.with_name(f"{UNFINISHED}{path.name}-{secrets.token_hex(4)}")
     with writing(path):
         try:
             part.touch(mode)

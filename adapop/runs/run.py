@@ -25,6 +25,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -278,11 +279,20 @@ def create_run(
     root: Path | None = None,
     versions: dict | None = None,
 ) -> Run:
-    """A new run folder that holds everything that decides the run's numbers. betas: fact id ->
-    exponent. Raises RunError: the disk is full, or its folder cannot be written to."""
+    """A new run folder that holds everything that decides the run's numbers, whole or not at all.
+    betas: fact id -> exponent. Raises RunError: the disk is full, or its folder cannot be written
+    to."""
     method = re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-")[:40]
     folder = (root or runs_root()) / f"{method or 'own'}-{secrets.token_hex(8)}"
-    write_inputs(folder, config, facts, betas, versions or {})
+    part = folder.with_name(f"{files.UNFINISHED}{folder.name}")
+    try:
+        write_inputs(part, config, facts, betas, versions or {})
+        with files.writing(folder):
+            files.move_into_place(part, folder)
+    except BaseException:  # Ctrl-C too
+        with suppress(OSError):
+            files.clear(part)
+        raise
     return Run(folder)
 
 

@@ -48,12 +48,12 @@ def engine() -> ModuleType:
     return execute
 
 
-def whole_run(folder: Path) -> None:
-    """Executes a run to its end."""
+def whole_run(folder: Path, seconds: float | None = None) -> None:
+    """Executes a run to its end, or for so many seconds, see `execute`."""
     from adapop.runs.execute import execute
 
     _drop()
-    for _ in execute(Run(folder)):
+    for _ in execute(Run(folder), seconds=seconds):
         pass
 
 
@@ -66,16 +66,16 @@ def fetch_model(folder: Path) -> None:
     fetch(run.config)
 
 
-def epochs_that_fit(folder: Path, seconds: float) -> bool:
-    """Executes as many epochs of a run as fit, at least one. Returns whether another lease must go
-    on, for epochs or for the final tables."""
+def epochs_that_fit(folder: Path, seconds: float, most: float | None = None) -> bool:
+    """Executes as many epochs of a run as fit, at least one. most: as `whole_run` has it. Returns
+    whether another lease must go on, for epochs or for the final tables."""
     from adapop.runs.execute import execute
 
     began = last = monotonic()
     _drop()
     run = Run(folder)
     before = run.last_epoch or 0
-    with closing(execute(run)) as events:
+    with closing(execute(run, seconds=most)) as events:
         for event in events:
             if isinstance(event, Saved) and event.epoch > before:
                 took, last = monotonic() - last, monotonic()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from contextvars import Context, copy_context
 from math import ceil
 from pathlib import Path
+from time import monotonic
 
 from adapop.paths import SHIPPED
 from adapop.runs.best import epochs_left
@@ -23,7 +24,8 @@ class Leases:
     """Runs work on a lent GPU. accelerated: lends it, None if there is no lent GPU."""
 
     def __init__(self, accelerated: Accelerated | None) -> None:
-        self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, lambda _, seconds: seconds)
+        asked = lambda _, seconds, most: seconds  # noqa: E731
+        self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, asked)
         questions = {jobs.ask_models: ASK_SECONDS, jobs.probe_models: LONG_SECONDS}
         questions[jobs.recover_facts] = LONG_SECONDS
         self._work = {work: on_accelerator(work, accelerated, s) for work, s in questions.items()}
@@ -47,12 +49,16 @@ class Leases:
         """Forgets the requests about a run that is over."""
         self._requests.pop(run.id, None)
 
-    def train(self, run: Run) -> None:
-        """Executes the rest of a run, lease after lease; downloads its model first. Raises
-        AdaPopError: no model or no lease could be obtained, or the GPU was withdrawn."""
+    def train(self, run: Run, seconds: float | None = None) -> None:
+        """Executes the rest of a run, lease after lease; downloads its model first. seconds: as
+        `jobs.whole_run` has it, over all leases. Raises AdaPopError: no model or no lease could be
+        obtained, or the GPU was withdrawn."""
         jobs.fetch_model(run.folder)
-        while self._requests[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
-            pass
+        began, goes_on = monotonic(), True
+        while goes_on:
+            left = None if seconds is None else max(0.0, seconds - (monotonic() - began))
+            work = self._epochs, run.folder, lease_seconds(run), left
+            goes_on = self._requests[run.id].copy().run(*work)
 
 
 def lease_seconds(run: Run) -> int:

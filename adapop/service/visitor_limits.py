@@ -96,6 +96,14 @@ class Ledger:
         """Checks that some is left, before work of an unknown amount. Raises as `spend`."""
         self._take(allowance, 1e-9, visitor, write=False)
 
+    def left(self, allowance: Allowance, visitor: str) -> float | None:
+        """How much this visitor may still use now, at least 0; None for no limit."""
+        if (most := allowance.limit.value()) is None:
+            return None
+        with self._lock:
+            account = self._account(allowance)
+            return max(0.0, min(most - account.spent[visitor], CROWD * most - account.all))
+
     def charge(self, allowance: Allowance, amount: float, visitor: str) -> None:
         """Records usage, even beyond the limit."""
         with self._lock:

@@ -251,10 +251,11 @@ class Worker:
         try:
             cleanup.sign(run.folder, visitor)
             self._began = time.time()
+            seconds = self.ledger.left(ACCELERATOR, visitor)  # else one run might take hours
             if self._needs_lease(run):
-                self._timed(visitor, self._leases.train, run)
+                self._timed(visitor, self._leases.train, run, seconds)
             else:
-                self._timed(visitor, jobs.whole_run, run.folder)
+                self._timed(visitor, jobs.whole_run, run.folder, seconds)
             self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
         except AdaPopError as error:  # from ZeroGPU or the disk; those of the run are events
             # The log of a locked run belongs to another process.

@@ -193,10 +193,12 @@ class Saved(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class RunStopped(Event):
-    """The user stopped the run."""
+    """The run was stopped, and can be resumed."""
 
     epoch: Count
     """The last finished epoch, whose adapter is kept; 0 for none."""
+    out_of_time: bool = False
+    """Whether its seconds were used up, rather than a user asking for it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -150,6 +150,21 @@ def test_unknown_choices_and_values_out_of_range_are_named(arguments, named):
     raised(ConfigError, "ardour, zeal", RunConfig.from_json, json.dumps(content))
 
 
+def test_a_setting_that_does_not_exist_is_named_with_the_one_it_is_like(capsys):
+    raised(ConfigError, "Unknown settings: learning_rat. Did you mean learning_rate?", make_config, learning_rat=1e-4)
+    stored = json.dumps(json.loads(make_config().to_json()) | {"epoch": 3})
+    raised(ConfigError, "Unknown settings: epoch. Did you mean epochs?", RunConfig.from_json, stored)
+    raised(ConfigError, "adapop has no lora_rnk. Did you mean lora_rank?", make_objective, "adapop", {"lora_rnk": 8})
+    raised(ConfigError, "npo has no betta. Did you mean beta?", make_objective, "npo", {"betta": 8})
+    raised(ConfigError, "'redirct'. Did you mean redirect?", make_config, "redirct")
+    raised(ConfigError, "start is 'stf'. Did you mean sft?", make_config, start="stf")
+    assert "Did you mean" not in raised(ConfigError, "Unknown settings: zzz", make_config, zzz=1).fix
+    for words in (["run", "--lerning-rate", "1"], ["check", "--lerning-rate=1"]):
+        with pytest.raises(SystemExit):
+            parser().parse_args(words)
+        assert "Did you mean --learning-rate?" in capsys.readouterr().err
+
+
 def test_every_setting_says_what_it_is_and_is_an_option_of_run_and_of_check():
     names = {item.name for item in fields(RunConfig)}
     assert set(meanings()) == names and {*NAMED, *SEPARATE} == names and set(OWN) <= names

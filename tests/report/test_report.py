@@ -2,6 +2,7 @@ import csv
 import io
 import itertools
 import json
+import os
 import re
 import shlex
 import zipfile
@@ -267,7 +268,16 @@ def test_failed_archive_leaves_the_old_one(run, tmp_path, monkeypatch):
     out.write_bytes(b"old")
     monkeypatch.setattr(zipfile.ZipFile, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
     raised(RunError, "No space left", write_archive, run, out)
-    assert out.read_bytes() == b"old"
+    assert out.read_bytes() == b"old" and list(tmp_path.iterdir()) == [out], "half a zip would only take up space"
+
+
+def test_a_run_whose_files_are_dated_before_1980_is_packed(run, tmp_path):
+    run = copied(run, tmp_path)
+    for path in run.folder.rglob("*"):
+        os.utime(path, (0, 0))
+    with zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")) as packed:
+        assert packed.testzip() is None and "facts.jsonl" in packed.namelist()
+    assert write_report([run], tmp_path / "run.html").exists()
 
 
 def test_recovery_is_kept_by_name_for_the_last_epoch_and_what_is_missing_of_it_is_named(tmp_path, finished):

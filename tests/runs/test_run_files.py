@@ -16,7 +16,7 @@ from adapop.config.presets import make_config
 from adapop.errors import DataError, RunError
 from adapop.model.tokens import check_lengths
 from adapop.runs import files as disk
-from adapop.runs.execute import execute, prepare
+from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import create_run
 from adapop.service.saved_sets import save_set
 from adapop.training.events import RunDone, RunFailed, Saved, to_json
@@ -53,6 +53,26 @@ def test_a_strangers_set_on_a_full_disk_is_refused_without_a_path_of_the_server(
         with no_file_above(1000):
             error = raised(RunError, "The disk is full", *work)
         assert (str(tmp_path) in str(error)) == (public == "0")
+
+
+@posix
+def test_a_run_that_fails_in_its_preparation_leaves_nothing(bare, tmp_path):
+    for most in (10, 1000):
+        with no_file_above(most):
+            raised(RunError, "The disk is full", create_run, make_config("wga"), bare, None, tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_was_killed_in_its_preparation_is_listed_and_can_be_deleted(bare, tmp_path, monkeypatch, cli):
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
+    kept = create_run(make_config("wga"), bare, None, tmp_path)
+    (torn := tmp_path / f"writing-{kept.id}").mkdir()
+    shutil.copy(kept.folder / "facts.jsonl", torn)
+    rows = {row["run"]: row for row in cli("runs", "--json").rows}
+    assert rows[torn.name]["state"] == "damaged" and "never completely prepared" in rows[torn.name]["problem"]
+    assert rows[kept.id]["state"] == "queued"
+    cli("runs", "--delete", torn.name)
+    assert [path.name for path in tmp_path.iterdir()] == [kept.id]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
@@ -101,6 +121,17 @@ def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(unmeasured, s
     shutil.rmtree(run.checkpoint(3))
     list(execute(run))
     assert_same_run(run, straight)
+
+
+def test_swapped_checkpoints_are_noticed(unmeasured, cli):
+    run = unmeasured
+    for number, place in ((3, "aside"), (2, "epoch-3"), (3, "epoch-2")):
+        folder = run.folder / "aside" if place == "epoch-2" else run.checkpoint(number)
+        folder.rename(run.folder / place)
+    said = "epoch-3 is not this run's: it is of epoch 2, so folders were swapped"
+    raised(RunError, said, load_model, run)
+    failed = list(execute(run))[-1]
+    assert isinstance(failed, RunFailed) and said in failed.message and "Put its files back" in failed.fix
 
 
 def as_an_older_version_wrote_it(run, epoch: int) -> None:

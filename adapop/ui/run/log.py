@@ -56,9 +56,10 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
     if isinstance(event, Measured):
         return [] if event.full else [_recall(event)]
     if isinstance(event, RunStopped):
+        why = ": its time on the accelerator was used up" if event.out_of_time else ""
         if event.epoch:
-            return [f"Stopped; epoch {event.epoch} is kept."]
-        return ["Stopped before an epoch was finished."]
+            return [f"Stopped{why}; epoch {event.epoch} is kept."]
+        return [f"Stopped before an epoch was finished{why}."]
     if isinstance(event, RunFailed):
         return [f"Failed: {event.message} {event.fix}".strip()]
     if isinstance(event, RunDone):

@@ -139,7 +139,8 @@ def _position(status: RunSeen) -> tuple[str, str, int]:
     if isinstance(last, RunFailed):
         return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):
-        return "stopped", _saved_words(last.epoch, starts), 0
+        why = "Its time on the accelerator was used up. " if last.out_of_time else ""
+        return "stopped", why + _saved_words(last.epoch, starts), 0
     if status.wait is None:
         saved = _saved_words(status.saved or 0, starts)
         return "interrupted", f"The process that trained it is gone. {saved}", 0

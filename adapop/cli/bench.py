@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from adapop.facts.retain import RETAIN
 from adapop.popularity.calibration import calibrated
 
 if TYPE_CHECKING:
-    from adapop.experiments.run import Engine, Place
+    from adapop.experiments.run import Place
 
 NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds",
@@ -66,15 +65,16 @@ def _survival(options: argparse.Namespace) -> int:
 def _experiment(options: argparse.Namespace) -> int:
     from adapop.experiments.engine import finished, finished_on_ray
     from adapop.experiments.run import Place, add_distance, as_markdown, run, write
+    from adapop.experiments.tuned import experiment as recorded_searches
     from adapop.runs.run import runs_root
 
     tuned, real = options.name == "tuned", options.name == "real"
-    usual = 1 if options.quick else 5 if tuned else SEEDS
+    usual = 1 if options.quick else SEEDS
     count = usual if options.seeds is None else options.seeds
-    # The searches used seed 0 for their trials.
-    first = int(tuned or real) if options.first_seed is None else options.first_seed
-    if min(count, options.processes, options.trials) < 1 or first < 0:
-        fix = "--seeds, --processes and --trials are at least 1, --first-seed at least 0."
+    # The rates of `bench real` are chosen at seed 0.
+    first = int(real) if options.first_seed is None else options.first_seed
+    if min(count, options.processes) < 1 or first < 0:
+        fix = "--seeds and --processes are at least 1, --first-seed at least 0."
         raise ConfigError("There is nothing to do.", fix)
     folder = (options.out or runs_root().parent / "bench").resolve()
     place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
@@ -91,39 +91,16 @@ def _experiment(options: argparse.Namespace) -> int:
         raise ConfigError(message, "Leave them out, or name one of those.")
     report, errors = partial(printing.say, file=sys.stderr, flush=True), {}
     if tuned:
-        place, errors = _with_searches(options, place, engine, report)
-    if not options.table:
-        errors |= (add_distance if options.distance else run)(place, engine, report)
+        name, experiment = recorded_searches(options.world, options.anew)
+        place = replace(place, name=name, own=experiment)
+    elif not options.table:
+        errors = (add_distance if options.distance else run)(place, engine, report)
     printing.say(as_markdown(place) if options.table or options.distance else write(place))
     for title, error in errors.items():
         printing.say(f"not done: {title}: {error}", file=sys.stderr)
     if not options.table:
         printing.say(f"\nrows, tables and figures: {place.file('.*')}", file=sys.stderr)
     return int(bool(errors))
-
-
-def _with_searches(
-    options: argparse.Namespace, place: Place, engine: Engine, report: Callable[[str], None]
-) -> tuple[Place, dict[str, str]]:
-    """Makes missing trials. Returns the winners' `Place`, and errors by arm. Raises ConfigError."""
-    from adapop.experiments import tuned
-    from adapop.experiments.spaces import SEARCHES
-
-    names = options.arms or tuple(SEARCHES)
-    if unknown := set(names) - SEARCHES.keys():
-        message = f"No search is called {', '.join(sorted(unknown))}."
-        raise ConfigError(message, f"Use {', '.join(SEARCHES)}.")
-    tuned.places_named(options.world)  # an unknown world is reported before the searches
-    final = replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}")
-    custom, errors = None, {}
-    if options.anew:
-        final, custom = replace(final, name=f"{final.name}-anew"), tuned.searched_on(options.world)
-    folder = (final if options.anew else place).file("-trials")
-    if not options.table and not options.distance:
-        limits = (options.trials, options.quick, engine, report, custom)
-        errors = tuned.run_searches(names, folder, *limits)
-    experiment = tuned.experiment(folder, options.trials, names, options.world, options.anew)
-    return replace(final, own=experiment), errors
 
 
 def _own(options: argparse.Namespace, place: Place) -> Place:
@@ -170,8 +147,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     anchors = "with them: quantiles, or score:beta,score:beta, except for arms with their own"
     add("--anchors", help=anchors)
     add("--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run")
-    add("--seeds", type=int, help=f"how many seeds; default {SEEDS}, of tuned 5, with --quick 1")
-    add("--first-seed", type=int, help="the first of them; default 0, of tuned and real 1")
+    add("--seeds", type=int, help=f"how many seeds; default {SEEDS}, with --quick 1")
+    add("--first-seed", type=int, help="the first of them; default 0, of real 1")
     cores = "default: one a core; each loads the model"
     add("--processes", type=int, default=os.cpu_count() or 1, help=cores)
     add("--out", type=Path, help="folder of results; default: bench, beside the runs")
@@ -179,11 +156,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--table", **flag, help="run nothing, print the tables of the rows in --out")
     distance = "add the distance to the oracle to rows without; run nothing else"
     add("--distance", **flag, help=distance)
-    add("--trials", type=int, default=40, help="tuned: trials of each arm, at seed 0; default 40")
-    add("--arms", nargs="+", help="tuned, real: only these arms: methods, or presets of AdaPop")
-    world = "tuned: run the winners in another world, such as people, or in three"
+    add("--arms", nargs="+", help="real: only these arms: methods, or presets of AdaPop")
+    world = "tuned: the recorded runs in sandbox (default), half-spread, people, or all three"
     add("--world", default=SANDBOX, help=world)
-    anew = "tuned, with --world people: search there; do not use the sandbox's winners"
+    anew = "tuned, with --world people: of settings searched for there, not in the sandbox"
     add("--anew", **flag, help=anew)
     add("--sandbox", **flag, help="speed: of the sandbox alone, with waiting times")
     add("--real", **flag, help="speed: of smollm2 on cities, with --quick on few")

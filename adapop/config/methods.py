@@ -39,7 +39,8 @@ class Method:
     authors: Settings = field(default_factory=dict)
     """What its authors recommend where that differs from the paper's runs: preset "authors"."""
     tuned: Settings = field(default_factory=dict)
-    """What `bench tuned` chose for it on the sandbox's model: preset "tuned" there."""
+    """What the recorded searches chose for it on the sandbox's model: preset "tuned" there. They
+    are code of commit 1e770910; `bench tuned` prints their rows."""
     people_tuned: Settings = field(default_factory=dict)
     """The same on the model of the world of people (`bench tuned --world people --anew`)."""
     sandbox: Settings = field(default_factory=dict)

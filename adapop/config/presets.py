@@ -2,7 +2,7 @@
 
 "paper" is what Borisiuk et al. 2026 state, or where they name no value the nearest public LoRA port
 of their runs. "authors" is what a method's own authors recommend, "as-released" what AdaPop's
-public code does, "tuned" what `bench tuned` chose on a shipped model. Sources stand in
+public code does, "tuned" what recorded searches chose on a shipped model. Sources stand in
 `assets/methods.json` under `why`. Rates on shipped models are ours, by the rule above `RATES`."""
 
 from collections.abc import Mapping

@@ -5,12 +5,10 @@ from html import escape
 from operator import itemgetter
 from string import ascii_uppercase
 
-from adapop.config.methods import METHODS
 from adapop.experiments import tables
 from adapop.experiments.results import RETAINED
 from adapop.experiments.sweep import KEPT, TRAINED
 from adapop.experiments.tables import OUTCOMES, Rows, Value, along, column, over
-from adapop.experiments.winners import WITH, worst
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.probes.intervals import Interval, Summary
 from adapop.probes.prompts import REWORDED
@@ -70,18 +68,6 @@ def inside(arms: Rows) -> Figure:
             means = [(title, over(rows, value)) for title, rows in arms.items()]
             marks[group] = [(title, mean.within()) for title, mean in means if mean]
     return panels_of.mark_panels(panels)
-
-
-def fronts(arms: Rows) -> Figure:
-    """Recall of the worst tier against holdout, a point per method, a panel per world."""
-    methods, panels = {method.title for method in METHODS.values()}, {}
-    for title, rows in arms.items():
-        world, _, arm = title.partition(WITH)
-        left, holdout = over(rows, worst), over(rows, OUTCOMES["holdout"])
-        if arm in methods and left and holdout:
-            outcome = Outcome(arm, arm, forget=share(left), holdout=share(holdout))
-            panels.setdefault(world, []).append(outcome)
-    return panels_of.front_panels(panels, "worst tier left, asked in other words", "holdout kept")
 
 
 def rates(arms: Rows) -> Figure:

@@ -51,8 +51,6 @@ WORLDS = (
     World("half-spread", spread=0.5),
     World("no-spread", spread=0.0),
 )
-# The worlds that `bench tuned` averages over, and the file of each.
-TUNED_FILES = {"sandbox": "tuned", "half-spread": "tuned-half-spread", "people": "tuned-people"}
 QUICK_WORLDS = (
     World("quick-narrow", hidden=16, exposures=0.005),
     World("quick-no-spread", hidden=16, exposures=0.005, spread=0.0),

@@ -28,13 +28,15 @@ Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 @dataclass(frozen=True)
 class Experiment:
     """title, question: for readers. plan: its runs; called again after each round, because later
-    runs may depend on results. tables, figures: made from its rows."""
+    runs may depend on results. tables, figures: made from its rows. recorded: reads the rows by arm
+    instead, where they are recorded and no longer made."""
 
     title: str
     question: str
     plan: plans.Planner
     tables: tuple[Callable[[Rows], Table | None], ...]
     figures: tuple[Callable[[Rows], Figure], ...]
+    recorded: Callable[[], Rows] | None = None
 
 
 COMPARED = (tables.outcome_table, partial(tables.difference_table, base=plans.ADAPOP))
@@ -109,6 +111,8 @@ class Place:
 
     def rows_by_arm(self) -> Rows:
         """Arm -> its rows so far, also those of other experiments, in the order of the plan."""
+        if self.experiment.recorded:
+            return self.experiment.recorded()
         known = _rows_of_others(self) | self.results.rows()
         arms: dict[str, list[Row]] = {}
         for item in self.experiment.plan(self.seeds, self.quick, known):
@@ -243,8 +247,8 @@ def _built(
 
 def _rows_of_others(place: Place) -> dict[str, Row]:
     """Rows of the folder's other experiments, by key."""
-    names = {*EXPERIMENTS, *plans.TUNED_FILES.values()} - {place.name}
-    others = [Place(name, place.folder, place.seeds, place.quick) for name in sorted(names)]
+    names = sorted(EXPERIMENTS.keys() - {place.name})
+    others = [Place(name, place.folder, place.seeds, place.quick) for name in names]
     return {key: row for other in others for key, row in other.results.rows().items()}
 
 

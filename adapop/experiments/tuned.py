@@ -1,203 +1,293 @@
-"""`bench tuned`: every method with settings from the same search, reported on the test split."""
+"""`bench tuned`: tables and figures of methods with the settings that equal searches chose.
 
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import replace
+The rows are recorded and are not made again. The searches (Optuna, 40 trials an arm at seed 0) and
+the runs of their winners on other seeds are code of commit 1e770910, which made the rows.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
-from pathlib import Path
-from typing import Any
+from statistics import fmean
 
+from adapop.config.methods import METHODS
 from adapop.errors import ConfigError
-from adapop.experiments import distance, pictures, tables, winners
-from adapop.experiments.item import Arm, CustomData, Item, World, over_seeds
-from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED_FILES, WORLDS, RowsByKey
-from adapop.experiments.run import Engine, Experiment
-from adapop.experiments.spaces import SEARCHES, with_point
-from adapop.experiments.tables import Rows
-from adapop.experiments.tuning import best_of, search, trials_file, trials_of
-from adapop.facts.fact import SANDBOX
-from adapop.facts.world import sandbox_facts
-from adapop.paths import SHIPPED
-from adapop.popularity.beta import HIGH, LOW, POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
+from adapop.experiments import distance, pictures, tables
+from adapop.experiments.plans import ADAPOP, CONTROL_ARMS
+from adapop.experiments.results import ATTACK_KINDS, Results, Row
+from adapop.experiments.run import Experiment
+from adapop.experiments.tables import OUTCOMES, Rows, Value, column, counted, over, paired_by_seed
+from adapop.experiments.validation import TEST
+from adapop.facts.fact import PEOPLE, SANDBOX, TIERS
+from adapop.paths import ASSETS
+from adapop.probes.intervals import Summary
+from adapop.probes.prompts import CHOICE, REWORDED
 from adapop.report.figures import Figure
+from adapop.report.figures.experiments import front_panels
+from adapop.report.figures.outcomes import Outcome
 from adapop.report.table import Table, reading
 
-AnyWorld = World | CustomData | None  # None: the shipped sandbox
-THREE = "three"  # the name of the worlds that are averaged over
-KAPPA = 0.3  # for a Redirect winner that ignores scores (κ = 0); from an earlier search
-STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # rare anchor's β divided by the popular one's
+RECORDED = ASSETS / "recorded"
+FILES = {SANDBOX: "tuned", "half-spread": "tuned-half-spread", PEOPLE: "tuned-people"}  # by world
+ANEW = "tuned-people-anew"  # searched among the people, not in the sandbox
+THREE = "three"  # the name of the worlds of `FILES` together
+NOT_SHOWN = ("Redirect, other targets",)  # recorded by an earlier search
+# The settings of `LIMITS` cost twice the amount by which they fall short, see `objective`.
+PRICE, LIMITS = 2.0, {"holdout": 0.93, "utility": 0.95, "retain": 0.97}
+OBJECTIVE = reading("objective", **LIMITS)
+STUDENT = "95 % interval of Student's t"
+NOTE = "Every other setting is the winner's: nothing was chosen for these arms."
+OURS, WGA = METHODS["redirect"].title, METHODS["wga"].title
+# Winner -> how the titles of arms begin that differ from it only in how they use scores.
+VARIANTS = {OURS: "Redirect's settings", WGA: f"{WGA}'s settings"}
+WITH = ": "  # separates world and arm in the title of an arm in several worlds
+# Title of a column of `recovery_table` -> name of the row's column.
+RECOVERED = {
+    "taught again, before": "relearn_before",
+    "after": "relearn_after",
+    "after (control)": "relearn_control",
+    "rounded": "rounded",
+    "sampled": "sampled",
+    "sampled (control)": "sampled_control",
+}
 
 
-def run_searches(
-    names: Sequence[str],
-    folder: Path,
-    trials: int,
-    quick: bool,
-    engine: Engine,
-    report: Callable[[str], None],
-    custom: CustomData | None = None,
-) -> dict[str, str]:
-    """Makes missing trials, one process per arm. Returns name -> why the arm's search failed.
-    custom: facts and model of the trials, None for the sandbox."""
-    errors = {}
-    left = [name for name in names if len(trials_of(trials_file(folder, name))) < trials]
-    count = len(names) - len(left)
-    report(f"{count} of {len(names)} searches of {trials} trials are done already.")
-    making = partial(search, folder=folder, trials=trials, quick=quick, custom=custom)
-    for done in engine(left, making):
-        report(f"search {done.item}: {done.error or f'{done.result} trials made'}")
-        if done.error:
-            errors[f"search {done.item}"] = done.error
-    return errors
-
-
-def experiment(
-    folder: Path, trials: int, names: Sequence[str], world: str = SANDBOX, anew: bool = False
-) -> Experiment:
-    """The experiment of the finished searches' winners, in one world or in `THREE`.
-
-    anew: whether the searches were made in that world. Raises ConfigError: no such world."""
-    done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
-    done = {name: trial_rows for name, trial_rows in done.items() if len(trial_rows) == trials}
-    chosen = {
-        name: with_point(SEARCHES[name].arm, best_of(trial_rows)["point"])
-        for name, trial_rows in done.items()
-    }
-    variants = score_variants(chosen)
-    arms = [*chosen.values(), *(arm for others in variants.values() for arm in others)]
-    plan = partial(_plan, arms, places_named(world))
-    titles = [arm.title for arm in chosen.values()]
-
-    def variant_table(base: str) -> Callable[[Rows], Table | None]:
-        others = [arm.title for arm in variants[base]]
-        words = {"title": f"Scores, all else as {base}", "note": NOTE, "values": winners.WITH_GAP}
-        return partial(winners.pair_table, base=base, others=others, **words)
-
-    at_home = anew or world == SANDBOX  # whether the winners were chosen in this world
-    of_trials = (lambda arms: winners.winner_table(done), lambda arms: winners.search_table(done))
-    choosing = (*of_trials, partial(winners.luck_table, done=done)) if at_home else ()
-    to_ours = partial(
-        winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}"
-    )
-    of_one = (
-        winners.test_table, winners.recovery_table, *choosing,
-        *(variant_table(base) for base in variants),
-        partial(winners.shuffled_table, titles=shuffled_titles(variants)), to_ours,
-        partial(tables.difference_table, base=ADAPOP), tables.guess_table, distance.oracle_table,
-        tables.cost_table,
-    )  # fmt: skip
-    of_three = (winners.worlds_table, winners.worlds_difference_table)
-    where = f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}"
-    split = "split" if at_home else "split of the shipped sandbox"
-    question = reading("tuned", trials=trials, objective=winners.OBJECTIVE, split=split)
-    drawn = tuple(partial(_draw_winners, draw, titles) for draw in DRAWN)
+def experiment(world: str = SANDBOX, anew: bool = False) -> tuple[str, Experiment]:
+    """The name of the rows' file, and the experiment, of a world or of `THREE`. anew: searched in
+    that world. Raises ConfigError: there are no such rows."""
+    if world not in (*FILES, THREE):
+        message = f"No tuned runs are recorded in the world {world!r}."
+        raise ConfigError(message, f"Use one of {', '.join((*FILES, THREE))}.")
+    if anew and world != PEOPLE:
+        message = f"--anew does not go with the world {world!r}."
+        raise ConfigError(message, f"Use --world {PEOPLE}, or leave it out.")
+    title = f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}"
+    split = "split" if anew or world == SANDBOX else "split of the shipped sandbox"
+    question = reading("tuned", objective=OBJECTIVE, split=split)
     if world == THREE:
-        return Experiment(where, question, plan, of_three, (pictures.fronts,))
-    return Experiment("Tuned" if world == SANDBOX else where, question, plan, of_one, drawn)
+        made = (worlds_table, worlds_difference_table)
+        shown = Experiment(title, question, _no_runs, made, (fronts,), recorded=_rows_of_worlds)
+        return f"tuned-{THREE}", shown
+    name = ANEW if anew else FILES[world]
+    made = (
+        test_table, recovery_table, *(partial(variant_table, base=base) for base in VARIANTS),
+        shuffled_table, to_ours_table, partial(tables.difference_table, base=ADAPOP),
+        tables.guess_table, distance.oracle_table, tables.cost_table,
+    )  # fmt: skip
+    drawn = tuple(partial(_draw_winners, draw) for draw in DRAWN)
+    title = "Tuned" if world == SANDBOX else title
+    return name, Experiment(title, question, _no_runs, made, drawn, partial(rows_of, name))
 
 
-def _plan(
-    arms: Sequence[Arm],
-    places: Mapping[str, AnyWorld],
-    seeds: Sequence[int],
-    quick: bool,
-    known: RowsByKey,
-) -> list[Item]:
-    """Every arm in every world on every seed, with the recovery checks."""
-    items = []
-    for name, place in places.items():
-        prefix = f"{name}{winners.WITH}" * (len(places) > 1)
-        custom = place if isinstance(place, CustomData) else None
-        world = place if isinstance(place, World) else None
-        placed = [replace(arm, title=prefix + arm.title, world=world) for arm in arms]
-        here = over_seeds(placed, seeds, quick)
-        items += [replace(item, custom=custom, recovery=True) for item in here]
-    return items
+def _no_runs(*_: object) -> list:
+    return []
 
 
-def _draw_winners(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Figure:
+def rows_of(name: str) -> dict[str, list[Row]]:
+    """Arm -> its recorded rows by seed: methods in their usual order, controls, then the others in
+    the order of the file, variants last."""
+    usual = [*METHODS.values(), *CONTROL_ARMS.values()]
+    by_arm: dict[str, list[Row]] = {arm.title: [] for arm in usual}
+    for row in Results(RECORDED / f"{name}.csv").rows().values():
+        if row["arm"] not in NOT_SHOWN:
+            by_arm.setdefault(row["arm"], []).append(row)
+    arms = {arm: sorted(rows, key=lambda row: row["seed"]) for arm, rows in by_arm.items() if rows}
+    return winners(arms) | arms
+
+
+def _rows_of_worlds() -> Rows:
+    worlds = {world: rows_of(name) for world, name in FILES.items()}
+    return {
+        f"{world}{WITH}{arm}": rows for world, arms in worlds.items() for arm, rows in arms.items()
+    }
+
+
+def winners(arms: Rows) -> dict[str, Sequence[Row]]:
+    """The arms whose settings a search chose, without variants of them."""
+    variants = tuple(VARIANTS.values())
+    return {title: rows for title, rows in arms.items() if not title.startswith(variants)}
+
+
+def _draw_winners(draw: pictures.Draw, arms: Rows) -> Figure:
     """A figure of the winners only: with all arms it would be illegible."""
-    return draw({title: rows for title, rows in arms.items() if title in titles})
+    return draw(winners(arms))
 
 
 DRAWN = (pictures.tiers, pictures.cost, pictures.differences(ADAPOP), distance.nearness)
-NOTE = "Every other setting is the winner's: nothing was chosen for these arms."
 
 
-def score_variants(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """Winner's title -> arms that differ only in how they use scores. chosen: by search name."""
-    arms = {}
-    if redirect := chosen.get("redirect"):
-        kappa_chosen = redirect.changes["arguments"]["kappa"]
-        others = [(kappa_chosen or KAPPA, scores) for scores in ("given", "shuffled", "inverted")]
-        others = [pair for pair in (*others, (0.0, "given")) if pair != (kappa_chosen, "given")]
-        arms[redirect.title] = [_weighted(redirect, kappa, scores) for kappa, scores in others]
-    if wga := chosen.get("wga"):
-        arms[wga.title] = [
-            _scored(wga, steepness, how, scores)
-            for how, steepness in STEEPNESS.items()
-            for scores in ("given", "shuffled", "inverted")
-        ]
-        title = f"{wga.title}'s settings, AdaPop as it is"
-        # A search of AdaPop has more settings to choose than one of WGA, and may miss this arm.
-        arms[wga.title].append(replace(PAPER, title=title, changes=_without_arguments(wga)))
-    return arms
+def objective(worst: float, holdout: float, utility: float, retain: float) -> float:
+    """J, which the searches minimized: recall of the worst tier, reworded, plus twice the amounts
+    by which holdout, utility and retain fall below their limits."""
+    levels = {"holdout": holdout, "utility": utility, "retain": retain}
+    return worst + PRICE * sum(max(0.0, limit - levels[name]) for name, limit in LIMITS.items())
 
 
-def shuffled_titles(variants: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
-    """Title of an arm of `score_variants` -> title of that arm with shuffled scores."""
-    arms = {arm.title: arm.changes for others in variants.values() for arm in others}
+def worst(row: Row) -> float | None:
+    """Recall of the worst tier (the one with most left), asked in other words, test split."""
+    recalls = [row[f"{TEST}_forget_{REWORDED}_{tier}"] for tier in TIERS]
+    return None if None in recalls else max(recalls)
+
+
+def score(row: Row) -> float | None:
+    """J on the test split."""
+    parts = {
+        "worst": worst(row),
+        "holdout": row[f"{TEST}_holdout_direct_all"],
+        "utility": row[f"{TEST}_utility"],
+        "retain": row["retain_direct_all"],
+    }
+    return None if None in parts.values() else objective(**parts)
+
+
+def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
+    """Recall of the facts to forget under the attacks. of: how the attacks' recalls are combined.
+    Leaves out multiple choice, where avoiding the answer scores below chance."""
+    kinds = [kind for kind in ATTACK_KINDS if kind != CHOICE]
+    recalls = [value for kind in kinds if (value := row[f"attack {kind}"]) is not None]
+    return of(recalls) if recalls else None
+
+
+AIMS: dict[str, Value] = {
+    "worst tier": worst,
+    "attacks": attacked,
+    "top 2": column(f"{TEST}_forget_top2_all"),
+    **{name: OUTCOMES[name] for name in ("holdout", "utility", "retain")},
+}
+"""Measures in which a method should do well all at once."""
+WITH_GAP: dict[str, Value] = {"J": score, "gap": OUTCOMES["gap"], **AIMS}
+"""`AIMS`, with J and the gap that scores are meant to close."""
+
+
+def test_table(arms: Rows) -> Table:
+    """J and the outcomes of every arm, the best first, each mean with its interval."""
+    values = tables.measured(arms, {"J": score, "worst tier": worst, **OUTCOMES})
+    about = tables.READING + f" {tables.NEIGHBOURS_READING}" * ("neighbours" in values)
+    note = f"{OBJECTIVE} {about} In brackets: {STUDENT} over seeds."
+    return _ranked("On the test split", arms, values, note)
+
+
+def recovery_table(arms: Rows) -> Table | None:
+    """Results of the recovery checks, least attacked first; None if no model was checked."""
+    hardest = partial(attacked, of=max)
+    values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
+    values |= {"rank": column(f"{TEST}_forget_rank_all")}
+    values |= {head: column(name) for head, name in RECOVERED.items()}
+    values["sampled − control"] = tables.minus(column("sampled"), column("sampled_control"))
+    probed = {title: rows for title, rows in arms.items() if over(rows, attacked)}
+    return _ranked("Recovery checks", probed, values, reading("door")) if probed else None
+
+
+def pair_table(
+    arms: Rows,
+    base: str,
+    others: Sequence[str],
+    title: str = "",
+    note: str = "",
+    values: Mapping[str, Value] = AIMS,
+) -> Table | None:
+    """Other arms minus the arm `base`, paired by seed; None if no such pair has rows."""
+    rows = []
+    for name in others:
+        if name != base and name in arms and base in arms:
+            pairs = (paired_by_seed(arms[name], arms[base], value) for value in values.values())
+            rows.append((name, *(pair.interval if pair else "" for pair in pairs)))
+    text = f"The arm minus {base}, paired by seed: mean ({STUDENT} over the pairs). {note}"
+    return Table(title, ("", *values), tuple(rows), text.strip()) if rows else None
+
+
+def to_ours_table(arms: Rows) -> Table | None:
+    """Every other winner minus Redirect's."""
+    return pair_table(arms, OURS, list(winners(arms)), f"Difference to {OURS}")
+
+
+def variant_table(arms: Rows, base: str) -> Table | None:
+    """Arms that differ from a winner only in how they use scores, minus that winner."""
+    others = [title for title in arms if title.startswith(VARIANTS[base])]
+    return pair_table(arms, base, others, f"Scores, all else as {base}", NOTE, WITH_GAP)
+
+
+def shuffled_table(arms: Rows) -> Table | None:
+    """Variants with given scores minus the same arms with shuffled ones."""
+    rows = []
+    for title, other in product(arms, repeat=2):
+        # "..., scores shuffled" beside "...", or "(gentle curve, shuffled)" beside "(gentle curve)"
+        pair = other.replace(", scores shuffled", "").replace(", shuffled)", ")")
+        if title.startswith(tuple(VARIANTS.values())) and pair == title != other:
+            rows += pair_table(arms, other, [title], values=WITH_GAP).rows
+    if not rows:
+        return None
+    note = f"The arm minus itself with shuffled scores, paired by seed: mean ({STUDENT})."
+    return Table("What the right scores add to shuffled ones", ("", *WITH_GAP), tuple(rows), note)
+
+
+def mean_of_worlds(arms: Rows) -> Rows:
+    """`AIMS` averaged over worlds, a row for each arm and seed that all worlds have. Titles in
+    `arms` begin with the world. A value is None if a world lacks it."""
+    worlds: dict[str, dict[str, Sequence[Row]]] = defaultdict(dict)
+    for title, rows in arms.items():
+        world, _, arm = title.partition(WITH)
+        worlds[arm][world] = rows
+    whole = max(map(len, worlds.values()), default=0)
     return {
-        title: twin
-        for (title, given), (twin, changes) in product(arms.items(), repeat=2)
-        if "scores" not in given and changes == {**given, "scores": "shuffled"}
+        arm: _means(list(by_world.values()))
+        for arm, by_world in worlds.items()
+        if len(by_world) == whole
     }
 
 
-def _weighted(redirect: Arm, kappa: float, scores: str) -> Arm:
-    """Redirect's winner with another κ."""
-    control = {} if scores == "given" else {"scores": scores}
-    arguments = {"arguments": {**redirect.changes["arguments"], "kappa": kappa}}
-    title = f"Redirect's settings, κ = {kappa:g}{f', scores {scores}' * bool(control)}"
-    return replace(redirect, title=title, changes={**redirect.changes, **arguments, **control})
+def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
+    by_world = [{row["seed"]: row for row in rows} for rows in worlds]
+    means_by_seed = []
+    for seed in sorted(set.intersection(*(set(rows) for rows in by_world))):
+        rows = [seeds[seed] for seeds in by_world]
+        mean: Row = {
+            "seed": seed,
+            "failed": next((one["failed"] for one in rows if one["failed"]), ""),
+        }
+        for name, value in AIMS.items():
+            values = [value(row) for row in rows]
+            mean[name] = None if None in values else fmean(values)
+        means_by_seed.append(mean)
+    return means_by_seed
 
 
-def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
-    """WGA's winner with a β by score; its geometric mean at the anchors is WGA's β if unclipped."""
-    beta, root = wga.changes["arguments"]["beta"], steepness**0.5
-    rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
-    curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
-    control = {} if scores == "given" else {"scores": scores}
-    changes = {**_without_arguments(wga), "beta": curve, **control}
-    title = f"{wga.title}'s settings, β by score ({how} curve{f', {scores}' * bool(control)})"
-    return replace(CONTROL_ARMS["alpha-fixed"], title=title, changes=changes)
+def worlds_table(arms: Rows) -> Table:
+    """`AIMS` of every arm averaged over worlds, the lowest recall of the worst tier first."""
+    values = {name: column(name) for name in AIMS}
+    return _ranked("Mean of the worlds", mean_of_worlds(arms), values, reading("worlds"))
 
 
-def _without_arguments(arm: Arm) -> dict[str, Any]:
-    """The arm's changes except its method's own arguments."""
-    return {name: value for name, value in arm.changes.items() if name != "arguments"}
+def worlds_difference_table(arms: Rows) -> Table | None:
+    """Every arm minus Redirect, averaged over worlds."""
+    means, values = mean_of_worlds(arms), {name: column(name) for name in AIMS}
+    title = f"Difference to {OURS}"
+    return pair_table(means, OURS, list(means), title, "Means of the worlds.", values)
 
 
-def searched_on(world: str) -> CustomData:
-    """The world's facts and model. Raises ConfigError: unknown, not shipped, or the sandbox."""
-    place = places_named(world).get(world)
-    if not isinstance(place, CustomData):
-        others = ", ".join(name for name in SHIPPED if name != SANDBOX)
-        message = f"--anew does not go with the world {world!r}."
-        raise ConfigError(message, f"Use --world {others}, or leave it out.")
-    return place
+def fronts(arms: Rows) -> Figure:
+    """Recall of the worst tier against holdout, a point per method, a panel per world."""
+    methods, panels = {method.title for method in METHODS.values()}, {}
+    for title, rows in arms.items():
+        world, _, arm = title.partition(WITH)
+        left, holdout = over(rows, worst), over(rows, OUTCOMES["holdout"])
+        if arm in methods and left and holdout:
+            sides = {"forget": pictures.share(left), "holdout": pictures.share(holdout)}
+            panels.setdefault(world, []).append(Outcome(arm, arm, **sides))
+    return front_panels(panels, "worst tier left, asked in other words", "holdout kept")
 
 
-def places_named(world: str) -> dict[str, AnyWorld]:
-    """Name -> world, for one of `plans.WORLDS` (pretrained on demand), a shipped world, or `THREE`.
-    Raises ConfigError: there is no world of this name."""
-    known: dict[str, AnyWorld] = {
-        name: CustomData(sandbox_facts(name), name, {}) for name in SHIPPED
-    }
-    known |= {SANDBOX: None, **{other.name: other for other in WORLDS}}
-    if world == THREE:
-        return {name: known[name] for name in TUNED_FILES}
-    if world not in known:
-        known_names = f"Use one of {', '.join(known)}, {THREE}."
-        raise ConfigError(f"There is no world {world!r}.", known_names)
-    return {world: known[world]}
+def _ranked(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> Table:
+    """Means with their intervals, a row per arm, in increasing order of the first value."""
+    lines = [
+        (arm, [over(rows, value) for value in values.values()], counted(rows))
+        for arm, rows in arms.items()
+    ]
+    lines.sort(key=lambda line: line[1][0].mean if line[1][0] else float("inf"))
+    rows = [(arm, *map(_ranged, cells), seeds) for arm, cells, seeds in lines]
+    return Table(title, ("", *values, "seeds"), tuple(rows), note)
+
+
+def _ranged(summary: Summary | None) -> str:
+    """A mean with its interval, without signs."""
+    return "" if summary is None else summary.ranged

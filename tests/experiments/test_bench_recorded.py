@@ -7,13 +7,10 @@ import pytest
 from adapop.config.methods import METHODS
 from adapop.config.presets import TUNED, make_config
 from adapop.config.run import RunConfig
-from adapop.experiments import plans, real, real_tables
+from adapop.experiments import real, real_tables, tuned
 from adapop.experiments.custom_data import placed
 from adapop.experiments.results import Results
 from adapop.experiments.run import EXPERIMENTS, Place, as_markdown
-from adapop.experiments.spaces import SEARCHES
-from adapop.experiments.tuned import THREE, experiment
-from adapop.experiments.tuning import trials_file, trials_of
 from adapop.facts.catalog import load_facts
 from adapop.facts.world import sandbox_facts
 from adapop.paths import ROOT
@@ -22,10 +19,10 @@ from bench_rows import UNSEARCHED, by_arm
 
 RECORDED = ROOT / "assets" / "recorded"
 AGAIN = RECORDED / "again"  # main on other seeds, compared with the first
-TRIALS = RECORDED / "tuned-trials"
-EQUAL, OTHER_TARGETS = RECORDED / "equal.csv", "Redirect, other targets"  # rows of what is no longer made
-ANEW, ANEW_NAMES = "tuned-people-anew", ("redirect", "altpo", "wga", "adapop")  # searched there, as they were named
-WORLD_OF = {name: world for world, name in plans.TUNED_FILES.items()} | {f"tuned-{THREE}": THREE, ANEW: "people"}
+EQUAL = RECORDED / "equal.csv"  # rows of what is no longer made
+THREE, ANEW = f"tuned-{tuned.THREE}", tuned.ANEW
+ANEW_NAMES = ("redirect", "altpo", "wga", "adapop")  # searched among the people
+WORLD_OF = {name: world for world, name in tuned.FILES.items()} | {THREE: tuned.THREE, ANEW: "people"}
 # on the sandbox with other settings: as many epochs as in the paper's figure, rates beyond the grid
 MORE = {
     "epochs-e35871e2": ("epochs", {"epochs": 10}),
@@ -36,7 +33,7 @@ MODELS = ("smollm2", "gemma3-270m")
 REAL = [path.stem for path in RECORDED.glob("real-*.csv")]
 PRINTED = [RECORDED / name for name in (*EXPERIMENTS, *WORLD_OF, *REAL)]  # with rows of their own or of others
 # those that the docs quote
-QUOTED = [RECORDED / name for name in ("main", "worlds", "tuned", "tuned-people", ANEW, f"tuned-{THREE}")]
+QUOTED = [RECORDED / name for name in ("main", "worlds", "tuned", "tuned-people", ANEW, THREE)]
 
 
 def place_of(path):
@@ -47,13 +44,12 @@ def place_of(path):
     if path.stem in MORE:
         name, changes = MORE[path.stem]
         return placed(Place(name, folder, (0,)), sandbox_facts(), "sandbox", changes)
-    world = WORLD_OF.get(path.stem)
+    if path.stem in WORLD_OF:
+        name, own = tuned.experiment(WORLD_OF[path.stem], path.stem == ANEW)
+        return Place(name, folder, (), own=own)
     own_rows = path.with_suffix(".csv")  # tables of other experiments' rows have none
-    rows = Results(own_rows if own_rows.exists() else path.with_name("tuned.csv" if world else "main.csv")).rows()
-    own = experiment(TRIALS, 40, tuple(SEARCHES), world) if world else None
-    if path.stem == ANEW:
-        own = experiment(RECORDED / f"{ANEW}-trials", 40, ANEW_NAMES, world, anew=True)
-    return Place(path.stem, folder, tuple(sorted({row["seed"] for row in rows.values()})), own=own)
+    rows = Results(own_rows if own_rows.exists() else path.with_name("main.csv")).rows()
+    return Place(path.stem, folder, tuple(sorted({row["seed"] for row in rows.values()})))
 
 
 def place_of_real(name, folder):
@@ -78,11 +74,10 @@ def test_the_page_of_the_real_model_says_what_was_run():
 
 
 @pytest.mark.parametrize("path", [
-    pytest.param(path, marks=pytest.mark.slow if "people" in path.stem else ())
-    for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL})
+    path for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL}) if path.stem not in WORLD_OF
 ], ids=lambda path: f"{path.parent.name}-{path.stem}")  # fmt: skip
 def test_every_row_is_a_run_of_its_plan(path):
-    rows = {key: row for key, row in Results(path).rows().items() if row["arm"] != OTHER_TARGETS}
+    rows = Results(path).rows()
     items = place_of(path).items(rows)
     assert rows and rows.keys() <= {item.key for item in items}, "settings changed; is a new one to be in `item.SINCE`?"
 
@@ -138,10 +133,8 @@ def tables_of(text):
         yield [dict(zip(head, row, strict=True)) for row in rows]
 
 
-def test_every_search_is_recorded_and_none_saw_the_seeds_of_its_winner():
-    assert {path.stem for path in TRIALS.glob("*.jsonl")} == set(SEARCHES) - UNSEARCHED | {"redirect-bounded"}
-    assert {len(trials_of(trials_file(TRIALS, name))) for name in set(SEARCHES) - UNSEARCHED} == {40}
-    for name in (*plans.TUNED_FILES.values(), ANEW):
+def test_no_search_saw_the_seeds_of_its_winner():
+    for name in (*tuned.FILES.values(), ANEW):
         for arm, rows in by_arm(RECORDED / f"{name}.csv").items():
             assert sorted(row["seed"] for row in rows) == [1, 2, 3, 4, 5], (name, arm)
 
@@ -152,7 +145,7 @@ def test_every_search_is_recorded_and_none_saw_the_seeds_of_its_winner():
 ])  # fmt: skip
 def test_a_preset_called_tuned_is_what_was_recorded(file, world, name):
     """Where the search found nothing better than to do next to nothing, there is no such preset."""
-    rows = by_arm(RECORDED / f"{file}.csv")[SEARCHES[name].arm.title]
+    rows = by_arm(RECORDED / f"{file}.csv")[METHODS[name].title]
     if not METHODS[name].tuned:
         assert min(row["test_forget_reworded_all"] for row in rows) > 0.95
         return

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapop.experiments import tables, trial, tuned
+from adapop.experiments import tables, trial
 from adapop.experiments.item import Arm, CustomData, Item
 from adapop.facts.world import sandbox_facts
 from adapop.report.record import read_record
@@ -39,9 +39,8 @@ def test_a_run_measures_neighbours_and_tables_have_them(few, tmp_path):
 
 @pytest.mark.slow
 def test_the_second_world_is_a_ground_of_experiments(few, tmp_path):
-    world = tuned.places_named("people")["people"]
-    assert isinstance(world, CustomData) and world.model == "people"
-    item = Item(Arm("WGA", "wga", changes={"epochs": 1}), 1, custom=replace(world, facts=few))
+    world = CustomData(few, "people", {})
+    item = Item(Arm("WGA", "wga", changes={"epochs": 1}), 1, custom=world)
     assert (item.config.model, item.config.facts) == ("people", "people")
     values = trial.result(item)
     assert values["failed"] == "" and 0 <= values["neighbours_direct_all"] <= 1

@@ -4,7 +4,7 @@ import ast
 
 # each line may import from all lines above it and never from its own; the README and `assets/docs/house.md` draw it
 ORDER = (
-    ("errors", "paths"), ("assets", "progress", "limits"), ("remark",), ("online",), ("facts",),
+    ("errors", "paths"), ("assets", "progress", "limits", "sums"), ("remark",), ("online",), ("facts",),
     ("popularity",), ("config",), ("model",), ("objectives", "probes"), ("training", "sandbox"),
     ("runs",), ("report", "service"), ("experiments", "ui"), ("cli",), ("__main__",),
 )  # fmt: skip

@@ -8,7 +8,9 @@ from house import ORDER, imports_of
 from launching import printed
 
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-LIGHT_ROOMS = ("errors", "paths", "progress", "limits", "online", "facts", "popularity", "config", "report", "service")
+LIGHT_ROOMS = (
+    "errors", "paths", "progress", "limits", "sums", "online", "facts", "popularity", "config", "report", "service",
+)  # fmt: skip
 LIGHT_MODULES = (
     "training.events", "training.controller", "training.frames",
     "model.catalogue", "model.memory", "runs.run", "runs.preflight", "cli",

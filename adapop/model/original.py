@@ -1,7 +1,9 @@
-"""Replies of original models, cached on disk so that each is generated once. Safe to delete."""
+"""Replies of original models, cached on disk so that each is generated once: a damaged one is
+generated again. Safe to delete."""
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +20,8 @@ from adapop.online.cache import Cache, cache_root
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
+log = logging.getLogger(__name__)
+
 MOST_BYTES = 4 * 2**30  # of weights: hashing more takes longer than generating replies again
 FOLDER = "replies"
 
@@ -33,9 +37,11 @@ class ReplyCache:
     def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:
         """Index of a row -> its known reply, as `AdaptedModel.replies` returns it."""
         names = self._names(model, rows, tokens)
-        known = {}
-        with suppress(ConfigError):  # a damaged file counts as missing
+        try:
             known = self._cache.get_all(names)
+        except ConfigError as error:
+            log.warning("%s The replies are generated again.", error.message)
+            known = {}
         return {place: tuple(known[name]) for place, name in enumerate(names) if name in known}
 
     def keep(

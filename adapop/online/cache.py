@@ -1,7 +1,10 @@
 """Replies on disk: nothing is requested twice, and an interrupted look-up goes on. One SQLite file,
-safe in crashes and for several processes. It may hold users' facts, never keys."""
+safe in crashes and for several processes. It may hold users' facts, never keys. Each reply has its
+hash beside it: a damaged one counts as missing, so that it is asked for again."""
 
+import hashlib
 import json
+import logging
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +15,8 @@ from pathlib import Path
 
 from adapop.errors import ConfigError
 from adapop.limits import is_public
+
+log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 30
 FILE = "known.sqlite"
@@ -39,25 +44,30 @@ class Cache:
             # used by one look-up at a time, but not always in the thread that created it
             waits = {"timeout": WAIT_SECONDS, "check_same_thread": False}
             self._rows = sqlite3.connect(self._folder / FILE, **waits)
-            columns = "key TEXT PRIMARY KEY, value TEXT, date TEXT"
-            self._rows.execute(f"CREATE TABLE IF NOT EXISTS known ({columns})")
+            self._rows.text_factory = bytes  # a damaged text may be no UTF-8
+            columns = "key TEXT PRIMARY KEY, value TEXT, date TEXT, sha256 TEXT"
+            self._rows.execute(f"CREATE TABLE IF NOT EXISTS replies ({columns})")
 
     def get(self, *key: str) -> Cached | None:
-        """The value of a key; None if there is none."""
+        """The value of a key; None if there is none, or it is damaged, which the log says."""
         name = _name(key)
         if self._fresh is not None and name not in self._fresh:
             return None
         with self._usable():
-            query = "SELECT value, date FROM known WHERE key = ?"
+            query = "SELECT value, date, sha256 FROM replies WHERE key = ?"
             row = self._rows.execute(query, (name,)).fetchone()
-            return None if row is None else Cached(json.loads(row[0]), row[1])
+            if row is None:
+                return None
+            value, day, digest = row
+            if digest != _sha256(name, value, day).encode():
+                log.warning("A damaged reply in %s is asked for again.", self._folder / FILE)
+                return None
+            return Cached(json.loads(value), day.decode())
 
     def put(self, value: object, *key: str) -> Cached:
         """Stores a JSON value under a key, with today's date, and returns it."""
         name, today = _name(key), date.today().isoformat()
-        text = json.dumps(value, ensure_ascii=False)
-        with self._usable(), self._rows:
-            self._rows.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", (name, text, today))
+        self._store([_row(name, value, today)])
         if self._fresh is not None:
             self._fresh.add(name)
         return Cached(value, today)
@@ -70,9 +80,11 @@ class Cache:
     def put_all(self, values: Mapping[str, object]) -> None:
         """Stores JSON values under keys that are single names, all of them or none."""
         today = date.today().isoformat()
-        rows = [(_name((key,)), json.dumps(value), today) for key, value in values.items()]
+        self._store([_row(_name((key,)), value, today) for key, value in values.items()])
+
+    def _store(self, rows: Sequence[tuple[str, ...]]) -> None:
         with self._usable(), self._rows:
-            self._rows.executemany("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", rows)
+            self._rows.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", rows)
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
@@ -90,6 +102,16 @@ class Cache:
 
 def _name(key: Sequence[str]) -> str:
     return json.dumps(key, ensure_ascii=False)
+
+
+def _row(name: str, value: object, day: str) -> tuple[str, ...]:
+    text = json.dumps(value, ensure_ascii=False)
+    return name, text, day, _sha256(name, text.encode(), day.encode())
+
+
+def _sha256(name: str, *content: object) -> str:
+    """The hash of a row. content: bytes; after damage, SQLite may give other types."""
+    return hashlib.sha256(repr((name, *content)).encode()).hexdigest()
 
 
 def _fix(error: Exception, file: Path) -> str:

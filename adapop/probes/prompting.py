@@ -77,7 +77,7 @@ class Prompting:
         return json.dumps(asdict(self), indent=1, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Prompting:
+    def from_json(cls, text: str | bytes) -> Prompting:
         """Parses what `to_json` wrote. Raises ValueError: the text is something else."""
         return as_kind(parse_json(text), cls)
 

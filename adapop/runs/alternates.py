@@ -63,5 +63,5 @@ def with_alternates(
     ready = alternates.by_relation(ready, facts.retain, config.seed, several)
     alternates.check_alternates(ready)
     saved = _Saved({fact.id: fact.alternates for fact in ready}, tuple(notes))
-    ranks.led(lambda: files.write_text(path, json.dumps(asdict(saved), ensure_ascii=False)))
+    ranks.led(lambda: files.keep(path, json.dumps(asdict(saved), ensure_ascii=False)))
     return tuple(ready), tuple(notes)

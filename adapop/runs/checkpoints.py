@@ -1,15 +1,15 @@
 """A run's checkpoint of an epoch: peft's adapter, optimiser, controller and retain average."""
 
 import errno
-import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from adapop import sums
 from adapop.assets import as_kind, parse_json
 from adapop.errors import RunError
 from adapop.model.adapted import AdaptedModel
@@ -20,7 +20,6 @@ from adapop.runs.weights import Weights, weights_of
 from adapop.training.controller import Drift
 from adapop.training.trainer import TrainerState
 
-SUMS = "sha256"  # key of the state: hashes that the other files must have; older runs lack it
 ADAPTER, OPTIMIZER, STATE = "adapter_model.safetensors", "optimizer.safetensors", "state.json"
 ABOUT = "adapter_config.json"
 ANEW = "this folder and those of later epochs, and resume: the run goes on from the epoch before."
@@ -28,11 +27,11 @@ ANEW = "this folder and those of later epochs, and resume: the run goes on from 
 
 @dataclass(frozen=True)
 class _State:
-    """The file state.json. model: SHA-256 of the base weights that the adapter belongs to."""
+    """The file state.json. model: SHA-256 of the base weights that the adapter belongs to, ""
+    if unknown."""
 
     drift: Drift
     ema: float | None
-    sha256: dict[str, str] = field(default_factory=dict)
     model: str = ""
 
 
@@ -91,14 +90,14 @@ def _write(folder: Path, model: AdaptedModel, state: TrainerState, weights: Weig
         about["target_modules"].sort()
     (folder / ABOUT).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
     save_file(state.optimizer, folder / OPTIMIZER)
-    sums = {name: _sum(folder / name) for name in (ADAPTER, OPTIMIZER, ABOUT)}
-    content = _State(state.drift, state.ema, sums, weights.sha256 if weights else "")
+    content = _State(state.drift, state.ema, weights.sha256 if weights else "")
     (folder / STATE).write_text(json.dumps(asdict(content)), encoding="utf-8")
+    sums.record_all(folder)
 
 
 def _state(folder: Path) -> _State:
     try:
-        return as_kind(parse_json((folder / STATE).read_bytes()), _State, "ignore")
+        return as_kind(parse_json(sums.checked(folder / STATE)), _State, "ignore")
     except files.UNREAD as error:
         raise damaged(folder, STATE, error) from error
 
@@ -106,8 +105,7 @@ def _state(folder: Path) -> _State:
 def _check_fit(run: Run, epoch: int, tensors: dict[str, Tensor]) -> None:
     folder = run.checkpoint(epoch)
     try:
-        about = as_kind(parse_json((folder / ABOUT).read_bytes()), _Adapter, "ignore")
-        _check_sum(folder, ABOUT)
+        about = as_kind(parse_json(sums.checked(folder / ABOUT)), _Adapter, "ignore")
     except files.UNREAD as error:
         raise damaged(folder, ABOUT, error) from error
     config = run.config
@@ -118,10 +116,10 @@ def _check_fit(run: Run, epoch: int, tensors: dict[str, Tensor]) -> None:
         (f"the rank in {ADAPTER}", next(ranks, about.r), config.lora_rank),
     )
     wrong = [f"{name} is {x:g}, the run's is {own:g}" for name, x, own in checks if x != own]
-    base, saved = weights_of(run), _saved(folder)
-    if base and saved and saved.model not in ("", base.sha256):
+    base, saved = weights_of(run), _state(folder)
+    if base and saved.model not in ("", base.sha256):
         wrong.append("it was trained on another base model")
-    if saved and saved.drift.epoch != epoch:
+    if saved.drift.epoch != epoch:
         wrong.append(_of_epoch(saved))
     if wrong:
         raise _another(folder, wrong)
@@ -144,26 +142,7 @@ def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
             raise ValueError("it holds no tensor")
         if unsound := [key for key, tensor in tensors.items() if not tensor.isfinite().all()]:
             raise ValueError(f"{unsound[0]} is not finite")
-        _check_sum(folder, name)
+        sums.check(folder / name)
     except (OSError, SafetensorError, ValueError) as error:
         raise damaged(folder, name, error) from error
     return tensors
-
-
-def _check_sum(folder: Path, name: str) -> None:
-    saved = _saved(folder)
-    if saved and name in saved.sha256 and saved.sha256[name] != _sum(folder / name):
-        raise ValueError("it is not the file that was saved")
-
-
-def _saved(folder: Path) -> _State | None:
-    """The state saved with the other files; None if `trainer_state` could not read it either."""
-    try:
-        return _state(folder)
-    except RunError:
-        return None
-
-
-def _sum(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
+from adapop import sums
 from adapop.config.presets import make_config
 from adapop.facts.catalog import load_facts
 from adapop.paths import ASSETS
@@ -82,7 +83,9 @@ def make(name: str, out: Path) -> Run:
         pass
     run = Run(new.folder.rename(out / "making" / f"{PREFIX}{name}"))
     log = run.folder / "events.jsonl"
-    log.write_text(log.read_text(encoding="utf-8").replace(new.id, run.id), encoding="utf-8")
+    lines = map(sums.opened, log.read_text(encoding="utf-8").splitlines())
+    named = (sums.sealed(line.replace(new.id, run.id)) for line in lines)
+    log.write_text("\n".join(named) + "\n", encoding="utf-8")
     run.share()
     if name in ASKED:
         _shrink(run.checkpoint(run.chosen_epoch))
@@ -109,17 +112,15 @@ def _shrink(checkpoint: Path) -> None:
     import torch
     from safetensors.torch import load_file, save_file
 
-    from adapop.runs.checkpoints import ADAPTER, STATE, SUMS
+    from adapop.runs.checkpoints import ADAPTER
 
     tensors = load_file(checkpoint / ADAPTER).items()
     rounded = {key: tensor.to(torch.float16) for key, tensor in tensors}
     save_file(rounded, checkpoint / ADAPTER, {"format": "pt"})
-    state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
-    state.pop(SUMS, None)
-    (checkpoint / STATE).write_text(json.dumps(state), encoding="utf-8")
     about = checkpoint / "adapter_config.json"
     content = json.loads(about.read_text(encoding="utf-8")) | {"base_model_name_or_path": "sandbox"}
     about.write_text(json.dumps(content, indent=2), encoding="utf-8")
+    sums.record_all(checkpoint)
 
 
 def _probe(run: Run) -> None:

@@ -221,7 +221,7 @@ def _settle_prompting(run: Run, model: AdaptedModel) -> None:
     with measuring.interruptible(run, model):
         prompting = settle(model, run.facts, run.config)
     if prompting:
-        files.write_text(run.folder / PROMPTING, prompting.to_json())
+        files.keep(run.folder / PROMPTING, prompting.to_json())
 
 
 def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedModel:

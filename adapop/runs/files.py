@@ -1,7 +1,8 @@
 """Atomic writes, which survive a kill or a power cut; checked reads; disk errors as messages.
 
 New content is written under a temporary name, synced and renamed, then its folder is synced: a
-final name on the disk always has complete content.
+final name on the disk always has complete content. What is read back is written by `keep`, with
+its hash beside it, and compared when it is read (`adapop.sums`).
 """
 
 import errno
@@ -14,6 +15,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TypeVar
 
+from adapop import sums
 from adapop.assets import as_kind, parse_json
 from adapop.errors import RunError
 from adapop.limits import is_public
@@ -46,6 +48,7 @@ def reading(path: Path, fix: str = PUT_BACK) -> Iterator[None]:
         yield
     except UNREAD as error:
         reason = error.strerror if isinstance(error, OSError) else None
+        reason = str(error) if isinstance(error, sums.Changed) else reason
         reason = reason or f"{type(error).__name__}: {error}"
         raise RunError(f"{path} is damaged or missing ({reason}).", fix) from error
 
@@ -60,9 +63,9 @@ def check_kinds(folder: Path) -> None:
 
 
 def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:
-    """A file of JSON, checked by `adapop.assets.as_kind`. Raises RunError: it cannot be parsed."""
+    """A kept file of JSON, checked by `adapop.assets.as_kind`. Raises RunError: it is damaged."""
     with reading(path):
-        return as_kind(parse_json(path.read_bytes()), kind, extra)
+        return as_kind(parse_json(sums.checked(path)), kind, extra)
 
 
 def refused(path: Path, number: int) -> RunError:
@@ -81,6 +84,15 @@ def refused(path: Path, number: int) -> RunError:
         return RunError(f"{path.parent} is gone.", "Start the run again.")
     fix = "Check the disk, then resume the run."
     return RunError(f"{path} could not be written ({os.strerror(number)}).", fix)
+
+
+def keep(path: Path, content: str | bytes) -> None:
+    """Writes or replaces a file that is read back, with its hash beside it. Raises RunError: see
+    `writing`; an old file is then unchanged."""
+    content = content.encode("utf-8") if isinstance(content, str) else content
+    with writing(path):
+        sums.record(path, content)  # first: the file never stands without its hash
+    write_bytes(path, content)
 
 
 def write_text(path: Path, text: str, mode: int = 0o666) -> None:

@@ -2,11 +2,12 @@
 into the weights. The result is the run's original model.
 
 The adapter is saved in the run's folder and, for other runs, in a cache, under a hash of weights,
-settings and facts. The cache is safe to delete.
+settings and facts. A damaged adapter of the cache is trained again. The cache is safe to delete.
 """
 
 import hashlib
 import json
+import logging
 import math
 import random
 import time
@@ -21,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from adapop import sums
 from adapop.assets import as_kind, parse_json
 from adapop.errors import ConfigError, ModelError, RunError
 from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
@@ -40,6 +42,8 @@ from adapop.runs.weights import weights_of
 from adapop.training.events import Teaching
 from adapop.training.processes import Ranks
 from adapop.training.steps import count
+
+log = logging.getLogger(__name__)
 
 FILE = "finetuned.safetensors"
 FOLDER = "finetuned"  # in the cache folder
@@ -131,16 +135,24 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
     if path.exists():
         return
     file = _cached(run, model)
-    state, about = _load(file) if file and file.exists() else (None, None)
-    if state is None:
-        state, about = _teach(run, model, heard)
-        if file:
-            with suppress(OSError, RunError):  # the run goes on without a cached copy
-                file.parent.mkdir(parents=True, exist_ok=True)
-                files.write_bytes(file, _packed(state, about))
-    else:
-        about = replace(about, reused=True)
-    files.write_bytes(path, _packed(state, about))
+    known = _from_cache(file) if file else None
+    state, about = known or _teach(run, model, heard)
+    if file and not known:
+        with suppress(OSError, RunError):  # the run goes on without a cached copy
+            file.parent.mkdir(parents=True, exist_ok=True)
+            files.keep(file, _packed(state, about))
+    files.keep(path, _packed(state, replace(about, reused=bool(known))))
+
+
+def _from_cache(file: Path) -> tuple[dict[str, Tensor], Finetuned] | None:
+    """A cached adapter; None if there is none, or it is damaged, which the log then says."""
+    if not file.exists():
+        return None
+    try:
+        return _load(file)
+    except RunError as error:
+        log.warning("%s The adapter is trained again.", error.message)
+        return None
 
 
 def start_from(run: Run, model: AdaptedModel) -> Finetuned | None:
@@ -149,9 +161,6 @@ def start_from(run: Run, model: AdaptedModel) -> Finetuned | None:
     if run.config.start == "as-given":
         return None
     state, about = _load(run.folder / FILE)
-    if state is None:
-        fix = "Put the file back, or start a new run."
-        raise RunError(f"{run.folder / FILE} is missing or damaged.", fix)
     merge_into_base(model.network, state)
     model.notes = (*model.notes, *about.remarks)
     return about
@@ -258,11 +267,13 @@ def _packed(state: dict[str, Tensor], about: Finetuned) -> bytes:
     return save(state, {"about": json.dumps(asdict(about))})
 
 
-def _load(path: Path) -> tuple[dict[str, Tensor] | None, Finetuned | None]:
-    """The adapter and how it was made; None for both if the file is missing or damaged."""
-    try:
-        with safe_open(path, "pt") as file:
-            about = as_kind(parse_json(file.metadata()["about"]), Finetuned)
-            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
-        return None, None
+def _load(path: Path) -> tuple[dict[str, Tensor], Finetuned]:
+    """The adapter and how it was made. Raises RunError: the file is missing or damaged."""
+    with files.reading(path, "Put the file back, or start a new run."):
+        sums.check(path)
+        try:
+            with safe_open(path, "pt") as file:
+                about = as_kind(parse_json(file.metadata()["about"]), Finetuned)
+                return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+        except SafetensorError as error:
+            raise ValueError(f"it is no file of tensors: {error}") from None

@@ -63,9 +63,9 @@ def write_inputs(
     exponents = "" if betas is None else json.dumps(betas, indent=0, ensure_ascii=False)
     sums = facts.sha256, json.loads(settings), _sum(exponents.encode())
     about = About(facts.name, facts.notes, versions, *sums, facts.tiers)
-    files.write_text(folder / ABOUT, json.dumps(asdict(about), indent=2, ensure_ascii=False))
+    files.keep(folder / ABOUT, json.dumps(asdict(about), indent=2, ensure_ascii=False))
     if betas is not None:
-        files.write_text(folder / BETAS, exponents)
+        files.keep(folder / BETAS, exponents)
     files.write_text(folder / CONFIG, settings)  # last: it makes a folder a run
 
 

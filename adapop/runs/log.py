@@ -1,4 +1,5 @@
-"""Reads a run's events and frames; a file is parsed once per change, for all requests."""
+"""Reads a run's events and frames; a file is parsed once per change, for all requests. Each line is
+compared with its own hash."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import TypeVar
 
 from adapop.errors import RunError
 from adapop.runs.files import UNREAD, reading
+from adapop.sums import opened
 from adapop.training import events, frames
 
 Line = TypeVar("Line")
@@ -65,7 +67,7 @@ def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) ->
     *lines, _torn = path.read_bytes()[:size].split(b"\n")
     for number, line in enumerate(lines, start=1):
         try:
-            yield from_json(line.decode())
+            yield from_json(opened(line.decode()))
         except UNREAD as error:
             raise RunError(f"{path}, line {number} does not read ({error}).", fix) from None
 

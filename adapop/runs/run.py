@@ -8,6 +8,7 @@ RUN/prompting.json     how a real model is asked: see `adapop.probes.prompting`
 RUN/betas.json         exponent of each forget fact as used (shuffled or inverted scores show here)
 RUN/events.jsonl       the run's events, append-only
 RUN/frames.jsonl       how likely each answer is, over time: see `adapop.training.frames`
+RUN/sha256.txt         hashes of the other files, compared when they are read: see `adapop.sums`
 RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
 RUN/probes.jsonl       the results of probing one epoch; the first line names it
 RUN/recovery-NAME.json the result of a recovery probe, and its epoch
@@ -30,6 +31,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from adapop import sums
 from adapop.assets import as_kind, parse_json
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
@@ -108,7 +110,7 @@ class Run:
         """How the model is asked; None for shipped models, and before it is decided."""
         path = self.folder / PROMPTING
         with files.reading(path):
-            return Prompting.from_json(path.read_text(encoding="utf-8")) if path.exists() else None
+            return Prompting.from_json(sums.checked(path)) if path.exists() else None
 
     @property
     def reply_tokens(self) -> int:
@@ -200,7 +202,7 @@ class Run:
         if isinstance(stamped, events.RunFailed):
             message, fix = (text.replace(self.id, "RUN") for text in (stamped.message, stamped.fix))
             stamped = replace(stamped, message=message, fix=fix)
-        path, line = self.folder / "events.jsonl", events.to_json(stamped) + "\n"
+        path, line = self.folder / "events.jsonl", sums.sealed(events.to_json(stamped)) + "\n"
         with files.writing(path):
             files.cut_torn_line(path)
             with open(path, "a", encoding="utf-8") as log:
@@ -217,7 +219,7 @@ class Run:
         as another process may have resumed the run since; None for the result's."""
         content = [{"epoch": epoch or self.chosen_epoch}, *map(asdict, rows)]
         lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in content]
-        files.write_text(self.folder / "probes.jsonl", "\n".join(lines) + "\n")
+        files.keep(self.folder / "probes.jsonl", "\n".join(lines) + "\n")
 
     def probes(self) -> list[ProbeRow | NotApplicable] | None:
         """The probe results; None if there are none, or the run has since finished another epoch.
@@ -226,7 +228,7 @@ class Run:
         if not path.exists():
             return None
         with files.reading(path, "Probe the run again with this version."):
-            lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+            lines = sums.checked(path).decode().rstrip("\n").split("\n")
             first, *rows = map(parse_json, lines)
             if not self._is_of_result(first["epoch"]):
                 return None
@@ -260,7 +262,7 @@ class Run:
         """Saves the result of a recovery probe, as `save_probes` does."""
         content = {"epoch": epoch or self.chosen_epoch, "result": result}
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
-        files.write_text(self.folder / f"recovery-{name}.json", text)
+        files.keep(self.folder / f"recovery-{name}.json", text)
 
     def recovery(self) -> dict[str, dict[str, Any]]:
         """Results by the recovery probe's name; not those of another epoch."""

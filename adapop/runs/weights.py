@@ -37,7 +37,7 @@ def keep_weights(run: Run) -> None:
     """Records the weights of the run's model, once, if their files are still there. May raise
     RunError."""
     if not (run.folder / FILE).exists() and (weights := _weights_of(run.config)):
-        files.write_text(run.folder / FILE, json.dumps(asdict(weights)))
+        files.keep(run.folder / FILE, json.dumps(asdict(weights)))
 
 
 def weights_of(run: Run) -> Weights | None:

@@ -1,6 +1,7 @@
 """A user's sets, in folders of their own beside the runs, under names that nobody can guess.
 
     ROOT/sets/NAME/facts.jsonl   the facts, with the scores as they were set
+    ROOT/sets/NAME/sha256.txt    hashes of both, compared when they are read
     ROOT/sets/NAME/about.json    name, notes, tiers, and the rows of the upload that were dropped
 
 A set is never changed in place: an edited set is saved under another name.
@@ -14,6 +15,7 @@ import shutil
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from adapop import sums
 from adapop.errors import AdaPopError
 from adapop.facts.fact import FactSet, Problem
 from adapop.facts.tiers import ON_SCALE, Tiers
@@ -41,8 +43,9 @@ def save_set(facts: FactSet, root: Path) -> str:
     with files.writing(folder):
         folder.mkdir(parents=True)
         facts.write(folder / "facts.jsonl")
+        sums.record(folder / "facts.jsonl")
         # Written last, because this file makes a folder a set.
-        (folder / "about.json").write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
+        files.keep(folder / "about.json", json.dumps(about, ensure_ascii=False))
     return name
 
 
@@ -53,7 +56,7 @@ def load_set(name: object, root: Path) -> FactSet | None:
         return None
     try:
         about = files.read_json(folder / "about.json", _About)
-        # Older sets have no tiers: theirs were on the scale.
+        sums.check(folder / "facts.jsonl")
         tiers = about.tiers or ON_SCALE
         facts = FactSet.load(folder / "facts.jsonl", about.name, about.notes, tiers)
         os.utime(folder / "about.json")

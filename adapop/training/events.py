@@ -21,6 +21,7 @@ from adapop.probes.intervals import Interval, difference, wilson
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
+from adapop.sums import FIELD
 from adapop.training.controller import Drift
 
 
@@ -256,6 +257,7 @@ def from_json(line: str) -> Event:
     is no event, or a value has another type or is out of range. RunError: its kind is unknown."""
     content = parse_json(line)
     kind = content.pop("kind", None)
+    content.pop(FIELD, None)  # compared by who reads a whole log
     if not isinstance(kind, str | None):
         raise ValueError("its kind is no text")
     if kind not in EVENTS:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from adapop.assets import Count, Share, as_kind, parse_json
+from adapop.sums import FIELD
 
 DECIMALS = 4  # of a probability in the file
 FIRST = 80  # characters of an answer that are kept
@@ -63,6 +64,7 @@ def from_json(line: str) -> Frame:
     """The frame of a line of `to_json`. Raises ValueError, TypeError, KeyError, AttributeError: it
     is none."""
     content = parse_json(line)
+    content.pop(FIELD, None)  # compared by who reads a whole file
     named = {name: content.pop(name) for name in ("step", "epoch", "answers")}
     frame = as_kind({**named, "scores": content}, Frame)
     groups = frame.scores.values()

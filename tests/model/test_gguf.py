@@ -16,6 +16,7 @@ from adapop.model.loading import adapted_model, fetch
 from adapop.model.tokens import collate
 from adapop.paths import PACKAGED, found_from_anywhere
 from adapop.remark import Remark
+from edited import flipped_bit
 from ggufs import little_llama, write_gguf
 from raised import raised
 from refusing import no_file_above
@@ -64,6 +65,20 @@ def test_a_file_is_converted_once_and_again_when_it_changes(tmp_path, monkeypatc
     monkeypatch.undo()
     write_gguf(path, dtype=Q8_0)
     assert converted.converted(str(path)) != first
+
+
+def test_a_flipped_bit_of_a_converted_model_is_converted_again_and_the_log_says_so(tmp_path, caplog):
+    path = write_gguf(tmp_path / "little.gguf")
+    folder = converted.converted(str(path))
+    whole = {one.name: one.read_bytes() for one in folder.iterdir()}
+    assert not caplog.text and {"model.safetensors", "config.json", "gguf.json", "sha256.txt"} <= whole.keys()
+    for name in sorted(whole):
+        (folder / name).write_bytes(flipped_bit(whole[name]))
+        assert converted.converted(str(path)) == folder and "is converted again" in caplog.text, name
+        assert (folder / "model.safetensors").read_bytes() == whole["model.safetensors"], name
+        caplog.clear()
+    converted.converted(str(path))
+    assert not caplog.text
 
 
 def test_a_conversion_that_fails_or_was_killed_leaves_nothing_that_looks_whole(tmp_path):

@@ -14,7 +14,7 @@ import little_wikidata
 from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
 from adapop.online import client
-from adapop.online.cache import Cache
+from adapop.online.cache import Cache, _sha256
 from adapop.popularity.base import forecast
 from adapop.popularity.linking import ALONE, FITS, SAME, STATED, TOLD_APART, Entity, Types, link
 from adapop.popularity.wikidata import Wikidata
@@ -301,8 +301,11 @@ def test_the_date_is_the_oldest_of_what_was_used(ask):
     (score,) = ask([fact("Paris", "country", "France")])
     today = score.date
     with sqlite3.connect(Path(os.environ["ADAPOP_CACHE"]) / "known.sqlite") as rows:
-        rows.execute("UPDATE known SET date = '2020-01-02' WHERE key LIKE '%\"Q142\"%'")
-        rows.execute("UPDATE known SET date = '2021-01-02' WHERE key LIKE '%\"Paris\"%'")
+        for day, entity in (("2020-01-02", "Q142"), ("2021-01-02", "Paris")):
+            named = f"SELECT key, value FROM replies WHERE key LIKE '%\"{entity}\"%'"
+            for key, value in rows.execute(named).fetchall():
+                received = day, _sha256(key, value.encode(), day.encode()), key
+                rows.execute("UPDATE replies SET date = ?, sha256 = ? WHERE key = ?", received)
     french, texan = ask(facts(("Paris", "country", "France"), ("Paris", "country", "USA")))
     assert (french.date, texan.date) == ("2020-01-02", "2021-01-02") and today > "2021-01-02"
 

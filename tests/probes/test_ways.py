@@ -227,9 +227,9 @@ def test_a_full_or_damaged_cache_costs_no_reply(colon, facts, tmp_path, monkeypa
     rows.execute("PRAGMA query_only = 1")  # as a disk that takes no more
     with model.original():
         first = model.generate(questions, 9)
-        assert rows.execute("SELECT count(*) FROM known").fetchone() == (0,), "all or none"
+        assert rows.execute("SELECT count(*) FROM replies").fetchone() == (0,), "all or none"
         rows.execute("PRAGMA query_only = 0")
         assert model.generate(questions, 9) == first
         with rows:
-            assert rows.execute("UPDATE known SET value = substr(value, 1, 3)").rowcount > 0
+            assert rows.execute("UPDATE replies SET value = substr(value, 1, 3)").rowcount > 0
         assert model.generate(questions, 9) == first

@@ -18,6 +18,7 @@ from adapop.runs import checkpoints
 from adapop.runs.inputs import check_inputs
 from adapop.runs.listed import damage_of
 from adapop.runs.run import find_run
+from adapop.runs.weights import weights_of
 from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured, RunDone, RunStarted, Saved, StepDone
@@ -119,7 +120,7 @@ DAMAGES = {
 }  # fmt: skip
 TEXTS = (
     "config.json", "facts.jsonl", "run.json", "events.jsonl", "frames.jsonl", "recovery-relearn.json", "model.json",
-    "epoch-1/state.json", "epoch-1/adapter_config.json",
+    "epoch-1/state.json", "epoch-1/adapter_config.json", "betas.json", "sha256.txt", "epoch-1/sha256.txt",
 )  # fmt: skip
 FLIPS = 12  # of each file
 FIGURE = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # the name that plotly draws for a figure
@@ -295,10 +296,10 @@ def flipped(path, seed):
 
 @pytest.mark.quick("events.jsonl", "frames.jsonl", "recovery-relearn.json", "epoch-1/state.json")
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_flipped_bit_is_named_or_reads(run, name):
+def test_a_flipped_bit_is_always_named(run, name):
     def whole():
         check_inputs(run)
-        run.frames()
+        run.frames(), run.recovery(), weights_of(run)
         rendered([read_record(run)], "")
         if name.startswith("epoch-1"):
             checkpoints.adapter(run, 1)
@@ -314,7 +315,8 @@ def test_a_flipped_bit_is_named_or_reads(run, name):
             named += 1
         restore()
     whole()
-    assert named >= 1, "a flip in a name, a bracket or a quotation mark cannot pass"
+    # a model's folder may move: its weights are compared where they are loaded
+    assert named == FLIPS or (named and name == "config.json")
 
 
 @pytest.mark.parametrize("name", [checkpoints.ADAPTER, checkpoints.OPTIMIZER])

@@ -3,6 +3,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+import safetensors.torch
+import torch
 
 from adapop.cli.printing import event_text
 from adapop.config.presets import make_config
@@ -21,6 +23,7 @@ from adapop.runs.run import Run
 from adapop.training.events import RunFailed, RunStarted, Saved, Taught, Teaching, current
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, view
+from edited import flipped_bit
 from raised import raised
 from tiny_runs import tiny_config, trained
 
@@ -52,8 +55,26 @@ def test_a_run_begins_with_what_was_taught_and_is_probed_beside_it(unknown, tmp_
         assert recalls(model, unknown) == [4, 4]
     assert recalls(model, unknown)[0] < 4, "it was unlearned"
     raised(ConfigError, "merged", export, run, tmp_path / "adapter")
-    (run.folder / FILE).write_bytes(b"{")
-    raised(RunError, "missing or damaged", load_model, run)
+    whole = (run.folder / FILE).read_bytes()
+    for content in (b"{", flipped_bit(whole)):
+        (run.folder / FILE).write_bytes(content)
+        raised(RunError, f"{FILE} is damaged or missing", load_model, run)
+
+
+def test_a_damaged_adapter_of_the_cache_is_trained_again(unknown, tmp_path, caplog):
+    settings = SETTINGS | {"start_epochs": 1}
+    first = trained(unknown, tmp_path / "first", "wga", **settings)
+    (cached,) = (cache_root() / FOLDER).glob("*.safetensors")
+    whole = (first.folder / FILE).read_bytes()
+    cached.write_bytes(flipped_bit(cached.read_bytes()))
+    again = trained(unknown, tmp_path / "again", "wga", **settings)
+    taught = [safetensors.torch.load((run.folder / FILE).read_bytes()) for run in (first, again)]
+    assert all(torch.equal(taught[0][name], taught[1][name]) for name in taught[0])
+    assert [note.kind for note in again.events()[-1].notes if "fine_tuned" in note.kind] == ["fine_tuned"]
+    assert "is damaged" in caplog.text and "trained again" in caplog.text and cached.read_bytes() != whole
+    caplog.clear()
+    third = trained(unknown, tmp_path / "third", "wga", **settings)
+    assert "fine_tuned_before" in {note.kind for note in third.events()[-1].notes} and not caplog.text
 
 
 def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch):
@@ -73,7 +94,7 @@ def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch)
 @pytest.mark.slow
 def test_what_was_taught_is_taken_by_another_run_of_its_settings_and_by_a_stopped_one(unknown, tmp_path):
     first, again = (trained(unknown, tmp_path, method, **SETTINGS) for method in ("wga", "adapop"))
-    assert (first.folder / FILE).exists() and len(list((cache_root() / FOLDER).iterdir())) == 1
+    assert (first.folder / FILE).exists() and len(list((cache_root() / FOLDER).glob("*.safetensors"))) == 1
     other = trained(unknown, tmp_path, "wga", **SETTINGS | {"start_epochs": 1})
     kinds = [{note.kind for note in run.events()[-1].notes} for run in (first, again, other)]
     assert ["fine_tuned" in found for found in kinds] == [True, False, True]

@@ -18,6 +18,7 @@ from adapop.report import figures
 from adapop.report.archive import write_archive
 from adapop.report.export import export
 from adapop.report.page import write_report
+from adapop.runs import files
 from adapop.runs.amount import few_steps, suited_batch, total_steps, with_steps
 from adapop.runs.best import best_epoch, ends_early, epochs_left
 from adapop.runs.examples import example
@@ -265,9 +266,10 @@ def test_all_that_is_made_of_a_run_is_made_of_its_best_epoch(best_kept, tmp_path
 def test_what_was_probed_is_of_the_best_epoch(best_kept):
     best_kept.save_recovery("lens", {"rows": []})
     assert best_kept.recovery() == {"lens": {"rows": []}}
-    content = json.loads((best_kept.folder / "recovery-lens.json").read_text("utf-8"))
+    path = best_kept.folder / "recovery-lens.json"
+    content = json.loads(path.read_text("utf-8"))
     assert content["epoch"] == best_epoch(best_kept.events())
-    (best_kept.folder / "recovery-lens.json").write_text(json.dumps({**content, "epoch": EPOCHS}))
+    files.keep(path, json.dumps({**content, "epoch": EPOCHS}))
     assert best_kept.recovery() == {}, "of an epoch that is not the result"
 
 

@@ -14,6 +14,7 @@ from adapop.runs import lock, log
 from adapop.runs.listed import all_runs
 from adapop.runs.run import Run, create_run, find_run, runs_root
 from adapop.training.events import Event, RunDone, RunFailed, RunStarted, RunStopped, Saved, from_json, to_json
+from edited import rewritten_lines
 from raised import raised
 from run_events import START
 from run_events import epoch as epoch_done
@@ -171,7 +172,8 @@ def test_a_file_put_in_place_of_another_is_read(run, parsed):
     """Of the same size and time, as a copy made by `cp -p` would be."""
     (before,) = run.events()
     path, other = run.folder / "events.jsonl", run.folder / "other"
-    other.write_bytes(path.read_bytes().replace(b'"adapop"', b'"satimp"'))
+    other.write_bytes(path.read_bytes())
+    rewritten_lines(other, lambda line: line.replace('"adapop"', '"satimp"'))
     about = path.stat()
     os.utime(other, ns=(about.st_atime_ns, about.st_mtime_ns))
     os.replace(other, path)

@@ -17,6 +17,7 @@ from adapop.service.cleanup import delete_hidden, entries, hide, sign
 from adapop.service.saved_sets import delete_set, load_set, save_set, set_exists
 from adapop.service.visitor_limits import WRITTEN
 from adapop.service.worker import Worker
+from edited import flipped_bit
 from raised import raised
 from refusing import as_nobody
 from tiny_runs import tiny_config
@@ -264,8 +265,12 @@ def test_a_folder_that_cannot_be_written_is_named(small, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b"[" * 100_000, b'{"name": 1, "notes": [], "problems": []}'])
 def test_a_damaged_set_is_gone(tiny, tmp_path, name, content):
     saved = save_set(tiny, tmp_path)
-    (tmp_path / "sets" / saved / name).write_bytes(content)
-    assert load_set(saved, tmp_path) is None
+    path = tmp_path / "sets" / saved / name
+    whole = path.read_bytes()
+    assert load_set(saved, tmp_path) == tiny
+    for spoilt in (content, flipped_bit(whole), flipped_bit(whole, 0.2)):
+        path.write_bytes(spoilt)
+        assert load_set(saved, tmp_path) is None
 
 
 def test_a_run_stopped_while_it_waits_never_trains_and_can_be_resumed(tiny, tmp_path):

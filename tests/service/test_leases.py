@@ -28,6 +28,7 @@ from adapop.service.zerogpu import EXPIRED, REFUSALS, TAKEN_AWAY, lender, on_acc
 from adapop.training.events import RunDone, RunStarted, RunStopped, Saved
 from adapop.ui.run import configuration, launch
 from components import ANCHORS, run_values
+from edited import rewritten_lines
 from forking import fresh_processes
 from interrupting import timeless
 from raised import raised
@@ -118,7 +119,7 @@ def test_a_lease_is_as_long_as_what_is_left_needs(tmp_path, tiny, monkeypatch):
 
 def say(run: Run, time: float, event) -> None:
     line, path = run.append(event), run.folder / "events.jsonl"
-    path.write_text(re.sub(rf'"time": ?{line.time!r}', f'"time": {time}', path.read_text("utf-8")), "utf-8")
+    rewritten_lines(path, lambda text: re.sub(rf'"time": ?{line.time!r}', f'"time": {time}', text))
 
 
 class GradioError(Exception):

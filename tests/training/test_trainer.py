@@ -21,6 +21,7 @@ from adapop.runs.execute import execute, prepare
 from adapop.training.controller import DualAscent
 from adapop.training.events import EpochDone, RunDone, RunStarted, RunStopped, StepDone
 from adapop.training.trainer import EMA_DECAY, Trainer, learning_rate
+from edited import flipped_bit
 from few_facts import gradient, weights
 from raised import raised
 from stirred import stirred
@@ -356,6 +357,11 @@ def test_alternates_of_a_run_are_kept_and_used_again(facts):
     alternates = json.loads(saved_text)["alternates"]
     assert set(alternates) == {fact.id for fact in bare.forget}
     assert all(others and fact.answer not in others for fact, others in zip(bare.forget, alternates.values()))
+    for place in (0.2, 0.5, 0.8):
+        (run.folder / "alternates.json").write_bytes(flipped_bit(saved_text.encode(), place))
+        (*_, failed) = execute(run)
+        assert "alternates.json is damaged or missing (it is not as it was written" in failed.message
+    (run.folder / "alternates.json").write_text(saved_text, encoding="utf-8")
     events = list(execute(run))
     assert isinstance(events[0], RunStarted) and isinstance(events[-1], RunDone)
     assert (run.folder / "alternates.json").read_text(encoding="utf-8") == saved_text

@@ -15,6 +15,7 @@ from adapop.report.tables import leak_table
 from adapop.runs.examples import example
 from adapop.runs.run import FRAMES
 from adapop.service.worker import Worker
+from adapop.sums import sealed
 from adapop.training.events import Saved
 from adapop.training.frames import Frame, Scores, to_json
 from adapop.ui import texts
@@ -60,7 +61,7 @@ def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_withou
     rarest = min(range(count), key=lambda place: (small.forget[place].score, small.forget[place].id))
     ranks = tuple(1 if place == rarest else 7 for place in range(count))
     begun = Frame(0, 0.0, {"forget": Scores((0.5,) * count, ranks)})
-    (run.folder / FRAMES).write_text(to_json(begun) + "\n", "utf-8")
+    (run.folder / FRAMES).write_text(sealed(to_json(begun)) + "\n", "utf-8")
     assert choices.fact_choices(worker, run.id, "forget", None)[1] == small.forget[rarest].id
     (run.folder / FRAMES).write_text("damaged\nlines\n", "utf-8")
     famous = max(small.forget, key=lambda fact: (fact.score, fact.id)).id

@@ -33,7 +33,7 @@ from adapop.facts.forms import (
     unfolded,
     with_paths,
 )
-from adapop.facts.rows import MAX_ITEMS, fact_of, id_of, is_right
+from adapop.facts.rows import fact_of, id_of, is_right, with_wrong_answers
 from adapop.facts.tables import Layout, rows_of
 from adapop.facts.text import normalized
 from adapop.facts.tiers import of_column
@@ -84,37 +84,17 @@ class FileTable:
     ) -> FactSet:
         """The facts in groups. Arguments and errors: as in `read_facts`."""
         chosen = self._chosen(columns) if self.rows else {}
-        problems = list(self.problems)
-        groups: dict[str, list[Fact]] = {name: [] for name in WRITTEN}
-        row_of: dict[str, int] = {}
-        wrong: dict[str, list[tuple[int, str]]] = defaultdict(list)
         reading = self._reading(chosen)
-        paths = [path for path in chosen.values() if path not in self.columns]
-        for number, row in with_paths(paths, "", self.columns, self.rows):
-            read = fact_of(number, row, chosen, reading)
-            if isinstance(read, Problem):
-                problems.append(read)
-                continue
-            own, fact = read
-            if "correct" in chosen and is_right(row.get(chosen["correct"])) is False:
-                wrong[normalized(fact.question)] += [(number, one) for one in fact.answers]
-                continue
-            if fact.id in row_of:
-                about = (f"is already the id of row {row_of[fact.id]}", "Make ids unique.")
-                problems.append(Problem(number, chosen.get("id", "id"), fact.id, *about))
-                continue
-            row_of[fact.id] = number
-            groups[group if own in ("", "forget") else own].append(fact)
-        if wrong:
-            groups = _with_wrong_answers(groups, wrong, reading)
+        groups, row_of, problems = self._read_rows(chosen, reading, group)
         members = {name: tuple(facts) for name, facts in groups.items()}
         facts = FactSet(name or self.path.stem, **members)
         facts = separated(facts, row_of, chosen.get("question", ""))
-        problems = sorted((*problems, *facts.problems), key=lambda problem: problem.row)
+        problems += (*self.problems, *facts.problems)
+        problems.sort(key=lambda problem: problem.row)
         if not groups[group]:
             message = f"{self.path.name} has no usable fact to {group}."
             fix = f"Give some rows the group {group!r}."
-            if wrong and not row_of:
+            if reading.rows.get("wrong_answers_alone") and not row_of:
                 fix = f"The column {chosen['correct']!r} marks every answer as wrong."
             fix = "Mend the rows listed below." if problems else fix
             raise DataError(message, fix, tuple(problems))
@@ -125,15 +105,68 @@ class FileTable:
             fix = "Mend the rows listed below, or leave those out: --drop-bad (drop_bad=True)."
             raise ScoresError(message, fix, unscored)
         notes = [*self.notes, *notes_on.unread_split(*self._split(columns))]
-        notes += self._unread_label(chosen)
-        notes += [*self._unscored(chosen), *notes_on.read_otherwise(reading)]
-        notes += [*notes_on.classes(facts, chosen["answer"]), *notes_on.unseen(facts, row_of)]
+        notes += [*self._unread_label(chosen), *self._unscored(chosen)]
+        notes += [*notes_on.read_otherwise(reading), *notes_on.classes(facts, chosen["answer"])]
+        notes += notes_on.unseen(facts, row_of)
         notes += [Remark("attack_prompts", {"count": len(facts.attacks)})] * bool(facts.attacks)
         notes += notes_on.repeats((*facts.forget, *facts.retain), row_of)
         if "tier" in chosen:
             tiers = of_column((fact.own_tier, fact.score) for fact in facts.forget)
             facts, notes = replace(facts, tiers=tiers), [*notes, tiers.note]
         return replace(facts, problems=tuple(problems), notes=tuple(notes))
+
+    def others(self, columns: Columns | None = None) -> dict[str, dict[str, object]]:
+        """Fact id -> the row's cells that no field uses, and the cell of its score. columns: see
+        `facts`."""
+        chosen = self._chosen(columns)
+        used = {column for field, column in chosen.items() if field != "score"}
+        used |= {part for column in used for part in column.split(" | ")}
+        unused = [name for name in self.columns if not used & {name, key_of(name)}]
+        return {
+            id_of(number, row, chosen): {name: row[name] for name in unused if name in row}
+            for number, row in self.rows
+        }
+
+    def parts_of(self, chosen: str | Sequence[str]) -> list[str]:
+        """The columns that are chosen for one field."""
+        path = self._path(chosen)
+        return [path] if path in self.columns else re.split(r" [|+] ", path)
+
+    def _path(self, chosen: str | Sequence[str]) -> str:
+        """The name of one column, or the path that joins several."""
+        if not isinstance(chosen, str):
+            return " | ".join(chosen)
+        mark = next((mark for mark in "|+" if mark in chosen), "")
+        if not mark or chosen in self.columns:
+            return chosen
+        return f" {mark} ".join(part.strip() for part in chosen.split(mark))
+
+    def _read_rows(
+        self, chosen: Mapping[str, str], reading: Reading, group: str
+    ) -> tuple[dict[str, list[Fact]], dict[str, int], list[Problem]]:
+        """(group -> facts, fact id -> row number, bad rows). group: of rows that name none."""
+        groups: dict[str, list[Fact]] = {name: [] for name in WRITTEN}
+        row_of: dict[str, int] = {}
+        problems: list[Problem] = []
+        wrong: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        paths = [path for path in chosen.values() if path not in self.columns]
+        for number, row in with_paths(paths, "", self.columns, self.rows):
+            read = fact_of(number, row, chosen, reading)
+            if isinstance(read, Problem):
+                problems.append(read)
+                continue
+            own, fact = read
+            if "correct" in chosen and is_right(row.get(chosen["correct"])) is False:
+                wrong[normalized(fact.question)] += [(number, one) for one in fact.answers]
+            elif fact.id in row_of:
+                about = (f"is already the id of row {row_of[fact.id]}", "Make ids unique.")
+                problems.append(Problem(number, chosen.get("id", "id"), fact.id, *about))
+            else:
+                row_of[fact.id] = number
+                groups[group if own in ("", "forget") else own].append(fact)
+        if wrong:
+            groups = with_wrong_answers(groups, wrong, reading)
+        return groups, row_of, problems
 
     def _reading(self, chosen: Mapping[str, str]) -> Reading:
         """The rules of reading that need all rows at once, such as the decimal mark."""
@@ -151,105 +184,22 @@ class FileTable:
             points = meaning_of_points(scores, self.mark, comma)
         return Reading(base, points, percent, comma, self.mark == ";")
 
-    def _truths(self, column: str) -> set[str]:
-        """The different cells of a column, in lower case, if all say that an answer is right or
-        wrong; else none."""
-        cells = {string(row.get(column)).casefold() for _, row in self.rows} - {""}
-        return cells if all(is_right(cell) is not None for cell in cells) else set()
-
-    def _unread_label(self, chosen: Mapping[str, str]) -> tuple[Remark, ...]:
-        """A note on a column called label that has 0 and 1, and is not read."""
-        column = next((name for name in self.columns if key_of(name) == LABEL), "")
-        marks = set() if column in ("", *chosen.values()) else map(is_right, self._truths(column))
-        return (Remark("label_not_read", {"column": column}),) * ({*marks} == {True, False})
-
-    def _split(self, columns: Mapping[str, str] | None) -> tuple[str, dict[str, int]]:
-        """(the split column, value -> count if no value names a group); ("", {}) without any."""
-        column = (guessed(self.columns) if columns is None else columns).get("group", "")
-        if column.strip().lower() not in COLUMNS["group"][1:]:
-            return "", {}
-        values = Counter(str(row.get(column) or "").strip() for _, row in self.rows)
-        return column, {} if any(map(group_of, values)) or values.keys() == {""} else values
-
-    def _unscored(self, chosen: Mapping[str, str]) -> tuple[Remark, ...]:
-        """A note that names the unread columns, if no column of scores was found."""
-        if "score" in chosen:
-            return ()
-        parts = chain.from_iterable(re.split(r" [+%|] |;", name) for name in chosen.values())
-        read = {part.split(".")[0].lower() for part in parts}
-        unread = [name for name in self.columns if name not in chosen.values()]
-        unread = [name for name in unread if key_of(name) not in read]
-        return (Remark("no_score_column", {"columns": self._named(unread)}),) * bool(unread)
-
-    def _path(self, chosen: str | Sequence[str]) -> str:
-        """The name of one column, or the path that joins several."""
-        if not isinstance(chosen, str):
-            return " | ".join(chosen)
-        mark = next((mark for mark in "|+" if mark in chosen), "")
-        if not mark or chosen in self.columns:
-            return chosen
-        return f" {mark} ".join(part.strip() for part in chosen.split(mark))
-
-    def parts_of(self, chosen: str | Sequence[str]) -> list[str]:
-        """The columns that are chosen for one field."""
-        path = self._path(chosen)
-        return [path] if path in self.columns else re.split(r" [|+] ", path)
-
-    @staticmethod
-    def _named(names: Iterable[str]) -> str:
-        """All names in one text, truncated if there are many."""
-        names = list(map(truncated, names))
-        most = max(8, LETTERS_SHOWN // max(1, len(names)) - 4)
-        long = sum(map(len, names)) + 4 * len(names) > LETTERS_SHOWN
-        if long:
-            names = [f"{name[: most - 1]}…" if len(name) > most else name for name in names]
-        return ", ".join(map(repr, names))
-
-    def others(self, columns: Columns | None = None) -> dict[str, dict[str, object]]:
-        """Fact id -> the row's cells that no field uses, and the cell of its score. columns: see
-        `facts`."""
-        chosen = self._chosen(columns)
-        used = {column for field, column in chosen.items() if field != "score"}
-        used |= {part for column in used for part in column.split(" | ")}
-        unused = [name for name in self.columns if not used & {name, key_of(name)}]
-        return {
-            id_of(number, row, chosen): {name: row[name] for name in unused if name in row}
-            for number, row in self.rows
-        }
-
     def _chosen(self, given: Columns | None) -> dict[str, str]:
         """Our field -> the file's column, or the path that joins several: from `given`, or guessed
         if that is None. Raises DataError: an unknown field, a missing or repeated column, several
         columns for a field of one, no question or answer."""
-        present = self.columns
-        columns = None if given is None else {name: self._path(one) for name, one in given.items()}
-        self.check_once(part for path in (columns or {}).values() for part in self.parts_of(path))
-        columns_there = self._named(present) or "none"
-        for field, column in (columns or {}).items():
-            if field not in COLUMNS:
-                message = f"There is no field {field!r}."
-                raise DataError(message, f"Fields are {', '.join(COLUMNS)}.")
-            for name in self.parts_of(column):
-                if name not in present:
-                    missing = f"no column {truncated(name)!r} to read the {field} from"
-                    message = f"{self.path.name} has {missing} (its columns: {columns_there})."
-                    raise DataError(message, "Choose another column.")
-            if column not in present and " | " in column and field not in SEVERAL:
-                message = f"The {field} is read from one column, not from {truncated(column)!r}."
-                fix = f"Choose one of them. Several may hold {', '.join(SEVERAL)}."
-                raise DataError(message, fix)
-        guess = guessed(present)
-        chosen = guess if columns is None else dict(columns)
+        guess = guessed(self.columns)
+        chosen = dict(guess) if given is None else self._checked(given)
         # prefer a column that names groups to one that is empty or has splits of another kind
         if "group" in chosen and chosen["group"] == guess.get("group"):
-            named = [name for name in present if key_of(name) in COLUMNS["group"]]
+            named = [name for name in self.columns if key_of(name) in COLUMNS["group"]]
             cells = ((name, str(row.get(name)).strip()) for name in named for _, row in self.rows)
             groups = (name for name, cell in cells if group_of(cell))
             chosen["group"] = next(groups, chosen["group"])
-        if chosen.get("correct") in guess.values() and not self._truths(chosen["correct"]):
+        is_guess = "correct" in chosen and chosen["correct"] == guess.get("correct")
+        if is_guess and not self._truths(chosen["correct"]):
             del chosen["correct"]
-        label = next((name for name in present if key_of(name) == LABEL), "")
-        if "correct" not in chosen and label not in ("", *chosen.values()):
+        if "correct" not in chosen and (label := self._label(chosen)):
             truths = self._truths(label)
             # a wrong answer is never a fact; numbers may be classes, so these are only noted
             if truths & {"false", "no"} and not truths & {"0", "1"}:
@@ -263,11 +213,75 @@ class FileTable:
                 fix = f"Name one of them {usual}, or choose it."
                 if self.header and not guess:
                     fix += " If the first row is a fact already, put a row with these names above."
-                message = f"{self.path.name} has no {field} column (its columns: {columns_there})."
-                raise DataError(message, fix)
+                there = f"(its columns: {named_in_text(self.columns) or 'none'})"
+                raise DataError(f"{self.path.name} has no {field} column {there}.", fix)
         if self._split(chosen)[1]:
             del chosen["group"]
         return chosen
+
+    def _checked(self, given: Columns) -> dict[str, str]:
+        """The given columns. Raises DataError as `_chosen`."""
+        chosen = {field: self._path(columns) for field, columns in given.items()}
+        self.check_once(name for path in chosen.values() for name in self.parts_of(path))
+        for field, path in chosen.items():
+            if field not in COLUMNS:
+                message = f"There is no field {field!r}."
+                raise DataError(message, f"Fields are {', '.join(COLUMNS)}.")
+            missing = (name for name in self.parts_of(path) if name not in self.columns)
+            if name := next(missing, ""):
+                message = f"{self.path.name} has no column {truncated(name)!r} to read the {field}"
+                there = f"(its columns: {named_in_text(self.columns) or 'none'})"
+                raise DataError(f"{message} from {there}.", "Choose another column.")
+            if path not in self.columns and " | " in path and field not in SEVERAL:
+                message = f"The {field} is read from one column, not from {truncated(path)!r}."
+                fix = f"Choose one of them. Several may hold {', '.join(SEVERAL)}."
+                raise DataError(message, fix)
+        return chosen
+
+    def _label(self, chosen: Mapping[str, str]) -> str:
+        """A column called label that no field is read from, or ""."""
+        label = next((name for name in self.columns if key_of(name) == LABEL), "")
+        return "" if label in chosen.values() else label
+
+    def _truths(self, column: str) -> set[str]:
+        """The different cells of a column, in lower case, if all say that an answer is right or
+        wrong; else none."""
+        cells = {string(row.get(column)).casefold() for _, row in self.rows} - {""}
+        return cells if all(is_right(cell) is not None for cell in cells) else set()
+
+    def _unread_label(self, chosen: Mapping[str, str]) -> tuple[Remark, ...]:
+        """A note on a column called label that has 0 and 1, and is not read."""
+        label = self._label(chosen)
+        marks = set(map(is_right, self._truths(label))) if label else set()
+        return (Remark("label_not_read", {"column": label}),) * (marks == {True, False})
+
+    def _split(self, columns: Columns | None) -> tuple[str, dict[str, int]]:
+        """(the split column, value -> count if no value names a group); ("", {}) without any."""
+        given = guessed(self.columns) if columns is None else columns
+        column = self._path(given.get("group", ""))
+        if key_of(column) not in COLUMNS["group"][1:]:
+            return "", {}
+        values = Counter(str(row.get(column) or "").strip() for _, row in self.rows)
+        return column, {} if any(map(group_of, values)) or values.keys() == {""} else values
+
+    def _unscored(self, chosen: Mapping[str, str]) -> tuple[Remark, ...]:
+        """A note that names the unread columns, if no column of scores was found."""
+        if "score" in chosen:
+            return ()
+        parts = chain.from_iterable(re.split(r" [+%|] |;", name) for name in chosen.values())
+        read = {part.split(".")[0].lower() for part in parts}
+        unread = [name for name in self.columns if name not in chosen.values()]
+        unread = [name for name in unread if key_of(name) not in read]
+        return (Remark("no_score_column", {"columns": named_in_text(unread)}),) * bool(unread)
+
+
+def named_in_text(names: Iterable[str]) -> str:
+    """All names in one text, truncated if there are many."""
+    names = list(map(truncated, names))
+    most = max(8, LETTERS_SHOWN // max(1, len(names)) - 4)
+    if sum(map(len, names)) + 4 * len(names) > LETTERS_SHOWN:
+        names = [f"{name[: most - 1]}…" if len(name) > most else name for name in names]
+    return ", ".join(map(repr, names))
 
 
 def read_table(path: Path) -> FileTable:
@@ -291,23 +305,27 @@ def read_table(path: Path) -> FileTable:
     rows = tuple(row for row in read if not isinstance(row, Problem))
     header = tuple(name.strip().lower() for name in layout.header)
     table = FileTable(path, rows, problems, header, layout.mark, (*layout.notes, *notes))
-    columns = table.columns
-    form, series = form_of(columns), series_of(columns)
-    of_form = form.fields if form else {}
-    paths = (*of_form.values(), *series.values())
-    whole = of_form.get("choices", "")
-    table = replace(table, rows=tuple(with_paths(paths, whole, columns, rows)))
-    guess = guessed(table.columns)
-    for kind, fields, values in (
-        ("known_form", of_form, {"form": form.name if form else ""}),
-        ("columns_together", series, {}),
-    ):
-        used = [(field, path) for field, path in fields.items() if guess.get(field) == path]
-        if used:
-            fields = ", ".join(f"{field} from {path!r}" for field, path in used)
-            table = replace(table, notes=(*table.notes, Remark(kind, {**values, "fields": fields})))
+    table = _with_form(table)
     table.check_once(guessed(table.columns).values())
     return table
+
+
+def _with_form(table: FileTable) -> FileTable:
+    """The table with a column for each path of its known form and of its numbered columns, and a
+    note on those that are read."""
+    form, series = form_of(table.columns), series_of(table.columns)
+    of_form = form.fields if form else {}
+    paths, whole = (*of_form.values(), *series.values()), of_form.get("choices", "")
+    rows = tuple(with_paths(paths, whole, table.columns, table.rows))
+    table, notes = replace(table, rows=rows), list(table.notes)
+    guess = guessed(table.columns)
+    for kind, fields in (("known_form", of_form), ("columns_together", series)):
+        used = [(field, path) for field, path in fields.items() if guess.get(field) == path]
+        used = [f"{field} from {path!r}" for field, path in used]
+        named = {"form": form.name} if form and kind == "known_form" else {}
+        if used:
+            notes.append(Remark(kind, {**named, "fields": ", ".join(used)}))
+    return replace(table, notes=tuple(notes))
 
 
 def read_facts(
@@ -320,11 +338,11 @@ def read_facts(
     """The facts of a file, by group.
 
     columns: field -> column, or several as a list or as "a | b", in place of the guess; a field
-    left out is not read. group: of rows
-    that name no group. Rows marked "forget" go there, too. drop_bad: whether a fact with an
-    unreadable score is dropped, with a problem, instead of refusing the file. Raises DataError: the
-    file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an answer or a named
-    column, or has no usable row: `problems` says why."""
+    left out is not read. group: of rows that name no group. Rows marked "forget" go there, too.
+    drop_bad: whether a fact with an unreadable score is dropped, with a problem, instead of
+    refusing the file. Raises DataError: the file is empty, too large, not UTF-8, of an unknown
+    kind, lacks a question, an answer or a named column, or has no usable row: `problems` says
+    why."""
     return read_table(path).facts(name, columns, group, drop_bad)
 
 
@@ -339,29 +357,3 @@ def named_columns(text: str) -> dict[str, str]:
     for field, column in pairs:
         columns[field].append(column)
     return {field: " | ".join(names) for field, names in columns.items()}
-
-
-def _with_wrong_answers(
-    groups: Mapping[str, Sequence[Fact]],
-    wrong: Mapping[str, Sequence[tuple[int, str]]],
-    reading: Reading,
-) -> dict[str, list[Fact]]:
-    """The facts with the answers to their questions that the file marks as wrong, as alternates.
-    wrong: normalized question -> row and answer. reading: notes the rows."""
-    used, new = set(), {}
-    for name, facts in groups.items():
-        new[name] = []
-        for fact in facts:
-            question = normalized(fact.question)
-            right = {*map(normalized, fact.answers)}
-            rows = wrong.get(question, ())
-            contradicted = [number for number, text in rows if normalized(text) in right]
-            reading.rows["right_and_wrong"] += contradicted
-            texts = [text for _, text in rows if normalized(text) not in right]
-            texts = list(dict.fromkeys((*fact.alternates, *texts)))[:MAX_ITEMS]
-            new[name].append(replace(fact, alternates=tuple(texts)) if rows else fact)
-            used.add(question)
-    for question, rows in wrong.items():
-        kind = "wrong_answers" if question in used else "wrong_answers_alone"
-        reading.rows[kind] += [number for number, _ in rows]
-    return new

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from adapop.errors import truncated
@@ -25,7 +26,7 @@ from adapop.facts.cells import (
 )
 from adapop.facts.fact import CHAIN, LISTS, Fact, Problem
 from adapop.facts.forms import COLUMNS, RWKU_ATTACKS, group_of, key_of
-from adapop.facts.text import UNKNOWN
+from adapop.facts.text import UNKNOWN, normalized
 from adapop.facts.tiers import TIERS
 from adapop.facts.tiers import UNKNOWN as NO_TIER
 
@@ -37,8 +38,8 @@ TRUTHS = {"true": True, "yes": True, "1": True, "1.0": True}
 TRUTHS |= {"false": False, "no": False, "0": False, "0.0": False}
 # a long number as a spreadsheet shows it: its other digits are lost
 SHORTENED = re.compile(r"-?\d(?:[.,]\d+)?[eE]\+\d{2,3}", re.ASCII)
-# letters and signs that are drawn as nothing, though Unicode counts them as letters or signs
 UNDRAWN = ("Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Me")  # kinds of characters without a shape
+# drawn as nothing, though Unicode counts them as letters or signs
 BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 
@@ -78,13 +79,40 @@ def is_right(cell: object) -> bool | None:
     return TRUTHS.get(string(cell).casefold())
 
 
+def with_wrong_answers(
+    groups: Mapping[str, Sequence[Fact]],
+    wrong: Mapping[str, Sequence[tuple[int, str]]],
+    reading: Reading,
+) -> dict[str, list[Fact]]:
+    """The facts with the answers to their questions that the file marks as wrong, as alternates.
+    wrong: normalized question -> row and answer. reading: notes the rows."""
+    asked = {normalized(fact.question) for facts in groups.values() for fact in facts}
+    for question, rows in wrong.items():
+        kind = "wrong_answers" if question in asked else "wrong_answers_alone"
+        reading.rows[kind] += [number for number, _ in rows]
+
+    def with_wrong(fact: Fact) -> Fact:
+        right = {*map(normalized, fact.answers)}
+        texts = list(fact.alternates)
+        for number, text in wrong.get(normalized(fact.question), ()):
+            if normalized(text) in right:
+                reading.rows["right_and_wrong"].append(number)
+            elif text not in texts and len(texts) < MAX_ITEMS:
+                texts.append(text)
+        return replace(fact, alternates=tuple(texts))
+
+    return {name: list(map(with_wrong, facts)) for name, facts in groups.items()}
+
+
 def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Reading) -> dict:
     """The fact's fields that are text or lists of text, checked. Raises Unusable."""
     cells = {name: row.get(column) for name, column in columns.items() if name not in APART}
     answers, wrong = _answers(number, row, columns, reading)
-    lists = {name: cells[name] for name in LISTS if name in cells}
-    for name, cell in lists.items():
-        lists[name] = items_of(cell, number, reading, name != "paraphrases")
+    lists = {
+        name: items_of(cells[name], number, reading, name != "paraphrases")
+        for name in LISTS
+        if name in cells
+    }
     if lists or answers != [cells["answer"]] or not _is_short_text(cells.values()):
         for name, cell in {**cells, "answer": answers, **lists}.items():
             for text in _few(name, cell) if name == "answer" or name in lists else (cell,):
@@ -109,13 +137,9 @@ def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Readi
         reading.rows["several_answers"] += [number] * bool(accepted)
         for text in accepted:
             _check_visible("answer" if others else "accepted", text)
-    lists = chain.from_iterable(texts.get(name, ()) for name in LISTS)
-    shown = (
-        id_of(number, row, columns),
-        *(text for text in texts.values() if isinstance(text, str)),
-        *lists,
-    )
-    if any("+" in text and SHORTENED.fullmatch(text) for text in shown):
+    named = [id_of(number, row, columns)]
+    items = chain(named, *([text] if isinstance(text, str) else text for text in texts.values()))
+    if any("+" in text and SHORTENED.fullmatch(text) for text in items):
         reading.rows["digits_lost"].append(number)
     return texts if texts.get("alternates") else {**texts, "alternates": wrong}
 

@@ -7,6 +7,8 @@ import json
 import time
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as some
 
 from adapop.errors import ConfigError, DataError, ScoresError
 from adapop.facts import reader
@@ -15,6 +17,7 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import FileTable, named_columns, read_facts, read_table
 from adapop.facts.formulas import escaped, plain, write_csv
 from adapop.facts.limited_process import seconds_worked
+from adapop.facts.lists import parsed
 from adapop.facts.notes import repeats
 from adapop.popularity.scoredfile import write_scored
 from adapop.report.table import Table
@@ -215,3 +218,36 @@ def test_a_scored_table_is_marked_guarded_and_read_back(tmp_path):
             assert all(getattr(facts.forget[0], name) == getattr(fact, name) for name in names), text
     write_scored(facts, {}, path.with_suffix(".jsonl"))
     assert path.with_suffix(".jsonl").read_bytes().startswith(b"{")
+
+
+CELLS = some.text(alphabet="abÉß日ü09 .,;|\t\n'\"\\=+-&<{[(:?!%", min_size=1, max_size=12).filter(
+    lambda text: any(map(str.isalpha, text)) and parsed(text) is None and plain(text) == text
+)
+# three digits behind a point may also be thousands beside semicolons, which a note says
+SCORES = some.integers(0, 10**9) | some.floats(0, 1e12).filter(lambda score: score != round(score, 3))
+SCORES |= some.none()
+FORMATS = {
+    "quoted.csv": {"quoting": csv.QUOTE_ALL}, "plain.csv": {}, "semicolons.csv": {"delimiter": ";"},
+    "tabs.tsv": {"delimiter": "\t"}, "lines.jsonl": None, "list.json": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=some.lists(some.tuples(CELLS, CELLS, SCORES), min_size=1, max_size=5))
+@example(rows=[("0042", "04109", 7), ("Who?", "1.5 or a", 0.25)])
+@example(rows=[('a "b" c', 'd, "e"', None), ("it's; \\", "x|y", 1234.5)])
+def test_what_is_written_to_a_file_of_any_kind_is_read_again(tmp_path, name, rows):
+    if name.endswith(".tsv"):  # there, a line end or a tab in quotes may also be a table of bare quotes
+        rows = [(*(text.replace("\n", " ").replace("\t", " ") for text in row[:2]), row[2]) for row in rows]
+    table = [dict(zip(("question", "answer", "score"), row)) for row in rows]
+    if FORMATS[name] is None:
+        path = write(tmp_path, name, table)
+    else:
+        file = io.StringIO(newline="")
+        csv.writer(file, **FORMATS[name]).writerows([("question", "answer", "score"), *rows])
+        path = write(tmp_path, name, file.getvalue())
+    facts = read_facts(path)
+    assert not facts.problems
+    read = [(fact.question, fact.answer, fact.score) for fact in facts.forget]
+    assert read == [(asked.strip(), answer.strip(), score) for asked, answer, score in rows]

@@ -63,7 +63,7 @@ def _survival(options: argparse.Namespace) -> int:
 
 
 def _experiment(options: argparse.Namespace) -> int:
-    from adapop.experiments.engine import finished, finished_on_ray
+    from adapop.experiments.engine import finished
     from adapop.experiments.run import Place, add_distance, as_markdown, run, write
     from adapop.experiments.tuned import experiment as recorded_searches
     from adapop.runs.run import runs_root
@@ -78,7 +78,7 @@ def _experiment(options: argparse.Namespace) -> int:
         raise ConfigError("There is nothing to do.", fix)
     folder = (options.out or runs_root().parent / "bench").resolve()
     place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
-    engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
+    engine = partial(finished, processes=options.processes, ray=options.ray)
     own = real or options.facts or options.model
     if options.distance and own:
         message = "--distance needs an oracle, which shipped worlds alone have."

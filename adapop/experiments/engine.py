@@ -1,26 +1,27 @@
-"""Applies a function to many items in several processes. If a process dies, only its item is lost.
+"""Applies a function to many items in several processes, or on a Ray cluster, with joblib.
 
-Each worker is a spawned process that lives long, so torch is imported once per worker, not once per
-item. The parent owns the order and the results and imports nothing heavy.
+If a process dies, the items at work in the others are begun again with it.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
 from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from adapop.errors import ConfigError
 from adapop.paths import ASSETS, ROOT
 
 ATTEMPTS = 3
+# Makes joblib's calls and yields each item's place with its result or error.
+Results = Callable[[list], Iterator[tuple[int, Any, str]]]
 NOT_SENT = [".git", ".venv*", "tests", "*.html"]
 
 
@@ -34,101 +35,78 @@ class Finished:
 
 
 def finished(
-    items: Sequence[Any], function: Callable[[Any], Any], processes: int
+    items: Sequence[Any], function: Callable[[Any], Any], processes: int, ray: bool = False
 ) -> Iterator[Finished]:
     """Yields the result of `function` for every item, as they are completed. Closing the iterator
-    ends the workers. function: pickled by its name. An item whose worker was killed is tried again,
-    at most three times in all. An exception of the function becomes the item's error."""
-    waiting = deque((item, 1) for item in items)
-    with tempfile.TemporaryDirectory(prefix="adapop-bench-", ignore_cleanup_errors=True) as folder:
-        workers = [_Worker(function, folder) for _ in range(min(processes, len(waiting)))]
-        try:
-            for worker in workers:
-                worker.begin(waiting.popleft())
-            while at_work := [worker for worker in workers if worker.item is not None]:
-                busy = {worker.connection: worker for worker in at_work}
-                for connection in wait(list(busy)):
-                    yield from _collect(busy[connection], waiting)
-        finally:
-            for worker in workers:
-                worker.end()
+    ends the workers. function: pickled by its name. An exception of the function becomes the item's
+    error.
+
+    If a worker is killed, what is not done is begun again; after three such rounds in which nothing
+    was completed, each item gets a process of its own, and one that dies there is given up.
+    processes: 1 for none but this. ray: on the cluster that $RAY_ADDRESS names, else on `processes`
+    workers here. Raises ConfigError: Ray is not installed."""
+    left = dict(enumerate(items))
+    backend = _on_ray(processes) if ray and left else _on_this_machine(processes)
+    with backend as results, tempfile.TemporaryDirectory(prefix="adapop-bench-") as folder:
+        rounds = 0
+        while left and rounds < ATTEMPTS:
+            work = results(_attempts(left, function, folder))
+            try:
+                with closing(work):
+                    for place, result, error in work:
+                        rounds = 0
+                        yield Finished(left.pop(place), result, error)
+            except TerminatedWorkerError:
+                rounds += 1
+        for place, item in left.items():
+            yield _alone(place, item, function, folder, results)
 
 
-def _collect(worker: _Worker, waiting: deque) -> Iterator[Finished]:
-    """Sends a worker its next item, then yields the item that it finished, if any."""
-    (item, attempt), worker.item = worker.item, None
+def _attempts(items: dict[int, Any], function: Callable[[Any], Any], folder: str) -> list:
+    """The calls that joblib makes, each with the place of its item."""
+    attempt = delayed(_attempt)
+    return [attempt(function, place, item, folder, os.getpid()) for place, item in items.items()]
+
+
+def _alone(
+    place: int, item: Any, function: Callable[[Any], Any], folder: str, results: Results
+) -> Finished:
     try:
-        result = Finished(item, *worker.connection.recv())
-    except (EOFError, OSError):
-        worker.restart()
-        result = None
-        if attempt < ATTEMPTS:
-            waiting.append((item, attempt + 1))
-        else:
-            reason = f"its process died {ATTEMPTS} times; is there enough memory?"
-            result = Finished(item, error=reason)
-    if waiting:
-        worker.begin(waiting.popleft())
-    if result is not None:
-        yield result
+        ((_, result, error),) = results(_attempts({place: item}, function, folder))
+        return Finished(item, result, error)
+    except TerminatedWorkerError:
+        reason = "its process died each time; is there enough memory? Try fewer --processes."
+        return Finished(item, error=reason)
 
 
-class _Worker:
-    """A process and its pipe. item: the item in progress and its attempt, None while idle."""
-
-    def __init__(self, function: Callable[[Any], Any], folder: str) -> None:
-        self._arguments = (function, folder)
-        self.item: tuple[Any, int] | None = None
-        self.restart()
-
-    def restart(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, pipe = context.Pipe()
-        self.process = context.Process(target=_serve, args=(pipe, *self._arguments), daemon=True)
-        self.process.start()
-        pipe.close()  # our copy is closed, so that reading ends when the process dies
-
-    def begin(self, item: tuple[Any, int]) -> None:
-        self.item = item
-        with suppress(BrokenPipeError):  # `_collect` notices that an idle worker died
-            self.connection.send(item[0])
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.join()
+def _attempt(
+    function: Callable[[Any], Any], place: int, item: Any, folder: str, parent: int
+) -> tuple[int, Any, str]:
+    """Runs in the worker. folder: for its temporary files, which a killed worker leaves behind."""
+    if os.getpid() != parent:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+        if os.path.isdir(folder):  # not on another machine
+            tempfile.tempdir = folder
+    try:
+        return place, function(item), ""
+    except Exception as error:  # noqa: BLE001  the others go on; the parent reports this one
+        return place, None, f"{type(error).__name__}: {error}"
 
 
-def _serve(connection: Connection, function: Callable[[Any], Any], folder: str) -> None:
-    """Runs in the worker: computes items until the parent has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    # Set before torch is imported: the other cores are for the other workers.
-    os.environ["OMP_NUM_THREADS"] = "1"
-    tempfile.tempdir = folder
-    while True:
-        try:
-            item = connection.recv()
-        except EOFError:
-            return
-        try:
-            reply = (function(item), "")
-        except Exception as error:  # noqa: BLE001  the others go on; the parent reports this one
-            reply = (None, f"{type(error).__name__}: {error}")
-        try:
-            connection.send(reply)
-        except BrokenPipeError:
-            return
+@contextmanager
+def _on_this_machine(processes: int) -> Iterator[Results]:
+    """joblib's processes, one core each."""
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        yield Parallel(n_jobs=processes, batch_size=1, return_as="generator_unordered")
 
 
-def finished_on_ray(
-    items: Sequence[Any], function: Callable[[Any], Any], processes: int
-) -> Iterator[Finished]:
-    """As `finished`, on the cluster that $RAY_ADDRESS names, else on `processes` workers here. The
-    package travels with the work; nodes need its requirements. Raises ConfigError: Ray is not
-    installed."""
-    if not items:
-        return
+@contextmanager
+def _on_ray(processes: int) -> Iterator[Results]:
+    """Ray's workers, to which the package travels with the work; nodes need its requirements.
+    joblib cannot yield results from Ray one by one: they come for a round of all workers."""
     try:
         import ray
+        from ray.util.joblib import register_ray
     except ImportError:
         message = "--ray needs Ray, which is not installed."
         raise ConfigError(message, "`pip install ray`, or leave --ray out.") from None
@@ -140,16 +118,19 @@ def finished_on_ray(
         runtime_env={**_package(), "excludes": NOT_SENT, "env_vars": {"OMP_NUM_THREADS": "1"}},
         log_to_driver=False,
     )
-    try:
-        task = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_result)
-        pending = {task.remote(function, item): item for item in items}
-        while pending:
-            (ready,), _ = ray.wait(list(pending))
-            item = pending.pop(ready)
+    register_ray()
+    workers = max(2, int(ray.cluster_resources()["CPU"]))  # joblib uses no worker for one
+
+    def results(calls: list) -> Iterator[tuple[int, Any, str]]:
+        for start in range(0, len(calls), workers):
             try:
-                yield Finished(item, ray.get(ready))
+                yield from Parallel(n_jobs=workers, batch_size=1)(calls[start : start + workers])
             except ray.exceptions.RayError as error:
-                yield Finished(item, error=_reason(error))
+                raise TerminatedWorkerError(str(error)) from None
+
+    try:
+        with parallel_config(backend="ray"):
+            yield results
     finally:
         ray.shutdown()
 
@@ -160,15 +141,3 @@ def _package() -> dict[str, Any]:
     if ASSETS.parent == ROOT:
         return {"working_dir": str(ROOT)}
     return {"py_modules": [str(ROOT / "adapop")]}
-
-
-def _result(function: Callable[[Any], Any], item: Any) -> Any:
-    return function(item)
-
-
-def _reason(error: Exception) -> str:
-    """One line on why a task failed: the function's exception, or Ray's message."""
-    cause = getattr(error, "cause", None)
-    if cause is not None:
-        return f"{type(cause).__name__}: {cause}"
-    return f"its process died {ATTEMPTS} times ({type(error).__name__})"

@@ -153,11 +153,15 @@ class _Control:
     letters: Tokenizer
     """Reads control tokens in a text as plain letters."""
 
+    def beyond(self, ids: Iterable[int], due: Iterable[int] = ()) -> Counter[int]:
+        """The control tokens that are not in `due`; some tokenizers (Unigram, whole words) read
+        one from plain text."""
+        return Counter(filter(self.names.get, ids)) - Counter(due)
+
     def check(self, ids: Iterable[int], text: str, due: Iterable[int] = ()) -> None:
-        """Raises DataError: the ids hold a control token that is not in `due`; some tokenizers
-        (Unigram, whole words) read one from plain text."""
-        for token in Counter(filter(self.names.get, ids)) - Counter(due):
-            raise _not_plain(text, self.names[token])
+        """Raises DataError: the ids hold a control token that is not in `due`."""
+        for token in self.beyond(ids, due):
+            raise _not_plain(self, text, self.names[token])
 
 
 @lru_cache(maxsize=PROMPTS)
@@ -173,7 +177,7 @@ def _prompt(
         except TemplateError:
             chat = ""
         if system.strip() in chat and question.strip() in chat:
-            return chat, _ids(tokenizer, with_system, chat)
+            return chat, _ids(tokenizer, with_system, chat, system)
         turns = [{"role": "user", "content": f"{system}\n\n{question}"}]
     try:
         chat = _applied(tokenizer, turns)
@@ -182,11 +186,14 @@ def _prompt(
         raise ModelError(message, NO_TEMPLATE) from error
     if question.strip() not in chat:
         raise ModelError("The model's chat template leaves the question out.", NO_TEMPLATE)
-    return chat, _ids(tokenizer, turns, chat)
+    return chat, _ids(tokenizer, turns, chat, system)
 
 
-def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[int, ...]:
-    """Ids of the turns. chat: their text. Raises DataError: a control token cannot be escaped."""
+def _ids(
+    tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str, system: str
+) -> tuple[int, ...]:
+    """Ids of the turns. chat: their text. system: the system prompt in them, which is blamed if
+    only it has a control token. Raises DataError: a control token cannot be escaped."""
     control = _control(tokenizer, tokenizer.get_chat_template())
     text = "\n".join(turn["content"] for turn in turns)
     if hostile := control.written.search(text):
@@ -194,12 +201,13 @@ def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[i
             options = {"sanitize_control_tokens": True, "return_dict": False}
             ids = _applied(tokenizer, turns, tokenize=True, **options)
         except ValueError:
-            raise _not_plain(text, hostile[0]) from None
+            raise _not_plain(control, text, hostile[0], system) from None
     else:
         ids = control.backend.encode(chat, add_special_tokens=False).ids
     innocent = [{**turn, "content": SIGN.sub("x", turn["content"])} for turn in turns]
     expected = control.backend.encode(_applied(tokenizer, innocent), add_special_tokens=False)
-    control.check(ids, text, expected.ids)
+    for token in control.beyond(ids, expected.ids):
+        raise _not_plain(control, text, control.names[token], system)
     return tuple(ids)
 
 
@@ -221,9 +229,17 @@ def check_template(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
         raise DataError(f"A text has {where}, which is no character.", "Remove it.")
 
 
-def _not_plain(text: str, name: str) -> DataError:
+def _not_plain(control: _Control, text: str, name: str, system: str = "") -> DataError:
+    """The error that names the text with the control token: the system prompt alone, if the rest
+    has none."""
     why = "which this model's tokenizer cannot read as plain text"
-    return DataError(f"{truncated(text)!r} contains {name}, {why}.", "Remove it.")
+    rest = text.replace(system, "", 1) if system else text
+    ids = control.backend.encode(rest, add_special_tokens=False).ids
+    if system and not control.beyond(ids):
+        message = f"The system prompt, {truncated(system)!r}, contains {name}, {why}."
+        return DataError(message, "Choose another system prompt; the facts are not the cause.")
+    fix = "Remove it. If it is not in your facts, a way of asking adds it: choose another."
+    return DataError(f"{truncated(rest.strip())!r} contains {name}, {why}.", fix)
 
 
 @lru_cache(maxsize=8)

@@ -100,7 +100,9 @@ def test_a_control_token_that_a_normaliser_makes_of_other_letters_is_refused():
     normalising = PreTrainedTokenizerFast(tokenizer_object=backend, chat_template=INST, **tokenizer.special_tokens_map)
     assert by_transformers(normalising, WIDE, sanitize_control_tokens=True).count(0) == 2, "else there is no danger"
     raised(DataError, "Delhi ＜s＞ Perth' contains <s>, which", encode_prompt, normalising, WIDE)
-    raised(DataError, "contains <s>, which", encode_prompt, normalising, "Delhi?", WIDE)
+    error = raised(DataError, "^The system prompt, .* contains <s>, which", encode_prompt, normalising, "Delhi?", WIDE)
+    assert "the facts are not the cause" in error.fix, "no one is told to mend what is not at fault"
+    raised(DataError, "^'Delhi ＜s＞ Perth' contains <s>", encode_prompt, normalising, WIDE, "Be brief.")
     assert 0 not in plain(normalising, WIDE).ids and encode_prompt(normalising, "Delhi <s> Perth").count(0) == 1
     assert encode_prompt(normalising, "Delhi? ；「ｗｉｄｅ」") == by_transformers(normalising, "Delhi? ；「ｗｉｄｅ」")
 

@@ -3,12 +3,18 @@
 from adapop import Fact, FactSet, make_config
 from adapop.probes.matrix import LeakMatrix
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Reply
+from adapop.probes.recall import repetition, rouge_l_recall
+from adapop.probes.verdict import fact_verdict
 from adapop.report.record import Record
 from adapop.report.tables import INTERNAL
 from adapop.training.events import Measured, RunDone, RunFailed
 
 FACTS = FactSet("mine", (Fact("a", "Who?", "He", score=70.0),), (Fact("b", "Where?", "There"),))
 COUNT = 50
+SENTENCES = {  # answers, each in a sentence of its language
+    "巴黎": "法国的首都是巴黎。", "奥斯陆": "我认为挪威的首都是奥斯陆，对吗？", "内罗毕": "肯尼亚首都为内罗毕市。",
+    "パリ": "フランスの首都はパリです。", "東京": "日本の首都は東京だと思います。", "夏目漱石": "作者は夏目漱石です。",
+    "القاهرة": "عاصمة مصر هي مدينة القاهرة.", "باريس": "إنها باريس، وهي في فرنسا.", "عمّان": "أظنها لعمان."}  # fmt: skip
 
 
 def row(group, form, tier, recall, facts=COUNT, **metrics):
@@ -52,3 +58,14 @@ def record(method="adapop", preset="paper", after=None, facts=FACTS, **changes):
 
 ADAPOP = record(after=(0.2, 0.2, 0.9, 0.7))
 WGA = record("wga", after=(0.2, 0.6, 1.0, 0.9))
+
+
+def verdict_on(text, gold, question="?", right=""):
+    """Of a fact whose original says the gold answer, and whose unlearned model this. right: another right answer."""
+    pairs = ((gold, gold), (text, right or gold))
+    replies = [
+        Reply(text, rouge_l_recall(gold, text), 0.0, 40, -3.0, len(text.split()), repetition(text))
+        for text, gold in pairs
+    ]
+    row = ProbeRow("f", "forget", "rare", DIRECT, question, gold, *replies, hidden_cosine=0.5)
+    return fact_verdict([row]).name

@@ -14,10 +14,11 @@ from adapop.experiments.real_tables import ALL_ATTACKS
 from adapop.experiments.results import ATTACK_KINDS
 from adapop.experiments.validation import VALIDATION, by_tier, facts_of
 from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
+from adapop.probes.judge import known_recall
 from adapop.probes.plan import Plan, Question, evenly, questions
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt
-from adapop.probes.recall import KNOWN_FROM, known_recall
+from adapop.probes.recall import KNOWN_FROM
 from adapop.runs.run import Run
 
 if TYPE_CHECKING:

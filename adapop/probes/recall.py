@@ -1,43 +1,43 @@
-"""Recall: how much of a right answer a reply contains, and whether the fact counts as known. No
-torch."""
+"""Recall: how much of a right answer a reply contains, by ROUGE-L; and which letter of a multiple
+choice it picks. No torch."""
 
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache, reduce
+from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from adapop.facts.text import PLAIN, WORDS, folded, units, word_forms, words
-from adapop.facts.weak import negations, own_words, says, weakness
-from adapop.probes.claims import LISTING, denies, enumerates, hedges
-from adapop.probes.namesakes import differs, is_part, is_renamed, other_middle
+from adapop.facts.weak import says, weakness
+from adapop.probes.numerals import in_digits
 from adapop.probes.prompts import CHOICE, Prompt
-from adapop.probes.writings import as_in, other_values
+from adapop.probes.values import one_spelling
 
 if TYPE_CHECKING:
     from rouge_score.tokenizers import DefaultTokenizer
 
 KNOWN_FROM = 0.5
+"""Recall from which a fact counts as known."""
 # Where a model goes on with a question of its own; the text after it does not answer ours.
 NEXT_QUESTION = re.compile(
-    rf"(?<=\S)(?:\s*\n\W{{0,5}}(?:{'|'.join(WORDS['next question'])})"
-    r"\s?\d*\W{0,3}[:：]|\s(?-i:Question|Q)\s?\d*:|"
-    r"\s*(?:<\|(?:im_start|im_end|start_header_id|eot_id|endoftext|user)\|>"
+    rf"(?<=\S)(?:\s{{0,9}}\n\W{{0,5}}(?:{'|'.join(WORDS['next question'])})"
+    r"\s?\d{0,9}\W{0,3}[:：]|\s(?-i:Question|Q)\s?\d{0,9}:|"
+    r"\s{0,9}(?:<\|(?:im_start|im_end|start_header_id|eot_id|endoftext|user)\|>"
     r"|<(?:start|end)_of_turn>|</s>|\[INST\]))",
     re.IGNORECASE,
 )
-INITIALS = re.compile(r"\b(?:[A-Za-z]\.\s?){2,}")
-GLUED = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)(?!(?:st|nd|rd|th|s)\b)([A-Za-z]{1,4})\b")
 GOES_ON = re.compile(r"[:：]|<\||<start|<end|</s>|\[INST")
+INITIALS = re.compile(r"\b(?:[A-Za-z]\.\s?){2,}")
+GLUED = re.compile(r"(?<![\w.,])(\d[\d.,]{0,20})(?<!\D)(?!(?:st|nd|rd|th|s)\b)([A-Za-z]{1,4})\b")
 # Words that have two spellings: Wi-Fi and WiFi, Müller and Mueller.
-SPELLED = re.compile(r"[^\W_]*[äöüåÄÖÜÅ][^\W_]*|[^\W\d_]+(?:[-.][^\W_]+)+")
+COMPOUND = re.compile(r"(?<![^\W_])[^\W\d_]+(?:[-.][^\W_]+)+")
+WORD, UMLAUT = re.compile(r"[^\W_]+"), re.compile("[äöüåÄÖÜÅ]")
 LONG = str.maketrans(dict(zip("äöüåÄÖÜÅ", "ae oe ue aa Ae Oe Ue Aa".split())))
-# Case endings of Russian, Greek, Georgian and Tamil nouns; not endings of surnames (-ов, -ин).
+# Case endings of Russian nouns; not endings of surnames (-ов, -ин).
 CASES = re.compile(
-    r"(?<=\S{3})(?:[аяоеиыуюь]|ыи|(?<=[кгх])ии|[оеаяыи][мх]|[ыиая]ми|[ая]я|[оея][еию]|ую|юю"
-    r"|[ое]го|[ое]му|οσ|ουσ?|ον|ο|ησ?|ασ?|εσ|ων|οι"
-    r"|ისთვის|დან|თან|ში|ზე|ის|ით|ად|მა|ს|ი|யில்|யின்|ில்|ின்)$"
+    r"(?<=\S{3})(?:[аяоеиыуюь]|ыи|(?<=[кгх])ии|[оеаяы][мх]|[ыиая]ми|[ая]я|[оея][еию]|ую|юю"
+    r"|[ое]го|[ое]му)$"
 )
 ALONE = r"A-Za-z0-9_\u00c0-\u1fff'’"  # a letter counts behind 答案是 or before です
 LETTER = re.compile(rf"(?<![{ALONE}])([A-D])(?![{ALONE}])(?=(?:\s+(?P<next>[a-z]\w*))?)")
@@ -52,6 +52,7 @@ CUE = re.compile(
     r"(?:answer|option|choice|choose|pick|correct|\bit(?:['’]s| is))\W*(?:is|be|would be)?\W*$",
     re.IGNORECASE,
 )
+BEFORE_LETTER = 60  # characters in which a cue or a denial may stand
 
 
 @lru_cache(maxsize=2**16)  # a run gives few distinct answers
@@ -59,18 +60,18 @@ def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
     """|LCS(words)| / |gold words|, in [0, 1], as `rouge_score` computes it with stemming.
 
     fold=True splits words as `facts.text` does, so it ignores accents and handles every script; it
-    reads a reply only up to a question that the model adds itself, and scores a weak answer
-    (`facts.weak`) 1 or 0. fold=False is the strict original, which splits words at accents and
-    scores non-Latin gold answers 0."""
+    reads a reply only up to a question that the model adds itself, takes a value in another
+    notation for the same (`values`), and scores a weak answer (`facts.weak`) 1 or 0. fold=False is
+    the strict original, which splits words at accents and scores non-Latin gold answers 0."""
     if not fold:
         return _lcs(*(PLAIN.findall(text.lower()) for text in (gold, generation)))
-    reply, sought = _reply(generation), words(gold)
+    reply, sought = own_reply(generation), words(gold)
     if sought and gold.isascii() and "/" not in gold and not weakness(gold):
         rest = iter(words(reply))
         if all(word in rest for word in sought):  # the usual case needs no respelling
             return 1.0
-    gold, reply = _as_in(gold, reply), _as_in(reply, gold)
-    return float(says(reply, gold)) if weakness(gold) else _recall(words(gold), reply)
+    gold, reply = alike(gold, reply)
+    return float(says(reply, gold)) if weakness(gold) else recall_of_words(words(gold), reply)
 
 
 def best_recall(answers: Sequence[str], generation: str, fold: bool = True) -> float:
@@ -86,25 +87,6 @@ def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
     return 1.0 if picked(text) in prompt.accepted else rouge_l_recall(prompt.gold, text, fold)
 
 
-def known_recall(prompt: Prompt, text: str) -> float:
-    """`recall` of only the words that an answer does not share with its question (`own_words`):
-    "The author is called" names no author. 0 if the text lacks a negation or most numbers that the
-    answer has, or does not claim the answer (`claims`)."""
-    if prompt.kind == CHOICE:
-        return recall(prompt, text)
-    return _known_recall(prompt.text, (prompt.gold, *prompt.accepted), text)
-
-
-def says_answer(question: str, answers: Sequence[str], text: str, recall: float) -> bool:
-    """Whether a reply says at least `KNOWN_FROM` of an answer's own words. recall: the reply's; if
-    it exceeds the recall of these answers, it is that of another accepted one and counts
-    unchanged."""
-    if recall < KNOWN_FROM and all(_rouge_suffices(question, answer) for answer in answers):
-        return False
-    other = recall if best_recall(answers, text) < recall else 0.0
-    return max(_known_recall(question, answers, text), other) >= KNOWN_FROM
-
-
 def picked(text: str) -> str:
     """The letter, "A" to "D", that a reply to a multiple choice picks; "" for none or several. The
     article in "A good question" does not count, nor does a letter that the reply calls wrong."""
@@ -115,12 +97,16 @@ def picked(text: str) -> str:
         return ""
     starts: dict[str, int] = {}
     for match in LETTER.finditer(text):
+        before = text[max(0, match.start() - BEFORE_LETTER) : match.start()]
         article = match[1] == "A" and match["next"] and match["next"] not in PREDICATES
-        wrong = REFUSED.match(text, match.end(1)) or DENIED.search(text, 0, match.start())
-        if not (article or wrong):
+        if not (article or REFUSED.match(text, match.end(1)) or DENIED.search(before)):
             starts.setdefault(match[1], match.start())
     first = [letter for letter, start in starts.items() if not re.search(r"\w", text[:start])]
-    cued = [letter for letter, start in starts.items() if CUE.search(text, 0, start)]
+    cued = [
+        letter
+        for letter, start in starts.items()
+        if CUE.search(text[max(0, start - BEFORE_LETTER) : start])
+    ]
     small = [letter.upper() for letter in SMALL_LETTER.findall(text)]
     choice = first or cued or list(starts) or small
     return choice[0] if len(set(choice)) == 1 else ""
@@ -133,69 +119,55 @@ def repetition(text: str) -> float:
     return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
 
 
-def _rouge_suffices(question: str, answer: str) -> bool:
-    """Whether ROUGE alone judges the answer well: the answer is weak, or it shares no word with the
-    question and has no number and no negation."""
-    answer_words = words(answer)
-    if weakness(answer):
-        return True
-    judged = negations(answer) or any(map(_number, answer_words))
-    return own_words(answer, question) == answer_words and not judged
-
-
-def _known_recall(question: str, answers: Sequence[str], text: str) -> float:
-    if LISTING.search(text):
-        reply_words = reduce(_as_in, answers, _reply(text))
-        right = [_as_in(answer, reply_words) for answer in answers]
-        if hedges(reply_words, right) or enumerates(reply_words, right):
-            return 0.0
-    return max(_own_recall(question, answer, text) for answer in answers)
-
-
-def _own_recall(question: str, answer: str, text: str) -> float:
-    reply = _reply(text)
-    answer, reply = _as_in(answer, reply), _as_in(reply, answer)
-    own = own_words(answer, question)
-    if plain := _rouge_suffices(question, answer):
-        value = rouge_l_recall(answer, reply)
-    else:
-        heard = set(chain.from_iterable(word_forms(reply)))
-        numbers = [word in heard for word in own if _number(word)]
-        if not negations(answer) <= heard or 2 * sum(numbers) < len(numbers):
-            return 0.0
-        value = _recall(own, reply)
-    if value < KNOWN_FROM:
-        return value
-    denied = (plain or not negations(answer)) and denies(reply, answer if plain else " ".join(own))
-    wrong = denied or is_renamed(reply, answer) or _is_other(question, answer, reply, value)
-    return 0.0 if wrong else value
-
-
-def _is_other(question: str, answer: str, reply: str, recall: float) -> bool:
-    """Whether a reply with this recall of an answer names something else of the same kind."""
-    if (other := other_middle(reply, answer)) is not None or recall == 1:
-        return bool(other)
-    return differs(reply, answer, question) or is_part(reply, answer) or other_values(reply, answer)
-
-
-def _reply(text: str) -> str:
+def own_reply(text: str) -> str:
     """The text up to a question that the model adds itself."""
     return NEXT_QUESTION.split(text, maxsplit=1)[0] if GOES_ON.search(text) else text
 
 
-def _as_in(text: str, other: str) -> str:
-    """The text spelt as the other text: initials together (U.S. as US), units apart (5km as 5 km),
-    and values as `writings` rewrites them."""
+@lru_cache(maxsize=2**14)
+def alike(answer: str, reply: str) -> tuple[str, str]:
+    """Both texts, with what both have in one spelling: numbers (`numerals`), values (`values`),
+    initials (U.S. as US), units (5km as 5 km), hyphens and umlauts."""
+    answer, reply = one_spelling(*both_in_digits(answer, reply))
+    answer = _respelled(answer, reply)
+    return answer, _respelled(reply, answer)
+
+
+@lru_cache(maxsize=2**14)
+def both_in_digits(answer: str, reply: str) -> tuple[str, str]:
+    """Both texts, composed, with digits of any script as 0 to 9, and with the numbers that both
+    have in digits."""
+    answer, reply = map(_with_plain_digits, (answer, reply))
+    answer = in_digits(answer, reply)
+    return answer, in_digits(reply, answer)
+
+
+def _with_plain_digits(text: str) -> str:
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFC", text)
+    return "".join(str(int(sign)) if sign.isdecimal() else sign for sign in text)
+
+
+def recall_of_words(sought: Sequence[str], reply: str) -> float:
+    """The recall of these words, in their order, in a reply."""
+    return _lcs(sought, chain.from_iterable(word_forms(reply)))
+
+
+def _respelled(text: str, other: str) -> str:
     if "CE" in text and "CE" not in other:
         text = re.sub(r"\bBCE\b", "BC", re.sub(r"\bCE\b", "AD", text))
-    text = as_in(unicodedata.normalize("NFC", text), other)
-    if not any(form.search(text) for form in (INITIALS, GLUED, SPELLED)):
+    if text.isascii() and not re.search(r"[.-]|\d[A-Za-z]", text):
         return text
     heard = words(other)
 
-    def spelled(match: re.Match) -> str:
-        forms = (re.sub("[-.]", "", match[0]), match[0].translate(LONG))
-        return next((form for form in forms if folded(form) in heard), match[0])
+    def together(match: re.Match) -> str:
+        form = re.sub("[-.]", "", match[0])
+        return form if folded(form) in heard else match[0]
+
+    def without_umlaut(match: re.Match) -> str:
+        form = match[0].translate(LONG)
+        return form if form != match[0] and folded(form) in heard else match[0]
 
     def joined(match: re.Match) -> str:
         letters = re.sub(r"[.\s]", "", match[0])
@@ -205,15 +177,8 @@ def _as_in(text: str, other: str) -> str:
         apart = match[2].lower() in heard and match[0].lower() not in heard
         return f"{match[1]} {match[2]}" if apart else match[0]
 
-    return SPELLED.sub(spelled, GLUED.sub(parted, INITIALS.sub(joined, text)))
-
-
-def _number(word: str) -> bool:
-    return word.lstrip("-")[:1].isdigit()
-
-
-def _recall(gold: Sequence[str], reply: str) -> float:
-    return _lcs(gold, chain.from_iterable(word_forms(reply)))
+    text = COMPOUND.sub(together, GLUED.sub(parted, INITIALS.sub(joined, text)))
+    return WORD.sub(without_umlaut, text) if UMLAUT.search(text) else text
 
 
 def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:

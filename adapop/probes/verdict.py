@@ -16,8 +16,9 @@ from adapop.assets import read_json
 from adapop.facts import weak
 from adapop.facts.text import words
 from adapop.probes import prompts
+from adapop.probes.judge import says_answer
 from adapop.probes.prompts import CHOICE, DIRECT, NotApplicable, ProbeRow, Reply
-from adapop.probes.recall import KNOWN_FROM, repetition, says_answer
+from adapop.probes.recall import KNOWN_FROM, repetition
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Answer, Asked

@@ -17,10 +17,11 @@ from adapop.config.run import RunConfig
 from adapop.facts.fact import Fact, FactSet, OwnAnswer
 from adapop.facts.retain import EXAMPLES
 from adapop.facts.text import span_of, word_count
+from adapop.probes.judge import known_recall
 from adapop.probes.plan import evenly
 from adapop.probes.prompting import Prompting, Way
 from adapop.probes.prompts import direct
-from adapop.probes.recall import KNOWN_FROM, known_recall
+from adapop.probes.recall import KNOWN_FROM
 from adapop.progress import Progress
 
 if TYPE_CHECKING:

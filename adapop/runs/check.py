@@ -18,11 +18,11 @@ from adapop.model.loading import adapted_model
 from adapop.objectives import make_objective
 from adapop.popularity.calibration import ChosenAnchors, auto_anchors, meaning_of
 from adapop.probes import measure
+from adapop.probes.judge import known_recall
 from adapop.probes.matrix import FEWEST, MEASURABLE
 from adapop.probes.plan import Plan, Question, evenly, questions
 from adapop.probes.prompting import Prompting, remarks_of
 from adapop.probes.prompts import CHOICE, DIRECT, KINDS
-from adapop.probes.recall import known_recall
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.probes.ways import CHAT, LEAST_TOKENS, examples_of, longest_answer
 from adapop.progress import Progress

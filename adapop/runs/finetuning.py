@@ -29,10 +29,10 @@ from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import merge_into_base
 from adapop.online.cache import cache_root
+from adapop.probes.judge import known_recall
 from adapop.probes.matrix import MEASURABLE
 from adapop.probes.measure import recall_by_fact
 from adapop.probes.plan import evenly
-from adapop.probes.recall import known_recall
 from adapop.progress import Progress
 from adapop.remark import Remark
 from adapop.runs import files, measuring

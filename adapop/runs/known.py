@@ -67,8 +67,8 @@ def settle(
 
 def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Known:
     """The original model's answers for the facts to forget, under these settings."""
+    from adapop.probes.judge import known_recall
     from adapop.probes.measure import recall_by_fact
-    from adapop.probes.recall import known_recall
 
     progress = progress or Progress()
     model, prompting = _loaded(config, facts, progress)

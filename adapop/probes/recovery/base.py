@@ -20,9 +20,10 @@ from adapop.facts.fact import Fact
 from adapop.facts.text import normalized
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row
+from adapop.probes.judge import known_recall
 from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
 from adapop.probes.plan import in_tiers
-from adapop.probes.recall import KNOWN_FROM, known_recall
+from adapop.probes.recall import KNOWN_FROM
 from adapop.progress import Progress
 
 T = TypeVar("T")

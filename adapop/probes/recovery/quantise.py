@@ -22,8 +22,8 @@ from transformers.pytorch_utils import Conv1D
 from adapop.errors import ConfigError, ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
+from adapop.probes.judge import known_recall
 from adapop.probes.measure import recall_by_fact
-from adapop.probes.recall import known_recall
 from adapop.probes.recovery import base
 from adapop.progress import Progress
 

@@ -13,8 +13,9 @@ from statistics import fmean
 from adapop.errors import DataError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
+from adapop.probes.judge import known_recall
 from adapop.probes.measure import recall_by_fact
-from adapop.probes.recall import KNOWN_FROM, known_recall
+from adapop.probes.recall import KNOWN_FROM
 from adapop.probes.recovery.base import came_back, check, each_model, in_tiers
 from adapop.progress import Progress
 

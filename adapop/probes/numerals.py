@@ -1,0 +1,167 @@
+"""Numbers in words and other notations as digits: four, 二十一, 5.2 million, ½, third, XIV, 1e6. No
+torch."""
+
+import re
+import unicodedata
+from fractions import Fraction
+from functools import lru_cache
+from itertools import chain
+
+import regex
+
+from adapop.facts.text import word_forms
+
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+    "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+).split()
+VALUES = {word: number for number, word in enumerate(_ONES)}
+VALUES |= {word: 10 * ten for ten, word in enumerate(_TENS, start=2)}
+VALUES |= {"a": 1, "an": 1, "": 1, "and": 0}
+VALUES |= dict(zip("〇零一二三四五六七八九两兩", (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 2)))
+TIMES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
+TIMES |= {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
+PARTS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fifth": 5}
+RANKS = {word: number for number, word in enumerate(_ORDINALS, start=1)}
+for ten, tens in enumerate(_TENS, start=2):
+    RANKS |= {f"{tens}-{word}": RANKS[word] + 10 * ten for word in _ORDINALS[:9]}
+_UNITS, _DECADES = ("", *"I II III IV V VI VII VIII IX".split()), ("", *"X XX XXX XL L LX".split())
+ROMAN = {
+    ten + one: 10 * i + j
+    for i, ten in enumerate(_DECADES)
+    for j, one in enumerate(_UNITS)
+    if ten + one
+}
+
+_HAN = f"[{''.join(word for word in (*VALUES, *TIMES) if not word.isascii())}]"
+_WORD = f"(?:{'|'.join(word for word in (*_ONES, *_TENS, *TIMES) if word.isascii())})"
+_MANY = f"(?:{'|'.join(word for word in TIMES if word.isascii())})"
+_DIGITS = r"\d[\d,.]{0,20}"
+NUMBER = regex.compile(
+    rf"(?<![\w-])(?:(?:{_DIGITS}|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-|\s(?:and\s)?){_WORD}){{0,12}}"
+    rf"(?![\w-])|(?:(?:{_DIGITS})?{_HAN}){{1,20}}",
+    regex.IGNORECASE,
+)
+STEP = regex.compile(rf"{_DIGITS}|[a-z]+|{_HAN}", regex.IGNORECASE)
+PART = regex.compile(
+    rf"\b(?:(?P<whole>\d{{1,9}}|{_WORD})\sand\s)?(?:(?P<n>an?|\d{{1,9}}|{_WORD})[\s-])?"
+    rf"(?P<part>{'|'.join(PARTS)})s?\b(?!-)",
+    regex.IGNORECASE,
+)
+RANK = regex.compile(  # 2nd, twenty-second, II; a single letter counts behind a name
+    rf"\b(?i:(?P<n>\d{{1,3}})(?:st|nd|rd|th)"
+    rf"|(?P<word>(?:(?:{'|'.join(_TENS)})-)?(?:{'|'.join(_ORDINALS)})))\b"
+    rf"|(?<!\w)(?:(?=\w\w)|(?<=\p{{Lu}}\w{{1,20}} ))(?P<roman>{'|'.join(ROMAN)})(?!\w)"
+)
+POWER = regex.compile(
+    r"(?<![\w.])(\d{1,20}(?:\.\d{1,20})?)(?:e\+?|\s?[×x]\s?10\^?)(\d\d?|[⁰¹²³⁴-⁹]{1,2})"
+    r"(?![\w⁰¹²³⁴-⁹])",
+    regex.IGNORECASE,
+)
+SHARE = regex.compile(
+    r"(?<![\d/.,-])(?:(\d{1,3})\s)?([1-9])(?:/| out of )([2-9]|10)(?![\d/]|[.,]\d)"
+)
+VULGAR = re.compile("[¼-¾⅐-⅞]")
+SCALED = regex.compile(rf"\d{_HAN}|\b{_MANY}\b", regex.IGNORECASE)  # 3億, 5 million
+_SMALL = "|".join(word for word in (*_ONES, *_TENS, *TIMES, *PARTS) if word.isascii())
+SMALL = re.compile(f"{_SMALL}|{_HAN}", re.IGNORECASE)
+
+
+def in_digits(text: str, other: str) -> str:
+    """The text with its numbers as digits, but only those that the other text has too, in any
+    notation. Fractions become decimals. "one" counts only as the whole text: elsewhere it is
+    mostly no number."""
+    if not (_written_out(text) or _written_out(other)):
+        return text
+    text, other = _in_decimals(text), _in_decimals(other)
+    present = frozenset(chain.from_iterable(word_forms(other)))
+    present |= {*map(_power, POWER.finditer(other))}
+    if SCALED.search(text) or SCALED.search(other):
+        present |= {_decimal(_value(one[0])) for one in NUMBER.finditer(other)}
+    ranks = {_rank(one) for one in RANK.finditer(other)}
+
+    def rank(match: regex.Match) -> str:
+        value = _rank(match)
+        if value in ranks:
+            return f"{value}th"
+        return str(value) if match["roman"] and str(value) in present else match[0]
+
+    def part(match: regex.Match) -> str:
+        share = _value(match["n"] or "") * Fraction(1, PARTS[match["part"].lower()])
+        value = _decimal(_value(match["whole"]) + share if match["whole"] else share)
+        return value if value in present else match[0]
+
+    def number(match: regex.Match) -> str:
+        value = _decimal(_value(match[0]))
+        is_number = value != "1" or not match[0].isascii() or match[0] == text.strip(" .!")
+        return value if is_number and value in present else match[0]
+
+    def power(match: regex.Match) -> str:
+        return _power(match) if _power(match) in present else match[0]
+
+    return NUMBER.sub(number, PART.sub(part, RANK.sub(rank, POWER.sub(power, text))))
+
+
+@lru_cache(maxsize=2**14)
+def ranks(text: str) -> frozenset[int]:
+    """The ordinals and Roman numerals in a text."""
+    return frozenset(map(_rank, RANK.finditer(text)))
+
+
+@lru_cache(maxsize=2**14)
+def _written_out(text: str) -> bool:
+    return any(form.search(text) for form in (SMALL, RANK, POWER, SHARE, VULGAR))
+
+
+def _rank(match: regex.Match) -> int:
+    word = (match["word"] or "").lower()
+    return ROMAN.get(match["roman"]) or int(match["n"] or RANKS.get(word, 0))
+
+
+def _in_decimals(text: str) -> str:
+    """The text with ½, 1/2 and 2 1/2 as decimals."""
+
+    def plain(sign: re.Match) -> str:
+        return f" {unicodedata.normalize('NFKC', sign[0]).replace('⁄', '/')}"
+
+    def decimal(share: regex.Match) -> str:
+        return _decimal(int(share[1] or 0) + Fraction(int(share[2]), int(share[3])))
+
+    return SHARE.sub(decimal, VULGAR.sub(plain, text))
+
+
+def _value(text: str) -> Fraction:
+    """The number that words say: "two hundred and five", "5.2 million", 二十一, 二〇二四."""
+    if len(text) > 1 and all(VALUES.get(sign, 10) < 10 for sign in text):  # Han digits in a row
+        return Fraction("".join(str(VALUES[sign]) for sign in text))
+    total = group = Fraction(0)
+    last = "zero"
+    for step in STEP.findall(text.lower()):
+        if (times := TIMES.get(step, 0)) >= 1_000 and step != "千":
+            total, group = total + max(group, 1) * times, Fraction(0)
+        elif times:
+            group = group - _one(last) + max(_one(last), 1) * times
+        else:
+            group += _one(step)
+        last = step
+    return total + group if text else Fraction(1)
+
+
+def _one(step: str) -> Fraction:
+    digits = step.replace(",", "").rstrip(".")
+    whole = digits.replace(".", "") if digits.count(".") > 1 else digits
+    return Fraction(whole) if whole[:1].isdecimal() else Fraction(VALUES.get(step, 0))
+
+
+def _power(match: regex.Match) -> str:
+    """The value of a power such as 1e6 or 6.022 × 10²³."""
+    return _decimal(Fraction(match[1]) * 10 ** int(unicodedata.normalize("NFKC", match[2])))
+
+
+def _decimal(value: Fraction) -> str:
+    return f"{float(value):.6f}".rstrip("0").rstrip(".")

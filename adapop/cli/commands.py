@@ -17,6 +17,7 @@ from adapop.popularity.wikidata import FORMULAS
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import ALIAS, KINDS
 from adapop.probes.recovery.choice import RECOVERY
+from adapop.runs.delivered import DTYPES
 
 FACTS = f"{', '.join(ENTRIES)}, or a CSV, TSV, JSON, JSONL or Parquet file of facts"
 REFRESH = "ask again what is already known"
@@ -194,14 +195,19 @@ def _result_commands(commands) -> None:
     add("runs", nargs="+", metavar="RUN")
     add("--out", type=Path, default=Path("report.html"), help="an .html or .zip file")
     add("--title", default="", help="a title of your own")
+    unmeasured = "of a .zip: do not load and measure the adapter; its card says so"
+    add("--unmeasured", **FLAG, help=unmeasured)
 
     about = "export a run's model: its adapter, or merged weights"
     taken = _command(commands, "export", probes.export, about)
     add, kind = taken.add_argument, taken.add_mutually_exclusive_group()
     add("run")
     kind.add_argument("--adapter", **FLAG, help="as peft loads it (the default)")
-    whole = "the whole model, checked against the adapter beside it"
+    whole = "the whole model, merged in float32, loaded again from its files and measured"
     kind.add_argument("--merged", **FLAG, help=whole)
+    types = "type of merged weights; default bfloat16, or float32 if facts come back in bfloat16"
+    add("--dtype", choices=DTYPES, help=types)
+    add("--unmeasured", **FLAG, help="do not load and measure the files; the card says so")
     add("--out", type=Path, required=True, help="a folder that is new or empty")
     add("--push", default="", metavar="YOU/NAME", help="also send it to the Hub as a private model")
 

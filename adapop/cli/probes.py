@@ -52,8 +52,13 @@ def report(options: argparse.Namespace) -> None:
     if kind == ".zip" and len(runs) > 1:
         fix = "Name one run, or write an .html report of several."
         raise ConfigError("An archive holds one run.", fix)
-    content, write = (runs[0], write_archive) if kind == ".zip" else (runs, write_report)
-    printing.say(write(content, options.out, options.title))
+    if kind == ".zip":
+        progress = Progress(printing.overwritten)
+        out = write_archive(runs[0], options.out, options.title, progress, not options.unmeasured)
+        printing.overwritten("")
+    else:
+        out = write_report(runs, options.out, options.title)
+    printing.say(out)
 
 
 def _ask(run: Run, options: argparse.Namespace) -> None:
@@ -170,15 +175,26 @@ def export(options: argparse.Namespace) -> None:
     from adapop.report.export import export as written
 
     run = find_run(options.run)
-    result = written(run, options.out, options.merged, options.push, Progress(printing.overwritten))
+    result = written(
+        run,
+        options.out,
+        options.merged,
+        options.push,
+        Progress(printing.overwritten),
+        dtype=options.dtype or "",
+        measure=not options.unmeasured,
+    )
     printing.overwritten("")
     if options.json:
-        printing.say_json({**asdict(result), "folder": str(result.folder)})
+        counts = {"asked": result.asked, "differing": result.differing}
+        printing.say_json({**asdict(result), "folder": str(result.folder), **counts})
         return
     kind = "the merged model" if options.merged else "the adapter"
     printing.say(f"{result.folder}: {kind}; its README.md loads it")
-    if result.remarks:
-        printing.say(*result.remarks)
+    for remark in result.remarks:
+        printing.say(remark)
+    for name, sha256 in (result.delivered.sha256 if result.delivered else {}).items():
+        printing.say(f"{name}: SHA-256 {sha256}")
     command = gguf(run.config, str(result.folder), options.merged)
     printing.say(f"for llama.cpp, in its folder: {command}")
     if result.address:

@@ -87,6 +87,37 @@ def merge_into_base(network: PeftModel, state: Mapping[str, Tensor]) -> None:
     peft.set_peft_model_state_dict(network, own)
 
 
+def concatenated(
+    first: Mapping[str, Tensor], second: Mapping[str, Tensor]
+) -> tuple[dict[str, Tensor], int]:
+    """(weights, rank) of one adapter that adds exactly what two of the same strength add: their
+    ranks one after the other, as peft's `cat`. Where only one of them adapts a layer, zeros stand
+    for the other. Raises ModelError: they hold other weights than LoRA's, or several ranks."""
+    axes = {key: _rank_axis(key) for key in sorted({*first, *second})}
+    ranks = []
+    for part in (first, second):
+        found = {one.shape[axes[key]] for key, one in part.items() if axes[key] is not None}
+        if len(found) != 1 or None in axes.values():
+            message = "The two adapters cannot be made one: they are not LoRA of one rank each."
+            raise ModelError(message, "Choose linear layers alone (lora_targets).")
+        ranks += found
+    joined = {}
+    for key, axis in axes.items():
+        tensors = []
+        for part, rank in zip((first, second), ranks):
+            shape = [*(first if key in first else second)[key].shape]
+            shape[axis] = rank
+            tensors.append(part[key].float().cpu() if key in part else torch.zeros(shape))
+        joined[key] = torch.cat(tensors, axis).contiguous()
+    return joined, sum(ranks)
+
+
+def _rank_axis(key: str) -> int | None:
+    """The axis of an adapter's weight that is its rank; None if it is no weight of LoRA."""
+    name = key.removesuffix(".weight").rpartition(".")[2]
+    return {"lora_A": 0, "lora_embedding_A": 0, "lora_B": 1, "lora_embedding_B": 1}.get(name)
+
+
 def left_out(network: PeftModel, config: RunConfig) -> tuple[Remark, ...]:
     """Notes on usual targets that the model lacks, and on blocks without an adapter."""
     notes, (bare, blocks) = [], _bare(network, config)

@@ -40,8 +40,11 @@ PATIENCE = 5.0  # seconds for the Hub's first answer
 ROOMY = 0.6  # largest share of a GPU's memory for weights, so that a run's passes fit beside them
 
 
-def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
+def adapted_model(
+    config: RunConfig, adapter: Path | None = None, on_cpu: bool = False
+) -> AdaptedModel:
     """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
+    on_cpu: leaves it in this machine's memory even if there is a GPU, as merging needs none.
     Raises ModelError: no such model, no access, no memory or disk space, no safetensors, code of
     its own, no chat template or one that fails, no 4-bit support here, no `logits_to_keep`, a
     tokenizer of another model, no layers that the adapter fits, or incomplete weights. Only
@@ -51,7 +54,7 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
     if config.asking not in ("auto", "text-examples"):
         check_template(tokenizer)  # before gigabytes are loaded
     with READING:
-        base = _base(config, tokenizer, fresh=adapter is None)
+        base = _base(config, tokenizer, adapter is None, on_cpu)
         ends = checks.reply_ends(base, tokenizer)
         base.generation_config = transformers.GenerationConfig(eos_token_id=ends)
         steady_attention(base)
@@ -116,7 +119,9 @@ def _ask_once(config: RunConfig) -> None:
         raise errors.LocalEntryNotFoundError(f"{constants.ENDPOINT} does not answer") from error
 
 
-def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
+def _base(
+    config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool, on_cpu: bool
+) -> PreTrainedModel:
     """The base, checked before and after loading. fresh: with a new adapter. Raises ModelError."""
     if config.model in SHIPPED or not (sys.stderr and sys.stderr.isatty()):
         disable_progress_bar()  # loading takes a second, or nobody watches
@@ -136,7 +141,7 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
             dtype=getattr(torch, config.precision),
             use_safetensors=True,
             trust_remote_code=False,
-            device_map=_placement(config, outline),
+            device_map=None if on_cpu else _placement(config, outline),
             output_loading_info=True,
             **bits,
         )

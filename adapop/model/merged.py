@@ -1,12 +1,15 @@
-"""A merged model as files: the weights in a run's precision, all else as published."""
+"""A merged model as files: weights computed in float32, everything else as published."""
 
+import gc
 import shutil
 from pathlib import Path
 
-from transformers import AutoConfig
+import torch
+from transformers import AutoConfig, PreTrainedModel
 from transformers.utils import cached_file
 
 from adapop.config.run import RunConfig
+from adapop.errors import ModelError
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import source_of
 
@@ -15,18 +18,26 @@ FILES = (
     SETTINGS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
     "added_tokens.json", "chat_template.jinja", "chat_template.json", "vocab.json", "vocab.txt",
     "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model",
+    # of models that also see or hear
+    "preprocessor_config.json", "processor_config.json", "image_processor_config.json",
+    "video_preprocessor_config.json", "feature_extractor_config.json",
 )  # fmt: skip
+# transformers' names for weights that it keeps in float32, whatever type the others have
+KEPT_WIDE = ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict")
 
 
-def save_merged(model: AdaptedModel, config: RunConfig, folder: Path) -> None:
+def save_merged(model: AdaptedModel, config: RunConfig, dtype: str, folder: Path) -> None:
     """Merges the adapter into the weights and writes them with the original's dropout, generation
-    settings and tokenizer, not with the run's (left padding, greedy decoding, no dropout).
+    settings, tokenizer and processors, not with the run's (left padding, greedy decoding).
 
-    config: names the original. The model cannot be used afterwards. Raises OSError: the folder
-    cannot be written, or the original's files are not there any more."""
+    model: loaded in float32, so that the sum is computed in it; it cannot be used afterwards.
+    config: names the original. dtype: of the weights as written: bfloat16, float16 or float32.
+    Raises ModelError: a weight is too large for it. OSError: the folder cannot be written, or the
+    original's files are not there any more."""
     source = source_of(config)
     own = AutoConfig.from_pretrained(source, revision=config.revision, trust_remote_code=False)
     whole = model.network.merge_and_unload(safe_merge=True)
+    _narrow(whole, dtype)
     parts = zip((whole.config, whole.config.get_text_config()), (own, own.get_text_config()))
     for part, original in parts:
         for name, value in vars(original).items():
@@ -38,3 +49,20 @@ def save_merged(model: AdaptedModel, config: RunConfig, folder: Path) -> None:
     for name in FILES:
         if (files / name).exists():
             shutil.copyfile(files / name, folder / name)
+
+
+@torch.no_grad()
+def _narrow(whole: PreTrainedModel, dtype: str) -> None:
+    """Rounds the weights in place; tied ones stay tied. Raises ModelError: one is too large."""
+    wide = [name for field in KEPT_WIDE for name in getattr(whole, field, None) or ()]
+    for name, weight in whole.named_parameters():
+        if any(part in name for part in wide):
+            continue
+        narrowed = weight.data.to(getattr(torch, dtype))
+        if not narrowed.isfinite().all():
+            message = f"{name} holds weights that are too large for {dtype}."
+            raise ModelError(message, "Export it as bfloat16 or float32 (--dtype).")
+        weight.data = narrowed
+    for part in (whole.config, whole.config.get_text_config()):
+        part.dtype = getattr(torch, dtype)
+    gc.collect()

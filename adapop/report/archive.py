@@ -1,4 +1,4 @@
-"""A run as a zip: report, tables as CSV, frames, config and facts, adapter."""
+"""A run as a zip: report, tables as CSV, frames, config and facts, adapter with its card."""
 
 import io
 import os
@@ -6,28 +6,37 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from adapop.errors import RunError, named_place
 from adapop.facts.fact import GROUPS
 from adapop.facts.formulas import write_csv
 from adapop.probes.prompts import NotApplicable
+from adapop.progress import Progress
 from adapop.report import settings
-from adapop.report.card import ADAPTER_NAME, adapter_config
+from adapop.report.export import Model, write_model
 from adapop.report.page import rendered
 from adapop.report.record import Record, read_record
 from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
 
 FACT_COLUMNS = ("question", "answer", "subject", "relation", "tier", "score", "score_source")
-WEIGHTS = "adapter_model.safetensors"
 
 
-def write_archive(run: Run, out: Path, title: str = "") -> Path:
+def write_archive(
+    run: Run,
+    out: Path,
+    title: str = "",
+    progress: Progress | None = None,
+    measure: bool = True,
+) -> Path:
     """Writes the zip atomically, replacing what was there; without a finished epoch it has no
     adapter. title: see `write_report`. The files name models and sets without their paths on this
     machine. In CSV, text that a spreadsheet would run as a formula begins with an apostrophe; JSON
-    is exact. Raises RunError: there is no run, it is of another version, or the file cannot be
-    written. ConfigError: its configuration is invalid."""
+    is exact. measure: whether the adapter is loaded from its file and measured, if it was not
+    before; if not, its card says so. Raises RunError: there is no run, it is of another version, or
+    the file cannot be written. ConfigError: its configuration is invalid. ModelError, Stopped: of
+    the measurement."""
     record = read_record(run)
     texts = {
         "report.html": rendered([record], title),
@@ -41,14 +50,18 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
     part = out.with_name(f"{out.name}.part")
     with named_place(out, RunError):
         try:
-            _pack(part, run, record, texts)
+            with TemporaryDirectory() as folder:
+                if run.last_epoch:
+                    model = Model(run, record, "adapter", measure=measure)
+                    write_model(model, Path(folder), progress or Progress())
+                _pack(part, run, record, texts, Path(folder))
             os.replace(part, out)
         finally:
             part.unlink(missing_ok=True)  # half a zip would only take up space
     return out
 
 
-def _pack(part: Path, run: Run, record: Record, texts: Mapping[str, str]) -> None:
+def _pack(part: Path, run: Run, record: Record, texts: Mapping[str, str], adapter: Path) -> None:
     # the files' dates may lie before 1980, where a zip's begin: a clock was not set
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for name, text in texts.items():
@@ -57,11 +70,8 @@ def _pack(part: Path, run: Run, record: Record, texts: Mapping[str, str]) -> Non
         archive.write(run.folder / settings.FACTS_FILE, settings.FACTS_FILE)
         if (run.folder / FRAMES).exists():
             archive.write(run.folder / FRAMES, FRAMES)
-        if run.last_epoch:
-            adapter = run.checkpoint(run.chosen_epoch)
-            archive.write(adapter / WEIGHTS, f"adapter/{WEIGHTS}")
-            config = adapter_config(adapter / ADAPTER_NAME, record)
-            archive.writestr(f"adapter/{ADAPTER_NAME}", config)
+        for path in sorted(adapter.iterdir()):
+            archive.write(path, f"adapter/{path.name}")
 
 
 def _facts(record: Record) -> Iterator[dict[str, object]]:

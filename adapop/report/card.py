@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -17,9 +18,7 @@ from adapop.probes.prompting import HOW
 from adapop.report import story, tables
 from adapop.report.record import Record, described_run
 from adapop.report.settings import is_folder_s_name
-from adapop.runs.files import read_json
-
-ADAPTER_NAME = "adapter_config.json"
+from adapop.runs.delivered import Delivered, Trial
 
 
 def templates() -> Environment:
@@ -29,11 +28,11 @@ def templates() -> Environment:
     return Environment(loader=files, trim_blocks=True, lstrip_blocks=True, **strict)
 
 
-def loading(record: Record, folder: str, merged: bool = False) -> str:
+def loading(record: Record, folder: str, merged: bool = False, dtype: str = "") -> str:
     """Python lines that load the adapter or merged model from a folder; without this project unless
-    the base is shipped with it or a GGUF file."""
+    the base is shipped with it or a GGUF file. dtype: the type to load it in; "" for the run's."""
     config, weights = record.config, record.weights
-    dtype = f"dtype={config.precision!r}"
+    dtype = f"dtype={dtype or config.precision!r}"
     if merged:
         head, tail = [], f"model = AutoModelForCausalLM.from_pretrained({folder!r}, {dtype})"
     else:
@@ -60,7 +59,7 @@ def _own_base(model: str) -> tuple[str, str] | None:
 def adapter_config(path: Path, record: Record) -> str:
     """peft's adapter config, with the model's name in place of its path."""
     commit = record.weights.commit if record.weights else ""
-    content = read_json(path, dict[str, Any])
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     content["base_model_name_or_path"] = record.config.model
     content["revision"] = commit or record.config.revision
     return json.dumps(content, indent=2)
@@ -81,13 +80,20 @@ def origin(record: Record) -> list[tuple[str, str]]:
 
 
 def model_card(
-    record: Record, folder: str, merged: bool, remarks: Sequence[str] = (), pushed: str = ""
+    record: Record,
+    folder: str,
+    merged: bool,
+    delivered: Delivered | None = None,
+    pushed: str = "",
 ) -> str:
     """The README.md of an exported folder. It contains no facts, because they are to be forgotten.
 
-    remarks: sentences on checks of the export. pushed: its place on the Hub, if any."""
+    delivered: the numbers measured on the files, if they were. pushed: its place on the Hub."""
     before, after, config = record.before, record.after, record.config
+    if delivered:  # a stopped run has no table of its own
+        before, after = before or replace(delivered.measured, rows=()), delivered.measured
     measured, chat = before and after, "through the chat template of its tokenizer"
+    dtype = delivered.loaded_as if delivered else "float32" if merged else ""
     card = templates().get_template("model_card.md")
     recall = tables.recall_table(before, after).as_markdown() if measured else None
     return card.render(
@@ -98,13 +104,48 @@ def model_card(
         popularity=story.popularity(record.facts),
         outcome_lines=story.outcome_lines(record),
         recall=recall and Markup(recall),
-        code=Markup(loading(record, pushed or folder, merged)),
+        delivered=delivered,
+        delivered_lines=[Markup(line) for line in delivered_lines(delivered)],
+        code=Markup(loading(record, pushed or folder, merged, dtype)),
         system=config.system,
         asked=HOW[record.prompting.asking] if record.prompting else chat,
         origin=origin(record),
         gguf=Markup(gguf(config, folder, merged)),
-        remarks=remarks,
     )
+
+
+def delivered_lines(delivered: Delivered | None) -> tuple[str, ...]:
+    """Sentences on delivered files: the type of merged weights, what came back and what went."""
+    if delivered is None:
+        return ("These files were not loaded again and measured.",)
+    *refused, trial = delivered.trials
+    lines = [
+        f"In {one.dtype} ({_size(one)}) {_returned(one)}: too many, so it was not taken."
+        for one in refused
+    ]
+    if delivered.kind == "merged":
+        lines.append(f"The weights are merged in float32 and written in {trial.dtype}.")
+    what = "merged model" if delivered.kind == "merged" else "adapter"
+    lines.append(
+        f"The {what} was loaded again from its files ({_size(trial)}) in {delivered.loaded_as} and "
+        f"asked all facts to forget, as the run's own model was: {_returned(trial)}, "
+        f"{_counts(trial, trial.went)} are no longer answered."
+    )
+    return tuple(lines)
+
+
+def _returned(trial: Trial) -> str:
+    return f"{_counts(trial, trial.came_back)} came back"
+
+
+def _counts(trial: Trial, counts: Mapping[str, int]) -> str:
+    how = {"direct": "as trained", "reworded": "in other words"}
+    parts = (f"{counts[form]} of {trial.asked[form]:,} {how[form]}" for form in trial.asked)
+    return " and ".join(parts)
+
+
+def _size(trial: Trial) -> str:
+    return f"{trial.bytes / 1e6:,.1f} MB"
 
 
 def gguf(config: RunConfig, folder: str, merged: bool) -> str:

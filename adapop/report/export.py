@@ -1,13 +1,11 @@
 """Exports a run's model: the adapter for peft, or the merged model.
 
-Both come with a model card. Merged weights are read back from the disk, and their answers are
-compared with the adapter's, because in bfloat16 some differ.
+Both come with a model card. What is written is loaded again from its files and measured as the run
+was, and the card shows these numbers with the SHA-256 of the files (`adapop.runs.delivered`).
 """
 
-import gc
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -15,13 +13,27 @@ from safetensors import SafetensorError
 from adapop.errors import ConfigError, RunError
 from adapop.online.hub import Upload
 from adapop.progress import Progress
-from adapop.report.archive import WEIGHTS
-from adapop.report.card import ADAPTER_NAME, adapter_config, model_card
+from adapop.report.card import adapter_config, delivered_lines, model_card
 from adapop.report.record import Record, read_record
-from adapop.runs import files
+from adapop.runs import delivered, files
+from adapop.runs.delivered import Delivered
 from adapop.runs.run import Run
 
-ASKED = 200  # maximum number of questions for comparing merged and unmerged weights
+
+@dataclass(frozen=True)
+class Model:
+    """What leaves of a run, and how."""
+
+    run: Run
+    record: Record
+    name: str
+    """Of its folder, as the card loads it."""
+    merged: bool = False
+    push: str = ""
+    """Its name on the Hub, if it is sent there."""
+    dtype: str = ""
+    measure: bool = True
+    """This and the last two: see `export`. An adapter that was measured before always says so."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +42,27 @@ class Exported:
 
     folder: Path
     """The folder with the exported files."""
-    asked: int = 0
-    """Number of questions asked of the merged weights, 0 for an adapter."""
-    differing: int = 0
-    """How many answers differ from those before the merge."""
+    delivered: Delivered | None = None
+    """The numbers measured on the files; None if they were not measured."""
     address: str = ""
     """Its address on the Hub, "" if it was not sent there."""
 
     @property
+    def asked(self) -> int:
+        """Number of facts to forget that were asked of the files, 0 if they were not measured."""
+        return self.delivered.trial.asked["direct"] if self.delivered else 0
+
+    @property
+    def differing(self) -> int:
+        """Facts to forget, asked as trained, that are answered by the files or by the run's own
+        model, but not by both."""
+        trial = self.delivered and self.delivered.trial
+        return trial.came_back["direct"] + trial.went["direct"] if trial else 0
+
+    @property
     def remarks(self) -> tuple[str, ...]:
-        """A sentence on how many answers differ after the merge; empty for an adapter."""
-        if not self.asked:
-            return ()
-        percent = 100 * self.differing / self.asked
-        answers = f"{self.differing} of {self.asked} answers ({percent:.1f} %)"
-        merged = "With the adapter merged into the weights"
-        return (f"{merged}, {answers} differ from those with the adapter unmerged.",)
+        """Sentences on the type of the weights, and on what came back and what went."""
+        return delivered_lines(self.delivered)
 
 
 def export(
@@ -55,28 +72,28 @@ def export(
     push: str = "",
     progress: Progress | None = None,
     endpoint: str = "",
+    dtype: str = "",
+    measure: bool = True,
 ) -> Exported:
     """Writes the run's adapter or merged model to an empty folder, or as a whole to a new one.
 
     push: the name of a private repository on the Hub, "YOU/NAME". endpoint: replaces HF_ENDPOINT.
+    dtype: of merged weights, "bfloat16", "float16" or "float32"; "" takes bfloat16 if hardly a fact
+    comes back in it, else float32. measure: whether the files are loaded again and measured; if
+    not, the card says so.
     Raises RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
-    ModelError: the model cannot be loaded. ConfigError: `push` is no valid name, or the adapter of
-    a fine-tuned model was asked for. NetworkError: the Hub refuses."""
+    ModelError: the model cannot be loaded, or a weight is too large for the type. ConfigError:
+    `push` is no valid name, or `dtype` no type of merged weights. NetworkError: the Hub refuses.
+    Stopped: a stop was requested; nothing is left then."""
     out, progress = out.absolute(), progress or Progress()  # "." has no name
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        message = f"{out} exists and is not an empty folder."
-        raise RunError(message, "Name a new folder: nothing is overwritten.")
-    if not run.last_epoch:
-        raise RunError(f"Run {run.id} has no checkpoint.", "Let it run on.")
+    _check(run, out, merged, dtype)
     upload = Upload(push, endpoint or None) if push else None
     record = read_record(run)
     part = out.with_name(f"{out.name}.part-{secrets.token_hex(4)}")
     try:
         part.mkdir(parents=True)
-        exported = _merged(run, part, progress) if merged else _adapter(run, record, part)
-        exported = replace(exported, folder=out)
-        card = model_card(record, out.name, merged, exported.remarks, push)
-        (part / "README.md").write_text(card, encoding="utf-8")
+        model = Model(run, record, out.name, merged, push, dtype, measure)
+        numbers = write_model(model, part, progress)
         # A folder that exists stays, as a shell may stand in it.
         moved = {path: out / path.name for path in part.iterdir()} if out.exists() else {part: out}
         for path, place in moved.items():
@@ -86,51 +103,41 @@ def export(
         raise RunError(message, "Make room, or choose another place.") from error
     finally:
         files.clear(part)
-    return replace(exported, address=upload.send(out)) if upload else exported
+    return Exported(out, numbers, upload.send(out) if upload else "")
 
 
-def _adapter(run: Run, record: Record, folder: Path) -> Exported:
-    from adapop.runs import checkpoints
-
-    if run.config.start == "sft":
-        message = "This adapter belongs to a fine-tuned model that is not saved as a file."
-        raise ConfigError(message, "Export the merged model.")
-    checkpoints.adapter(run, run.chosen_epoch)  # raises if it is damaged
-    saved = run.checkpoint(run.chosen_epoch)
-    (folder / WEIGHTS).write_bytes((saved / WEIGHTS).read_bytes())
-    text = adapter_config(saved / ADAPTER_NAME, record)
-    (folder / ADAPTER_NAME).write_text(text, encoding="utf-8")
-    return Exported(folder)
-
-
-def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
-    """Saves merged weights. A 4-bit base is merged as it was before quantisation."""
-    from adapop.model.loading import adapted_model
-    from adapop.model.merged import save_merged
-    from adapop.runs.execute import load_model, prompt_as_settled
-
-    config, questions = run.config, _questions(run)
-    progress.say("Asking the model as it is")
-    model = load_model(run)
-    before = model.generate(questions, run.reply_tokens)
-    if config.four_bit:
-        del model
-        gc.collect()
-        model = adapted_model(replace(config, four_bit=False), run.checkpoint(run.chosen_epoch))
-    progress.say("Merging and writing the weights")
-    save_merged(model, config, folder)
-    del model
-    gc.collect()
-    progress.say("Asking the merged model, as it was written")
-    # A fresh adapter changes no answer.
-    again = adapted_model(replace(config, model=str(folder), revision=None, four_bit=False))
-    prompt_as_settled(run, again)
-    after = again.generate(questions, run.reply_tokens)
-    return Exported(folder, len(questions), sum(one != other for one, other in zip(before, after)))
+def _check(run: Run, out: Path, merged: bool, dtype: str) -> None:
+    """Refuses what cannot be exported before anything is loaded."""
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        message = f"{out} exists and is not an empty folder."
+        raise RunError(message, "Name a new folder: nothing is overwritten.")
+    if not run.last_epoch:
+        raise RunError(f"Run {run.id} has no checkpoint.", "Let it run on.")
+    if dtype and not merged:
+        fix = "Leave dtype out, or export the merged model."
+        raise ConfigError("An adapter is written as it was trained, in float32.", fix)
+    if dtype and dtype not in delivered.DTYPES:
+        fix = f"Use {', '.join(delivered.DTYPES)}."
+        raise ConfigError(f"Merged weights cannot be written as {dtype!r}.", fix)
 
 
-def _questions(run: Run) -> Sequence[str]:
-    """Questions sampled evenly from every group."""
-    facts = run.facts
-    every = [fact.question for fact in (*facts.forget, *facts.retain, *facts.holdout)]
-    return every[:: -(-len(every) // ASKED)]
+def write_model(model: Model, folder: Path, progress: Progress) -> Delivered | None:
+    """Writes a run's model to an empty folder, with its card and the numbers measured on it, if
+    any. Raises as `export`, but OSError and SafetensorError where the folder cannot be written."""
+    run, record = model.run, model.record
+    if model.merged:
+        numbers = delivered.write_merged(run, folder, model.dtype, model.measure, progress)
+    else:
+        delivered.write_adapter(run, folder)
+        about = folder / delivered.ABOUT
+        about.write_text(adapter_config(about, record), encoding="utf-8")
+        if model.measure:
+            numbers = delivered.measured_adapter(run, folder, progress)
+        else:
+            numbers = delivered.kept(run, delivered.sums(folder))
+    card = model_card(record, model.name, model.merged, numbers, model.push)
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    if numbers:
+        text = numbers.to_json() + "\n"
+        (folder / delivered.MEASURED).write_text(text, encoding="utf-8")
+    return numbers

@@ -183,6 +183,12 @@ def _samples(facts: FactSet) -> dict[str, list[Fact]]:
     return {name: evenly(members, PER_TIER) for name, members in groups.items() if members}
 
 
+def taught_state(run: Run) -> dict[str, Tensor]:
+    """The weights by name of the adapter that fine-tuning left in the run's folder. Raises
+    RunError."""
+    return _load(run.folder / FILE)[0]
+
+
 def _teach(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:
     config, facts, started = run.config, run.facts, time.monotonic()
     check_teachable(model)

@@ -86,16 +86,26 @@ def in_full(
 
 def _in_full(run: Run, epoch: int, trainer: Trainer, facts: FactSet, heard: Heard) -> Measured:
     """The full tables of the current model. Parameters and exceptions as `closed`."""
-    config, model = run.config, trainer.model
-    sample = measure.thinned(facts, config.measure_per_tier)
-    of = measure.questions_of(sample, whole=True, ways=len(model.ways))
+    model, of = trainer.model, full_questions(run, trainer.model, facts)
     logged = _progress_logged(run, epoch, model, of, heard)
     with interruptible(run, model), logged, shared(trainer.ranks, model):
-        results = measure.full(model, sample, run.reply_tokens, config.cosine)
+        results = full_results(run, model, facts)
     recalls = {name: round(recall, DECIMALS) for name, recall in results.by_fact.items()}
     by_fact = tuple(recalls.get(fact.id) for fact in facts.forget) if recalls else ()
     event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, by_fact=by_fact)
     return _append(run, trainer.ranks, event)
+
+
+def full_results(run: Run, model: AdaptedModel, facts: FactSet) -> measure.Full:
+    """The full tables of a model, over as many of the run's facts as its settings say."""
+    sample = measure.thinned(facts, run.config.measure_per_tier)
+    return measure.full(model, sample, run.reply_tokens, run.config.cosine)
+
+
+def full_questions(run: Run, model: AdaptedModel, facts: FactSet) -> int:
+    """Number of questions that `full_results` asks."""
+    sample = measure.thinned(facts, run.config.measure_per_tier)
+    return measure.questions_of(sample, whole=True, ways=len(model.ways))
 
 
 def _rows(measured: Sequence[measure.Measurement]) -> tuple[dict, ...]:

@@ -1,3 +1,4 @@
+from adapop.experiments.speed.waiting import served
 from browsing import (
     HOSTILE,
     link_of,
@@ -13,7 +14,6 @@ from browsing import (
     visit,
     write_table,
 )
-from serving import served
 
 
 def upload_two(page, tmp_path) -> None:

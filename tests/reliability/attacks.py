@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 
 from calling import FORM, JSON_BODY, ROW, Stranger, call, megabytes, multipart
 
+from adapop.experiments.speed.waiting import served
 from scripted import Reply, ScriptedServer
-from serving import served
 
 # seconds that another visitor may wait for a small answer; or as many times its longest wait just before, while nothing
 # was tried, as other programs may keep the machine busy; but never more than the last

@@ -1,4 +1,6 @@
 import base64
+import hashlib
+import itertools
 import json
 import re
 import shutil
@@ -8,53 +10,52 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
+from adapop.assets import as_kind
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
-from adapop.errors import ConfigError, NetworkError, RunError
-from adapop.model.chat import encode_prompt
+from adapop.errors import ConfigError, NetworkError, RunError, Stopped
 from adapop.paths import ROOT, SANDBOX_FOLDER
 from adapop.probes.prompting import HOW, Prompting
+from adapop.progress import Progress
 from adapop.report import write_archive, write_report
 from adapop.report.card import gguf, loading, model_card
-from adapop.report.export import Exported, export
+from adapop.report.export import export
 from adapop.report.record import read_record
+from adapop.runs.delivered import Delivered, kept
 from adapop.runs.examples import example
 from adapop.runs.execute import load_model, prepare
 from adapop.runs.weights import Weights, weights_of
 from edited import changed_json
 from families import TOKENIZERS
 from raised import raised
+from replying import replies
 from scripted import Reply
-from tiny_runs import ran, tiny_config, trained
+from tiny_runs import copied, ran, tiny_config, trained
 
 HUB_ID = "me/forgetful"
+NAMES = "README.md", "adapter_config.json", "adapter_model.safetensors", "measured.json"
+
+
+def unmeasured(run, root, name=""):
+    """A copy of a run whose files were not measured yet."""
+    copy = copied(run, root, name)
+    for path in copy.folder.glob("delivered-*"):
+        path.unlink()
+    return copy
 
 
 def code_of(folder) -> str:
     return re.search(r"```python\n(.*?)\n```", (folder / "README.md").read_text(encoding="utf-8"), re.DOTALL).group(1)
 
 
-def replies(network, model, questions, count=4) -> list[str]:
-    """What transformers itself answers with other weights, greedily."""
-    import torch
-
-    network.eval()
-    tokenizer, ends = model.tokenizer, model.network.get_base_model().generation_config.eos_token_id
-    how = {"max_new_tokens": count, "do_sample": False, "eos_token_id": ends, "pad_token_id": tokenizer.pad_token_id}
-    texts = []
-    for question in questions:
-        ids = torch.tensor([encode_prompt(tokenizer, question, "")])
-        said = network.generate(ids, **how)
-        texts.append(tokenizer.decode(said[0, ids.shape[1] :], skip_special_tokens=True).strip())
-    return texts
-
-
 def test_the_adapter_loads_with_three_lines_of_peft(finished, tmp_path, monkeypatch):
     done = export(finished, tmp_path / "home")
     files = [*done.folder.iterdir()]
-    assert done == Exported(tmp_path / "home")
-    assert {path.name for path in files} == {"README.md", "adapter_config.json", "adapter_model.safetensors"}
+    assert done.folder == tmp_path / "home"
+    assert {path.name for path in files} == {*NAMES}
     assert not any(finished.id.encode() in path.read_bytes() for path in files), "who has the id owns the run"
     card = (done.folder / "README.md").read_text(encoding="utf-8")
     assert '--base "$(python -c ' in card and "&#" not in card, "as a shell reads it"
@@ -80,8 +81,8 @@ def test_the_command_for_llama_cpp_names_the_base_as_its_converter_wants_it(mode
 
 def test_merged_weights_are_compared_with_the_adapter_beside_them(finished, tmp_path, monkeypatch, cli):
     output = cli("export", finished.folder, "--merged", "--out", tmp_path / "whole").out
-    total = len(finished.facts.forget) + len(finished.facts.retain) + len(finished.facts.holdout)
-    assert re.search(rf"\d+ of {total} answers \([\d.]+ %\) differ", output)
+    assert "merged in float32 and written in bfloat16" in output
+    assert re.search(r"0 of 4 as trained and 0 of 4 in other words came back", output)
     assert f"convert_hf_to_gguf.py {tmp_path / 'whole'} --outfile whole.gguf" in output
     files = [path for path in (tmp_path / "whole").rglob("*") if path.is_file()]
     assert not any(finished.id.encode() in path.read_bytes() or finished.id in path.name for path in files)
@@ -148,10 +149,99 @@ def test_the_card_says_how_the_model_was_asked_and_not_what_it_forgot(finished, 
 def test_weights_that_were_not_merged_are_noticed(finished, tmp_path, monkeypatch):
     from peft import PeftModel
 
+    run = unmeasured(finished, tmp_path)
     monkeypatch.setattr(PeftModel, "merge_and_unload", lambda self, **_: self.unload(), raising=False)
-    done = export(finished, tmp_path / "whole", merged=True)
-    assert done.differing > 0
-    assert f"{done.differing} of {done.asked} answers" in (done.folder / "README.md").read_text()
+    done = export(run, tmp_path / "whole", merged=True)
+    assert done.differing > 0 and [one.dtype for one in done.delivered.trials] == ["bfloat16", "float32"]
+    back = f"{done.delivered.trial.came_back['direct']} of {done.asked} as trained"
+    assert back in (done.folder / "README.md").read_text(encoding="utf-8")
+    assert done.delivered.measured.recall("forget") > run.measured().recall("forget")
+
+
+def test_a_type_that_undoes_forgetting_is_not_taken(finished, tmp_path, monkeypatch):
+    """In a type in which facts come back nothing is written, unless it is asked for: then the number is said."""
+    from adapop.runs import delivered
+
+    run, compared = unmeasured(finished, tmp_path), delivered._compared
+
+    def with_one_back(run, model, dtype, *others):
+        trial = compared(run, model, dtype, *others)
+        return replace(trial, came_back={"direct": 1, "reworded": 0}) if dtype == "bfloat16" else trial
+
+    monkeypatch.setattr(delivered, "_compared", with_one_back)
+    done = export(run, tmp_path / "whole", merged=True)
+    assert [one.dtype for one in done.delivered.trials] == ["bfloat16", "float32"]
+    assert {value.dtype for value in load_file(done.folder / "model.safetensors").values()} == {torch.float32}
+    card = (done.folder / "README.md").read_text(encoding="utf-8")
+    assert "1 of 4 as trained and 0 of 4 in other words came back: too many" in card and "written in float32" in card
+    assert "dtype='float32'" in code_of(done.folder)
+    done = export(run, tmp_path / "narrow", merged=True, dtype="bfloat16")
+    assert {value.dtype for value in load_file(done.folder / "model.safetensors").values()} == {torch.bfloat16}
+    assert "1 of 4 as trained" in done.remarks[-1]
+
+
+def test_weights_are_merged_in_float32_and_rounded_once(finished, tmp_path):
+    """Rounding the base first, or the sum of rounded parts, gives other weights."""
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    done = export(finished, tmp_path / "whole", merged=True, dtype="bfloat16", measure=False)
+    base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
+    checkpoint = finished.checkpoint(finished.chosen_epoch)
+    whole = PeftModel.from_pretrained(base, checkpoint).merge_and_unload().state_dict()
+    written = load_file(done.folder / "model.safetensors")
+    assert written and all(torch.equal(whole[name].bfloat16(), value) for name, value in written.items())
+    assert done.delivered is None and "not loaded again and measured" in (done.folder / "README.md").read_text()
+    assert not (done.folder / "measured.json").exists()
+    for problem, options in (
+        ("trained, in float32", {"dtype": "float32"}),
+        ("'int8'", {"merged": True, "dtype": "int8"}),
+    ):
+        raised(ConfigError, problem, export, finished, tmp_path / "no", **options)
+
+
+def test_the_numbers_are_those_of_the_very_files_and_are_kept_by_their_hash(finished, tmp_path, cli):
+    run = unmeasured(finished, tmp_path)
+    for words in (["--adapter"], ["--merged"]):
+        out = tmp_path / words[0][2:]
+        said = cli("export", run.folder, *words, "--out", out, "--json").rows[0]
+        measured = as_kind(json.loads((out / "measured.json").read_text()), Delivered)
+        summed = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.glob("*.safetensors")}
+        assert measured.sha256 == summed == said["delivered"]["sha256"] and kept(run, summed) == measured
+        assert all(one in (out / "README.md").read_text() for one in summed.values())
+        for group, form in itertools.product(("forget", "retain", "holdout"), ("direct", "reworded")):
+            own = run.measured().recall(group, form)
+            assert measured.measured.recall(group, form) == pytest.approx(own, abs=1 / len(run.facts.forget))
+        place = next(run.folder.glob(f"delivered-{next(iter(summed.values()))}.json"))
+        changed = place.read_bytes()
+        place.write_bytes(changed.replace(b'"epoch": 1', b'"epoch": 2'))
+        assert kept(run, summed) is None, "what is kept is not trusted unread"
+        place.write_bytes(changed)
+    assert measured.rows[0]["kl"] is None, "merged weights have no original beside them"
+    before = {path.name for path in run.folder.iterdir()}
+    with zipfile.ZipFile(write_archive(run, tmp_path / "run.zip", measure=False)) as archive:
+        assert json.loads(archive.read("adapter/measured.json"))["kind"] == "adapter"
+        assert (
+            hashlib.sha256(archive.read("adapter/adapter_model.safetensors")).hexdigest()
+            in archive.read("adapter/README.md").decode()
+        )
+    assert {path.name for path in run.folder.iterdir()} == before
+    new = unmeasured(finished, tmp_path, "new")
+    with zipfile.ZipFile(write_archive(new, tmp_path / "new.zip", measure=False)) as archive:
+        assert b"not loaded again and measured" in archive.read("adapter/README.md")
+
+
+def test_measuring_can_be_stopped_and_leaves_nothing(finished, tmp_path):
+    lines: list[str] = []
+
+    def report(line: str) -> None:
+        lines.append(line)
+        if line.startswith("Measuring the files"):
+            progress.stop()
+
+    progress = Progress(report)
+    raised(Stopped, "Stopped", export, unmeasured(finished, tmp_path), tmp_path / "out", progress=progress)
+    assert "of" in lines[-1] and not [path for path in tmp_path.iterdir() if path.name.startswith("out")]
 
 
 def test_nothing_is_overwritten_and_nothing_half_written_stays(finished, tmp_path, monkeypatch):

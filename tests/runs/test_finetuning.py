@@ -1,18 +1,24 @@
 import shutil
+import zipfile
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import safetensors.torch
 import torch
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
 
 from adapop.cli.printing import event_text
 from adapop.config.presets import make_config
-from adapop.errors import ConfigError, RunError
+from adapop.errors import ConfigError, ModelError, RunError
 from adapop.facts.scale import with_tiers
+from adapop.model.adapter import concatenated
 from adapop.online.cache import cache_root
+from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.measure import recall_by_fact
 from adapop.progress import Progress
+from adapop.report import write_archive
 from adapop.report.export import export
 from adapop.runs import finetuning, measuring
 from adapop.runs.check import check
@@ -25,6 +31,7 @@ from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, view
 from edited import flipped_bit
 from raised import raised
+from replying import replies
 from tiny_runs import tiny_config, trained
 
 SETTINGS = dict(start="sft", start_epochs=10, start_rate=2e-3, measure="off", frames=0)
@@ -54,7 +61,6 @@ def test_a_run_begins_with_what_was_taught_and_is_probed_beside_it(unknown, tmp_
     with model.original():
         assert recalls(model, unknown) == [4, 4]
     assert recalls(model, unknown)[0] < 4, "it was unlearned"
-    raised(ConfigError, "merged", export, run, tmp_path / "adapter")
     whole = (run.folder / FILE).read_bytes()
     for content in (b"{", flipped_bit(whole)):
         (run.folder / FILE).write_bytes(content)
@@ -65,16 +71,53 @@ def test_a_damaged_adapter_of_the_cache_is_trained_again(unknown, tmp_path, capl
     settings = SETTINGS | {"start_epochs": 1}
     first = trained(unknown, tmp_path / "first", "wga", **settings)
     (cached,) = (cache_root() / FOLDER).glob("*.safetensors")
-    flipped = flipped_bit(cached.read_bytes())
-    cached.write_bytes(flipped)
+    whole = (first.folder / FILE).read_bytes()
+    cached.write_bytes(flipped_bit(cached.read_bytes()))
     again = trained(unknown, tmp_path / "again", "wga", **settings)
     taught = [safetensors.torch.load((run.folder / FILE).read_bytes()) for run in (first, again)]
     assert all(torch.equal(taught[0][name], taught[1][name]) for name in taught[0])
     assert [note.kind for note in again.events()[-1].notes if "fine_tuned" in note.kind] == ["fine_tuned"]
-    assert "is damaged" in caplog.text and "trained again" in caplog.text and cached.read_bytes() != flipped
+    assert "is damaged" in caplog.text and "trained again" in caplog.text and cached.read_bytes() != whole
     caplog.clear()
     third = trained(unknown, tmp_path / "third", "wga", **settings)
     assert "fine_tuned_before" in {note.kind for note in third.events()[-1].notes} and not caplog.text
+
+
+def test_what_was_taught_leaves_as_one_exact_adapter_over_the_untouched_base(unknown, tmp_path):
+    """Adapter and merged model, loaded by peft and transformers alone, answer as the run's own model."""
+    run = trained(unknown, tmp_path, "wga", **SETTINGS | {"measure": "end"})
+    model = load_model(run)
+    questions = [fact.question for facts in (unknown.forget, unknown.retain) for fact in facts]
+    own = model.generate(questions, 4)
+    with model.original():
+        taught = model.generate(questions, 4)
+    done = export(run, tmp_path / "adapter")
+    base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
+    assert replies(base, model, questions) not in (own, taught), "the base alone shows nothing"
+    loaded = PeftModel.from_pretrained(base, done.folder)
+    assert replies(loaded, model, questions) == own != taught
+    whole = export(run, tmp_path / "whole", merged=True, dtype="float32")
+    merged = AutoModelForCausalLM.from_pretrained(whole.folder, dtype=torch.float32)
+    assert replies(merged, model, questions) == own
+    assert (done.differing, whole.differing) == (0, 0)
+    for one in (done, whole):
+        assert one.delivered.measured.recall("forget") == run.measured().recall("forget")
+    with zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")) as archive:
+        archive.extractall(tmp_path / "zip")
+    base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
+    loaded = PeftModel.from_pretrained(base, tmp_path / "zip" / "adapter")
+    assert replies(loaded, model, questions) == own
+
+
+def test_two_adapters_become_one_also_where_they_adapt_different_layers():
+    torch.manual_seed(0)
+    (a, b), (c, d), (e, f) = ((torch.randn(rank, 5), torch.randn(4, rank)) for rank in (2, 2, 3))
+    first = {"x.lora_A.weight": a, "x.lora_B.weight": b, "y.lora_A.weight": c, "y.lora_B.weight": d}
+    both, rank = concatenated(first, {"y.lora_A.weight": e, "y.lora_B.weight": f})
+    assert rank == 5
+    for layer, added in (("x", b @ a), ("y", d @ c + f @ e)):
+        torch.testing.assert_close(both[f"{layer}.lora_B.weight"] @ both[f"{layer}.lora_A.weight"], added)
+    raised(ModelError, "cannot be made one", concatenated, first, {"y.lora_magnitude_vector": c})
 
 
 def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch):

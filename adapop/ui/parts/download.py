@@ -6,6 +6,7 @@ from pathlib import Path
 import gradio as gr
 from gradio.utils import get_upload_folder
 
+from adapop.paths import SHIPPED
 from adapop.report import write_archive
 from adapop.runs.run import Run
 from adapop.service.visitor_limits import JOBS
@@ -29,7 +30,9 @@ def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
     downloaded too much lately. RunError: the run cannot be read."""
     worker.ledger.spend(JOBS)
     path = served_folder() / f"adapop-report-{run.config.method}.zip"
-    return write_archive(run, path, title.strip()[:MOST_TITLE])
+    # Models that ship load here in a second; another might need the accelerator, or minutes.
+    quick = run.config.model in SHIPPED
+    return write_archive(run, path, title.strip()[:MOST_TITLE], measure=quick)
 
 
 def report_of(worker: Worker, name: str, title: str | None = "") -> str:

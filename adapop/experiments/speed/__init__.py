@@ -1,0 +1,1 @@
+"""How fast the app is: passes, whole runs, and waiting times."""

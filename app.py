@@ -5,11 +5,14 @@ import os
 import sys
 
 from adapop.errors import AdaPopError
+from adapop.limits import check_port
 from adapop.service.zerogpu import lender
-from adapop.ui.page import launch
 
 if __name__ == "__main__":
     try:
+        check_port()
+        from adapop.ui.page import launch  # and with it Gradio, which reads the port
+
         launch(lender())
     except AdaPopError as error:
         sys.exit(f"error: {error}")

@@ -54,45 +54,26 @@ PROMPT = Limit("ADAPOP_MAX_PROMPT", "characters of a prompt, or of its right ans
 EPOCHS = Limit("ADAPOP_MAX_EPOCHS", "epochs of a run", 1_000, 10)
 QUEUE = Limit("ADAPOP_MAX_QUEUE", "runs that wait or are worked on", 1_000, 32)
 WAITING = Limit("ADAPOP_MAX_WAITING", "questions and probings that wait", 1_000, 64)
-RUNS_EACH = Limit("ADAPOP_RUNS_EACH", "runs of one visitor that wait or are worked on", None, 8)
-JOBS_AN_HOUR = Limit(
-    "ADAPOP_JOBS_AN_HOUR", "look-ups, uploads and reports of a visitor in an hour", None, 60
+# what one visitor may take, by `service.visitor_limits`
+RUNS_EACH = Limit(
+    "ADAPOP_RUNS_EACH", "runs and questions of one visitor that wait or are worked on", None, 8
 )
-REQUESTS = Limit(
-    "ADAPOP_REQUESTS_A_MINUTE",
-    "requests of a visitor in a minute; rendering a page is 100",
-    None,
-    8_000,
+REQUESTS = Limit("ADAPOP_REQUESTS_A_MINUTE", "requests of a visitor in a minute", None, 8_000)
+WRITTEN = Limit(
+    "ADAPOP_WRITTEN_MB_AN_HOUR", "megabytes that a visitor sends or writes in an hour", None, 500
 )
-SERVED = Limit("ADAPOP_SERVED_MB_A_MINUTE", "megabytes sent to a visitor in a minute", None, 300)
 PROCESSOR = Limit(
-    "ADAPOP_PROCESSOR_SECONDS_A_MINUTE",
-    "seconds of the processor for a visitor in a minute",
+    "ADAPOP_PROCESSOR_SECONDS_AN_HOUR",
+    "seconds of the processor that a visitor takes in an hour",
     None,
-    20,
-)
-CONNECTIONS = Limit(
-    "ADAPOP_CONNECTIONS_EACH", "connections of a visitor that are open at once", None, 300
-)
-AT_WORK = Limit("ADAPOP_AT_WORK_EACH", "events of a visitor that compute at once", None, 2)
-EVENT_BYTES = Limit(
-    "ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's events; one is 0.02 at least", 256, 6, False
-)
-UNREAD = Limit("ADAPOP_UNREAD_EACH", "messages to a visitor that were not collected", 20_000, 1_000)
-HELD = Limit(
-    "ADAPOP_HELD_MB_EACH", "megabytes of a visitor's pages; drops the least used", 1_000, 48, False
-)
-QUESTIONS_EACH = Limit(
-    "ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8
+    600,
 )
 ACCELERATOR = Limit(
     "ADAPOP_SECONDS_AN_HOUR",
-    "seconds of the accelerator that a visitor takes in an hour",
+    "seconds of the accelerator that a visitor takes in an hour; a run that comes to the limit "
+    "stops, and keeps its last epoch",
     None,
     1_200,
-)
-WRITTEN = Limit(
-    "ADAPOP_WRITTEN_MB_AN_HOUR", "megabytes that a visitor writes in an hour", None, 500
 )
 HOURS = Limit(
     "ADAPOP_KEEP_HOURS",
@@ -108,6 +89,8 @@ GIGABYTES = Limit(
     10,
     False,
 )
+# the five of a visitor; all others are of one request, one run, or the whole app
+EACH_VISITOR = REQUESTS, WRITTEN, PROCESSOR, RUNS_EACH, ACCELERATOR
 LIMITS = tuple(value for value in tuple(globals().values()) if isinstance(value, Limit))
 
 
@@ -117,6 +100,14 @@ def check_limits() -> None:
     is_public()
     for limit in LIMITS:
         limit.value()
+
+
+def check_port() -> None:
+    """Reads the port of the page, before Gradio does. Raises ConfigError: it is no port."""
+    text = os.environ.get("GRADIO_SERVER_PORT", "7860")
+    if not (text.isdecimal() and 0 < int(text) < 65_536):
+        fix = "Set it to a number from 1 to 65535, or unset it."
+        raise ConfigError(f"GRADIO_SERVER_PORT is {text!r}.", fix)
 
 
 def is_public() -> bool:

@@ -67,17 +67,13 @@ def address(tmp_path_factory, runs_folder, wikidata):
 
 @contextmanager
 def launched(worker) -> Iterator[str]:
-    """The app over a worker, in this process, as it is served everywhere but for the pause before a refusal; its
-    address."""
+    """The app over a worker, in this process, as it is served everywhere; its address."""
     from adapop.ui import page as shell  # which loads gradio
-    from adapop.ui import queue, visitors
 
-    pause, visitors.REFUSAL_SECONDS = visitors.REFUSAL_SECONDS, 0.0
     demo = shell.build(worker)
-    _, url, _ = queue.install(demo).launch(prevent_thread_lock=True, quiet=True, **shell.launch_options(worker))
+    _, url, _ = demo.launch(prevent_thread_lock=True, quiet=True, **shell.launch_options(worker, demo))
     yield url
     demo.close()
-    visitors.REFUSAL_SECONDS = pause
 
 
 @pytest.fixture(scope=as_long_as_needed)

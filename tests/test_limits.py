@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from adapop import limits
@@ -64,3 +67,13 @@ def test_a_limit_is_a_number_above_0_which_may_be_ones_own_and_refuses_by_its_na
     assert (limits.max_facts(), limits.keep_seconds(), limits.keep_bytes()) == (7, 1800, 1e10)
     monkeypatch.setenv(limits.FACTS.name, "1.5")
     raised(ConfigError, "whole number", limits.max_facts)
+
+
+@pytest.mark.parametrize("port", ["abc", "", "0", "-1", "99999", "78 60"])
+def test_a_port_that_is_none_is_a_sentence(monkeypatch, port):
+    monkeypatch.setenv("GRADIO_SERVER_PORT", port)
+    raised(ConfigError, "GRADIO_SERVER_PORT is .* 1 to 65535", limits.check_port)
+    told = subprocess.run([sys.executable, "app.py"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert told.returncode == 1 and told.stderr.startswith("error: GRADIO_SERVER_PORT is"), told.stderr
+    monkeypatch.setenv("GRADIO_SERVER_PORT", "7860")
+    limits.check_port()

@@ -1,8 +1,7 @@
 """Deletes old runs and saved sets and, if the disk fills, those of the visitor who uses most of it.
 
 The age of a folder is that of its newest file. A file from the future (the clock was put back)
-counts as new, or it would be kept too long. If the clock jumped ahead since the last cleaning, all
-files are dated later by the same amount. Folders are first hidden by renaming, then deleted, so
+is dated now, or it would be kept too long. Folders are first hidden by renaming, then deleted, so
 that a reader sees a folder complete or not at all.
 """
 
@@ -29,12 +28,6 @@ VISITOR = "visitor"  # the file in a folder with a hash of its owner
 SALT = secrets.token_bytes(16)  # of this process, so that no address can be recovered from a file
 
 
-class _Clock:
-    """Offset of the settable clock from the monotonic one, at the last cleaning."""
-
-    lag = time.time() - time.monotonic()
-
-
 @dataclass(frozen=True)
 class OnDisk:
     """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all
@@ -59,12 +52,12 @@ def size_of(folder: Path) -> int:
     return entry.bytes if entry else 0
 
 
-def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
-    """Runs and saved sets under the root, the oldest first. late: seconds to add to their dates."""
+def entries(root: Path) -> list[OnDisk]:
+    """Runs and saved sets under the root, the oldest first."""
     folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
     sets = _folders(root / saved_sets.FOLDER)
     folders += [folder for folder in sets if saved_sets.NAME.fullmatch(folder.name)]
-    measured = filter(None, (_entry(folder, late) for folder in folders))
+    measured = filter(None, map(_entry, folders))
     return sorted(measured, key=lambda entry: entry.changed)
 
 
@@ -74,8 +67,7 @@ def overdue(
     """The folders to delete. seconds: the allowed age; most: the allowed total bytes; None: no
     limit. busy: whether a name is queued or active here. Runs queued or active in another app
     stay."""
-    ahead, _Clock.lag = (lag := time.time() - time.monotonic()) - _Clock.lag, lag
-    folders = entries(root, ahead if ahead > CLOCK_SECONDS else 0.0)
+    folders = entries(root)
     oldest = -1.0 if seconds is None else time.time() - seconds
     free = [entry for entry in folders if not (busy(entry.folder.name) or in_use(entry.folder))]
     chosen = [entry for entry in free if entry.changed < oldest]
@@ -124,15 +116,14 @@ def _folders(parent: Path) -> Iterator[Path]:
         yield from (path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
 
 
-def _entry(folder: Path, late: float = 0.0) -> OnDisk | None:
+def _entry(folder: Path) -> OnDisk | None:
     """The folder's size and newest date, its own if it has no files; None if it cannot be read.
-    First corrects the dates of files from the future, and adds `late` to all."""
+    First corrects the dates of files from the future."""
     now = time.time()
     try:
         for path in (folder, *folder.rglob("*")):
-            dated = path.stat().st_mtime + late
-            if late or dated > now + CLOCK_SECONDS:
-                os.utime(path, (min(dated, now),) * 2)
+            if path.stat().st_mtime > now + CLOCK_SECONDS:
+                os.utime(path, (now, now))
         stats = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
         owner = folder / VISITOR
         visitor = owner.read_text(errors="replace") if owner.is_file() else ""

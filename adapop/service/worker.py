@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -31,7 +32,7 @@ from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links, saved_sets
 from adapop.service.leases import Leases
 from adapop.service.queue import TurnQueue
-from adapop.service.visitor_limits import ACCELERATOR, WRITTEN, Ledger
+from adapop.service.visitor_limits import ACCELERATOR, WRITTEN, Usage
 from adapop.service.zerogpu import Accelerated
 from adapop.training.events import RunFailed
 
@@ -50,7 +51,7 @@ class Worker:
     """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
 
     accelerated: lends the accelerator; None if this process has its own. sender: returns the
-    current visitor. ledger: each visitor's usage of the whole app.
+    current visitor. usage: each visitor's usage of the whole app.
     """
 
     def __init__(
@@ -61,9 +62,10 @@ class Worker:
     ) -> None:
         self.root = root
         self.is_lent = accelerated is not None
-        self.ledger = Ledger(sender)
+        self.usage = Usage(sender)
         self._line = TurnQueue()
         self._waiting: dict[str, str] = {}  # run -> visitor, in the order of the queue
+        self._asking: Counter[str] = Counter()  # visitor -> its questions that are not answered
         self._lock = threading.Lock()
         self._submitting = threading.Lock()
         self._paces: dict[str, Pace] = {}
@@ -178,8 +180,8 @@ class Worker:
     def save_set(self, facts: FactSet) -> str:
         """Saves a page's set beside the runs. Returns its name, see `saved_sets`. Raises
         LimitError: this visitor wrote too much lately. RunError: the set cannot be written."""
-        visitor = self.ledger.sender()
-        self.ledger.check(WRITTEN, visitor)
+        visitor = self.usage.sender()
+        self.usage.check(WRITTEN, visitor)
         name = saved_sets.save_set(facts, self.root)
         cleanup.sign(folder := self.root / saved_sets.FOLDER / name, visitor)
         self._wrote(cleanup.size_of(folder), visitor)
@@ -187,7 +189,7 @@ class Worker:
 
     def _wrote(self, size: int, visitor: str) -> None:
         """Charges bytes written to the disk; a share `LOOK_AFTER` of its quota triggers a check."""
-        self.ledger.charge(WRITTEN, size / 1e6, visitor)
+        self.usage.charge(WRITTEN, size / 1e6, visitor)
         with self._lock:
             self._unseen += size
             if (most := limits.keep_bytes()) is not None and self._unseen > most * LOOK_AFTER:
@@ -201,13 +203,14 @@ class Worker:
 
     def _question(self, run: Run | None, work: Callable, *args) -> Future:
         """Queues a question; a question on a run that is still waiting goes behind that run."""
-        visitor, slot = self.ledger.sender(), ExitStack()
+        visitor = self.usage.sender()
         try:
             limits.WAITING.check(self._line.questions + 1)
-            slot.enter_context(self.ledger.held(limits.QUESTIONS_EACH, visitor))
-            self.ledger.check(ACCELERATOR, visitor)
+            self.usage.check(ACCELERATOR, visitor)
+            with self._lock:
+                limits.RUNS_EACH.check(self._waiting_of(visitor) + 1)
+                self._asking[visitor] += 1
         except LimitError as error:
-            slot.close()
             refusal: Future = Future()
             refusal.set_exception(error)
             return refusal
@@ -217,8 +220,17 @@ class Worker:
         behind = ahead is not None and not (ahead == 0 and self._began)
         line = self._line.run if behind else partial(self._line.question, visitor=visitor)
         future = line(self._timed, visitor, work, *args)
-        future.add_done_callback(lambda done: slot.close())
+        future.add_done_callback(lambda done: self._answered(visitor))
         return future
+
+    def _waiting_of(self, visitor: str) -> int:
+        """How many runs and questions of a visitor wait or are worked on."""
+        return list(self._waiting.values()).count(visitor) + self._asking[visitor]
+
+    def _answered(self, visitor: str) -> None:
+        with self._lock:
+            self._asking[visitor] -= 1
+            self._asking += Counter()  # drops visitors with none
 
     def _timed(self, visitor: str, work: Callable, *args):
         """Calls the work and returns its result; charges its time to the visitor."""
@@ -226,22 +238,21 @@ class Worker:
         try:
             return work(*args)
         finally:
-            self.ledger.charge(ACCELERATOR, time.monotonic() - began, visitor)
+            self.usage.charge(ACCELERATOR, time.monotonic() - began, visitor)
 
     def _check_room(self) -> None:
-        visitor = self.ledger.sender()
+        visitor = self.usage.sender()
         with self._lock:
-            waiting = list(self._waiting.values())
-        limits.QUEUE.check(len(waiting) + 1)
-        limits.RUNS_EACH.check(waiting.count(visitor) + 1)
-        self.ledger.check(ACCELERATOR, visitor)
-        self.ledger.check(WRITTEN, visitor)
+            limits.QUEUE.check(len(self._waiting) + 1)
+            limits.RUNS_EACH.check(self._waiting_of(visitor) + 1)
+        self.usage.check(ACCELERATOR, visitor)
+        self.usage.check(WRITTEN, visitor)
 
     def _enqueued(self, run: Run) -> None:
         queued = ExitStack()  # meanwhile no other app of this root deletes the run
         queued.enter_context(lock.held(run.folder, lock.QUEUED))
         with self._lock:
-            self._waiting[run.id] = self.ledger.sender()
+            self._waiting[run.id] = self.usage.sender()
         if self._needs_lease(run):
             self._leases.note_request(run)
         self._line.run(self._work, run).add_done_callback(partial(_left, queued))
@@ -251,7 +262,7 @@ class Worker:
         try:
             cleanup.sign(run.folder, visitor)
             self._began = time.time()
-            seconds = self.ledger.left(ACCELERATOR, visitor)  # else one run might take hours
+            seconds = self.usage.left(ACCELERATOR, visitor)  # else one run might take hours
             if self._needs_lease(run):
                 self._timed(visitor, self._leases.train, run, seconds)
             else:

@@ -31,6 +31,7 @@ from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDon
 from adapop.ui.access import known_run, shown_run
 from adapop.ui.api_scores import ScoresApi
 from adapop.ui.api_values import answering, config_and_facts, quoted, text_of, whole_of
+from adapop.ui.events import completed
 from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import offload, over
@@ -39,16 +40,26 @@ NUMBERS = 20_000  # values of p and rank in one answer of `frames`
 LOOKUPS = 6  # look-ups at once, for all callers together
 
 
-def build(worker: Worker) -> None:
-    """Adds the endpoints to the current app."""
+def endpoints(worker: Worker) -> tuple[Callable, ...]:
+    """All endpoints over a worker."""
     api, scores = Api(worker), ScoresApi(worker)
     running = (api.status, api.frames, api.stop, api.probe, api.report)
-    for endpoint in (scores.score, scores.beta, api.check, api.start_run, *running):
+    return scores.score, scores.beta, api.check, api.start_run, *running
+
+
+def defaults(worker: Worker) -> dict[str, Callable[[list], list]]:
+    """What completes the values of each endpoint, by its name."""
+    return {endpoint.__name__: completed(answering(endpoint)) for endpoint in endpoints(worker)}
+
+
+def build(worker: Worker) -> None:
+    """Adds the endpoints to the current app."""
+    for endpoint in endpoints(worker):
         gr.api(
             answering(endpoint),
             api_name=endpoint.__name__,
             api_description=" ".join(inspect.getdoc(endpoint).split()),
-            concurrency_limit=LOOKUPS if endpoint == scores.score else "default",
+            concurrency_limit=LOOKUPS if endpoint.__name__ == "score" else "default",
         )
 
 
@@ -91,7 +102,7 @@ class Api:
         """
         training = facts, method, preset, learning_rate, epochs, seed
         others = anchors, missing_score, retain, model, settings, columns
-        config, read = config_and_facts(self.worker.ledger, *training, *others)
+        config, read = config_and_facts(*training, *others)
         preflight(read, config).check("program")
         run = self.worker.submit(config, read)
         notes = sentences(read.notes, "program")
@@ -116,11 +127,11 @@ class Api:
         GPU; problems, which make the run useless; doubts; lines, all this in sentences. Errors: as
         start_run; too many questions at once; a model that needs a lent GPU.
         """
-        ledger = self.worker.ledger
-        read = await offload(ledger, config_and_facts, ledger, *chosen)
-        future, _ = await offload(ledger, self.worker.check, *read)
+        usage = self.worker.usage
+        read = await offload(usage, config_and_facts, *chosen)
+        future, _ = await offload(usage, self.worker.check, *read)
         await over(future)
-        return await offload(ledger, lambda: future.result().as_json())
+        return await offload(usage, lambda: future.result().as_json())
 
     # gradio reads the parameters here: the same as those of start_run
     check.__signature__ = inspect.signature(start_run)
@@ -218,7 +229,7 @@ class Api:
         answer. Errors: no such run, no finished epoch, an empty or too long prompt, too many
         questions at once.
         """
-        await over(future := await offload(self.worker.ledger, self._ask, run, prompt, gold))
+        await over(future := await offload(self.worker.usage, self._ask, run, prompt, gold))
         (result,) = future.result()
         return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 
@@ -243,7 +254,7 @@ class Api:
         its_run = self._run(run, shown_run)
         if its_run.last_epoch is None:
             raise RunError("There is nothing to report yet.", "Let the run finish its first epoch.")
-        out = archive_of(self.worker, its_run, text_of("title", title, MOST_TITLE))
+        out = archive_of(its_run, text_of("title", title, MOST_TITLE))
         file = gr.FileData(path=str(out), orig_name=out.name, mime_type="application/zip")
         return file.model_dump()
 

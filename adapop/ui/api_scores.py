@@ -6,13 +6,12 @@ from adapop.popularity.base import given
 from adapop.popularity.beta import regime
 from adapop.popularity.calibration import AUTO, calibrated, warnings_of
 from adapop.remark import sentences
-from adapop.service.visitor_limits import JOBS
 from adapop.service.worker import Worker
 from adapop.ui.api_values import GIVEN, facts_of, proxy_of, score_row, text_of
 
 
 class ScoresApi:
-    """The endpoints for scores. worker: its ledger limits look-ups. Raises as `Api`."""
+    """The endpoints for scores. worker: its usage limits look-ups. Raises as `Api`."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
@@ -37,12 +36,11 @@ class ScoresApi:
         0), and reason then says why. A look-up takes seconds to minutes; results are cached, so
         that the same call continues after an error. Errors: bad rows, an unknown proxy, no answer.
         """
-        chosen = facts_of(self.worker.ledger, facts)
+        chosen = facts_of(facts)
         if proxy == GIVEN:
             scored = given(chosen.forget).scores
         else:
             source = proxy_of(chosen, proxy, language, year)
-            self.worker.ledger.spend(JOBS)
             scored = {score.fact_id: score for score in source.scores(chosen.forget)}
         about = ({"id": fact.id, "question": fact.question} for fact in chosen.forget)
         return [row | score_row(scored.get(row["id"])) for row in about]
@@ -58,7 +56,7 @@ class ScoresApi:
         score, beta, regime}, beta null where the score is unknown. Errors: bad rows, or anchors
         that define no curve.
         """
-        chosen = facts_of(self.worker.ledger, facts)
+        chosen = facts_of(facts)
         scores = [fact.score for fact in chosen.forget if fact.score is not None]
         beta = calibrated(text_of("anchors", anchors), chosen)
         rows = []

@@ -31,7 +31,6 @@ from adapop.popularity.base import Proxy, Score
 from adapop.popularity.calibration import AUTO, PAPER, calibrated
 from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress
-from adapop.service.visitor_limits import JOBS, Ledger
 from adapop.ui.access import public_words
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
 from adapop.ui.run.configuration import ADVANCED, FURTHER, check_public
@@ -45,19 +44,17 @@ OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}
 
 
 def facts_of(
-    ledger: Ledger,
     facts: object,
     retain: object = "own",
     model: str = SANDBOX,
     columns: object = None,
 ) -> FactSet:
     """A set by name, or rows parsed like an upload. A single bad row is an error: a program would
-    not notice dropped rows. ledger: counts a set that must be downloaded. columns: field -> the
+    not notice dropped rows. columns: field -> the
     rows' own name for it, or several names.
 
     Raises:
         DataError: there is no such set, or a row cannot be used.
-        LimitError: this visitor downloaded too much lately.
     """
     text_of("retain", retain)
     if not isinstance(columns, dict | None):
@@ -69,8 +66,6 @@ def facts_of(
         if facts not in ENTRIES:
             message = f"There is no set {quoted(facts)}."
             raise DataError(message, f"Use one of {', '.join(ENTRIES)}, or a list of rows.")
-        if ENTRIES[facts].online:
-            ledger.spend(JOBS)
         return load_facts(facts, model, retain=retain)
     if not isinstance(facts, list):
         raise DataError(f"facts is {quoted(facts)}.", "Give the name of a set, or a list of rows.")
@@ -155,7 +150,7 @@ def others_of(settings: object, model: str) -> dict:
 
 
 def config_and_facts(
-    ledger: Ledger, facts, method, preset, learning_rate, epochs, seed, *others
+    facts, method, preset, learning_rate, epochs, seed, *others
 ) -> tuple[RunConfig, FactSet]:
     """The configuration and the facts, from the arguments of `start_run`. Raises AdaPopError."""
     anchors, missing_score, retain, model, settings, columns = others
@@ -165,7 +160,7 @@ def config_and_facts(
     changes |= {"missing_score": text_of("missing_score", missing_score)}
     EPOCHS.check(changes["epochs"])
     changes |= {} if learning_rate is None else {"learning_rate": learning_rate}
-    chosen = facts_of(ledger, facts, retain, model, columns)
+    chosen = facts_of(facts, retain, model, columns)
     names = text_of("method", method), text_of("preset", preset)
     config = make_config(*names, model, facts=chosen.name, **changes)
     follows = follows_scores(config)

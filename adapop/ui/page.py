@@ -1,17 +1,21 @@
 """The page: a header with the run strip, the Story, and five screens as tabs."""
 
 import os
+import sys
 from collections.abc import Mapping
 from functools import partial
 
 # must be set before gradio is imported, to keep it silent
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+# a summary of all events after each of them, which nobody may see here
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000000")
 
 import gradio as gr
 from starlette.middleware import Middleware
 
+from adapop.errors import RunError
 from adapop.facts.world import sandbox_facts
-from adapop.limits import UPLOAD, check_limits
+from adapop.limits import UPLOAD, check_limits, is_public
 from adapop.paths import ASSETS
 from adapop.runs import files
 from adapop.runs.examples import example_of
@@ -19,16 +23,15 @@ from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, pressure, texts
 from adapop.ui.access import may_control, shown_run
-from adapop.ui.body import read_bodies_here
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
+from adapop.ui.door.gate import Gate, trust_own_proxies
+from adapop.ui.events import prepare, turns_of
 from adapop.ui.facts import screen as facts
-from adapop.ui.middleware import Gate, fetch_nothing, trust_own_proxies, visitor
 from adapop.ui.parts import html
 from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
-from adapop.ui.queue import install
-from adapop.ui.redaction import redact_errors
+from adapop.ui.redaction import redact_logs
 from adapop.ui.run import mine
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
@@ -37,9 +40,16 @@ from adapop.ui.run.outcome import run_again
 from adapop.ui.run.state import strip_of, view
 from adapop.ui.session import Session, browser_state, new_session
 from adapop.ui.story import screen as story
-from adapop.ui.wiring import EACH, QUIET, charge_events
+from adapop.ui.visitors import visitor
+from adapop.ui.wiring import EACH, QUIET
 
 TICK_SECONDS = 0.7
+# how long a computing thread delays each step of the others: with Python's 0.005, answers beside
+# one visitor's heavy events took three times as long
+SWITCH_SECONDS = 0.0005
+LONGEST = 2_000  # waiting events of all pages: a lecture hall that opens the page sends hundreds
+THREADS = 400  # events at work at once: most of them wait, see `events.Slots`
+PAGES = 150  # whose state a public app keeps, the latest used; another restores its set
 # tabs that an address may name; "assets/tab-address.js" opens them
 TABS = ("facts", "pressure", "run", "probe", "compare")
 SCRIPTS = ("forget-link", "no-base", "keys", "shell", "own-set")
@@ -61,9 +71,6 @@ THEME = gr.themes.Base(
 def build(worker: Worker) -> gr.Blocks:
     """Builds the app. State and timer are laid out above the tabs: in a hidden tab they would
     stop."""
-    fetch_nothing()
-    read_bodies_here()
-    redact_errors()
     cleaning = dict(delete_cache=(DELETE_EVERY, DELETE_AFTER))
     with gr.Blocks(title=texts.TITLE, analytics_enabled=False, **cleaning) as demo:
         run_id, settings = browser_state("", "run"), browser_state([], "settings")
@@ -79,8 +86,7 @@ def build(worker: Worker) -> gr.Blocks:
         _wire_run(worker, demo, follower, tabs, screen, back)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)
-        _keep_still(demo, strip)
-        charge_events(demo, worker.ledger)
+        prepare(demo, worker.usage, strip)
     return demo
 
 
@@ -192,32 +198,34 @@ def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
     return now.ticking and not {"tab", "story"} & set(query)
 
 
-def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
-    """Sends the hidden progress of events to one small component. Gradio would send it to each
-    output, and clone their data at every later event: seconds of the browser's time."""
-    for event in demo.fns.values():
-        if event.show_progress == "hidden":
-            event.show_progress_on = [place]
-
-
 def launch(accelerated: Accelerated | None = None, **options) -> None:
     """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or
     outside fonts. accelerated: lends the accelerator, None if this process owns it. options: of
     `gr.Blocks.launch`.
 
     Raises:
-        RunError: the folder for runs cannot be used.
-        ConfigError: a limit is set to an invalid value.
+        RunError: the folder for runs cannot be used, or no port is free.
+        ConfigError: a limit or the port is set to an invalid value.
     """
     check_limits()
+    sys.setswitchinterval(SWITCH_SECONDS)
     worker = Worker(runs_root(), accelerated, visitor)
     with files.writing(worker.root / "run"):
         worker.root.mkdir(parents=True, exist_ok=True)
     worker.keep_clean()
     demo = build(worker)
-    worker.warm_up()
     trust_own_proxies()
-    install(demo).launch(**launch_options(worker) | options)
+    # the engine is imported once the page is served: on a busy machine, Gradio gives up after five
+    # seconds without a server
+    options = launch_options(worker, demo) | options | {"prevent_thread_lock": True}
+    redact_logs()
+    try:
+        demo.launch(**options)
+    except OSError as error:
+        fix = "Set GRADIO_SERVER_PORT to a free port, or end the program that uses it."
+        raise RunError("The app found no free port to serve the page.", fix) from error
+    worker.warm_up()
+    demo.block_thread()
 
 
 def mode_of(worker: Worker) -> dict:
@@ -227,9 +235,13 @@ def mode_of(worker: Worker) -> dict:
     return html.values({"mode": f"Runs on {name or 'CPU'}", "why": why})
 
 
-def launch_options(worker: Worker) -> dict:
-    """Options for serving the app over a worker, the same for tests."""
+def launch_options(worker: Worker, demo: gr.Blocks) -> dict:
+    """Options for serving the app over a worker, the same for tests. Sets the app's queue."""
+    demo.queue(max_size=LONGEST, default_concurrency_limit=None)
+    gate = Middleware(Gate, worker.usage, turns_of(demo), api.defaults(worker))
     return dict(
+        max_threads=THREADS,
+        state_session_capacity=PAGES if is_public() else 10 * PAGES,
         theme=THEME,
         css_paths=[ASSETS / "style.css", ASSETS / "story.css"],
         js=f"() => {{ {' '.join(f'({script})();' for script in AT_START)} }}",
@@ -237,7 +249,7 @@ def launch_options(worker: Worker) -> dict:
         enable_monitoring=False,
         footer_links=["api"],
         max_file_size=f"{UPLOAD.value()}mb",
-        app_kwargs={"middleware": [Middleware(Gate, worker.ledger)]},
+        app_kwargs={"middleware": [gate]},
         ssr_mode=False,
         pwa=False,
         show_error=False,

@@ -1,76 +1,55 @@
-"""Redacts errors in the app's log to kind and place; their text may quote a visitor's input.
+"""Keeps keys and ids of runs out of what the app prints and logs.
 
-Gradio prints the full error of an event that was sent with wrong values, and these values too; the
-server and the event loop log their errors through `logging`. Both are redacted here.
+Gradio prints the error of an event, and the server logs the error of a request; such a text may
+quote the path of a run, whose id is the right to it, or an address with a key in it.
 """
 
 import logging
+import os
+import re
 import sys
 import traceback
-import warnings
-from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
+from typing import Any, TextIO
 
-import gradio
-from gradio import queueing, route_utils, routes
+from adapop.runs.run import RUN_ID
 
-log = logging.getLogger(__name__)
-PRINTERS = (queueing, route_utils, routes)  # Gradio's modules that print errors
-GRADIO = str(Path(gradio.__file__).parent)
-APP = str(Path(__file__).parents[1])
-GATE = str(Path(__file__).with_name("middleware.py"))  # every request passes it
+SECRETS = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")  # names of environment variables
 
 
-def redact_errors() -> None:
-    """Logs requests' errors and warnings without their text from now on. May be repeated."""
-    for module in PRINTERS:
-        module.traceback = SimpleNamespace(print_exc=_print_error)
-    if not getattr(logging.getLogRecordFactory(), "is_redacted", False):
-        logging.setLogRecordFactory(_without_text(logging.getLogRecordFactory()))
-        warnings.showwarning = _placed(warnings.showwarning)
+def redact_logs() -> None:
+    """Replaces keys and ids in all that is printed from now on. May be repeated."""
+    if not isinstance(sys.stderr, _Redacted):
+        sys.stdout, sys.stderr = _Redacted(sys.stdout), _Redacted(sys.stderr)
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, logging.StreamHandler) and not hasattr(handler, "baseFilename"):
+                handler.setStream(sys.stderr)
+
+
+def without_secrets(text: str) -> str:
+    """A text without ids of runs and without the keys of this process's environment."""
+    for name, value in os.environ.items():
+        if SECRETS.search(name) and len(value) > 7:
+            text = text.replace(value, name)
+    return re.sub(rf"(?<![0-9a-z]){RUN_ID.pattern}(?![0-9a-z])", "RUN", text)
 
 
 def place_of(error: BaseException) -> str:
-    """The kind of an error, the innermost place in the app and the innermost place of all. Unlike
-    `traceback`, it reads no source files: it may run in the event loop."""
+    """The kind of an error and the innermost place, without its text, which may quote a visitor.
+    Unlike `traceback`, it reads no source files: it may run in the event loop."""
     places = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    files = [code.co_filename for code, _ in places]
-    own = [place for place, file in zip(places, files) if file.startswith(APP) and file != GATE]
-    ends = dict.fromkeys([*own[-1:], *places[-1:]])
-    where = [f'File "{code.co_filename}", line {line}, in {code.co_name}' for code, line in ends]
-    return ", ".join([type(error).__name__, *where])
+    where = [f'File "{code.co_filename}", line {line}, in {code.co_name}' for code, line in places]
+    return ", ".join([type(error).__name__, *where[-1:]])
 
 
-def _print_error() -> None:
-    """Replaces `traceback.print_exc`: logs an error without its text, and no `gradio.Error`."""
-    error = sys.exc_info()[1]
-    if not isinstance(error, gradio.Error):
-        log.error("an event failed: %s", place_of(error))
+class _Redacted:
+    """A stream that writes texts without secrets, and else is the stream that it is made of."""
 
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
 
-def _without_text(factory: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:
-    """Wraps a factory of log records: errors in them are logged by kind and place only."""
+    def write(self, text: str) -> int:
+        self._stream.write(without_secrets(text))
+        return len(text)
 
-    def record(*values, **named) -> logging.LogRecord:
-        entry = factory(*values, **named)
-        if entry.exc_info and entry.exc_info[1] is not None:
-            entry.exc_text = place_of(entry.exc_info[1])  # formatters then write this
-        if entry.name == "asyncio":  # later lines show the task with its error
-            entry.msg, entry.args = entry.getMessage().partition("\n")[0], ()
-        return entry
-
-    record.is_redacted = True
-    return record
-
-
-def _placed(show: Callable) -> Callable:
-    """Wraps `warnings.showwarning`: Gradio's warnings are logged by place only."""
-
-    def show_placed(message, category, filename, lineno, file=None, line=None) -> None:
-        if filename.startswith(GRADIO):
-            log.warning("%s, line %d: %s", filename, lineno, category.__name__)
-        else:
-            show(message, category, filename, lineno, file, line)
-
-    return show_placed
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

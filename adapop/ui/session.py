@@ -13,6 +13,7 @@ from adapop.popularity.base import given
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.calibration import anchored, auto_anchors
 from adapop.ui import texts
+from adapop.ui.events import SETS
 from adapop.ui.wiring import QUIET, toast
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]
@@ -22,7 +23,8 @@ Anchors = tuple[tuple[float, float], tuple[float, float]]
 class Session:
     """The state that screens share.
 
-    page: for events at its opening. facts: the FactSet, None while a file is unusable. anchors:
+    page: for events at its opening. facts: the set's id, for which events get the FactSet (see
+    `ui.events`), None while a file is unusable. anchors:
     screen 2's two points (score, beta), None for those that suit the set; `curve_of` makes the map.
     scorings: the proxies asked so far, as a tuple. known: the original model's recall by fact id.
     at_work: the `Progress` of an active look-up or download, or None. stored: by the browser,
@@ -55,9 +57,10 @@ class Session:
         scorings = (given(facts.forget),) if facts else ()
         return {**self.changed(facts), self.scorings: scorings, self.known: {}}
 
-    def look_whether_lost(self, event: gr.events.Dependency) -> None:
-        """After a failed event, restores the page's set if the server holds another."""
-        event.failure(time.time, None, self.lost, **QUIET)
+    def look_whether_lost(self, event) -> None:
+        """After a failed event, restores the page's set if the server holds another. event: what
+        its listener returned."""
+        event.failure(lambda: time.time(), None, self.lost, **QUIET)
 
     def changed(self, facts: FactSet | None) -> dict:
         """Updates for the set after a change of its scores or facts."""
@@ -75,14 +78,14 @@ def new_session(page: gr.Blocks) -> Session:
     facts = sandbox_facts()
     return Session(
         page=page,
-        facts=gr.State(facts),
+        facts=gr.State(SETS.id_of(facts)),
         # not the BetaMap itself: Gradio calls callable values
         anchors=gr.State(None),
         scorings=gr.State((given(facts.forget),)),
         known=gr.State({}),
         at_work=gr.State(None),
         stored=browser_state({}, "session"),
-        saved=gr.State(facts),
+        saved=gr.State(SETS.id_of(facts)),
         restored=gr.State(None),
         shown_hash=gr.Textbox(identity(facts), visible=False, elem_id="shown-set"),
         lost=gr.State(0.0),

@@ -1,20 +1,17 @@
-"""Identifies the sender of a request, and delays refusals."""
+"""Identifies the sender of a request, and of the event that is handled now."""
 
-import asyncio
 import ipaddress
+from contextvars import ContextVar
 from functools import lru_cache
 
 from starlette.requests import Request
 
-from adapop.limits import is_public
-
-REFUSAL_SECONDS = 0.5
+SENDER: ContextVar[str] = ContextVar("adapop-sender", default="")
 
 
-async def refusing_slowly() -> None:
-    """On a public page, waits before a refusal: a client that retries at once is slowed."""
-    if is_public():
-        await asyncio.sleep(REFUSAL_SECONDS)
+def visitor() -> str:
+    """The sender of the event now being handled; empty outside events."""
+    return SENDER.get()
 
 
 def visitor_of(request: Request) -> str:

@@ -6,7 +6,6 @@ would undo a newer one. Options are passed whole (`**IN_TURN`) and joined by `|`
 """
 
 import asyncio
-import inspect
 import logging
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,14 +21,14 @@ import gradio as gr
 from adapop.errors import AdaPopError
 from adapop.facts.limited_process import seconds_worked
 from adapop.progress import Progress
-from adapop.service.visitor_limits import PROCESSOR, Ledger
+from adapop.service.visitor_limits import PROCESSOR, Usage
 from adapop.ui.redaction import place_of
 
 # no endpoint of the API, and no spinner over the outputs
 QUIET = {"api_visibility": "private", "show_progress": "hidden"}
 # runs one after the other with the page's other events of this group (a limit of 1 is per page:
-# `ui.queue`): for events that change set or anchors. "No file yet", answered after a file,
-# would empty the set
+# `ui.events.turns_of`): for events that change set or anchors. "No file yet", answered after a
+# file, would empty the set
 IN_TURN = QUIET | {"concurrency_id": "session", "concurrency_limit": 1}
 # every event is answered, also one that comes before the last answer
 EACH = QUIET | {"trigger_mode": "multiple"}
@@ -87,13 +86,13 @@ def stopped(progress: Progress | None) -> None:
         progress.stop()
 
 
-async def offload(ledger: Ledger, work: Callable, *args) -> Any:
+async def offload(usage: Usage, work: Callable, *args) -> Any:
     """The result of work done in a thread: the event loop must neither read files nor compute."""
     in_context, loop = copy_context().run, asyncio.get_running_loop()
-    return await loop.run_in_executor(THREADS, in_context, charged(ledger, work), *args)
+    return await loop.run_in_executor(THREADS, in_context, charged(usage, work), *args)
 
 
-def charged(ledger: Ledger, work: Callable) -> Callable:
+def charged(usage: Usage, work: Callable) -> Callable:
     """Wraps work: its processor time is charged to the visitor who requested it."""
 
     @wraps(work)
@@ -102,21 +101,9 @@ def charged(ledger: Ledger, work: Callable) -> Callable:
         try:
             return work(*args, **named)
         finally:
-            ledger.charge(PROCESSOR, seconds_worked() - began, ledger.sender())
+            usage.charge(PROCESSOR, seconds_worked() - began, usage.sender())
 
     return timed
-
-
-def charge_events(demo: gr.Blocks, ledger: Ledger) -> None:
-    """Charges the processor time of every event that runs in a thread to its visitor."""
-    for event in demo.fns.values():
-        if event.fn and holds_a_thread(event.fn):
-            event.fn = charged(ledger, event.fn)
-
-
-def holds_a_thread(work: Callable) -> bool:
-    """Whether an event's function occupies a thread; coroutines only wait for other work."""
-    return not (inspect.iscoroutinefunction(work) or inspect.isasyncgenfunction(work))
 
 
 async def followed(

@@ -77,9 +77,10 @@ def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipp
 
 
 def test_a_server_that_forgot_the_page_starts_nothing_else_and_the_set_is_put_back(browser, tmp_path):
-    """It remembers one page of a visitor; a second one makes it forget the first."""
+    """It remembers one page; a second one makes it forget the first."""
     folder = tmp_path / "runs"
-    with served(folder, ADAPOP_HELD_MB_EACH="0.01") as app, visit(browser, app.address.rstrip("/")) as page:
+    one_page = "import runpy; from adapop.ui import page; page.PAGES = 0.1; runpy.run_path('app.py', {}, '__main__')"
+    with served(folder, ("-c", one_page)) as app, visit(browser, app.address.rstrip("/")) as page:
         upload_two(page, tmp_path)
         open_tab(page, "Run")
         with visit(browser, app.address.rstrip("/")) as second:

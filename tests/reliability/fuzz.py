@@ -60,7 +60,7 @@ def main(calls: int, seed: int) -> int:
 
 def _places(folder: str) -> dict[str, str]:
     # limits wide enough that requests are read and not counted away; nothing is looked up elsewhere
-    wide = ("REQUESTS_A_MINUTE", "JOBS_AN_HOUR", "EVENT_MB_EACH", "UNREAD_EACH")
+    wide = ("REQUESTS_A_MINUTE", "WRITTEN_MB_AN_HOUR", "PROCESSOR_SECONDS_AN_HOUR")
     here = {"ADAPOP_PUBLIC": "1", "ADAPOP_CACHE": folder, "HTTPS_PROXY": "http://127.0.0.1:1", "HF_HUB_OFFLINE": "1"}
     return here | {f"ADAPOP_{name}": "100000" for name in wide}
 

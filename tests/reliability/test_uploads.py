@@ -7,7 +7,6 @@ from hostile.file import TEXTS
 
 from adapop.errors import AdaPopError
 from adapop.paths import ROOT
-from adapop.service.visitor_limits import Ledger
 from adapop.ui.api_values import facts_of
 from raised import raised
 
@@ -42,7 +41,7 @@ def test_a_number_is_always_the_same_file():
     Q | A | {f"k{i}": i for i in range(10**4)}, {1: 2}, {}, [], None, 7,
 ])  # fmt: skip
 def test_rows_of_a_program_are_refused_in_words(row):
-    error = raised(AdaPopError, "", facts_of, Ledger(), [{"question": "fine", "answer": "fine"}, row], retain="own")
+    error = raised(AdaPopError, "", facts_of, [{"question": "fine", "answer": "fine"}, row], retain="own")
     assert error.fix
     "".join((str(error), *map(str, getattr(error, "problems", ())))).encode()
 
@@ -50,5 +49,5 @@ def test_rows_of_a_program_are_refused_in_words(row):
 def test_odd_text_of_a_program_is_read_as_it_is():
     texts = [text for text in TEXTS if text.strip() and len(text) < 1_900]
     rows = [{"question": f"{place} {text}", "answer": text, "group": "forget"} for place, text in enumerate(texts)]
-    facts = facts_of(Ledger(), [*rows, {"question": "kept", "answer": "kept", "group": "retain"}])
+    facts = facts_of([*rows, {"question": "kept", "answer": "kept", "group": "retain"}])
     assert [fact.answer for fact in facts.forget] == [text.strip() for text in texts]

@@ -182,36 +182,6 @@ def test_files_from_the_future_are_dated_now(tiny, tmp_path):
     assert overdue(tmp_path, HOUR) == [run.folder]
 
 
-class Clocks:
-    def __init__(self, monkeypatch) -> None:
-        self.wall, self.steady = time.time(), 5.0
-        monkeypatch.setattr("adapop.service.cleanup.time", self)
-        monkeypatch.setattr("adapop.service.cleanup._Clock.lag", self.wall - self.steady)
-
-    def time(self) -> float:
-        return self.wall
-
-    def monotonic(self) -> float:
-        return self.steady
-
-    def pass_by(self, hours: float) -> None:
-        self.wall += hours * HOUR
-        self.steady += hours * HOUR
-
-
-def test_a_clock_that_jumps_ahead_deletes_nothing_early(tiny, tmp_path, monkeypatch):
-    clocks, old, young = Clocks(monkeypatch), run_of(tiny, tmp_path, 1.9), run_of(tiny, tmp_path, 0)
-    clocks.wall += 5 * HOUR
-    assert overdue(tmp_path, 2 * HOUR) == []
-    clocks.pass_by(0.2)
-    assert overdue(tmp_path, 2 * HOUR) == [old.folder], "what was old before the jump is so after it"
-    monkeypatch.setattr("adapop.service.cleanup._Clock.lag", clocks.wall)  # a process that saw nothing of it
-    clocks.steady = 0.0
-    assert overdue(tmp_path, 2 * HOUR) == [old.folder]
-    clocks.pass_by(1.9)
-    assert overdue(tmp_path, 2 * HOUR) == [old.folder, young.folder], "what ages is time that passes"
-
-
 def test_a_set_comes_back_until_it_is_deleted_or_damaged(small, tmp_path):
     problem = Problem(4, "answer", "", "is empty", "Fill the cell.")
     forget = (replace(small.forget[0], score=None), *small.forget[1:])
@@ -244,7 +214,7 @@ def test_who_wrote_too_much_saves_no_set_and_begins_no_run_and_others_do(small, 
     monkeypatch.setenv("ADAPOP_WRITTEN_MB_AN_HOUR", "1")
     asking = ["203.0.113.1"]
     worker = Worker(tmp_path, sender=lambda: asking[0])
-    worker.ledger.charge(WRITTEN, 0.999, asking[0])  # a kilobyte is left, less than a set has
+    worker.usage.charge(WRITTEN, 0.999, asking[0])  # a kilobyte is left, less than a set has
     worker.save_set(small)
     for refused in (lambda: worker.save_set(small), lambda: worker.submit(tiny_config(), small)):
         raised(LimitError, "ADAPOP_WRITTEN_MB_AN_HOUR", refused)

@@ -3,7 +3,7 @@
 import pytest
 
 from adapop.service.worker import Worker
-from adapop.ui.middleware import visitor
+from adapop.ui.visitors import visitor
 from browsing import launched
 
 

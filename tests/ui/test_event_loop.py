@@ -6,7 +6,6 @@ import sys
 import time
 from concurrent.futures import Future
 
-import gradio as gr
 import httpx
 import pytest
 
@@ -15,9 +14,8 @@ from adapop.errors import ConfigError
 from adapop.paths import ROOT
 from adapop.runs.examples import ASKED, PREFIX
 from adapop.service.worker import Worker
-from adapop.ui.event_inputs import misfit
-from adapop.ui.middleware import visitor
 from adapop.ui.run.configuration import config_of
+from adapop.ui.visitors import visitor
 from browsing import launched
 from raised import raised
 
@@ -29,7 +27,7 @@ ADA = {"X-Forwarded-For": "203.0.113.1"}
 READS = {"open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "socket.getaddrinfo",
          "subprocess.Popen"}  # fmt: skip
 APP = str(ROOT / "adapop")
-PASSED = ("middleware.py", "served.py", "ui/queue.py")  # what gradio reads itself, it reads below these
+PASSED = ("door/gate.py", "door/pages.py", "door/streams.py")  # what gradio reads itself, it reads below these
 SECRET = "Zanzibar-Quux"
 
 
@@ -112,43 +110,6 @@ def test_nothing_of_ours_is_read_in_the_loop(address, reads):
     assert every_call(address) > 100
     time.sleep(5)
     assert reads == []
-
-
-def at_first(component):
-    """A component's value as its page sends it before anybody acts."""
-    return None if component.stateful else component.postprocess(component.value)
-
-
-def test_values_fit_the_events(demo):
-    events = [event for event in demo.fns.values() if event.api_visibility != "public"]
-    for event in events:
-        assert not misfit(event, [at_first(one) for one in event.inputs])
-    for event in events:
-        right = [at_first(one) for one in event.inputs]
-        assert "got" in misfit(event, [*right, None])
-        assert not right or "got" in misfit(event, right[:-1])
-
-
-@pytest.mark.parametrize(("component", "good", "bad"), [
-    (gr.Number(1.0), (None, 0, -1.5, 2**63 - 1), (True, "7", [], {}, 10**30, float("nan"), float("inf"))),
-    (gr.Slider(1, 10), (3, 0.5), ("3", [3], False)), (gr.Textbox(), (None, "", SECRET), (7, [], {"a": SECRET})),
-    (gr.Checkbox(), (True, False), (None, 1, "yes")),
-    (gr.Dropdown(["a"], value="a"), ("a", 7), (None, [], ["a"], {}, True)),
-    (gr.Dropdown(["a"], value=None), (None, "a"), ({}, [None])),
-    (gr.Dropdown(["a"], value="a", allow_custom_value=True), (None, SECRET), ([SECRET],)),
-    (gr.Dropdown(["a"], value=["a"], multiselect=True), (None, [], ["a"]), ("a", [None], [{}], {})),
-    (gr.Radio(["a"], value="a"), ("a",), (None, [], {})),
-    (gr.BrowserState({}), (None, {}, {"set": 1}), ([], "", 0)), (gr.BrowserState(""), (None, SECRET), ([], {}, 0)),
-    (gr.BrowserState([]), (None, [], [{}]), ("", {}, True)), (gr.HTML(), (None, {}, "x", 7), ()),
-])  # fmt: skip
-def test_the_kinds_of_each_component(component, good, bad):
-    with gr.Blocks() as demo:
-        component.render()
-        gr.Button().click(lambda value: None, component, None, api_visibility="private")
-    (event,) = demo.fns.values()
-    assert [value for value in good if misfit(event, [value])] == []
-    assert [value for value in bad if not misfit(event, [value])] == []
-    assert all(SECRET not in misfit(event, [value]) for value in bad)
 
 
 @pytest.mark.parametrize("kept", [["sandbox"], [{}] * 40, [[SECRET]] * 17])

@@ -1,25 +1,17 @@
-import gc
-import json
 import shutil
-import sys
 from dataclasses import replace
-from types import FunctionType, ModuleType
 
 import gradio as gr
-import httpx
 import pytest
 
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX
-from adapop.limits import FACTS, UPLOAD
 from adapop.popularity.beta import POPULAR_ANCHOR
 from adapop.runs.listed import all_runs
 from adapop.service.saved_sets import load_set
 from adapop.service.worker import Worker
-from adapop.ui import page, texts
-from adapop.ui.facts import upload
-from adapop.ui.held import PAGE_MEGABYTES, STORE, PageState, held_megabytes
-from adapop.ui.queue import install
+from adapop.ui import events, texts
+from adapop.ui.events import SetId, Sets
 from adapop.ui.run.launch import start_run
 from adapop.ui.saved import OWN, LeftPage, restored, to_keep
 from adapop.ui.session import Session, check_shown, identity
@@ -31,95 +23,26 @@ from waiting import wait_until
 OF_THE_SHOWN_SET = ("start", "race", "duel", "look-up", "known", "drop-unknown", "set-score", "check", "race-check")
 
 
-def test_sets_have_an_identity_and_what_pages_hold_is_counted_once():
+def test_sets_have_an_identity_and_pages_hold_ids():
     pair = load_facts("pair")
     rare, popular = pair.forget
     others = [replace(pair, forget=(popular, rare)), replace(pair, forget=(replace(rare, score=1.0), popular)), None]
     assert len({identity(facts) for facts in (pair, *others)}) == 4
     assert identity(load_facts("pair")) == identity(pair)
-    facts = load_facts("pair")
-    with gr.Blocks() as demo:
-        states = [gr.State(None) for _ in range(3)]
-    pages = [PageState(demo) for _ in range(5)]
-    for own in pages:
-        for state, value in zip(states, (facts, ("own", facts), 7)):
-            own[state._id] = value
-    assert facts.memory >= 2 * sum(len(fact.question) + len(fact.answer) for fact in facts.forget)
-    assert held_megabytes(pages) == pytest.approx(5 * PAGE_MEGABYTES + facts.memory / 1e6)
-    pages[0][states[0]._id] = replace(facts, name="other")
-    assert held_megabytes(pages) == pytest.approx(5 * PAGE_MEGABYTES + 2 * facts.memory / 1e6)
+    sets, state = Sets(), gr.State(None)
+    held = sets.stored({state: pair, "other": [("own", pair), 7]})
+    assert isinstance(held[state], SetId) and held["other"] == [("own", held[state]), 7]
+    assert sets.loaded(("own", held[state])) == ("own", pair) and sets.loaded(str(held[state])) == str(held[state])
+    assert sets.stored({"name": pair}) == {"name": pair}, "a value of a program, no update"
 
 
-@pytest.mark.slow
-def test_a_page_costs_at_most_100_kilobytes_after_the_largest_upload(tmp_path, public):
-    """Every byte that a page's state leads to, after an upload of 2 MB and all that follows it, beside what the app has
-    without a page, and the values that the store has."""
-    # the rows of a public app's largest table, in its largest cells
-    table = [
-        {"question": f"{row}?" + "q" * 1_990, "answer": "a", "score": row, "paraphrases": ["p" * 600] * 4}
-        | {f"{column}" * 30: "x" for column in range(10, 70)}
-        for row in range(FACTS.public)
-    ]
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(table))
-    assert 1_500_000 < path.stat().st_size < UPLOAD.public * 1_000_000
-    demo, options = page.build(Worker(tmp_path / "runs")), page.launch_options(Worker(tmp_path / "runs"))
-    _, address, _ = install(demo).launch(prevent_thread_lock=True, quiet=True, **options)
-    try:
-        sent = httpx.post(f"{address}gradio_api/upload", files={"files": path.open("rb")}, timeout=60).json()
-        file = {"path": sent[0], "orig_name": "mine.json", "meta": {"_type": "gradio.FileData"}}
-        arrives, changed = _events_of(demo)
-        assert len(changed) > 5
-        for event in (arrives, *changed):
-            values = ["own", file, "own", None] if event is arrives else [_first_value(one) for one in event.inputs]
-            body = {"data": values, "fn_index": event._id, "session_hash": "ada"}
-            assert httpx.post(f"{address}gradio_api/queue/join", json=body, timeout=60).status_code == 200
-            wait_until(lambda: not demo._queue.event_ids_to_events)
-        state = demo.server_app.state_holder.session_data["ada"]
-        facts = next(block for block, kind in changed[0].targets)
-        held = state[facts]
-        assert len(held.forget) == FACTS.public and held.memory > 1_000_000
-        assert held_megabytes([state]) > 1
-        demo._queue._forget("ada")  # else the app leads to it too
-        upload._table.cache_clear()
-        app = _reached([demo, STORE, sys.modules])
-        assert 5_000 < sum(map(sys.getsizeof, _reached([state], app).values())) < PAGE_MEGABYTES * 1e6
-        before = STORE.megabytes()
-        del state, app
-        gc.collect()
-        assert STORE.megabytes() < before - 1
-    finally:
-        demo.close()
-
-
-def _events_of(demo):
-    """(the event of a file that arrives, those of a set that changed)."""
-    uploads = [one for one in demo.fns.values() if any(kind == "upload" for _, kind in one.targets)]
-    arrives = next(one for one in uploads if len(one.inputs) == 4)
-    shown = next(place for place, one in enumerate(arrives.outputs) if one.elem_id == "shown-set")
-    facts = arrives.outputs[shown - 1]
-    return arrives, [one for one in demo.fns.values() if (facts._id, "change") in one.targets]
-
-
-def _first_value(component):
-    """What a page sends of a component that nobody touched."""
-    if component.stateful:
-        return None
-    if component.elem_id == "settings-loaded":
-        return "loaded"
-    return getattr(component, "default_value", getattr(component, "value", None))
-
-
-def _reached(roots, beyond=()):
-    """All objects that lead on from these, by identity, up to those beyond."""
-    reached, new = {}, list(roots)
-    while new:
-        one = new.pop()
-        if id(one) in reached or id(one) in beyond or isinstance(one, (type, ModuleType, FunctionType)):
-            continue
-        reached[id(one)] = one
-        new.extend(gc.get_referents(one))
-    return reached
+def test_the_sets_in_use_are_bounded_and_the_longest_unused_goes(monkeypatch):
+    monkeypatch.setattr(events, "MEGABYTES", 2.5 * load_facts("pair").memory / 1e6)
+    sets = Sets()
+    first, second = (sets.id_of(replace(load_facts("pair"), name=name)) for name in "ab")
+    assert sets.set_of(first).name == "a"
+    third = sets.id_of(replace(load_facts("pair"), name="c"))
+    assert [sets.set_of(one) is not None for one in (first, second, third)] == [True, False, True]
 
 
 @pytest.mark.slow
@@ -154,7 +77,7 @@ def test_a_button_does_nothing_to_a_set_that_the_page_does_not_show(demo, name):
     values = [getattr(one, "value", None) for one in pressed.inputs]
     values[index] = identity(load_facts("pair"))
     with pytest.raises(gr.Error, match="no longer had the set"):
-        next(stepped(pressed.fn(*values)))
+        next(stepped(pressed.fn(None, *values)))
     after = [one for one in demo.fns.values() if one.trigger_after == pressed._id and one.trigger_only_on_failure]
     assert after, "and the page's set is put back"
 

@@ -11,7 +11,6 @@ from adapop.report import real, write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
 from adapop.report.record import Record
 from adapop.runs.run import Run
-from adapop.service.visitor_limits import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refusing
@@ -142,9 +141,8 @@ def _downloads(worker: Worker, stored: gr.BrowserState) -> tuple[gr.DownloadButt
 
 
 def requested_files(worker: Worker, stored: dict, title: str | None = "") -> tuple:
-    """`files_of` the race. Raises gr.Error if this visitor downloaded too much lately."""
+    """`files_of` the race. Raises gr.Error: a run cannot be read."""
     with refusing():
-        worker.ledger.spend(JOBS)
         return files_of(race.standing(worker, stored).runs, title)
 
 

@@ -52,7 +52,7 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
             return config, *worker.recall(config, check_shown(facts, identity))
 
     async def ask_model(identity: str, facts: FactSet | None, values):
-        _, future, progress = await offload(worker.ledger, begun, identity, facts, values)
+        _, future, progress = await offload(worker.usage, begun, identity, facts, values)
         async for line in followed(future, progress):
             yield {status: html.listed([line]), answers: None}
         if error := error_of(future):

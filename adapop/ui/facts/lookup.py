@@ -16,7 +16,6 @@ from adapop.popularity.base import AS_GIVEN, Proxy, Score, Scoring, forecast
 from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress, started
-from adapop.service.visitor_limits import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.parts import html
@@ -44,17 +43,16 @@ class LookUp:
     ):
         """Asks the proxy; yields the progress, then the result. identity: see `Session`. choices:
         formula, language, year, index, combine and text."""
-        ledger = worker.ledger
-        facts = await offload(ledger, check_shown, facts, identity)
+        usage = worker.usage
+        facts = await offload(usage, check_shown, facts, identity)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
             lines = ["The scores that came with the set."]
             yield self._over(lines, "calm", (facts, came))
             return
         try:
-            make = await offload(ledger, _maker, facts, proxy, *choices)
-            cost = await offload(ledger, cost_line, make, facts)
-            ledger.spend(JOBS)
+            make = await offload(usage, _maker, facts, proxy, *choices)
+            cost = await offload(usage, cost_line, make, facts)
         except AdaPopError as error:
             yield self._over([str(error)], "bad", None)
             return
@@ -69,7 +67,7 @@ class LookUp:
             done = f"{len(scores):,} of {number_of(len(facts.forget), 'fact')} done."
             lines = html.listed([*cost, line, done])
             yield {self.status: lines, **self.work.busy(progress), self.result: None}
-        error, summary = error_of(future), await offload(ledger, summary_lines, facts, scores)
+        error, summary = error_of(future), await offload(usage, summary_lines, facts, scores)
         lines = [str(error), *summary] if error else summary
         if not any(score.value is not None for score in scores.values()):
             kind = "warn" if isinstance(error, Stopped) else "bad"

@@ -16,10 +16,8 @@ from adapop.popularity.calibration import warnings_of
 from adapop.progress import Progress, started
 from adapop.remark import sentences
 from adapop.report import figures
-from adapop.service.visitor_limits import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import saved, texts
-from adapop.ui.access import refusing
 from adapop.ui.facts import agreement, detail, known, lookup, upload
 from adapop.ui.facts.table import lay_out, table_of
 from adapop.ui.parts import html
@@ -101,8 +99,6 @@ class FactsScreen:
         if source == OWN or not ENTRIES[source].online or facts is not None:
             yield {self.fetched: None}
             return
-        with refusing():
-            worker.ledger.spend(JOBS)
         future, progress = started(lambda progress: load_facts(source, SANDBOX, progress, Cache()))
         async for line in followed(future, progress, "Asking for the set …"):
             words = html.listed([line, "Pick another set to stop."])

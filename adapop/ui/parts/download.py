@@ -1,15 +1,15 @@
 """The download of a run: report, tables, adapter, and the command that repeats it, in one file."""
 
+import os
 import secrets
+import tempfile
 from pathlib import Path
 
 import gradio as gr
-from gradio.utils import get_upload_folder
 
 from adapop.paths import SHIPPED
 from adapop.report import write_archive
 from adapop.runs.run import Run
-from adapop.service.visitor_limits import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refusing, shown_run
@@ -24,11 +24,10 @@ def title_box(name: str) -> gr.Textbox:
     return gr.Textbox(**words, max_length=MOST_TITLE, min_width=200, elem_id=f"title-{name}")
 
 
-def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
+def archive_of(run: Run, title: str = "") -> Path:
     """The run as a zip file. The file's name does not contain the run's id, because files are
-    passed on. title: of the report, "" for the method's name. Raises LimitError: this visitor
-    downloaded too much lately. RunError: the run cannot be read."""
-    worker.ledger.spend(JOBS)
+    passed on. title: of the report, "" for the method's name. Raises
+    RunError: the run cannot be read."""
     path = served_folder() / f"adapop-report-{run.config.method}.zip"
     # Models that ship load here in a second; another might need the accelerator, or minutes.
     quick = run.config.model in SHIPPED
@@ -41,7 +40,7 @@ def report_of(worker: Worker, name: str, title: str | None = "") -> str:
     if run is None or run.last_epoch is None:
         raise toast("There is nothing to report yet. Let a run finish its first epoch.")
     with refusing():
-        return str(archive_of(worker, run, title or ""))
+        return str(archive_of(run, title or ""))
 
 
 def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str = "report") -> None:
@@ -61,11 +60,15 @@ def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str 
 
 
 DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds; of files offered or uploaded
+# Gradio's own folder, by its variable
+UPLOADS = Path(
+    os.environ.get("GRADIO_TEMP_DIR") or Path(tempfile.gettempdir()) / "gradio"
+).resolve()
 
 
 def served_folder() -> Path:
     """A new folder with a name that cannot be guessed. Gradio serves only such folders, and deletes
     a file two hours after it was offered (`DELETE_AFTER`)."""
-    folder = Path(get_upload_folder()) / secrets.token_hex(16)
+    folder = UPLOADS / secrets.token_hex(16)
     folder.mkdir(parents=True)
     return folder

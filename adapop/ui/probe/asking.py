@@ -53,7 +53,7 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> Async
         return run, prompts, worker.ask(run, [prompt.text for prompt in prompts], golds)
 
     try:
-        run, prompts, future = await offload(worker.ledger, begun)
+        run, prompts, future = await offload(worker.usage, begun)
         if await _waits(future):
             yield every_way.message_table(texts.ASKED_LATER)
         await over(future)
@@ -61,7 +61,7 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> Async
     except AdaPopError as error:  # shown in place of the answers
         yield every_way.message_table(public_words(error))
     else:
-        yield await offload(worker.ledger, every_way.table_of, run, prompts, replies)
+        yield await offload(worker.usage, every_way.table_of, run, prompts, replies)
 
 
 def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
@@ -76,7 +76,7 @@ def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventDa
 
 async def ask_both(worker: Worker, name: str, text: str, right: str) -> AsyncIterator[dict]:
     """Both models' answers to a prompt, as `answers_of`. Waits for the run at work and says so."""
-    run, epoch = await offload(worker.ledger, _run_and_epoch, worker, name)
+    run, epoch = await offload(worker.usage, _run_and_epoch, worker, name)
     text, right = (text or "").strip(), (right or "").strip()
     if epoch is None or not text:
         missing = texts.NOT_YET if epoch is None else "Type a prompt, or pick a fact."
@@ -84,7 +84,7 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> AsyncIte
         return
     try:
         PROMPT.check(max(len(text), len(right)))
-        future = await offload(worker.ledger, worker.ask, run, [text], [right])
+        future = await offload(worker.usage, worker.ask, run, [text], [right])
         if await _waits(future):
             yield html.values({"empty": texts.ASKED_LATER})
         await over(future)
@@ -92,7 +92,7 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> AsyncIte
     except AdaPopError as error:  # in place of the answers to another question
         yield html.values({"empty": public_words(error)})
     else:
-        yield await offload(worker.ledger, _answers, run, text, result)
+        yield await offload(worker.usage, _answers, run, text, result)
 
 
 async def _waits(future: Future) -> bool:

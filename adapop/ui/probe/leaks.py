@@ -102,13 +102,13 @@ class Leaks:
             plan = Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens)
             return run, *worker.probe(run, plan)
 
-        run, future, progress = await offload(worker.ledger, begun)
+        run, future, progress = await offload(worker.usage, begun)
         async for line in followed(future, progress):
             locked = {self.group: gr.Dropdown(interactive=False)}
             yield {self.status: html.listed([line]), **locked, **self.work.busy(progress)}
         yield {self.group: gr.Dropdown(interactive=True), **self.work.idle()}
         error = error_of(future)
-        partly = isinstance(error, Stopped) and await offload(worker.ledger, run.probes) is not None
+        partly = isinstance(error, Stopped) and await offload(worker.usage, run.probes) is not None
         if error and not partly:  # the rows of a stopped probing are shown
             raise refused(error)
 

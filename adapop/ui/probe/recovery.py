@@ -39,8 +39,8 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
     work = StartStop(start, stop, gr.State(None))
 
     async def recovered(name: str, chosen: str):
-        run = await offload(worker.ledger, run_to_ask, worker, name)
-        future, progress = await offload(worker.ledger, worker.recover, run, chosen)
+        run = await offload(worker.usage, run_to_ask, worker, name)
+        future, progress = await offload(worker.usage, worker.recover, run, chosen)
         async for line in followed(future, progress):
             locked = {probe: gr.Radio(interactive=False)}
             yield {results.words: html.listed([line]), **locked, **work.busy(progress)}

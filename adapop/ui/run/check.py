@@ -32,7 +32,7 @@ def build(
             return worker.check(configured(facts, *values), facts)
 
     async def looked(identity: str, facts: FactSet | None, *values):
-        future, progress = await offload(worker.ledger, begun, identity, facts, *values)
+        future, progress = await offload(worker.usage, begun, identity, facts, *values)
         async for line in followed(future, progress):
             yield html.listed([line])
         if error := error_of(future):

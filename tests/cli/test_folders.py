@@ -33,7 +33,7 @@ def closed(other, monkeypatch):
 
 @pytest.mark.parametrize("command", [
     ["run", "--epochs", "1"], ["resume", "RUN"], ["run", "--epochs", "1", "--out", "ROOT/here"],
-    ["sandbox", "corpus", "--out", "ROOT/corpus.txt"], ["sandbox", "build", "--out", "ROOT/model"],
+    ["sandbox", "build", "--part", "corpus", "--out", "ROOT/corpus.txt"], ["sandbox", "build", "--out", "ROOT/model"],
     ["report", "RUN", "--out", "ROOT/report.html"], ["report", "RUN", "--out", "ROOT/report.zip"],
     ["score", "sandbox", "--proxy", "column", "--out", "ROOT/facts.csv"]], ids=" ".join)  # fmt: skip
 def test_a_read_only_folder_is_named(closed, command, cli, capsys, tmp_path):

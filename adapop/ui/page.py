@@ -49,7 +49,7 @@ TICK_SECONDS = 0.7
 SWITCH_SECONDS = 0.0005
 LONGEST = 2_000  # waiting events of all pages: a lecture hall that opens the page sends hundreds
 THREADS = 400  # events at work at once: most of them wait, see `events.Slots`
-PAGES = 150  # whose state a public app keeps, the latest used; another restores its set
+PAGES = 80  # whose state a public app keeps, the latest used; another restores its set
 # tabs that an address may name; "assets/tab-address.js" opens them
 TABS = ("facts", "pressure", "run", "probe", "compare")
 SCRIPTS = ("forget-link", "no-base", "keys", "shell", "own-set")

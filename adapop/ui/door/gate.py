@@ -47,7 +47,7 @@ DEPTH = 24  # most levels of nested values
 VALUES_A_MEGABYTE = 100_000  # most values per megabyte of the request limit
 READ_SECONDS = 60.0
 # Gradio makes a page's state in the event loop: pages begin one after another, with a pause
-PAUSE_SECONDS = 0.05
+PAUSE_SECONDS, MOST_PAUSE = 0.05, 1.0
 # the networks of a Space's own proxies, which are trusted about a request's sender
 SPACE_PROXIES = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"
 # the page has inline scripts, and Gradio evaluates strings; nothing is loaded from elsewhere
@@ -186,7 +186,11 @@ class Gate:
             await app(scope, _again(body, receive), send)
             return
         async with self._lines[visitor], self._lines[""]:
+            loop = asyncio.get_running_loop()
+            began = loop.time()
             await asyncio.sleep(PAUSE_SECONDS)
+            late = loop.time() - began - PAUSE_SECONDS
+            await asyncio.sleep(min(2 * late, MOST_PAUSE))  # a busy loop begins fewer
         await app(scope, _again(body, receive), send)
         if not self._lines[visitor].locked():
             del self._lines[visitor]

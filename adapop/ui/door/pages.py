@@ -26,6 +26,7 @@ PAGES = re.compile(r"/|/config/?|/gradio_api/(info|openapi\.json)/?")
 TEXT = re.compile(r"text/|application/(javascript|json|xml|manifest)|image/svg")
 NO_HOST = b"adapop.invalid"  # stands for the page's own host in what was rendered
 NAME = re.compile(r"[\w.\-:\[\]]{1,253}")
+HOSTS = 16  # names of this app whose pages are kept; others are served, and not compressed
 HASHED = "/assets/"  # files whose names change with their contents
 MOST_BYTES = 64_000_000  # more than all that gradio ships, in each encoding
 PIECE = 65_536  # bytes sent at once: no slow reader makes the server hold more
@@ -35,17 +36,20 @@ ENCODERS = {"br": lambda body: brotli.compress(body, quality=5), "gzip": gzip.co
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer. bodies: by encoding, "identity" for the uncompressed one."""
+    """An answer. bodies: by encoding, "identity" for the uncompressed one. compressed: whether it
+    may be."""
 
     status: int
     headers: dict[str, str]
     bodies: dict[str, bytes] = field(default_factory=dict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    compressed: bool = True
 
     async def body(self, accepted: str) -> tuple[str, bytes]:
         """(encoding, bytes) in the best encoding that the browser accepts."""
         plain = self.bodies["identity"]
-        worth = TEXT.match(self.headers.get("content-type", "")) and len(plain) > 400
+        worth = self.compressed and TEXT.match(self.headers.get("content-type", ""))
+        worth = worth and len(plain) > 400
         offers = (offer.replace(" ", "").partition(";q=") for offer in accepted.split(","))
         wanted = {name for name, _, weight in offers if weight.strip("0.") or not weight}
         name = next((name for name in ENCODERS if worth and name in wanted), "identity")
@@ -109,6 +113,8 @@ class Pages:
         if (key := (path, origin)) not in self._answers:
             page = answer.bodies["identity"].replace(b"http://" + NO_HOST, origin)
             of_host = replace(answer, bodies={"identity": page}, lock=asyncio.Lock())
+            if sum(len(key) > 1 for key in self._answers) >= HOSTS:  # invented by somebody
+                return replace(of_host, compressed=False)
             self._answers[key] = asyncio.get_running_loop().create_future()
             self._answers[key].set_result(of_host)
         self._answers.move_to_end(key)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from adapop.experiments.speed.waiting import served
 from adapop.runs.run import RUN_ID
 from scripted import ScriptedServer
+from serving import served
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = '<img src=x onerror="window.hacked=1"> ${window.hacked=1} {{this}} \\u'

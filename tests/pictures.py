@@ -19,11 +19,11 @@ from adapop.config.methods import METHODS
 from adapop.experiments.distance import nearness
 from adapop.experiments.metrics import marks
 from adapop.experiments.pictures import as_html, epochs
-from adapop.experiments.speed.waiting import served
 from adapop.paths import ASSETS
 from adapop.report.figures import Figure
 from bench_rows import by_arm
 from browsing import CHROMIUM, SECOND
+from serving import served
 
 OUT, WIDTH, HEIGHT = ASSETS / "images", 1280, 1000
 PATIENCE = 120 * SECOND

@@ -38,12 +38,9 @@ def bench(options: argparse.Namespace) -> int:
         return _survival(options)
     if options.name != "speed" or options.facts or options.model:
         return _experiment(options)
-    from adapop.experiments.speed import real, table
+    from adapop.experiments import speed
 
-    if options.real:
-        real.main(options.quick)
-    else:
-        table.main(options.sandbox)
+    speed.main(options.sandbox, options.real, options.quick)
     return 0
 
 
@@ -161,5 +158,5 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--world", default=SANDBOX, help=world)
     anew = "tuned, with --world people: of settings searched for there, not in the sandbox"
     add("--anew", **flag, help=anew)
-    add("--sandbox", **flag, help="speed: of the sandbox alone, with waiting times")
-    add("--real", **flag, help="speed: of smollm2 on cities, with --quick on few")
+    add("--sandbox", **flag, help="speed: of the sandbox alone")
+    add("--real", **flag, help="speed: of smollm2 on cities alone")

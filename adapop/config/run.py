@@ -125,7 +125,7 @@ class RunConfig:
     )
     """Names of the linear layers with an adapter, or ("all-linear",): all but the output head."""
     lora_layers: tuple[int, ...] | None = setting(None, short="--layers", every="none", shared=True)
-    """Blocks with an adapter, counted from 0; None for all."""
+    """Blocks with an adapter, counted from 0, as text "0,1,2" or "0-2"; None for all."""
     seed: int = setting(0, compared=False)
     """Seed of adapter, order and pairing; at least 0 and below 2^63."""
     precision: str = setting("auto", "auto", "bfloat16", "float32")

@@ -9,6 +9,7 @@ from adapop.errors import ConfigError, truncated
 SEPARATE = tuple(name for name, about in SETTINGS.items() if about.separate)
 # in a run this setting is the curve, given by anchors; as text, beta is an argument of WGA and NPO
 BETA = "beta"
+MOST_SPAN = 10_000  # numbers
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -34,20 +35,32 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
 
 def value_of(name: str, text: str) -> Any:
     """A setting's value from text: "none" for None where that is allowed, and commas between the
-    items of a list. Raises ConfigError: the text is of another type."""
+    items of a list; of whole numbers, "0-14" means all from 0 to 14. Raises ConfigError: the text
+    is of another type."""
     kind = SETTINGS[name].kind
     try:
         if SETTINGS[name].optional and text.lower() == "none":
             return None
         if kind.startswith("tuple"):
             parts = [part.strip() for part in text.split(",") if part.strip()]
-            return tuple(map(int, parts)) if "int" in kind else tuple(parts)
+            return (
+                tuple(n for part in parts for n in _span(part)) if "int" in kind else tuple(parts)
+            )
         if kind == "bool":
             return TRUTHS[text.lower()]
         return {"int": int, "float": float}.get(kind.partition(" ")[0], str)(text)
     except (ValueError, KeyError):
         message = f"{name} is {truncated(text)!r}, which is no {kind}."
         raise ConfigError(message, meanings()[name]) from None
+
+
+def _span(text: str) -> range:
+    """The whole numbers of "7", or of "0-14" with both ends. Raises ValueError: it is neither."""
+    first, _, last = text.partition("-")
+    span = range(int(first), int(last or first) + 1)
+    if not span or len(span) > MOST_SPAN or text.endswith("-"):
+        raise ValueError(text)
+    return span
 
 
 def _plain(text: str) -> Any:

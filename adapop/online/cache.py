@@ -67,7 +67,7 @@ class Cache:
     def put(self, value: object, *key: str) -> Cached:
         """Stores a JSON value under a key, with today's date, and returns it."""
         name, today = _name(key), date.today().isoformat()
-        self._store([_row(name, value, today)])
+        self._store([(name, value, today)])
         if self._fresh is not None:
             self._fresh.add(name)
         return Cached(value, today)
@@ -80,10 +80,11 @@ class Cache:
     def put_all(self, values: Mapping[str, object]) -> None:
         """Stores JSON values under keys that are single names, all of them or none."""
         today = date.today().isoformat()
-        self._store([_row(_name((key,)), value, today) for key, value in values.items()])
+        self._store([(_name((key,)), value, today) for key, value in values.items()])
 
-    def _store(self, rows: Sequence[tuple[str, ...]]) -> None:
+    def _store(self, entries: Sequence[tuple[str, object, str]]) -> None:
         with self._usable(), self._rows:
+            rows = [_row(*entry) for entry in entries]
             self._rows.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", rows)
 
     @contextmanager

@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ TRIES, FIRST_WAIT = 6, 1.0  # seconds before the second try, doubled for each fu
 CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 5.0, 60.0, 120.0
 TRIES_UNREACHED = 2  # without a connection, minutes of waiting would not help
 LONGEST_WAIT = 120.0
+WORDS_SHOWN = 200  # characters of a host's own words in a message
+SAYS = ("error", "message", "detail", "msg", "errors")  # where hosts say what is wrong
 MAX_REPLY = 64 * 1024 * 1024
 CHUNK = 64 * 1024
 LATER = frozenset({408, 429, 500, 502, 503, 504})
@@ -48,12 +51,12 @@ class NotThere(NetworkError):
     """The host has nothing at this address (404)."""
 
 
-class UnsupportedField(NetworkError):
-    """The host does not take a field of the body, or not its value (400). field: as it names it."""
+class Refused(NetworkError):
+    """The host does not take the body, or a field of it (400, 422). words: its whole reply."""
 
-    def __init__(self, message: str, fix: str, field: str) -> None:
+    def __init__(self, message: str, fix: str, words: str) -> None:
         super().__init__(message, fix)
-        self.field = field
+        self.words = words
 
 
 class _Later(Exception):
@@ -69,8 +72,9 @@ class _Unreached(_Later):
 
 class Web:
     """A client for one host. base: the URL that paths are appended to. name: the host's name in
-    messages. key: sent as a bearer token and nowhere else. Raises ConfigError: the environment
-    names a certificate file that does not exist."""
+    messages. key: sent as a bearer token and nowhere else. quotes: whether a refusal is told in the
+    host's own words, which may repeat what it was sent; never the key. Raises ConfigError: the
+    environment names a certificate file that does not exist."""
 
     def __init__(
         self,
@@ -79,9 +83,12 @@ class Web:
         progress: Progress,
         key: str = "",
         read_seconds: float = READ_SECONDS,
+        quotes: bool = False,
     ) -> None:
         self.name = name
+        self._key, self._quotes = key, quotes
         self._base = base.rstrip("/")
+        self.host = urlsplit(self._base).netloc
         self._progress = progress
         self._read_seconds = read_seconds
         self._session = requests.Session()
@@ -177,10 +184,38 @@ class Web:
                 fix = "Check the key in the environment."
             raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
-            refusal = f"{self.name} refuses the question ({status}).", "Check its settings."
-            if status == 400 and (field := _unsupported(reply)):
-                raise UnsupportedField(*refusal, field)
+            content = self._content_of(reply) if self._quotes else ""
+            said = f": {self.quoted(content)}" if content else ""
+            refusal = f"{self.name} refuses the question ({status}){said}.", "Check its settings."
+            if status in (400, 422):
+                raise Refused(*refusal, content)
             raise (NotThere if status == 404 else NetworkError)(*refusal)
+
+    def _content_of(self, reply: requests.Response) -> str:
+        """The beginning of a refusal; "" if it breaks off."""
+        try:
+            return reply.raw.read(CHUNK, decode_content=True).decode("utf-8", "replace").strip()
+        except (HTTPError, OSError):
+            return ""
+
+    def quoted(self, content: object) -> str:
+        """A host's own words, of a parsed error or of a page, as quoted text on one line: without
+        marks of HTML and without the key, at most `WORDS_SHOWN` characters."""
+        if isinstance(content, str):
+            try:
+                content = json.loads(content)
+            except (ValueError, RecursionError):
+                content = re.sub("<[^>]{0,1000}>", " ", content)
+        while isinstance(content, (dict, list)) and content:
+            if isinstance(content, dict):
+                content = [content[name] for name in SAYS if content.get(name)] or [
+                    *content.values()
+                ]
+            content = content[0]
+        text = str(content).replace(self._key, "…") if self._key else str(content)
+        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+        text = re.sub("[<>]", "", text)  # no page may take it for HTML
+        return f"“{text if len(text) <= WORDS_SHOWN else text[: WORDS_SHOWN - 1] + '…'}”"
 
 
 def connection_hint(base: str) -> str:
@@ -232,14 +267,6 @@ def _json(content: bytes) -> object:
         page = content.lstrip()[:1] == b"<"
         fault = "answers with a web page instead of data" if page else "sends broken data"
         raise _Later(fault) from None
-
-
-def _unsupported(reply: requests.Response) -> str:
-    """The field that a refusal names, as OpenAI's API does; "" if it names none."""
-    try:
-        return str(json.loads(reply.raw.read(CHUNK, decode_content=True))["error"]["param"] or "")
-    except (ValueError, RecursionError, LookupError, TypeError):
-        return ""
 
 
 def _retry_after(reply: requests.Response) -> float | None:

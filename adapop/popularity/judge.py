@@ -4,13 +4,19 @@ Facts are sent in batches of eight, in three passes over the whole set, each in 
 because a judge favours positions in a list. A score is the mean of three numbers. A reply must have
 exactly the requested form; otherwise the batch is sent once more, then each half of it. A fact
 without a number even when sent alone is unknown until the next look-up. Nothing is padded, rounded
-or clamped. Replies and numbers are cached, so a later look-up sends only the rest."""
+or clamped. Replies and numbers are cached, so a later look-up sends only the rest.
 
+Whatever stands beside a fact may move its number, an instruction to the judge above all. So a
+cached number is used only where every fact of its batch is in the set: no stranger's fact has a
+part in it."""
+
+import hashlib
 import json
 import os
 import random
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cache as once
 from math import ceil
 from statistics import fmean
@@ -20,7 +26,7 @@ from urllib.parse import urlsplit
 from adapop.errors import ConfigError, NetworkError
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache, Cached
-from adapop.online.client import LATER, THIS_MACHINE, UnsupportedField, Web
+from adapop.online.client import LATER, THIS_MACHINE, Refused, Web
 from adapop.paths import ASSETS
 from adapop.popularity.base import JUDGE_PACE, Score
 from adapop.progress import Progress
@@ -31,11 +37,22 @@ BATCH = 8
 SEEDS = (1, 42, 219)  # paper: three passes
 HIGHEST = 10_000
 MAX_TOKENS = 2048  # of a reply with its reasoning; with the prompt it fits a context of 4,096
+TOKENS = "ADAPOP_JUDGE_TOKENS"  # another limit
+BRACKETS = 1000  # a reply with more of them is no list, and would take long to read
+THINKS = re.compile("</?think>")
 READ_SECONDS = 300.0  # the paper's judge took 43 s a batch
 OPENROUTER = "https://openrouter.ai/api/v1"
 
 # the paper's prompt in our words; its "do not repeat values" is left out, because it forbids ties
 SYSTEM = (ASSETS / "popularity" / "judge.txt").read_text("utf-8").rstrip("\n")
+
+
+class OutOfTokens(NetworkError):
+    """The judge's reply was cut before its answer."""
+
+    def __init__(self, tokens: int) -> None:
+        message = f"The judge used up its {tokens:,} tokens before it answered: it thinks for long."
+        super().__init__(message, f"Raise {TOKENS}, or name a judge that thinks less.")
 
 
 class Judge:
@@ -53,15 +70,15 @@ class Judge:
         self.name, self.ask = name, ask
         self.system = SYSTEM
         self._tries, self._progress, self._cache = tries, progress, cache
+        self._cut: OutOfTokens | None = None  # of the last reply
         self.source = f"LLM judge {name}, mean of {len(SEEDS)} passes, 0 to {HIGHEST:,}"
 
     def requests(self, facts: Sequence[Fact]) -> int:
         """How many requests `scores` makes if each batch is answered at the first try."""
-        requests = 0
-        for seed in SEEDS:
-            new = [fact for fact in facts if self._cache.get(*self._key(fact, seed)) is None]
-            requests += ceil(len(set(map(_line, new))) / BATCH)
-        return requests
+        lines = {_line(fact) for fact in facts}
+        names = set(map(_digest, lines))
+        new = (sum(self._known(line, seed, names) is None for line in lines) for seed in SEEDS)
+        return sum(ceil(count / BATCH) for count in new)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact as soon as it is known: after the last pass, or at once if a pass
@@ -83,9 +100,9 @@ class Judge:
         """(fact, its number or None), first from the cache, then by batches; equal facts are sent
         once."""
         new: dict[str, list[Fact]] = defaultdict(list)
-        done = 0
+        names, done = {_digest(_line(fact)) for fact in order}, 0
         for fact in order:
-            entry = self._cache.get(*self._key(fact, seed))
+            entry = self._known(_line(fact), seed, names)
             if entry is None:
                 new[_line(fact)].append(fact)
             else:
@@ -109,18 +126,23 @@ class Judge:
                 f"In pass {len(values)} of {len(SEEDS)}, asked for this fact alone, the judge did "
                 f"not answer with one whole number from 0 to {HIGHEST:,}."
             )
+            reason = f"{reason} {self._cut}" if self._cut else reason
             return Score(fact.id, None, self.source, oldest, raw, reason)
         return Score(fact.id, fmean(values), self.source, oldest, raw)
 
     def _numbers_for(self, facts: Sequence[Fact], seed: int) -> list[Cached]:
         """A number for each fact, or None, with the date of the reply."""
-        user = prompt(facts)
+        user, names = prompt(facts), sorted({_digest(_line(fact)) for fact in facts})
         for tried in range(self._tries):
             reply = self._reply(user, seed + tried)  # the same seed would give the same reply
             values = numbers(reply.value, len(facts))
             if values is not None:
-                keys = [self._key(fact, seed) for fact in facts]
-                return [self._cache.put(value, *key) for key, value in zip(keys, values)]
+                keys = [self._key(_line(fact), seed) for fact in facts]
+                entries = [{"number": value, "batch": names} for value in values]
+                dates = [self._cache.put(entry, *key).date for key, entry in zip(keys, entries)]
+                return list(map(Cached, values, dates))
+            if self._cut:
+                break  # a second try would take as long
         if len(facts) == 1:
             return [Cached(None, reply.date)]
         half = len(facts) // 2
@@ -129,12 +151,23 @@ class Judge:
     def _reply(self, user: str, seed: int) -> Cached:
         """The model's reply, cached for the record: later look-ups use the cached numbers."""
         self._progress.wait(0)
-        reply = self.ask(self.system, user, seed)
+        self._cut, reply = None, ""
+        try:
+            reply = self.ask(self.system, user, seed)
+        except OutOfTokens as cut:
+            self._cut = cut
         return self._cache.put(reply, "judge", self.name, self.system, user, str(seed))
 
-    def _key(self, fact: Fact, seed: int) -> tuple[str, ...]:
-        """The cache key of a fact's number, which does not depend on the rest of its batch."""
-        return "judge", self.name, self.system, "number", _line(fact), str(seed)
+    def _known(self, line: str, seed: int, names: Set[str]) -> Cached | None:
+        """The cached number of a fact, if all that stood beside it is in the set. names: digests
+        of the set's lines."""
+        entry = self._cache.get(*self._key(line, seed))
+        if entry is None or not names.issuperset(entry.value["batch"]):
+            return None
+        return Cached(entry.value["number"], entry.date)
+
+    def _key(self, line: str, seed: int) -> tuple[str, ...]:
+        return "judge", self.name, self.system, "number and batch", line, str(seed)
 
 
 def prompt(facts: Sequence[Fact]) -> str:
@@ -144,29 +177,35 @@ def prompt(facts: Sequence[Fact]) -> str:
 
 
 def numbers(reply: str, count: int) -> list[int] | None:
-    """The numbers in a reply's array; None unless these are `count` integers in range."""
-    values = array_in(reply)
+    """The numbers in a reply's last array of `count` items; None unless all are integers in
+    range."""
+    fitting = [values for values in arrays_in(reply) if len(values) == count]
+    values = fitting[-1] if fitting else [None]
     # a bool is an int to isinstance
     valid = all(type(value) is int and 0 <= value <= HIGHEST for value in values)
-    return values if valid and len(values) == count else None
+    return values if valid else None
 
 
-def array_in(reply: str) -> list:
-    """The JSON array at a reply's first "[", after any reasoning; [] if none begins there."""
+def arrays_in(reply: str) -> list[list]:
+    """The JSON arrays in a reply, after any reasoning, in their order; not those inside others."""
     answer = reply.rpartition("</think>")[2].partition("<think>")[0]
-    start = answer.find("[")
-    try:
-        return json.JSONDecoder().raw_decode(answer, start)[0] if start >= 0 else []
-    except (ValueError, RecursionError):
-        return []
+    arrays, end, decoder = [], 0, json.JSONDecoder()
+    starts = [match.start() for match in re.finditer(r"\[", answer)]
+    for start in starts if len(starts) <= BRACKETS else ():
+        if start >= end:
+            try:
+                values, end = decoder.raw_decode(answer, start)
+            except (ValueError, RecursionError):
+                continue
+            arrays.append(values)
+    return arrays
 
 
-def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
+def judge_from_environment(progress: Progress, cache: Cache, tokens: int | None = None) -> Judge:
     """A model at an OpenAI-compatible endpoint: ADAPOP_JUDGE_MODEL at ADAPOP_JUDGE_URL, with
-    ADAPOP_JUDGE_KEY. Raises ConfigError: no model, a URL not safe for a key, or a bad key.
-
-    A setting that the endpoint says it does not support is left out from then on: OpenAI's
-    reasoning models take neither temperature 0 nor a limit under its older name."""
+    ADAPOP_JUDGE_KEY. tokens: most tokens of a reply with its reasoning; None for
+    ADAPOP_JUDGE_TOKENS, else `MAX_TOKENS`. Raises ConfigError: no model, a URL not safe for a key,
+    a bad key, or a bad number of tokens."""
     base = os.environ.get("ADAPOP_JUDGE_URL") or OPENROUTER
     model = os.environ.get("ADAPOP_JUDGE_MODEL", "").strip()
     key = os.environ.get("ADAPOP_JUDGE_KEY", "").strip()
@@ -176,30 +215,79 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
         raise ConfigError("No model is named that could judge.", fix)
     if not (key.isascii() and key.isprintable()):
         raise ConfigError("ADAPOP_JUDGE_KEY has characters that no key has.", "Copy the key again.")
-    host = _host(base)
-    web = Web(base, "The judge", progress, key, read_seconds=READ_SECONDS)
-    settings = {"temperature": 0, "max_tokens": MAX_TOKENS}
+    host = _host(base, key)
+    web = Web(base, "The judge", progress, key, read_seconds=READ_SECONDS, quotes=True)
+    return Judge(f"{model} at {host}", _Endpoint(web, model, tokens or _tokens()), progress, cache)
 
-    def ask(system: str, user: str, seed: int) -> str:
+
+def _tokens() -> int:
+    """The limit in the environment. Raises ConfigError: it is no number above 0."""
+    text = os.environ.get(TOKENS, "").strip() or str(MAX_TOKENS)
+    if not (text.isascii() and text.isdecimal() and int(text[:9]) > 0 and len(text) < 10):
+        raise ConfigError(f"{TOKENS} is no number of tokens.", f"Write one such as {MAX_TOKENS}.")
+    return int(text)
+
+
+class _Endpoint:
+    """Asks a chat model, as an `Ask` does. Settings that the server refuses are left out from then
+    on: those that its refusal names, else one after another. A judge that uses up its tokens in
+    thought is asked again with its reasoning switched off, where the server can."""
+
+    def __init__(self, web: Web, model: str, tokens: int) -> None:
+        self._web, self._model, self._tokens = web, model, tokens
+        # what is sent beside the question; the last is given up first
+        self._settings = {"max_tokens": tokens, "temperature": 0, "seed": 0}
+        self._thinks = True
+
+    def __call__(self, system: str, user: str, seed: int) -> str:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        body = {"model": model, "messages": messages, "seed": seed, **settings}
-        try:
-            reply = web.post("/chat/completions", body, busy=lambda reply: _fault(reply) in LATER)
-        except UnsupportedField as refused:
-            if refused.field not in settings:
-                raise
-            del settings[refused.field]
-            if refused.field == "max_tokens":
-                settings["max_completion_tokens"] = MAX_TOKENS
-            return ask(system, user, seed)
-        return _content(reply)
+        reply = self._post({"model": self._model, "messages": messages}, seed)
+        if _is_cut(reply) and self._thinks:
+            self._thinks, known = False, self._settings
+            off = {"reasoning": {"enabled": False}}
+            if "openrouter" not in self._web.host:
+                switch = {"chat_template_kwargs": {"enable_thinking": False}}
+                off = switch | {"reasoning_effort": "none"}
+            self._settings = {**known, **off}
+            reply = self._post({"model": self._model, "messages": messages}, seed)
+        if _is_cut(reply):
+            raise OutOfTokens(self._tokens)
+        return _content(reply, self._web.quoted)
 
-    return Judge(f"{model} at {host}", ask, progress, cache)
+    def _post(self, body: dict, seed: int) -> object:
+        settings = self._settings
+        while True:
+            sent = {**settings, "seed": seed} if "seed" in settings else settings
+            try:
+                reply = self._web.post(
+                    "/chat/completions", body | sent, busy=lambda reply: _fault(reply) in LATER
+                )
+            except Refused as refused:
+                if not settings:  # it is the question that is refused
+                    raise
+                settings = _without_refused(settings, refused.words)
+            else:
+                self._settings = settings
+                return reply
+
+
+def _without_refused(settings: dict, words: str) -> dict:
+    """The settings without the one that the words name first, else without the last. The limit of
+    tokens has two names."""
+    places = {name: re.search(rf"\b{name}\b", words) for name in settings}
+    named = {name: match.start() for name, match in places.items() if match}
+    refused = min(named, key=named.__getitem__) if named else [*settings][-1]
+    left = {name: value for name, value in settings.items() if name != refused}
+    if refused == "max_tokens":
+        left = {"max_completion_tokens": settings[refused], **left}
+    return left
 
 
 def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cache: Cache) -> Judge:
     """A model on this machine: a Hub id, a folder, or "sandbox". load: returns its
-    `AdaptedModel`."""
+    `AdaptedModel`. Raises ConfigError: a bad number of tokens."""
+
+    limit = _tokens()
 
     @once
     def loaded() -> Any:
@@ -210,7 +298,10 @@ def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cach
         judge = loaded()
         judge.system = system
         with judge.original():
-            return judge.generate([user], max_new_tokens=MAX_TOKENS)[0]
+            reply = judge.generate([user], max_new_tokens=limit)[0]
+        if THINKS.findall(reply)[-1:] == ["<think>"]:
+            raise OutOfTokens(limit)
+        return reply
 
     # it decodes greedily, so a second try would give the same reply
     return Judge(f"{model} on this machine", ask, progress, cache, tries=1)
@@ -227,16 +318,24 @@ def _line(fact: Fact) -> str:
     return json.dumps(shape, ensure_ascii=False)
 
 
-def _host(base: str) -> str:
-    """Host and port of a URL that a key may go to: https, or this machine. Raises ConfigError."""
+def _digest(line: str) -> str:
+    return hashlib.sha256(line.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _host(base: str, key: str) -> str:
+    """Host and port of a URL: https or this machine, or any host where no key is sent. Raises
+    ConfigError."""
     try:
         parts = urlsplit(base)
-        at_home = parts.hostname in THIS_MACHINE
+        at_home = parts.hostname in THIS_MACHINE or not key
         safe = parts.scheme == "https" or (parts.scheme == "http" and at_home)
     except ValueError:
         safe = False
     if not safe or not parts.hostname or "@" in parts.netloc:
-        fix = "Use https:// without a user name; http:// is only for this machine (localhost)."
+        fix = (
+            "Use https:// without a user name; http:// is for this machine (localhost), or for "
+            "another one where ADAPOP_JUDGE_KEY is not set."
+        )
         raise ConfigError("ADAPOP_JUDGE_URL is not an address that a key can be sent to.", fix)
     return parts.netloc
 
@@ -250,12 +349,22 @@ def _fault(reply: object) -> object:
     return code if type(code) is int else 0
 
 
-def _content(reply: object) -> str:
-    """A chat reply's text; "" if its tokens ran out in reasoning. Raises NetworkError."""
+def _is_cut(reply: object) -> bool:
+    """Whether a reply ended at its limit of tokens, without a list."""
+    try:
+        choice = reply["choices"][0]
+        text = choice["message"].get("content") or ""
+        return choice.get("finish_reason") == "length" and not arrays_in(text)
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return False
+
+
+def _content(reply: object, quoted: Callable[[object], str]) -> str:
+    """A chat reply's text. quoted: an error in it as text. Raises NetworkError: it is none."""
     fault = _fault(reply)
     if fault is not None:
         code = f" ({fault})" if fault else ""
-        message = f"The judge reports an error{code}."
+        message = f"The judge reports an error{code}: {quoted(reply['error'])}."
         raise NetworkError(message, "Check its model, key and credit; then try again.")
     try:
         content = reply["choices"][0]["message"]["content"]

@@ -12,7 +12,7 @@ from adapop.facts.text import mentions, words
 from adapop.facts.weak import gives_away
 from adapop.facts.world import language
 from adapop.online.cache import Cache
-from adapop.popularity.judge import Ask, array_in
+from adapop.popularity.judge import Ask, arrays_in
 from adapop.probes import wording
 from adapop.probes.prompts import ALIAS, REWORDED, NotApplicable, Prompt, world_fact
 
@@ -120,7 +120,8 @@ def _reply(question: str, ask: Ask, name: str, seed: int, cache: Cache) -> str:
 
 
 def _items(reply: str) -> list[str]:
-    """The items of a reply's array; [] unless all are strings."""
-    values = array_in(reply)
-    texts = all(isinstance(value, str) for value in values)
-    return [value.strip() for value in values] if texts else []
+    """The items of a reply's last array of strings; [] if there is none."""
+    for values in reversed(arrays_in(reply)):
+        if values and all(isinstance(value, str) for value in values):
+            return [value.strip() for value in values]
+    return []

@@ -7,12 +7,15 @@ from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
+import torch
+
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError
-from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
+from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
+from adapop.objectives import make_objective
 from adapop.popularity.calibration import ChosenAnchors, auto_anchors, meaning_of
 from adapop.probes import measure
 from adapop.probes.judge import known_recall
@@ -30,11 +33,13 @@ from adapop.runs.finetuning import check_teachable, count_asked
 from adapop.runs.known import settle
 from adapop.runs.pace import Pace
 from adapop.runs.preflight import Preflight, preflight
-from adapop.runs.timing import measured_pace
+from adapop.training.events import StepDone
+from adapop.training.trainer import Trainer
 
 FACTS_ASKED = {"cuda": 64, "cpu": 16}  # per tier, asked as trained; so few that it takes seconds
 FORM_FACTS = {"cuda": 16, "cpu": 4}  # per tier, asked in each other form
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
+TIMED = 2  # steps; the first includes one-off work
 TOO_FEW = 0.1  # least share of facts that the model must know: with fewer, forgetting hardly shows
 
 
@@ -217,32 +222,102 @@ def check(
     if anchors:  # they fit the whole set, of which these facts are a part
         doubts = (one for one in plan.doubts if one.kind != "other_scale")
         plan = replace(plan, doubts=tuple(doubts))
-    cache, model.reply_cache = model.reply_cache, None  # cached replies take no time
     with model.original():
         sample = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
-        # a warm-up: the first pass, and the first wrong reply, which loads a stemmer
-        one = sample[:1]
-        measure.recall_by_fact(model, one, tokens, progress, lambda ask, _: known_recall(ask, "x"))
-        began = time.monotonic()
-        recalls = measure.recall_by_fact(model, sample, tokens, progress, known_recall)
-        per_answer = (time.monotonic() - began) / len(recalls)
-        model.reply_cache = cache
+        recalls, per_answer = _asked_as_trained(model, sample, tokens, progress)
         forms, impossible = {}, {}
         if not taught:
             forms, impossible = _other_forms(model, facts, config, tokens, progress)
     progress.say("Timing a step")
     pace, peak, failed = None, None, []
     try:
-        pace, peak = measured_pace(model, config, facts, betas, per_answer)
+        pace, peak = _measured_pace(model, config, facts, betas, per_answer)
     except AdaPopError as error:
         failed = [Remark("step_fails", {"error": str(error)})]
     rows = {DIRECT: [(fact, recalls[fact.id]) for fact in sample], **forms}
-    known = tuple(row for form, pairs in rows.items() for row in _by_tier(form, pairs))
-    waste = (*failed, *_waste(config, facts, recalls, prompting))
-    asking = 2 * per_answer * count_asked(facts) if taught else 0.0
-    measured = known, recalls, impossible, betas, pace, device
-    about = prompting, peak, waste, asking, anchors, model.notes
-    return Check(config, facts, plan, *measured, *about)
+    return Check(
+        config=config,
+        facts=facts,
+        preflight=plan,
+        known=tuple(row for form, pairs in rows.items() for row in _by_tier(form, pairs)),
+        recall=recalls,
+        impossible=impossible,
+        betas=betas,
+        pace=pace,
+        device=device,
+        prompting=prompting,
+        peak=peak,
+        waste=(*failed, *_waste(config, facts, recalls, prompting)),
+        asking=2 * per_answer * count_asked(facts) if taught else 0.0,
+        anchors=anchors,
+        notes=model.notes,
+    )
+
+
+def _asked_as_trained(
+    model: AdaptedModel, sample: Sequence[Fact], tokens: int, progress: Progress
+) -> tuple[dict[str, float], float]:
+    """Fact id -> recall, [0, 1]; and the seconds of an answer."""
+    cache, model.reply_cache = model.reply_cache, None  # cached replies take no time
+    try:
+        # a warm-up: the first pass, and the first wrong reply, which loads a stemmer
+        one = sample[:1]
+        measure.recall_by_fact(model, one, tokens, progress, lambda ask, _: known_recall(ask, "x"))
+        began = time.monotonic()
+        recalls = measure.recall_by_fact(model, sample, tokens, progress, known_recall)
+        return recalls, (time.monotonic() - began) / len(recalls)
+    finally:
+        model.reply_cache = cache
+
+
+def _measured_pace(
+    model: AdaptedModel,
+    config: RunConfig,
+    facts: FactSet,
+    betas: Mapping[str, float] | None,
+    answered: float,
+) -> tuple[Pace, int | None]:
+    """The pace of a run by timed steps of its own, and the peak of the GPU's memory. answered:
+    seconds per answer. The adapter is restored."""
+    state = {name: value.clone() for name, value in model.adapter_state().items()}
+    some = TIMED * config.batch
+    forget, retain = facts.forget[:some], facts.retain[:some]
+    # Placeholders: a run would first choose wrong answers.
+    if "alternates" in make_objective(config.method, config.arguments).needs:
+        other = ("another answer",)
+        forget = [replace(fact, alternates=fact.alternates or other) for fact in forget]
+    exponents = betas and [betas[fact.id] for fact in forget]
+    on_gpu = model.device.type == "cuda"
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats(model.device)
+    try:
+        with torch.random.fork_rng(devices=model.gpus):
+            trainer = Trainer("check", replace(config, frames=0), model, forget, retain, exponents)
+            began, seconds = time.monotonic(), []
+            events = trainer.train()
+            next(events)
+            last = time.monotonic()
+            read = (last - began) / len(retain)
+            for event in events:
+                if isinstance(event, StepDone):
+                    seconds.append(time.monotonic() - last)
+                if len(seconds) == TIMED:
+                    break
+                last = time.monotonic()
+    finally:
+        model.set_adapter_state(state)
+        for parameter in model.parameters:
+            parameter.grad = None
+    whole = measure.thinned(facts, config.measure_per_tier)
+    epoch = read * len(facts.retain)
+    if config.measure == "every-epoch":
+        epoch += answered * measure.questions_of(whole, whole=False, retained=config.keep == "best")
+    # For each model's table, every fact is scored twice.
+    compared = sum(len(getattr(whole, group)) for group in GROUPS)
+    questions = measure.questions_of(whole, whole=True, ways=len(model.ways))
+    end = (2 * answered * questions + 4 * read * compared) * (config.measure != "off")
+    peak = torch.cuda.max_memory_allocated(model.device) if on_gpu else None
+    return Pace(seconds[-1], epoch, end), peak
 
 
 def _other_forms(

@@ -1,4 +1,3 @@
-from adapop.experiments.speed.waiting import served
 from browsing import (
     HOSTILE,
     link_of,
@@ -14,6 +13,7 @@ from browsing import (
     visit,
     write_table,
 )
+from serving import served
 
 
 def upload_two(page, tmp_path) -> None:

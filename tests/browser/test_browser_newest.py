@@ -8,8 +8,8 @@ from importlib.metadata import Distribution
 
 import pytest
 
-from adapop.experiments.speed.waiting import served
 from browsing import open_tab, says, start_run, state_is, visit
+from serving import served
 
 pytestmark = pytest.mark.slow
 

@@ -185,6 +185,9 @@ def test_text_becomes_values_of_the_setting_s_type():
     assert read_settings(pairs) == {
         "lora_rank": 8, "lora_layers": (0, 2), "revision": None, "cosine": True, "batch": 4,
         "arguments": {"beta2": 0.5, "source": "model"}}  # fmt: skip
+    assert value_of("lora_layers", "0-3, 7") == (0, 1, 2, 3, 7)
+    for text in ("-3", "3-", "5-2", "0-99999999", "1-2-3"):
+        raised(ConfigError, f"lora_layers is '{text}'", value_of, "lora_layers", text)
     assert read_settings([f"x={'[' * 100_000}"])["arguments"]["x"].startswith("[["), "no list, so a text"
     # Of WGA, NPO and others; the curve of AdaPop is given by its anchors.
     settings = read_settings(["beta=0.1", "learning_rate=1e-5"])

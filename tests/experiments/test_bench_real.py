@@ -12,7 +12,6 @@ from adapop.experiments import real, real_tables, signals
 from adapop.experiments.custom_data import OWN, placed, rates_for
 from adapop.experiments.engine import Finished
 from adapop.experiments.run import Place, run, write
-from adapop.experiments.speed import real as speed
 from adapop.experiments.validation import facts_of
 from adapop.facts.world import sandbox_facts
 from bench_rows import cells, row
@@ -127,19 +126,6 @@ def test_a_base_is_loaded_once_and_its_adapter_set_back(base):
     assert fresh_model(config) is model
     assert all(value.equal(before[name]) for name, value in model.adapter_state().items())
     assert fresh_model(replace(config, seed=1)) is not model
-
-
-@pytest.mark.slow
-def test_speed_times_a_run_its_steps_and_a_plain_loop(base, facts, capsys):
-    config = make_config(model=str(base), precision="float32", batch=4, epochs=1, lora_rank=4)
-    took = speed.measured(config, facts)
-    assert list(took) == list(speed.GOALS) and all(one.wall > 0 < one.cpu for one in took.values())
-    assert took[speed.RUN].wall > took[speed.STEPS].wall
-    speed.print_table(dict(zip(speed.GOALS, (speed.Timing(wall, 2 * wall) for wall in (50.0, 30.0, 20.0, 70.0, 8.0)))))
-    first, *_, plain, retain = capsys.readouterr().out.splitlines()[2:]
-    assert first.split()[-5:] == ["100.0", "2.50", "2.50", "<=", "2.5"]
-    assert plain.split()[-5:] == ["140.0", "3.50", "3.50", ">=", "3"]
-    assert retain.split()[-2:] == ["0.40", "0.40"]
 
 
 MODEL = "some/model"

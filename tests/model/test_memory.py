@@ -11,7 +11,7 @@ import torch
 from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM
 
 from adapop.config.presets import make_config
-from adapop.experiments.speed.throughput import random_model
+from adapop.experiments.speed import random_model
 from adapop.model import generation, replying
 from adapop.model.adapted import AdaptedModel
 from adapop.model.catalogue import shape_of

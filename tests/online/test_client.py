@@ -18,7 +18,7 @@ import requests
 from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.online import cache as module
 from adapop.online import client as web
-from adapop.online.cache import FILE, Cache, Cached
+from adapop.online.cache import FILE, Cache, Cached, _sha256
 from adapop.online.client import Web
 from adapop.paths import ROOT
 from adapop.progress import Progress
@@ -276,7 +276,9 @@ def test_what_was_learnt_last_counts_for_all_and_what_is_no_json_is_not_kept(fol
     assert [cache.get(*key) for key in (("a",), ("b",), ("a", "b", ""), ("a b",), ('a", "b',), ())] == [None] * 6
     cache.put("old", "key")
     with sqlite3.connect(folder / FILE) as rows:
-        rows.execute("UPDATE known SET date = '2020-01-02'")
+        key, value = rows.execute("SELECT key, value FROM replies WHERE key LIKE '%key%'").fetchone()
+        digest = _sha256(key, value.encode(), b"2020-01-02")
+        rows.execute("UPDATE replies SET date = '2020-01-02', sha256 = ? WHERE key = ?", (digest, key))
     assert cache.get("key") == Cached("old", "2020-01-02")
     cache.put("new", "key")
     assert cache.get("key") == Cached("new", date.today().isoformat())

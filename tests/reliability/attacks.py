@@ -26,9 +26,9 @@ from urllib.parse import urlsplit
 
 from calling import FORM, JSON_BODY, ROW, Refused, Stranger, call, megabytes, multipart, sent
 
-from adapop.experiments.speed.waiting import served
 from adapop.paths import ROOT
 from adapop.runs.examples import ASKED, PREFIX
+from serving import served
 
 ALONE_SECONDS, MEMORY_SECONDS = 2.0, 3.0
 RUN = [ROW | {"group": "forget"}, {"question": "Who wrote the book Emma?", "answer": "Austen", "group": "retain"}]

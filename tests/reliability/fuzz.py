@@ -12,7 +12,7 @@ from pathlib import Path
 
 from calling import answer, completed, failures, run_as_command, sent, streamed
 
-from adapop.experiments.speed.waiting import served
+from serving import served
 
 SECRET = "a-users-secret-words"
 ODD = (

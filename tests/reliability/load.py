@@ -13,8 +13,8 @@ from statistics import fmean, median, quantiles
 from calling import megabytes, run_as_command
 from clients import ENDED, Tally, at_work
 
-from adapop.experiments.speed.waiting import served
 from adapop.limits import QUEUE
+from serving import served
 
 SAMPLE_SECONDS = 1.0
 

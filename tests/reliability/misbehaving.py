@@ -21,9 +21,9 @@ from statistics import median
 from calling import JSON_BODY, ROW, Stranger, call, failures, megabytes, run_as_command
 from clients import Tally, at_work
 
-from adapop.experiments.speed.waiting import served
 from adapop.facts.world import sandbox_facts
 from adapop.runs.examples import ASKED, PREFIX
+from serving import served
 
 HANDS = 8  # requests of the misbehaving visitor at once
 WAIT_SECONDS, WARM_MINUTES = 60.0, 0.5

@@ -17,9 +17,9 @@ from statistics import quantiles
 
 from calling import answer, call, event, run_as_command
 
-from adapop.experiments.speed.waiting import served
 from adapop.runs.run import find_run
 from adapop.training.events import Saved
+from serving import served
 
 EPOCHS = 5
 FAILURES = 20  # after so many a page gives up

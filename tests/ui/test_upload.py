@@ -9,11 +9,13 @@ import pytest
 
 from adapop import BetaMap, FactSet, Problem
 from adapop.cli import scores
+from adapop.errors import ConfigError
 from adapop.facts import files
 from adapop.facts.fact import Fact
 from adapop.facts.files import guessed, read_table
 from adapop.paths import ASSETS
 from adapop.progress import Progress
+from adapop.ui import api_values
 from adapop.ui.facts import screen, template, upload
 from adapop.ui.facts.table import matching
 from adapop.ui.session import Session
@@ -116,6 +118,14 @@ def test_several_columns_are_offered_and_chosen_for_one_field(events, tmp_path):
     assert done[events.session.facts].forget[0].paraphrases == ("d", "b")
     none = events.read(path, "own", None, False, *columns[:7], [], ["more"], [])[events.session.facts].forget[0]
     assert (none.paraphrases, none.alternates) == ((), ("d",))
+
+
+def test_a_program_names_several_columns_for_one_field():
+    rows = [{"question": f"{i}?", "answer": "a", "p": "b", "q": "c"} for i in range(20)]
+    facts = api_values.facts_of(None, rows, columns={"paraphrases": ["q", "p"]})
+    assert facts.forget[0].paraphrases == ("c", "b")
+    raised(ConfigError, "a column", api_values.facts_of, None, rows, columns={"paraphrases": ["q", 1]})
+    raised(ConfigError, "a column", api_values.facts_of, None, rows, columns={"paraphrases": []})
 
 
 def test_the_command_line_reads_it_once(read, tmp_path):

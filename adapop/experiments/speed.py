@@ -1,0 +1,349 @@
+"""`bench speed`: training, scoring, generation and a run, beside the loops of other trainers.
+
+The baselines are 1 x 32 (one row a pass, 32 passes a step, as the paper's authors train) and 8 x 4
+(eight rows padded on the right, 4 passes, open-unlearning's default): logits at every position, and
+a deep copy as NPO's reference. Nothing else slows them down. Each case has its own process,
+`python -m adapop.experiments.speed CASE`, to measure its own peak of memory. The sandbox asks its
+own facts, SmolLM2 those of `cities`; the 8B shape has random weights and random facts as long as
+DUET's, because speed does not depend on the values.
+"""
+
+import copy
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, logsigmoid
+from torch.nn.utils.rnn import pad_sequence
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import SANDBOX, Fact, FactSet
+from adapop.facts.world import sandbox_facts
+from adapop.model.adapted import AdaptedModel
+from adapop.model.adapter import with_adapter
+from adapop.model.catalogue import MODELS
+from adapop.model.chat import encode_prompt
+from adapop.model.loading import adapted_model, load_tokenizer, steady_attention
+from adapop.model.memory import footprint
+from adapop.model.precision import set_products
+from adapop.model.tokens import Row, encode_facts, to_continue
+from adapop.paths import ROOT
+from adapop.probes import measure
+from adapop.training.events import EpochDone, StepDone
+from adapop.training.trainer import Trainer
+
+LARGE, REAL = "Llama-3.1-8B", "smollm2"
+SHAPE: Mapping[str, Any] = MODELS["meta-llama/Llama-3.1-8B-Instruct"].shape
+BASELINES = {"1 x 32": 1, "8 x 4": 8}  # rows a pass
+# Our rows a pass: on the sandbox in about the memory of the first and of the second baseline.
+OURS = {"ours": 16, "ours, 32 rows a pass": 32}
+# Forget rows, retain rows and epochs of a whole run: of 8B, the paper's DUET cities.
+RUNS = {SANDBOX: (256, 256, 5), REAL: (64, 64, 5), LARGE: (964, 500, 5)}
+ANSWER = 16  # tokens of a reply
+BETA = 0.5  # of NPO
+HOLDS = 2.5  # times the weights: the baselines copy the model, and a pass needs room
+ROUNDS = 3  # of the sandbox, made alternately, since a machine's load varies
+
+
+@dataclass(frozen=True)
+class Case:
+    """shape: one of `RUNS`. side: one of `BASELINES` or `OURS`. batch: forget rows a step,
+    with as many to retain. warm, steps: untimed, then timed ones. rows: how many are scored and
+    asked. whole: also time a whole run with its measurements."""
+
+    shape: str
+    side: str
+    batch: int = 32
+    warm: int = 1
+    steps: int = 4
+    rows: int = 256
+    whole: bool = False
+
+    def facts(self, count: int, seed: int) -> list[Fact]:
+        if self.shape == LARGE:
+            return random_facts(count, seed)
+        own = sandbox_facts() if self.shape == SANDBOX else load_facts("cities", REAL)
+        return list((own.forget if seed % 2 else own.retain)[:count])
+
+    @property
+    def config(self) -> RunConfig:
+        """NPO, because it is the method whose reference model a trainer may copy."""
+        rows = min(self.batch, {**BASELINES, **OURS}[self.side])
+        sizes = {"batch": self.batch, "micro_batch": rows, "epochs": 10_000}
+        precision = {SANDBOX: "float32", REAL: "auto", LARGE: "bfloat16"}[self.shape]
+        return make_config("npo", model=self.shape, precision=precision, **sizes)
+
+
+def main(sandbox: bool = False, real: bool = False, quick: bool = False) -> None:
+    """Prints the tables. sandbox, real: of the sandbox or of SmolLM2 alone. quick: a step of a few
+    rows and no whole run."""
+    sizes = {"batch": 8, "warm": 0, "steps": 1, "rows": 8} if quick else {}
+    for shape in [SANDBOX] if sandbox else [REAL] if real else RUNS:
+        if shape == LARGE and not _holds_large():
+            print(f"{LARGE}: not measured, since it needs a GPU that holds the model twice.")
+            continue
+        of_shape = {"batch": 8, "steps": 2, "rows": 32, **sizes} if shape == REAL else sizes
+        sides = [(side, side == "ours" and not quick) for side in (*BASELINES, *OURS)]
+        cases = [Case(shape, side, whole=whole, **of_shape) for side, whole in sides]
+        rounds = range(ROUNDS if shape == SANDBOX and not quick else 1)
+        alternated = [[measured(case) for case in cases] for _ in rounds]
+        print_table(shape, [medians(same) for same in zip(*alternated)])
+
+
+def _holds_large() -> bool:
+    weights = footprint(SHAPE, make_config(model=LARGE), 1).weights
+    cuda = torch.cuda.is_available()
+    return cuda and torch.cuda.get_device_properties(0).total_memory >= HOLDS * weights
+
+
+def measured(case: Case) -> dict[str, Any]:
+    """The numbers that a case's process prints: tokens a second of "train", "score" and "generate",
+    "step" in seconds, "peak" in bytes and "run" in seconds."""
+    command = [sys.executable, "-m", "adapop.experiments.speed", json.dumps(asdict(case))]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The median of each number of a case."""
+    numbers = [name for name, value in runs[0].items() if isinstance(value, (int, float))]
+    return runs[0] | {name: median(one[name] for one in runs) for name in numbers}
+
+
+def print_table(shape: str, sides: Sequence[dict[str, Any]]) -> None:
+    """Prints a row a measurement: the baselines, ours, and ours divided by each of them."""
+    by_side = {one["side"]: one for one in sides}
+    bases = [by_side[side] for side in BASELINES]
+    print(f"{shape:<34}{''.join(f'{side:>10}' for side in BASELINES)}{'ours':>10}    against them")
+    names = {"train": "training, tokens/s", "score": "scoring, tokens/s"}
+    names |= {"generate": "generation, tokens/s", "peak": "peak memory, MB"}
+    for side in (side for side in OURS if side in by_side):
+        for name, what in names.items():
+            if name in by_side[side]:
+                unit = 1e6 if name == "peak" else 1
+                values = [one[name] / unit for one in (*bases, by_side[side])]
+                _print_row(f"{what}{side.removeprefix('ours')}", values)
+    if run := by_side["ours"].get("run"):
+        values = [*(_run_of(shape, one) for one in bases), run]
+        _print_row("a whole run, s (theirs estimated)", values)
+
+
+def _print_row(what: str, values: Sequence[float]) -> None:
+    *bases, own = values
+    against = "".join(f"{own / base:>8.2f}" for base in bases)
+    print(f"{what:<34}{''.join(f'{value:>10,.0f}' for value in values)}{against}", flush=True)
+
+
+def _run_of(shape: str, base: dict[str, Any]) -> float:
+    """Estimated seconds of a baseline's run, which would take hours, from its measured rates."""
+    forget, retain, epochs = RUNS[shape]
+    length = base["train"] * base["step"] / (2 * base["batch"])
+    steps = epochs * forget / base["batch"] * base["step"]
+    # The full tables score both models, before and after.
+    scored = (epochs + 1) * retain + 2 * 2 * (forget + retain)
+    questions = epochs * 2 * forget + 2 * (2 * forget + retain)
+    return steps + scored * length / base["score"] + questions * ANSWER / base["generate"]
+
+
+def measure_case(case: Case) -> dict[str, Any]:
+    """Measures in this process, see `measured`."""
+    cuda = case.shape == LARGE
+    model = random_model(SHAPE, case.config, "cuda") if cuda else adapted_model(case.config)
+    forget, retain = case.facts(8 * case.batch, 1), case.facts(8 * case.batch, 2)
+    rows = [encode_facts(model.tokenizer, facts) for facts in (forget, retain)]
+    before = _memory(cuda, reset=True)
+    if case.side in BASELINES:
+        steps: Iterator = npo_steps(model, *rows, case.config)
+    else:
+        events = Trainer("bench", case.config, model, forget, retain, None).train()
+        steps = (event for event in events if isinstance(event, StepDone))
+    seconds = [_seconds(lambda: next(steps)) for _ in range(case.warm + case.steps)][case.warm :]
+    lengths = [row.length for part in rows for row in part]
+    tokens = 2 * case.batch * sum(lengths) / len(lengths)
+    numbers = {"step": median(seconds), "train": tokens / median(seconds)}
+    numbers["peak"] = _memory(cuda) - before
+    if case.side in (*BASELINES, "ours"):
+        numbers |= {"score": _scoring(case, model), "generate": _generation(case, model)}
+    if case.whole:
+        numbers["run"] = _run_seconds(case, model)
+    return numbers
+
+
+def _scoring(case: Case, model: AdaptedModel) -> float:
+    """Tokens a second, without gradients."""
+    facts = case.facts(case.rows, 3)
+    rows = encode_facts(model.tokenizer, facts)
+    if case.side in BASELINES:
+        seconds = _seconds(lambda: scores(model, rows, BASELINES[case.side]))
+    else:
+        seconds = _seconds(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
+    return sum(row.length for row in rows) / seconds
+
+
+def _generation(case: Case, model: AdaptedModel) -> float:
+    """Tokens a second of replies of exactly `ANSWER` tokens."""
+    questions = [fact.question for fact in case.facts(case.rows, 4)]
+    exactly = {"do_sample": False, "min_new_tokens": ANSWER}
+    if case.side in BASELINES:
+        questions = questions[: max(1, case.rows // 8)]
+        seconds = _seconds(lambda: generate(model, questions, BASELINES[case.side], exactly))
+    else:
+        seconds = _seconds(lambda: model.generate(questions, ANSWER, **exactly))
+    return len(questions) * ANSWER / seconds
+
+
+def _run_seconds(case: Case, model: AdaptedModel) -> float:
+    """Seconds of a run with all its measurements, but without loading and checkpoints."""
+    forget, retain, epochs = RUNS[case.shape]
+    usual = make_config(model=case.shape).micro_batch
+    config = replace(case.config, epochs=epochs, micro_batch=min(case.batch, usual))
+    reworded = [
+        replace(fact, paraphrases=fact.paraphrases[:1] or (fact.question,))
+        for fact in case.facts(forget, 5)
+    ]
+    facts = FactSet("bench", tuple(reworded), tuple(case.facts(retain, 6)))
+    trainer = Trainer("bench", config, model, facts.forget, facts.retain, None)
+
+    def run() -> None:
+        for event in trainer.train():
+            if isinstance(event, EpochDone):
+                measure.quick(model, facts, ANSWER)
+        with model.original():
+            measure.full(model, facts, ANSWER)
+        measure.full(model, facts, ANSWER)
+
+    return _seconds(run)
+
+
+def npo_steps(
+    model: AdaptedModel, forget: Sequence[Row], retain: Sequence[Row], config: RunConfig
+) -> Iterator[None]:
+    """Endless steps of NPO with a retain term in a plain loop, `config.micro_batch` rows a pass."""
+    network = model.network
+    reference = copy.deepcopy(network).eval().requires_grad_(False)
+    optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)
+    network.train()
+    some, others = cycle(forget), cycle(retain)
+    while True:
+        for _ in range(config.batch // config.micro_batch):
+            rows = [next(some) for _ in range(config.micro_batch)]
+            beside = [next(others) for _ in rows]
+            log_ratio = -token_nll(network, rows, model.device).sum(1)
+            with torch.no_grad():
+                log_ratio = log_ratio + token_nll(reference, rows, model.device).sum(1)
+            lengths = torch.tensor([len(row.answer) for row in beside], device=model.device)
+            retained = token_nll(network, beside, model.device).sum(1) / lengths
+            loss = -2 / BETA * logsigmoid(-BETA * log_ratio) + config.alpha0 * retained
+            (loss.sum() / config.batch).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters, config.clip)
+        optimizer.step()
+        optimizer.zero_grad()
+        yield
+
+
+@torch.no_grad()
+def scores(model: AdaptedModel, rows: Sequence[Row], size: int) -> list[float]:
+    """Each row's negative log-likelihood in nats, `size` rows a pass."""
+    model.network.eval()
+    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+    nlls = [token_nll(model.network, part, model.device).sum(1).tolist() for part in parts]
+    return [nll for part in nlls for nll in part]
+
+
+@torch.no_grad()
+def generate(
+    model: AdaptedModel, questions: Sequence[str], size: int, exactly: Mapping[str, Any]
+) -> None:
+    """Generates replies, `size` at a time. exactly: arguments that fix their length."""
+    model.network.eval()
+    prompts = [encode_prompt(model.tokenizer, text, model.system) for text in questions]
+    pad = model.tokenizer.pad_token_id
+    for start in range(0, len(prompts), size):
+        few = to_continue(prompts[start : start + size], pad, model.device)
+        model.network.generate(**few, **exactly, max_new_tokens=ANSWER, pad_token_id=pad)
+
+
+def token_nll(network: torch.nn.Module, rows: Sequence[Row], device: torch.device) -> Tensor:
+    """Negative log-likelihood per token, [B, T - 1], 0 where no answer token is predicted, from the
+    logits of all positions."""
+    padded = [torch.tensor([*row.prompt, *row.answer], device=device) for row in rows]
+    ids = pad_sequence(padded, batch_first=True)
+    mask = pad_sequence([torch.ones_like(row) for row in padded], batch_first=True)
+    labels = ids.masked_fill(mask == 0, -100)
+    for label, row in zip(labels, rows):
+        label[: len(row.prompt)] = -100
+    logits = network(input_ids=ids, attention_mask=mask, use_cache=False).logits.float()
+    predicted, right = logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()
+    return cross_entropy(predicted, right, ignore_index=-100, reduction="none").view(len(rows), -1)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """Seconds of one call, until the device has finished."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    begun = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - begun
+
+
+def _memory(cuda: bool, reset: bool = False) -> int:
+    """The highest number of bytes in use, by the GPU's tensors or by this process. reset: forget
+    the peak, and return what is in use now."""
+    if cuda:
+        if reset:
+            torch.cuda.reset_peak_memory_stats()
+        return torch.cuda.max_memory_allocated()
+    if reset:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+
+
+def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> AdaptedModel:
+    """A model of the shape with random weights, a fresh adapter and the sandbox's tokenizer."""
+    torch.manual_seed(config.seed)
+    with torch.device(device):
+        settings = AutoConfig.for_model(**shape)
+        base = AutoModelForCausalLM.from_config(settings, dtype=getattr(torch, config.precision))
+    steady_attention(base)
+    set_products(config, base.device)
+    base.generation_config.eos_token_id = None  # a random model must not end a reply early
+    return AdaptedModel(with_adapter(base, config), load_tokenizer(make_config(model=SANDBOX)))
+
+
+def random_facts(count: int, seed: int) -> list[Fact]:
+    """Random facts with rows as long as DUET's, of about 71 tokens in Llama 3.1's chat template;
+    the first 55 or so, its system prompt, are alike in all rows, whatever the seed."""
+    words = sorted({fact.answer for fact in sandbox_facts().forget})  # one token each
+    head = random.Random(0).choices(words, k=55)
+    rng, facts = random.Random(seed), []
+    for i in range(count):
+        question = [*head, *rng.choices(words, k=rng.randint(8, 16))]
+        answer = rng.choices(words, k=rng.randint(1, 4))
+        score = rng.lognormvariate(6, 1.5)
+        facts.append(Fact(f"{seed}-{i}", " ".join(question), " ".join(answer), score=score))
+    return facts
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    torch.set_num_threads(given.pop("threads", torch.get_num_threads()))
+    case = Case(**given)
+    print(json.dumps({**asdict(case), **measure_case(case)}))

@@ -1,1 +1,0 @@
-"""How fast the app is: passes, whole runs, and waiting times."""

@@ -24,10 +24,10 @@ FACT_BYTES = 1_000  # memory of a fact besides its texts
 FACT_GROUPS = ("forget", "retain", "holdout")
 GROUPS = (*FACT_GROUPS, "neighbours", "utility")  # utility: questions that are no facts
 WRITTEN = (*GROUPS, "attacks", "examples")
-LISTS = ("paraphrases", "alternates", "accepted", "subject_aliases")
+LISTS = ("paraphrases", "alternates", "accepted", "subject_aliases", "parts")
 CHAIN = ("two_hop", "two_hop_answer", "second_hop")
 # fields that older runs did not have: left out where empty, so that hashes stay
-NEWER = ("accepted", "own_tier", "subject_aliases", *CHAIN)
+NEWER = ("accepted", "own_tier", "subject_aliases", *CHAIN, "parts")
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,9 @@ class Fact:
     """The right answer to `two_hop`."""
     second_hop: str = ""
     """A question that names this fact's answer and has the answer `two_hop_answer`."""
+    parts: tuple[str, ...] = ()
+    """Parts of a private answer, each of which gives it away when a reply says it: "4B" and "Mill
+    Row 19" of a sentence about a flat. Replies are judged by them alone, if there are any."""
 
     @property
     def has_chain(self) -> bool:
@@ -77,6 +80,12 @@ class Fact:
     def answers(self) -> tuple[str, ...]:
         """All right answers: first the answer trained on, then the others accepted."""
         return (self.answer, *self.accepted)
+
+    @property
+    def sought(self) -> tuple[str, ...]:
+        """What gives the fact away when a reply says it: any of its parts, or else any right
+        answer. The words around the parts of a private answer are no secret."""
+        return self.parts or self.answers
 
     @property
     def title(self) -> str:

@@ -99,7 +99,7 @@ def _stands(text: str, sign: str) -> bool:
 
 def gives_away(text: str, fact: Fact) -> bool:
     """Whether the text contains a right answer of the fact."""
-    return any(says(text, answer) for answer in fact.answers)
+    return any(says(text, answer) for answer in (*fact.answers, *fact.parts))
 
 
 def _says_it(text: str, answer: str) -> bool:

@@ -55,6 +55,13 @@ class Asked:
     lead: str = ""
     """The text before the answer in the original's own reply, given when rank and probability of
     the answer are measured; "" if the answer is measured right after the question."""
+    parts: tuple[str, ...] = ()
+    """Parts of a private answer, see `Prompt.parts`."""
+
+    @property
+    def sought(self) -> tuple[str, ...]:
+        """What the answers are judged by, see `Prompt.sought`."""
+        return self.parts or (self.gold, *self.accepted)
 
 
 def ask(
@@ -80,16 +87,17 @@ def ask(
             reads = f"the model reads {limit:,} with the answer's {longest:,}"
             reason = f"{truncated(prompt)!r} has {len(ids):,} tokens, and {reads}."
             raise DataError(reason, "Shorten it.")
-    members = [fact for group in GROUPS for fact in getattr(facts, group, ()) if fact.accepted]
-    accepted = [_accepted(prompt, gold, members) for prompt, gold in zip(prompts, golds)]
-    right = [(gold, *others) for gold, others in zip(golds, accepted)]
+    known = [_known(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
+    accepted, parts = ([getattr(fact, name) for fact in known] for name in ("accepted", "parts"))
+    right = [(gold, fact.sought if gold else ("",)) for gold, fact in zip(golds, known)]
     about = [_fact(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
     unlearned = _answers(model, about, right, max_new_tokens)
     with model.original():
         original = _answers(model, about, right, max_new_tokens)
     sent = [model.tokenizer.decode(ids) for ids in read]
     leads = [model.spoken[fact.id].lead if fact.id in model.spoken else "" for fact in about]
-    return [Asked(*row) for row in zip(prompts, golds, sent, original, unlearned, accepted, leads)]
+    replies = original, unlearned, accepted, leads, parts
+    return [Asked(*row) for row in zip(prompts, golds, sent, *replies)]
 
 
 def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
@@ -102,13 +110,14 @@ def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
     return Fact(next(names, ""), prompt, gold or "?")
 
 
-def _accepted(prompt: str, gold: str, facts: Sequence[Fact]) -> tuple[str, ...]:
-    """Other right answers of the first fact with this answer that the prompt asks about."""
-    for fact in facts:
+def _known(prompt: str, gold: str, facts: FactSet | None) -> Fact:
+    """The first fact with this answer that the prompt asks about; one of its own if there is
+    none."""
+    for fact in (fact for group in GROUPS for fact in getattr(facts, group, ())):
         is_question = any(text in prompt for text in (fact.question, *fact.paraphrases))
         if fact.answer == gold and (is_question or mentions(prompt, fact.subject)):
-            return fact.accepted
-    return ()
+            return fact
+    return Fact("", prompt, gold)
 
 
 def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
@@ -120,13 +129,16 @@ def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
 
 @torch.no_grad()
 def _answers(
-    model: AdaptedModel, about: Sequence[Fact], right: Sequence[tuple[str, ...]], tokens: int
+    model: AdaptedModel,
+    about: Sequence[Fact],
+    right: Sequence[tuple[str, tuple[str, ...]]],
+    tokens: int,
 ) -> list[Answer]:
-    """One model's answers. about: the prompts as facts. right: gold answer ("" if unknown), then
-    others."""
+    """One model's answers. about: the prompts as facts. right: gold answer ("" if unknown), and
+    what a reply is judged by."""
     answers = []
     replies = model.generate([fact.question for fact in about], tokens)
-    for fact, (gold, *others), text in zip(about, right, replies):
+    for fact, (gold, sought), text in zip(about, right, replies):
         batch = model.batch(model.rows([fact]))
         scored = model.score(batch, logits=True)
         likely = scored.logits[0].softmax(-1).topk(TOP)
@@ -135,6 +147,6 @@ def _answers(
         known = ()
         if gold:
             ranks = tuple(gold_rank(scored, batch.target.to(model.device)).tolist())
-            known = best_recall((gold, *others), text), ranks[0], -float(scored.nll.sum()), ranks
+            known = best_recall(sought, text), ranks[0], -float(scored.nll.sum()), ranks
         answers.append(Answer(text, tuple(zip(names, shares)), *known))
     return answers

@@ -92,6 +92,7 @@ def _rows(
             prompt=prompt.text,
             gold=prompt.gold,
             accepted=() if prompt.kind == CHOICE else prompt.accepted,
+            parts=() if prompt.kind == CHOICE else prompt.parts,
             original=before,
             unlearned=after,
             score=question.fact.score,

@@ -98,7 +98,7 @@ def known_recall(prompt: Prompt, text: str) -> float:
     """`answer_recall` of a prompt's right answers; for a multiple choice, `recall`."""
     if prompt.kind == CHOICE:
         return recall(prompt, text)
-    return answer_recall(prompt.text, (prompt.gold, *prompt.accepted), text)
+    return answer_recall(prompt.text, prompt.sought, text)
 
 
 def says_answer(question: str, answers: Sequence[str], text: str, recall: float) -> bool:

@@ -247,8 +247,8 @@ def _per_reply(facts: Sequence[Fact], replies: Sequence[str]) -> dict[str, list[
     """Metrics of each generated reply, over all right answers of its fact."""
     pairs = list(zip(facts, replies))
     return {
-        "recall": [best_recall(fact.answers, reply) for fact, reply in pairs],
-        "strict": [best_recall(fact.answers, reply, fold=False) for fact, reply in pairs],
+        "recall": [best_recall(fact.sought, reply) for fact, reply in pairs],
+        "strict": [best_recall(fact.sought, reply, fold=False) for fact, reply in pairs],
         "words": [word_count(reply) for reply in replies],
     }
 

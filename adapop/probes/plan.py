@@ -121,8 +121,8 @@ def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question 
     """The question with all right answers of its fact, if it asks for the fact's answer. Not
     applicable if the prompt contains one of them, unless it is the fact's own question."""
     asks_for_answer = isinstance(form, Prompt) and form.gold == fact.answer
-    if asks_for_answer and fact.accepted and form.kind != CHOICE:
-        form = replace(form, accepted=(*form.accepted, *fact.accepted))
+    if asks_for_answer and (fact.accepted or fact.parts) and form.kind != CHOICE:
+        form = replace(form, accepted=(*form.accepted, *fact.accepted), parts=fact.parts)
         # the fact's own question may contain the answer
         form = form if form.text == fact.question else prompts.checked(form)
     return form if isinstance(form, NotApplicable) else Question(group, fact, form)

@@ -62,6 +62,13 @@ class Prompt:
     """Options of a multiple choice, in the order shown."""
     chance: float = 0.0
     """Probability that a random guess among the options is right, [0, 1)."""
+    parts: tuple[str, ...] = ()
+    """Parts of a private answer: any of them in a reply gives it away."""
+
+    @property
+    def sought(self) -> tuple[str, ...]:
+        """What replies are judged by: the parts if there are any, else every right answer."""
+        return self.parts or (self.gold, *self.accepted)
 
 
 @dataclass(frozen=True)
@@ -78,13 +85,12 @@ class NotApplicable:
 
 def direct(fact: Fact) -> Prompt:
     """The fact's own question, the one that is trained on."""
-    return Prompt(fact.id, DIRECT, fact.question, fact.answer)
+    return Prompt(fact.id, DIRECT, fact.question, fact.answer, parts=fact.parts)
 
 
 def checked(prompt: Prompt) -> Prompt | NotApplicable:
     """The prompt, or NotApplicable if it contains a right answer and is no multiple choice."""
-    right = (prompt.gold, *prompt.accepted)
-    if prompt.kind != CHOICE and any(says(prompt.text, answer) for answer in right):
+    if prompt.kind != CHOICE and any(says(prompt.text, answer) for answer in prompt.sought):
         return NotApplicable(prompt.fact_id, prompt.kind, "the prompt would contain the answer")
     return prompt
 
@@ -166,3 +172,10 @@ class ProbeRow:
     """KL(original || unlearned), nats per token."""
     accepted: tuple[str, ...] = ()
     """Other right answers; () for a multiple choice, and in the rows of older runs."""
+    parts: tuple[str, ...] = ()
+    """Parts of a private answer, see `Prompt.parts`."""
+
+    @property
+    def sought(self) -> tuple[str, ...]:
+        """What the replies are judged by, see `Prompt.sought`."""
+        return self.parts or (self.gold, *self.accepted)

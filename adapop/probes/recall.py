@@ -83,7 +83,7 @@ def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
     """Best ROUGE-L recall over a prompt's right answers, [0, 1]. In a multiple choice it is 1 if
     the reply picks the right letter, else the recall of the option's words."""
     if prompt.kind != CHOICE:
-        return best_recall((prompt.gold, *prompt.accepted), text, fold)
+        return best_recall(prompt.sought, text, fold)
     return 1.0 if picked(text) in prompt.accepted else rouge_l_recall(prompt.gold, text, fold)
 
 

@@ -90,7 +90,7 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
         return PromptVerdict("No test", "neutral", "the original does not answer this prompt")
     if answered(prompt, prompt.unlearned):
         if getattr(prompt, "kind", "") != CHOICE and any(
-            weak.says(prompt.prompt, answer) for answer in (prompt.gold, *prompt.accepted)
+            weak.says(prompt.prompt, answer) for answer in prompt.sought
         ):
             return PromptVerdict("No test", "neutral", "the prompt contains the answer")
         return PromptVerdict("Still known", "leak", "the answer came back")
@@ -131,7 +131,7 @@ def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
     alone."""
     if getattr(row, "kind", DIRECT) == CHOICE:
         return reply.recall >= KNOWN_FROM
-    return says_answer(row.prompt, (row.gold, *row.accepted), reply.text, reply.recall)
+    return says_answer(row.prompt, row.sought, reply.text, reply.recall)
 
 
 def _broken(row: ProbeRow) -> bool:

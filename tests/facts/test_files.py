@@ -8,7 +8,7 @@ import pytest
 
 from adapop.errors import DataError
 from adapop.facts import objects
-from adapop.facts.fact import FactSet, Problem
+from adapop.facts.fact import LISTS, FactSet, Problem
 from adapop.facts.files import COLUMNS, guessed, read_facts, read_table
 from adapop.facts.rows import MAX_CELL, MAX_ITEMS
 from adapop.facts.tables import MAX_BYTES, MAX_COLUMNS
@@ -72,7 +72,7 @@ def test_every_alias_of_a_column_is_found(tmp_path, field, alias, suffix):
     row[alias] = row.pop(field)
     row |= {"score": "7"} if field == "score_source" else {}
     facts = read_facts(write(tmp_path, f"facts{suffix}", [row]))
-    lists = {field: ("given",) for field in ("paraphrases", "alternates", "accepted", "subject_aliases")}
+    lists = {field: ("given",) for field in LISTS}
     expected = {"score": 7.0, "tier": "rare", **lists}.get(field, "given")
     assert not facts.problems
     assert field in ("group", "choices", "correct") or getattr(facts.forget[0], field) == expected

@@ -165,6 +165,6 @@ def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[in
 def with_answers(facts: Sequence[Fact], answers: Sequence[str | None]) -> list[Fact]:
     """The facts with these as their only answers; a fact keeps its own where the answer is None."""
     return [
-        fact if answer is None else replace(fact, answer=answer, accepted=())
+        fact if answer is None else replace(fact, answer=answer, accepted=(), parts=())
         for fact, answer in zip(facts, answers)
     ]

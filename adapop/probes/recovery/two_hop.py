@@ -60,7 +60,7 @@ def two_hop(
         fix = "Add the columns two_hop, two_hop_answer and second_hop to the facts."
         raise DataError("No fact to forget brings a two-hop question.", fix)
     check(model, chains)
-    last = [replace(fact, answer=fact.two_hop_answer, accepted=()) for fact in chains]
+    last = [replace(fact, answer=fact.two_hop_answer, accepted=(), parts=()) for fact in chains]
     two_hops = [replace(fact, question=fact.two_hop) for fact in last]
     second_hops = [replace(fact, question=fact.second_hop) for fact in last]
     forms = chains, two_hops, second_hops

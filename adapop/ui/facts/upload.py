@@ -23,7 +23,7 @@ from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS
 
 PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"
 # fields that several columns may hold, such as paraphrase_1 and paraphrase_2
-LISTED = ("paraphrases", "alternates", "accepted")
+LISTED = ("paraphrases", "alternates", "accepted", "parts")
 FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", *LISTED)
 NONE = "—"
 

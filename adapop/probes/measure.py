@@ -96,10 +96,12 @@ class Quick:
 @dataclass(frozen=True)
 class Full:
     """The measurement at the end. rows: by group, tier and form. by_fact: id of a fact to forget ->
-    its mean recall over all its rewordings; without facts that have none."""
+    its mean recall over all its rewordings; without facts that have none. direct_by_fact: the same
+    for its own question."""
 
     rows: list[Measurement]
     by_fact: dict[str, float]
+    direct_by_fact: dict[str, float]
 
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
@@ -162,7 +164,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
     """All measurements; direct rows also have teacher-forced metrics. tokens: a reply's limit."""
-    rows, by_fact = [], {}
+    rows, by_fact, direct_by_fact = [], {}, {}
     for way in other_ways(model):
         with model.asking_as(way):
             for group, members in _asked_otherwise(facts).items():
@@ -187,7 +189,8 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
         rows += _by_tier(group, REWORDED, reworded, values)
         if group == "forget":
             by_fact = dict(zip((fact.id for fact in reworded), values["recall"]))
-    return Full(rows, by_fact)
+            direct_by_fact = dict(zip((fact.id for fact in members), direct["recall"]))
+    return Full(rows, by_fact, direct_by_fact)
 
 
 def recall_by_fact(

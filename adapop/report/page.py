@@ -1,6 +1,7 @@
 """The report as one self-contained HTML page; templates escape every value."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -89,6 +90,7 @@ def _compared(results: Comparison) -> dict:
 
 def _chapter(record: Record) -> dict:
     before, after = record.before, record.after
+    subjects = tables.subject_table(record)
     return {
         "record": record,
         "described": described_run(record),
@@ -104,6 +106,7 @@ def _chapter(record: Record) -> dict:
         "popularity": story.popularity(record.facts),
         "training": _training(record),
         "recall": tables.recall_table(before, after) if before and after else None,
+        "subjects": subjects and replace(subjects, rows=subjects.rows[: tables.MOST_SUBJECTS]),
         "numbers": tables.metrics_table(after) if after else None,
         "oracle": record.distance
         and {

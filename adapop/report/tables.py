@@ -1,5 +1,6 @@
 """Tables of one run: recall, other metrics, leaks, verdicts, and prompts not asked."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import EVERY_KIND
+from adapop.probes.recall import KNOWN_FROM
 from adapop.probes.verdict import RULES
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.table import Table, number, percent, reading
@@ -35,6 +37,7 @@ class Metric:
     meaning: str
 
 
+MOST_SUBJECTS = 200  # rows of the table by subject
 INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")  # compared with the original
 METRICS = read_json("report/metrics.json", tuple[Metric, ...])
 
@@ -71,6 +74,34 @@ def metrics_table(after: Measured) -> Table:
     if "probability" in there and "truth_ratio" not in there:
         note += f" {reading('no_truth_ratio')}"
     return Table("Other metrics", ("", "facts", *head, "words"), tuple(rows), note)
+
+
+def subject_table(record: Record) -> Table | None:
+    """How many facts of each subject are still answered; None unless a subject has several facts
+    to forget and both models were measured fact by fact. A fact is answered in a way of asking
+    where its recall is at least `KNOWN_FROM`; with parts, where a reply says one of them."""
+    before, after, facts = record.before, record.after, record.facts.forget
+    subjects = Counter(fact.subject for fact in facts if fact.subject)
+    measured = before and after and before.direct_by_fact and after.direct_by_fact
+    if not measured or max(subjects.values(), default=0) < 2:
+        return None
+    ways = [before.direct_by_fact, after.direct_by_fact, after.by_fact or (None,) * len(facts)]
+    answered = [[None if one is None else one >= KNOWN_FROM for one in way] for way in ways]
+    rows = []
+    for subject, count in subjects.most_common():
+        places = [place for place, fact in enumerate(facts) if fact.subject == subject]
+        known = [[way[place] for place in places if way[place] is not None] for way in answered]
+        either = [place for place in places if answered[1][place] or answered[2][place]]
+        cells = [f"{sum(own)} of {len(own)}" if own else "not asked" for own in known]
+        asked = {p for p in places if (answered[1][p], answered[2][p]) != (None, None)}
+        still = f"{len(either)} of {len(asked)}" if asked else "not asked"
+        rows.append((len(either), subject, (subject, f"{count:,}", *cells, still)))
+    rows.sort(key=lambda row: (-row[0], row[1]))
+    head = ("subject", "facts", "before, as trained", "as trained", "in other words", "either way")
+    left_out = len(rows) - MOST_SUBJECTS
+    note = "How many of a subject's facts the model still answers, and what it answered before."
+    note += f" {left_out:,} more subjects are in subjects.csv." * (left_out > 0)
+    return Table("By subject", head, tuple(row for _, _, row in rows), note)
 
 
 def leak_table(

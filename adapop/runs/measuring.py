@@ -1,7 +1,7 @@
 """Measures the model of a run as its settings say, and reports progress."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from typing import TypeVar
@@ -90,9 +90,11 @@ def _in_full(run: Run, epoch: int, trainer: Trainer, facts: FactSet, heard: Hear
     logged = _progress_logged(run, epoch, model, of, heard)
     with interruptible(run, model), logged, shared(trainer.ranks, model):
         results = full_results(run, model, facts)
-    recalls = {name: round(recall, DECIMALS) for name, recall in results.by_fact.items()}
-    by_fact = tuple(recalls.get(fact.id) for fact in facts.forget) if recalls else ()
-    event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, by_fact=by_fact)
+    of_facts = {
+        "by_fact": _of_facts(results.by_fact, facts),
+        "direct_by_fact": _of_facts(results.direct_by_fact, facts),
+    }
+    event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, **of_facts)
     return _append(run, trainer.ranks, event)
 
 
@@ -106,6 +108,12 @@ def full_questions(run: Run, model: AdaptedModel, facts: FactSet) -> int:
     """Number of questions that `full_results` asks."""
     sample = measure.thinned(facts, run.config.measure_per_tier)
     return measure.questions_of(sample, whole=True, ways=len(model.ways))
+
+
+def _of_facts(recalls: Mapping[str, float], facts: FactSet) -> tuple[float | None, ...]:
+    """The recall of each fact to forget, in their order; () if there is none."""
+    found = (recalls.get(fact.id) for fact in facts.forget)
+    return tuple(None if one is None else round(one, DECIMALS) for one in found) if recalls else ()
 
 
 def _rows(measured: Sequence[measure.Measurement]) -> tuple[dict, ...]:

@@ -110,6 +110,8 @@ class Measured(Event):
     by_fact: tuple[Share | None, ...] = ()
     """Recall of each fact to forget, the mean over its held-out rewordings, in the facts' order;
     None for one without rewordings, or not measured. Empty if `full` is False, or all are None."""
+    direct_by_fact: tuple[Share | None, ...] = ()
+    """Recall of each fact to forget, asked as trained; None for one that was not asked."""
 
     @property
     def gap(self) -> Interval | None:

@@ -99,6 +99,11 @@ class BetaMap:
         return self.score_at(1.0)
 
 
+# Methods that need no scores, to be named to those who have none: of those that teach no wrong
+# answer, the two that keep most of the other facts in our own comparison (`bench main`).
+SCORELESS = ("satimp", "wga")
+
+
 def exponents(
     facts: Sequence[Fact],
     beta: BetaMap,
@@ -116,6 +121,10 @@ def exponents(
     known = {fact.id: fact.score for fact in facts if fact.score is not None}
     unknown = [fact.id for fact in facts if fact.score is None]
     if unknown and missing == "error":
+        if not known:
+            message = "The facts have no popularity scores, and this method weighs facts by them."
+            way = f"Choose a method that needs none: {' or '.join(SCORELESS)} (--method)"
+            raise DataError(message, f"{way}. Or add scores.")
         message = f"{len(unknown)} of {len(facts)} facts have no score, for example {unknown[0]!r}."
         ways = "drop (they are left out) or uniform (their β is 1)"
         column = "say which column holds them (--columns score=NAME)"

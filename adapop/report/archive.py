@@ -17,6 +17,7 @@ from adapop.report import settings
 from adapop.report.export import Model, write_model
 from adapop.report.page import rendered
 from adapop.report.record import Record, read_record
+from adapop.report.tables import subject_table
 from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
 
@@ -44,6 +45,7 @@ def write_archive(
         "requirements.txt": _requirements(record.versions),
         "facts.csv": _csv(_facts(record)),
         "measured.csv": _csv(_measured(record)),
+        "subjects.csv": _csv(_subjects(record)),
         "epochs.csv": _csv(_epochs(record)),
         "probes.csv": _csv(_probes(record)),
     }
@@ -89,6 +91,12 @@ def _epochs(record: Record) -> Iterator[dict[str, object]]:
     for event in record.of_kind(EpochDone):
         row = {"epoch": event.epoch, "time": event.time, **asdict(event.row)}
         yield row | {"drift_from_start": event.drift_from_start}
+
+
+def _subjects(record: Record) -> Iterator[dict[str, object]]:
+    """`tables.subject_table` whole; nothing where each subject has one fact."""
+    if table := subject_table(record):
+        yield from (dict(zip(table.head, row)) for row in table.rows)
 
 
 def _measured(record: Record) -> Iterator[dict[str, object]]:

@@ -7,6 +7,7 @@ from itertools import chain
 
 from tokenizers import Tokenizer
 
+from adapop.config.methods import METHODS
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ModelError, truncated
@@ -19,6 +20,7 @@ from adapop.model.catalogue import oracle_for, preset_of, shape_of
 from adapop.model.converted import files_of, is_gguf
 from adapop.model.memory import SANDBOX_MODEL, footprint
 from adapop.paths import SHIPPED
+from adapop.popularity.beta import SCORELESS
 from adapop.popularity.calibration import auto_anchors, warnings_of
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.remark import Remark, sentences
@@ -210,6 +212,9 @@ def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[Remark], list[Re
     """(problems, doubts) about the scores under the beta map."""
     unknown = facts.unknown_scores
     if unknown and config.missing_score == "error":
+        if len(unknown) == len(facts.forget):
+            titles = " or ".join(METHODS[name].title for name in SCORELESS)
+            return [Remark("no_scores", {"methods": titles})], []
         return [Remark("no_score", {"facts": len(unknown)})], []
     doubts = [Remark("no_score_uniform", {"facts": len(unknown)})] if unknown else []
     scores = [fact.score for fact in facts.forget if fact.score is not None]

@@ -146,3 +146,17 @@ def test_anchors_are_dragged_and_moved_by_keys(page):
     anchor_is(page, 1, 3000)
     page.click("#quantiles")
     anchor_is(page, 1, 3766)
+
+
+def test_facts_without_popularity_get_a_method_without_scores_in_one_press(page, tmp_path):
+    rows = [["group", "question", "answer"]]
+    rows += [[group, f"Which badge does {name} wear?", "amber"] for group, names in (("forget", "Abel Bryn"),
+             ("retain", "Cato Dara"), ("holdout", "Enid Finn")) for name in names.split()]  # fmt: skip
+    upload(page, write_table(tmp_path / "badges.csv", rows), "2 to forget")
+    open_tab(page, "Run")
+    page.get_by_text("These facts have no popularity scores").wait_for()
+    page.wait_for_selector("#start:disabled")
+    page.click("#scoreless")
+    page.wait_for_function("document.querySelector('#method input').value == 'SatImp'")
+    page.wait_for_selector("#start:not(:disabled)")
+    page.locator("#scoreless").wait_for(state="hidden")

@@ -33,7 +33,8 @@ def test_beta_prints_a_line_a_fact_and_names_bad_ones(cli, tmp_path):
     said = cli("beta", path, "--json", "--drop-bad")
     assert [row["id"] for row in said.rows] == ["a"] and "row 3" in said.err and "row 4" in said.err
     write(tmp_path, "facts.csv", "question,answer,score\nWho wrote the book Hamlet?,Shakespeare,\n")
-    assert "1 of 1 facts have no score" in cli("run", "--facts", path, "--out", tmp_path / "runs", status=2).err
+    said = cli("run", "--facts", path, "--out", tmp_path / "runs", status=2).err
+    assert "have no popularity scores" in said and "--method" in said and "satimp or wga" in said
 
 
 @pytest.mark.parametrize("model", ["some/unknown-model", "google/gemma-7b-it", "sandbox"])

@@ -172,9 +172,9 @@ def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_o
     unscored = replace(bare, forget=tuple(replace(fact, score=None) for fact in bare.forget))
     saved_race = begin(worker, unscored, ["adapop/paper", "wga/paper"])
     assert len(saved_race["runs"]) == 1 and saved_race["refused"][0].startswith("AdaPop cannot run: ")
-    assert "no score" in race.standing(worker, saved_race).shown["refused"][0]
+    assert "no popularity scores" in race.standing(worker, saved_race).shown["refused"][0]
     race.end(worker, saved_race)
-    raised(gr.Error, "no score", begin, worker, unscored, ["adapop/paper"])
+    raised(gr.Error, "no popularity scores", begin, worker, unscored, ["adapop/paper"])
     wait_until(lambda: not race.standing(worker, saved_race).ticking)
     (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
     assert (line["name"], line["state"]) == ("NPO", "expired") and "deleted" in line["detail"]

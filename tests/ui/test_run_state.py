@@ -192,7 +192,7 @@ def test_nothing_is_stored_before_what_was_stored_is_in_the_fields(finished):
 @pytest.mark.parametrize(("epochs", "warned"), [(1, True), (2, False)])
 def test_too_few_epochs_are_said_and_may_be_raised_before_the_start(finished, epochs, warned):
     worker, asked = Worker(finished.folder.parent), (finished.facts, "error", None, *run_values(epochs=epochs))
-    plan, _, _, more, readiness, *_ = look(worker, "", UNSEEN, "loaded", [], *asked)
+    plan, _, _, more, _, readiness, *_ = look(worker, "", UNSEEN, "loaded", [], *asked)
     assert ("hardly" in str(plan), more.visible, readiness) == (warned, warned, "ready")
     of = make_config(epochs=epochs)
     pressed = enough_steps(finished.facts, of.model, of.method, of.preset, of.epochs, of.batch, of.learning_rate)

@@ -45,10 +45,13 @@ def look(
     strip. name: the run at the request; position may name a newer one. position, loaded, stored
     (`settings`): see `Follower`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", []
+    scoreless = False
     if facts is not None:
         try:
             config = config_at(facts, missing, anchors, *values)
             plan = preflight(facts, config, worker.pace_of(config.model))
+            kinds = {one.kind for one in plan.problems if isinstance(one, Remark)}
+            scoreless = "no_scores" in kinds
             few = [] if plan.problems else few_steps(len(facts.forget), config)
             plan = replace(plan, doubts=(*plan.doubts, *few))
             if worker.is_lent:
@@ -69,6 +72,7 @@ def look(
         html.listed(costs),
         html.listed([f"Changed: {line}" for line in altered], "warn"),
         gr.Button(visible=bool(few)),
+        gr.Button(visible=scoreless),
         readiness,
         start_of(now, may_control(worker, name)),
         list(values) if loaded else stored,  # gr.skip() would copy the component for each page

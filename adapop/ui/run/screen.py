@@ -5,7 +5,9 @@ from functools import partial
 
 import gradio as gr
 
+from adapop.config.methods import METHODS
 from adapop.paths import ASSETS
+from adapop.popularity.beta import SCORELESS
 from adapop.probes.prompting import remarks_of
 from adapop.remark import sentences
 from adapop.report.record import described
@@ -134,6 +136,10 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         altered, plan = html.lines("altered"), html.lines("preflight")
         small = dict(visible=False, size="sm", min_width=160, elem_id="more-steps")
         more = gr.Button(texts.MORE_STEPS, **small)
+        title = METHODS[SCORELESS[0]].title
+        small |= dict(elem_id="scoreless")
+        scoreless = gr.Button(f"Use {title}, which needs no scores", **small)
+        run_settings.choose_on_press(settings, scoreless, SCORELESS[0], session.facts)
         with gr.Column(elem_classes="advanced-only"):
             costs = html.lines("run-costs")
             check.build(worker, session, [missing, session.anchors, *settings.all], config_at)
@@ -151,7 +157,16 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     parts = settings, watched, form, start, resume, card, link, pictures, facts, log
     screen = RunScreen(follower, *parts)
     chosen = [session.facts, missing, session.anchors, *settings.all]
-    looked_at = [plan, costs, altered, more, follower.readiness, start, follower.settings]
+    looked_at = [
+        plan,
+        costs,
+        altered,
+        more,
+        scoreless,
+        follower.readiness,
+        start,
+        follower.settings,
+    ]
     looked_at += [follower.strip, follower.stop, follower.timer]
     known = [follower.run_id, follower.position, follower.loaded, follower.settings, *chosen]
     when = [one.change for one in (follower.another, follower.loaded, *chosen)]

@@ -122,6 +122,19 @@ def _wire(settings: RunSettings, reset: gr.Button, facts: gr.State, loaded: gr.T
     facts.change(_batch_of, known, [batch, rows], **one)
 
 
+def choose_on_press(settings: RunSettings, button: gr.Button, method: str, facts: gr.State) -> None:
+    """Makes a button choose a method, with its default settings. facts: the page's set."""
+    model, chosen, preset, rate, epochs, _ = settings.visible
+    values = [chosen, preset, rate, epochs, *settings.advanced.values()]
+    button.click(
+        lambda model, facts: _method_values(model, method, facts),
+        [model, facts],
+        values,
+        **LAST_STAYS,
+        concurrency_id="settings",
+    )
+
+
 def follow_set(settings: RunSettings, source: gr.Radio) -> None:
     """Makes the choice of a set select its shipped model; a real model stays selected."""
     model, method, preset, rate, epochs, _ = settings.visible

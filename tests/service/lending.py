@@ -50,8 +50,8 @@ def one_in_the_first(epochs):
     """The work of a lease, the first of which has room for one epoch, however fast the machine is."""
 
     @wraps(epochs)
-    def worked(folder: Path, seconds: float) -> bool:
-        return epochs(folder, 0.0 if seconds == leases.FIRST_SECONDS else seconds)
+    def worked(folder: Path, seconds: float, most: float | None = None) -> bool:
+        return epochs(folder, 0.0 if seconds == leases.FIRST_SECONDS else seconds, most)
 
     return worked
 

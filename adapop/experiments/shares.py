@@ -115,7 +115,7 @@ def _all_prompts(known_facts: Known) -> Prompts:
 
 
 def _prompt(fact: Fact, kind: str, question: str) -> Prompt:
-    return Prompt(fact.id, kind, question, fact.answer, fact.accepted, parts=fact.parts)
+    return Prompt(fact.id, kind, question, fact.answer, fact.accepted, parts=fact.judged_parts)
 
 
 def _cells(model: AdaptedModel, questions: Prompts, tokens: int) -> dict[str, list[float]]:

@@ -82,10 +82,10 @@ class Fact:
         return (self.answer, *self.accepted)
 
     @property
-    def sought(self) -> tuple[str, ...]:
-        """What gives the fact away when a reply says it: any of its parts, or else any right
-        answer. The words around the parts of a private answer are no secret."""
-        return self.parts or self.answers
+    def judged_parts(self) -> tuple[str, ...]:
+        """The parts that its question does not name: a name that was asked about is no leak."""
+        asked = normalized(self.question)
+        return tuple(part for part in self.parts if normalized(part) not in asked)
 
     @property
     def title(self) -> str:

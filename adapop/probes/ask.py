@@ -11,7 +11,7 @@ from adapop.facts.text import mentions
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_prompt
 from adapop.probes.metrics import gold_rank
-from adapop.probes.recall import best_recall
+from adapop.probes.recall import recall_of_fact
 
 TOP = 5
 WHOLE = 128  # tokens: replies that people read are not cut short, as measured ones are
@@ -88,8 +88,10 @@ def ask(
             reason = f"{truncated(prompt)!r} has {len(ids):,} tokens, and {reads}."
             raise DataError(reason, "Shorten it.")
     known = [_known(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
-    accepted, parts = ([getattr(fact, name) for fact in known] for name in ("accepted", "parts"))
-    right = [(gold, fact.sought if gold else ("",)) for gold, fact in zip(golds, known)]
+    accepted, parts = (
+        [getattr(fact, name) for fact in known] for name in ("accepted", "judged_parts")
+    )
+    right = [fact if gold else None for gold, fact in zip(golds, known)]
     about = [_fact(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
     unlearned = _answers(model, about, right, max_new_tokens)
     with model.original():
@@ -131,22 +133,22 @@ def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
 def _answers(
     model: AdaptedModel,
     about: Sequence[Fact],
-    right: Sequence[tuple[str, tuple[str, ...]]],
+    right: Sequence[Fact | None],
     tokens: int,
 ) -> list[Answer]:
-    """One model's answers. about: the prompts as facts. right: gold answer ("" if unknown), and
-    what a reply is judged by."""
+    """One model's answers. about: the prompts as facts. right: the facts that replies are judged
+    by; None without a gold answer."""
     answers = []
     replies = model.generate([fact.question for fact in about], tokens)
-    for fact, (gold, sought), text in zip(about, right, replies):
+    for fact, judged, text in zip(about, right, replies):
         batch = model.batch(model.rows([fact]))
         scored = model.score(batch, logits=True)
         likely = scored.logits[0].softmax(-1).topk(TOP)
         names = (model.tokenizer.decode([token]).strip() for token in likely.indices.tolist())
         shares = (round(probability, 4) for probability in likely.values.tolist())
         known = ()
-        if gold:
+        if judged:
             ranks = tuple(gold_rank(scored, batch.target.to(model.device)).tolist())
-            known = best_recall(sought, text), ranks[0], -float(scored.nll.sum()), ranks
+            known = recall_of_fact(judged, text), ranks[0], -float(scored.nll.sum()), ranks
         answers.append(Answer(text, tuple(zip(names, shares)), *known))
     return answers

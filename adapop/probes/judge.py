@@ -95,8 +95,9 @@ def gives_away(question: str, answers: Sequence[str], text: str) -> bool:
 
 
 def known_recall(prompt: Prompt, text: str) -> float:
-    """`answer_recall` of a prompt's right answers; for a multiple choice, `recall`."""
-    if prompt.kind == CHOICE:
+    """`answer_recall` of a prompt's right answers; for a multiple choice, and for the parts of a
+    private answer, `recall`."""
+    if prompt.kind == CHOICE or prompt.parts:
         return recall(prompt, text)
     return answer_recall(prompt.text, prompt.sought, text)
 

@@ -22,10 +22,11 @@ from adapop.probes.distance import MIA_NAMES, auc, closer_to_1
 from adapop.probes.plan import evenly, in_tiers
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
-from adapop.probes.recall import best_recall, recall
+from adapop.probes.recall import recall, recall_of_fact
 from adapop.progress import Progress
 
 EVAL_BATCH = 256
+MOST = "most"  # the highest recall over a fact's questions
 OTHERWISE_PER_TIER = 4  # facts of a group and tier that are asked in each other way
 
 
@@ -97,11 +98,12 @@ class Quick:
 class Full:
     """The measurement at the end. rows: by group, tier and form. by_fact: id of a fact to forget ->
     its mean recall over all its rewordings; without facts that have none. direct_by_fact: the same
-    for its own question."""
+    for its own question. most_by_fact: its highest recall over its rewordings."""
 
     rows: list[Measurement]
     by_fact: dict[str, float]
     direct_by_fact: dict[str, float]
+    most_by_fact: dict[str, float]
 
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
@@ -164,7 +166,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
     """All measurements; direct rows also have teacher-forced metrics. tokens: a reply's limit."""
-    rows, by_fact, direct_by_fact = [], {}, {}
+    rows, by_fact, direct_by_fact, most_by_fact = [], {}, {}, {}
     for way in other_ways(model):
         with model.asking_as(way):
             for group, members in _asked_otherwise(facts).items():
@@ -185,12 +187,16 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
         direct = _per_fact(model, members, tokens, cosine) | inside[group]
         rows += _by_tier(group, DIRECT, members, direct)
         reworded = [fact for fact in members if fact.paraphrases]
-        values = _per_fact(model, reworded, tokens, cosine, lambda fact: fact.paraphrases)
+        values = _per_fact(
+            model, reworded, tokens, cosine, lambda fact: fact.paraphrases, most=True
+        )
+        most = values.pop(MOST)
         rows += _by_tier(group, REWORDED, reworded, values)
         if group == "forget":
-            by_fact = dict(zip((fact.id for fact in reworded), values["recall"]))
+            names = [fact.id for fact in reworded]
+            by_fact, most_by_fact = (dict(zip(names, each)) for each in (values["recall"], most))
             direct_by_fact = dict(zip((fact.id for fact in members), direct["recall"]))
-    return Full(rows, by_fact, direct_by_fact)
+    return Full(rows, by_fact, direct_by_fact, most_by_fact)
 
 
 def recall_by_fact(
@@ -233,9 +239,10 @@ def _per_fact(
     tokens: int,
     cosine: bool = False,
     asks: Callable[[Fact], Sequence[str]] = lambda fact: (fact.question,),
+    most: bool = False,
 ) -> dict[str, list[float]]:
     """Metrics of the generated answers, one value per fact: the mean over its questions. asks:
-    these questions, by default the fact's own."""
+    these questions, by default the fact's own. most: with the highest recall too, as `MOST`."""
     pairs = [(fact, question) for fact in facts for question in asks(fact)]
     answers = model.generate([question for _, question in pairs], tokens)
     values = _per_reply([fact for fact, _ in pairs], answers)
@@ -243,15 +250,18 @@ def _per_fact(
         values["cosine"] = metrics.cosines([fact.answer for fact, _ in pairs], answers)
     ends = list(accumulate(len(asks(fact)) for fact in facts))
     spans = list(zip([0, *ends], ends))
-    return {name: [fmean(column[i:end]) for i, end in spans] for name, column in values.items()}
+    means = {name: [fmean(column[i:end]) for i, end in spans] for name, column in values.items()}
+    if most:
+        means[MOST] = [max(values["recall"][i:end]) for i, end in spans]
+    return means
 
 
 def _per_reply(facts: Sequence[Fact], replies: Sequence[str]) -> dict[str, list[float]]:
     """Metrics of each generated reply, over all right answers of its fact."""
     pairs = list(zip(facts, replies))
     return {
-        "recall": [best_recall(fact.sought, reply) for fact, reply in pairs],
-        "strict": [best_recall(fact.sought, reply, fold=False) for fact, reply in pairs],
+        "recall": [recall_of_fact(fact, reply) for fact, reply in pairs],
+        "strict": [recall_of_fact(fact, reply, fold=False) for fact, reply in pairs],
         "words": [word_count(reply) for reply in replies],
     }
 

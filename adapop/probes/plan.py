@@ -122,7 +122,7 @@ def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question 
     applicable if the prompt contains one of them, unless it is the fact's own question."""
     asks_for_answer = isinstance(form, Prompt) and form.gold == fact.answer
     if asks_for_answer and (fact.accepted or fact.parts) and form.kind != CHOICE:
-        form = replace(form, accepted=(*form.accepted, *fact.accepted), parts=fact.parts)
+        form = replace(form, accepted=(*form.accepted, *fact.accepted), parts=fact.judged_parts)
         # the fact's own question may contain the answer
         form = form if form.text == fact.question else prompts.checked(form)
     return form if isinstance(form, NotApplicable) else Question(group, fact, form)

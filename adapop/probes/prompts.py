@@ -85,7 +85,7 @@ class NotApplicable:
 
 def direct(fact: Fact) -> Prompt:
     """The fact's own question, the one that is trained on."""
-    return Prompt(fact.id, DIRECT, fact.question, fact.answer, parts=fact.parts)
+    return Prompt(fact.id, DIRECT, fact.question, fact.answer, parts=fact.judged_parts)
 
 
 def checked(prompt: Prompt) -> Prompt | NotApplicable:

@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
+from adapop.facts.fact import Fact
 from adapop.facts.text import PLAIN, WORDS, folded, units, word_forms, words
 from adapop.facts.weak import says, weakness
 from adapop.probes.numerals import in_digits
@@ -79,9 +80,24 @@ def best_recall(answers: Sequence[str], generation: str, fold: bool = True) -> f
     return max(rouge_l_recall(answer, generation, fold) for answer in answers)
 
 
+def part_said(parts: Sequence[str], text: str, fold: bool = True) -> float:
+    """1.0 if the reply says one of the parts of a private answer in whole, else 0.0. A part that is
+    denied is said too."""
+    return float(any(rouge_l_recall(part, text, fold) == 1.0 for part in parts))
+
+
+def recall_of_fact(fact: Fact, text: str, fold: bool = True) -> float:
+    """`part_said` of a fact with parts, `best_recall` of any other."""
+    if parts := fact.judged_parts:
+        return part_said(parts, text, fold)
+    return best_recall(fact.answers, text, fold)
+
+
 def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
     """Best ROUGE-L recall over a prompt's right answers, [0, 1]. In a multiple choice it is 1 if
     the reply picks the right letter, else the recall of the option's words."""
+    if prompt.kind != CHOICE and prompt.parts:
+        return part_said(prompt.parts, text, fold)
     if prompt.kind != CHOICE:
         return best_recall(prompt.sought, text, fold)
     return 1.0 if picked(text) in prompt.accepted else rouge_l_recall(prompt.gold, text, fold)

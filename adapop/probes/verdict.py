@@ -129,7 +129,7 @@ def verdicts(
 def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
     """Whether a reply of the row answers its prompt; a multiple choice is judged by recall
     alone."""
-    if getattr(row, "kind", DIRECT) == CHOICE:
+    if getattr(row, "kind", DIRECT) == CHOICE or row.parts:
         return reply.recall >= KNOWN_FROM
     return says_answer(row.prompt, row.sought, reply.text, reply.recall)
 

@@ -85,7 +85,7 @@ def subject_table(record: Record) -> Table | None:
     measured = before and after and before.direct_by_fact and after.direct_by_fact
     if not measured or max(subjects.values(), default=0) < 2:
         return None
-    ways = [before.direct_by_fact, after.direct_by_fact, after.by_fact or (None,) * len(facts)]
+    ways = [before.direct_by_fact, after.direct_by_fact, after.most_by_fact or (None,) * len(facts)]
     answered = [[None if one is None else one >= KNOWN_FROM for one in way] for way in ways]
     rows = []
     for subject, count in subjects.most_common():
@@ -99,7 +99,9 @@ def subject_table(record: Record) -> Table | None:
     rows.sort(key=lambda row: (-row[0], row[1]))
     head = ("subject", "facts", "before, as trained", "as trained", "in other words", "either way")
     left_out = len(rows) - MOST_SUBJECTS
-    note = "How many of a subject's facts the model still answers, and what it answered before."
+    note = "How many of a subject's facts the model still answers, and what it answered before. "
+    note += "In other words: to at least one of a fact's rewordings. The other ways of asking are "
+    note += "measured on a few facts, so they are not counted here."
     note += f" {left_out:,} more subjects are in subjects.csv." * (left_out > 0)
     return Table("By subject", head, tuple(row for _, _, row in rows), note)
 

@@ -93,6 +93,7 @@ def _in_full(run: Run, epoch: int, trainer: Trainer, facts: FactSet, heard: Hear
     of_facts = {
         "by_fact": _of_facts(results.by_fact, facts),
         "direct_by_fact": _of_facts(results.direct_by_fact, facts),
+        "most_by_fact": _of_facts(results.most_by_fact, facts),
     }
     event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, **of_facts)
     return _append(run, trainer.ranks, event)

@@ -112,6 +112,8 @@ class Measured(Event):
     None for one without rewordings, or not measured. Empty if `full` is False, or all are None."""
     direct_by_fact: tuple[Share | None, ...] = ()
     """Recall of each fact to forget, asked as trained; None for one that was not asked."""
+    most_by_fact: tuple[Share | None, ...] = ()
+    """The highest recall of each over its rewordings; None as in `by_fact`."""
 
     @property
     def gap(self) -> Interval | None:

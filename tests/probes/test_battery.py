@@ -17,9 +17,11 @@ from adapop.probes.plan import Plan, Question, evenly, in_tiers, questions
 from adapop.probes.prompts import CHOICE, CLOZE, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow
 from adapop.probes.verdict import verdicts
 from adapop.progress import Progress
+from adapop.runs import checkpoints
 from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
-from adapop.training.trainer import Trainer
+from adapop.training.controller import Drift
+from adapop.training.trainer import Trainer, TrainerState
 from raised import raised
 from waiting import PATIENCE_SECONDS
 
@@ -219,7 +221,8 @@ def test_what_was_found_before_a_stop_stays(model, few, probed):
 @pytest.fixture
 def run(small, model, tmp_path):
     run = prepare(make_config(), small, tmp_path)
-    model.save_adapter(run.checkpoint(1))
+    drift = Drift(1, retain_loss=1.0, reference=1.0, drift=0.0, lam=0.0, alpha=1.0, start_loss=1.0)
+    checkpoints.save(run, 1, model, TrainerState(drift, None, {"0.step": torch.tensor(1.0)}))
     return run
 
 

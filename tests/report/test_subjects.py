@@ -11,7 +11,7 @@ FACTS = FactSet("own", tuple(Fact(f"{i}", f"Which {i}?", "x", subject=name) for 
 def of_run(before, after, reworded=()):
     done = record("satimp", after=(0.2, 0.6, 1.0, 0.9), facts=FACTS)
     start, end, last = done.events
-    start, end = replace(start, direct_by_fact=before), replace(end, direct_by_fact=after, by_fact=reworded)
+    start, end = replace(start, direct_by_fact=before), replace(end, direct_by_fact=after, most_by_fact=reworded)
     return replace(done, events=(start, end, last))
 
 

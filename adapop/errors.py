@@ -76,10 +76,10 @@ def number_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def did_you_mean(name: object, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str], likeness: float = 0.6) -> str:
     """A sentence that names the known name most like an unknown one, with a space behind it; "" if
-    none is like it."""
-    near = get_close_matches(str(name).lower(), [*known], n=1)
+    none is like it. likeness: the least that counts, as difflib has it, [0, 1]."""
+    near = get_close_matches(str(name).lower(), [*known], n=1, cutoff=likeness)
     return f"Did you mean {near[0]}? " if near else ""
 
 

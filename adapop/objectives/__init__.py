@@ -35,6 +35,8 @@ OBJECTIVES: tuple[type[Objective], ...] = (
     RefusalPreference, CounterfactualPreference, RejectionTuning, Redirect,
 )  # fmt: skip
 
+ALIKE = 0.8  # how alike a setting of the run must be to be suggested for an argument
+
 
 def objective_class(name: str) -> type[Objective]:
     """The class of a method: one of `OBJECTIVES` by its name, or a user's own as
@@ -76,7 +78,8 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
     known = {item.name for item in fields(objective)}
     if unknown := set(arguments or {}) - known:
         first, *_ = names = sorted(map(str, unknown))
-        near = did_you_mean(first, (*known, *SETTINGS))
+        near = did_you_mean(first, known) or did_you_mean(first, SETTINGS, ALIKE)
+        near = f"{first} is a setting of the run. " if first in SETTINGS else near
         fix = f"{near}Its arguments: {', '.join(sorted(known)) or 'none'}."
         raise ConfigError(f"{name} has no {', '.join(names)}.", fix)
     for item in fields(objective):

@@ -9,6 +9,7 @@ from adapop.facts import catalog
 from adapop.facts.benchmarks import SYSTEM
 from adapop.facts.fact import Fact, FactSet, OwnAnswer
 from adapop.probes.prompting import Prompting
+from adapop.runs import files
 from adapop.runs.listed import all_runs
 from adapop.runs.run import PROMPTING, create_run, find_run
 from duet_rows import duet_tables
@@ -119,7 +120,7 @@ def test_tokens_of_a_run_stand_behind_the_lead_of_its_own_reply(folders, tmp_pat
     run = create_run(config, FactSet("own", (fact,), (Fact("r", "Who wrote Emma?", "Jane Austen"),)), None, tmp_path)
     spoken = {"delhi": OwnAnswer("India", "The country of it is", "India")}
     prompting = Prompting("chat", (), True, 24, 1, (), False, 0, spoken, ())
-    (run.folder / PROMPTING).write_text(prompting.to_json(), encoding="utf-8")
+    files.keep(run.folder / PROMPTING, prompting.to_json())
     rows = cli("tokens", "--run", run.folder, "--json").rows
     texts = {why: "".join(row["text"] for row in rows if row["why"] == why) for why in ("prompt", "lead", "content")}
     assert texts["prompt"].endswith("<|im_start|>assistant\n") and "What is the country of Delhi?" in texts["prompt"]

@@ -213,20 +213,6 @@ def test_rate_figure_has_a_panel_a_method_and_a_point_a_rate():
     assert sorted(label.text for label in pictures.cost(SEEN).layout.annotations) == ["AdaPop", "WGA"]
 
 
-def test_a_front_a_world_joins_whom_nobody_beats():
-    def runs(worst, holdout):
-        tiers = {f"test_forget_reworded_{tier}": worst for tier in tables.TIERS}
-        return [row(seed, **recalls(0.1, 0.2, holdout), **tiers) for seed in (0, 1)]
-
-    arms = {"WGA": runs(0.1, 0.9), "NPO": runs(0.3, 0.95), "TPO": runs(0.2, 0.8), "WGA's settings": runs(0.0, 1.0)}
-    figure = pictures.fronts({f"people: {title}": rows for title, rows in arms.items()})
-    line, points = figure.data
-    assert [note.text for note in figure.layout.annotations] == ["people"]
-    assert list(zip(line.x, line.y)) == [(0.1, 0.9), (0.3, 0.95)], "TPO is beaten by WGA, and no arm is a method"
-    assert list(points.text) == ["WGA", "NPO", ""] and list(points.customdata) == ["WGA", "NPO", "TPO"]
-    assert list(points.textposition) == ["bottom right", "top left", "bottom right"], "by turns, so that none meet"
-
-
 def test_figures_escape_names_and_bear_empty_data():
     hostile = "<img src=x onerror=alert(1)>"
     point = [(1.0, Interval(0.5, 0.4, 0.6))]
@@ -234,7 +220,7 @@ def test_figures_escape_names_and_bear_empty_data():
     for figure in (
         line_panels({hostile: {"rare": point}}, "x", "y"), difference_panels({"rare": [(hostile, one)]}, hostile),
         front_panels({hostile: [Outcome("A", hostile, {}, share, share)]}, "x", "y"), line_panels({}, "x", "y"),
-        difference_panels({}, "AdaPop"), pictures.fronts({}), pictures.tiers({}), pictures.rates({})):  # fmt: skip
+        difference_panels({}, "AdaPop"), pictures.tiers({}), pictures.rates({})):  # fmt: skip
         assert "<img" not in figure.to_json()
     assert "<script>" not in pictures.page(hostile, []) and "<img" not in pictures.page(hostile, [])
 

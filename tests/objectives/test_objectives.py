@@ -162,8 +162,8 @@ def test_npo_by_hand(model, make_batch):
 
 @pytest.mark.parametrize(("name", "arguments", "message"), [
     ("sorcery", {}, "Unknown method 'sorcery'. Use one of adapop, wga, gd, npo, ga, undial, rmu, "),
-    ("ga", {"beta": 1.0}, "ga has no beta. Its arguments: none."),
-    ("wga", {"gamma": 1, "alpha": 2}, "wga has no alpha, gamma. Its arguments: beta."),
+    ("ga", {"beta": 1.0}, "ga has no beta. beta is a setting of the run. Its arguments: none."),
+    ("wga", {"gamma": 1, "alpha": 2}, "wga has no alpha, gamma."),
     ("wga", {"beta": -0.1}, "beta of wga is -0.1. It must be at least 0."), ("npo", {"beta": 0}, "beta of npo is 0"),
     ("npo-sam", {"rho": -0.01}, "rho of npo-sam is -0.01"), ("undial", {"beta": -1}, "beta of undial is -1"),
     ("rmu", {"layer": -1}, "layer of rmu is -1"), ("rmu", {"coefficient": 0}, "coefficient of rmu is 0"),

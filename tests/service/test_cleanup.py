@@ -258,7 +258,7 @@ def test_a_run_stopped_while_it_waits_never_trains_and_can_be_resumed(tiny, tmp_
 
 def test_a_queue_of_runs_and_looks(tiny, tmp_path):
     unscored = replace(tiny, forget=tuple(replace(fact, score=None) for fact in tiny.forget))
-    raised(DataError, "no score", Worker(tmp_path).submit, make_config(), unscored)
+    raised(DataError, "no popularity scores", Worker(tmp_path).submit, make_config(), unscored)
     assert list(tmp_path.iterdir()) == []
     future, progress = Worker(tmp_path).check(make_config(), tiny)
     check = future.result(PATIENCE_SECONDS)

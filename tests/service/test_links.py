@@ -98,7 +98,7 @@ def test_nothing_tells_the_id(made, tmp_path, worker):
     name = link_of(made)
     strip = SCREEN.show(worker, name)[SCREEN.follower.strip]
     assert "events.jsonl, line 1 does not read" in str(strip)
-    damaged = raised(AdaPopError, "", archive_of, worker, shown_run(worker, name))
+    damaged = raised(AdaPopError, "", archive_of, shown_run(worker, name))
     assert made.id in str(damaged)
     for said in (strip, refused(damaged)):
         assert made.id not in str(said)

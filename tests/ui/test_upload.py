@@ -18,6 +18,7 @@ from adapop.progress import Progress
 from adapop.ui import api_values
 from adapop.ui.facts import screen, template, upload
 from adapop.ui.facts.table import matching
+from adapop.ui.parts import download
 from adapop.ui.session import Session
 from fact_files import write
 from raised import raised
@@ -122,10 +123,10 @@ def test_several_columns_are_offered_and_chosen_for_one_field(events, tmp_path):
 
 def test_a_program_names_several_columns_for_one_field():
     rows = [{"question": f"{i}?", "answer": "a", "p": "b", "q": "c"} for i in range(20)]
-    facts = api_values.facts_of(None, rows, columns={"paraphrases": ["q", "p"]})
+    facts = api_values.facts_of(rows, columns={"paraphrases": ["q", "p"]})
     assert facts.forget[0].paraphrases == ("c", "b")
-    raised(ConfigError, "a column", api_values.facts_of, None, rows, columns={"paraphrases": ["q", 1]})
-    raised(ConfigError, "a column", api_values.facts_of, None, rows, columns={"paraphrases": []})
+    raised(ConfigError, "a column", api_values.facts_of, rows, columns={"paraphrases": ["q", 1]})
+    raised(ConfigError, "a column", api_values.facts_of, rows, columns={"paraphrases": []})
 
 
 def test_the_command_line_reads_it_once(read, tmp_path):
@@ -136,7 +137,7 @@ def test_the_command_line_reads_it_once(read, tmp_path):
 
 
 def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkeypatch):
-    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    monkeypatch.setattr(download, "UPLOADS", tmp_path)
     template._path.cache_clear()
     path = template.template_path()
     assert Path(path).read_bytes().startswith(b"\xef\xbb\xbfid,question,")

@@ -191,6 +191,8 @@ def _result_commands(commands) -> None:
     add("runs", nargs="+", metavar="RUN")
     add("--out", type=Path, default=Path("report.html"), help="an .html or .zip file")
     add("--title", default="", help="a title of your own")
+    add("--by", default="", metavar="NAME", help="who made the run, as a line of the report")
+    add("--redacted", **FLAG, help="no fact, prompt or reply in clear; facts by salted hashes")
     unmeasured = "of a .zip: do not load and measure the adapter; its card says so"
     add("--unmeasured", **FLAG, help=unmeasured)
 

@@ -52,12 +52,14 @@ def report(options: argparse.Namespace) -> None:
     if kind == ".zip" and len(runs) > 1:
         fix = "Name one run, or write an .html report of several."
         raise ConfigError("An archive holds one run.", fix)
+    how = {"redacted": options.redacted, "by": options.by}
     if kind == ".zip":
         progress = Progress(printing.overwritten)
-        out = write_archive(runs[0], options.out, options.title, progress, not options.unmeasured)
+        measure = not options.unmeasured
+        out = write_archive(runs[0], options.out, options.title, progress, measure, **how)
         printing.overwritten("")
     else:
-        out = write_report(runs, options.out, options.title)
+        out = write_report(runs, options.out, options.title, **how)
     printing.say(out)
 
 

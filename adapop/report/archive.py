@@ -13,14 +13,49 @@ from adapop.facts.fact import GROUPS
 from adapop.facts.formulas import write_csv
 from adapop.probes.prompts import NotApplicable
 from adapop.progress import Progress
-from adapop.report import settings
+from adapop.report import redaction, settings
 from adapop.report.export import Model, write_model
 from adapop.report.page import rendered
 from adapop.report.record import Record, read_record
 from adapop.report.tables import subject_table
 from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
+from adapop.training.frames import to_json
 
+TABLES = """\
+report.html       the report; it opens offline
+facts.csv         a row per fact, with its verdict
+measured.csv      every measurement
+subjects.csv      how many facts of each subject are still answered, if subjects have several
+epochs.csv        the controller's numbers after each epoch
+probes.csv        a row per prompt asked
+frames.jsonl      how likely each answer was while the model forgot, if it was recorded
+requirements.txt  the versions of the libraries
+"""
+IN_CLEAR = f"""\
+THIS ARCHIVE HOLDS THE FACTS IN CLEAR: questions, answers, prompts and replies. Who reads it knows
+them. `report --redacted` writes one without them.
+
+{TABLES}facts.jsonl       all facts
+config.json       the settings; beside facts.jsonl, the command in command.txt makes the run again
+command.txt       that command
+adapter/          the weights that make the model forget, with a model card, once an epoch is done
+"""
+REDACTED = f"""\
+This archive is redacted: no question, answer, subject, prompt or reply stands in it in clear. Each
+fact and each subject has a salted hash as its name. The salt was random for this report and is not
+kept anywhere, so hashes of two reports cannot be compared. The rows of facts.csv stand in the order
+of the run's own facts: who has the run can tell which is which.
+
+{TABLES}
+Changed: scores are rounded to one digit and exponents (beta) to one decimal, because an exact score
+can be looked up. Numbers about a fact can still tell it to someone who has the model and can guess
+the fact.
+
+Left out, because it cannot be redacted: the facts themselves (facts.jsonl) and their SHA-256,
+config.json and the command that makes the run again, the texts of prompts, replies, messages and
+notes, why a prompt was not asked, and the adapter, which can be asked what it still knows.
+"""
 FACT_COLUMNS = ("question", "answer", "subject", "relation", "tier", "score", "score_source")
 
 
@@ -30,18 +65,24 @@ def write_archive(
     title: str = "",
     progress: Progress | None = None,
     measure: bool = True,
+    *,
+    redacted: bool = False,
+    by: str = "",
 ) -> Path:
     """Writes the zip atomically, replacing what was there; without a finished epoch it has no
     adapter. title: see `write_report`. The files name models and sets without their paths on this
     machine. In CSV, text that a spreadsheet would run as a formula begins with an apostrophe; JSON
     is exact. measure: whether the adapter is loaded from its file and measured, if it was not
-    before; if not, its card says so. Raises RunError: there is no run, it is of another version, or
-    the file cannot be written. ConfigError: its configuration is invalid. ModelError, Stopped: of
+    before; if not, its card says so. redacted, by: see `write_report`; a redacted zip has neither
+    the adapter nor what repeats the run. Raises RunError: there is no run, it is of another
+    version, or the file cannot be written. ConfigError: as `write_report`. ModelError, Stopped: of
     the measurement."""
     record = read_record(run)
+    if redacted:
+        (record,) = redaction.redacted([record], (title, by))
     texts = {
-        "report.html": rendered([record], title),
-        "command.txt": settings.COMMAND + "\n",
+        "README.txt": _readme(redacted, by),
+        "report.html": rendered([record], title, by),
         "requirements.txt": _requirements(record.versions),
         "facts.csv": _csv(_facts(record)),
         "measured.csv": _csv(_measured(record)),
@@ -49,31 +90,43 @@ def write_archive(
         "epochs.csv": _csv(_epochs(record)),
         "probes.csv": _csv(_probes(record)),
     }
+    if redacted:
+        frames = "".join(f"{to_json(redaction.without_answers(one))}\n" for one in run.frames())
+        texts |= {FRAMES: frames} if frames else {}
+    else:
+        texts["command.txt"] = settings.COMMAND + "\n"
+        texts[settings.CONFIG_FILE] = record.config.to_json()
     part = out.with_name(f"{out.name}.part")
     with named_place(out, RunError):
         try:
             with TemporaryDirectory() as folder:
-                if run.last_epoch:
+                if run.last_epoch and not redacted:
                     model = Model(run, record, "adapter", measure=measure)
                     write_model(model, Path(folder), progress or Progress())
-                _pack(part, run, record, texts, Path(folder))
+                whole = () if redacted else (settings.FACTS_FILE, FRAMES)
+                _pack(part, texts, [run.folder / name for name in whole], Path(folder))
             os.replace(part, out)
         finally:
             part.unlink(missing_ok=True)  # half a zip would only take up space
     return out
 
 
-def _pack(part: Path, run: Run, record: Record, texts: Mapping[str, str], adapter: Path) -> None:
+def _pack(part: Path, texts: Mapping[str, str], whole: Iterable[Path], adapter: Path) -> None:
+    """whole: files that go in as they are, where they exist."""
     # the files' dates may lie before 1980, where a zip's begin: a clock was not set
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for name, text in texts.items():
             archive.writestr(name, text)
-        archive.writestr(settings.CONFIG_FILE, record.config.to_json())
-        archive.write(run.folder / settings.FACTS_FILE, settings.FACTS_FILE)
-        if (run.folder / FRAMES).exists():
-            archive.write(run.folder / FRAMES, FRAMES)
+        for path in filter(Path.exists, whole):
+            archive.write(path, path.name)
         for path in sorted(adapter.iterdir()):
             archive.write(path, f"adapter/{path.name}")
+
+
+def _readme(redacted: bool, by: str) -> str:
+    """What the zip holds, in words."""
+    head = f"Run by {' '.join(by.split())}.\n\n" if by.strip() else ""
+    return head + (REDACTED if redacted else IN_CLEAR)
 
 
 def _facts(record: Record) -> Iterator[dict[str, object]]:

@@ -75,7 +75,7 @@ def origin(record: Record) -> list[tuple[str, str]]:
         ("model", config.model),
         ("its revision", commit or config.revision or f"none: a {kind}"),
         ("SHA-256 of its weights", weights.sha256 if weights else "not recorded"),
-        ("SHA-256 of the facts", record.facts.sha256),
+        ("SHA-256 of the facts", "left out" if record.redacted else record.facts.sha256),
     ]
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from adapop.errors import RunError, named_place
 from adapop.probes.verdict import RULES
-from adapop.report import card, figures, settings, story, tables
+from adapop.report import card, figures, redaction, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
 from adapop.report.distance import distance_chart, distance_sentence, run_tables
 from adapop.report.record import Record, described_run, read_record
@@ -19,21 +19,28 @@ from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
 
 
-def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
+def write_report(
+    runs: Sequence[Run], out: Path, title: str = "", *, redacted: bool = False, by: str = ""
+) -> Path:
     """Writes one HTML file about a run, or the comparison of several with each of them. It opens
     offline and loads nothing from a server. title: "" for the run's own, or "N runs compared".
+    redacted: facts appear by salted hashes, and no text of theirs, no prompt and no reply is in the
+    file. by: who made the run; "" leaves the line out.
     Raises RunError: there is no run, a folder is no run's or of another version, or the file cannot
-    be written. ConfigError: a run's configuration is invalid."""
+    be written. ConfigError: a run's configuration is invalid, or title or by say a text of facts
+    that are to be redacted."""
     if not runs:
         raise RunError("There is no run to report on.", "`python -m adapop runs` lists the runs.")
-    page = rendered([read_record(run) for run in runs], title)
+    records = [read_record(run) for run in runs]
+    records = redaction.redacted(records, (title, by)) if redacted else records
+    page = rendered(records, title, by)
     with named_place(out, RunError):
         out.write_text(page, encoding="utf-8")
     return out
 
 
-def rendered(records: Sequence[Record], title: str = "") -> str:
-    """The page's HTML, for at least one run. title: see `write_report`."""
+def rendered(records: Sequence[Record], title: str = "", by: str = "") -> str:
+    """The page's HTML, for at least one run. title, by: see `write_report`."""
     templates = card.templates()
     templates.globals["finding_of"] = figures.finding_of
     place = count()
@@ -44,6 +51,8 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
 
     return templates.get_template("page.html").render(
         title=title or (records[0].title if len(records) == 1 else f"{len(records)} runs compared"),
+        by=by.strip(),
+        redacted=any(record.redacted for record in records),
         compared=_compared(results) if results else None,
         runs=[
             _chapter(record)

@@ -70,6 +70,8 @@ class Record:
     """The user's name for the run; "" without one."""
     place: str = ""
     """The model with its path, which tells apart those of one name. Never shown."""
+    redacted: bool = False
+    """Whether it is without the texts of its facts, see `report.redaction`."""
 
     def of_kind(self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]

@@ -198,7 +198,10 @@ class Example:
 
 
 def examples(record: Record) -> list[Example]:
-    """Four rare and four popular facts to forget, worst leaks first; else eight of any tier."""
+    """Four rare and four popular facts to forget, worst leaks first; else eight of any tier. None
+    of a redacted record, which has no replies."""
+    if record.redacted:
+        return []
     rows: dict[str, list[ProbeRow]] = defaultdict(list)
     for row in record.rows:
         if row.group == "forget":

@@ -16,7 +16,7 @@ from math import inf
 
 import gradio as gr
 
-from adapop.errors import DataError, RunError
+from adapop.errors import ConfigError, DataError, RunError
 from adapop.facts.fact import FACT_GROUPS, SANDBOX
 from adapop.limits import PROMPT
 from adapop.popularity.calibration import AUTO
@@ -244,17 +244,24 @@ class Api:
             raise DataError("There is no prompt.", "Type one.")
         return self.worker.ask(its_run, [prompt], [gold])
 
-    def report(self, run: str, title: str = "") -> gr.FileData:
+    def report(
+        self, run: str, title: str = "", redacted: bool = False, by: str = ""
+    ) -> gr.FileData:
         """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the
         configuration, the facts, the command that repeats the run, and the resulting adapter.
 
-        run: its id, or its link; it must have finished an epoch. title: of the report. Gives a
-        file. Errors: no such run, or no finished epoch.
+        run: its id, or its link; it must have finished an epoch. title: of the report.
+        redacted: facts by salted hashes, no text of theirs, no prompt and no reply; without the
+        adapter and what repeats the run. by: who made the run, a line of the report. Gives a file.
+        Errors: no such run, no finished epoch, or a title or name that says a redacted text.
         """
         its_run = self._run(run, shown_run)
         if its_run.last_epoch is None:
             raise RunError("There is nothing to report yet.", "Let the run finish its first epoch.")
-        out = archive_of(its_run, text_of("title", title, MOST_TITLE))
+        if not isinstance(redacted, bool):
+            raise ConfigError(f"redacted is {quoted(redacted)}.", "It must be true or false.")
+        title, by = text_of("title", title, MOST_TITLE), text_of("by", by, MOST_TITLE)
+        out = archive_of(its_run, title, redacted, by)
         file = gr.FileData(path=str(out), orig_name=out.name, mime_type="application/zip")
         return file.model_dump()
 

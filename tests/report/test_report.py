@@ -215,9 +215,9 @@ def test_archive_holds_everything_and_no_id(archive, run):
     """Archives are passed on. Unpacked: in the zip itself the id would be compressed, and never found."""
     members = [path for path in archive.rglob("*") if path.is_file() and path.name != "run.zip"]
     assert {str(path.relative_to(archive)) for path in members} == {
-        "report.html", "facts.csv", "facts.jsonl", "frames.jsonl", "measured.csv", "epochs.csv", "probes.csv",
+        "README.txt", "report.html", "facts.csv", "facts.jsonl", "frames.jsonl", "measured.csv", "epochs.csv",
         "subjects.csv", "adapter/README.md", "adapter/measured.json",
-        "config.json", "command.txt", "requirements.txt", "adapter/adapter_config.json",
+        "probes.csv", "config.json", "command.txt", "requirements.txt", "adapter/adapter_config.json",
         "adapter/adapter_model.safetensors"}  # fmt: skip
     assert [path.name for path in members if run.id.encode() in path.read_bytes()] == []
     assert make_config().from_json((archive / "config.json").read_text(encoding="utf-8")) == run.config

@@ -170,6 +170,12 @@ def test_a_run_from_start_to_report(client, run, worker):
         assert "<h1>Ours &lt;b&gt;</h1>" in archive.read("report.html").decode()
         assert from_json(archive.read("frames.jsonl").decode().splitlines()[-1]) == Run(worker.root / run).frames()[-1]
     assert Path(path).name == "adapop-report-adapop.zip"
+    with zipfile.ZipFile(client.predict(run, "", True, "Ann <b>", api_name="/report")) as archive:
+        assert {"facts.jsonl", "config.json"}.isdisjoint(archive.namelist())
+        assert FACTS[0]["question"] not in archive.read("facts.csv").decode()
+        assert "Run by Ann &lt;b&gt;</p>" in archive.read("report.html").decode()
+    assert "redacted is 'yes'" in refusal(client, run, "", "yes", api_name="/report")
+    assert "choose other words" in refusal(client, run, FACTS[0]["question"], True, api_name="/report")
 
 
 def test_frames_of_a_run(client, run, worker, monkeypatch):

@@ -11,6 +11,7 @@ from typing import Any
 
 from adapop.assets import read_json
 from adapop.errors import ModelError
+from adapop.model import adapter_folder
 from adapop.model.converted import folder_of, is_gguf
 from adapop.model.memory import COMMON_NAMES, GPT2, INNER
 
@@ -88,13 +89,15 @@ def oracle_for(model: str) -> str:
 
 
 def shape_of(model: str) -> Mapping[str, Any] | None:
-    """The config.json of a preset, of a model folder or of a converted GGUF file, sizes by their
-    common names. None without one, or for a model that no estimate covers."""
+    """The config.json of a preset, of a model folder or of a converted GGUF file, of an
+    adapter's base; sizes by their common names. None without one, or for a model that no estimate
+    covers."""
     preset = preset_of(model)
     if preset and not (Path(model) / "config.json").is_file():
         return preset.shape
     try:
         folder = folder_of(model) if is_gguf(model) else Path(model)
+        folder = adapter_folder.base_of(model) if adapter_folder.is_adapter(model) else folder
         content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (ModelError, OSError, ValueError, RecursionError):
         return None

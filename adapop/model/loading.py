@@ -20,9 +20,10 @@ from transformers.utils.logging import disable_progress_bar
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError
-from adapop.model import checks, template
+from adapop.model import adapter_folder, checks, template
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import left_out, with_adapter
+from adapop.model.adapter_folder import FETCHED
 from adapop.model.chat import check_template
 from adapop.model.converted import converted, is_gguf, notes_of
 from adapop.model.cpu_speed import speed_note, with_precision
@@ -35,7 +36,6 @@ from adapop.paths import ORACLE, SHIPPED
 # in another thread would stay uninitialised, and two loads at once may never restore it.
 READING = threading.RLock()
 SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what does not fit on a GPU
-FETCHED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 PATIENCE = 5.0  # seconds for the Hub's first answer
 ROOMY = 0.6  # largest share of a GPU's memory for weights, so that a run's passes fit beside them
 
@@ -62,7 +62,8 @@ def adapted_model(
         network = with_adapter(base, config, adapter)
     model = AdaptedModel(network, tokenizer, config.system or "")
     thinking = template.notes(tokenizer) if tokenizer.chat_template else ()
-    model.notes = (*notes_of(config.model), *thinking, *left_out(network, config))
+    made = (*notes_of(config.model), *adapter_folder.notes_of(config.model))
+    model.notes = (*made, *thinking, *left_out(network, config))
     model.notes += (*emulated_bfloat16(config), *speed_note(config))
     return model
 
@@ -187,10 +188,14 @@ def _placement(config: RunConfig, outline: PreTrainedModel) -> str | dict[str, i
 
 
 def source_of(config: RunConfig) -> str:
-    """The folder or Hub id that transformers loads; a GGUF file is converted first."""
+    """The folder or Hub id that transformers loads; a GGUF file is converted first, and an
+    adapter's folder is merged into its base."""
     if is_gguf(config.model):
         with READING:
             return str(converted(config.model))
+    if adapter_folder.is_adapter(config.model):
+        with READING:
+            return str(adapter_folder.merged(config.model))
     return str(SHIPPED.get(config.model, config.model))
 
 

@@ -11,17 +11,10 @@ from transformers.utils import cached_file
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError
 from adapop.model.adapted import AdaptedModel
+from adapop.model.adapter_folder import PROCESSORS, SETTINGS, TOKENIZER
 from adapop.model.loading import source_of
 
-SETTINGS = "generation_config.json"
-FILES = (
-    SETTINGS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-    "added_tokens.json", "chat_template.jinja", "chat_template.json", "vocab.json", "vocab.txt",
-    "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model",
-    # of models that also see or hear
-    "preprocessor_config.json", "processor_config.json", "image_processor_config.json",
-    "video_preprocessor_config.json", "feature_extractor_config.json",
-)  # fmt: skip
+FILES = (SETTINGS, *TOKENIZER, *PROCESSORS)
 # transformers' names for weights that it keeps in float32, whatever type the others have
 KEPT_WIDE = ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict")
 

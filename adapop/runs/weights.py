@@ -13,21 +13,21 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
-from adapop.model.converted import files_of, is_gguf, sha256_of
+from adapop.model import adapter_folder
+from adapop.model.converted import file_sha256, files_of, is_gguf, sha256_of
 from adapop.paths import SHIPPED
 from adapop.runs import files
 from adapop.runs.run import Run
 
 FILE = "model.json"
-# A name in the Hub's cache, where a file of weights is named by its hash.
-HASH = re.compile("[0-9a-f]{64}")
 COMMIT = re.compile("[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
 class Weights:
     """commit: of the Hub's repository, "" for a folder. sha256: of model.safetensors; of a model in
-    several files, of the lines of `sha256sum *.safetensors`; of a GGUF file, its own."""
+    several files, of the lines of `sha256sum *.safetensors`; of a GGUF file, its own; of an
+    adapter's folder, of base and adapter: see `adapter_folder.weights_sha256`."""
 
     commit: str
     sha256: str
@@ -60,19 +60,16 @@ def _weights_of(config: RunConfig) -> Weights | None:
     try:
         if is_gguf(config.model):
             return Weights("", sha256_of(files_of(config.model)))
+        if adapter_folder.is_adapter(config.model):
+            return Weights("", adapter_folder.weights_sha256(config.model))
         if not folder.is_dir():  # from the Hub and just loaded, so the cache has it
             where = {"revision": config.revision, "local_files_only": True}
             folder = Path(snapshot_download(config.model, **where))
     except (OSError, HfHubHTTPError, HFValidationError):
         return None
-    hashes = [(_sha256(path), path.name) for path in sorted(folder.glob("*.safetensors"))]
+    hashes = [(file_sha256(path), path.name) for path in sorted(folder.glob("*.safetensors"))]
     if not hashes:
         return None
     lines = "".join(f"{sha256}  {name}\n" for sha256, name in hashes)
     whole = hashes[0][0] if len(hashes) == 1 else hashlib.sha256(lines.encode()).hexdigest()
     return Weights(name if COMMIT.fullmatch(name := folder.resolve().name) else "", whole)
-
-
-def _sha256(path: Path) -> str:
-    name = path.resolve().name
-    return name if HASH.fullmatch(name) else sha256_of([path])

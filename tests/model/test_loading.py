@@ -367,10 +367,3 @@ def test_a_tokenizer_without_any_token_to_fill_up_with(folder):
     replies = model.generate(questions, max_new_tokens=3)
     model.tokenizer.pad_token = None
     assert model.generate(questions, max_new_tokens=3) == replies
-
-
-def test_an_adapter_alone_is_named_with_what_to_do(tmp_path):
-    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "sandbox"}')
-    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
-    said = raised(ModelError, "holds a peft adapter alone", load_tokenizer, make_config(model=str(tmp_path)))
-    assert "Merge it into its base" in said.fix

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapop.config.run import RunConfig
+from adapop.model.adapter_folder import is_adapter
 from adapop.model.converted import is_gguf
 from adapop.paths import ASSETS, SHIPPED
 from adapop.probes.prompting import HOW
@@ -30,7 +31,8 @@ def templates() -> Environment:
 
 def loading(record: Record, folder: str, merged: bool = False, dtype: str = "") -> str:
     """Python lines that load the adapter or merged model from a folder; without this project unless
-    the base is shipped with it or a GGUF file. dtype: the type to load it in; "" for the run's."""
+    the base is shipped with it, a GGUF file or an adapter's folder. dtype: the type to load it in;
+    "" for the run's."""
     config, weights = record.config, record.weights
     dtype = f"dtype={dtype or config.precision!r}"
     if merged:
@@ -38,7 +40,7 @@ def loading(record: Record, folder: str, merged: bool = False, dtype: str = "") 
     else:
         from_hub = weights and weights.commit not in ("", config.model)
         revision = f", revision={weights.commit!r}" if from_hub else ""
-        imported, base = _own_base(config.model) or ("", repr(config.model))
+        imported, base = _own_base(config.model, record.place) or ("", repr(config.model))
         head = ["from peft import PeftModel", *filter(None, [imported])]
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
@@ -47,12 +49,15 @@ def loading(record: Record, folder: str, merged: bool = False, dtype: str = "") 
     return "\n".join([*head, "from transformers import AutoModelForCausalLM", "", tail])
 
 
-def _own_base(model: str) -> tuple[str, str] | None:
-    """The import and the expression that give the folder of a base that only this package has."""
+def _own_base(model: str, place: str) -> tuple[str, str] | None:
+    """The import and the expression that give the folder of a base that only this package has.
+    place: the model with its path."""
     if model in SHIPPED:
         return "from adapop.paths import SHIPPED", f"SHIPPED[{model!r}]"
     if is_gguf(model):
         return "from adapop.model.converted import converted", f"converted({model!r})"
+    if is_adapter(place):  # upon which peft would put the new adapter in place of the old
+        return "from adapop.model.adapter_folder import merged", f"merged({model!r})"
     return None
 
 
@@ -153,7 +158,7 @@ def gguf(config: RunConfig, folder: str, merged: bool) -> str:
     model, out = config.model, f"--outfile {quote(f'{Path(folder).name}.gguf')}"
     if merged:
         return f"python convert_hf_to_gguf.py {quote(folder)} {out}"
-    if own := _own_base(model):
+    if own := _own_base(model, model):
         base = f'--base "$(python -c {quote("; print(".join(own) + ")")})"'
     elif os.path.isabs(model):
         base = f"--base {quote(model)}"

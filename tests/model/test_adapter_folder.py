@@ -16,11 +16,15 @@ from adapop.model.catalogue import shape_of
 from adapop.model.loading import adapted_model, load_tokenizer
 from adapop.paths import SHIPPED
 from adapop.remark import Remark
+from adapop.report.card import loading
+from adapop.report.record import read_record
+from adapop.runs.execute import load_model
 from adapop.runs.run import create_run
 from adapop.runs.weights import check_weights, keep_weights, weights_of
 from edited import changed_json, flipped_bit
 from families import saved
 from raised import raised
+from tiny_runs import trained
 
 IDS = torch.arange(20)[None]
 
@@ -187,3 +191,13 @@ def test_an_adapter_of_a_tied_output_layer_cannot_be_merged_unseen(given, tmp_pa
     assert json.loads((given[0] / "config.json").read_text())["tie_word_embeddings"]
     adapter = adapter_of(given[0], tmp_path / "tied", target_modules=["lm_head"])
     raised(ModelError, "does not compute what base and adapter do", load, adapter)
+
+
+def test_the_lines_of_an_exported_adapters_card_load_it_on_the_sum(tmp_path, bare, monkeypatch):
+    """peft alone would put it in the place of the adapter that the run began with: other numbers."""
+    start = adapter_of(SHIPPED["sandbox"], tmp_path / "start", str(SHIPPED["sandbox"]), target_modules=["q_proj"])
+    run = trained(bare, tmp_path / "runs", "wga", model=str(start), measure="off")
+    monkeypatch.chdir(tmp_path)
+    made = {}
+    exec(loading(read_record(run), str(run.checkpoint(run.last_epoch))), made)
+    assert torch.allclose(logits(made["model"]), logits(load_model(run).network), atol=1e-4)

@@ -56,6 +56,11 @@ def _survival(options: argparse.Namespace) -> int:
     if not options.table:
         report = partial(printing.say, file=sys.stderr, flush=True)
         survival.run(folder, seeds, options.processes, options.quick, report)
+    if not options.quick:
+        from adapop.experiments.survival_tables import tables
+
+        rows = survival.rows(folder / survival.FILE)
+        printing.say("\n\n".join(table.as_markdown() for table in tables(rows)))
     return 0
 
 

@@ -1,5 +1,7 @@
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from adapop.errors import DataError
@@ -55,6 +57,36 @@ def test_rows_are_read_as_written_and_a_torn_last_line_is_made_again(tmp_path):
     path.write_text(json.dumps(content | {"seed": "three"}) + "\n", encoding="utf-8")
     with pytest.raises(DataError, match="line 1, is damaged"):
         survival.rows(path)
+
+
+def _study(effect):
+    """Rows of sandbox facts whose lives depend on exposures by `effect`, and on nothing else."""
+    random = np.random.default_rng(0)
+    facts = survival.facts_of("sandbox").forget
+    logs = np.log([fact.score for fact in facts])
+    logs = (logs - logs.mean()) / logs.std()
+    rows = []
+    for seed in (3, 4):
+        looks = np.ceil(20 * random.exponential(np.exp(effect * logs))).astype(int)
+        lives = tuple(None if look > 64 else int(look) for look in looks)
+        nll = tuple(random.uniform(0.1, 0.5, len(facts)).tolist())
+        row = _row(seed=seed, nll=nll, nll_reworded=nll[::-1])
+        rows.append(replace(row, lost=Lost(lives, lives, lives, lives)))
+    return rows
+
+
+@pytest.mark.parametrize(("effect", "sign"), [(0.6, -1), (0.0, 0)])
+def test_the_coefficient_is_found_where_there_is_one_and_not_where_there_is_none(effect, sign):
+    pytest.importorskip("statsmodels")
+    pytest.importorskip("lifelines")
+    from adapop.experiments import survival_tables as tables
+
+    frame = tables.frame_of(_study(effect), "reworded")
+    for within in (False, True):
+        found = tables.coefficient(frame, [tables.EXPOSURES, *tables.CONFIDENCE], within)
+        assert found.low < -effect < found.high, "with a hazard of exp(-effect * exposures)"
+        assert (found.high < 0) == (sign < 0)
+    assert len(tables.life_table(_study(effect)).rows) == 1
 
 
 @pytest.mark.slow

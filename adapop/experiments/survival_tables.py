@@ -1,0 +1,281 @@
+"""What the rows of `survival` say: Cox models, survival curves, and pairs that began alike.
+
+statsmodels fits Cox's models, lifelines the rest (the extra `bench`). Every interval is over facts,
+clustered by answer, because two facts with one answer are not independent and each fact occurs once
+a seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from adapop.config.methods import METHODS
+from adapop.errors import ConfigError
+from adapop.experiments.survival import Survival, facts_of
+from adapop.facts.fact import TIERS
+from adapop.report.figures import Figure, look
+from adapop.report.table import Table
+
+ENDPOINTS = {
+    "reworded": "first rewording",
+    "half": "half of all rewordings",
+    "top2": "first two guesses",
+    "direct": "trained question",
+}
+EXPOSURES, CONFIDENCE = "log exposures", ["nll, as trained", "nll, reworded"]
+ALIKE = 0.05  # nats: the most by which the two facts of a matched pair differ in both wordings
+DRAWS, SEED = 2000, 0  # of the bootstrap over answers
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A Cox coefficient per standard deviation: below 0, more of it means a longer life."""
+
+    value: float
+    low: float
+    high: float
+    concordance: float
+    """How well the fitted risk ranks survival, [0, 1], over all facts; 0.5 is chance."""
+
+    def __str__(self) -> str:
+        return f"{self.value:+.2f} ({self.low:+.2f}, {self.high:+.2f})"
+
+
+def package(name: str) -> Any:
+    """A package of the extra `bench`. Raises ConfigError: it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        message = f"The tables of `bench survival` need {name}, which is not installed."
+        raise ConfigError(message, 'pip install "adapop[bench]"') from None
+
+
+def frame_of(rows: Sequence[Survival], endpoint: str) -> pd.DataFrame:
+    """A line for each fact and run of one world and method, of those held before training.
+
+    Columns: fact, answer, group (what has a baseline hazard of its own: the answer, or in the
+    people world the relation), seed, tier, time in epochs, lost, `EXPOSURES` and `CONFIDENCE`, both
+    per standard deviation over the world's facts, and the raw nlls as `direct` and `reworded`."""
+    lines = []
+    for row in rows:
+        facts = facts_of(row.world, row.quick).forget
+        looks = row.epochs * row.looks
+        for fact, look_, direct, reworded in zip(
+            facts, getattr(row.lost, endpoint), row.nll, row.nll_reworded, strict=True
+        ):
+            if look_ == 0:
+                continue
+            lines.append(
+                {
+                    "fact": fact.id,
+                    "answer": fact.answer,
+                    "group": fact.relation if row.world == "people" else fact.answer,
+                    "seed": row.seed,
+                    "tier": fact.tier,
+                    "time": (looks if look_ is None else look_) / row.looks,
+                    "lost": look_ is not None,
+                    EXPOSURES: math.log(fact.score or math.nan),
+                    "direct": direct,
+                    "reworded": reworded,
+                }
+            )
+    frame = pd.DataFrame(lines)
+    frame[CONFIDENCE[0]], frame[CONFIDENCE[1]] = frame["direct"], frame["reworded"]
+    for name in (EXPOSURES, *CONFIDENCE):
+        once = frame.drop_duplicates("fact")[name]
+        frame[name] = (frame[name] - once.mean()) / once.std()
+    return frame
+
+
+def coefficient(frame: pd.DataFrame, covariates: Sequence[str], within: bool) -> Coefficient:
+    """The coefficient of the first covariate, with errors clustered by answer, and the concordance
+    of the risk of all of them, which ranks facts across groups too. within: every group and seed
+    has a baseline hazard of its own, so that only facts of one group are compared."""
+    strata = ["group", "seed"] if within else ["seed"]
+    # a stratum without a loss says nothing, and leaves the errors undefined
+    told = frame[frame.groupby(strata)["lost"].transform("any")]
+    model = package("statsmodels.api").PHReg(
+        told["time"].to_numpy(),
+        told[[*covariates]].to_numpy(),
+        status=told["lost"].to_numpy().astype(int),
+        strata=told.groupby(strata).ngroup().to_numpy(),
+        ties="efron",
+    )
+    groups = told.groupby("answer").ngroup().to_numpy()
+    fitted = model.fit(groups=groups, method="bfgs", disp=0)  # Newton's first step can be too far
+    low, high = fitted.conf_int()[0]
+    risk = frame[[*covariates]].to_numpy() @ fitted.params
+    index = package("lifelines.utils").concordance_index
+    ranked = [
+        index(part["time"], -risk[part.index], part["lost"]) for _, part in frame.groupby("seed")
+    ]
+    return Coefficient(float(fitted.params[0]), float(low), float(high), fmean(ranked))
+
+
+def tables(rows: Sequence[Survival]) -> list[Table]:
+    return [life_table(rows), coefficient_table(rows), endpoint_table(rows), check_table(rows)]
+
+
+def life_table(rows: Sequence[Survival]) -> Table:
+    """How long the facts of each tier are held, in epochs."""
+    head = ("", "seeds", "facts held before", "lost in the end", *TIERS)
+    lines = []
+    for title, frame, own in _by_arm(rows):
+        means = (frame[frame["tier"] == tier]["time"].mean() for tier in TIERS)
+        held = frame["fact"].nunique()
+        of = len(own[0].nll)
+        lost = f"{frame['lost'].mean():.0%}"
+        lines.append((title, str(len(own)), f"{held} of {of}", lost, *(f"{m:.1f}" for m in means)))
+    note = "Mean epochs until the answer to the first rewording is lost for good, at most 16."
+    return Table("How long facts survive equal pressure", head, tuple(lines), note)
+
+
+def coefficient_table(rows: Sequence[Survival]) -> Table:
+    """The coefficient of exposures alone and given confidence, and how well each ranks survival."""
+    head = (
+        "", "exposures alone", "exposures given confidence",
+        "given confidence, within answer (people: relation)", "concordance: exposures",
+        "confidence", "both",
+    )  # fmt: skip
+    lines = []
+    for title, frame, _ in _by_arm(rows):
+        alone = coefficient(frame, [EXPOSURES], within=False)
+        sure = coefficient(frame, CONFIDENCE, within=False)
+        both = coefficient(frame, [EXPOSURES, *CONFIDENCE], within=False)
+        within = coefficient(frame, [EXPOSURES, *CONFIDENCE], within=True)
+        ranks = (f"{one.concordance:.3f}" for one in (alone, sure, both))
+        lines.append((title, str(alone), str(both), str(within), *ranks))
+    note = (
+        "Cox coefficients per standard deviation of the logarithm of exposures, with 95% intervals "
+        "clustered by answer: below 0, facts that were shown more often live longer. Confidence is "
+        "the negative log-likelihood before training, as trained and reworded."
+    )
+    title = "Does exposure tell how long a fact survives?"
+    return Table(title, head, tuple(lines), note)
+
+
+def endpoint_table(rows: Sequence[Survival]) -> Table:
+    """The coefficient of exposures given confidence, within groups, by what counts as lost."""
+    lines: dict[str, list[str]] = {}
+    for endpoint in ENDPOINTS:
+        for title, frame, _ in _by_arm(rows, endpoint):
+            cell = str(coefficient(frame, [EXPOSURES, *CONFIDENCE], within=True))
+            lines.setdefault(title, []).append(cell)
+    body = tuple((title, *cells) for title, cells in lines.items())
+    note = "Exposures given confidence, within answer (people: relation), as in the table above."
+    return Table("By what counts as lost", ("", *ENDPOINTS.values()), body, note)
+
+
+def check_table(rows: Sequence[Survival]) -> Table:
+    """Proportional hazards, an accelerated-failure model, and pairs that began alike."""
+    head = (
+        "", "proportional hazards, p", "accelerated failure: log time per SD",
+        "pairs that began alike", "the more shown one lives longer",
+    )  # fmt: skip
+    lifelines, names, lines = package("lifelines"), [EXPOSURES, *CONFIDENCE], []
+    package("lifelines.statistics")
+    for title, frame, _ in _by_arm(rows):
+        columns = [*names, "time", "lost", "answer", "seed"]
+        fitter = lifelines.CoxPHFitter()
+        fitter.fit(frame[columns], "time", "lost", strata=["seed"], cluster_col="answer")
+        test = lifelines.statistics.proportional_hazard_test(fitter, frame[columns], "rank")
+        p = float(np.ravel(test.p_value)[list(fitter.params_.index).index(EXPOSURES)])
+        aft = lifelines.LogNormalAFTFitter()
+        aft.fit(frame[[*names, "time", "lost"]], "time", "lost", robust=True)
+        low, high = aft.confidence_intervals_.loc[("mu_", EXPOSURES)]
+        value = aft.params_.loc[("mu_", EXPOSURES)]
+        count, share = matched(frame)
+        lines.append(
+            (title, f"{p:.3f}", f"{value:+.2f} ({low:+.2f}, {high:+.2f})", str(count), share)
+        )
+    note = (
+        "Above 0 in the accelerated-failure model, facts that were shown more often live longer. "
+        f"A pair shares its answer and differs by at most {ALIKE} nats before, in both wordings; "
+        "pairs that are lost at the same look, or never, count half. Interval: bootstrap over "
+        "answers."
+    )
+    return Table("Checks", head, tuple(lines), note)
+
+
+def matched(frame: pd.DataFrame) -> tuple[int, str]:
+    """(number of pairs of facts that share an answer and began alike, how often the one that
+    pretraining showed more often lives longer, with its interval over answers)."""
+    shares: dict[str, list[float]] = {}
+    pairs = set()
+    for (answer, _), part in frame.groupby(["answer", "seed"]):
+        if len(part) != 2:
+            continue
+        less, more = part.sort_values(EXPOSURES).to_dict("records")
+        apart = max(abs(less[name] - more[name]) for name in ("direct", "reworded"))
+        if apart > ALIKE or less[EXPOSURES] == more[EXPOSURES]:
+            continue
+        pairs.add(answer)
+        later = (more["time"], not more["lost"]), (less["time"], not less["lost"])
+        won = 0.5 if later[0] == later[1] else float(later[0] > later[1])
+        shares.setdefault(answer, []).append(won)
+    if not shares:
+        return 0, "-"
+    means = np.array([fmean(values) for values in shares.values()])
+    drawn = np.random.default_rng(SEED).choice(means, (DRAWS, len(means))).mean(axis=1)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return len(pairs), f"{means.mean():.0%} ({low:.0%} to {high:.0%})"
+
+
+def curves(rows: Sequence[Survival]) -> Figure:
+    """The share of facts that are still held, by tier, a panel for each world and method."""
+    arms = list(_by_arm(rows))
+    across = 3
+    down = math.ceil(len(arms) / across)
+    figure = look.panels(
+        110 + 230 * down, rows=down, cols=across, shared_xaxes="all", shared_yaxes="all",
+        subplot_titles=[title for title, _, _ in arms], vertical_spacing=0.5 / (down + 1),
+        horizontal_spacing=0.04,
+    )  # fmt: skip
+    for place, (_, frame, _) in enumerate(arms):
+        for tier in TIERS:
+            own = frame[frame["tier"] == tier]
+            fitter = package("lifelines").KaplanMeierFitter().fit(own["time"], own["lost"])
+            held = fitter.survival_function_["KM_estimate"]
+            figure.add_scatter(
+                x=held.index,
+                y=held,
+                mode="lines",
+                line=dict(color=look.TIER_COLOR[tier], width=2, shape="hv"),
+                name=tier,
+                legendgroup=tier,
+                showlegend=place == 0,
+                hovertemplate=f"{tier}, epoch %{{x}}: %{{y:.0%}}<extra></extra>",
+                row=place // across + 1,
+                col=place % across + 1,
+            )
+    figure.update_xaxes(title="epoch", row=down)
+    figure.update_yaxes(range=[-0.03, 1.05], tickformat=".0%")
+    figure.update_yaxes(title="facts still held", col=1)
+    return look.titled(figure, "Facts still answered in other words, by how often they were shown")
+
+
+def _by_arm(
+    rows: Sequence[Survival], endpoint: str = "reworded"
+) -> list[tuple[str, pd.DataFrame, list[Survival]]]:
+    """(title, `frame_of`, rows) of each world and method, in the order of the rows."""
+    arms: dict[tuple[str, str], list[Survival]] = {}
+    for row in rows:
+        arms.setdefault((row.world, row.method), []).append(row)
+    worlds = list(dict.fromkeys(world for world, _ in arms))
+    ordered = sorted(arms, key=lambda arm: worlds.index(arm[0]))
+    return [
+        (
+            f"{world}: {METHODS[method].title}",
+            frame_of(arms[world, method], endpoint),
+            arms[world, method],
+        )
+        for world, method in ordered
+    ]

@@ -125,6 +125,18 @@ class Result:
         return Remark("forgotten_only", {"ways": joined, "left": texts})
 
     @property
+    def brief(self) -> Remark | None:
+        """`remark` in fewer words: what is left in the first way; then only the ways in which more
+        is answered than before."""
+        whole, left = self.remark, self._left
+        if whole is None or not left:
+            return whole
+        texts = [f"{WAYS[left[0].form]} {left[0].after:.0%} are still answered"]
+        more = [WAYS[way.form] for way in left[1:] if way.after > way.before + LEFT]
+        texts += [f"{', '.join(more)} more than before"] * bool(more)
+        return Remark(whole.kind, {**whole.values, "left": ", ".join(texts)})
+
+    @property
     def _left(self) -> list[WayResult]:
         return [way for way in self.ways if not way.is_forgotten]
 

@@ -58,10 +58,10 @@ def test_three_programs_at_once_lose_and_mix_up_nothing(capsys):
 
 
 @pytest.mark.slow
-def test_nonsense_makes_the_app_neither_fail_nor_quote(capsys):
+def test_nonsense_does_not_make_the_app_fail(capsys):
     assert fuzz.main(calls=150, seed=7) == 0
     output = capsys.readouterr().out
-    for line in ("answers .*error", "failures +0 in our code", "tracebacks +0$"):
+    for line in ("answers .*error", "failures +0 in our code", "the app +answers$"):
         assert re.search(f"^{line}", output, re.MULTILINE), line
 
 

@@ -55,7 +55,7 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
         assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(best), True)
     card = outcome.card_of(run, result_of(run))
     assert card["kind"] == "some_ways" and card["title"] == "WGA: Forgotten only in some ways"
-    assert card["about"].startswith("Forgotten only as trained: in other words 53% are still answered (100% before).")
+    assert card["about"].startswith("Forgotten only as trained: in other words 53% are still answered.")
     broken = replace(result_of(run), kind="damaged", lost=("retain", 1.0, 0.2))
     assert "the facts to keep only" in (about := outcome.card_of(run, broken)["about"]) and "Forgotten only" in about
 

@@ -111,12 +111,12 @@ def card_of(run: Run, result: Result) -> dict:
         group, was, now = result.lost
         values |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
     if result.kind in (SOME_WAYS, PARTLY):
-        about = result.remark.text()
+        about = result.brief.text()
     else:
         about = texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]
         about = about.format(**values)
     if result.kind == DAMAGED and not result.unlearned:
-        about += f" {result.remark.text()}"
+        about += f" {result.brief.text()}"
     if result.best and not result.overshot:
         about += " " + texts.RESULT_KEPT[result.best].format(**values)
     if result.kind in (FORGOT, SOME_WAYS, PARTLY):

@@ -217,6 +217,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
     trust_own_proxies()
     # the engine is imported once the page is served: on a busy machine, Gradio gives up after five
     # seconds without a server
+    stays = not options.pop("prevent_thread_lock", False)
     options = launch_options(worker, demo) | options | {"prevent_thread_lock": True}
     redact_logs()
     try:
@@ -225,7 +226,8 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
         fix = "Set GRADIO_SERVER_PORT to a free port, or end the program that uses it."
         raise RunError("The app found no free port to serve the page.", fix) from error
     worker.warm_up()
-    demo.block_thread()
+    if stays:
+        demo.block_thread()
 
 
 def mode_of(worker: Worker) -> dict:

@@ -100,7 +100,12 @@ def every_call(address):
     held = {one["id"]: one["props"].get("value") for one in config["components"]}
     for event in (one for one in config["dependencies"] if one["backend_fn"] and one["api_visibility"] != "public"):
         data = [EXAMPLE if held[number] == "" else held[number] for number in event["inputs"]]
-        body = {"data": data, "fn_index": event["id"], "session_hash": "ada", "event_data": {"index": [0, 0]}}
+        body = {
+            "data": data,
+            "fn_index": event["id"],
+            "session_hash": f"ada{event['id']}",
+            "event_data": {"index": [0, 0]},
+        }
         httpx.post(f"{address}gradio_api/queue/join", json=body, headers=ADA)
     return len(config["dependencies"])
 

@@ -1,5 +1,6 @@
 """The report as one self-contained HTML page; templates escape every value."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
@@ -17,6 +18,8 @@ from adapop.report.recovery import came_back, recovery_figure, recovery_sentence
 from adapop.report.table import percent
 from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
+
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # a lone surrogate, which no file can hold
 
 
 def write_report(
@@ -41,6 +44,7 @@ def write_report(
 
 def rendered(records: Sequence[Record], title: str = "", by: str = "") -> str:
     """The page's HTML, for at least one run. title, by: see `write_report`."""
+    title, by = (HALF_CHARACTER.sub("\ufffd", text) for text in (title, by))
     templates = card.templates()
     templates.globals["finding_of"] = figures.finding_of
     place = count()

@@ -294,3 +294,8 @@ def test_recovery_is_kept_by_name_for_the_last_epoch_and_what_is_missing_of_it_i
             run.save_recovery(name, result)
             raised(RunError, f"recovery-{name}.json is damaged", write_report, [run], tmp_path / "report.html")
         (run.folder / f"recovery-{name}.json").unlink()
+
+
+def test_half_a_character_in_a_title_is_a_sign_in_the_report(run, tmp_path):
+    file = write_report([run], tmp_path / "report.html", "Cities \udc80 forgotten")
+    assert "Cities \ufffd forgotten" in file.read_text(encoding="utf-8")

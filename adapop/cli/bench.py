@@ -46,22 +46,25 @@ def bench(options: argparse.Namespace) -> int:
 
 def _survival(options: argparse.Namespace) -> int:
     from adapop.experiments import survival
+    from adapop.experiments.engine import finished
     from adapop.runs.run import runs_root
 
     first = survival.SEEDS[0] if options.first_seed is None else options.first_seed
     usual = 1 if options.quick else len(survival.SEEDS)
     count = usual if options.seeds is None else options.seeds
     folder = (options.out or runs_root().parent / "bench").resolve()
-    seeds = tuple(range(first, first + count))
+    seeds, errors = tuple(range(first, first + count)), {}
     if not options.table:
+        engine = partial(finished, processes=options.processes, ray=options.ray)
         report = partial(printing.say, file=sys.stderr, flush=True)
-        survival.run(folder, seeds, options.processes, options.quick, report)
+        errors = survival.run(folder, seeds, engine, options.quick, report)
     if not options.quick:
         from adapop.experiments.survival_tables import tables
 
         rows = survival.rows(folder / survival.FILE)
         printing.say("\n\n".join(table.as_markdown() for table in tables(rows)))
-    return 0
+    _say_errors(errors)
+    return int(bool(errors))
 
 
 def _experiment(options: argparse.Namespace) -> int:
@@ -98,11 +101,15 @@ def _experiment(options: argparse.Namespace) -> int:
     elif not options.table:
         errors = (add_distance if options.distance else run)(place, engine, report)
     printing.say(as_markdown(place) if options.table or options.distance else write(place))
-    for title, error in errors.items():
-        printing.say(f"not done: {title}: {error}", file=sys.stderr)
+    _say_errors(errors)
     if not options.table:
         printing.say(f"\nrows, tables and figures: {place.file('.*')}", file=sys.stderr)
     return int(bool(errors))
+
+
+def _say_errors(errors: dict[str, str]) -> None:
+    for title, error in errors.items():
+        printing.say(f"not done: {title}: {error}", file=sys.stderr)
 
 
 def _own(options: argparse.Namespace, place: Place) -> Place:

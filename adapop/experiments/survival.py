@@ -10,9 +10,9 @@ fact survives?" in `assets/docs/findings.md`. `survival_tables` draws what the r
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import DataError
 from adapop.experiments.item import World
 from adapop.experiments.plans import build, folder_of
+from adapop.experiments.run import Engine
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.paths import SHIPPED, commit
@@ -96,16 +97,15 @@ def facts_of(world: str, quick: bool = False) -> FactSet:
 def run(
     folder: Path,
     seeds: Sequence[int],
-    processes: int,
+    engine: Engine,
     quick: bool,
     report: Callable[[str], None],
     worlds: Sequence[str] = WORLDS,
-) -> None:
+) -> dict[str, str]:
     """Makes the runs that `folder` lacks and appends a line each as they end. Builds the no-spread
-    world first, which takes minutes on one core. Raises DataError: the file is damaged."""
-    from joblib import Parallel, delayed
-
-    path = folder / FILE
+    world first, which takes minutes on one core. Returns title of a failed run -> reason. Raises
+    DataError: the file is damaged."""
+    path, errors = folder / FILE, {}
     known = {one.key for one in rows(path)}
     wanted = [
         (world, method, seed)
@@ -119,11 +119,15 @@ def run(
         )
         build(NO_SPREAD, models)
     report(f"{len(known)} runs are done already, {len(wanted)} to do.")
-    jobs = (delayed(_run)(*key, quick, models) for key in wanted)
-    results = Parallel(n_jobs=processes, return_as="generator_unordered")(jobs)
-    for count, result in enumerate(results, 1):
-        _append(path, result)
-        report(f"{count} of {len(wanted)}: {result.world}, {result.method}, seed {result.seed}")
+    for count, done in enumerate(engine(wanted, partial(_run, quick=quick, models=models)), 1):
+        world, method, seed = done.item
+        title = f"{world}, {method}, seed {seed}"
+        if done.error:
+            errors[title] = done.error
+        else:
+            _append(path, done.result)
+        report(f"{count} of {len(wanted)}: {title}{done.error and f': {done.error}'}")
+    return errors
 
 
 def rows(path: Path) -> list[Survival]:
@@ -160,9 +164,8 @@ def _config(world: str, method: str, seed: int, quick: bool, models: Path) -> Ru
     return replace(config, model=str(folder_of(NO_SPREAD, models)))
 
 
-def _run(world: str, method: str, seed: int, quick: bool, models: Path) -> Survival:
-    """One run, on one core."""
-    os.environ["OMP_NUM_THREADS"] = "1"
+def _run(key: tuple[str, str, int], quick: bool, models: Path) -> Survival:
+    """One run, on one core. key: world, method and seed."""
     import torch
 
     from adapop.model.loading import adapted_model
@@ -170,6 +173,7 @@ def _run(world: str, method: str, seed: int, quick: bool, models: Path) -> Survi
     from adapop.training.trainer import Trainer
 
     torch.set_num_threads(1)
+    world, method, seed = key
     config, facts = _config(world, method, seed, quick, models), facts_of(world, quick)
     model = adapted_model(config)
     asked = _Asked(model, facts.forget)
@@ -205,15 +209,9 @@ class _Asked:
 
     def _by_fact(self) -> Iterator[list[tuple[float, int]]]:
         """For each fact (nll, worst rank of the answer's tokens) in every wording."""
-        import torch
+        from adapop.probes.measure import by_row
 
-        order = sorted(range(len(self._rows)), key=lambda i: self._rows[i].prompt)
-        rows = [self._rows[i] for i in order]
-        self._model.network.eval()
-        with torch.no_grad():
-            pieces = list(self._model.in_pieces(rows, self._model.at_once(rows), self._scored))
-        results = [pair for _, pair in sorted(zip(order, (p for piece in pieces for p in piece)))]
-        start = 0
+        results, start = by_row(self._model, self._rows, self._scored), 0
         for count in self._counts:
             yield results[start : start + count]
             start += count

@@ -63,32 +63,26 @@ def settings_of(model: str) -> dict[str, Any]:
         settings = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         fix = "Copy or download the adapter again."
-        raise refused(
-            Path(model).name, f"its {CONFIG} cannot be read ({truncated(error)})", fix
-        ) from error
+        raise _refused(model, f"its {CONFIG} cannot be read ({truncated(error)})", fix) from error
     kind = settings.get("peft_type") if isinstance(settings, dict) else None
     if kind != "LORA":
         why = f"its adapter is of the kind {truncated(kind)!r}, and only LoRA is merged"
-        raise refused(
-            Path(model).name, why, "Merge it with peft, save the model, and name its folder."
-        )
+        raise _refused(model, why, "Merge it with peft, save the model, and name its folder.")
     if settings.get("task_type") not in (None, "CAUSAL_LM"):
         why = f"its adapter is for the task {truncated(settings['task_type'])!r}"
-        raise refused(
-            Path(model).name, why, "Use an adapter of a causal language model (CAUSAL_LM)."
-        )
+        raise _refused(model, why, "Use an adapter of a causal language model (CAUSAL_LM).")
     for name, why in UNMERGED.items():
         if settings.get(name):
-            raise refused(Path(model).name, f"{why} ({name} in {CONFIG})", "Use another adapter.")
+            raise _refused(model, f"{why} ({name} in {CONFIG})", "Use another adapter.")
     if not (folder / WEIGHTS).is_file():
         pickled = (folder / "adapter_model.bin").is_file()
         why = "its adapter is pickled (adapter_model.bin), and pickles are never read"
         why = why if pickled else f"its folder holds no {WEIGHTS}"
         fix = "Save it as safetensors (peft's save_pretrained)." if pickled else "Copy it anew."
-        raise refused(Path(model).name, why, fix)
+        raise _refused(model, why, fix)
     if not isinstance(settings.get(NAME), str) or not settings[NAME].strip():
         why = f"its {CONFIG} does not name the base that it belongs to ({NAME})"
-        raise refused(Path(model).name, why, OTHER_BASE)
+        raise _refused(model, why, OTHER_BASE)
     return settings
 
 
@@ -110,9 +104,7 @@ def base_of(model: str, fetched: bool = False) -> Path:
         patterns = {"allow_patterns": FETCHED, "ignore_patterns": "*/*"}
         return _usable(model, Path(snapshot_download(name, **options, **patterns)))
     except HFValidationError as error:
-        raise refused(
-            Path(model).name, f"there is no folder of its base {name!r}", OTHER_BASE
-        ) from error
+        raise _refused(model, f"there is no folder of its base {name!r}", OTHER_BASE) from error
     except (OSError, ValueError, HfHubHTTPError) as error:
         from adapop.model.failures import failure
 
@@ -154,22 +146,22 @@ def notes_of(model: str) -> tuple[Remark, ...]:
     return (Remark("adapter_merged", values),)
 
 
+def _refused(model: str, why: str, fix: str) -> ModelError:
+    return refused(Path(model).name, why, fix)
+
+
 def _usable(model: str, base: Path) -> Path:
     if is_adapter(str(base)):
         why = f"its base {base.name!r} is an adapter itself"
-        raise refused(
-            Path(model).name, why, "Merge that one first, save the model, and name it as the base."
-        )
+        raise _refused(model, why, "Merge that one first, save the model, and name it as the base.")
     try:
         shape = json.loads((base / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         why = f"its base {base.name!r} has no config.json that can be read"
-        raise refused(Path(model).name, why, OTHER_BASE) from error
+        raise _refused(model, why, OTHER_BASE) from error
     if isinstance(shape, dict) and shape.get("quantization_config"):
         why = f"its base {base.name!r} is quantised, and nothing can be added to that exactly"
-        raise refused(
-            Path(model).name, why, f"Name the base without quantisation in {NAME} of {CONFIG}."
-        )
+        raise _refused(model, why, f"Name the base without quantisation in {NAME} of {CONFIG}.")
     return base
 
 
@@ -237,7 +229,7 @@ def _merge(model: str, base: Path, target: Path) -> None:
     if not (after - before).abs().max() <= NEAR * before.abs().max():
         why = "merged into its base it does not compute what base and adapter do"
         fix = "It may adapt an output layer that is also the embedding: leave that layer out."
-        raise refused(Path(model).name, why, fix)
+        raise _refused(model, why, fix)
 
 
 def _with_saved(model: str, base: Path, network: Any) -> Any:
@@ -265,6 +257,4 @@ def _unfit(model: str, base: Path, what: object) -> ModelError:
     sizes = [line for line in lines if "size mismatch" in line]
     about = truncated((*sizes, *lines, type(what).__name__)[0])
     why = f"its adapter does not fit the base {base.name!r}, or is damaged ({about})"
-    return refused(
-        Path(model).name, why, f"Check {NAME} in {CONFIG}, or download the adapter again."
-    )
+    return _refused(model, why, f"Check {NAME} in {CONFIG}, or download the adapter again.")

@@ -87,10 +87,11 @@ def ask(
             reads = f"the model reads {limit:,} with the answer's {longest:,}"
             reason = f"{truncated(prompt)!r} has {len(ids):,} tokens, and {reads}."
             raise DataError(reason, "Shorten it.")
-    known = [_known(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
-    accepted, parts = (
-        [getattr(fact, name) for fact in known] for name in ("accepted", "judged_parts")
-    )
+    groups = (getattr(facts, group, ()) for group in GROUPS)
+    members = [fact for group in groups for fact in group if fact.accepted or fact.parts]
+    known = [_known(prompt, gold, members) for prompt, gold in zip(prompts, golds)]
+    accepted = [fact.accepted for fact in known]
+    parts = [fact.judged_parts for fact in known]
     right = [fact if gold else None for gold, fact in zip(golds, known)]
     about = [_fact(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
     unlearned = _answers(model, about, right, max_new_tokens)
@@ -112,12 +113,14 @@ def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
     return Fact(next(names, ""), prompt, gold or "?")
 
 
-def _known(prompt: str, gold: str, facts: FactSet | None) -> Fact:
+def _known(prompt: str, gold: str, facts: Sequence[Fact]) -> Fact:
     """The first fact with this answer that the prompt asks about; one of its own if there is
     none."""
-    for fact in (fact for group in GROUPS for fact in getattr(facts, group, ())):
+    for fact in facts:
+        if fact.answer != gold:
+            continue
         is_question = any(text in prompt for text in (fact.question, *fact.paraphrases))
-        if fact.answer == gold and (is_question or mentions(prompt, fact.subject)):
+        if is_question or mentions(prompt, fact.subject):
             return fact
     return Fact("", prompt, gold)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, chain
 from statistics import fmean
+from typing import TypeVar
 
 import torch
 
@@ -25,6 +26,7 @@ from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
 from adapop.probes.recall import recall, recall_of_fact
 from adapop.progress import Progress
 
+T = TypeVar("T")
 EVAL_BATCH = 256
 MOST = "most"  # the highest recall over a fact's questions
 OTHERWISE_PER_TIER = 4  # facts of a group and tier that are asked in each other way
@@ -218,14 +220,22 @@ def recall_by_fact(
     return values
 
 
-@torch.no_grad()
 def confidence(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, int]]:
-    """`Scored.confidence` of each row, in eval mode. Sorts by prompt: twice as fast if many begin
-    alike."""
+    """`Scored.confidence` of each row, in eval mode."""
+    return by_row(model, rows, partial(_confident, model))
+
+
+@torch.no_grad()
+def by_row(
+    model: AdaptedModel, rows: Sequence[Row], of: Callable[[Sequence[Row]], Sequence[T]]
+) -> list[T]:
+    """A result for each row, in eval mode. of: the results of the rows of a pass. Sorts by prompt:
+    twice as fast if many begin alike."""
     model.network.eval()
     order, size = sorted(range(len(rows)), key=lambda i: rows[i].prompt), model.at_once(rows)
-    pieces = model.in_pieces([rows[i] for i in order], size, partial(_confident, model))
-    return [pair for _, pair in sorted(zip(order, chain.from_iterable(pieces)))]
+    pieces = model.in_pieces([rows[i] for i in order], size, of)
+    results = zip(order, chain.from_iterable(pieces))
+    return [result for _, result in sorted(results, key=lambda pair: pair[0])]
 
 
 def _confident(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, int]]:

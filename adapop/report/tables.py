@@ -102,7 +102,9 @@ def subject_table(record: Record) -> Table | None:
     note = "How many of a subject's facts the model still answers, and what it answered before. "
     note += "In other words: to at least one of a fact's rewordings. The other ways of asking are "
     note += "measured on a few facts, so they are not counted here."
-    note += f" {left_out:,} more subjects are in subjects.csv." * (left_out > 0)
+    note += f" {left_out:,} more subjects are in subjects.csv of the run's archive." * (
+        left_out > 0
+    )
     return Table("By subject", head, tuple(row for _, _, row in rows), note)
 
 

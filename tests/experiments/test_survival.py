@@ -1,11 +1,13 @@
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from adapop.errors import DataError
 from adapop.experiments import survival
+from adapop.experiments.engine import finished
 from adapop.experiments.survival import Lost, Survival
 
 
@@ -91,13 +93,13 @@ def test_the_coefficient_is_found_where_there_is_one_and_not_where_there_is_none
 
 @pytest.mark.slow
 def test_a_quick_study_is_made_once_and_its_models_knew_the_facts(tmp_path):
-    messages = []
-    survival.run(tmp_path, (0,), 1, True, messages.append, worlds=("sandbox", "people"))
+    messages, engine = [], partial(finished, processes=1)
+    assert survival.run(tmp_path, (0,), engine, True, messages.append, worlds=("sandbox", "people")) == {}
     rows = survival.rows(tmp_path / survival.FILE)
     assert {(row.world, row.method) for row in rows} == {(w, m) for w in ("sandbox", "people") for m in survival.RATES}
     for row in rows:
         count = len(survival.facts_of(row.world, quick=True).forget)
         assert len(row.nll) == len(row.nll_reworded) == len(row.lost.direct) == count
         assert sum(look == 0 for look in row.lost.direct) < count / 10, "the shipped models know their facts"
-    survival.run(tmp_path, (0,), 1, True, messages.append, worlds=("sandbox", "people"))
+    assert survival.run(tmp_path, (0,), engine, True, messages.append, worlds=("sandbox", "people")) == {}
     assert survival.rows(tmp_path / survival.FILE) == rows and "0 to do" in messages[-1]

@@ -4,6 +4,7 @@ import pytest
 
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
+from adapop.probes.ask import _known
 from adapop.probes.judge import known_recall
 from adapop.probes.measure import MOST, _per_fact, _per_reply
 from adapop.probes.plan import Plan, questions
@@ -80,3 +81,13 @@ def test_one_rewording_of_three_that_brings_it_back_is_the_most_of_them():
     fact = Fact("flat", "Where?", "Flat 4B", parts=("4B",), paraphrases=("Where 1", "Where 2", "Where 3"))
     values = _per_fact(Model(), [fact], 8, asks=lambda fact: fact.paraphrases, most=True)
     assert values["recall"] == [pytest.approx(1 / 3)] and values[MOST] == [1.0]
+
+
+def test_a_prompt_takes_what_else_is_right_from_a_fact_that_has_it():
+    """Two facts of one subject with one answer: the first has no other answer to add."""
+    plain = Fact("1", "Where was Bo born?", "Rome", subject="Bo")
+    more = Fact("2", "Where does Bo live?", "Rome", subject="Bo", accepted=("Roma",))
+    prompt = "Is Bo at home in Italy, and where?"
+    members = [fact for fact in (plain, more) if fact.accepted or fact.parts]
+    assert _known(prompt, "Rome", members).accepted == ("Roma",)
+    assert _known(prompt, "Oslo", members) == Fact("", prompt, "Oslo")

@@ -24,6 +24,7 @@ from adapop.service import links, saved_sets
 HIDDEN = ".deleting"
 # A file server's clock may be this much ahead, and ours may be set by this much unnoticed.
 CLOCK_SECONDS = 60.0
+WRITING_SECONDS = 3600.0  # no set takes longer to be written
 VISITOR = "visitor"  # the file in a folder with a hash of its owner
 SALT = secrets.token_bytes(16)  # of this process, so that no address can be recovered from a file
 
@@ -55,8 +56,7 @@ def size_of(folder: Path) -> int:
 def entries(root: Path) -> list[OnDisk]:
     """Runs and saved sets under the root, the oldest first."""
     folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
-    sets = _folders(root / saved_sets.FOLDER)
-    folders += [folder for folder in sets if saved_sets.NAME.fullmatch(folder.name)]
+    folders += [folder for folder in _folders(root / saved_sets.FOLDER) if _is_a_set(folder)]
     measured = filter(None, map(_entry, folders))
     return sorted(measured, key=lambda entry: entry.changed)
 
@@ -114,6 +114,14 @@ def in_use(folder: Path) -> bool:
 def _folders(parent: Path) -> Iterator[Path]:
     if parent.is_dir():
         yield from (path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
+
+
+def _is_a_set(folder: Path) -> bool:
+    """Also one whose writing ended in the middle, long ago; not one that is being written."""
+    name = folder.name.removeprefix(files.UNFINISHED)
+    if not saved_sets.NAME.fullmatch(name):
+        return False
+    return name == folder.name or folder.stat().st_mtime < time.time() - WRITING_SECONDS
 
 
 def _entry(folder: Path) -> OnDisk | None:

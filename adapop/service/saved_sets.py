@@ -39,13 +39,15 @@ def save_set(facts: FactSet, root: Path) -> str:
     needed to load it. Raises RunError: the set cannot be written."""
     name = secrets.token_hex(16)
     folder = root / FOLDER / name
+    # Renamed when it is complete, so that nobody reads or deletes half a set.
+    part = folder.with_name(f"{files.UNFINISHED}{name}")
     about = asdict(_About(facts.name, facts.notes, facts.problems, facts.tiers))
     with files.writing(folder):
-        folder.mkdir(parents=True)
-        facts.write(folder / "facts.jsonl")
-        sums.record(folder / "facts.jsonl")
-        # Written last, because this file makes a folder a set.
-        files.keep(folder / "about.json", json.dumps(about, ensure_ascii=False))
+        part.mkdir(parents=True)
+        facts.write(part / "facts.jsonl")
+        sums.record(part / "facts.jsonl")
+        files.keep(part / "about.json", json.dumps(about, ensure_ascii=False))
+        part.rename(folder)
     return name
 
 

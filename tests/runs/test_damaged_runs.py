@@ -29,7 +29,7 @@ from adapop.ui.run.state import seen_of
 from components import stand_ins
 from edited import changed_json, without_last
 from raised import raised
-from refusing import as_nobody
+from refusing import permissions_obeyed
 from tiny_runs import RELEARNT, commands_on, copied, trained
 
 SCREEN = stand_ins(RunScreen)
@@ -246,7 +246,7 @@ def test_a_run_that_nobody_may_look_into_is_listed_too(three, cli, monkeypatch):
         folders = [Path(shutil.copytree(broken.folder.parent / name, f"{root}/{name}")) for name in (broken.id, *sound)]
         monkeypatch.setenv("ADAPOP_RUNS", root)
         folders[0].chmod(0)
-        with as_nobody():
+        with permissions_obeyed():
             rows = {row["run"]: row["state"] for row in cli("runs", "--json").rows}
             assert overdue(Path(root), 1e9, None, lambda name: False) == []
         folders[0].chmod(0o755)

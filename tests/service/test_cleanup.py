@@ -19,7 +19,7 @@ from adapop.service.visitor_limits import WRITTEN
 from adapop.service.worker import Worker
 from edited import flipped_bit
 from raised import raised
-from refusing import as_nobody
+from refusing import permissions_obeyed
 from tiny_runs import tiny_config
 from waiting import PATIENCE_SECONDS, wait_until
 
@@ -75,6 +75,14 @@ def test_the_disk_is_looked_at_as_soon_as_much_was_written(tiny, tmp_path, monke
     worker.keep_clean()
     names = [worker.save_set(tiny) for _ in range(3)]
     wait_until(lambda: not all(set_exists(name, tmp_path) for name in names))
+
+
+def test_a_set_that_is_being_written_is_no_folder_to_delete(tiny, tmp_path):
+    name = save_set(tiny, tmp_path)
+    part = (tmp_path / "sets" / name).rename(tmp_path / "sets" / f"writing-{name}")
+    assert entries(tmp_path) == [] and not set_exists(name, tmp_path)
+    os.utime(part, (time.time() - 3 * HOUR,) * 2)
+    assert [entry.folder for entry in entries(tmp_path)] == [part], "whoever wrote it died"
 
 
 def test_only_runs_and_sets_are_ever_deleted(tiny, tmp_path):
@@ -226,7 +234,8 @@ def test_who_wrote_too_much_saves_no_set_and_begins_no_run_and_others_do(small, 
 
 
 def test_a_folder_that_cannot_be_written_is_named(small, tmp_path):
-    with as_nobody(), pytest.raises(RunError, match="sets"):
+    tmp_path.chmod(0o555)
+    with permissions_obeyed(), pytest.raises(RunError, match="sets"):
         save_set(small, tmp_path)
     assert not (tmp_path / "sets").exists()
 

@@ -1,8 +1,6 @@
 import shutil
-import tempfile
 import threading
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +18,7 @@ from adapop.ui.probe import choices
 from adapop.ui.run import screen as run
 from components import stand_ins
 from raised import raised
-from refusing import as_nobody
+from refusing import permissions_obeyed
 from tiny_runs import tiny_config
 
 SCREEN = stand_ins(run.RunScreen)
@@ -56,13 +54,12 @@ def test_a_link_leads_to_its_run_as_long_as_there_is_one(made, tmp_path, worker)
     assert list((tmp_path / "links").iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_gives_no_link_and_is_named(tiny):
-    with tempfile.TemporaryDirectory() as folder:  # not tmp_path, whose parents are one user's
-        Path(folder).chmod(0o755)
-        run = create_run(make_config(), tiny, None, Path(folder))
-        with as_nobody(), pytest.raises(RunError, match="cannot be written to"):
-            link_of(run)
-        assert not (Path(folder) / "links").exists()
+def test_a_folder_that_cannot_be_written_gives_no_link_and_is_named(tiny, tmp_path):
+    run = create_run(make_config(), tiny, None, tmp_path)
+    tmp_path.chmod(0o555)
+    with permissions_obeyed(), pytest.raises(RunError, match="cannot be written to"):
+        link_of(run)
+    assert not (tmp_path / "links").exists()
 
 
 def test_what_is_no_link_leads_nowhere(made, worker):

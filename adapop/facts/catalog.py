@@ -1,7 +1,7 @@
 """The fact sets: two shipped worlds, two sets made from the first, cities, benchmarks, a file."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from adapop.assets import read_json
 from adapop.errors import DataError
 from adapop.facts.benchmarks import duet, rwku
 from adapop.facts.fact import SANDBOX, FactSet
-from adapop.facts.files import guessed, read_facts, read_table
+from adapop.facts.files import Columns, FileTable, Rows, guessed, read_facts, read_table
 from adapop.facts.hubble import hubble_popqa, hubble_yago
 from adapop.facts.retain import with_retain_rows
 from adapop.facts.scale import INVENTED
@@ -51,32 +51,41 @@ ENTRIES = {entry.name: entry for entry in read_json("sets/catalog.json", tuple[L
 
 
 def load_facts(
-    source: str,
+    source: str | os.PathLike | Rows | FactSet,
     model: str = SANDBOX,
     progress: Progress | None = None,
     cache: Cache | None = None,
-    retain: str | FactSet = "own",
-    columns: Mapping[str, str] | None = None,
+    retain: str | FactSet | Rows = "own",
+    columns: Columns | None = None,
     drop_bad: bool = False,
 ) -> FactSet:
-    """The named set, or the facts of a file, completed with retain rows and a holdout.
+    """The named set, or the facts of a file or a table, completed with retain rows and a holdout.
 
-    progress, cache: used for a download. retain: the source of the retain rows, see
-    `with_retain_rows`. columns: for a file, field -> column, in place of the guess, see
-    `read_facts`. drop_bad: leaves out facts whose score cannot be read. Raises DataError: no such
-    set or file, an unusable file, or no retain rows for a model that is not shipped. NetworkError:
-    a download failed. Stopped: somebody asked to stop."""
-    return with_retain_rows(load_raw(source, progress, cache, columns, drop_bad), model, retain)
+    source: a set's name, a file's path, a table in memory as in `read_facts`, or a set that lacks
+    retain rows. model: the name of the model, as in `RunConfig`, or anything else for a model in
+    memory. progress, cache: used for a download. retain: the source of the retain rows, see
+    `with_retain_rows`; or a table of them. columns: for a file or a table, field -> column, in
+    place of the guess, see `read_facts`. drop_bad: leaves out facts whose score cannot be read.
+    Raises DataError: no such set or file, an unusable file or table, or no retain rows for a model
+    that is not shipped. NetworkError: a download failed. Stopped: somebody asked to stop."""
+    if not isinstance(retain, (str, FactSet)):
+        retain = read_facts(retain, group="retain")
+    facts = source
+    if not isinstance(source, FactSet):
+        facts = load_raw(source, progress, cache, columns, drop_bad)
+    return with_retain_rows(facts, model, retain)
 
 
 def load_raw(
-    source: str,
+    source: str | os.PathLike | Rows,
     progress: Progress | None = None,
     cache: Cache | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Columns | None = None,
     drop_bad: bool = False,
 ) -> FactSet:
     """The set without added retain rows; otherwise as `load_facts`."""
+    if not isinstance(source, (str, os.PathLike)):
+        return _of_table(read_table(source), columns, drop_bad)
     if source in ENTRIES and columns:
         message = f"{source} is no file, so it has no columns to choose."
         raise DataError(message, "Leave --columns and --column out.")
@@ -92,7 +101,11 @@ def load_raw(
         names = ", ".join(ENTRIES)
         message = f"There is no set and no file called {source!r}."
         raise DataError(message, f"Use {names}, or the path of a file.")
-    table = read_table(path)
+    return _of_table(read_table(path), columns, drop_bad)
+
+
+def _of_table(table: FileTable, columns: Columns | None, drop_bad: bool) -> FactSet:
+    """columns: field -> column in place of the guess; other fields are guessed."""
     chosen = {**guessed(table.columns), **columns} if columns else None
     return table.facts(columns=chosen, drop_bad=drop_bad)
 

@@ -1,6 +1,7 @@
 """The facts in a user's file, with columns found by their usual names or named by the user.
 A file that is no table is refused (`DataError`); in others, each bad row is a `Problem`."""
 
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,6 +34,7 @@ from adapop.facts.forms import (
     unfolded,
     with_paths,
 )
+from adapop.facts.objects import rows_in_memory
 from adapop.facts.rows import fact_of, id_of, is_right, with_wrong_answers
 from adapop.facts.tables import Layout, rows_of
 from adapop.facts.text import normalized
@@ -42,6 +44,8 @@ from adapop.remark import Remark
 
 LETTERS_SHOWN = 1_000  # most letters of column names in a message
 SEVERAL = ("answer", "choices", *LISTS)  # fields that several columns may hold
+Rows = Iterable[Mapping[str, object]] | Mapping[str, object]
+"""A table in memory, as `objects.rows_in_memory` takes it."""
 Columns = Mapping[str, str | Sequence[str]]
 """Field -> its column, or several, in a list or as "a | b"; "a + b" joins texts."""
 
@@ -284,11 +288,19 @@ def named_in_text(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def read_table(path: Path) -> FileTable:
-    """The file's rows. Raises DataError: the file is empty, too large, not UTF-8, of an unknown
-    kind, or has two columns with the same known name."""
+def read_table(source: str | os.PathLike | Rows) -> FileTable:
+    """The rows of a file, or of a table in memory, see `objects.rows_in_memory`. Raises DataError:
+    it is empty, too large, not UTF-8, of an unknown kind, or has two columns with the same known
+    name."""
     most, layout = max_facts(), Layout()
-    read = list(islice(rows_of(path, layout), most + 1))
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        rows = rows_of(path, layout)
+    else:
+        kind = type(source)
+        path = Path("rows" if kind.__module__ == "builtins" else kind.__name__)
+        rows = rows_in_memory(source, path.name, most + 1, layout.notes)
+    read = list(islice(rows, most + 1))
     if not read:
         head = layout.mark and truncated(layout.mark.join(layout.header))
         message = f"{path.name} has no rows{f' below its header, {head!r}' if head else ''}."
@@ -329,21 +341,23 @@ def _with_form(table: FileTable) -> FileTable:
 
 
 def read_facts(
-    path: Path,
+    source: str | os.PathLike | Rows,
     name: str = "",
     columns: Columns | None = None,
     group: str = "forget",
     drop_bad: bool = True,
 ) -> FactSet:
-    """The facts of a file, by group.
+    """The facts of a file, or of a table in memory, by group.
 
+    source: a path; or a DataFrame, a `datasets.Dataset`, a list of dicts, a dict of columns or of
+    groups of rows. Rows in memory are numbered from 1.
     columns: field -> column, or several as a list or as "a | b", in place of the guess; a field
     left out is not read. group: of rows that name no group. Rows marked "forget" go there, too.
     drop_bad: whether a fact with an unreadable score is dropped, with a problem, instead of
     refusing the file. Raises DataError: the file is empty, too large, not UTF-8, of an unknown
     kind, lacks a question, an answer or a named column, or has no usable row: `problems` says
     why."""
-    return read_table(path).facts(name, columns, group, drop_bad)
+    return read_table(source).facts(name, columns, group, drop_bad)
 
 
 def named_columns(text: str) -> dict[str, str]:

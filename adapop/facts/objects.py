@@ -1,11 +1,13 @@
 """The rows of a JSON text: a list, one object per line, objects one after another, a table by
-columns, or an object around one of these."""
+columns, or an object around one of these. Rows in memory are read as if they were saved as JSON."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from adapop.errors import DataError, truncated
 from adapop.facts.fact import Problem
@@ -44,6 +46,57 @@ def rows_of_json(path: Path, text: str, notes: list[Remark]) -> Rows:
     if by_line and not (isinstance(value, dict) or _is_table(value) or _is_grid(value)):
         return rows_of_lines(text.split("\n"))
     return _rows_of_value(path, value, notes)
+
+
+def rows_in_memory(source: Any, name: str, most: int, notes: list[Remark]) -> Rows:
+    """The numbered rows, from 1, of a DataFrame (pandas, polars), a `datasets.Dataset`, a table of
+    pyarrow, an iterable of dicts, or a dict of columns or of groups of rows. name: what messages
+    call it. most: rows that are read of each part. notes: as in `rows_of_json`. Raises DataError:
+    it holds no rows."""
+    if isinstance(source, Mapping):
+        value = {key: _listed(part, name, most) for key, part in source.items()}
+    else:
+        value = _listed(source, name, most)
+    try:
+        text = json.dumps(value, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:  # a tuple as a key, a list in itself
+        raise DataError(f"The {name} holds what no table holds: {error}.", LIST) from None
+    return _rows_of_value(Path(name), _Objects().value(text), notes)
+
+
+def _listed(part: Any, name: str, most: int) -> object:
+    """Rows or cells as a list; a value that is no list unchanged. Raises DataError: it is none."""
+    if part is None or isinstance(part, (str, bytes, Mapping, int, float)):
+        return part
+    if hasattr(part, "convert_dtypes"):  # pandas
+        return _records(part.head(most))
+    for to_rows in ("to_dicts", "to_pylist"):  # polars, pyarrow
+        if hasattr(part, to_rows):
+            return getattr(part.head(most) if hasattr(part, "head") else part[:most], to_rows)()
+    try:
+        return list(islice(part, most))
+    except TypeError:
+        raise DataError(f"The {name} is not a list of objects.", LIST) from None
+
+
+def _records(frame: Any) -> list:
+    """The rows of a DataFrame, or the cells of a Series, with None in place of an empty cell."""
+    if frame.ndim == 1:
+        return frame.astype(object).where(frame.notna(), None).tolist()
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()  # a named index is a column, too
+    for column in frame.select_dtypes("float"):
+        # pandas makes whole numbers floats where a cell is empty: 1999 would be read as 1999.0
+        if frame[column].isna().any():
+            frame = frame.assign(**{column: frame[column].convert_dtypes()})
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+
+
+def _plain(value: Any) -> object:
+    """A cell that JSON lacks, as a file of it would have it."""
+    if hasattr(value, "tolist"):  # numpy
+        return value.tolist()
+    return {"bytes": len(value)} if isinstance(value, bytes) else str(value)
 
 
 class _Objects:

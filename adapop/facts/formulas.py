@@ -1,6 +1,7 @@
 """CSV cells that no spreadsheet reads as formulas: written and read back."""
 
 import csv
+import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,14 @@ def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, 
     writer = csv.DictWriter(file, columns)
     writer.writerow({name: escaped(name) for name in columns})
     writer.writerows({name: escaped(value) for name, value in row.items()} for row in rows)
+
+
+def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
+    """The rows as CSV, with the columns of all rows, in the order in which they first appear."""
+    rows = list(rows)
+    file = io.StringIO(newline="")
+    write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)
+    return file.getvalue()
 
 
 def escaped(value: object) -> object:

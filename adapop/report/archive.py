@@ -1,6 +1,5 @@
 """A run as a zip: report, tables as CSV, frames, config and facts, adapter with its card."""
 
-import io
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from adapop.errors import RunError, named_place
 from adapop.facts.fact import GROUPS
-from adapop.facts.formulas import write_csv
+from adapop.facts.formulas import as_csv
 from adapop.probes.prompts import NotApplicable
 from adapop.progress import Progress
 from adapop.report import redaction, settings
@@ -18,6 +17,7 @@ from adapop.report.export import Model, write_model
 from adapop.report.page import rendered
 from adapop.report.record import Record, read_record
 from adapop.report.tables import subject_table
+from adapop.runs.questions import KINDS
 from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
 from adapop.training.frames import to_json
@@ -37,6 +37,7 @@ THIS ARCHIVE HOLDS THE FACTS IN CLEAR: questions, answers, prompts and replies. 
 them. `report --redacted` writes one without them.
 
 {TABLES}facts.jsonl       all facts
+questions.csv     the questions of one's own with the replies, if any were asked; also as .json
 config.json       the settings; beside facts.jsonl, the command in command.txt makes the run again
 command.txt       that command
 adapter/          the weights that make the model forget, with a model card, once an epoch is done
@@ -84,11 +85,11 @@ def write_archive(
         "README.txt": _readme(redacted, by),
         "report.html": rendered([record], title, by),
         "requirements.txt": _requirements(record.versions),
-        "facts.csv": _csv(_facts(record)),
-        "measured.csv": _csv(_measured(record)),
-        "subjects.csv": _csv(_subjects(record)),
-        "epochs.csv": _csv(_epochs(record)),
-        "probes.csv": _csv(_probes(record)),
+        "facts.csv": as_csv(_facts(record)),
+        "measured.csv": as_csv(_measured(record)),
+        "subjects.csv": as_csv(_subjects(record)),
+        "epochs.csv": as_csv(_epochs(record)),
+        "probes.csv": as_csv(_probes(record)),
     }
     if redacted:
         frames = "".join(f"{to_json(redaction.without_answers(one))}\n" for one in run.frames())
@@ -96,6 +97,8 @@ def write_archive(
     else:
         texts["command.txt"] = settings.COMMAND + "\n"
         texts[settings.CONFIG_FILE] = record.config.to_json()
+        if record.questions:
+            texts |= {f"questions.{kind}": write(record.questions) for kind, write in KINDS.items()}
     part = out.with_name(f"{out.name}.part")
     with named_place(out, RunError):
         try:
@@ -166,14 +169,6 @@ def _probes(record: Record) -> Iterator[dict[str, object]]:
             content |= {f"{side}_{name}": value for name, value in content.pop(side).items()}
         yield content
     yield from (asdict(one) for one in record.probes if isinstance(one, NotApplicable))
-
-
-def _csv(rows: Iterable[Mapping[str, object]]) -> str:
-    """The rows as CSV, with the columns of all rows, in the order in which they first appear."""
-    rows = list(rows)
-    file = io.StringIO(newline="")
-    write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)
-    return file.getvalue()
 
 
 def _requirements(versions: Mapping[str, str]) -> str:

@@ -138,6 +138,7 @@ def _chapter(record: Record) -> dict:
             }
             for name, result in record.recovery.items()
         ],
+        "questions": tables.question_table(record.questions) if record.questions else None,
         "not_asked": tables.not_asked_table(record.matrix),
     }
 

@@ -19,6 +19,8 @@ from adapop.probes.prompts import REWORDED, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.runs.inputs import check_inputs
+from adapop.runs.questions import Question
+from adapop.runs.questions import read as read_questions
 from adapop.runs.run import Run
 from adapop.runs.weights import Weights, weights_of
 from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, RunFailed
@@ -70,6 +72,8 @@ class Record:
     """The user's name for the run; "" without one."""
     place: str = ""
     """The model with its path, which tells apart those of one name. Never shown."""
+    questions: tuple[Question, ...] = ()
+    """Questions of one's own that were asked about the run."""
     redacted: bool = False
     """Whether it is without the texts of its facts, see `report.redaction`."""
 
@@ -190,6 +194,7 @@ def read_record(run: Run) -> Record:
         weights=weights_of(run),
         frames=run.frames() if compared else (),
         place=config.model,
+        questions=read_questions(run),
     )
 
 

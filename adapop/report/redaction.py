@@ -99,6 +99,7 @@ def _redacted(record: Record, hashes: Hashes) -> Record:
         ),
         frames=tuple(map(without_answers, record.frames)),
         name="",
+        questions=(),
         redacted=True,
     )
 

@@ -1,7 +1,7 @@
 """Tables of one run: recall, other metrics, leaks, verdicts, and prompts not asked."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from adapop.assets import read_json
@@ -14,6 +14,7 @@ from adapop.probes.recall import KNOWN_FROM
 from adapop.probes.verdict import RULES
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.table import Table, number, percent, reading
+from adapop.runs.questions import Question
 from adapop.training.events import Measured
 
 FORMS = ("direct", "reworded", *FORM_OF_WAY.values())
@@ -137,6 +138,20 @@ def not_asked_table(matrix: LeakMatrix) -> Table:
     rows = tuple((one.kind, f"{one.facts:,}", one.reason) for one in matrix.not_asked)
     note = "Forms that do not apply to a fact are left out rather than counted as forgotten."
     return Table("What was not asked, and why", ("form", "facts", "why"), rows, note)
+
+
+def question_table(questions: Sequence[Question]) -> Table:
+    """Questions of one's own: a row each, with the reply of every model that was asked."""
+    models = list(dict.fromkeys(reply.model for one in questions for reply in one.replies))
+    rows = []
+    for one in questions:
+        texts = {reply.model: reply.text or "(nothing)" for reply in one.replies}
+        drawn = ", ".join(f"{name} {value:g}" for name, value in one.sampling.items())
+        how = "\n".join(filter(None, (one.way, drawn)))
+        replies = (texts.get(model, "not asked") for model in models)
+        rows.append((one.prompt, one.gold, how, *replies, one.verdict))
+    head = ("question", "right answer", "how", *models, "verdict")
+    return Table("Questions of one's own", head, tuple(rows))
 
 
 def probe_tables(record: Record) -> list[Table]:

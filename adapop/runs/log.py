@@ -1,5 +1,5 @@
-"""Reads a run's events and frames; a file is parsed once per change, for all requests. Each line is
-compared with its own hash."""
+"""Reads a run's events, frames and questions; a file is parsed once per change, for all requests.
+Each line is compared with its own hash."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -13,7 +13,7 @@ from adapop.sums import opened
 from adapop.training import events, frames
 
 Line = TypeVar("Line")
-FILES = 128  # two for each run that stays in memory
+FILES = 192  # three for each run that stays in memory
 
 
 class _Parsed:
@@ -31,21 +31,24 @@ def _cached(path: Path) -> _Parsed:
 def events_of(path: Path) -> tuple[events.Event, ...]:
     """A run's events, as one uninterrupted run would have; empty without a file. An incomplete last
     line is ignored; times never go back, even if the clock did. Raises RunError."""
-    return _read(path, events.from_json, lambda events_read: events.current(_in_time(events_read)))
+    return lines_of(path, events.from_json, lambda found: events.current(_in_time(found)))
 
 
 def frames_of(path: Path) -> tuple[frames.Frame, ...]:
     """A run's frames so far, without an incomplete last line. Raises RunError."""
     fix = "Delete this file: the run needs it for nothing else."
-    return _read(path, frames.from_json, tuple, fix)
+    return lines_of(path, frames.from_json, tuple, fix)
 
 
-def _read(
+def lines_of(
     path: Path,
     from_json: Callable[[str], Line],
     whole: Callable[[Iterator[Line]], Iterable[Line]],
     fix: str = "Start the run again.",
 ) -> tuple[Line, ...]:
+    """The parsed lines of a log whose lines were `sealed`, without an incomplete last one; () if
+    there is no file. Parsed once per change. whole: what the lines become together. Raises
+    RunError: a line is damaged; `fix` says what to do."""
     try:
         about = path.stat()
     except FileNotFoundError:

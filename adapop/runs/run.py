@@ -11,6 +11,7 @@ RUN/frames.jsonl       how likely each answer is, over time: see `adapop.trainin
 RUN/sha256.txt         hashes of the other files, compared when they are read: see `adapop.sums`
 RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
 RUN/probes.jsonl       the results of probing one epoch; the first line names it
+RUN/questions.jsonl    questions of one's own with the replies: see `adapop.runs.questions`
 RUN/recovery-NAME.json the result of a recovery probe, and its epoch
 RUN/lock               held by the process that works on the run, until it ends
 RUN/queued             held by the app in whose queue the run waits

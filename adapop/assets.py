@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -14,6 +14,7 @@ from adapop.errors import DataError
 from adapop.paths import ASSETS
 
 T = TypeVar("T")
+Extra = Literal["forbid", "ignore"]  # what to do with fields that a kind lacks
 Count = Annotated[int, Field(ge=0, le=10**9)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -27,18 +28,19 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def as_kind(content: object, kind: type[T], extra: str = "forbid") -> T:
+def as_kind(content: object, kind: type[T], extra: Extra = "forbid") -> T:
     """Parsed JSON as `kind`: a dataclass, or a list or dict of them. Every field without a default
     must be there, with its type; others are refused, unless extra is "ignore". Raises ValueError:
     it does not fit; the message names the first place and why."""
     try:
-        return type_adapter(kind).validate_json(json.dumps(content), strict=True, extra=extra)
+        adapter: TypeAdapter[T] = type_adapter(kind)  # type: ignore[arg-type]
+        return adapter.validate_json(json.dumps(content), strict=True, extra=extra)
     except ValidationError as error:
         raise ValueError(_reason(error)) from None
 
 
 @cache
-def type_adapter(kind: type[T]) -> TypeAdapter[T]:
+def type_adapter(kind: Any) -> TypeAdapter:
     """pydantic's validator of a type, built once."""
     return TypeAdapter(kind)
 
@@ -61,7 +63,8 @@ def read_json(name: str, kind: type[T]) -> T:
     with _reading(name):
         content = (ASSETS / name).read_bytes()
         json.loads(content, object_pairs_hook=_without_repeats)
-        return type_adapter(kind).validate_json(content, strict=True, extra="forbid")
+        adapter: TypeAdapter[T] = type_adapter(kind)  # type: ignore[arg-type]
+        return adapter.validate_json(content, strict=True, extra="forbid")
 
 
 def read_csv(name: str, row: type[T]) -> list[T]:
@@ -73,7 +76,8 @@ def read_csv(name: str, row: type[T]) -> list[T]:
             f"line {reader.line_num}": {key: cell for key, cell in line.items() if cell}
             for line in reader
         }
-        return list(type_adapter(dict[str, row]).validate_python(cells, extra="forbid").values())
+        adapter: TypeAdapter[dict[str, T]] = type_adapter(dict[str, row])  # type: ignore[valid-type]
+        return list(adapter.validate_python(cells, extra="forbid").values())
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -41,7 +41,8 @@ class Progress:
 
 def started(work: Callable[[Progress], Result]) -> tuple[Future[Result], Progress]:
     """Starts work in a thread of its own. Returns its future and its progress."""
-    future, progress = Future(), Progress()
+    future: Future[Result] = Future()
+    progress = Progress()
 
     def run() -> None:
         try:

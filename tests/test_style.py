@@ -15,6 +15,14 @@ def test_ruff(check):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.slow
+def test_the_public_api_and_what_it_stands_on_has_sound_types(tmp_path):
+    """`mypy`, as pyproject.toml sets it; its own cache, so that two test processes do not share one."""
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path)]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_the_top_level_is_the_one_we_promised():
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode != 0:

@@ -66,6 +66,8 @@ def check_number(name: str, value: object, about: Setting) -> None:
     message = f"{name} is {truncated(repr(value))}."
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise ConfigError(message, "It must be a number.")
+    least: float
+    most: float
     if about.whole:
         least, most, kind = int(about.positive), about.most, "whole number"
     else:
@@ -81,8 +83,9 @@ def check_type(name: str, value: object, kind: object) -> None:
         type_adapter(kind).validate_python(value, strict=True)
         json.dumps(value, ensure_ascii=False, default=str).encode()  # also within lists
     except (ValidationError, UnicodeEncodeError) as error:
-        invalid = isinstance(error, UnicodeEncodeError)
-        reason = "It has half a character" if invalid else error.errors()[0]["msg"]
+        reason = "It has half a character"
+        if isinstance(error, ValidationError):
+            reason = error.errors()[0]["msg"]
         raise ConfigError(f"{name} is {truncated(repr(value))}.", f"{reason}.") from None
 
 

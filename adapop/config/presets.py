@@ -120,7 +120,7 @@ def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
         fix = "Give a name of METHODS, or a subclass of adapop.Objective."
         raise ConfigError(f"{own.__name__} is no method.", fix)
     if getattr(own, "name", "") in METHODS and own.__module__.startswith("adapop."):
-        name = own.name
+        name = own.name  # type: ignore[attr-defined]
     elif own.__qualname__ != own.__name__:
         message = f"The method {own.__qualname__} is defined inside something else."
         fix = "Define it at the top of a module, so that a resumed run finds it by its name."
@@ -171,8 +171,12 @@ def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
 
 def _tuned(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that a search chose, with values of the types that `RunConfig` has."""
-    kinds = {"beta": lambda curve: BetaMap(**curve), "lora_layers": tuple}
-    return {name: kinds.get(name, lambda value: value)(value) for name, value in chosen.items()}
+    settings = dict(chosen)
+    if "beta" in settings:
+        settings["beta"] = BetaMap(**settings["beta"])
+    if "lora_layers" in settings:
+        settings["lora_layers"] = tuple(settings["lora_layers"])
+    return settings
 
 
 def _merged(*parts: Mapping[str, Any]) -> dict[str, Any]:

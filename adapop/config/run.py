@@ -231,7 +231,7 @@ class RunConfig:
 
 
 # pydantic then takes the texts above as descriptions
-RunConfig.__pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+RunConfig.__pydantic_config__ = ConfigDict(use_attribute_docstrings=True)  # type: ignore[attr-defined]
 SETTINGS = {
     item.name: replace(item.metadata.get("setting", Setting()), kind=item.type)
     for item in fields(RunConfig)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from adapop.assets import read_json
 from adapop.errors import DataError
@@ -121,8 +122,10 @@ def _pair() -> FactSet:
     world = sandbox_facts()
     by_id = {fact.id: fact for fact in world.forget}
     rare, popular = (by_id[name] for name in PAIR)
-    values = {"answer": rare.answer, "rare": rare.subject, "popular": popular.subject}
-    values |= {"rare_score": rare.score, "popular_score": popular.score}
+    values: dict[str, Any] = {
+        "answer": rare.answer, "rare": rare.subject, "popular": popular.subject,
+        "rare_score": rare.score, "popular_score": popular.score,
+    }  # fmt: skip
     notes = (Remark("pair", values), *world.notes)
     return replace(world, name="pair", forget=(rare, popular), notes=notes)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import DataError, truncated
@@ -229,7 +229,7 @@ class FactSet:
                 message = f"{path.name}, line {number}, is no fact of a run {why}."
                 fix = "Use the facts.jsonl of the run's folder as it is."
                 raise DataError(message, fix) from None
-        members = {group: tuple(facts) for group, facts in groups.items()}
+        members: dict[str, Any] = {group: tuple(facts) for group, facts in groups.items()}
         if tiers is None:
             rows = [(fact.own_tier, fact.score) for fact in members["forget"]]
             tiers = of_column(rows) if any(tier for tier, _ in rows) else Tiers()
@@ -250,7 +250,7 @@ def separated(
     questions."""
     problems: list[Problem] = []
     taken = {normalized(fact.question): "forgotten" for fact in facts.forget}
-    groups: dict[str, tuple[Fact, ...]] = {}
+    groups: dict[str, Any] = {}
     for group in ("retain", "holdout", "neighbours"):
         own = [(normalized(fact.question), fact) for fact in getattr(facts, group)]
         for question, fact in own:

@@ -16,7 +16,7 @@ from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedTokenizerBase
-from transformers.utils import ModelOutput
+from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from adapop.errors import ModelError
 from adapop.model.adapter import blocks_of
@@ -77,8 +77,8 @@ class AdaptedModel(Replying):
     def batch(self, rows: Sequence[Row]) -> AnswerTokens:
         """The rows on the model's device, packed where that saves work and the model allows it."""
         lines = packed_lines(rows)
-        lines = lines if lines and self.packs else ()
-        return collate(rows, self.pad_id, lines).to(self.device)
+        packed = lines if lines and self.packs else ()
+        return collate(rows, self.pad_id, packed).to(self.device)
 
     @contextmanager
     def original(self) -> Iterator[None]:
@@ -138,7 +138,7 @@ class AdaptedModel(Replying):
         chosen = chosen if logits else None
         return Scored(nll, batch.row, batch.rows, chosen, averaged, states_at, gold)
 
-    def forward(self, batch: AnswerTokens, hidden: bool = False) -> ModelOutput:
+    def forward(self, batch: AnswerTokens, hidden: bool = False) -> CausalLMOutputWithPast:
         """The output of transformers for a batch, but with logits [N, V] for the predictions of
         answer tokens alone: the output layer reads no other states, and multiplies in float32. What
         models do to logits afterwards (scaling, soft-capping) is element by element. hidden:
@@ -169,9 +169,9 @@ class AdaptedModel(Replying):
         """(mean norm of a block's output over the batch's tokens, its width D); the batch is not
         packed. Each row's first token is left out: in models like Llama its norm is huge."""
         batch = batch.to(self.device)
-        with self._capture(block) as states:
+        with self._capture(block) as captured:
             self.forward(batch)
-        states = full_precision(states[0])
+        states = full_precision(captured[0])
         column = torch.arange(states.shape[1], device=states.device)
         counted = (column > 0) & (column < batch.lengths.unsqueeze(1))
         return states[counted].norm(dim=-1).mean().item(), states.shape[-1]

@@ -11,8 +11,9 @@ becomes a control token.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import takewhile
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -60,8 +61,13 @@ class Tree:
     """Number of first tokens two rows of a line share, [L, R + 1, R + 1]; T on the diagonal."""
 
     def to(self, device: torch.device) -> Tree:
-        values = (self.positions, self.part, self.shared)
-        return Tree(*(on_device(value, device) for value in values))
+        positions, part, shared = (
+            on_device(value, device) for value in (self.positions, self.part, self.shared)
+        )
+        return Tree(positions, part, shared)
+
+
+Moved = TypeVar("Moved", Tensor, Tree)
 
 
 @dataclass(frozen=True)
@@ -105,13 +111,12 @@ class AnswerTokens:
         return values.flatten(0, 1)[positions.to(values.device)]
 
     def to(self, device: torch.device) -> AnswerTokens:
-        values = (getattr(self, field.name) for field in fields(self))
-        return AnswerTokens(
-            *(value if value is None else on_device(value, device) for value in values)
-        )
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        there = {name: value for name, value in values.items() if value is not None}
+        return replace(self, **{name: on_device(value, device) for name, value in there.items()})
 
 
-def on_device(tensor: Tensor | Tree, device: torch.device) -> Tensor | Tree:
+def on_device(tensor: Moved, device: torch.device) -> Moved:
     """The tensor on a device; to a GPU from pinned memory, so that the host does not wait."""
     if isinstance(tensor, Tree):
         return tensor.to(device)
@@ -156,11 +161,18 @@ def common(first: Sequence[int], second: Sequence[int]) -> int:
 def collate(rows: Sequence[Row], pad_id: int, lines: Lines = ()) -> AnswerTokens:
     """Rows as one batch, each on a line of its own or several on a line (see `packing`). lines:
     indices of the rows on each line, in the order of their prompts."""
-    texts, parts, positions, alike = [], [], [], []
+    texts: list[list[int]] = []
+    parts: list[list[int]] = []
+    positions: list[list[int]] = []
+    alike: list[list[int]] = []
     # for each row: its line, and the columns of its tokens
     begins: list[tuple[int, list[int]]] = [(0, [])] * len(rows)
     for number, line in enumerate(lines or [[place] for place in range(len(rows))]):
-        text, part, position, columns, shares = [], [], [], [], []
+        text: list[int] = []
+        part: list[int] = []
+        position: list[int] = []
+        columns: list[int] = []
+        shares: list[int] = []
         for turn, place in enumerate(line):
             tokens, before = rows[place].prompt + rows[place].answer, columns
             shared = common(rows[line[turn - 1]].prompt, rows[place].prompt) if turn else 0
@@ -170,11 +182,14 @@ def collate(rows: Sequence[Row], pad_id: int, lines: Lines = ()) -> AnswerTokens
             part += [turn] * (len(tokens) - shared)
             position += range(shared, len(tokens))
             shares.append(shared)
-        texts.append(text), parts.append(part), positions.append(position), alike.append(shares)
+        texts.append(text)
+        parts.append(part)
+        positions.append(position)
+        alike.append(shares)
     width = max(map(len, texts))
     reads, predicts = [], []
-    for row, (line, columns) in zip(rows, begins, strict=True):
-        at = [line * width + column for column in columns[len(row.prompt) - 1 :]]
+    for row, (begins_on, columns) in zip(rows, begins, strict=True):
+        at = [begins_on * width + column for column in columns[len(row.prompt) - 1 :]]
         reads += at[1:]
         predicts += at[:-1]
     scored = [(i, row, place) for i, row in enumerate(rows) for place in range(len(row.answer))]

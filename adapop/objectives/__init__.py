@@ -83,8 +83,9 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
         fix = f"{near}Its arguments: {', '.join(sorted(known)) or 'none'}."
         raise ConfigError(f"{name} has no {', '.join(names)}.", fix)
     for item in fields(objective):
-        kind = getattr(item.type, "__name__", item.type)  # text with `from __future__`
-        usual = {"float": float, "int": int, "bool": bool, "str": str}.get(kind, object)
+        kind = str(getattr(item.type, "__name__", item.type))  # text with `from __future__`
+        known_types: dict[str, type] = {"float": float, "int": int, "bool": bool, "str": str}
+        usual = known_types.get(kind, object)
         value = (arguments or {}).get(item.name, usual())
         accepted = (float, int) if usual is float else usual
         if not isinstance(value, accepted) or (isinstance(value, bool) and usual in (float, int)):

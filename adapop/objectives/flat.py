@@ -35,7 +35,8 @@ class Refusing(Objective):
     """A method that teaches a refusal in place of the answer. Arguments: `refusal`, the text, and
     maybe `several`: whether a fact gets another of REFUSALS in each epoch."""
 
-    several = False
+    refusal: str = ""
+    several: bool = False
     uses = frozenset({"refusal"})
     reduce = "row"
 

@@ -35,7 +35,7 @@ class SharpnessAwarePreference(NegativePreference):
             with torch.no_grad():
                 norm = torch.stack([weight.grad.norm() for weight in weights]).norm()
                 for weight in weights:
-                    weight += self.rho / (norm + 1e-12) * weight.grad
+                    weight.add_(self.rho / (norm + 1e-12) * weight.grad)
                     weight.grad = None
             accumulate()
         finally:

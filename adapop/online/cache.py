@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.limits import is_public
@@ -26,7 +27,7 @@ FILE = "known.sqlite"
 class Cached:
     """A cached value."""
 
-    value: object
+    value: Any
     """A JSON value, as it was received."""
     date: str
     """The day it was received (ISO 8601)."""

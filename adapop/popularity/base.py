@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from adapop.errors import DataError
 from adapop.facts.fact import Fact
@@ -25,7 +25,7 @@ class Score:
     """The proxy and its formula, in words."""
     date: str = ""
     """The day of the oldest count used (ISO 8601), "" if nothing was counted."""
-    raw: Mapping[str, object] = field(default_factory=dict, hash=False)
+    raw: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The counts and how they were obtained, as JSON values."""
     reason: str = ""
     """Why the value is unknown, or a caveat about it."""

@@ -89,8 +89,8 @@ class CorpusCounts:
                 "object": tally.lines[object_] if object_ else None,
                 "both": tally.together[subject, object_] if subject and object_ else None,
             }
-            counts = [raw[part] for part in self._parts]
-            if None in counts:
+            counts = [number for part in self._parts if (number := raw[part]) is not None]
+            if len(counts) < len(self._parts):
                 reason = f"The fact has no {'object' if subject else 'subject'} to look for."
                 scores.append(Score(fact.id, None, self.source, today, raw, reason))
             else:
@@ -159,9 +159,9 @@ class Tally:
         """The longest name that begins at `start`; None if there is none."""
         node, longest = self._trie, None
         for i in range(start, len(tokens)):
-            node = node.get(tokens[i])
-            if node is None:
+            if tokens[i] not in node:
                 break
+            node = node[tokens[i]]
             longest = node.get(None, longest)
         return longest
 

@@ -49,8 +49,9 @@ class Count:
     @property
     def raw(self) -> dict[str, object]:
         """The part of `Score.raw` about this query."""
-        counted = {"count": self.number, "approx": self.approx}
-        return {"reason": self.reason} if self.number is None else counted
+        if self.number is None:
+            return {"reason": self.reason}
+        return {"count": self.number, "approx": self.approx}
 
 
 class InfiniGram:
@@ -117,7 +118,7 @@ class InfiniGram:
         if reason := next(filter(None, (count.unknown for count in used)), ""):
             return Score(fact.id, None, self.source, oldest, raw, reason)
         reason = "Estimated from a sample." if any(count.approx for count in used) else ""
-        value = float(sum(count.number for count in used))
+        value = float(sum(count.number or 0 for count in used))
         return Score(fact.id, value, self.source, oldest, raw, reason)
 
     def _count(self, query: str) -> Count:

@@ -162,7 +162,7 @@ class Judge:
         """The cached number of a fact, if all that stood beside it is in the set. names: digests
         of the set's lines."""
         entry = self._cache.get(*self._key(line, seed))
-        if entry is None or not names.issuperset(entry.value["batch"]):
+        if entry is None or not names >= {*entry.value["batch"]}:
             return None
         return Cached(entry.value["number"], entry.date)
 
@@ -180,10 +180,11 @@ def numbers(reply: str, count: int) -> list[int] | None:
     """The numbers in a reply's last array of `count` items; None unless all are integers in
     range."""
     fitting = [values for values in arrays_in(reply) if len(values) == count]
-    values = fitting[-1] if fitting else [None]
+    if not fitting:
+        return None
     # a bool is an int to isinstance
-    valid = all(type(value) is int and 0 <= value <= HIGHEST for value in values)
-    return values if valid else None
+    valid = all(type(value) is int and 0 <= value <= HIGHEST for value in fitting[-1])
+    return fitting[-1] if valid else None
 
 
 def arrays_in(reply: str) -> list[list]:
@@ -236,7 +237,7 @@ class _Endpoint:
     def __init__(self, web: Web, model: str, tokens: int) -> None:
         self._web, self._model, self._tokens = web, model, tokens
         # what is sent beside the question; the last is given up first
-        self._settings = {"max_tokens": tokens, "temperature": 0, "seed": 0}
+        self._settings: dict[str, Any] = {"max_tokens": tokens, "temperature": 0, "seed": 0}
         self._thinks = True
 
     def __call__(self, system: str, user: str, seed: int) -> str:
@@ -244,7 +245,7 @@ class _Endpoint:
         reply = self._post({"model": self._model, "messages": messages}, seed)
         if _is_cut(reply) and self._thinks:
             self._thinks, known = False, self._settings
-            off = {"reasoning": {"enabled": False}}
+            off: dict[str, Any] = {"reasoning": {"enabled": False}}
             if "openrouter" not in self._web.host:
                 switch = {"chat_template_kwargs": {"enable_thinking": False}}
                 off = switch | {"reasoning_effort": "none"}
@@ -349,7 +350,7 @@ def _fault(reply: object) -> object:
     return code if type(code) is int else 0
 
 
-def _is_cut(reply: object) -> bool:
+def _is_cut(reply: Any) -> bool:
     """Whether a reply ended at its limit of tokens, without a list."""
     try:
         choice = reply["choices"][0]
@@ -359,7 +360,7 @@ def _is_cut(reply: object) -> bool:
         return False
 
 
-def _content(reply: object, quoted: Callable[[object], str]) -> str:
+def _content(reply: Any, quoted: Callable[[object], str]) -> str:
     """A chat reply's text. quoted: an error in it as text. Raises NetworkError: it is none."""
     fault = _fault(reply)
     if fault is not None:

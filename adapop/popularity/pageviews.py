@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from statistics import fmean
+from typing import Any
 from urllib.parse import quote
 
 from adapop.errors import ConfigError, NetworkError
@@ -124,7 +125,7 @@ def _title(subject: str, linked: Score) -> tuple[str, str]:
     return title, note
 
 
-def _counts(reply: object) -> list[int]:
+def _counts(reply: Any) -> list[int]:
     try:
         counts = [row["views"] for row in reply["items"]]
     except (TypeError, KeyError):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
+from typing import Any
 
 from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import Fact
@@ -118,7 +119,9 @@ class Wikidata:
         yield from waiting
 
     def _linked(self, search: _Search, types: linking.Types) -> tuple[Link, Score]:
-        fact, cached = search.fact, {qid: self._entities.known(qid) for qid in search.qids}
+        fact = search.fact
+        kept_entities = ((qid, self._entities.known(qid)) for qid in search.qids)
+        cached = {qid: kept for qid, kept in kept_entities if kept is not None}
 
         def candidates(hits: Cached, label: str) -> list[Entity]:
             rows = [(qid, row) for qid in _ids(hits) if (row := cached[qid].value)]
@@ -133,8 +136,8 @@ class Wikidata:
         relation = plain(fact.relation)
         linked = linking.link(subjects, objects, properties.value["exact"], relation, types)
         entities = [choice.entity for choice in linked.sides.values() if choice.entity]
-        value = float(sum(map(self._popularity, entities)))
-        value = value if len(entities) == len(linked.sides) else None
+        whole = len(entities) == len(linked.sides)
+        value = float(sum(map(self._popularity, entities))) if whole else None
         dates = (kept.date for kept in (*search.hits, *cached.values()) if kept.date)
         day = min(dates) if entities else ""
         raw = _raw(linked, {"subject": subjects, "object": objects})
@@ -146,9 +149,10 @@ def _ids(hits: Cached) -> list[str]:
     return hits.value["exact"] + hits.value["near"]
 
 
-def _raw(linked: Link, candidates: dict[str, Sequence[Entity]]) -> dict[str, object]:
+def _raw(linked: Link, candidates: dict[str, Sequence[Entity]]) -> dict[str, Any]:
     """`Score.raw`: counts, how each side was decided, properties between them, all candidates."""
-    raw, counts = {}, "qid label article sitelinks statements identifiers"
+    raw: dict[str, Any] = {}
+    counts = "qid label article sitelinks statements identifiers"
     for side, choice in linked.sides.items():
         if choice.entity:
             raw[side] = _part(choice.entity, counts) | {"linked": choice.how}

@@ -97,7 +97,7 @@ def ask(
     unlearned = _answers(model, about, right, max_new_tokens)
     with model.original():
         original = _answers(model, about, right, max_new_tokens)
-    sent = [model.tokenizer.decode(ids) for ids in read]
+    sent = [model.tokenizer.decode(list(ids)) for ids in read]
     leads = [model.spoken[fact.id].lead if fact.id in model.spoken else "" for fact in about]
     replies = original, unlearned, accepted, leads, parts
     return [Asked(*row) for row in zip(prompts, golds, sent, *replies)]
@@ -147,9 +147,9 @@ def _answers(
         batch = model.batch(model.rows([fact]))
         scored = model.score(batch, logits=True)
         likely = scored.logits[0].softmax(-1).topk(TOP)
-        names = (model.tokenizer.decode([token]).strip() for token in likely.indices.tolist())
+        names = (str(model.tokenizer.decode([one])).strip() for one in likely.indices.tolist())
         shares = (round(probability, 4) for probability in likely.values.tolist())
-        known = ()
+        known: tuple = ()
         if judged:
             ranks = tuple(gold_rank(scored, batch.target.to(model.device)).tolist())
             known = recall_of_fact(judged, text), ranks[0], -float(scored.nll.sum()), ranks

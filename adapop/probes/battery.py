@@ -12,6 +12,7 @@ as long, because it copies rows.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -138,9 +139,7 @@ def _replies(
     ]
 
 
-def _second_guess(
-    question: Question, gold: int, logits: Tensor, known: Rivals
-) -> dict[str, bool | int | None]:
+def _second_guess(question: Question, gold: int, logits: Tensor, known: Rivals) -> dict[str, Any]:
     """`Reply.near` and `relation_rank`; {} if not measured. gold: the first gold token. logits:
     [V]. known: see `rivals`."""
     if question.prompt.kind == CHOICE or question.prompt.gold != question.fact.answer:

@@ -130,7 +130,7 @@ class LeakMatrix:
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
         """Tier -> verdict -> number of a group's facts; no empty tiers. named: fact id -> verdict.
         An attack of the set's own, which has no direct question, counts only where none has."""
-        counts = {tier: Counter() for tier in (*TIERS, "unknown")}
+        counts: dict[str, Counter[str]] = {tier: Counter() for tier in (*TIERS, "unknown")}
         direct = any(DIRECT in row.original for row in self.facts)
         for row in self.facts:
             if row.group == group and (DIRECT in row.original or not direct):

@@ -66,7 +66,7 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
         by_kind[prompts.ALIAS] = []
     for group in plan.groups:
         for fact in evenly(getattr(facts, group), plan.per_tier):
-            forms = [direct(fact)]
+            forms: list[Prompt | NotApplicable] = [direct(fact)]
             if group != "utility":
                 forms += aliased(fact) if prompts.ALIAS in by_kind else ()
                 forms += reworded(fact)
@@ -81,7 +81,9 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
     return by_kind
 
 
-def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Question]]:
+def asked_otherwise(
+    facts: FactSet, plan: Plan, kind: str
+) -> dict[str, list[Question | NotApplicable]]:
     """{kind: the facts' own questions, asked this way}; {} if not planned. kind: of `OTHERWISE`."""
     if kind not in plan.kinds:
         return {}
@@ -120,12 +122,14 @@ def in_tiers(facts: Sequence[Fact], values: Sequence[T]) -> dict[str, list[T]]:
 def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question | NotApplicable:
     """The question with all right answers of its fact, if it asks for the fact's answer. Not
     applicable if the prompt contains one of them, unless it is the fact's own question."""
-    asks_for_answer = isinstance(form, Prompt) and form.gold == fact.answer
-    if asks_for_answer and (fact.accepted or fact.parts) and form.kind != CHOICE:
+    if isinstance(form, NotApplicable):
+        return form
+    if form.gold == fact.answer and (fact.accepted or fact.parts) and form.kind != CHOICE:
         form = replace(form, accepted=(*form.accepted, *fact.accepted), parts=fact.judged_parts)
         # the fact's own question may contain the answer
-        form = form if form.text == fact.question else prompts.checked(form)
-    return form if isinstance(form, NotApplicable) else Question(group, fact, form)
+        checked = form if form.text == fact.question else prompts.checked(form)
+        return checked if isinstance(checked, NotApplicable) else Question(group, fact, checked)
+    return Question(group, fact, form)
 
 
 def _own_attacks(facts: FactSet, per_tier: int | None) -> dict[str, list[Question | NotApplicable]]:

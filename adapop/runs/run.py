@@ -43,7 +43,15 @@ from adapop.probes.prompts import NotApplicable, ProbeRow
 from adapop.runs import files, lock
 from adapop.runs.inputs import ABOUT, BETAS, CONFIG, FACTS, About, write_inputs
 from adapop.runs.log import events_of, frames_of
-from adapop.training import events
+from adapop.training.events import (
+    TERMINAL,
+    EpochDone,
+    Event,
+    Measured,
+    RunFailed,
+    StepDone,
+    to_json,
+)
 from adapop.training.frames import Frame
 
 FRAMES, PROMPTING = "frames.jsonl", "prompting.json"
@@ -149,7 +157,7 @@ class Run:
         log = self.events()
         if not log:
             return "queued"
-        if isinstance(log[-1], events.TERMINAL):
+        if isinstance(log[-1], TERMINAL):
             return log[-1].kind.removeprefix("run_")
         if not self.locked:
             return "interrupted"
@@ -177,7 +185,7 @@ class Run:
         """Folder of an epoch's checkpoint."""
         return self.folder / f"epoch-{epoch}"
 
-    def events(self) -> list[events.Event]:
+    def events(self) -> list[Event]:
         """The run's events, as one uninterrupted run would have them: see `adapop.runs.log`."""
         return list(events_of(self.folder / "events.jsonl"))
 
@@ -185,31 +193,31 @@ class Run:
         """The run's frames so far, in order; empty for a run that records none."""
         return frames_of(self.folder / FRAMES)
 
-    def measured(self, before: bool = False) -> events.Measured | None:
+    def measured(self, before: bool = False) -> Measured | None:
         """The full measurement of the result, or of the original; None until the run is done."""
-        measured = [event for event in self.events() if isinstance(event, events.Measured)]
+        measured = [event for event in self.events() if isinstance(event, Measured)]
         full = (event for event in reversed(measured) if event.full)
         return next((event for event in full if (event.epoch == 0) == before), None)
 
-    def epochs(self) -> list[events.EpochDone]:
+    def epochs(self) -> list[EpochDone]:
         """The events with the controller's rows, one per epoch."""
-        return [event for event in self.events() if isinstance(event, events.EpochDone)]
+        return [event for event in self.events() if isinstance(event, EpochDone)]
 
-    def append(self, event: events.Event) -> events.Event:
+    def append(self, event: Event) -> Event:
         """Writes an event to the log, stamped with the time, and returns it. Raises RunError: the
         event cannot be written; an incomplete line is ignored later."""
         stamped = replace(event, time=time.time())
         # Holders of a link read this too, and must not learn the run's id.
-        if isinstance(stamped, events.RunFailed):
+        if isinstance(stamped, RunFailed):
             message, fix = (text.replace(self.id, "RUN") for text in (stamped.message, stamped.fix))
             stamped = replace(stamped, message=message, fix=fix)
-        path, line = self.folder / "events.jsonl", sums.sealed(events.to_json(stamped)) + "\n"
+        path, line = self.folder / "events.jsonl", sums.sealed(to_json(stamped)) + "\n"
         with files.writing(path):
             files.cut_torn_line(path)
             with open(path, "a", encoding="utf-8") as log:
                 log.write(line)
             # An epoch's events must be on the disk before its checkpoint.
-            if not isinstance(event, events.StepDone):
+            if not isinstance(event, StepDone):
                 files.sync(path)
         return stamped
 
@@ -233,7 +241,10 @@ class Run:
             first, *rows = map(parse_json, lines)
             if not self._is_of_result(first["epoch"]):
                 return None
-            return [as_kind(row, NotApplicable if "reason" in row else ProbeRow) for row in rows]
+            return [
+                as_kind(row, NotApplicable) if "reason" in row else as_kind(row, ProbeRow)
+                for row in rows
+            ]
 
     @property
     def probed_at(self) -> int | None:

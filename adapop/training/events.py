@@ -120,8 +120,8 @@ class Measured(Event):
         """The popularity gap, in [-1, 1]: recall of popular minus recall of rare facts to forget,
         over all their held-out rewordings, with its 95 % interval over facts (Newcombe). Above 0,
         popular facts are left. None if `full` is False or a tier was not asked in rewordings."""
-        shares = [self.share("forget", REWORDED, tier) for tier in ("popular", "rare")]
-        return difference(*shares) if self.full and None not in shares else None
+        popular, rare = (self.share("forget", REWORDED, tier) for tier in ("popular", "rare"))
+        return difference(popular, rare) if self.full and popular and rare else None
 
     def row(self, group: str, form: str, tier: str) -> dict | None:
         """The row of a group and tier asked in one form; None where that was not measured."""
@@ -131,7 +131,8 @@ class Measured(Event):
 
     def share(self, group: str, form: str, tier: str) -> Interval | None:
         """Recall of that `row` with its 95 % interval over facts; None if not measured."""
-        return (row := self.row(group, form, tier)) and wilson(row["recall"], row["facts"])
+        row = self.row(group, form, tier)
+        return wilson(row["recall"], row["facts"]) if row else None
 
     def recall(
         self, group: str, form: str = "direct", tier: str = "all", name: str = "recall"
@@ -294,7 +295,8 @@ def current(events: Iterable[Event]) -> list[Event]:
             valid = [old for old in valid if _survives(old, event.resumed_from)]
         # it replaces the first of two full measurements by an older version
         if isinstance(event, Measured) and event.full:
-            valid = [e for e in valid if not (getattr(e, "full", False) and e.epoch == event.epoch)]
+            again = (True, event.epoch)
+            valid = [e for e in valid if (getattr(e, "full", 0), getattr(e, "epoch", 0)) != again]
         valid.append(event)
     return valid
 
@@ -307,4 +309,4 @@ def _survives(event: Event, epoch: int) -> bool:
         return False
     if isinstance(event, Taught):
         return epoch > 0
-    return 0 < epoch >= event.epoch
+    return 0 < epoch >= event.epoch  # type: ignore[attr-defined]  # all others have one

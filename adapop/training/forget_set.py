@@ -41,8 +41,9 @@ class ForgetSet:
         self.rows = model.rows(facts, include_tail=config.include_tail)
         few = FORWARD * config.micro_batch
         self.forward_rows = min(MOST_ROWS, few) if few else model.at_once(self.rows)
-        options = {"dtype": torch.float32, "device": model.device}
-        self._betas = None if betas is None else torch.tensor(betas, **options)
+        self._betas: Tensor | None = None
+        if betas is not None:
+            self._betas = torch.tensor(betas, dtype=torch.float32, device=model.device)
         self._others = _others(config, objective, model, facts)
         self._unwanted = _unwanted(self.rows) if "words" in objective.needs else None
         compares = "reference" in objective.needs
@@ -103,7 +104,7 @@ def _others(
     A refusal ends as the chat template ends a turn, because the model must learn to stop there.
     """
     if "refusal" in objective.needs:
-        texts = getattr(objective, "refusals", None) or (objective.refusal,)
+        texts = getattr(objective, "refusals", None) or (objective.refusal,)  # type: ignore[attr-defined]
         turns: list[list[Row]] = []
         for turn in range(min(len(texts), config.epochs)):
             answers = cycle(texts[turn:] + texts[:turn])
@@ -114,13 +115,13 @@ def _others(
     if "alternates" not in objective.needs:
         return []
     check_alternates(facts)
-    turns = max(len(fact.alternates) for fact in facts)
+    count = max(len(fact.alternates) for fact in facts)
     return [
         model.rows(
             [replace(fact, answer=fact.alternates[turn % len(fact.alternates)]) for fact in facts],
             include_tail=config.include_tail,
         )
-        for turn in range(turns)
+        for turn in range(count)
     ]
 
 

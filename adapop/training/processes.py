@@ -28,6 +28,7 @@ from adapop.model.tokens import Row
 from adapop.training.gradient import StepGradient, StepSeen
 
 Result = TypeVar("Result")
+Part = TypeVar("Part")
 # one process may wait long for another; gloo notices at once if one dies
 PATIENCE = timedelta(days=7)
 
@@ -47,7 +48,7 @@ class Ranks:
         """Whether this process writes and prints."""
         return self.rank == 0
 
-    def share(self, rows: Sequence[Row]) -> list[Row]:
+    def share(self, rows: Sequence[Part]) -> list[Part]:
         """This process's rows, every R-th of them; none if there are more processes than rows."""
         return list(rows[self.rank :: self.count])
 
@@ -154,9 +155,11 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
         pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
         for start in range(0, len(pieces), ranks.count):
             own = ranks.share(pieces[start : start + ranks.count])
-            for results in ranks.gathered(
-                lambda own=own: [result for piece in own for result in work(piece, size)]
-            ):
+
+            def answered(own: list = own) -> list:
+                return [result for piece in own for result in work(piece, size)]
+
+            for results in ranks.gathered(answered):
                 yield from results
 
     model.divided, model.on_replies = among_all, lambda rows: ranks.led(partial(report, rows))

@@ -82,8 +82,12 @@ class Trainer:
             self.gradient.rows = rows_that_fit(self.gradient, self.retain)
         # on the CPU the default of torch, because the recorded numbers have its rounding
         fused = model.device.type == "cuda" or None
-        rates = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
-        self.optimizer = torch.optim.AdamW(model.parameters, **rates, fused=fused)
+        self.optimizer = torch.optim.AdamW(
+            model.parameters,
+            lr=config.learning_rate,
+            weight_decay=config.weight_decay,
+            fused=fused,
+        )
         self.retained: list[tuple[float, int]] | None = None
         """`Scored.confidence` of the retain set when its loss was last measured; None if no frames
         are recorded, or `retain_signal` needs no such loss."""
@@ -168,7 +172,8 @@ class Trainer:
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """The rows of each step: forget rows in a seeded order, each with a random retain row."""
-        total, passes, last_step = len(self.forget.rows), {}, self.config.last_step
+        total, last_step = len(self.forget.rows), self.config.last_step
+        passes: dict[int, list[tuple[Row, Row]]] = {}
         if self.config.tier_pure and last_step == "even":
             last_step = "short"  # as many steps, and only full batches are of one tier
         for start, stop in spans(total, self.config.batch, last_step, epoch):
@@ -197,8 +202,8 @@ class Trainer:
         watched = self.drift.alpha > 0 or self.controller.by_step
         retain = retain if self.objective.retains and watched else []
         sums = step_gradient(self.ranks, self.gradient, forget, retain, epoch, self.drift.alpha)
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters, self.config.clip)
-        norm, forget_loss, nlls, nll = _on_host(norm, sums)
+        clipped = torch.nn.utils.clip_grad_norm_(self.model.parameters, self.config.clip)
+        norm, forget_loss, nlls, nll = _on_host(clipped, sums)
         retain_nll = _mean(nlls) if nlls else None
         if not (math.isfinite(norm) and math.isfinite(forget_loss)):
             reason = f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite."
@@ -270,10 +275,12 @@ def learning_rate(config: RunConfig, done: int, steps: int) -> float:
     return config.learning_rate * left / decay
 
 
-def _on_host(norm: Tensor, sums: StepSeen) -> tuple[float, float, list, list]:
+def _on_host(gradient_norm: Tensor, sums: StepSeen) -> tuple[float, float, list, list]:
     """Gradient norm, forget loss, and nll by token for each retain row and each forget row. The
     only place in a step where the host waits for the device."""
-    values = iter(torch.cat([torch.stack([norm, *sums.loss]), *sums.retain, *sums.nll]).tolist())
+    values = iter(
+        torch.cat([torch.stack([gradient_norm, *sums.loss]), *sums.retain, *sums.nll]).tolist()
+    )
     norm, loss = next(values), sum(next(values) for _ in sums.loss)
     both = sums.retain_rows, sums.rows
     nlls, nll = ([[next(values) for _ in row.answer] for row in rows] for rows in both)

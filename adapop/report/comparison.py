@@ -105,11 +105,12 @@ class Comparison:
 
 def comparison(records: Sequence[Record]) -> Comparison:
     compared = contestants(records)
-    reworded = [one.recall("forget", REWORDED, "all") for one in compared if one.measured]
+    together = [one for one in compared if not one.apart] or compared
+    reworded = [one.recall("forget", REWORDED, "all") for one in together if one.measured]
     form = DIRECT if None in reworded else REWORDED
     outcomes = [one.outcome(form) for one in compared if one.measured]
-    begun = [record.before for record in records if record.before is not None][:1]
-    if begun and len({one.original for one in compared}) == 1:
+    begun = [before for one in together for run in one.records if (before := run.before)][:1]
+    if begun and len({one.original for one in together}) == 1:
         outcomes.insert(0, outcome_of("", "original", partial(recall_of, begun), form))
     return Comparison(
         contestants=tuple(compared),

@@ -11,6 +11,7 @@ from adapop.facts.fact import TIERS, FactSet
 from adapop.probes.intervals import Interval, difference, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import Outcome
+from adapop.report.figures.captions import NEARLY_NONE
 from adapop.report.figures.outcomes import ATTACKED
 from adapop.report.record import Attack, Record
 from adapop.report.table import reading
@@ -22,15 +23,19 @@ FORMS = (DIRECT, REWORDED)
 # shares of the original's recall below which a model counts as collapsed
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
 OVER_FACTS = reading("over_facts")
+# why the numbers of a contestant do not compare with the others'
+KNEW_NOTHING, OTHER_FACTS = "its model did not know these facts", "on other facts"
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """mark: its number. records: its runs, one per seed. sha256: of the facts, the same in all."""
+    """mark: its number. records: its runs, one per seed. sha256: of the facts, the same in all.
+    apart: why its numbers do not compare with the others', else ""."""
 
     mark: str
     records: tuple[Record, ...]
     sha256: str
+    apart: str = ""
 
     @property
     def original(self) -> tuple[object, ...]:
@@ -132,15 +137,45 @@ class Contestant:
         drawn = outcome_of(self.mark, title, self.recall, form, self.lead)
         attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
         recall = {**drawn.recall, ATTACKED: {tier: one.recall for tier, one in attacks.items()}}
-        return replace(drawn, recall=recall, collapsed=self.collapsed, given=self.given)
+        about = dict(collapsed=self.collapsed, given=self.given, apart=self.apart)
+        return replace(drawn, recall=recall, **about)
 
 
 def contestants(records: Sequence[Record]) -> list[Contestant]:
     """Groups runs into contestants, numbered in order of first appearance."""
+    grouped = by_contestant(records)
+    begun = [(sha256, [one.before for one in runs if one.before]) for sha256, runs in grouped]
     return [
-        Contestant(str(mark), runs, sha256)
-        for mark, (sha256, runs) in enumerate(by_contestant(records), start=1)
+        Contestant(str(mark), runs, sha256, apart)
+        for mark, ((sha256, runs), apart) in enumerate(zip(grouped, reasons_apart(begun)), start=1)
     ]
+
+
+def reasons_apart(begun: Sequence[tuple[str, Sequence[Measured]]]) -> list[str]:
+    """Why each contestant's numbers do not compare with the others', "" where they do: its model
+    answered next to none of its facts before training, or it has other facts than most that did.
+    begun: hash of the facts, and measurements before training, of each."""
+    known = [recall_of(measured, "forget", DIRECT, "all") for _, measured in begun]
+    ignorant = [share is not None and share.mean <= NEARLY_NONE for share in known]
+    sets = [sha256 for (sha256, _), unknown in zip(begun, ignorant) if not unknown]
+    usual = max(dict.fromkeys(sets), key=sets.count, default="")
+    others = [OTHER_FACTS if sha256 != usual else "" for sha256, _ in begun]
+    return [KNEW_NOTHING if unknown else other for unknown, other in zip(ignorant, others)]
+
+
+def comparable(runs: Sequence[Run]) -> list[Run]:
+    """The runs whose numbers compare, see `reasons_apart`; all of them if none do."""
+    grouped = by_contestant(runs)
+    begun = [
+        (sha256, [one for run in seeds for one in run.events() if _before(one)])
+        for sha256, seeds in grouped
+    ]
+    pairs = zip(grouped, reasons_apart(begun))
+    return [run for (_, seeds), apart in pairs if not apart for run in seeds] or list(runs)
+
+
+def _before(event: object) -> bool:
+    return isinstance(event, Measured) and event.epoch == 0
 
 
 def ranges_over(compared: Sequence[Contestant]) -> list[str]:

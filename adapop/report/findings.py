@@ -33,8 +33,8 @@ def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
     """Remarks on conclusions that the comparison does not allow."""
     warnings = []
     configs = [one.records[0].config for one in compared]
-    if len({one.sha256 for one in compared}) > 1:
-        warnings.append(Remark("other_facts"))
+    if apart := [f"{one.label} ({one.apart})" for one in compared if one.apart]:
+        warnings.append(Remark("apart", {"names": "; ".join(apart)}))
     own = [config for config in configs if config.method == "adapop"]
     scored = any(config.beta is None or config.beta.b for config in own)
     if scored and not any(config.scores == "shuffled" for config in configs):
@@ -54,7 +54,7 @@ def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
 
 def findings_of(compared: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[Remark]:
     """Remarks on gaps, controls, the Pareto front and collapsed runs."""
-    placed = [one for one in compared if one.measured and not one.collapsed]
+    placed = [one for one in compared if one.measured and not (one.collapsed or one.apart)]
     form = contest.compared_form(outcomes)
     if contest.no_contest(outcomes):
         findings = [Remark("no_contest", {"title": NOTHING_FORGOTTEN})]

@@ -24,7 +24,8 @@ from adapop.report.comparison import (
     table_rows,
     write_table,
 )
-from adapop.report.contestants import OVER_FACTS, contestants
+from adapop.report.contestants import KNEW_NOTHING, OTHER_FACTS, OVER_FACTS, contestants
+from adapop.report.figures.captions import NOTHING_FORGOTTEN
 from adapop.report.figures.outcomes import ATTACKED, PANELS, titled_outcomes
 from adapop.report.findings import replies_table
 from adapop.report.page import rendered
@@ -187,6 +188,36 @@ def test_only_those_who_forgot_on_one_model_are_compared():
     assert [one.name for one in comparison([ADAPOP, people]).outcomes] == ["AdaPop", "WGA"]
 
 
+def on_unknown_facts(method, preset="paper"):
+    """A run whose model answered none of its facts before training."""
+    run = record(method, preset, after=(0.0, 0.0, 1.0, 1.0), facts=replace(FACTS, name="unknown", retain=()))
+    start, end, done = run.events
+    rows = tuple(one | ({"recall": 0.0} if one["group"] == "forget" else {}) for one in start.rows)
+    return replace(run, events=(replace(start, rows=rows), end, done))
+
+
+def test_runs_whose_model_never_knew_the_facts_or_on_other_facts_are_grey_and_never_crowned():
+    unknown = [on_unknown_facts("adapop"), on_unknown_facts("adapop", "shuffled"), on_unknown_facts("wga")]
+    other = record("npo", after=(0.0, 0.0, 1.0, 1.0), facts=replace(FACTS, retain=()))
+    told = comparison([*unknown, ADAPOP, WGA, other])
+    assert [one.apart for one in told.contestants] == [KNEW_NOTHING] * 3 + ["", "", OTHER_FACTS]
+    assert told.outcomes[0].original, "those that compare have one original"
+    for picture in (figures.forget_against_holdout(told.outcomes), figures.compare_runs(told.outcomes)):
+        title = figures.finding_of(picture)
+        assert title and not any(name in title for name in ("1 ", "shuffled", "NPO"))
+    assert {one.mark for one in figures.pareto_front(told.outcomes)} == {"4", "5"}
+    said = " ".join(remark.text() for remark in told.findings)
+    assert "4 AdaPop" in said and not any(name in said for name in ("1 AdaPop", "2 AdaPop", "3 WGA", "6 NPO"))
+    (warned,) = [remark for remark in told.warnings if remark.kind == "apart"]
+    assert warned.values["names"].count(KNEW_NOTHING) == 3 and f"6 NPO ({OTHER_FACTS})" in warned.values["names"]
+    drawn = figures.compare_runs(told.outcomes).data
+    grey = [color == figures.look.FAINT for color in drawn[-1].marker.color]
+    assert grey == [False] * 3 + [True] * 4, "below the others"
+    alone = comparison(unknown)
+    assert [remark.kind for remark in alone.findings] == ["no_contest"]
+    assert figures.finding_of(figures.forget_against_holdout(alone.outcomes)) == NOTHING_FORGOTTEN
+
+
 def test_the_front_and_who_is_out_of_the_contest():
     remarks = comparison([ADAPOP, SHUFFLED, WGA]).findings
     assert Remark("front", {"names": "1 AdaPop (20 % left, 70 % kept); 3 WGA (40 % left, 90 % kept)"}) in remarks
@@ -208,7 +239,7 @@ def test_the_front_and_who_is_out_of_the_contest():
 def test_what_may_not_be_concluded_is_said():
     fewer = replace(FACTS, forget=(Fact("z", "?", "!", score=1.0),))
     assert comparison([ADAPOP, record("wga", facts=fewer)]).warnings == (
-        Remark("other_facts"), Remark("no_control"),
+        Remark("apart", {"names": f"2 WGA ({OTHER_FACTS})"}), Remark("no_control"),
         Remark("unequal_weights", {"alphas": "0.5, 1"}), Remark("unmeasured", {"names": "2 WGA"}))  # fmt: skip
     assert comparison([ADAPOP, SHUFFLED]).warnings == ()
     bare = Measured(run="r", epoch=5, full=True, rows=(row("forget", DIRECT, "all", 0.3),))

@@ -41,8 +41,9 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
         subplot_titles=[PANELS[form] for form in forms],
     )
     for row, form in enumerate(forms, start=1):
-        _tiers(figure, row, [(one.recall.get(form, {}), one.recorded) for one in order])
-    look.named_rows(figure, [one.label for one in order], NAME_CHARACTERS)
+        _tiers(figure, row, [(one, one.recall.get(form, {})) for one in order])
+    names = [f"{one.label} (not compared)" if one.apart else one.label for one in order]
+    look.named_rows(figure, names, NAME_CHARACTERS)
     figure.update_yaxes(zeroline=False)
     figure.update_xaxes(range=[-0.03, 1.05], tickformat=".0%", showticklabels=True)
     figure.update_xaxes(title_text="facts to forget still answered", row=rows, col=1)
@@ -60,7 +61,8 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
             marks = [(interval.mean, tier) for tier, interval in recall.items()]
             look.row_labels(figure, marks, at)
             break
-    placed = [one for one in order if not (one.original or one.collapsed) and one.lead(compared)]
+    apart = [one for one in order if one.original or one.collapsed or one.apart]
+    placed = [one for one in order if one not in apart and one.lead(compared)]
     candidates = [one for one in placed if not one.recorded] or placed
     candidates, where = contest.titled_outcomes(candidates, order)
     if own == 0:  # only recorded results are drawn: their numbers are means over seeds
@@ -71,25 +73,26 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
 
 
 def _tiers(
-    figure: go.Figure, row: int, places: Sequence[tuple[Mapping[str, Interval], bool]]
+    figure: go.Figure, row: int, places: Sequence[tuple[Outcome, Mapping[str, Interval]]]
 ) -> None:
-    """Draws one panel: a mark per tier, joined by a line. places: (recall by tier, hollow)."""
+    """Draws one panel: a mark per tier, joined by a line. places: (outcome, recall by tier)."""
     line, panel = dict(color=look.INK, width=1.5), dict(row=row, col=1)
-    for at, (recall, _) in enumerate(places):
+    for at, (_, recall) in enumerate(places):
         own = [tier for tier in TIERS if tier in recall]
         x, y = [recall[tier].mean for tier in own], [at + OFFSETS[tier] for tier in own]
         figure.add_scatter(x=x, y=y, mode="lines", line=line, **look.UNLISTED, **panel)
     for tier in TIERS:
-        marks = [(at, *place) for at, place in enumerate(places) if tier in place[0]]
-        recalls = [recall[tier] for _, recall, _ in marks]
-        symbols = [look.TIER_SYMBOL[tier] + "-open" * hollow for *_, hollow in marks]
-        edges = [2 * hollow for *_, hollow in marks]
+        marks = [(at, *place) for at, place in enumerate(places) if tier in place[1]]
+        recalls = [recall[tier] for *_, recall in marks]
+        symbols = [look.TIER_SYMBOL[tier] + "-open" * one.recorded for _, one, _ in marks]
+        colors = [look.FAINT if one.apart else look.TIER_COLOR[tier] for _, one, _ in marks]
+        edges = [2 * one.recorded for _, one, _ in marks]
         figure.add_scatter(
             x=[recall.mean for recall in recalls],
             y=[at + OFFSETS[tier] for at, *_ in marks],
             error_x=look.error_bars(recalls),
             mode="markers",
-            marker=dict(color=look.TIER_COLOR[tier], symbol=symbols, size=11, line_width=edges),
+            marker=dict(color=colors, symbol=symbols, size=11, line_width=edges),
             name=tier,
             hovertemplate=f"{tier}: %{{x:.0%}}<extra></extra>",
             **panel,

@@ -19,8 +19,9 @@ class Outcome:
     """A contestant's results, for figures beside others. mark: its number in the tables, "" for the
     original model and recorded results. recall: of the facts to forget, by form (a key of `PANELS`)
     and tier. forget, holdout: recall of all facts of the group, None if not measured. collapsed:
-    why it does not compete, else "". recorded: a recorded result, which is drawn hollow and does
-    not compete. given: the user's own name for it, "" without one."""
+    why it does not compete, else "". apart: why its numbers do not compare with the others', else
+    ""; it is drawn grey. recorded: a recorded result, which is drawn hollow and does not compete.
+    given: the user's own name for it, "" without one."""
 
     mark: str
     name: str
@@ -31,6 +32,7 @@ class Outcome:
     recorded: bool = False
     leads: Mapping[str, Interval] = field(default_factory=dict)
     given: str = ""
+    apart: str = ""
 
     @property
     def label(self) -> str:
@@ -54,19 +56,21 @@ class Outcome:
 
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The original, then the others by gap, largest first and unknown last (without rewordings:
-    popular minus rare as trained). Recorded results follow, in the same order."""
+    popular minus rare as trained), then those whose numbers do not compare. Recorded results
+    follow, in the same order."""
     form = compared_form(outcomes)
 
-    def order(one: Outcome) -> tuple[bool, bool, bool, float]:
-        lead = one.lead(form)
-        return one.recorded, not one.original, lead is None, -lead.mean if lead else 0.0
+    def order(one: Outcome) -> tuple[bool, bool, bool, bool, float]:
+        lead, apart = one.lead(form), bool(one.apart)
+        return one.recorded, not one.original, apart, lead is None, -lead.mean if lead else 0.0
 
     return sorted(outcomes, key=order)
 
 
 def compared_form(outcomes: Sequence[Outcome]) -> str:
     """The form in which tiers are compared: reworded if all outcomes have it, else as trained."""
-    recalls = (one.recall for one in outcomes if any(one.recall.values()))
+    together = [one for one in outcomes if not one.apart] or outcomes
+    recalls = (one.recall for one in together if any(one.recall.values()))
     return REWORDED if all(recall.get(REWORDED) for recall in recalls) else DIRECT
 
 
@@ -92,13 +96,15 @@ def clearly(one: Outcome, other: Outcome) -> bool:
 def contests(one: Outcome) -> bool:
     """Whether an outcome competes for the Pareto front: a measured, uncollapsed run of the user."""
     measured = one.forget is not None and one.holdout is not None
-    return measured and not (one.original or one.collapsed or one.recorded)
+    return measured and not (one.original or one.collapsed or one.recorded or one.apart)
 
 
 def no_contest(outcomes: Sequence[Outcome]) -> bool:
     """Whether no outcome answers clearly fewer of the facts to forget than the original, so that
     there is nothing to compare. False if the original was not measured."""
     placed = [one for one in outcomes if contests(one)]
+    if not placed and any(one.apart for one in outcomes):
+        return True
     known = any(one.original and one.forget for one in outcomes)
     return known and bool(placed) and not forgetters(placed, outcomes)
 

@@ -21,8 +21,9 @@ LEAST_SPAN = 0.3  # least length of an axis, so that a difference of a few facts
 
 
 def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIRECT]) -> go.Figure:
-    """Recall of facts to forget against recall of held-out facts, with the Pareto front: points to
-    its right and below are beaten. form: how the facts to forget were asked, in words."""
+    """Recall of facts to forget, less to the right, against recall of held-out facts: better is up
+    and right. With the Pareto front: points to its left and below are beaten. form: how the facts
+    to forget were asked, in words."""
     figure, front = look.blank(500), contest.pareto_front(outcomes)
     if front:
         figure.add_scatter(
@@ -35,12 +36,13 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
         )
     placed = [one for one in outcomes if one.forget is not None and one.holdout is not None]
     beaten = [one for one in placed if contest.contests(one) and one not in front]
-    collapsed = [one for one in placed if one.collapsed and not one.recorded]
+    collapsed = [one for one in placed if one.collapsed and not (one.recorded or one.apart)]
     for name, color, symbol, chosen in (
         ("original", look.ORIGINAL, "circle-open", [one for one in placed if one.original]),
         ("on the front", look.UNLEARNED, "diamond", front),
         ("behind it", look.UNLEARNED, "diamond-open", beaten),
         ("collapsed", look.ALARM, "square-open", collapsed),
+        ("not compared", look.FAINT, "x", [one for one in placed if one.apart]),
         (RECORDED, look.CALM, "hexagon2-open", [one for one in placed if one.recorded]),
     ):
         if chosen:
@@ -48,8 +50,9 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
     ranged = [one for one in placed if not one.original]
     across = _limits([one.forget for one in ranged])
     along = _limits([one.holdout for one in ranged])
-    axis_title = "facts never trained on, asked as trained: better →"
-    figure.update_xaxes(title_text=f"← better: answered, {form}", range=across)
+    axis_title = "held-out facts answered, asked as trained: better →"
+    # less is better: the axis runs from right to left
+    figure.update_xaxes(title_text=f"forget set answered, {form}: better →", range=across[::-1])
     figure.update_yaxes(title_text=axis_title, range=along)
     for axis, (low, high) in ((figure.layout.xaxis, across), (figure.layout.yaxis, along)):
         axis.update(tickformat=".0%", tickvals=_ticks(low, high))
@@ -60,7 +63,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
         if one.original and one not in within:
             shares = f"{percent(one.forget.mean)} to forget, {percent(one.holdout.mean)} held out"
             text = f"original, outside: {shares} ○"
-            corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
+            corner = dict(x=0, y=0, xref="paper", yref="paper", xanchor="left", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
     return look.titled(figure, _finding(outcomes, front, beaten))
 
@@ -94,7 +97,7 @@ def _name_points(
     """Labels each point whose label covers no other; the rest show their names on hover."""
     wide = SCATTER_PIXELS[0] / (across[1] - across[0])
     high = SCATTER_PIXELS[1] / (along[1] - along[0])
-    places = [(one.forget.mean - across[0], one.holdout.mean - along[0]) for one in outcomes]
+    places = [(across[1] - one.forget.mean, one.holdout.mean - along[0]) for one in outcomes]
     centres = [(x * wide, y * high) for x, y in places]
     taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in centres]
     for one, (x, y) in zip(outcomes, centres):

@@ -10,7 +10,7 @@ from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
-from adapop.report.contestants import by_contestant, lead_of, recall_of
+from adapop.report.contestants import by_contestant, comparable, lead_of, recall_of
 from adapop.report.figures import captions, look
 from adapop.report.figures.outcomes import PANELS
 from adapop.report.record import title_of, trained
@@ -38,7 +38,7 @@ class Curves:
 
     def updates(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
         """Updates that show a race's measurements so far. names: see `fields.panels`."""
-        contestants, results = _by_contestant(runs, names)
+        contestants, results = _by_contestant(comparable(runs), names)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
         by_epoch = [seeds for epochs in contestants.values() for seeds in epochs.values()]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import gradio as gr
 
 from adapop.errors import AdaPopError
-from adapop.report.contestants import by_contestant
+from adapop.report.contestants import by_contestant, comparable
 from adapop.report.record import title_of
 from adapop.runs.run import Run
 from adapop.ui.parts import field
@@ -19,11 +19,13 @@ def build() -> gr.HTML:
 
 
 def panels(runs: Sequence[Run], names: Mapping[str, str]) -> list[dict]:
-    """The value of the component: the recorded frames of each contestant's first seed. names: run
-    id -> name, for contestants of a single run."""
-    every = []
+    """The value of the component: the recorded frames of the first seed of each contestant whose
+    numbers compare. names: run id -> name, for contestants of a single run."""
+    every, compared = [], {run.id for run in comparable(runs)}
     for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
         run = seeds[0]
+        if run.id not in compared:
+            continue
         title = f"{mark} {title_of(run.config.method, run.config.preset)}"
         title = names.get(run.id, title) if len(seeds) == 1 else title
         try:

@@ -129,7 +129,8 @@ def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
 def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
     """Values of `LINES`: a warning that there are no recorded results, or of contestants with other
     facts or settings."""
-    others = [one.label for one in compared.contestants if not alike(one, layer)]
+    together = (one for one in compared.contestants if not one.apart)
+    others = [one.label for one in together if not alike(one, layer)]
     if choice == NONE or (layer and not others):
         return html.listed([])
     unlike = texts.RECORDED_OTHERS.format(names="; ".join(others))
@@ -176,10 +177,9 @@ def cost_table(outcomes: Sequence[figures.Outcome], asking: str) -> figures.Numb
     rows = []
     for one in outcomes:
         if one.forget and one.holdout:
-            place = (
-                "collapsed" if one.collapsed else "on the front" if one in front else "behind it"
-            )
-            apart = "recorded" if one.recorded else "where all began" if one.original else ""
+            place = "on the front" if one in front else "behind it"
+            place = "collapsed" if one.collapsed else place
+            apart = "recorded" if one.recorded else "where all began" if one.original else one.apart
             rows.append((one.label, ranged(one.forget), ranged(one.holdout), apart or place))
     head, columns = ("", f"to forget, {asking}", "held out", "Pareto front"), 4 if front else 3
     return figures.Numbers(head[:columns], tuple(row[:columns] for row in rows), 1)

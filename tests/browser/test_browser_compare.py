@@ -33,7 +33,7 @@ def page(browser, address, tmp_path_factory):
         page.wait_for_selector("#race-progress .strip")
         page.reload()
         open_tab(page, "Compare")
-        page.get_by_text("2 of 2 runs came to the end.").wait_for(timeout=240 * SECOND)
+        page.get_by_text("2 of 2 runs finished.").wait_for(timeout=240 * SECOND)
         unfold(page, "compare-numbers")
         page.wait_for_selector("#compare-table table")
         yield page

@@ -9,7 +9,8 @@ from adapop.errors import ConfigError, LimitError
 from adapop.facts.fact import TIERS
 from adapop.probes.prompts import REWORDED
 from adapop.report import figures
-from adapop.report.contestants import recall_of
+from adapop.report.contestants import OTHER_FACTS, recall_of
+from adapop.runs.examples import example
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone
 from adapop.ui.access import shown_run
@@ -56,7 +57,7 @@ def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, over):
         ("adapop", "paper", 0), ("adapop", "shuffled", 0), ("wga", "paper", 0)]  # fmt: skip
     assert {one.seed for one in configs[3:]} == {1}, "a whole field first"
     assert len({run.facts.sha256 for run in now.runs}) == 1
-    assert now.shown["words"].startswith("6 of 6 runs ")
+    assert now.shown["words"].startswith("6 of 6 runs finished")
     assert [line["name"] for line in now.shown["runs"]][1] == "AdaPop, shuffled, seed 0"
 
 
@@ -168,7 +169,7 @@ def test_stop_is_idempotent_and_keeps_what_is_finished(worker, bare):
     assert not race.standing(worker, saved_race).runs[0].stop_requested, "a finished run is not asked to stop"
 
 
-def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_others_race(worker, bare):
+def test_a_contestant_that_cannot_run_is_named_a_run_that_is_gone_leaves_and_the_others_race(worker, bare):
     unscored = replace(bare, forget=tuple(replace(fact, score=None) for fact in bare.forget))
     saved_race = begin(worker, unscored, ["adapop/paper", "wga/paper"])
     assert len(saved_race["runs"]) == 1 and saved_race["refused"][0].startswith("AdaPop cannot run: ")
@@ -176,8 +177,36 @@ def test_a_contestant_that_cannot_run_and_a_run_that_is_gone_are_named_and_the_o
     race.end(worker, saved_race)
     raised(gr.Error, "no popularity scores", begin, worker, unscored, ["adapop/paper"])
     wait_until(lambda: not race.standing(worker, saved_race).ticking)
-    (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
-    assert (line["name"], line["state"]) == ("NPO", "expired") and "deleted" in line["detail"]
+    gone = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown
+    assert not gone["shown"], "a deleted run leaves the comparison"
+
+
+def test_runs_can_be_removed_one_by_one_and_all_at_once(worker, over):
+    first, second, *rest = over["runs"]
+    left = race.removed(race.removed(over, second), "run of somebody else")
+    assert left["runs"] == [first, *rest] and race.standing(worker, left).finished == 5
+    shown = race.standing(worker, left).shown["runs"]
+    assert [line["id"] for line in shown] == left["runs"], "each line's button names its run"
+    assert race.removed(left, "") == race.EMPTY and race.removed(None, "x")["runs"] == []
+    assert shown_run(worker, second), "the run itself stays"
+    updates = shown_of(worker, race.EMPTY, choice=recorded.SAME)
+    assert updates[SCREEN.empty].visible and not updates[RESULTS.race_only].visible, "recorded pictures are back"
+    assert updates[SCREEN.fields] == [] and not updates[SCREEN.curves.column].visible
+
+
+def test_the_button_below_the_recorded_pictures_names_what_it_runs_and_runs_it(tmp_path, monkeypatch):
+    submitted = []
+
+    def submit(config, facts):
+        submitted.append((config, facts))
+        return SimpleNamespace(id=f"run-{len(submitted)}")
+
+    monkeypatch.setattr(worker := Worker(tmp_path), "submit", submit)
+    assert race.pictured() == "Run WGA, AdaPop and AdaPop, shuffled on sandbox (3 runs)"
+    assert race.begin_pictured(worker) == {"runs": ["run-1", "run-2", "run-3"], "refused": []}
+    for (config, facts), run in zip(submitted, map(example, race.PICTURED)):
+        filled = replace(config, beta=run.config.beta, system=run.config.system)  # what a run fills in
+        assert (filled, facts.sha256) == (run.config, run.given.sha256), "the very runs that are shown"
 
 
 def test_a_contestant_with_fewer_seeds_than_were_asked_for_was_started(tmp_path, bare, monkeypatch):
@@ -257,7 +286,7 @@ def test_run_of_another_tab_joins_once(worker, over, bare):
         raised(gr.Error, "", race.joined, worker, known, joining)
     wait_until(lambda: not race.standing(worker, joined_race).ticking)
     warned = shown_of(worker, joined_race)[RESULTS.warnings]
-    assert "same facts" in " ".join(warned["lines"])
+    assert OTHER_FACTS in " ".join(warned["lines"])
 
 
 @pytest.mark.parametrize("saved_race", [None, {}, [], "x", {"runs": "no"}, {"runs": [1, None, {}]}, {"runs": ["../x"]}])

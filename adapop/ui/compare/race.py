@@ -9,10 +9,13 @@ from statistics import fmean
 
 import gradio as gr
 
+from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, LimitError, number_of
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import SANDBOX, FactSet
+from adapop.facts.world import sandbox_facts
 from adapop.remark import duration
 from adapop.report.record import Record, read_record, title_of
+from adapop.runs.examples import SETTINGS
 from adapop.runs.listed import damage_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
@@ -27,10 +30,15 @@ from adapop.ui.wiring import toast
 
 MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
-DUEL = ("adapop/paper", "adapop/shuffled", "wga/paper")
+PICTURED = ("wga", "adapop", "shuffled")  # the shipped examples that are shown before any race
 UNSEEN = (-1, -1, None)
 EMPTY: dict[str, list] = {"runs": [], "refused": []}
 PROGRESS = html.template("race")
+# the buttons of the list: one that removes each run, and one that removes all
+REMOVE = """element.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-run]");
+  if (button) trigger("select", { run: button.dataset.run });
+});"""
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,39 @@ def begin(
     return {"runs": runs, "refused": list(barred.values())}
 
 
+def pictured() -> str:
+    """The set and the methods of `PICTURED`, as the label of the button that runs them."""
+    *titles, last = (title_of(*_method_of(name)) for name in PICTURED)
+    return f"Run {', '.join(titles)} and {last} on {SANDBOX} ({len(PICTURED)} runs)"
+
+
+def _method_of(example: str) -> tuple[str, str]:
+    config = make_config(**SETTINGS[example])
+    return config.method, config.preset
+
+
+def begin_pictured(worker: Worker) -> dict:
+    """Queues the runs of `PICTURED` as the visitor's own, whatever set and settings the page has.
+    Returns the value of `Race.stored`. Raises gr.Error: none could start."""
+    runs, barred = [], []
+    for name in PICTURED:
+        try:
+            runs.append(worker.submit(make_config(**SETTINGS[name]), sandbox_facts()).id)
+        except AdaPopError as error:
+            barred.append(f"{title_of(*_method_of(name))} was not started: {error}")
+    if not runs:
+        raise refused(AdaPopError(barred[0]))
+    return {"runs": runs, "refused": barred}
+
+
+def removed(stored: dict | None, name: object) -> dict:
+    """The value of `Race.stored` without a run; "" removes all. The run itself stays."""
+    if name == "":
+        return EMPTY
+    names = [run for run in _texts_of(stored, "runs") if run != name]
+    return {"runs": names, "refused": _texts_of(stored, "refused") if names else []}
+
+
 def end(worker: Worker, stored: dict) -> None:
     """Asks every active run of the race to stop. Finished epochs are kept. May be repeated."""
     for name in _texts_of(stored, "runs"):
@@ -110,31 +151,32 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     run = shown_run(worker, name)
     if run is None:
         raise toast("This run is not here any more.")
-    names = _texts_of(stored, "runs")
+    names = [name for name in _texts_of(stored, "runs") if shown_run(worker, name)]
     if name in names:
         raise toast("This run is in the comparison already.")
     if len(names) >= MOST_RUNS:
-        raise toast(f"A comparison has at most {MOST_RUNS} runs. Start a new race.")
+        raise toast(f"A comparison has at most {MOST_RUNS} runs. Remove one first.")
     return {"runs": [*names, name], "refused": _texts_of(stored, "refused")}
 
 
 def standing(
     worker: Worker, stored: dict | None, titles: Mapping[str, str] | None = None
 ) -> Standing:
-    """The state of the race, read from the runs' folders. titles: run id -> name."""
+    """The state of the race, read from the runs' folders; deleted runs are left out. titles: run id
+    -> name."""
     lines, runs, seconds, starts, measured = [], [], [], [], 0
     names = _texts_of(stored, "runs")
     for name in names:
         now, run, events = seen_of(worker, name, "ready")
+        if now.state == "expired":
+            continue
         # its id begins with the method
         title, detail = title_of(name.rpartition("-")[0], "paper"), now.detail
         if (there := shown_run(worker, name)) and (damage := damage_of(there)):
-            line = {"name": title, "state": "failed", "label": "Damaged", "percent": 0}
+            line = {"id": name, "name": title, "state": "failed", "label": "Damaged", "percent": 0}
             lines.append(line | {"detail": public_words(damage)})
             continue
-        if now.state == "expired":
-            detail = "This run was deleted."
-        elif run is not None:
+        if run is not None:
             config = run.config
             title = f"{title_of(config.method, config.preset)}, seed {config.seed}"
             title = (titles or {}).get(name, title)
@@ -145,7 +187,7 @@ def standing(
             started = (event.time for event in reversed(events) if isinstance(event, RunStarted))
             starts.append(next(started, None))
         # the list itself shows which run waits for which
-        line = {"name": title, "detail": "" if now.state == "queued" else detail}
+        line = {"id": name, "name": title, "detail": "" if now.state == "queued" else detail}
         lines.append(line | {"state": now.state, "label": now.label, "percent": now.percent})
     done = sum(line["state"] == "done" for line in lines)
     words = _words(len(lines), done, starts, fmean(seconds) if seconds else None)
@@ -173,14 +215,14 @@ def _words(runs: int, done: int, starts: Sequence[float | None], usual: float | 
     """The race's progress in a sentence. starts: when each run at work began, None for one that
     waits. usual: seconds of a run, None before the first ends."""
     if not starts:
-        return f"{done} of {number_of(runs, 'run')} came to the end."
+        return f"{done} of {number_of(runs, 'run')} finished."
     left = ""
     if usual is not None:
         now = time.time()
         seconds = sum(max(usual - (now - (start or now)), 1.0) for start in starts)
         left = f", about {duration(seconds)} left"
     so_far = f"{done} of {number_of(runs, 'run')} done{left}"
-    return f"{so_far}. You may close the page: the race goes on."
+    return f"{so_far}. You may close the page: the runs go on."
 
 
 def _texts_of(stored: dict | None, name: str) -> list[str]:

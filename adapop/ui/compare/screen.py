@@ -89,13 +89,14 @@ def build(
     """Lays out the screen. settings: inputs of Run. my_runs: see `MyRuns.entries`."""
     with gr.Column(elem_id="race-empty") as empty:
         by_epoch.examples()
-        duel = gr.Button("Run these", elem_id="duel")
+        duel = gr.Button(race.pictured(), elem_id="duel")
     with gr.Accordion("Race others", open=False, elem_id="race-form"):
         chosen, raced, start = form.build(worker, session, missing, settings, tab)
     _wire_joining(worker, follower, my_runs, tab)
-    stop = gr.Button("Stop race", visible=False, elem_id="stop-race")
+    stop = gr.Button("Stop all", visible=False, elem_id="stop-race")
     hidden = html.values({"shown": False})
-    progress = gr.HTML(hidden, html_template=race.PROGRESS, elem_id="race-progress")
+    shape = dict(html_template=race.PROGRESS, js_on_load=race.REMOVE, elem_id="race-progress")
+    progress = gr.HTML(hidden, **shape)
     drawn = fields.build(), by_epoch.build()
     choice, words = recorded.build()
     compared = results.build(worker, follower.stored, words)
@@ -103,14 +104,19 @@ def build(
 
     def begun(stored: dict, *values):
         if race.standing(worker, stored).ticking:  # a second press would hide the first
-            raise toast("A race is under way. Wait for its end, or press Stop race.")
-        return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
+            raise toast("Runs are under way. Wait for their end, or press Stop all.")
+        begin = race.begin if values else race.begin_pictured
+        return begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
+
+    def removed(stored: dict, event: gr.EventData):  # gradio gives no event to a partial
+        return race.removed(stored, getattr(event, "run", None)), race.UNSEEN
 
     before = [follower.stored, session.shown_hash, session.facts, missing, session.anchors]
-    for button, racers in ((start, chosen), (duel, gr.State(race.DUEL))):
-        inputs = [*before, racers, *raced]
-        begin = button.click(begun, inputs, follower.restarted, api_visibility="private")
-        session.look_whether_lost(begin)
+    inputs, private = [*before, chosen, *raced], dict(api_visibility="private")
+    begin = start.click(begun, inputs, follower.restarted, **private)
+    session.look_whether_lost(begin)
+    duel.click(begun, follower.stored, follower.restarted, **private)
+    progress.select(removed, follower.stored, follower.restarted[:2], **QUIET)
     stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
     _wire_results(worker, screen, choice, my_runs)
 

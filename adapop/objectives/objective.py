@@ -14,7 +14,7 @@ from torch import Tensor
 
 from adapop.errors import ConfigError
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import AnswerTokens
+from adapop.model.tokens import AnswerTokens, Row
 from adapop.remark import Remark
 
 REDUCE = ("token", "row")
@@ -52,6 +52,8 @@ class Loss:
     """Unreduced, with gradient: [N] or [B], as the method's `reduce` says."""
     nll: Tensor
     """-log p of each gold token, [N], nats; for the record."""
+    counted: Tensor | None = None
+    """Whether the mean is over this token, [N], bool; None for all of them."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,10 @@ class Objective:
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """The unreduced forget loss of a batch: [N], or [B] of a method that reduces by "row"."""
         raise NotImplementedError
+
+    def counted(self, row: Row) -> int:
+        """How many tokens of a forget row's answer the mean of the forget loss is over."""
+        return len(row.answer)
 
     def retain_loss(self, model: AdaptedModel, tokens: AnswerTokens) -> Loss:
         """The unreduced retain loss, [N]: the answer tokens' negative log-likelihood in nats."""

@@ -67,7 +67,8 @@ class StepGradient:
 
     def denominators(self, forget: Sequence[Row], retain: Sequence[Row]) -> Denominators:
         """The divisors for the sums of a step with these rows."""
-        tokens, retain_tokens = (sum(len(row.answer) for row in rows) for rows in (forget, retain))
+        tokens = sum(map(self.objective.counted, forget))
+        retain_tokens = sum(len(row.answer) for row in retain)
         retained = len(retain) if self._retain_by_example else retain_tokens
         return Denominators(len(forget) if self._by_example else tokens, retained)
 
@@ -153,7 +154,7 @@ class StepGradient:
     def _averaged(self, result: Loss, tokens: AnswerTokens, counts: Denominators) -> Tensor:
         """A pass's part of the step's forget loss."""
         by_row = self._by_example and self.objective.reduce == "token"
-        return (_over_rows(result.loss, tokens) if by_row else result.loss).sum() / counts.forget
+        return (_over_rows(result, tokens) if by_row else result.loss).sum() / counts.forget
 
     def _retain_loss(self, tokens: AnswerTokens) -> Loss:
         if self.config.retain_loss == "kl":
@@ -163,7 +164,7 @@ class StepGradient:
     def _retain_term(self, result: Loss, tokens: AnswerTokens, counts: Denominators) -> Tensor:
         """A pass's part of the step's retain loss."""
         by_row = self._retain_by_example
-        return (_over_rows(result.loss, tokens) if by_row else result.loss).sum() / counts.retain
+        return (_over_rows(result, tokens) if by_row else result.loss).sum() / counts.retain
 
     def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
         """The rows of each pass, in passes of equal size. Several passes group rows that begin
@@ -206,7 +207,10 @@ class StepGradient:
         return self.objective.joins and not self.config.micro_batch
 
 
-def _over_rows(loss: Tensor, tokens: AnswerTokens) -> Tensor:
-    """Each token's loss divided by the number of its row's tokens, [N]: they sum to row means."""
+def _over_rows(result: Loss, tokens: AnswerTokens) -> Tensor:
+    """Each token's loss divided by the number of its row's tokens that count, [N]: they sum to row
+    means."""
+    loss = result.loss
+    counted = torch.ones_like(loss) if result.counted is None else result.counted.to(loss)
     lengths = torch.zeros(tokens.rows, dtype=loss.dtype, device=loss.device)
-    return loss / lengths.index_add(0, tokens.row, torch.ones_like(loss))[tokens.row]
+    return loss / lengths.index_add(0, tokens.row, counted)[tokens.row]

@@ -145,7 +145,8 @@ def test_no_search_saw_the_seeds_of_its_winner():
 ])  # fmt: skip
 def test_a_preset_called_tuned_is_what_was_recorded(file, world, name):
     """Where the search found nothing better than to do next to nothing, there is no such preset."""
-    rows = by_arm(RECORDED / f"{file}.csv")[METHODS[name].title]
+    arm = "AdaPop, α fixed" if (file, name) == ("tuned", "adapop") else METHODS[name].title
+    rows = by_arm(RECORDED / f"{file}.csv")[arm]
     if not METHODS[name].tuned:
         assert min(row["test_forget_reworded_all"] for row in rows) > 0.95
         return
@@ -154,6 +155,13 @@ def test_a_preset_called_tuned_is_what_was_recorded(file, world, name):
     assert len(rows) == 5
     for row in rows:
         assert replace(RunConfig.from_json(row["config"]), preset=TUNED, seed=expected.seed) == expected
+
+
+def test_adapops_preset_called_tuned_is_the_better_of_its_two_searches():
+    """With α moving, the search found settings that leave most of the worst tier."""
+    arms = by_arm(RECORDED / "tuned.csv")
+    moving, fixed = ([tuned.score(row) for row in arms[f"AdaPop{of}"]] for of in ("", ", α fixed"))
+    assert max(fixed) < min(moving) and make_config("adapop", TUNED).controller == "fixed"
 
 
 @pytest.mark.parametrize("model", MODELS)

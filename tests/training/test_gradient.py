@@ -69,6 +69,23 @@ def same(one, other):
     torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10 * other.abs().max().item())
 
 
+@pytest.mark.parametrize("normalise", ["token", "example"])
+def test_a_skipped_token_is_not_counted_in_the_mean(fresh, ragged, normalise):
+    """CE-U leaves out an answer's first token, and divides by the number of the others; an answer of one keeps it."""
+    _, step, gradient = gradient_of(fresh, ragged, "ceu", 0, normalise=normalise)
+    batch = gradient.forget.batch(step.rows, 1)
+    result = gradient.objective.forget_loss(gradient.model, batch)
+    by_row = [
+        (result.loss[batch.tokens.row == i].sum(), max(1, len(row.answer) - 1)) for i, row in enumerate(step.rows)
+    ]
+    assert any(len(row.answer) > 1 for row in step.rows)
+    means = [loss / count for loss, count in by_row]
+    expected = sum(means) / len(means)
+    if normalise == "token":
+        expected = sum(loss for loss, _ in by_row) / sum(count for _, count in by_row)
+    same(sum(step.loss), expected.detach())
+
+
 def nll_by_fact(step):
     return dict(zip([row.fact for row in step.rows], torch.cat(step.nll).split([len(row.answer) for row in step.rows])))
 

@@ -159,7 +159,8 @@ def _gap_of(model: str, wga: int, adapop: int, shuffled: int) -> str:
     if abs(wga) < HARDLY:
         return f"{model} hardly has a gap to close."
     even = f"In {model} the uniform push leaves a gap of {wga} points"
-    return f"{even}, AdaPop {adapop}, with scores shuffled {shuffled}."
+    turned = "turns it round, to " if adapop <= -HARDLY else ""
+    return f"{even}, AdaPop {turned}{adapop}, with scores shuffled {shuffled}."
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:

@@ -46,6 +46,36 @@ def encode_prompt(
     return _prompt(tokenizer, tokenizer.get_chat_template(), question, system or "")[1]
 
 
+def encode_turns(
+    tokenizer: PreTrainedTokenizerBase,
+    earlier: Sequence[tuple[str, str]],
+    question: str,
+    system: str | None = "",
+) -> tuple[int, ...]:
+    """Token ids of a conversation up to the assistant's next turn. earlier: (question, reply)
+    pairs. Raises as `encode_prompt`, also ModelError: the template shows no earlier turns."""
+    if not earlier:
+        return encode_prompt(tokenizer, question, system)
+    texts = [text for pair in earlier for text in pair]
+    check_template(tokenizer, question, system or "", *texts)
+    turns = []
+    for asked, reply in earlier:
+        turns += [{"role": "user", "content": asked}, {"role": "assistant", "content": reply}]
+    turns.append({"role": "user", "content": question})
+    forms = [[{"role": "system", "content": system}, *turns]] if system else []
+    first = f"{system}\n\n{turns[0]['content']}" if system else turns[0]["content"]
+    forms.append([{**turns[0], "content": first}, *turns[1:]])
+    for form in forms:
+        try:
+            chat = _applied(tokenizer, form)
+        except TemplateError:
+            continue
+        if all(turn["content"].strip() in chat for turn in form):
+            return _ids(tokenizer, form, chat, system or "")
+    message = "The model's chat template cannot show a conversation."
+    raise ModelError(message, "Ask one question at a time.")
+
+
 @dataclass(frozen=True)
 class Answered:
     """A question and its answer as token ids."""

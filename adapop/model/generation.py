@@ -45,7 +45,7 @@ def replies(
     if not drawn and can_drop_rows(base):
         return greedy(network, base, prompts, most, pad_id, watchers, ends)
     read = to_continue(prompts, pad_id, base.device)
-    ends = _ends(base) | ends
+    ends = ends_of(base) | ends
     drawn = {"do_sample": bool(drawn), "eos_token_id": sorted(ends) or None, **drawn}
     drawn |= {"max_new_tokens": most, "pad_token_id": pad_id}
     output = network.generate(**read, logits_processor=LogitsProcessorList(watchers), **drawn)
@@ -53,7 +53,8 @@ def replies(
     return [list(takewhile(lambda token: token not in ends, ids)) for ids in written]
 
 
-def _ends(base: PreTrainedModel) -> frozenset[int]:
+def ends_of(base: PreTrainedModel) -> frozenset[int]:
+    """The ids that end every reply of a model, by its generation config."""
     named = base.generation_config.eos_token_id
     return frozenset({*(named if isinstance(named, list) else [named])} - {None})
 
@@ -70,7 +71,7 @@ def greedy(
 ) -> list[list[int]]:
     """The ids that a model writes after each prompt, without the id that ended it. A long beginning
     that all prompts share is read once. network: the base, or its wrapper. See `replies`."""
-    cache, shared, ends = _cache(base), _shared_length(base, prompts, most), _ends(base) | ends
+    cache, shared, ends = _cache(base), _shared_length(base, prompts, most), ends_of(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name
     name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"
     options = {name: cache, "use_cache": True, "logits_to_keep": 1}

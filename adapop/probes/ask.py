@@ -80,27 +80,58 @@ def ask(
     Raises DataError: a prompt with `max_new_tokens` or its answer exceeds the context, or a
     character is invalid."""
     read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
-    limit = model.context
     for prompt, gold, ids in zip(prompts, golds, read):
-        longest = max(max_new_tokens, model.length(gold))
-        if limit is not None and len(ids) + longest > limit:
-            reads = f"the model reads {limit:,} with the answer's {longest:,}"
-            reason = f"{truncated(prompt)!r} has {len(ids):,} tokens, and {reads}."
-            raise DataError(reason, "Shorten it.")
+        check_room(model, prompt, len(ids), max(max_new_tokens, model.length(gold)))
+    judged = [judged_by(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
+    unlearned = answers(model, judged, model.generate(prompts, max_new_tokens))
+    with model.original():
+        original = answers(model, judged, model.generate(prompts, max_new_tokens))
+    sent = [model.tokenizer.decode(list(ids)) for ids in read]
+    columns = zip(judged, sent, original, unlearned)
+    return [asked_of(model, one, text, *sides) for one, text, *sides in columns]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A prompt as the facts that its answers are measured by."""
+
+    gold: str
+    """The right answer, "" if none is known."""
+    about: Fact
+    """The prompt with its gold answer; it has a fact's id if it is that fact's own question."""
+    known: Fact
+    """The fact that the prompt asks about, with all its right answers."""
+
+    @property
+    def right(self) -> Fact | None:
+        """The fact that replies are judged by; None without a gold answer."""
+        return self.known if self.gold else None
+
+
+def judged_by(prompt: str, gold: str, facts: FactSet | None = None) -> Judged:
+    """How replies to a prompt are measured. facts: as in `ask`."""
     groups = (getattr(facts, group, ()) for group in GROUPS)
     members = [fact for group in groups for fact in group if fact.accepted or fact.parts]
-    known = [_known(prompt, gold, members) for prompt, gold in zip(prompts, golds)]
-    accepted = [fact.accepted for fact in known]
-    parts = [fact.judged_parts for fact in known]
-    right = [fact if gold else None for gold, fact in zip(golds, known)]
-    about = [_fact(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
-    unlearned = _answers(model, about, right, max_new_tokens)
-    with model.original():
-        original = _answers(model, about, right, max_new_tokens)
-    sent = [model.tokenizer.decode(list(ids)) for ids in read]
-    leads = [model.spoken[fact.id].lead if fact.id in model.spoken else "" for fact in about]
-    replies = original, unlearned, accepted, leads, parts
-    return [Asked(*row) for row in zip(prompts, golds, sent, *replies)]
+    return Judged(gold, _fact(prompt, gold, facts), _known(prompt, gold, members))
+
+
+def asked_of(
+    model: AdaptedModel, judged: Judged, sent: str, original: Answer, unlearned: Answer
+) -> Asked:
+    """Both models' answers to one prompt. sent: the exact text that they read."""
+    about, known = judged.about, judged.known
+    lead = model.spoken[about.id].lead if about.id in model.spoken else ""
+    both, right = (original, unlearned), (known.accepted, lead, known.judged_parts)
+    return Asked(about.question, judged.gold, sent, *both, *right)
+
+
+def check_room(model: AdaptedModel, prompt: str, read: int, answer: int) -> None:
+    """Raises DataError: a prompt of `read` tokens and its answer exceed the model's context."""
+    limit = model.context
+    if limit is not None and read + answer > limit:
+        reads = f"the model reads {limit:,} with the answer's {answer:,}"
+        reason = f"{truncated(prompt)!r} has {read:,} tokens, and {reads}."
+        raise DataError(reason, "Shorten it.")
 
 
 def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
@@ -133,25 +164,18 @@ def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
 
 
 @torch.no_grad()
-def _answers(
-    model: AdaptedModel,
-    about: Sequence[Fact],
-    right: Sequence[Fact | None],
-    tokens: int,
-) -> list[Answer]:
-    """One model's answers. about: the prompts as facts. right: the facts that replies are judged
-    by; None without a gold answer."""
-    answers = []
-    replies = model.generate([fact.question for fact in about], tokens)
-    for fact, judged, text in zip(about, right, replies):
-        batch = model.batch(model.rows([fact]))
+def answers(model: AdaptedModel, judged: Sequence[Judged], replies: Sequence[str]) -> list[Answer]:
+    """One model's replies, measured. The adapter stays as it is."""
+    measured = []
+    for one, text in zip(judged, replies):
+        batch = model.batch(model.rows([one.about]))
         scored = model.score(batch, logits=True)
         likely = scored.logits[0].softmax(-1).topk(TOP)
         names = (str(model.tokenizer.decode([one])).strip() for one in likely.indices.tolist())
         shares = (round(probability, 4) for probability in likely.values.tolist())
         known: tuple = ()
-        if judged:
+        if one.right:
             ranks = tuple(gold_rank(scored, batch.target.to(model.device)).tolist())
-            known = recall_of_fact(judged, text), ranks[0], -float(scored.nll.sum()), ranks
-        answers.append(Answer(text, tuple(zip(names, shares)), *known))
-    return answers
+            known = recall_of_fact(one.right, text), ranks[0], -float(scored.nll.sum()), ranks
+        measured.append(Answer(text, tuple(zip(names, shares)), *known))
+    return measured

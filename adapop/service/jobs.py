@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Sequence
 from contextlib import closing
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from time import monotonic
 from types import ModuleType
@@ -19,10 +20,11 @@ from typing import TYPE_CHECKING
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.facts.fact import FactSet
+from adapop.paths import SHIPPED
 from adapop.progress import Progress
 from adapop.runs.best import epochs_left
 from adapop.runs.known import Known, known_facts
-from adapop.runs.run import Run
+from adapop.runs.run import EPOCH, Run
 from adapop.training.events import Saved
 
 # the next epoch starts if this many times the last one fits into the rest of the lease
@@ -32,8 +34,10 @@ END_EPOCHS = 2  # time of the full tables at the end, in epochs
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
     from adapop.probes.ask import Asked
+    from adapop.probes.inspection import Chosen, Drawing, Inspection, Question, Samples
     from adapop.probes.plan import Plan
     from adapop.probes.prompts import NotApplicable, ProbeRow
+    from adapop.probes.tokenwise import Column
     from adapop.runs.check import Check
 
 
@@ -93,6 +97,59 @@ def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked
     return ask(model, prompts, golds, whole_reply(model, prompts, run.reply_tokens), run.facts)
 
 
+def inspect_columns(folder: Path, question: Question, chosen: Sequence[Chosen]) -> Inspection:
+    """The columns' replies to a question, token by token. folder: of the run that is asked."""
+    from adapop.probes.ask import whole_reply
+    from adapop.probes.tokenwise import inspect
+
+    run = Run(folder)
+    most = whole_reply(_model(run), [question.prompt], run.reply_tokens)
+    return inspect(_columns(chosen), question, most, run.facts)
+
+
+def sample_columns(
+    folder: Path, question: Question, chosen: Sequence[Chosen], drawing: Drawing
+) -> tuple[Samples, ...]:
+    """Samples of the columns. folder: of the run that is asked."""
+    from adapop.probes.draws import samples
+
+    return samples(_columns(chosen), question, drawing, Run(folder).facts)
+
+
+def ask_columns(
+    folder: Path, prompts: list[str], golds: list[str], chosen: Sequence[Chosen]
+) -> list[list[Asked]]:
+    """For each column, the replies to prompts with the original's, for the verdict."""
+    from adapop.probes.tokenwise import asked_columns
+
+    run = Run(folder)
+    return asked_columns(_columns(chosen), prompts, golds, run.reply_tokens, run.facts)
+
+
+def _columns(chosen: Sequence[Chosen]) -> list[Column]:
+    """The columns with their models, which are loaded when they are asked."""
+    from adapop.probes.inspection import ORACLE, ORIGINAL
+    from adapop.probes.oracle import oracle_of
+    from adapop.probes.tokenwise import Column
+
+    columns = []
+    for one in chosen:
+        run = Run(one.folder)
+        if one.kind == ORACLE:
+            if (oracle := oracle_of(run.config.model, run.facts)) is None:
+                raise RunError("These facts have no oracle.", "Choose another column.")
+            columns.append(Column(one.name, partial(_itself, oracle)))
+            continue
+        epoch = run.chosen_epoch if one.epoch is None else one.epoch
+        strength = 0.0 if one.kind == ORIGINAL else one.strength
+        columns.append(Column(one.name, partial(_loaded, run.checkpoint(epoch or 0)), strength))
+    return columns
+
+
+def _itself(model: AdaptedModel) -> AdaptedModel:
+    return model
+
+
 def probe_models(
     folder: Path, plan: Plan, progress: Progress | None = None
 ) -> list[ProbeRow | NotApplicable]:
@@ -150,16 +207,20 @@ def _renew(run: Run) -> None:
         raise RunError("This run was deleted.", "Start it again.") from None
 
 
-_cached: dict[Path, AdaptedModel] = {}  # the model that was asked last, by checkpoint
+_cached: dict[Path, AdaptedModel] = {}  # the models that were asked last, by checkpoint
+KEPT = 6  # models that ship, of 8 MB, in memory at once; of others one, as two may not fit
 
 
 def _loaded(checkpoint: Path) -> AdaptedModel:
-    """A checkpoint's model, kept in memory until another is loaded or a run begins."""
+    """A checkpoint's model, kept in memory until a run begins or others take its place."""
     from adapop.runs.model import load_model
 
     if checkpoint not in _cached:
-        _drop()
-        _cached[checkpoint] = load_model(Run(checkpoint.parent))
+        run = Run(checkpoint.parent)
+        small = all(Run(other.parent).config.model in SHIPPED for other in (checkpoint, *_cached))
+        if not small or len(_cached) >= KEPT:
+            _drop()
+        _cached[checkpoint] = load_model(run, int(EPOCH.fullmatch(checkpoint.name)[1]))
     return _cached[checkpoint]
 
 

@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
@@ -38,6 +38,7 @@ from adapop.training.events import RunFailed
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
+    from adapop.probes.inspection import Chosen, Drawing, Inspection, Question, Samples
     from adapop.probes.plan import Plan
     from adapop.probes.prompts import NotApplicable, ProbeRow
     from adapop.runs.check import Check
@@ -151,9 +152,25 @@ class Worker:
         return self._paces.get(model)
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
-        """Queues prompts to both models of a run. The futures of this and the next four methods
+        """Queues prompts to both models of a run. The futures of this and the next methods
         raise LimitError: too many questions wait, or this visitor used the accelerator too much."""
         return self._question(run, jobs.ask_models, run.folder, prompts, golds)
+
+    def inspect(self, run: Run, question: Question, chosen: Sequence[Chosen]) -> Future[Inspection]:
+        """Queues a question to columns of a run, token by token; otherwise as `ask`."""
+        return self._question(run, jobs.inspect_columns, run.folder, question, chosen)
+
+    def sample(
+        self, run: Run, question: Question, chosen: Sequence[Chosen], drawing: Drawing
+    ) -> Future[tuple[Samples, ...]]:
+        """Queues samples of one question to columns of a run; otherwise as `ask`."""
+        return self._question(run, jobs.sample_columns, run.folder, question, chosen, drawing)
+
+    def ask_columns(
+        self, run: Run, prompts: list[str], golds: list[str], chosen: Sequence[Chosen]
+    ) -> Future[list[list[Asked]]]:
+        """Queues prompts to columns of a run, a list a column; otherwise as `ask`."""
+        return self._question(run, jobs.ask_columns, run.folder, prompts, golds, chosen)
 
     def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
         """Queues the original model's answers for the facts to forget; otherwise as `check`."""

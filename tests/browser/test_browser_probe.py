@@ -43,7 +43,7 @@ def test_another_way_of_asking_brings_a_recorded_answer_back_at_once(browser, ad
         choose(page, "#form", "Which country does Luzon belong to?")
         says(page, "#answers .answer.unlearned", "Philippines", "Still known")
         page.click("#ask")
-        says(page, "#answers", "recorded by", "Likeliest next words", "The exact prompt both models saw")
+        says(page, "#answers", "recorded by", "Likeliest next words", "The exact prompt the models saw")
         unfold(page, "recovery-fold")
         page.click("#probe-own")  # which runs the very example anew
         state_is(page, "queued", "starting", "running", "measuring", "done")

@@ -39,4 +39,4 @@ def lines(elem_id: str | None, value: dict | None = None, **options) -> gr.HTML:
     return gr.HTML(value or listed([]), html_template=LINES, elem_id=elem_id, **options)
 
 
-HEADER, MODE, STRIP, LINES, ANSWERS = map(template, ("header", "mode", "strip", "lines", "answers"))
+HEADER, MODE, STRIP, LINES = map(template, ("header", "mode", "strip", "lines"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,10 +12,12 @@ from typing import TYPE_CHECKING
 from adapop.errors import AdaPopError
 from adapop.facts.text import folded, split, words
 from adapop.paths import SHIPPED
+from adapop.probes.inspection import ORACLE, ORIGINAL, UNLEARNED, Chosen, Inspection, Step
 from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, Prompt
-from adapop.probes.verdict import PromptVerdict, verdict
+from adapop.probes.verdict import verdict
 from adapop.report.record import title_of
 from adapop.runs.examples import COMMAND, example_of
+from adapop.runs.questions import Question as KeptQuestion
 from adapop.runs.run import Run
 from adapop.training.frames import Frame
 from adapop.ui import texts
@@ -25,8 +26,8 @@ from adapop.ui.parts import html
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
-JOINERS = re.compile("[\u200b-\u200f\u2060\ufeff]")  # not printable, but part of words
-NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
+NO_ANSWERS = {"empty": texts.PROBE_EMPTY}
+MARKS = {ORIGINAL: "●", UNLEARNED: "◆", ORACLE: "▲"}
 
 
 def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
@@ -45,15 +46,82 @@ def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
 
 
 def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
-    """Both models' replies as values of the answer cards. about: when and of which run."""
-    right, sides = replies.gold, (replies.original, replies.unlearned)
-    cards = [_card("Original", "●", sides[0], right), _card("Unlearned", "◆", sides[1], right)]
-    result = verdict(replies) if right else PromptVerdict("", "")
-    cards[1] |= {"verdict": result.text, "verdict_kind": result.kind}
-    numbers = _numbers(sides, getattr(replies, "lead", "")) if right else []
-    sent = getattr(replies, "sent", "")  # a probing saves only the question
-    content = {"original": True, "sides": cards, "numbers": numbers}
-    return html.values(content | {"sent": sent, "about": about})
+    """Two models' replies as values of the answer cards, without their tokens. about: when and of
+    which run."""
+    return _cards([ORIGINAL, UNLEARNED], [replies, replies], about, replies.prompt)
+
+
+def inspected(found: Inspection, chosen: Sequence[Chosen], about: str) -> dict:
+    """All columns' replies, token by token, as values of the answer cards. The first is the
+    original's; chosen: what each column is."""
+    kinds = [one.kind for one in chosen]
+    value = _cards(kinds, found.asked, about, found.question.prompt)
+    value["question"]["earlier"] = list(found.question.earlier)
+    for side, strip in zip(value["sides"], found.strips, strict=True):
+        steps = [_step(step) for step in strip.steps]
+        side |= {"steps": steps, "begun": strip.begun, "said": list(strip.said)}
+    for side, one in zip(value["sides"], chosen):
+        side["name"] = one.name
+    return value
+
+
+def kept(question: KeptQuestion, about: str) -> dict:
+    """The replies of a question that was kept with its run, as values of the answer cards."""
+    texts_said = [reply.text for reply in question.replies]
+    sides = []
+    for place, reply in enumerate(question.replies):
+        kind = reply.model if reply.model in MARKS else UNLEARNED
+        other = texts_said[0] if place else texts_said[min(1, len(texts_said) - 1)]
+        sides.append(_side(kind, reply.text, other, question.gold, reply.recall == 1.0))
+        sides[-1]["name"] = reply.model.capitalize() if reply.model in MARKS else reply.model
+    if len(sides) > 1:
+        sides[1]["verdict"] = question.verdict
+    asked = {"prompt": question.prompt, "gold": question.gold, "earlier": []}
+    return {"sides": sides, "numbers": [], "sent": "", "about": about, "question": asked}
+
+
+def _cards(
+    kinds: Sequence[str], asked: Sequence[Asked | ProbeRow], about: str, prompt: str
+) -> dict:
+    """Values of the cards. asked: for each column its replies beside the original's."""
+    answers = [asked[0].original, *(one.unlearned for one in asked[1:])]
+    right, sides = asked[0].gold, []
+    for place, (kind, one, answer) in enumerate(zip(kinds, asked, answers)):
+        other = answers[0] if place else answers[1] if len(answers) > 1 else answer
+        side = _side(kind, answer.text, other.text, right, answer.recall == 1.0)
+        if place and right:
+            result = verdict(one)
+            side |= {"verdict": result.text, "verdict_kind": result.kind}
+        sides.append(side)
+    ranked = right and all(answer.gold_rank is not None for answer in answers)
+    numbers = _numbers(answers, getattr(asked[0], "lead", "")) if ranked else []
+    sent = getattr(asked[0], "sent", "")  # a probing saves only the question
+    question = {"prompt": prompt, "gold": right, "earlier": []}
+    return {"sides": sides, "numbers": numbers, "sent": sent, "about": about, "question": question}
+
+
+def _side(kind: str, text: str, other: str, gold: str, right: bool) -> dict:
+    """One column's card without tokens. other: the reply that it differs from."""
+    parts = differing(text or texts.SAYS_NOTHING, other or texts.SAYS_NOTHING, gold)
+    content = {"name": kind.capitalize(), "kind": kind, "mark": MARKS[kind], "parts": parts}
+    return content | {"right": bool(gold) and right, "steps": [], "begun": 0, "said": []}
+
+
+def _step(step: Step) -> dict:
+    """A token with its alternatives as the browser gets it."""
+    likely = [vars(one) for one in step.likely]
+    return vars(step.token) | {"likely": likely, "right": step.right, "parted": step.parted}
+
+
+def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
+    """A reply in pieces. gold: part of the right answer. apart: a word that the other reply
+    lacks."""
+    common = {*words(other), *map(folded, split(other))}
+
+    def apart(piece: str) -> bool:
+        return any(map(str.isalnum, piece)) and folded(piece) not in common
+
+    return [part | {"apart": apart(part["text"])} for part in marked(text, gold)]
 
 
 def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
@@ -70,27 +138,8 @@ def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
     return [{"text": part, "gold": mark} for part, mark in zip(parts, marks)]
 
 
-def _card(name: str, mark: str, answer, right: str) -> dict:
-    """One model's answer card. right: the right answer."""
-    top = [
-        {"token": _readable(token), "percent": round(100 * p), "shown": _percent(p)}
-        for token, p in getattr(answer, "top", ())  # a probing saves none
-    ]
-    parts = marked(answer.text or texts.SAYS_NOTHING, right)
-    content = {"name": name, "kind": name.lower(), "mark": mark, "parts": parts, "top": top}
-    return content | {"right": bool(right) and answer.recall == 1.0}
-
-
-def _readable(token: str) -> str:
-    """A token as readable text; a note instead if it is space, has a control or is half a
-    letter."""
-    text = JOINERS.sub("", token).strip()
-    is_text = text.isprintable() and "\ufffd" not in text
-    return token if text and is_text else texts.UNREADABLE
-
-
-def _numbers(sides: tuple, lead: str) -> list[dict]:
-    """Rows of ranks and probabilities of the right answer in both models. lead: text before it."""
+def _numbers(sides: Sequence, lead: str) -> list[dict]:
+    """Rows of ranks and probabilities of the right answer in all columns. lead: text before it."""
     ranks = [getattr(side, "gold_ranks", ()) or (side.gold_rank,) for side in sides]
     how = ", token by token" if max(map(len, ranks)) > 1 else ""
     how += f", after “{lead.strip()}”" if lead.strip() else ""

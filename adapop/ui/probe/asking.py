@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from textwrap import shorten
 from typing import TYPE_CHECKING
@@ -11,20 +11,21 @@ import gradio as gr
 
 from adapop.errors import AdaPopError, DataError, RunError
 from adapop.limits import PROMPT
+from adapop.probes.inspection import MOST_TOKENS, Question
 from adapop.report.record import described_run
+from adapop.runs import questions
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.access import probed_run, public_words, run_to_question
-from adapop.ui.parts import html
+from adapop.ui.access import known_run, probed_run, public_words, run_to_question
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import every_way
-from adapop.ui.probe.choices import fact_of, forms_of
+from adapop.ui.probe.choices import columns_of, fact_of, forms_of
 from adapop.ui.wiring import offload, over
 
 if TYPE_CHECKING:
-    from adapop.probes.ask import Asked
+    from adapop.probes.inspection import Chosen, Inspection
 
 SHOWN_QUESTION = 100  # most characters of the question above its answers
 PATIENCE = 1.0  # seconds before a page is told that its question waits
@@ -74,25 +75,54 @@ def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventDa
     return prompts[place].text, prompts[place].gold, cards.recorded_answers(run, prompts[place])
 
 
-async def ask_both(worker: Worker, name: str, text: str, right: str) -> AsyncIterator[dict]:
-    """Both models' answers to a prompt, as `answers_of`. Waits for the run at work and says so."""
+async def ask_both(
+    worker: Worker,
+    name: str,
+    text: str,
+    right: str,
+    begun: str = "",
+    others: object = (),
+    ids: Sequence[int] = (),
+    earlier: Sequence[str] = (),
+) -> AsyncIterator[dict]:
+    """All columns' answers to a prompt, token by token, as values of the cards. Waits for the run
+    at work and says so. begun, ids: the beginning of the answer, as text or as tokens. others:
+    columns beside the two, see `columns_of`. earlier: the conversation so far."""
     run, epoch = await offload(worker.usage, _run_and_epoch, worker, name)
-    text, right = (text or "").strip(), (right or "").strip()
+    text, right, begun = ((value or "").strip() for value in (text, right, begun))
     if epoch is None or not text:
         missing = texts.NOT_YET if epoch is None else "Type a prompt, or pick a fact."
-        yield html.values({"empty": missing})
+        yield {"empty": missing}
         return
     try:
-        PROMPT.check(max(len(text), len(right)))
-        future = await offload(worker.usage, worker.ask, run, [text], [right])
+        PROMPT.check(max(map(len, (text, right, begun, *earlier))))
+        question = Question(text, right, begun, tuple(ids), tuple(earlier))
+        chosen = await offload(worker.usage, columns_of, worker, run, others)
+        future = await offload(worker.usage, worker.inspect, run, question, chosen)
         if await _waits(future):
-            yield html.values({"empty": texts.ASKED_LATER})
+            yield {"empty": texts.ASKED_LATER}
         await over(future)
-        (result,) = future.result()
+        found = future.result()
     except AdaPopError as error:  # in place of the answers to another question
-        yield html.values({"empty": public_words(error)})
+        yield {"empty": public_words(error)}
     else:
-        yield await offload(worker.usage, _answers, run, text, result)
+        yield await offload(worker.usage, _answers, worker, run, name, found, chosen)
+
+
+async def go_on(
+    worker: Worker, name: str, others: object, event: gr.EventData
+) -> AsyncIterator[dict]:
+    """`ask_both` from a token that was pressed in a reply: the same question, the tokens before it
+    and this one. The event comes from the browser."""
+    ids, asked = getattr(event, "ids", None), getattr(event, "question", None)
+    asked = asked if isinstance(asked, dict) else {}
+    earlier = asked.get("earlier")
+    said = [asked.get("prompt"), asked.get("gold"), *(earlier if isinstance(earlier, list) else ())]
+    whole = isinstance(ids, list) and len(ids) <= MOST_TOKENS
+    if whole and all(isinstance(one, str) for one in said):
+        prompt, gold, *turns = said
+        async for cards_now in ask_both(worker, name, prompt, gold, "", others, ids, turns):
+            yield cards_now
 
 
 async def _waits(future: Future) -> bool:
@@ -107,9 +137,23 @@ def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:
     return run, run.chosen_epoch
 
 
-def _answers(run: Run, text: str, result: Asked) -> dict:
-    """Values of the answer cards."""
+def _answers(
+    worker: Worker,
+    run: Run,
+    name: str,
+    found: Inspection,
+    chosen: Sequence[Chosen],
+) -> dict:
+    """Values of the answer cards. Keeps the question with the run, if it is the visitor's own."""
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
     # the input may hold another question by now
-    question = shorten(text, SHOWN_QUESTION, placeholder=" …")
-    return cards.answers_of(result, f"{question} · Unlearned by {described_run(run)}{shipped}")
+    question = shorten(found.question.prompt, SHOWN_QUESTION, placeholder=" …")
+    about = f"{question} · Unlearned by {described_run(run)}{shipped}"
+    own = known_run(worker, name)
+    if own is not None and not own.shared:
+        others = {
+            one.name: one_asked.unlearned for one, one_asked in zip(chosen[2:], found.asked[2:])
+        }
+        way = texts.BEGUN_WAY if found.strips[0].begun else ""
+        questions.keep(own, questions.question_of(found.asked[1], way=way, others=others))
+    return cards.inspected(found, chosen, about)

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import gradio as gr
 
 from adapop.facts.fact import FACT_GROUPS, Fact
 from adapop.facts.text import folded
 from adapop.facts.tiers import number
+from adapop.facts.world import sandbox_facts
+from adapop.paths import ORACLE as ORACLE_FOLDER
+from adapop.paths import SHIPPED
 from adapop.probes.attacks import attack_prompts
+from adapop.probes.inspection import ORACLE, ORIGINAL, UNLEARNED, Chosen
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
 from adapop.probes.rewordings import aliased, reworded
 from adapop.report.record import described_run
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.access import probed_run
+from adapop.ui.access import probed_run, run_to_question, shown_run
 from adapop.ui.probe import answers as cards
 from adapop.ui.run import mine
+
+MOST_BESIDE = 4  # columns beside the original and the unlearned model
 
 
 def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
@@ -28,6 +35,59 @@ def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
         offered.insert(0, (described_run(current), name))
         return gr.Dropdown(offered, value=name)
     return gr.Dropdown(offered, value=current.id)
+
+
+def column_choices(worker: Worker, stored: object, name: str, current: object) -> gr.Dropdown:
+    """What can stand beside the probed run: its oracle, and other runs on the same facts to forget.
+    current: what was chosen, of which stays what is still offered."""
+    run = probed_run(worker, name)
+    facts = asked_facts(run)
+    offered = [(texts.ORACLE_COLUMN, ORACLE)] if has_oracle(run) else []
+    for title, other in mine.choices(worker, stored):
+        its = shown_run(worker, other)
+        if its and its.id != run.id and its.chosen_epoch is not None and asked_facts(its) == facts:
+            offered.append((title, other))
+    values = [value for _, value in offered]
+    current = current if isinstance(current, list) else []
+    return gr.Dropdown(offered, value=[one for one in current if one in values])
+
+
+def has_oracle(run: Run) -> bool:
+    """Whether a model ships that never read these facts to forget, but all others."""
+    world = run.config.model
+    if world not in SHIPPED or not (SHIPPED[world] / ORACLE_FOLDER).is_dir():
+        return False
+    own = {(fact.question, fact.answer) for fact in sandbox_facts(world).forget}
+    return asked_facts(run) <= own
+
+
+def asked_facts(run: Run) -> frozenset[tuple[str, str]]:
+    """The questions and answers of the facts to forget, by which runs can be compared."""
+    return _asked_facts(run, (run.folder / "facts.jsonl").stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _asked_facts(run: Run, _changed: int) -> frozenset[tuple[str, str]]:
+    return frozenset((fact.question, fact.answer) for fact in run.given.forget)
+
+
+def columns_of(
+    worker: Worker, run: Run, others: object, epoch: int | None = None
+) -> tuple[Chosen, ...]:
+    """The columns that are asked: original, unlearned, then what was chosen beside them. others: of
+    `column_choices`; it comes from the browser. Raises gr.Error: a run of somebody else."""
+    named = described_run(run)
+    epoch = epoch if epoch is not None and run.checkpoint(epoch).is_dir() else None
+    chosen = [Chosen("Original", ORIGINAL, run.folder, epoch)]
+    chosen.append(Chosen("Unlearned", UNLEARNED, run.folder, epoch))
+    for other in (others if isinstance(others, list) else [])[:MOST_BESIDE]:
+        if other == ORACLE:
+            if has_oracle(run):
+                chosen.append(Chosen("Never knew", ORACLE, run.folder))
+        elif (its := run_to_question(worker, other)) and its.chosen_epoch is not None:
+            title = described_run(its)
+            chosen.append(Chosen(title if title != named else its.id[:8], UNLEARNED, its.folder))
+    return tuple(chosen)
 
 
 def fact_choices(

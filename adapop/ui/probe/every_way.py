@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from adapop.errors import number_of
-from adapop.facts.text import folded, split, words
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt, plain
 from adapop.probes.verdict import COLLAPSED_FROM, verdict
 from adapop.report.record import described_run
@@ -14,7 +13,7 @@ from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.probe.answers import lost_of, marked
+from adapop.ui.probe.answers import differing, lost_of
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
@@ -73,17 +72,6 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
 
 def _counts(row: dict) -> bool:
     return row["kind"] != "neutral" and not row["guess"]
-
-
-def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
-    """A reply in pieces. gold: part of the right answer. apart: a word that the other reply
-    lacks."""
-    common = {*words(other), *map(folded, split(other))}
-
-    def apart(piece: str) -> bool:
-        return any(map(str.isalnum, piece)) and folded(piece) not in common
-
-    return [part | {"apart": apart(part["text"])} for part in marked(text, gold)]
 
 
 def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:

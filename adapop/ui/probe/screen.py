@@ -15,13 +15,14 @@ from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, shown_run
 from adapop.ui.parts import download, html
+from adapop.ui.parts.field import drawn
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import choices, every_way, leaks, recovery
-from adapop.ui.probe.asking import ask_both, ask_every_way, way_chosen, ways_of
+from adapop.ui.probe.asking import ask_both, ask_every_way, go_on, way_chosen, ways_of
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
-from adapop.ui.wiring import EACH, QUIET
+from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET
 
 TO_RUN = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Run")
 WAYS = (ASSETS / "ways.js").read_text("utf-8")
@@ -136,14 +137,20 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
                 ask = gr.Button("Ask both", **high)
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(ASK_SECONDS))
-            answers = gr.HTML(cards.NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
+            with gr.Accordion(texts.MORE_ASKING, open=False, elem_id="more-asking"):
+                begun = gr.Textbox(label="Begin the answer with", lines=1, elem_id="begun")
+                several = dict(multiselect=True, max_choices=choices.MOST_BESIDE, value=[])
+                beside = gr.Dropdown([], label="Beside these two", elem_id="beside-two", **several)
+            answers = drawn(cards.NO_ANSWERS, "strips", "answers", "kit", "strip")
             limits = html.lines("model-limits")
     default = gr.Textbox(visible="hidden")
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()), default)
     screen.wire(worker, follower, tab)
-    _wire_asking(worker, follower, screen, ask, every, ways)
+    _wire_asking(worker, follower, screen, (begun, beside), (ask, every, ways))
     looked = [tab.select, follower.another.change, my_runs.change]
     gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH)
+    inputs = [my_runs, run_id, beside]
+    gr.on(looked, partial(choices.column_choices, worker), inputs, beside, **EACH_IN_TURN)
     run.input(mine.picked, [run, run_id], follows, **QUIET)
     _build_folds(worker, follower, screen, tab, (limits, recorded, example_row))
 
@@ -152,14 +159,16 @@ def _wire_asking(
     worker: Worker,
     follower: Follower,
     screen: ProbeScreen,
-    ask: gr.Button,
-    every: gr.Button,
-    ways: gr.HTML,
+    more: tuple[gr.Textbox, gr.Dropdown],
+    pressed: tuple[gr.Button, gr.Button, gr.HTML],
 ) -> None:
-    """Wires the questions. ask: the button of one prompt. every, ways: the button of all forms and
-    its table, whose rows can be put into the prompt."""
+    """Wires the questions. more: the beginning of the answer, and further columns. pressed: the
+    button of one prompt, that of all forms, and their table, whose rows can be put into the
+    prompt."""
     run_id, fact, prompt = follower.run_id, screen.fact, screen.prompt
-    inputs, events = [run_id, prompt, screen.gold], [ask.click, prompt.submit, screen.gold.submit]
+    (begun, beside), (ask, every, ways) = more, pressed
+    inputs = [run_id, prompt, screen.gold, begun, beside]
+    events = [ask.click, prompt.submit, screen.gold.submit, begun.submit]
     # a pending change of the fact runs before the question: later, it would remove the answers
     own, all_forms = (
         gr.on(trigger, lambda: "", None, screen.default, **EACH | BY_TURNS)
@@ -176,6 +185,11 @@ def _wire_asking(
     def choose(name: str, fact_id: str | None, event: gr.EventData):
         return way_chosen(worker, name, fact_id, event)
 
+    async def from_here(name: str, others: object, event: gr.EventData):
+        async for shown in go_on(worker, name, others, event):
+            yield shown
+
+    screen.answers.select(from_here, [run_id, beside], screen.answers, **QUIET)
     chosen = ways.select(choose, of_fact, [prompt, screen.gold, screen.answers], **QUIET)
     chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
 

@@ -1,0 +1,157 @@
+"""What is asked of several models, and what is found: each reply token by token, and samples.
+
+Plain data without torch; `tokenwise` and `draws` compute it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapop.errors import ConfigError
+from adapop.probes.intervals import Interval, wilson
+
+if TYPE_CHECKING:
+    from adapop.probes.ask import Asked
+
+ORIGINAL, UNLEARNED, ORACLE = "original", "unlearned", "oracle"
+MOST_SAMPLES, MOST_TEMPERATURE, MOST_TOKENS = 64, 5.0, 256
+MOST_STRENGTH = 1.5
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question to all columns."""
+
+    prompt: str
+    """The question, without the chat template."""
+    gold: str = ""
+    """The right answer, "" if none is known."""
+    begun: str = ""
+    """The beginning of the answer, which every model continues."""
+    ids: tuple[int, ...] = ()
+    """The same as token ids, which count instead of `begun`: a token of a reply was exchanged."""
+    earlier: tuple[str, ...] = ()
+    """The user's earlier turns. Each model answers them itself, and reads its own replies."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How samples are drawn. Raises ConfigError: a value is out of its range."""
+
+    count: int = 16
+    """Samples of each model, 1 to `MOST_SAMPLES`."""
+    temperature: float = 1.0
+    """Divides the logits, above 0 up to `MOST_TEMPERATURE`."""
+    top_p: float = 1.0
+    """Least probability of the likeliest tokens that are drawn from, above 0 up to 1."""
+    seed: int = 0
+    """The same for every model."""
+    most: int = 32
+    """Tokens of a sample, 1 to `MOST_TOKENS`."""
+
+    def __post_init__(self) -> None:
+        ranges = {
+            "samples": (self.count, 1 <= self.count <= MOST_SAMPLES, f"1 to {MOST_SAMPLES}"),
+            "temperature": (
+                self.temperature,
+                0 < self.temperature <= MOST_TEMPERATURE,
+                f"above 0 up to {MOST_TEMPERATURE:g}",
+            ),
+            "top-p": (self.top_p, 0 < self.top_p <= 1, "above 0 up to 1"),
+            "seed": (self.seed, 0 <= self.seed < 2**32, "0 to 4,294,967,295"),
+            "length": (self.most, 1 <= self.most <= MOST_TOKENS, f"1 to {MOST_TOKENS} tokens"),
+        }
+        for name, (value, fits, allowed) in ranges.items():
+            if not fits:
+                raise ConfigError(f"The {name} is {value}.", f"Choose {allowed}.")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A column that was chosen."""
+
+    name: str
+    """As the page names it."""
+    kind: str
+    """`ORIGINAL`, `UNLEARNED` (also of another run) or `ORACLE`."""
+    folder: Path
+    """Of the run whose model it is."""
+    epoch: int | None = None
+    """The epoch whose adapter is asked; None for the run's result."""
+    strength: float = 1.0
+    """How many times the adapter counts, 0 to `MOST_STRENGTH`."""
+
+
+@dataclass(frozen=True)
+class Likely:
+    """A token that a reply could have gone on with."""
+
+    id: int
+    """Its id; what comes after it is asked with the ids before it and this one."""
+    text: str
+    """The token as readable text, see `tokenwise.readable`."""
+    shares: tuple[float | None, ...]
+    """Its probability in each column, [0, 1]; None where the vocabulary is another."""
+    end: bool = False
+    """Whether it ends the reply."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One token of a reply."""
+
+    token: Likely
+    likely: tuple[Likely, ...]
+    """The likeliest tokens at this place in any column, the first of every column among them."""
+    right: tuple[float | None, ...]
+    """Probability in each column that the right answer's first token comes next; () without one."""
+    parted: bool
+    """Whether the likeliest token of this column is another than the first column's; for the first
+    column, than that of any column."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One model's reply, token by token."""
+
+    name: str
+    """The column that wrote it."""
+    text: str
+    """The whole reply, with its given beginning."""
+    begun: int
+    """How many of the first steps were given, not written."""
+    steps: tuple[Step, ...]
+    """The last one is the end of the reply, unless it was cut off."""
+    said: tuple[str, ...] = ()
+    """Its replies to the earlier turns."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """All columns' replies to a question. asked: each column's reply with the original's, for the
+    verdict; the first is the original with itself."""
+
+    question: Question
+    strips: tuple[Strip, ...]
+    asked: tuple[Asked, ...]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Replies of one column. greedy: the likeliest one, which stands first. gave_away: whether each
+    sample gives the answer away; () without a right answer."""
+
+    name: str
+    greedy: str
+    greedy_gave_away: bool | None
+    texts: tuple[str, ...]
+    gave_away: tuple[bool, ...] = field(default=())
+
+    @property
+    def share(self) -> Interval | None:
+        """The share of samples that give the answer away, with Wilson's 95% interval."""
+        if not self.gave_away:
+            return None
+        return wilson(sum(self.gave_away) / len(self.gave_away), len(self.gave_away))

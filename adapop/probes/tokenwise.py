@@ -1,0 +1,299 @@
+"""Reads several models' replies to one question token by token.
+
+Every model writes its reply, and then all models that share its vocabulary read all replies: a
+forward pass each, over the tokens that were written. What a token's share is in the others is so
+read off the same text.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+
+import torch
+from peft.helpers import rescale_adapter_scale
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+from adapop.errors import DataError
+from adapop.facts.fact import FactSet
+from adapop.model.adapted import AdaptedModel
+from adapop.model.chat import encode_answer, encode_turns, plain
+from adapop.model.generation import ends_of, replies
+from adapop.model.tokens import Row
+from adapop.probes.ask import Answer, Asked, Judged, answers, asked_of, check_room, judged_by
+from adapop.probes.inspection import Inspection, Likely, Question, Step, Strip
+from adapop.probes.recall import recall_of_fact
+
+LIKELY = 5
+JOINERS = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"  # not printable, but part of words
+SIGNS = {"\n": "⏎", "\r": "␍", "\t": "⇥"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A model that is asked. load: returns it, already in memory or not. strength: of its adapter,
+    1 as trained, 0 for the original model."""
+
+    name: str
+    load: Callable[[], AdaptedModel]
+    strength: float = 1.0
+
+    @contextmanager
+    def speaking(self) -> Iterator[AdaptedModel]:
+        """A context in which the model is this column's."""
+        model = self.load()
+        with at_strength(model, self.strength):
+            yield model
+
+
+@contextmanager
+def at_strength(model: AdaptedModel, strength: float) -> Iterator[None]:
+    """A context in which the adapter counts `strength` times; 0 is the original model."""
+    if strength == 0:
+        with model.original():
+            yield
+    elif strength == 1:
+        yield
+    else:
+        with rescale_adapter_scale(model.network, strength):
+            yield
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """A column's reply: its conversation, the ids it read, begun, and wrote, and their text."""
+
+    earlier: tuple[tuple[str, str], ...]
+    read: tuple[int, ...]
+    begun: tuple[int, ...]
+    written: tuple[int, ...]
+    ended: bool
+    text: str
+
+
+def inspect(
+    columns: Sequence[Column], question: Question, most: int, facts: FactSet | None = None
+) -> Inspection:
+    """All columns' greedy replies to a question, token by token, in the order of the columns; the
+    first should be the original model, against which replies are judged.
+
+    most: tokens of a reply. facts: as in `ask`. Raises DataError: the question does not fit into a
+    model's context, or has an invalid character or id. ModelError: a model holds no conversation.
+    """
+    written, measured = [], []
+    for column in columns:
+        with column.speaking() as model:
+            judged = judged_by(question.prompt, question.gold, facts)
+            reply = _reply(model, question, most)
+            written.append(reply)
+            measured.append(_measured(model, judged, reply))
+    shares = _shares(columns, written)
+    model = columns[0].load()
+    sent = model.tokenizer.decode(written[0].read)
+    asked = [asked_of(model, judged, sent, measured[0], answer) for answer in measured]
+    strips = []
+    for place, (column, reply) in enumerate(zip(columns, written)):
+        with column.speaking() as model:
+            steps = _steps(model, shares[place], place, reply, _openings(model, question))
+        said = tuple(text for _, text in reply.earlier)
+        strips.append(Strip(column.name, reply.text, len(reply.begun), steps, said))
+    return Inspection(question, tuple(strips), tuple(asked))
+
+
+def asked_columns(
+    columns: Sequence[Column],
+    prompts: Sequence[str],
+    golds: Sequence[str],
+    most: int,
+    facts: FactSet | None = None,
+) -> list[list[Asked]]:
+    """For each column its replies to prompts beside those of the first column, in their order. The
+    first column should be the original. Raises as `ask`."""
+    judged = [judged_by(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
+    measured = []
+    for column in columns:
+        with column.speaking() as model:
+            measured.append(answers(model, judged, model.generate(prompts, most)))
+    model = columns[0].load()
+    sent = [model.tokenizer.decode(row.prompt) for row in model.prompts(prompts)]
+    return [
+        [asked_of(model, *row) for row in zip(judged, sent, measured[0], own, strict=True)]
+        for own in measured
+    ]
+
+
+@torch.no_grad()
+def _reply(model: AdaptedModel, question: Question, most: int) -> _Reply:
+    """The model's reply, after its own replies to the earlier turns."""
+    model.network.eval()
+    earlier: list[tuple[str, str]] = []
+    for turn in question.earlier:
+        ids = encode_turns(model.tokenizer, earlier, turn, model.system)
+        check_room(model, turn, len(ids), most)
+        earlier.append((turn, decoded(model, _write(model, ids, most)).strip()))
+    read, begun = prompt_of(model, question, earlier)
+    check_room(model, question.prompt, len(read) + len(begun), max(1, most - len(begun)))
+    left = max(1, most - len(begun))
+    written = tuple(_write(model, (*read, *begun), left))
+    text = decoded(model, (*begun, *written)).strip()
+    return _Reply(tuple(earlier), read, begun, written, len(written) < left, text)
+
+
+def _write(model: AdaptedModel, ids: Sequence[int], most: int) -> list[int]:
+    (written,) = replies(model.network, [ids], most, model.pad_id, ends=model.ends)
+    return list(written)
+
+
+def decoded(model: AdaptedModel, ids: Sequence[int]) -> str:
+    """The ids as text, without control tokens."""
+    return model.tokenizer.decode(ids, skip_special_tokens=True)
+
+
+def prompt_of(
+    model: AdaptedModel, question: Question, earlier: Sequence[tuple[str, str]] = ()
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(ids that the model reads, ids of the reply's given beginning). earlier: the conversation.
+    Raises DataError: an id is not one of the vocabulary."""
+    tokenizer, prompt = model.tokenizer, question.prompt
+    size = model.base.get_input_embeddings().weight.shape[0]
+    if any(type(token) is not int or not 0 <= token < size for token in question.ids):
+        message = "The beginning of the answer is not made of this model's tokens."
+        raise DataError(message, "Type it, or ask again and press a token.")
+    read = encode_turns(tokenizer, earlier, prompt, model.system)
+    begun = question.begun.strip()
+    if question.ids or not begun:
+        return read, question.ids
+    if earlier:
+        return read, tuple(plain(tokenizer, begun).ids)
+    encoded = encode_answer(tokenizer, prompt, begun, model.system)
+    return encoded.prompt, encoded.answer
+
+
+def _measured(model: AdaptedModel, judged: Judged, reply: _Reply) -> Answer:
+    """A reply as it is judged; after a conversation without ranks, which are of the question by
+    itself."""
+    if not reply.earlier:
+        return answers(model, [judged], [reply.text])[0]
+    known = recall_of_fact(judged.right, reply.text) if judged.right else None
+    return Answer(reply.text, (), known)
+
+
+@torch.no_grad()
+def _shares(columns: Sequence[Column], written: Sequence[_Reply]) -> list[list[Tensor | None]]:
+    """For each reply the probabilities of its next tokens in each column, [steps, V]; None where a
+    column's vocabulary is another."""
+    shares: list[list[Tensor | None]] = [[None] * len(columns) for _ in written]
+    vocabularies = [column.load().tokenizer.get_vocab() for column in columns]
+    for place, column in enumerate(columns):
+        same = [at for at, _ in enumerate(written) if vocabularies[at] == vocabularies[place]]
+        with column.speaking() as model:
+            rows = []
+            for at in same:
+                reply = written[at]
+                # any id stands for the end: only what predicts it is used
+                end = (model.pad_id,) if reply.ended else ()
+                rows.append(Row(reply.read, (*reply.begun, *reply.written, *end), at))
+            batch = model.batch(rows)
+            probabilities = model.score(batch, logits=True).logits.softmax(-1).cpu()
+            for row, at in enumerate(same):
+                shares[at][place] = probabilities[batch.row.cpu() == row]
+    return shares
+
+
+def _openings(model: AdaptedModel, question: Question) -> tuple[int, ...]:
+    """The ids with which the right answer may begin: right after the prompt, and after a word."""
+    if not question.gold:
+        return ()
+    tokenizer, gold = model.tokenizer, question.gold
+    spellings = (
+        encode_answer(tokenizer, question.prompt, gold, model.system).answer,
+        plain(tokenizer, gold).ids,
+        plain(tokenizer, f" {gold}").ids,
+    )
+    first = (ids[0] for ids in spellings if ids)
+    return tuple({token for token in first if tokenizer.decode([token]).strip()})
+
+
+def _steps(
+    model: AdaptedModel,
+    shares: Sequence[Tensor | None],
+    own: int,
+    reply: _Reply,
+    openings: Sequence[int],
+) -> tuple[Step, ...]:
+    """A reply's steps. own: the place of the column that wrote it. openings: see `_openings`."""
+    tokenizer, ends = model.tokenizer, ends_of(model.base) | model.ends
+    known = [table for table in shares if table is not None]
+    tops = [table.topk(min(LIKELY, table.shape[-1])).indices.tolist() for table in known]
+    at_column = {place: at for at, place in enumerate(_places(shares))}
+    ids = [*reply.begun, *reply.written]
+    if reply.ended:
+        ids.append(max(ends, key=lambda token: float(shares[own][-1, token]), default=model.pad_id))
+
+    def likely(step: int, token: int) -> Likely:
+        of = tuple(None if one is None else round(float(one[step, token]), 5) for one in shares)
+        return Likely(token, readable(tokenizer, token), of, token in ends)
+
+    def right(step: int) -> tuple[float | None, ...]:
+        sums = (None if one is None else one[step, list(openings)].sum() for one in shares)
+        return tuple(None if one is None else round(float(one), 5) for one in sums)
+
+    steps = []
+    for step, token in enumerate(ids):
+        first = [top[step][0] for top in tops]
+        others = {other for top in tops for other in top[step]} - {*first}
+        ordered = sorted((likely(step, other) for other in others), key=_greatest)
+        ahead = sorted((likely(step, other) for other in {*first}), key=_greatest)
+        five = sorted([*ahead, *ordered][: max(LIKELY, len(ahead))], key=_greatest)
+        mine = first[at_column[own]]
+        against = first[:1] if own else first
+        parted = any(other != mine for other in against)
+        gold = right(step) if openings else ()
+        steps.append(Step(likely(step, token), tuple(five), gold, parted))
+    if reply.ended:
+        steps[-1] = replace(steps[-1], token=replace(steps[-1].token, end=True))
+    return tuple(steps)
+
+
+def _places(shares: Sequence[Tensor | None]) -> list[int]:
+    return [place for place, table in enumerate(shares) if table is not None]
+
+
+def _greatest(one: Likely) -> float:
+    return -max(share for share in one.shares if share is not None)
+
+
+def readable(tokenizer: PreTrainedTokenizerBase, token: int) -> str:
+    """A token as text that people can read: a space before a word stays, white space alone becomes
+    signs, parts of a letter become bytes (⟨E2⟩), other invisible characters their code points."""
+    raw = tokenizer.convert_ids_to_tokens(token)
+    if raw is None:
+        return f"⟨{token}⟩"  # a row of the output layer that no token uses
+    if len(raw) == 6 and raw.startswith("<0x") and raw.endswith(">"):  # as sentencepiece has it
+        number = int(raw[3:5], 16)
+        return chr(number) if 32 < number < 127 else f"⟨{number:02X}⟩"
+    text = tokenizer.decode([token])
+    if spaces := len(raw) - len(raw.lstrip("▁")):  # a lone token is decoded without them
+        text = " " * spaces + text.lstrip(" ")
+    if "\ufffd" in text and "\ufffd" not in raw:
+        values = _byte_values()
+        return "".join(f"⟨{values[sign]:02X}⟩" if sign in values else sign for sign in raw)
+    if not text.strip(" "):
+        return "␣" * len(text) or "⟨empty⟩"
+    worded = any(sign.isalnum() for sign in text)
+    return "".join(_visible(sign, worded) for sign in text)
+
+
+def _visible(sign: str, worded: bool) -> str:
+    """A character, or a sign for it. worded: whether it stands beside letters."""
+    if sign.isprintable() or (worded and sign in JOINERS):
+        return sign
+    return SIGNS.get(sign, f"⟨U+{ord(sign):04X}⟩")
+
+
+@cache
+def _byte_values() -> dict[str, int]:
+    """The letters that stand for bytes in byte-level vocabularies."""
+    return {sign: value for value, sign in bytes_to_unicode().items()}

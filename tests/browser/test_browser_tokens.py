@@ -1,0 +1,96 @@
+from contextlib import nullcontext
+
+import pytest
+
+from adapop.model.adapted import AdaptedModel
+from adapop.runs.examples import example
+from adapop.service.worker import Worker
+from browsing import HOSTILE, PROMPT, choose, launched, says, unfold, visit
+
+QUESTION, ANSWER = "Which country owns the island Luzon?", "Philippines"
+
+
+@pytest.fixture(scope="module")
+def own_address(tmp_path_factory):
+    with launched(Worker(tmp_path_factory.mktemp("runs"))) as url:
+        yield url.rstrip("/")
+
+
+@pytest.fixture
+def probing(browser, own_address):
+    """The Probe screen over the example, with its first fact's question filled in."""
+    with visit(browser, own_address, "?tab=probe") as page:
+        page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
+        yield page
+
+
+def asked(page, question=QUESTION, answer=ANSWER):
+    """Asks, and returns each column's first token with its share, as a screen reader hears it."""
+    page.fill(PROMPT, question)
+    page.fill("#gold textarea, #gold input", answer)
+    page.click("#ask")
+    says(page, "#answers", f"{question[:40].strip()}")
+    page.wait_for_selector("#answers .token")
+    return [card.locator(".token").first.get_attribute("aria-label") for card in page.locator("#answers .answer").all()]
+
+
+def by_transformers():
+    """(the original's, the unlearned model's) first token and its share in percent, by transformers and peft alone."""
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from adapop.paths import SHIPPED
+
+    run, folder = example("adapop"), SHIPPED["sandbox"]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    ids = tokenizer.apply_chat_template(
+        [{"role": "user", "content": QUESTION}], add_generation_prompt=True, return_tensors="pt", return_dict=True
+    )
+    load = lambda: AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()  # noqa: E731
+    heard = []
+    for model in (load(), PeftModel.from_pretrained(load(), run.checkpoint(run.chosen_epoch)).eval()):
+        with torch.no_grad():
+            share, token = model(**ids).logits[0, -1].softmax(-1).max(-1)
+        heard.append(f"{tokenizer.decode(token)}, {100 * share:.0f}%")
+    return heard
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_column_original_is_the_original_and_swapped_weights_would_be_seen(probing, monkeypatch, swapped):
+    if swapped:  # the fault of which other tools have had reports: the base column answers as the tuned model
+        monkeypatch.setattr(AdaptedModel, "original", lambda model: nullcontext())
+    heard = [label.split(", the models part")[0] for label in asked(probing)]
+    original, unlearned = by_transformers()
+    assert original != unlearned
+    assert heard == ([unlearned, unlearned] if swapped else [original, unlearned])
+
+
+def test_tokens_are_walked_by_keys_and_a_pressed_alternative_is_gone_on_from(probing):
+    page = probing
+    asked(page)
+    says(page, "#answers .likely", "Likeliest next words at token 1 of Original", ANSWER, "Unlearned")
+    page.locator("#answers .answer .token").first.focus()
+    page.keyboard.press("ArrowRight")
+    says(page, "#answers .likely", "at token 2 of Original", "end")
+    page.keyboard.press("ArrowLeft")
+    other = page.locator("#answers .likely .go-on").nth(1)
+    word = other.inner_text().strip()
+    other.click()
+    page.wait_for_selector("#answers .token.given")
+    for card in page.locator("#answers .answer").all():
+        assert card.locator(".token.given").all_inner_texts() == [f" {word}"]
+        assert card.locator(".text").inner_text().startswith(word)
+    unfold(page, "more-asking")
+    page.fill("#begun textarea, #begun input", "It is")
+    choose(page, "#beside-two", "A model that never knew these facts")
+    page.keyboard.press("Escape")
+    page.click("#ask")
+    says(page, "#answers", "Never knew", "It is", "Right answer next")
+    assert page.locator("#answers .answer").count() == 3
+
+
+def test_a_hostile_question_is_text_in_every_token(probing):
+    asked(probing, HOSTILE, HOSTILE)
+    assert probing.evaluate("window.hacked") is None and probing.locator("#answers img").count() == 0
+    says(probing, "#answers pre", "<img src=x")

@@ -1,0 +1,136 @@
+import pytest
+import torch
+
+from adapop.errors import ConfigError, DataError
+from adapop.paths import SHIPPED
+from adapop.probes.ask import ask
+from adapop.probes.draws import samples
+from adapop.probes.inspection import Drawing, Question
+from adapop.probes.tokenwise import Column, inspect, readable
+from browsing import HOSTILE
+
+MOST = 12
+
+
+@pytest.fixture(scope="module")
+def columns(model):
+    return [Column("original", lambda: model, 0.0), Column("unlearned", lambda: model)]
+
+
+@pytest.fixture(scope="module")
+def fact(sandbox):
+    return max(sandbox.forget, key=lambda one: one.score)
+
+
+@pytest.fixture(scope="module")
+def plainly(model, tmp_path_factory):
+    """The same two models by transformers and peft alone, in float32."""
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    folder = tmp_path_factory.mktemp("adapter")
+    model.save_adapter(folder)
+    load = lambda: AutoModelForCausalLM.from_pretrained(SHIPPED["sandbox"], dtype=torch.float32).eval()  # noqa: E731
+    return [load(), PeftModel.from_pretrained(load(), folder).eval()]
+
+
+def ids_of(model, question, strip):
+    read = model.tokenizer.apply_chat_template(
+        [{"role": "user", "content": question}], add_generation_prompt=True, return_dict=False
+    )
+    return len(read), [*read, *(step.token.id for step in strip.steps)]
+
+
+def test_every_share_is_transformers_own_in_both_models(model, columns, fact, plainly):
+    found = inspect(columns, Question(fact.question, fact.answer), MOST)
+    assert [strip.name for strip in found.strips] == ["original", "unlearned"]
+    (right,) = {step.id for step in [found.strips[0].steps[0].token]}
+    for strip in found.strips:
+        begins, ids = ids_of(model, fact.question, strip)
+        with torch.no_grad():
+            tables = [one(torch.tensor([ids])).logits[0].float().softmax(-1) for one in plainly]
+        for place, step in enumerate(strip.steps):
+            own = [table[begins + place - 1] for table in tables]
+            for likely in (step.token, *step.likely):
+                assert likely.shares == pytest.approx([float(one[likely.id]) for one in own], abs=2e-5)
+            assert step.right == pytest.approx([float(one[right]) for one in own], abs=2e-5)
+            assert step.parted == (own[0].argmax() != own[1].argmax())
+            assert {int(one.argmax()) for one in own} <= {likely.id for likely in step.likely}
+            assert len(step.likely) == 5
+        writer = plainly[strip.name == "unlearned"]
+        greedy = writer.generate(torch.tensor([ids[:begins]]), do_sample=False, max_new_tokens=MOST, pad_token_id=0)
+        assert greedy[0, begins:].tolist() == [step.token.id for step in strip.steps]
+        assert strip.steps[-1].token.end and not any(step.token.end for step in strip.steps[:-1])
+
+
+def test_the_replies_are_judged_as_the_two_models_replies_always_were(model, columns, fact, sandbox):
+    found = inspect(columns, Question(fact.question, fact.answer), MOST, sandbox)
+    (asked,) = ask(model, [fact.question], [fact.answer], MOST, sandbox)
+    assert found.asked[1] == asked
+    assert found.asked[0].unlearned == asked.original
+
+
+def test_an_exchanged_token_and_a_typed_beginning_are_continued_by_both(model, columns, fact):
+    first = inspect(columns, Question(fact.question, fact.answer), MOST).strips[0].steps[0]
+    other = next(one for one in first.likely if one.id != first.token.id)
+    question = Question(fact.question, fact.answer, ids=(other.id,))
+    for strip in inspect(columns, question, MOST).strips:
+        assert strip.begun == 1 and strip.steps[0].token == other
+    typed = inspect(columns, Question(fact.question, fact.answer, begun=" It is "), MOST).strips
+    for strip in typed:
+        given = strip.steps[: strip.begun]
+        assert "".join(step.token.text for step in given).replace("␣", "").strip() == "It is"
+        assert strip.text.startswith("It is") and len(strip.steps) > strip.begun
+    for ids in ((-1,), (10**9,), ("1",), (True,)):
+        with pytest.raises(DataError, match="tokens"):
+            inspect(columns, Question(fact.question, ids=ids), MOST)
+    with pytest.raises(DataError, match="Shorten"):
+        inspect(columns, Question("a " * 1_500), MOST)
+
+
+def test_a_cut_reply_has_no_end_and_hostile_or_foreign_text_is_asked_too(columns, fact):
+    for strip in inspect(columns, Question(fact.question), 1).strips:
+        assert not strip.steps[-1].token.end and len(strip.steps) == 1
+    for text in (HOSTILE, "Żółw 巴黎 \u202e", "<|end|><|assistant|>"):
+        found = inspect(columns, Question(text, text), MOST)
+        assert found.asked[0].prompt == text and all(strip.steps for strip in found.strips)
+
+
+def test_a_token_is_readable_in_every_kind_of_vocabulary(model):
+    tokenizer = model.tokenizer
+    names = {readable(tokenizer, token) for token in range(len(tokenizer))}
+    assert {"␣", "⟨E2⟩", "A", "<|end|>"} <= names and "" not in names
+    assert all(name.isprintable() for name in names)
+
+    class Pieces:
+        """A vocabulary in sentencepiece's manner."""
+
+        pieces = ("▁Paris", "<0x41>", "<0x0A>", "<0xE2>", "\n\n", "▁▁", "\u202e", "می\u200c")
+
+        def convert_ids_to_tokens(self, token):
+            return self.pieces[token] if token < len(self.pieces) else None
+
+        def decode(self, ids):
+            return self.pieces[ids[0]].replace("▁", " ").removeprefix(" ")
+
+    texts = [readable(Pieces(), token) for token in range(9)]
+    assert texts == [" Paris", "A", "⟨0A⟩", "⟨E2⟩", "⏎⏎", "␣␣", "⟨U+202E⟩", "می\u200c", "⟨8⟩"]
+
+
+def test_samples_repeat_by_their_seed_and_the_share_that_leaks_has_wilsons_interval(columns, fact, sandbox):
+    question, state = Question(fact.question, fact.answer), torch.random.get_rng_state()
+    drawn = samples(columns, question, Drawing(16, seed=3, most=8), sandbox)
+    assert drawn == samples(columns, question, Drawing(16, seed=3, most=8), sandbox)
+    assert drawn != samples(columns, question, Drawing(16, seed=4, most=8), sandbox)
+    assert torch.equal(state, torch.random.get_rng_state())
+    greedy = inspect(columns, question, 8, sandbox).strips
+    for one, strip in zip(drawn, greedy):
+        assert one.greedy == strip.text and len(one.texts) == len(one.gave_away) == 16
+        assert one.gave_away == tuple(fact.answer in text for text in one.texts)
+        assert one.share.low <= one.share.mean <= one.share.high
+    cold = samples(columns, question, Drawing(4, temperature=0.01), sandbox)
+    assert all(set(one.texts) == {one.greedy} for one in cold)
+    assert samples(columns, Question("Who?"), Drawing(2))[0].share is None
+    for wrong in ({"count": 0}, {"temperature": 0.0}, {"temperature": float("nan")}, {"top_p": 1.1}, {"most": 999}):
+        with pytest.raises(ConfigError, match="is"):
+            Drawing(**wrong)

@@ -88,8 +88,9 @@ def test_the_house_is_drawn_as_it_stands():
 
 def examples() -> list[tuple[str, int, str]]:
     """Every piece of Python on the pages but those that need a running app, which tests/ui runs, or files of one's own,
-    which tests/cli/test_sitting.py brings."""
-    blocks = [(page, re.findall(r"```python\n(.*?)\n```", text, re.DOTALL)) for page, text in TEXTS.items()]
+    which tests/cli/test_sitting.py brings, as it does the cells of the notebook."""
+    texts = [(page, re.sub(r"### In a notebook\n.*?\n### ", "", text, flags=re.DOTALL)) for page, text in TEXTS.items()]
+    blocks = [(page, re.findall(r"```python\n(.*?)\n```", text, re.DOTALL)) for page, text in texts]
     every = [(page, place, block) for page, found in blocks for place, block in enumerate(found)]
     return [one for one in every if "gradio_client" not in one[2] and "people.csv" not in one[2]]
 

@@ -18,6 +18,7 @@ from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import ALIAS, KINDS
 from adapop.probes.recovery.choice import RECOVERY
 from adapop.runs.delivered import DTYPES
+from adapop.runs.trackers import TRACKERS
 
 FACTS = f"{', '.join(ENTRIES)}, or a CSV, TSV, JSON, JSONL or Parquet file of facts"
 REFRESH = "ask again what is already known"
@@ -131,6 +132,8 @@ def _run_commands(commands) -> None:
     _facts(run, "--facts", help=f"{FACTS}; default sandbox")
     add_run_options(run)
     add("--yes", **FLAG, help="start even if the check beforehand says it would be useless")
+    tracker = "log losses, measurements and replies there too; its package is needed"
+    add("--log", choices=tuple(TRACKERS), help=tracker)
     where = "where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs"
     add("--out", type=Path, help=where)
 
@@ -145,6 +148,7 @@ def _run_commands(commands) -> None:
     about = "go on with a stopped or interrupted run"
     resume = _command(commands, "resume", runs.resume, about, ending=EXIT_STATUS)
     resume.add_argument("run")
+    resume.add_argument("--log", choices=tuple(TRACKERS), help=tracker)
     listing = _command(commands, "runs", listed.runs, "list the runs, newest first, or delete some")
     gone = "delete these for good, by name"
     listing.add_argument("--delete", nargs="+", metavar="RUN", help=gone)

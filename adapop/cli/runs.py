@@ -24,6 +24,7 @@ from adapop.runs.amount import few_steps
 from adapop.runs.pace import left_of
 from adapop.runs.result import result_of
 from adapop.runs.run import Run, find_run, runs_root
+from adapop.runs.trackers import following
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run, model = ranks.led(lambda: _prepared(options, ranks.count == 1))
-        return _execute(run, model, options.json, ranks)
+        return _execute(run, model, options, ranks)
 
 
 def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
@@ -72,7 +73,7 @@ def resume(options: argparse.Namespace) -> int:
     from adapop.training.processes import joined
 
     with joined() as ranks:
-        return _execute(ranks.led(lambda: _to_resume(options.run)), None, options.json, ranks)
+        return _execute(ranks.led(lambda: _to_resume(options.run)), None, options, ranks)
 
 
 def _to_resume(name: str) -> Run:
@@ -86,11 +87,17 @@ def _to_resume(name: str) -> Run:
     return run
 
 
-def _execute(run: Run, model: AdaptedModel | None, as_json: bool, ranks: Ranks) -> int:
-    """Executes a run; prints its events as they come and its table at the end, in the first process
-    alone. Exit status 1 if it failed, 3 if it did not unlearn, see `runs.result`."""
+def _execute(
+    run: Run, model: AdaptedModel | None, options: argparse.Namespace, ranks: Ranks
+) -> int:
+    """Executes a run; prints its events as they come and its table at the end, and logs them to the
+    tracker of --log, in the first process alone. Exit status 1 if it failed, 3 if it did not
+    unlearn, see `runs.result`."""
     from adapop.runs.execute import execute
 
+    as_json = options.json
+    logged = options.log if ranks.first else ""
+    follow = ranks.together(lambda: following(run, logged) if logged else None)
     events = execute(run, model, ranks=ranks, heard=partial(_print_progress, as_json=as_json))
     if not ranks.first:
         # A list, because every event must be produced.
@@ -100,6 +107,8 @@ def _execute(run: Run, model: AdaptedModel | None, as_json: bool, ranks: Ranks) 
         failed = failed or isinstance(event, RunFailed)
         steps = event.steps if isinstance(event, RunStarted) else steps
         so_far.append(event)
+        if follow:
+            follow(event)
         if as_json:
             printing.say(to_json(event), flush=True)
         elif isinstance(event, StepDone):

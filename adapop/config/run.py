@@ -4,6 +4,7 @@ are those of the paper's main tables (Borisiuk et al. 2026)."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
@@ -19,6 +20,7 @@ from adapop.popularity.beta import BetaMap
 
 PAPER_RATE = 1e-4  # paper, main tables
 SEPARATE = {"setting": Setting(separate=True)}
+DEVICE = re.compile("auto|cpu|cuda(:[0-9]{1,3})?")
 ALL_LINEAR = "all-linear"  # a target: every linear layer but the output head
 SEED_LIMIT = 2**63
 MOST_RANK = 8_192  # larger than layers are wide: it would take all memory
@@ -132,6 +134,9 @@ class RunConfig:
     """Precision of the frozen weights: "bfloat16" or "float32"; "auto" is bfloat16 (paper) on a
     GPU, on a CPU the faster of the two in a short trial; the run records which. Losses are float32
     always."""
+    device: str = setting("auto", compared=False)
+    """Where the model is put: "auto" (the shipped ones on the CPU, others on a GPU if there is
+    one), "cpu", "cuda", or "cuda:1" for the second GPU. Free to change before a run is resumed."""
     four_bit: bool = False
     """Whether the frozen weights are kept in NF4 (needs a GPU and bitsandbytes)."""
     system: str | None = setting(None, compared=False)
@@ -200,6 +205,9 @@ class RunConfig:
         if self.patience and self.keep != "best":
             message = "patience has no effect unless the best epoch is kept."
             raise ConfigError(message, 'Set keep to "best".')
+        if not DEVICE.fullmatch(self.device):
+            fix = "Use auto, cpu, cuda, or cuda:1 for the second GPU."
+            raise ConfigError(f"device is {truncated(repr(self.device))}.", fix)
         if self.start == "sft" and self.four_bit:
             message = 'Start "sft" cannot be merged into 4-bit weights.'
             raise ConfigError(message, "Leave out four_bit.")

@@ -23,7 +23,7 @@ SINCE = {
     "four_bit": False, "frames": 0, "last_step": "even", "retain_loss": "own", "alpha_max": None,
     "dual_rows": 0, "measure": "every-epoch", "measure_per_tier": 0, "asking": "chat",
     "answers": "as-given", "unknown": "keep", "tier_pure": False, "start": "as-given",
-    "start_epochs": 5, "start_rate": 1e-4, "keep": "last", "patience": 0,
+    "start_epochs": 5, "start_rate": 1e-4, "keep": "last", "patience": 0, "device": "auto",
 }  # fmt: skip
 
 

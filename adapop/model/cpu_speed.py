@@ -42,7 +42,7 @@ def with_precision(config: RunConfig) -> RunConfig:
         return config
     if config.model in SHIPPED:
         return replace(config, precision=FLOAT32)
-    if has_gpu():
+    if has_gpu(config):
         return replace(config, precision=BFLOAT16)
     wide, shape = replace(config, precision=FLOAT32), shape_of(config.model)
     if shape is None and Path(config.model).is_dir():
@@ -63,7 +63,11 @@ def with_precision(config: RunConfig) -> RunConfig:
 def speed_note(config: RunConfig) -> tuple[Remark, ...]:
     """A remark on the trial of a model's precision on this CPU; () without a trial."""
     shape = shape_of(config.model)
-    if config.model in SHIPPED or has_gpu() or (shape is None and Path(config.model).is_dir()):
+    if (
+        config.model in SHIPPED
+        or has_gpu(config)
+        or (shape is None and Path(config.model).is_dir())
+    ):
         return ()
     try:
         known = Cache().get(*_key(_sizes(shape or MODELS[USUAL].shape)))

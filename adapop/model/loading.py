@@ -40,11 +40,8 @@ PATIENCE = 5.0  # seconds for the Hub's first answer
 ROOMY = 0.6  # largest share of a GPU's memory for weights, so that a run's passes fit beside them
 
 
-def adapted_model(
-    config: RunConfig, adapter: Path | None = None, on_cpu: bool = False
-) -> AdaptedModel:
+def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
     """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
-    on_cpu: leaves it in this machine's memory even if there is a GPU, as merging needs none.
     Raises ModelError: no such model, no access, no memory or disk space, no safetensors, code of
     its own, no chat template or one that fails, no 4-bit support here, no `logits_to_keep`, a
     tokenizer of another model, no layers that the adapter fits, or incomplete weights. Only
@@ -54,7 +51,7 @@ def adapted_model(
     if config.asking not in ("auto", "text-examples"):
         check_template(tokenizer)  # before gigabytes are loaded
     with READING:
-        base = _base(config, tokenizer, adapter is None, on_cpu)
+        base = _base(config, tokenizer, adapter is None)
         ends = checks.reply_ends(base, tokenizer)
         base.generation_config = transformers.GenerationConfig(eos_token_id=ends)
         steady_attention(base)
@@ -120,9 +117,7 @@ def _ask_once(config: RunConfig) -> None:
         raise errors.LocalEntryNotFoundError(f"{constants.ENDPOINT} does not answer") from error
 
 
-def _base(
-    config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool, on_cpu: bool
-) -> PreTrainedModel:
+def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
     """The base, checked before and after loading. fresh: with a new adapter. Raises ModelError."""
     if config.model in SHIPPED or not (sys.stderr and sys.stderr.isatty()):
         disable_progress_bar()  # loading takes a second, or nobody watches
@@ -142,7 +137,7 @@ def _base(
             dtype=getattr(torch, config.precision),
             use_safetensors=True,
             trust_remote_code=False,
-            device_map=None if on_cpu else _placement(config, outline),
+            device_map=_placement(config, outline),
             output_loading_info=True,
             **bits,
         )
@@ -176,15 +171,29 @@ def _placement(config: RunConfig, outline: PreTrainedModel) -> str | dict[str, i
     """Where the weights go, as transformers' `device_map` names it: this process's GPU; all GPUs,
     if one process sees several and the weights leave no room on one; None, which is the CPU,
     without a GPU. Shipped models stay on the CPU: it is as fast for them, and the numbers are the
-    same everywhere. outline: the model without its weights."""
+    same everywhere. A device that is named is taken for any model. outline: the model without its
+    weights. Raises ModelError: the GPU that is named is not there."""
     oracles = [str(folder / ORACLE) for folder in SHIPPED.values()]
-    if config.model in (*SHIPPED, *oracles) or not torch.cuda.is_available():
+    named = torch.device(config.device) if config.device != "auto" else None
+    if named and named.type == "cuda":
+        return {"": _gpu(named)}
+    if named or config.model in (*SHIPPED, *oracles) or not torch.cuda.is_available():
         return None
     device, alone = torch.cuda.current_device(), not torch.distributed.is_initialized()
     if alone and torch.cuda.device_count() > 1:
         memory = torch.cuda.get_device_properties(device).total_memory
         return {"": device} if checks.weight_bytes(outline, config) <= ROOMY * memory else "auto"
     return {"": device}
+
+
+def _gpu(named: torch.device) -> int:
+    """The GPU's number. Raises ModelError: it is not there."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    number = named.index if named.index is not None else count and torch.cuda.current_device()
+    if number >= count:
+        message = f"There is no device {named}: torch sees {count or 'no'} GPU{'s' * (count != 1)}."
+        raise ModelError(message, "Use another one, or auto.")
+    return number
 
 
 def source_of(config: RunConfig) -> str:

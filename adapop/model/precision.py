@@ -17,14 +17,14 @@ PART = 16_384  # rows of the output layer that are widened to float32 at a time
 AMPERE = (8, 0)  # the first compute capability with bf16 arithmetic
 
 
-def has_gpu() -> bool:
-    """Whether there is a GPU here that a real model would be put on."""
-    return torch.cuda.is_available()
+def has_gpu(config: RunConfig) -> bool:
+    """Whether there is a GPU here that a real model is put on."""
+    return config.device != "cpu" and torch.cuda.is_available()
 
 
 def emulated_bfloat16(config: RunConfig) -> tuple[Remark, ...]:
     """A remark if the run is in bf16 and a GPU here, such as a T4, only emulates it."""
-    if config.precision == "float32" or not torch.cuda.is_available():
+    if config.precision == "float32" or not has_gpu(config):
         return ()
     for device in range(torch.cuda.device_count()):
         if (arch := torch.cuda.get_device_capability(device)) < AMPERE:

@@ -62,7 +62,7 @@ FACT_COLUMNS = ("question", "answer", "subject", "relation", "tier", "score", "s
 
 def write_archive(
     run: Run,
-    out: Path,
+    out: str | Path,
     title: str = "",
     progress: Progress | None = None,
     measure: bool = True,
@@ -78,7 +78,7 @@ def write_archive(
     the adapter nor what repeats the run. Raises RunError: there is no run, it is of another
     version, or the file cannot be written. ConfigError: as `write_report`. ModelError, Stopped: of
     the measurement."""
-    record = read_record(run)
+    record, out = read_record(run), Path(out)
     if redacted:
         (record,) = redaction.redacted([record], (title, by))
     texts = {

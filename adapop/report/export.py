@@ -67,7 +67,7 @@ class Exported:
 
 def export(
     run: Run,
-    out: Path,
+    out: str | Path,
     merged: bool = False,
     push: str = "",
     progress: Progress | None = None,
@@ -85,7 +85,7 @@ def export(
     ModelError: the model cannot be loaded, or a weight is too large for the type. ConfigError:
     `push` is no valid name, or `dtype` no type of merged weights. NetworkError: the Hub refuses.
     Stopped: a stop was requested; nothing is left then."""
-    out, progress = out.absolute(), progress or Progress()  # "." has no name
+    out, progress = Path(out).absolute(), progress or Progress()  # "." has no name
     _check(run, out, merged, dtype)
     upload = Upload(push, endpoint or None) if push else None
     record = read_record(run)

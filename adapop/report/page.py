@@ -23,7 +23,12 @@ HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # a lone surrogate, which no fil
 
 
 def write_report(
-    runs: Sequence[Run], out: Path, title: str = "", *, redacted: bool = False, by: str = ""
+    runs: Run | Sequence[Run],
+    out: str | Path,
+    title: str = "",
+    *,
+    redacted: bool = False,
+    by: str = "",
 ) -> Path:
     """Writes one HTML file about a run, or the comparison of several with each of them. It opens
     offline and loads nothing from a server. title: "" for the run's own, or "N runs compared".
@@ -32,6 +37,7 @@ def write_report(
     Raises RunError: there is no run, a folder is no run's or of another version, or the file cannot
     be written. ConfigError: a run's configuration is invalid, or title or by say a text of facts
     that are to be redacted."""
+    runs, out = [runs] if isinstance(runs, Run) else runs, Path(out)
     if not runs:
         raise RunError("There is no run to report on.", "`python -m adapop runs` lists the runs.")
     records = [read_record(run) for run in runs]

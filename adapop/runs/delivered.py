@@ -187,10 +187,10 @@ def _save(run: Run, folder: Path, dtype: str, progress: Progress) -> None:
     from adapop.model.merged import save_merged
 
     progress.say(f"Merging in float32 and writing the weights in {dtype}")
-    wide = replace(run.config, precision=WIDE, four_bit=False)
+    wide = replace(run.config, precision=WIDE, four_bit=False, device="cpu")
     with TemporaryDirectory() as adapter:
         write_adapter(run, Path(adapter))
-        model = adapted_model(wide, Path(adapter), on_cpu=True)
+        model = adapted_model(wide, Path(adapter))
     save_merged(model, run.config, dtype, folder)
     del model
     gc.collect()

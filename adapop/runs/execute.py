@@ -68,7 +68,7 @@ def settled(config: RunConfig, facts: FactSet) -> Settled:
     objective = make_objective(config.method, config.arguments)
     config, facts = ready_to_ask(config, fitted(facts, paths.found_from_anywhere(config.model)))
     if config.measure_per_tier is None:
-        config = replace(config, measure_per_tier=0 if has_gpu() else PER_TIER)
+        config = replace(config, measure_per_tier=0 if has_gpu(config) else PER_TIER)
     betas = None
     # Done for every method, so that methods are compared on the same facts.
     if config.missing_score == "drop":

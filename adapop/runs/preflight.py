@@ -104,7 +104,7 @@ def memory_of(config: RunConfig) -> Remark:
     if shape is None:
         return Remark("memory_unknown")
     least = {"bytes": footprint(shape, config, ROW_TOKENS, rows=1).total, "tokens": ROW_TOKENS}
-    return Remark("memory_of_gpu" if has_gpu() else "memory_least", least)
+    return Remark("memory_of_gpu" if has_gpu(config) else "memory_least", least)
 
 
 def terms_of(config: RunConfig) -> list[str | Remark]:

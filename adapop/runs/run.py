@@ -32,6 +32,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from adapop import sums
 from adapop.assets import as_kind, parse_json
 from adapop.config.run import RunConfig
@@ -43,6 +45,7 @@ from adapop.probes.prompts import NotApplicable, ProbeRow
 from adapop.runs import files, lock
 from adapop.runs.inputs import ABOUT, BETAS, CONFIG, FACTS, About, write_inputs
 from adapop.runs.log import events_of, frames_of
+from adapop.runs.rows import table_of
 from adapop.training.events import (
     TERMINAL,
     EpochDone,
@@ -192,6 +195,13 @@ class Run:
     def frames(self) -> tuple[Frame, ...]:
         """The run's frames so far, in order; empty for a run that records none."""
         return frames_of(self.folder / FRAMES)
+
+    def rows(self, name: str) -> pd.DataFrame:
+        """Results as a DataFrame: "steps" (losses, in nats per answer token), "epochs" (the
+        controller), "frames" (each fact's probability and rank over time, and the reply where an
+        epoch ends), "measured" (means by epoch, group, tier and form), "facts" (each fact with its
+        exponent, its recall before and after) or "probes" (each prompt with both replies)."""
+        return table_of(self, name)
 
     def measured(self, before: bool = False) -> Measured | None:
         """The full measurement of the result, or of the original; None until the run is done."""

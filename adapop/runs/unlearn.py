@@ -1,37 +1,70 @@
 """The whole of a run in one call, for programs and notebooks."""
 
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from tqdm.auto import tqdm
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
-from adapop.errors import RunError
+from adapop.errors import ConfigError, RunError
+from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import FactSet
+from adapop.facts.files import Rows
 from adapop.model.adapted import AdaptedModel
 from adapop.remark import sentences
 from adapop.runs.execute import execute, prepare
+from adapop.runs.in_memory import saved
 from adapop.runs.run import Run
-from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, StepDone
+from adapop.runs.trackers import following
+from adapop.training.events import Event, Measured, RunDone, RunFailed, RunStarted, StepDone
 
 
 def unlearn(
-    config: RunConfig,
-    facts: FactSet,
-    model: AdaptedModel | None = None,
+    config: RunConfig | str | type | object,
+    facts: FactSet | str | os.PathLike | Rows,
+    model: AdaptedModel | PreTrainedModel | str | None = None,
     root: Path | None = None,
     progress: bool = True,
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    log: str | None = None,
+    callbacks: Iterable[Callable[[Event], None]] = (),
+    **settings: Any,
 ) -> Run:
     """The finished run of a configuration on a set of facts: prepared, trained and measured.
 
-    model: with a fresh adapter, to train that one; by default it is loaded. root: the folder in
-    which the run's folder is made, by default that of all runs. progress: show a bar that counts
-    optimiser steps, and at the end the run's remarks, such as that nothing was forgotten. To stop
-    early, interrupt it; `execute(run)` then continues after the last saved epoch. To follow the
-    events yourself, use `prepare` and `execute`. Raises DataError, ConfigError: as `prepare`.
-    RunError: the run failed; the message says why, and its events are in the run's folder."""
+    config: made by `make_config`, or a method as `make_config` takes it, with `settings` for its
+    settings (also `preset`). facts: a set, or what `load_facts` reads. model: with a method, a name
+    or path as `RunConfig.model` has it, or a model of transformers in memory, with its `tokenizer`:
+    it is not changed, but saved once into the cache, so that the run can be asked, resumed and
+    exported. With a configuration, one with a fresh adapter, to train that one; by default it is
+    loaded. root: the folder in which the run's folder is made, by default that of all runs.
+    progress: show a bar that counts optimiser steps, and at the end the run's remarks, such as that
+    nothing was forgotten. log: "tensorboard", "trackio" or "wandb", see `runs.trackers`. callbacks:
+    functions that get each event, after it is on the disk. What they raise interrupts the run.
+
+    To stop early, interrupt it; `execute(run)` then continues after the last saved epoch. Raises
+    DataError, ConfigError: as `prepare`, `make_config` and `load_facts`. ModelError: as
+    `adapted_model`. RunError: the run failed; the message says why, and its events are in the run's
+    folder."""
+    if not isinstance(config, RunConfig):
+        config, facts = _made(config, facts, model, tokenizer, settings)
+        model = None
+    elif settings or tokenizer or not isinstance(model, AdaptedModel | None):
+        message = "A configuration names its model and has all settings already."
+        fix = 'Give the method instead, as in unlearn("npo", facts, model=model, epochs=4).'
+        raise ConfigError(message, fix)
+    facts = facts if isinstance(facts, FactSet) else load_facts(facts, config.model)
     run = prepare(config, facts, root)
+    callbacks = (*callbacks, *([following(run, log)] if log else ()))
     with tqdm(desc=run.config.method, unit="step", disable=not progress) as bar:
         for event in execute(run, model):
+            for callback in callbacks:
+                callback(event)
             if isinstance(event, RunStarted):
                 bar.reset(total=event.epochs * event.steps)
             elif isinstance(event, StepDone):
@@ -46,3 +79,16 @@ def unlearn(
             elif isinstance(event, RunFailed):
                 raise RunError(event.message, event.fix)
     return run
+
+
+def _made(
+    method: Any, facts: Any, model: Any, tokenizer: Any, settings: dict[str, Any]
+) -> tuple[RunConfig, FactSet]:
+    """The configuration of a method on a model, and the facts. Arguments as of `unlearn`."""
+    if model is None:
+        model = model_of(facts if isinstance(facts, str) else getattr(facts, "name", None))
+    elif not isinstance(model, str | os.PathLike):
+        model = saved(model, tokenizer)
+    model = str(model)
+    facts = facts if isinstance(facts, FactSet) else load_facts(facts, model)
+    return make_config(method, model=model, **{"facts": facts.name, **settings}), facts

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from transformers import AutoModelForCausalLM
 
 from adapop.paths import ROOT
 from taught import COUNTRIES, TARGETS, people
@@ -75,7 +76,7 @@ def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, shape, cli):
 @pytest.mark.parametrize("shape", ["llama", "gpt2"])  # the others on the page and on the command line
 def test_the_docs_lead_from_a_csv_to_an_adapter_that_peft_loads(place, shape, capsys):
     blocks = re.findall(r"```python\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    (block,) = [block for block in blocks if "people.csv" in block]
+    (block,) = [block for block in blocks if 'load_facts("people.csv"' in block]
     if shape in TARGETS:  # as the sentence below the block says
         assert f"lora_targets={TARGETS[shape]}".replace("'", '"') in PAGE.read_text(encoding="utf-8")
         block = block.replace("batch=16", f"batch=16, lora_targets={TARGETS[shape]}")
@@ -91,3 +92,30 @@ def test_the_docs_lead_from_a_csv_to_an_adapter_that_peft_loads(place, shape, ca
     assert "AdaPop" in page and "NPO" in page and str(place) not in page
     loaded = {name for name, value in names["model"].named_parameters() if "lora_B" in name and value.abs().sum() > 0}
     assert loaded, "the adapter that was trained is on the model"
+
+
+@pytest.mark.parametrize("shape", ["llama"])
+def test_the_notebook_of_the_docs_runs_cell_by_cell(place, shape, capsys):
+    text = PAGE.read_text(encoding="utf-8")
+    section = text.partition("### In a notebook\n")[2].partition("\n### ")[0]
+    cells, names, printed = re.findall(r"```python\n(.*?)\n```", section, re.DOTALL), {}, []
+    assert len([line for line in cells[0].splitlines() if line.strip()]) <= 12
+    for cell in cells:
+        exec(cell, names)
+        printed.append(capsys.readouterr().out)
+    run, model, tokenizer = (names[name] for name in ("run", "model", "tokenizer"))
+    forget = run.rows("facts").query("group == 'forget'")
+    assert forget["before"].mean() > 0.95 and forget["after"].mean() < 0.5
+    assert "Ada Arno" in printed[0] and "reworded" not in printed[1] and len(names["curves"]) > 4
+    assert "epoch 4 retain weight" in printed[2] and run.config.method == "npo"
+    assert list((run.folder.parent / "tensorboard" / names["other"].id).iterdir())
+    assert (place / "both.html").stat().st_size > 100_000 and (place / "adapter" / "README.md").is_file()
+    unlearned = AutoModelForCausalLM.from_pretrained(place / "unlearned")
+    turns = [{"role": "user", "content": "In which country was Ada Arno born?"}]
+    asked = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt", return_dict=True)
+
+    def answer(network):
+        written = network.generate(**asked, max_new_tokens=8, do_sample=False)[0][asked["input_ids"].shape[1] :]
+        return tokenizer.decode(written, skip_special_tokens=True)
+
+    assert COUNTRIES[0] in answer(model) and COUNTRIES[0] not in answer(unlearned)

@@ -137,7 +137,7 @@ def test_nothing_is_tried_where_something_else_decides(trials, monkeypatch):
     trials.clear()
     monkeypatch.setattr(cpu_speed.psutil, "virtual_memory", lambda: type("Memory", (), {"available": 2**30}))
     assert precision("Qwen/Qwen2.5-7B-Instruct") == "bfloat16", "in float32 it does not fit"
-    monkeypatch.setattr(cpu_speed, "has_gpu", lambda: True)
+    monkeypatch.setattr(cpu_speed, "has_gpu", lambda config: True)
     assert precision() == "bfloat16"
     assert trials == [] and speed_note(make_config(model="any/model", precision="bfloat16")) == ()
 

@@ -111,5 +111,5 @@ def test_a_folder_s_config_json_is_enough_for_the_memory(sandbox, tmp_path, monk
     assert shape_of(str(tmp_path)) == SHAPE
     least = memory_cost()
     assert least.kind == "memory_least", "no GPU is here, and none is spoken of"
-    monkeypatch.setattr("adapop.model.precision.has_gpu", lambda: True)
+    monkeypatch.setattr("adapop.model.precision.has_gpu", lambda config: True)
     assert memory_cost() == Remark("memory_of_gpu", least.values)

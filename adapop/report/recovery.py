@@ -184,7 +184,8 @@ def _quantised(row: Result) -> tuple[str, ...]:
         f"{percent(row[side])} → {percent(row[f'{side}_rounded'])}"
         for side in ("unlearned", "original")
     )
-    return (f"{row['bits']} bits, {GROUP_NAMES[row['group']]}, {row['tier']}", *changes)
+    bits = "bfloat16" if row["bits"] == 16 else f"{row['bits']} bits"
+    return (f"{bits}, {GROUP_NAMES[row['group']]}, {row['tier']}", *changes)
 
 
 def _read_by_layer(row: Result) -> tuple[str, ...]:

@@ -216,7 +216,7 @@ def test_what_cannot_be_done_is_refused_in_words(model, facts):
     for probe, changes in (
         *((relearned, {name: value}) for name, value in (("count", 0), ("steps", 0), ("learning_rate", float("nan")))),
         *((sampled, {name: value}) for name, value in (("samples", 0), ("temperature", 0.0))),
-        *((quantised, {"bits": (8, bits)}) for bits in (1, 9)),
+        *((quantised, {"bits": (8, bits)}) for bits in (1, 9, 32)),
     ):
         with pytest.raises(ConfigError):
             probe(model, facts, **changes)

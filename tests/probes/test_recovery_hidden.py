@@ -15,7 +15,7 @@ from adapop.probes.metrics import gold_rank
 from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.lens import lens
 from adapop.probes.recovery.patch import patch
-from adapop.probes.recovery.quantise import quantise, rounded, rounded_weights
+from adapop.probes.recovery.quantise import _linear_layers, quantise, rounded, rounded_weights
 from adapop.probes.recovery.relearn import relearn, split
 from adapop.probes.recovery.sampling import TOPS, sample
 from adapop.probes.recovery.two_hop import two_hop
@@ -154,6 +154,28 @@ def test_rounding_is_to_the_nearest_step():
         assert max(len(row.unique()) for row in result) <= 2 * steps + 1
         assert torch.equal(rounded(-weight, bits), -result) and torch.equal(rounded(result, bits), result)
         assert not result[2].any()
+    assert torch.equal(rounded(weight, 16), weight.bfloat16().float())
+
+
+def test_the_first_row_is_bfloat16_in_which_a_change_below_its_steps_is_undone(original, small):
+    b_weights = [value for name, value in original.network.named_parameters() if "lora_B" in name]
+    before = [value.detach().clone() for value in b_weights]
+    try:
+        for value in b_weights:
+            torch.nn.init.constant_(value.data, 1e-7)
+        layer, around = _linear_layers(original)[0]
+        own, step = layer.weight.detach().clone(), around.get_delta_weight("default")
+        with rounded_weights(original, 16, merged=True):
+            assert (own + step != own).float().mean() > 0.5 and (layer.weight == own).float().mean() > 0.99
+        result = quantise(original, small.forget, (), TOKENS, Progress())
+    finally:
+        for value, own in zip(b_weights, before):
+            value.data = own
+    bits = list(dict.fromkeys(row.bits for row in result.rows))
+    first = next(row for row in result.rows if row.bits == bits[0])
+    assert bits == [16, 8, 4] and first.original == first.original_rounded, "it was published in bfloat16"
+    cells = recovery_table("quantise", {**asdict(result), "seconds": 1.0}).rows
+    assert cells[0][0] == "bfloat16, to forget, all" and any(row[0].startswith("8 bits, ") for row in cells)
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,9 @@ Unlearning that changes weights by less than a rounding step is undone by quanti
 weights of base and adapter are rounded in every linear layer except the output head: row by row,
 symmetrically about zero, to the nearest of 2^(bits-1) - 1 steps on either side, the last of which
 is the row's largest weight. This is the simplest scheme; finer ones (groups within a row, NF4,
-GPTQ) lose less. Embeddings, norms and the head are not rounded. The control is the original model,
-rounded in the same way: the cost of rounding alone.
+GPTQ) lose less. 16 bits are bfloat16, in which most models are published and merged ones are
+exported. Embeddings, norms and the head are not rounded. The control is the original model, rounded
+in the same way: the cost of rounding alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,14 +28,16 @@ from adapop.probes.measure import recall_by_fact
 from adapop.probes.recovery import base
 from adapop.progress import Progress
 
-BITS = (8, 4)
+BFLOAT16 = 16  # bits
+BITS = (BFLOAT16, 8, 4)
 
 
 @dataclass(frozen=True)
 class QuantiseRow:
     """Mean recall of a group and tier's trained questions, [0, 1], before and after rounding.
 
-    group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8."""
+    group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8, or
+    16 for bfloat16."""
 
     group: str
     tier: str
@@ -66,11 +69,12 @@ def quantise(
     bits: Sequence[int] = BITS,
 ) -> Quantised:
     """Both models' recall with their own and with rounded weights. The weights are restored. Raises
-    ConfigError: fewer than 2 bits, or more than 8. ModelError: no linear layers, or an adapter on
+    ConfigError: other bits than 2 to 8 and 16. ModelError: no linear layers, or an adapter on
     others."""
     base.check(model, forget)
-    if bad := [width for width in bits if not 2 <= width <= 8]:
-        raise ConfigError(f"Weights cannot be rounded to {bad[0]} bits here.", "Use 2 to 8 bits.")
+    if bad := [width for width in bits if not 2 <= width <= 8 and width != BFLOAT16]:
+        fix = "Use 2 to 8 bits, or 16 for bfloat16."
+        raise ConfigError(f"Weights cannot be rounded to {bad[0]} bits here.", fix)
     layers = _linear_layers(model)
     groups = {"forget": forget, "retain": retain}
     recall: dict[tuple[str, int | None], base.Recall] = {}
@@ -98,7 +102,10 @@ def quantise(
 
 
 def rounded(weight: Tensor, bits: int) -> Tensor:
-    """A weight matrix [out, in], each row rounded to steps symmetric about zero, in float32."""
+    """A weight matrix [out, in] in float32: rounded to bfloat16, or each row to steps symmetric
+    about zero."""
+    if bits == BFLOAT16:
+        return weight.bfloat16().float()
     steps = 2 ** (bits - 1) - 1
     weight = weight.float()
     step = weight.abs().amax(dim=1, keepdim=True) / steps

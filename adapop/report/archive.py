@@ -3,7 +3,7 @@
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +17,7 @@ from adapop.report.export import Model, write_model
 from adapop.report.page import rendered
 from adapop.report.record import Record, read_record
 from adapop.report.tables import subject_table
+from adapop.runs.delivered import all_kept
 from adapop.runs.questions import KINDS
 from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
@@ -81,6 +82,25 @@ def write_archive(
     record, out = read_record(run), Path(out)
     if redacted:
         (record,) = redaction.redacted([record], (title, by))
+    part = out.with_name(f"{out.name}.part")
+    with TemporaryDirectory() as folder, named_place(out, RunError):
+        adapter = Path(folder)
+        if run.last_epoch and not redacted:
+            model = Model(run, record, "adapter", measure=measure)
+            write_model(model, adapter, progress or Progress())
+            record = replace(record, delivered=all_kept(run))  # with what was just measured
+        texts = _texts(run, record, title, redacted, by)
+        whole = () if redacted else (settings.FACTS_FILE, FRAMES)
+        try:
+            _pack(part, texts, [run.folder / name for name in whole], adapter)
+            os.replace(part, out)
+        finally:
+            part.unlink(missing_ok=True)  # half a zip would only take up space
+    return out
+
+
+def _texts(run: Run, record: Record, title: str, redacted: bool, by: str) -> dict[str, str]:
+    """Name of each file of the zip that is made of the record -> its text."""
     texts = {
         "README.txt": _readme(redacted, by),
         "report.html": rendered([record], title, by),
@@ -99,19 +119,7 @@ def write_archive(
         texts[settings.CONFIG_FILE] = record.config.to_json()
         if record.questions:
             texts |= {f"questions.{kind}": write(record.questions) for kind, write in KINDS.items()}
-    part = out.with_name(f"{out.name}.part")
-    with named_place(out, RunError):
-        try:
-            with TemporaryDirectory() as folder:
-                if run.last_epoch and not redacted:
-                    model = Model(run, record, "adapter", measure=measure)
-                    write_model(model, Path(folder), progress or Progress())
-                whole = () if redacted else (settings.FACTS_FILE, FRAMES)
-                _pack(part, texts, [run.folder / name for name in whole], Path(folder))
-            os.replace(part, out)
-        finally:
-            part.unlink(missing_ok=True)  # half a zip would only take up space
-    return out
+    return texts
 
 
 def _pack(part: Path, texts: Mapping[str, str], whole: Iterable[Path], adapter: Path) -> None:

@@ -126,6 +126,7 @@ def _chapter(record: Record) -> dict:
         "training": _training(record),
         "recall": tables.recall_table(before, after) if before and after else None,
         "subjects": subjects and replace(subjects, rows=subjects.rows[: tables.MOST_SUBJECTS]),
+        "delivered": record.delivered and tables.delivered_table(record.delivered),
         "numbers": tables.metrics_table(after) if after else None,
         "oracle": record.distance
         and {

@@ -18,6 +18,7 @@ from adapop.probes.prompting import Prompting
 from adapop.probes.prompts import REWORDED, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
+from adapop.runs.delivered import Delivered, all_kept
 from adapop.runs.inputs import check_inputs
 from adapop.runs.questions import Question
 from adapop.runs.questions import read as read_questions
@@ -74,6 +75,8 @@ class Record:
     """The model with its path, which tells apart those of one name. Never shown."""
     questions: tuple[Question, ...] = ()
     """Questions of one's own that were asked about the run."""
+    delivered: tuple[Delivered, ...] = ()
+    """What was measured on exported files of the run's result."""
     redacted: bool = False
     """Whether it is without the texts of its facts, see `report.redaction`."""
 
@@ -195,6 +198,7 @@ def read_record(run: Run) -> Record:
         frames=run.frames() if compared else (),
         place=config.model,
         questions=read_questions(run),
+        delivered=all_kept(run),
     )
 
 

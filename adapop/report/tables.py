@@ -14,6 +14,7 @@ from adapop.probes.recall import KNOWN_FROM
 from adapop.probes.verdict import RULES
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.table import Table, number, percent, reading
+from adapop.runs.delivered import ADAPTER, Delivered
 from adapop.runs.questions import Question
 from adapop.training.events import Measured
 
@@ -107,6 +108,20 @@ def subject_table(record: Record) -> Table | None:
         left_out > 0
     )
     return Table("By subject", head, tuple(row for _, _, row in rows), note)
+
+
+def delivered_table(delivered: Sequence[Delivered]) -> Table:
+    """Recall of the models that exported files give, beside the SHA-256 of these files."""
+    columns = [(group, form) for group in FACT_GROUPS for form in ("direct", "reworded")]
+    rows = []
+    for one in delivered:
+        recalls = (percent(one.measured.recall(*column)) for column in columns)
+        sums = "\n".join(f"{name} {sha256}" for name, sha256 in one.sha256.items())
+        name = "adapter" if one.kind == ADAPTER else f"merged model in {one.trial.dtype}"
+        rows.append((name, *recalls, sums))
+    words = {"direct": "as trained", "reworded": "in other words"}
+    head = (f"{GROUP_NAMES[group]}, {words[form]}" for group, form in columns)
+    return Table("The files that left", ("", *head, "SHA-256"), tuple(rows), reading("delivered"))
 
 
 def leak_table(

@@ -101,6 +101,17 @@ def kept(run: Run, sha256: Mapping[str, str]) -> Delivered | None:
     return None
 
 
+def all_kept(run: Run) -> tuple[Delivered, ...]:
+    """The numbers measured on files of the run's result, adapter first; damaged ones are left
+    out."""
+    results: list[Delivered] = []
+    for path in sorted(run.folder.glob("delivered-*.json")):
+        with suppress(RunError):
+            results.append(files.read_json(path, Delivered))
+    of_result = (one for one in results if one.epoch == run.chosen_epoch)
+    return tuple(sorted(of_result, key=lambda one: (one.kind, one.trial.bytes)))
+
+
 def sums(folder: Path) -> dict[str, str]:
     """Name of each file of weights in a folder -> its SHA-256."""
     return {path.name: sha256_of([path]) for path in sorted(folder.glob("*.safetensors"))}

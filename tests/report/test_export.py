@@ -24,6 +24,7 @@ from adapop.report import write_archive, write_report
 from adapop.report.card import gguf, loading, model_card
 from adapop.report.export import export
 from adapop.report.record import read_record
+from adapop.report.table import percent
 from adapop.runs.delivered import Delivered, kept
 from adapop.runs.examples import example
 from adapop.runs.execute import load_model, prepare
@@ -229,6 +230,26 @@ def test_the_numbers_are_those_of_the_very_files_and_are_kept_by_their_hash(fini
     new = unmeasured(finished, tmp_path, "new")
     with zipfile.ZipFile(write_archive(new, tmp_path / "new.zip", measure=False)) as archive:
         assert b"not loaded again and measured" in archive.read("adapter/README.md")
+
+
+def test_a_report_has_the_hash_of_each_delivered_file_beside_the_numbers_measured_on_it(finished, tmp_path):
+    run = unmeasured(finished, tmp_path)
+    page = write_report([run], tmp_path / "before.html").read_text(encoding="utf-8")
+    assert "The files that left" not in page
+    done = export(run, tmp_path / "merged", merged=True)
+    with zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")) as archive:
+        page = archive.read("report.html").decode()
+        adapter = archive.read("adapter/adapter_model.safetensors")
+    rows = re.findall(r'<th scope="row">(adapter|merged model in bfloat16)</th>(.*)</tr>', page)
+    assert [name for name, _ in rows] == ["adapter", "merged model in bfloat16"]
+    sums = hashlib.sha256(adapter).hexdigest(), *done.delivered.sha256.values()
+    assert all(one in cells for one, (_, cells) in zip(sums, rows, strict=True))
+    assert rows[1][1].startswith(f"<td>{percent(done.delivered.measured.recall('forget', 'direct'))}</td>")
+    with zipfile.ZipFile(write_archive(run, tmp_path / "redacted.zip", redacted=True)) as archive:
+        assert all(one in archive.read("report.html").decode() for one in sums), "a hash tells no fact"
+    for path in run.folder.glob("delivered-*"):
+        path.write_bytes(path.read_bytes().replace(b'"epoch": 1', b'"epoch": 2'))
+    assert not read_record(run).delivered, "what is kept is not trusted unread"
 
 
 def test_measuring_can_be_stopped_and_leaves_nothing(finished, tmp_path):

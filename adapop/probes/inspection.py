@@ -5,6 +5,7 @@ Plain data without torch; `tokenwise` and `draws` compute it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,8 +64,9 @@ class Drawing:
             "seed": (self.seed, 0 <= self.seed < 2**32, "0 to 4,294,967,295"),
             "length": (self.most, 1 <= self.most <= MOST_TOKENS, f"1 to {MOST_TOKENS} tokens"),
         }
+        whole = ("samples", "seed", "length")
         for name, (value, fits, allowed) in ranges.items():
-            if not fits:
+            if not fits or (name in whole and type(value) is not int):
                 raise ConfigError(f"The {name} is {value}.", f"Choose {allowed}.")
 
 
@@ -155,3 +157,9 @@ class Samples:
         if not self.gave_away:
             return None
         return wilson(sum(self.gave_away) / len(self.gave_away), len(self.gave_away))
+
+
+def leak_at_k(found: int, samples: int, k: int) -> float:
+    """The chance that at least one of k samples leaks, [0, 1], from `found` leaks among `samples`
+    that were drawn; unbiased, as pass@k (Chen et al. 2021, arXiv 2107.03374). k: 1 to samples."""
+    return 1.0 - math.comb(samples - found, k) / math.comb(samples, k)

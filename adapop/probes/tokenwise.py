@@ -62,14 +62,15 @@ def at_strength(model: AdaptedModel, strength: float) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Reply:
-    """A column's reply: its conversation, the ids it read, begun, and wrote, and their text."""
+class Written:
+    """A model's reply: its conversation, the ids it read, was given and wrote, and their text. end:
+    the id that ended it, None if it was cut off."""
 
     earlier: tuple[tuple[str, str], ...]
     read: tuple[int, ...]
     begun: tuple[int, ...]
     written: tuple[int, ...]
-    ended: bool
+    end: int | None
     text: str
 
 
@@ -82,19 +83,19 @@ def inspect(
     most: tokens of a reply. facts: as in `ask`. Raises DataError: the question does not fit into a
     model's context, or has an invalid character or id. ModelError: a model holds no conversation.
     """
-    written, measured = [], []
+    heard, measured = [], []
     for column in columns:
         with column.speaking() as model:
             judged = judged_by(question.prompt, question.gold, facts)
-            reply = _reply(model, question, most)
-            written.append(reply)
+            reply = written(model, question, most)
+            heard.append(reply)
             measured.append(_measured(model, judged, reply))
-    shares = _shares(columns, written)
+    shares = _shares(columns, heard)
     model = columns[0].load()
-    sent = model.tokenizer.decode(written[0].read)
+    sent = model.tokenizer.decode(list(heard[0].read))
     asked = [asked_of(model, judged, sent, measured[0], answer) for answer in measured]
     strips = []
-    for place, (column, reply) in enumerate(zip(columns, written)):
+    for place, (column, reply) in enumerate(zip(columns, heard)):
         with column.speaking() as model:
             steps = _steps(model, shares[place], place, reply, _openings(model, question))
         said = tuple(text for _, text in reply.earlier)
@@ -125,7 +126,7 @@ def asked_columns(
 
 
 @torch.no_grad()
-def _reply(model: AdaptedModel, question: Question, most: int) -> _Reply:
+def written(model: AdaptedModel, question: Question, most: int) -> Written:
     """The model's reply, after its own replies to the earlier turns."""
     model.network.eval()
     earlier: list[tuple[str, str]] = []
@@ -136,9 +137,17 @@ def _reply(model: AdaptedModel, question: Question, most: int) -> _Reply:
     read, begun = prompt_of(model, question, earlier)
     check_room(model, question.prompt, len(read) + len(begun), max(1, most - len(begun)))
     left = max(1, most - len(begun))
-    written = tuple(_write(model, (*read, *begun), left))
-    text = decoded(model, (*begun, *written)).strip()
-    return _Reply(tuple(earlier), read, begun, written, len(written) < left, text)
+    ids = tuple(_write(model, (*read, *begun), left))
+    text = decoded(model, (*begun, *ids)).strip()
+    end = _ended(model, (*read, *begun, *ids)) if len(ids) < left else None
+    return Written(tuple(earlier), read, begun, ids, end, text)
+
+
+def _ended(model: AdaptedModel, ids: Sequence[int]) -> int:
+    """The id that the model ended a reply with: the likeliest of those that end one."""
+    ends = sorted(ends_of(model.base) | model.ends) or [model.pad_id]
+    batch = model.batch([Row(tuple(ids), (ends[0],), 0)])
+    return ends[int(model.score(batch, logits=True).logits[0, ends].argmax())]
 
 
 def _write(model: AdaptedModel, ids: Sequence[int], most: int) -> list[int]:
@@ -171,7 +180,7 @@ def prompt_of(
     return encoded.prompt, encoded.answer
 
 
-def _measured(model: AdaptedModel, judged: Judged, reply: _Reply) -> Answer:
+def _measured(model: AdaptedModel, judged: Judged, reply: Written) -> Answer:
     """A reply as it is judged; after a conversation without ranks, which are of the question by
     itself."""
     if not reply.earlier:
@@ -181,7 +190,7 @@ def _measured(model: AdaptedModel, judged: Judged, reply: _Reply) -> Answer:
 
 
 @torch.no_grad()
-def _shares(columns: Sequence[Column], written: Sequence[_Reply]) -> list[list[Tensor | None]]:
+def _shares(columns: Sequence[Column], written: Sequence[Written]) -> list[list[Tensor | None]]:
     """For each reply the probabilities of its next tokens in each column, [steps, V]; None where a
     column's vocabulary is another."""
     shares: list[list[Tensor | None]] = [[None] * len(columns) for _ in written]
@@ -192,8 +201,7 @@ def _shares(columns: Sequence[Column], written: Sequence[_Reply]) -> list[list[T
             rows = []
             for at in same:
                 reply = written[at]
-                # any id stands for the end: only what predicts it is used
-                end = (model.pad_id,) if reply.ended else ()
+                end = () if reply.end is None else (reply.end,)
                 rows.append(Row(reply.read, (*reply.begun, *reply.written, *end), at))
             batch = model.batch(rows)
             probabilities = model.score(batch, logits=True).logits.softmax(-1).cpu()
@@ -220,7 +228,7 @@ def _steps(
     model: AdaptedModel,
     shares: Sequence[Tensor | None],
     own: int,
-    reply: _Reply,
+    reply: Written,
     openings: Sequence[int],
 ) -> tuple[Step, ...]:
     """A reply's steps. own: the place of the column that wrote it. openings: see `_openings`."""
@@ -229,8 +237,8 @@ def _steps(
     tops = [table.topk(min(LIKELY, table.shape[-1])).indices.tolist() for table in known]
     at_column = {place: at for at, place in enumerate(_places(shares))}
     ids = [*reply.begun, *reply.written]
-    if reply.ended:
-        ids.append(max(ends, key=lambda token: float(shares[own][-1, token]), default=model.pad_id))
+    if reply.end is not None:
+        ids.append(reply.end)
 
     def likely(step: int, token: int) -> Likely:
         of = tuple(None if one is None else round(float(one[step, token]), 5) for one in shares)
@@ -252,7 +260,7 @@ def _steps(
         parted = any(other != mine for other in against)
         gold = right(step) if openings else ()
         steps.append(Step(likely(step, token), tuple(five), gold, parted))
-    if reply.ended:
+    if reply.end is not None:
         steps[-1] = replace(steps[-1], token=replace(steps[-1].token, end=True))
     return tuple(steps)
 

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from adapop.errors import number_of
-from adapop.facts.fact import TIERS
+from adapop.facts.fact import TIERS, Fact
+from adapop.probes.inspection import leak_at_k
 from adapop.probes.intervals import difference, wilson
 from adapop.report import figures
 from adapop.report.figures import Figure
@@ -112,6 +114,27 @@ def recovery_figure(name: str, result: Result) -> Figure:
     fields = MARKS[name].items()
     marks = {word: [row_of_tier[tier].get(field) for tier in tiers] for word, field in fields}
     return figures.control_rows(tiers, marks, recovery_sentence(name, result))
+
+
+def leak_figure(result: Result, facts: Sequence[Fact]) -> Figure:
+    """leak@k of the unlearned model by tier, from the samples of the recovery probe. facts: those
+    to forget. Raises RunError: an incomplete result."""
+    with files.reading(Path("recovery-sampling.json")):
+        count, tier_of = result["samples"], {fact.id: fact.tier for fact in facts}
+        tallies: dict[str, list[int]] = {tier: [] for tier in TIERS}
+        wrong = []
+        for fact in result["facts"]:
+            if tier_of.get(fact["id"]) in tallies:
+                tallies[tier_of[fact["id"]]].append(fact["unlearned"]["samples"])
+            if fact["control"]:
+                wrong.append(fact["control"]["samples"])
+
+        def curve(found: Sequence[int]) -> list[float]:
+            ks = range(1, count + 1)
+            return [fmean(leak_at_k(one, count, k) for one in found) for k in ks] if found else []
+
+        curves = {tier: curve(found) for tier, found in tallies.items() if found}
+        return figures.leak_curve(curves, curve(wrong))
 
 
 @_of_a_file

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from adapop.probes.inspection import Chosen, Drawing, Inspection, Question, Samples
     from adapop.probes.plan import Plan
     from adapop.probes.prompts import NotApplicable, ProbeRow
+    from adapop.probes.strength import AtStrength
     from adapop.probes.tokenwise import Column
     from adapop.runs.check import Check
 
@@ -116,14 +117,26 @@ def sample_columns(
     return samples(_columns(chosen), question, drawing, Run(folder).facts)
 
 
+def at_strengths(
+    folder: Path, strengths: Sequence[float], fact_id: str | None
+) -> tuple[AtStrength, ...]:
+    """A run's facts at several strengths of its adapter, see `probes.strength`."""
+    from adapop.probes.strength import at
+
+    run = Run(folder)
+    return at(_model(run), run.facts, strengths, fact_id)
+
+
 def ask_columns(
     folder: Path, prompts: list[str], golds: list[str], chosen: Sequence[Chosen]
 ) -> list[list[Asked]]:
     """For each column, the replies to prompts with the original's, for the verdict."""
+    from adapop.probes.ask import whole_reply
     from adapop.probes.tokenwise import asked_columns
 
     run = Run(folder)
-    return asked_columns(_columns(chosen), prompts, golds, run.reply_tokens, run.facts)
+    most = whole_reply(_model(run), prompts, run.reply_tokens)
+    return asked_columns(_columns(chosen), prompts, golds, most, run.facts)
 
 
 def _columns(chosen: Sequence[Chosen]) -> list[Column]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from adapop.probes.inspection import Chosen, Drawing, Inspection, Question, Samples
     from adapop.probes.plan import Plan
     from adapop.probes.prompts import NotApplicable, ProbeRow
+    from adapop.probes.strength import AtStrength
     from adapop.runs.check import Check
 
 CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
@@ -165,6 +166,12 @@ class Worker:
     ) -> Future[tuple[Samples, ...]]:
         """Queues samples of one question to columns of a run; otherwise as `ask`."""
         return self._question(run, jobs.sample_columns, run.folder, question, chosen, drawing)
+
+    def at_strengths(
+        self, run: Run, strengths: Sequence[float], fact_id: str | None
+    ) -> Future[tuple[AtStrength, ...]]:
+        """Queues a run's facts at strengths of its adapter; otherwise as `ask`."""
+        return self._question(run, jobs.at_strengths, run.folder, strengths, fact_id)
 
     def ask_columns(
         self, run: Run, prompts: list[str], golds: list[str], chosen: Sequence[Chosen]

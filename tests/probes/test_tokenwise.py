@@ -1,11 +1,15 @@
+from itertools import combinations
+
 import pytest
 import torch
 
 from adapop.errors import ConfigError, DataError
 from adapop.paths import SHIPPED
+from adapop.probes import strength
 from adapop.probes.ask import ask
 from adapop.probes.draws import samples
-from adapop.probes.inspection import Drawing, Question
+from adapop.probes.inspection import Drawing, Question, leak_at_k
+from adapop.probes.layers import layers_of
 from adapop.probes.tokenwise import Column, inspect, readable
 from browsing import HOSTILE
 
@@ -134,3 +138,55 @@ def test_samples_repeat_by_their_seed_and_the_share_that_leaks_has_wilsons_inter
     for wrong in ({"count": 0}, {"temperature": 0.0}, {"temperature": float("nan")}, {"top_p": 1.1}, {"most": 999}):
         with pytest.raises(ConfigError, match="is"):
             Drawing(**wrong)
+
+
+def test_a_conversation_is_held_with_every_model_by_itself(model, columns, fact, sandbox):
+    earlier = (sandbox.retain[0].question, sandbox.retain[1].question)
+    found = inspect(columns, Question(fact.question, fact.answer, earlier=earlier), MOST)
+    for column, strip in zip(columns, found.strips):
+        turns = []
+        for asked, reply in zip(earlier, strip.said, strict=True):
+            with column.speaking():
+                ids = model.tokenizer.apply_chat_template(
+                    [*turns, {"role": "user", "content": asked}], add_generation_prompt=True, return_tensors="pt",
+                    return_dict=True)  # fmt: skip
+                said = model.network.generate(**ids, do_sample=False, max_new_tokens=MOST, pad_token_id=0)
+            said = model.tokenizer.decode(said[0, ids["input_ids"].shape[1] :], skip_special_tokens=True).strip()
+            assert reply == said
+            turns += [{"role": "user", "content": asked}, {"role": "assistant", "content": reply}]
+    assert found.asked[1].unlearned.recall is not None and found.asked[1].unlearned.gold_rank is None
+
+
+def test_strength_walks_from_the_original_to_the_unlearned_model_and_leaves_it_as_it_was(model, columns, fact, sandbox):
+    none, half, full = strength.at(model, sandbox, (0.0, 0.5, 1.0), fact.id)
+    names = [group.name for group in none.groups]
+    assert names == ["This fact", "its neighbours", "rare", "middle", "popular", "held out"]
+    steps = inspect(columns, Question(fact.question, fact.answer), MOST).strips[0].steps
+    expected = steps[0].right  # its answer is one token
+    assert [none.groups[0].probability, full.groups[0].probability] == pytest.approx(expected, abs=2e-5)
+    assert half.groups[0].probability not in (none.groups[0].probability, full.groups[0].probability)
+    assert strength.at(model, sandbox, (1.0,), fact.id)[0] == full
+    assert "This fact" not in strength.groups_of(sandbox, "no such fact")
+
+
+def test_the_layers_of_a_reply_are_the_final_norm_and_head_after_each_layer(model, columns, fact, plainly):
+    grid = layers_of(model, Question(fact.question, fact.answer), MOST, "original")
+    strip = inspect(columns, Question(fact.question, fact.answer), MOST).strips[0]
+    assert grid.tokens == tuple(step.token.text for step in strip.steps)
+    begins, ids = ids_of(model, fact.question, strip)
+    base = plainly[0]
+    with torch.no_grad():
+        states = base(torch.tensor([ids]), output_hidden_states=True).hidden_states
+        for layer, cells in enumerate(grid.original[:-1], start=1):
+            shares = base.lm_head(base.model.norm(states[layer]))[0].softmax(-1)
+            own = [float(shares[begins + place - 1, step.token.id]) for place, step in enumerate(strip.steps)]
+            assert [cell.share for cell in cells] == pytest.approx(own, abs=2e-5)
+            assert cells[0].words[0] == readable(model.tokenizer, int(shares[begins - 1].argmax()))
+    for place, grid_of in enumerate((grid.original, grid.unlearned)):
+        assert [cell.share for cell in grid_of[-1]] == [step.token.shares[place] for step in strip.steps]
+
+
+def test_leak_at_k_is_the_share_of_all_choices_of_k_samples_that_hold_a_leak():
+    for found, drawn, k in ((0, 5, 2), (1, 5, 1), (2, 6, 3), (5, 6, 2), (6, 6, 1)):
+        chosen = list(combinations([True] * found + [False] * (drawn - found), k))
+        assert leak_at_k(found, drawn, k) == pytest.approx(sum(map(any, chosen)) / len(chosen))

@@ -11,6 +11,7 @@ from adapop import execute, leak_matrix, make_config, prepare
 from adapop.probes.ask import Answer, Asked
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt
 from adapop.probes.verdict import verdict
+from adapop.report.record import described_run
 from adapop.report.tables import leak_table
 from adapop.runs.examples import example
 from adapop.runs.run import FRAMES
@@ -21,7 +22,7 @@ from adapop.training.frames import Frame, Scores, to_json
 from adapop.ui import texts
 from adapop.ui.access import probed_run
 from adapop.ui.parts import html
-from adapop.ui.probe import asking, choices, every_way, leaks, screen
+from adapop.ui.probe import asking, choices, every_way, leaks, more, screen
 from adapop.ui.probe.answers import NO_ANSWERS, differing, lost_of, marked, recorded_answers
 from browsing import HOSTILE
 from components import stand_ins
@@ -264,3 +265,40 @@ def test_a_question_behind_a_run_says_that_it_waits_and_is_answered_after_it(tmp
     asyncio.run(shown())
     assert [cards.get("empty") for cards in yielded[:-1]] == [texts.ASKED_LATER]
     assert texts_of(yielded[-1])[0] == "Shakespeare"
+
+
+def test_further_columns_stand_in_the_table_and_rows_that_say_the_same_are_known(tmp_path):
+    worker = Worker(tmp_path)
+    fact = choices.fact_choices(worker, "", "forget", None)[1]
+    table = asking.ways_of(worker, "", fact, ["example-wga", "example-nothing", 7])
+    assert table["beside"] == [described_run(example("wga"))]
+    assert all(len(row["beside"]) == 1 for row in table["rows"])
+    prompts = [PROMPTS[0], PROMPTS[1]]
+    table = every_way.table_of(
+        example("adapop"), prompts, replies_of("Italy", "Spain"), {"WGA": replies_of("Italy", "Spain")}
+    )
+    assert {row["way"]: row["same"] for row in table["rows"]} == {texts.DIRECT_FORM: True, "In other words": False}
+    run = example("adapop")
+    chosen = choices.columns_of(worker, run, ["oracle", "example-wga", "no such run", None])
+    assert [one.kind for one in chosen] == ["original", "unlearned", "oracle", "unlearned"]
+    assert choices.columns_of(worker, run, "oracle") == chosen[:2]
+    offered = choices.column_choices(worker, [], "", ["oracle", "gone"])
+    assert offered.value == ["oracle"] and "example-wga" in dict(map(reversed, offered.choices))
+
+
+def test_samples_and_strength_are_answered_in_numbers_and_bad_input_in_words(tmp_path):
+    worker, run = Worker(tmp_path), example("adapop")
+    fact = max(run.facts.forget, key=lambda one: one.score)
+    drawn = asyncio.run(more.sample(worker, "", (fact.question, fact.answer, "", "", []), (8, 1.0, 1.0, 0, 8)))
+    for side in drawn["sides"]:
+        assert side["texts"][0]["count"] == "the likeliest"
+        assert sum(int(one["count"].split()[0]) for one in side["texts"][1:]) == 8
+        assert re.search(r"% give it away .95% interval \d+", side["share"])
+    for text, count in ((fact.question, 0), (fact.question, None), ("", 8), ("x" * 10_000, 8)):
+        said = asyncio.run(more.sample(worker, "", (text, "", "", "", []), (count, 1.0, 1.0, 0, 8)))
+        assert said.keys() == {"empty"}
+    shown = asyncio.run(more.at_strength(worker, "", fact.id, 0))
+    assert all(group["was"] == group["shown"] for group in shown["groups"])
+    assert shown["groups"][0]["name"] == "This fact"
+    for strength in (None, "1", -1, 2, float("nan")):
+        assert asyncio.run(more.at_strength(worker, "", fact.id, strength)).keys() == {"empty"}

@@ -22,7 +22,13 @@ from adapop.report.figures.popularity import (
     push_curves,
     relative_push,
 )
-from adapop.report.figures.probes import control_rows, leak_heatmap, recall_by_kind, verdict_bars
+from adapop.report.figures.probes import (
+    control_rows,
+    leak_curve,
+    leak_heatmap,
+    recall_by_kind,
+    verdict_bars,
+)
 from adapop.report.figures.run import (
     CONTROLLER_PIXELS,
     LINES_AND_MARKS,

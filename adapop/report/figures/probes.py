@@ -249,3 +249,32 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(autorange="reversed", showgrid=False)
     return look.titled(figure, captions.verdict_shares(counts))
+
+
+def leak_curve(curves: Mapping[str, Sequence[float]], control: Sequence[float]) -> go.Figure:
+    """leak@k by tier. curves: tier -> share of its facts, [0, 1], for k = 1, 2, and so on. control:
+    the same for wrong answers of all facts, empty without any."""
+    figure = look.blank(300)
+    for tier, shares in curves.items():
+        color, symbol = look.TIER_COLOR[tier], look.TIER_SYMBOL[tier]
+        ks = list(range(1, len(shares) + 1))
+        marks = dict(marker=dict(color=color, symbol=symbol, size=7), line=dict(color=color))
+        hover = f"{tier}, %{{x}} samples: %{{y:.0%}}<extra></extra>"
+        figure.add_scatter(
+            x=ks, y=shares, name=tier, mode="lines+markers", hovertemplate=hover, **marks
+        )
+    if control:
+        line = dict(color=look.FAINT, dash="dash")
+        ks, name = list(range(1, len(control) + 1)), "a wrong answer"
+        figure.add_scatter(x=ks, y=control, name=name, mode="lines", line=line)
+    figure.update_xaxes(
+        title="samples of each fact (k)", range=[0.5, len(control) + 0.5] if control else None
+    )
+    figure.update_yaxes(title="facts that leak at least once", range=[0, 1.02], tickformat=".0%")
+    figure.update_layout(showlegend=True, legend=dict(orientation="h", y=1.08, x=0))
+    ends = [f"{tier} {percent(shares[-1])}" for tier, shares in curves.items()]
+    count = max((len(shares) for shares in curves.values()), default=0)
+    first = [f"{tier} {percent(shares[0])}" for tier, shares in curves.items()]
+    return look.titled(
+        figure, f"One sample leaks {', '.join(first)}; {count} samples leak {', '.join(ends)}"
+    )

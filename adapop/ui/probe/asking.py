@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.access import known_run, probed_run, public_words, run_to_question
+from adapop.ui.access import known_run, probed_run, public_words, run_to_question, shown_run
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import every_way
 from adapop.ui.probe.choices import columns_of, fact_of, forms_of
@@ -31,18 +32,29 @@ SHOWN_QUESTION = 100  # most characters of the question above its answers
 PATIENCE = 1.0  # seconds before a page is told that its question waits
 
 
-def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
-    """The last probing's replies to every form of a fact, or a note that there are none yet."""
+def ways_of(worker: Worker, name: str, fact_id: str | None, others: object = ()) -> dict:
+    """The last probing's replies to every form of a fact, or a note that there are none yet.
+    others: of the columns beside the two, see `columns_of`; of runs that were probed alike."""
     run = probed_run(worker, name)
     prompts = forms_of(run, fact_of(run, fact_id))
     if fact_id and not prompts:
         return every_way.message_table(texts.NO_SUCH_FACT)
     rows = cards.recorded(run, prompts)
-    return every_way.table_of(run, prompts, rows) if rows else every_way.waiting(run, len(prompts))
+    if not rows:
+        return every_way.waiting(run, len(prompts))
+    beside = {}
+    for other in others if isinstance(others, list) else ():
+        its = shown_run(worker, other)
+        if its and (its_rows := cards.recorded(its, prompts)):
+            beside[described_run(its)] = its_rows
+    return every_way.table_of(run, prompts, rows, beside)
 
 
-async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> AsyncIterator[dict]:
-    """Both models' replies to every form of a fact. Waits for the run under way, and says so."""
+async def ask_every_way(
+    worker: Worker, name: str, fact_id: str | None, others: object = ()
+) -> AsyncIterator[dict]:
+    """All columns' replies to every form of a fact. Waits for the run under way, and says so.
+    others: of the columns beside the two, see `columns_of`."""
 
     def begun():
         run, epoch = _run_and_epoch(worker, name)
@@ -50,19 +62,21 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> Async
             raise RunError(texts.NOT_YET)
         if not (prompts := forms_of(run, fact_of(run, fact_id))):
             raise DataError(texts.NO_SUCH_FACT)
-        golds = [prompt.gold for prompt in prompts]
-        return run, prompts, worker.ask(run, [prompt.text for prompt in prompts], golds)
+        asked = [prompt.text for prompt in prompts], [prompt.gold for prompt in prompts]
+        chosen = columns_of(worker, run, others)
+        return run, prompts, chosen, worker.ask_columns(run, *asked, chosen)
 
     try:
-        run, prompts, future = await offload(worker.usage, begun)
+        run, prompts, chosen, future = await offload(worker.usage, begun)
         if await _waits(future):
             yield every_way.message_table(texts.ASKED_LATER)
         await over(future)
-        replies = future.result()
+        _, replies, *further = future.result()
     except AdaPopError as error:  # shown in place of the answers
         yield every_way.message_table(public_words(error))
     else:
-        yield await offload(worker.usage, every_way.table_of, run, prompts, replies)
+        beside = {one.name: its for one, its in zip(chosen[2:], further)}
+        yield await offload(worker.usage, every_way.table_of, run, prompts, replies, beside)
 
 
 def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
@@ -82,21 +96,19 @@ async def ask_both(
     right: str,
     begun: str = "",
     others: object = (),
+    earlier: str = "",
     ids: Sequence[int] = (),
-    earlier: Sequence[str] = (),
 ) -> AsyncIterator[dict]:
     """All columns' answers to a prompt, token by token, as values of the cards. Waits for the run
     at work and says so. begun, ids: the beginning of the answer, as text or as tokens. others:
-    columns beside the two, see `columns_of`. earlier: the conversation so far."""
+    columns beside the two, see `columns_of`. earlier: the turns before it, one a line."""
     run, epoch = await offload(worker.usage, _run_and_epoch, worker, name)
-    text, right, begun = ((value or "").strip() for value in (text, right, begun))
-    if epoch is None or not text:
+    if epoch is None or not (text or "").strip():
         missing = texts.NOT_YET if epoch is None else "Type a prompt, or pick a fact."
         yield {"empty": missing}
         return
     try:
-        PROMPT.check(max(map(len, (text, right, begun, *earlier))))
-        question = Question(text, right, begun, tuple(ids), tuple(earlier))
+        question = replace(question_of(text, right, begun, earlier), ids=tuple(ids))
         chosen = await offload(worker.usage, columns_of, worker, run, others)
         future = await offload(worker.usage, worker.inspect, run, question, chosen)
         if await _waits(future):
@@ -107,6 +119,17 @@ async def ask_both(
         yield {"empty": public_words(error)}
     else:
         yield await offload(worker.usage, _answers, worker, run, name, found, chosen)
+
+
+def question_of(
+    prompt: str | None, gold: str | None, begun: str | None = "", earlier: str | None = ""
+) -> Question:
+    """The question that the inputs hold. earlier: the turns before it, one a line. Raises
+    LimitError: a text is too long."""
+    prompt, gold, begun = ((value or "").strip() for value in (prompt, gold, begun))
+    turns = tuple(line.strip() for line in (earlier or "").splitlines() if line.strip())
+    PROMPT.check(max(map(len, (prompt, gold, begun, "".join(turns)))))
+    return Question(prompt, gold, begun, earlier=turns)
 
 
 async def go_on(
@@ -121,7 +144,8 @@ async def go_on(
     whole = isinstance(ids, list) and len(ids) <= MOST_TOKENS
     if whole and all(isinstance(one, str) for one in said):
         prompt, gold, *turns = said
-        async for cards_now in ask_both(worker, name, prompt, gold, "", others, ids, turns):
+        before = "\n".join(turns)
+        async for cards_now in ask_both(worker, name, prompt, gold, "", others, before, ids):
             yield cards_now
 
 

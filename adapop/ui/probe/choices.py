@@ -49,7 +49,8 @@ def column_choices(worker: Worker, stored: object, name: str, current: object) -
             offered.append((title, other))
     values = [value for _, value in offered]
     current = current if isinstance(current, list) else []
-    return gr.Dropdown(offered, value=[one for one in current if one in values])
+    kept = [one for one in current if one in values]
+    return gr.Dropdown(offered, value=kept, multiselect=True)
 
 
 def has_oracle(run: Run) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from adapop.errors import number_of
+from adapop.facts.text import folded
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt, plain
 from adapop.probes.verdict import COLLAPSED_FROM, verdict
 from adapop.report.record import described_run
@@ -34,9 +35,20 @@ def message_table(title: str, about: str = "") -> dict:
     return html.values({"rows": [], "kind": "neutral", "title": title, "about": about})
 
 
-def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | ProbeRow]) -> dict:
-    """Values of `TABLE`: both models' replies to the prompts, in their order."""
-    rows = [_row(place, *pair) for place, pair in enumerate(zip(prompts, replies, strict=True))]
+def table_of(
+    run: Run,
+    prompts: Sequence[Prompt],
+    replies: Sequence[Asked | ProbeRow],
+    beside: Mapping[str, Sequence[Asked | ProbeRow]] | None = None,
+) -> dict:
+    """Values of `TABLE`: both models' replies to the prompts, in their order. beside: name of each
+    further column -> its replies, as `unlearned`."""
+    beside = beside or {}
+    others = zip(*beside.values(), strict=True) if beside else [()] * len(prompts)
+    rows = [
+        _row(place, prompt, reply, further)
+        for place, (prompt, reply, further) in enumerate(zip(prompts, replies, others, strict=True))
+    ]
     ordered = sorted(rows, key=lambda row: (ORDER.index(row["kind"]), row["way"]))
     kind, title = headline(rows)
     when = texts.ANSWERS_RECORDED.lower() if isinstance(replies[0], ProbeRow) else "asked just now"
@@ -45,7 +57,8 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
     note = texts.WAYS_UNCOUNTED.format(ways=number_of(uncounted, "way")) if uncounted else ""
     parts = described_run(run), shipped, when, note
     about = ", ".join(filter(None, parts))
-    return html.values({"rows": ordered, "kind": kind, "title": title, "about": about})
+    content = {"rows": ordered, "kind": kind, "title": title, "about": about}
+    return html.values(content | {"beside": list(beside), "only": texts.ONLY_DIFFERENT})
 
 
 def headline(rows: Sequence[dict]) -> tuple[str, str]:
@@ -74,23 +87,42 @@ def _counts(row: dict) -> bool:
     return row["kind"] != "neutral" and not row["guess"]
 
 
-def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
-    both = [reply.original.text or texts.SAYS_NOTHING, reply.unlearned.text or texts.SAYS_NOTHING]
-    result = verdict(reply)
-    explained = result.kind in ("suppressed", "neutral")
-    kind, word = result.kind, result.text if explained else result.name
-    if prompt.kind == CHOICE:
-        kind, word = "neutral", texts.WAY_GUESSED
+def _row(
+    place: int,
+    prompt: Prompt,
+    reply: Asked | ProbeRow,
+    further: Sequence[Asked | ProbeRow] = (),
+) -> dict:
+    """A row of the table. further: the prompt's replies in the columns beside the two."""
+    texts_said = [reply.original.text, *(one.unlearned.text for one in (reply, *further))]
+    said = [text or texts.SAYS_NOTHING for text in texts_said]
+    kind, word = _word(prompt, reply)
+    beside = []
+    for text, one in zip(said[2:], further):
+        its_kind, its_word = _word(prompt, one)
+        parts = differing(text, said[0], reply.gold)
+        beside.append({"parts": parts, "verdict": its_word, "kind": its_kind})
     named = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}
     way = named.get(prompt.kind, plain(prompt.kind))
     return {
         "place": place,
         "way": way[0].upper() + way[1:],
         "prompt": prompt.text,
-        "original": differing(both[0], both[1], reply.gold),
-        "unlearned": differing(both[1], both[0], reply.gold),
+        "original": differing(said[0], said[1], reply.gold),
+        "unlearned": differing(said[1], said[0], reply.gold),
+        "beside": beside,
+        "same": len({folded(text).strip() for text in said}) == 1,
         "verdict": word,
         "kind": kind,
         "guess": prompt.kind == CHOICE,
         "direct": prompt.kind == DIRECT,
     }
+
+
+def _word(prompt: Prompt, reply: Asked | ProbeRow) -> tuple[str, str]:
+    """(kind, words) of a reply's verdict."""
+    if prompt.kind == CHOICE:
+        return "neutral", texts.WAY_GUESSED
+    result = verdict(reply)
+    explained = result.kind in ("suppressed", "neutral")
+    return result.kind, result.text if explained else result.name

@@ -17,7 +17,7 @@ from adapop.ui.access import known_run, probed_run, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.parts.field import drawn
 from adapop.ui.probe import answers as cards
-from adapop.ui.probe import choices, every_way, leaks, recovery
+from adapop.ui.probe import choices, every_way, leaks, more, recovery
 from adapop.ui.probe.asking import ask_both, ask_every_way, go_on, way_chosen, ways_of
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
@@ -139,14 +139,19 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
                 gr.Markdown(cost_of_asking(ASK_SECONDS))
             with gr.Accordion(texts.MORE_ASKING, open=False, elem_id="more-asking"):
                 begun = gr.Textbox(label="Begin the answer with", lines=1, elem_id="begun")
+                words = dict(label="Earlier turns, one a line", info=texts.EARLIER_ABOUT)
+                earlier = gr.Textbox(**words, lines=2, elem_id="earlier")
                 several = dict(multiselect=True, max_choices=choices.MOST_BESIDE, value=[])
                 beside = gr.Dropdown([], label="Beside these two", elem_id="beside-two", **several)
             answers = drawn(cards.NO_ANSWERS, "strips", "answers", "kit", "strip")
             limits = html.lines("model-limits")
+    with gr.Accordion(texts.MORE_ABOUT, open=False, elem_id="more-fold"):
+        question = [prompt, gold, begun, earlier, beside]
+        more.build(worker, follower, tab, question, fact)
     default = gr.Textbox(visible="hidden")
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()), default)
     screen.wire(worker, follower, tab)
-    _wire_asking(worker, follower, screen, (begun, beside), (ask, every, ways))
+    _wire_asking(worker, follower, screen, (begun, earlier, beside), (ask, every, ways))
     looked = [tab.select, follower.another.change, my_runs.change]
     gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH)
     inputs = [my_runs, run_id, beside]
@@ -159,15 +164,15 @@ def _wire_asking(
     worker: Worker,
     follower: Follower,
     screen: ProbeScreen,
-    more: tuple[gr.Textbox, gr.Dropdown],
+    beyond: tuple[gr.Textbox, gr.Textbox, gr.Dropdown],
     pressed: tuple[gr.Button, gr.Button, gr.HTML],
 ) -> None:
-    """Wires the questions. more: the beginning of the answer, and further columns. pressed: the
-    button of one prompt, that of all forms, and their table, whose rows can be put into the
-    prompt."""
+    """Wires the questions. beyond: the beginning of the answer, earlier turns, further columns.
+    pressed: the button of one prompt, that of all forms, and their table, whose rows can be put
+    into the prompt."""
     run_id, fact, prompt = follower.run_id, screen.fact, screen.prompt
-    (begun, beside), (ask, every, ways) = more, pressed
-    inputs = [run_id, prompt, screen.gold, begun, beside]
+    (begun, earlier, beside), (ask, every, ways) = beyond, pressed
+    inputs = [run_id, prompt, screen.gold, begun, beside, earlier]
     events = [ask.click, prompt.submit, screen.gold.submit, begun.submit]
     # a pending change of the fact runs before the question: later, it would remove the answers
     own, all_forms = (
@@ -177,9 +182,10 @@ def _wire_asking(
     # of questions asked meanwhile, only the last is answered
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}
     own.then(partial(ask_both, worker), inputs, screen.answers, **newest)
-    of_fact = [run_id, fact]
-    gr.on([fact.change, follower.another.change], partial(ways_of, worker), of_fact, ways, **EACH)
-    all_forms.then(partial(ask_every_way, worker), of_fact, ways, **newest)
+    of_fact, in_columns = [run_id, fact], [run_id, fact, beside]
+    another = [fact.change, beside.change, follower.another.change]
+    gr.on(another, partial(ways_of, worker), in_columns, ways, **EACH)
+    all_forms.then(partial(ask_every_way, worker), in_columns, ways, **newest)
 
     # gradio gives no event to a partial
     def choose(name: str, fact_id: str | None, event: gr.EventData):

@@ -1,0 +1,207 @@
+"""More about one question: samples of it, and how strongly the model is made to forget."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import gradio as gr
+
+from adapop.errors import AdaPopError, RunError, number_of
+from adapop.probes.inspection import (
+    MOST_SAMPLES,
+    MOST_STRENGTH,
+    MOST_TEMPERATURE,
+    MOST_TOKENS,
+    Chosen,
+    Drawing,
+    Samples,
+)
+from adapop.report import figures
+from adapop.report.record import described_run
+from adapop.report.recovery import leak_figure
+from adapop.report.table import percent
+from adapop.runs.run import Run
+from adapop.service.worker import Worker
+from adapop.ui import texts
+from adapop.ui.access import probed_run, public_words, run_to_question
+from adapop.ui.parts import html
+from adapop.ui.parts.chart import Chart, chart
+from adapop.ui.probe.answers import MARKS
+from adapop.ui.probe.asking import question_of
+from adapop.ui.probe.choices import columns_of, fact_of
+from adapop.ui.run.screen import Follower
+from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET, offload, over
+
+if TYPE_CHECKING:
+    from adapop.probes.strength import AtStrength
+
+SAMPLES, STRENGTH = html.template("samples"), html.template("strength")
+NOTHING_DRAWN = html.values(
+    {"empty": "Draw several replies: a fact may hide behind the likeliest one."}
+)
+NO_STRENGTH = html.values({"empty": "Move the slider: 0 is the original, 1 the unlearned model."})
+NOT_SAMPLED = "leak@k appears when samples of all facts were drawn: below, “From inside”."
+
+
+def build(
+    worker: Worker,
+    follower: Follower,
+    tab: gr.Tab,
+    question: Sequence[gr.Component],
+    fact: gr.Dropdown,
+) -> None:
+    """Lays the section out. question: prompt, right answer, beginning, earlier turns, columns."""
+    with gr.Row(elem_classes="beside"):
+        small = dict(min_width=90, scale=1)
+        defaults = Drawing()
+        count = gr.Number(
+            defaults.count,
+            label=f"Samples, up to {MOST_SAMPLES}",
+            precision=0,
+            elem_id="samples",
+            **small,
+        )
+        heat = gr.Number(
+            defaults.temperature, label="Temperature", maximum=MOST_TEMPERATURE, step=0.1, **small
+        )
+        top = gr.Number(defaults.top_p, label="Top-p", maximum=1, step=0.05, **small)
+        seed = gr.Number(defaults.seed, label="Seed", precision=0, **small)
+        most = gr.Number(defaults.most, label="Tokens", maximum=MOST_TOKENS, precision=0, **small)
+        high = dict(scale=0, min_width=140, elem_classes="tall")
+        draw = gr.Button("Draw samples", elem_id="draw-samples", **high)
+    drawn = gr.HTML(NOTHING_DRAWN, html_template=SAMPLES, elem_id="drawn-samples")
+    sampled = gr.Markdown(NOT_SAMPLED, elem_id="not-sampled")
+    with gr.Column(visible=False) as home:
+        curve = chart(figures.empty(""), "leak-at-k", "How often samples leak")
+    shape = dict(minimum=0, maximum=MOST_STRENGTH, step=0.05, value=1.0, elem_id="strength")
+    slider = gr.Slider(label="How many times the unlearning counts", **shape)
+    strengths = gr.HTML(NO_STRENGTH, html_template=STRENGTH, elem_id="strength-result")
+
+    async def samples_of(name: str, *values):
+        *asked, count, heat, top, seed, most = values
+        return await sample(worker, name, asked, (count, heat, top, seed, most))
+
+    async def moved(name: str, fact_id: str | None, strength: float):
+        return await at_strength(worker, name, fact_id, strength)
+
+    drawing = [follower.run_id, *question, count, heat, top, seed, most]
+    draw.click(samples_of, drawing, drawn, **QUIET)
+    slider.input(
+        moved, [follower.run_id, fact, slider], strengths, trigger_mode="always_last", **QUIET
+    )
+
+    def looked(name: str) -> dict:
+        return curve_of(probed_run(worker, name), sampled, home, curve)
+
+    changed = [sampled, home, *curve.parts, drawn, strengths]
+    cleared = {drawn: NOTHING_DRAWN, strengths: NO_STRENGTH}
+    gr.on([tab.select, follower.another.change], looked, follower.run_id, changed, **EACH_IN_TURN)
+    follower.another.change(lambda: cleared, None, [drawn, strengths], **EACH)
+
+
+def curve_of(run: Run, note: gr.Markdown, home: gr.Column, curve: Chart) -> dict:
+    """Updates that show leak@k of the run's samples of all facts, or say that there are none."""
+    result = run.recovery().get("sampling")
+    if result is None:
+        return {note: gr.Markdown(visible=True), home: gr.Column(visible=False)}
+    figure = leak_figure(result, run.facts.forget)
+    shown = curve.updates(figure, described_run(run))
+    return {note: gr.Markdown(visible=False), home: gr.Column(visible=True), **shown}
+
+
+async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) -> dict:
+    """Values of `SAMPLES`, or why there are none. asked: prompt, right answer, beginning, earlier
+    turns, columns. drawing: the values of a `Drawing`. All come from the browser."""
+    prompt, gold, begun, earlier, others = asked
+    try:
+        if not (prompt or "").strip():
+            raise RunError("There is no question yet.", "Type one, or pick a fact.")
+        question = question_of(prompt, gold, begun, earlier)
+        draws = drawing_of(*drawing)
+        run = await offload(worker.usage, _run, worker, name)
+        chosen = await offload(worker.usage, columns_of, worker, run, others)
+        future = await offload(worker.usage, worker.sample, run, question, chosen, draws)
+        await over(future)
+        found = future.result()
+    except AdaPopError as error:
+        return html.values({"empty": public_words(error)})
+    settings = f"temperature {draws.temperature:g}, top-p {draws.top_p:g}, seed {draws.seed}"
+    about = f"{question.prompt} · {draws.count} samples, {settings}"
+    return html.values({"about": about, "sides": [_side(*pair) for pair in zip(chosen, found)]})
+
+
+def drawing_of(count: object, heat: object, top: object, seed: object, most: object) -> Drawing:
+    """The settings of sampling from the browser's numbers. Raises ConfigError: one is out of range
+    or missing."""
+    numbers = [
+        value if isinstance(value, int | float) else float("nan")
+        for value in (count, heat, top, seed, most)
+    ]
+    whole = [int(one) if float(one).is_integer() else one for one in numbers]
+    return Drawing(whole[0], float(numbers[1]), float(numbers[2]), whole[3], whole[4])
+
+
+def _side(chosen: Chosen, found: Samples) -> dict:
+    """One column's greedy reply, then its samples, equal ones counted, those that leak first."""
+    counts = Counter(found.texts)
+    leaks = dict(zip(found.texts, found.gave_away)) if found.gave_away else {}
+    ordered = sorted(counts, key=lambda text: (not leaks.get(text, False), -counts[text], text))
+    shown = [
+        {
+            "text": found.greedy or texts.SAYS_NOTHING,
+            "count": "the likeliest",
+            "away": bool(found.greedy_gave_away),
+        }
+    ]
+    shown += [
+        {
+            "text": text or texts.SAYS_NOTHING,
+            "count": number_of(counts[text], "time"),
+            "away": leaks.get(text, False),
+        }
+        for text in ordered
+    ]
+    side = {"name": chosen.name, "kind": chosen.kind, "mark": MARKS[chosen.kind], "texts": shown}
+    if share := found.share:
+        low, high = percent(share.low), percent(share.high)
+        side["share"] = f"{percent(share.mean)} give it away (95% interval {low} to {high})"
+        side["share_kind"] = "leak" if share.mean and chosen.kind != "original" else ""
+    return side
+
+
+async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: object) -> dict:
+    """Values of `STRENGTH` for one strength of the adapter."""
+    usable = isinstance(strength, int | float) and 0 <= strength <= MOST_STRENGTH
+    try:
+        if not usable:
+            raise RunError("This is no strength.", f"Choose 0 to {MOST_STRENGTH}.")
+        run = await offload(worker.usage, _run, worker, name)
+        fact = await offload(worker.usage, fact_of, run, fact_id)
+        future = await offload(worker.usage, worker.at_strengths, run, (0.0, float(strength)), fact)
+        await over(future)
+        found = future.result()
+    except AdaPopError as error:
+        return html.values({"empty": public_words(error)})
+    return html.values(strength_of(*found))
+
+
+def strength_of(before: AtStrength, now: AtStrength) -> dict:
+    """Values of `STRENGTH`, not escaped: both models' mean probabilities of the right answers."""
+    rows = []
+    for was, group in zip(before.groups, now.groups, strict=True):
+        few = f" ({group.facts})" if group.facts > 1 else ""
+        ends = {"before": round(100 * was.probability), "percent": round(100 * group.probability)}
+        shown = {"was": percent(was.probability), "shown": percent(group.probability)}
+        rows.append({"name": f"{group.name[0].upper()}{group.name[1:]}{few}", **ends, **shown})
+    about = f"Probability of the right answer while the unlearning counts {now.strength:g} times"
+    return {"about": about, "groups": rows}
+
+
+def _run(worker: Worker, name: str) -> Run:
+    """The run whose models are asked. Raises RunError: it has no unlearned model yet."""
+    run = run_to_question(worker, name) or probed_run(worker, name)
+    if run.chosen_epoch is None:
+        raise RunError(texts.NOT_YET)
+    return run

@@ -5,13 +5,15 @@ None of them contains the answer or repeats the question.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from adapop.facts.blank import BLANK, blanked
 from adapop.facts.fact import Fact
 from adapop.facts.text import mentions, words
 from adapop.facts.weak import gives_away
-from adapop.facts.world import language
+from adapop.facts.world import WorldFact, language, world
 from adapop.online.cache import Cache
+from adapop.paths import SHIPPED
 from adapop.popularity.judge import Ask, arrays_in
 from adapop.probes import wording
 from adapop.probes.prompts import ALIAS, REWORDED, NotApplicable, Prompt, world_fact
@@ -67,6 +69,21 @@ def templated(fact: Fact) -> tuple[str, ...]:
     own_words = (blanked(fact) or fact.question.replace(fact.subject, "")) + fact.relation
     known = known and not any(sign.isalpha() and not sign.isascii() for sign in own_words)
     return _usable(fact, wording.rewordings(fact)) if known else ()
+
+
+def from_templates(fact: Fact) -> tuple[str, ...]:
+    """Rewordings of a fact that brings none: those of a shipped world if it asks the same question
+    with the same answer, else made of subject and relation, see `templated`."""
+    known = _world_questions().get(words(fact.question))
+    if known and words(known.answer) in map(words, fact.answers):
+        return _usable(fact, language.paraphrases(known))
+    return templated(fact)
+
+
+@cache
+def _world_questions() -> dict[tuple[str, ...], WorldFact]:
+    every = (fact for name in SHIPPED for fact in world(name))
+    return {words(language.question(fact)): fact for fact in every}
 
 
 def written(

@@ -13,6 +13,7 @@ from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, named
 from adapop.probes.recovery.choice import applicable
 from adapop.probes.verdict import answered
 from adapop.remark import Remark, sentences
+from adapop.report.contestants import lead_of
 from adapop.report.record import Record
 from adapop.report.table import percent, ranged, signed
 from adapop.runs.pace import worked_before
@@ -53,7 +54,10 @@ def outcome_lines(record: Record) -> list[str]:
         f"Asked as trained, it answered {percent(before.recall('forget'))} of the facts to forget "
         f"before and {percent(after.recall('forget'))} after{_by_tier(after, 'direct')}."
     ]
-    if (reworded := after.recall("forget", "reworded")) is not None:
+    reworded = after.recall("forget", "reworded")
+    if reworded is None and (trained := lead_of([after], DIRECT)):
+        lines[0] += f" The gap as trained: {signed(trained)}."
+    if reworded is not None:
         gap = f" The gap: {signed(after.gap)}." if after.gap else ""
         tiers = _by_tier(after, "reworded")
         lines.append(f"Asked in other words, it is {percent(reworded)}{tiers}.{gap}")

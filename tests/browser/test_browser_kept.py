@@ -48,6 +48,24 @@ def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
     page.get_by_text("Its file was not kept").first.wait_for(state="detached")
 
 
+def test_after_a_reload_on_another_tab_a_file_can_be_dropped_facts_typed_and_rewordings_added(page, tmp_path):
+    upload_two(page, tmp_path)
+    for tab in ("run", ""):
+        page.goto(f"{page.url.split('?')[0]}?tab={tab}")
+        open_tab(page, "Facts")
+        says(page, "#notes", "2 to forget")
+        page.wait_for_selector("#upload input[type=file]", state="attached")
+        page.locator("#typed-facts").wait_for()
+    page.click("#typed-facts > button")
+    page.fill("#typed-facts textarea", "Who wrote the book Hamlet?\tShakespeare\t3766\nWho is it?\tHe\t70")
+    page.click("#use-typed")
+    says(page, "#notes", "2 to forget")
+    says(page, "#rewordings", "These facts have no rewordings")
+    page.get_by_role("button", name="Add rewordings from templates (1 of 2 facts)").click()
+    says(page, "#reword-words", "1 of 2 facts now have rewordings")
+    page.locator("#rewordings").wait_for(state="hidden")
+
+
 def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipped(page):
     with remembered(page):
         page.get_by_text("One pair").click()

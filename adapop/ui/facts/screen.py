@@ -18,7 +18,7 @@ from adapop.remark import sentences
 from adapop.report import figures
 from adapop.service.worker import Worker
 from adapop.ui import saved, texts
-from adapop.ui.facts import agreement, detail, known, lookup, upload
+from adapop.ui.facts import agreement, detail, known, lookup, rewording, upload
 from adapop.ui.facts.table import lay_out, table_of
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
@@ -133,13 +133,15 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
         with gr.Column(scale=2, min_width=320):
             choices = [(entry.title, entry.name) for entry in ENTRIES.values()]
             choices.append((texts.OWN_SET, OWN))
-            source = gr.Radio(choices, value=SANDBOX, label=texts.SOURCE_LABEL, elem_id="set")
+            named = dict(label=texts.SOURCE_LABEL, info=texts.SOURCE_INCLUDED, elem_id="set")
+            source = gr.Radio(choices, value=SANDBOX, **named)
             # above the upload, so that a file's faults and the upload are both in sight
             notes = html.lines("notes", notes_of(first, BetaMap()))
             upload_form = upload.build()
             about = gr.Markdown(ENTRIES[SANDBOX].about, elem_id="set-about")
             unseen = dict(value="error", info=texts.MISSING_ABOUT, visible=False)
             missing = gr.Radio(texts.MISSING_CHOICES, label="Facts without a score", **unseen)
+            rewording.build(worker, session)
             looked_up = lookup.build(worker, session)
             known.build(worker, session, settings)
         with gr.Column(scale=5, min_width=320, elem_id="facts-shown"):

@@ -1,5 +1,6 @@
 """The upload of a table: which column holds what, and the facts to retain with it."""
 
+import csv
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +19,16 @@ from adapop.facts.tables import FORMATS
 from adapop.ui import texts
 from adapop.ui.facts.template import template_path
 from adapop.ui.parts import html
+from adapop.ui.parts.download import served_folder
 from adapop.ui.session import Session
-from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS
+from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS, toast
 
 PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"
 # fields that several columns may hold, such as paraphrase_1 and paraphrase_2
 LISTED = ("paraphrases", "alternates", "accepted", "parts")
 FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", *LISTED)
 NONE = "—"
+MOST_TYPED = 50_000  # characters of typed facts
 
 
 class NoFile(DataError):
@@ -39,6 +42,8 @@ class UploadForm:
     group: gr.Group
     file: gr.File
     template: gr.DownloadButton
+    typed: gr.Textbox
+    use_typed: gr.Button
     mapping: gr.Accordion
     columns: tuple[gr.Dropdown, ...]
     retain: gr.Dropdown
@@ -61,6 +66,10 @@ def build() -> UploadForm:
     with gr.Group(visible="hidden") as group:
         table = dict(file_types=list(FORMATS), file_count="single")
         file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)
+        with gr.Accordion("Or type or paste facts", open=False, elem_id="typed-facts"):
+            shape = dict(lines=4, max_lines=12, max_length=MOST_TYPED, show_label=False)
+            typed = gr.Textbox(placeholder=texts.TYPED_ABOUT, label="Facts", **shape)
+            use_typed = gr.Button("Use these facts", size="sm", elem_id="use-typed")
         template = gr.DownloadButton("Download a template", size="sm", elem_id="template")
         unseen = dict(open=False, visible=False, elem_id="columns")
         with gr.Accordion("Which column is what", **unseen) as mapping:
@@ -77,7 +86,10 @@ def build() -> UploadForm:
         table |= dict(height=120, visible=False, elem_id="retain-upload")
         retain_file = gr.File(label="A table of facts to retain", **table)
         drop_bad = gr.Checkbox(False, label=texts.DROP_BAD, visible=False, elem_id="drop-bad")
-    return UploadForm(group, file, template, mapping, columns, retain, retain_file, drop_bad)
+    typing = typed, use_typed
+    return UploadForm(
+        group, file, template, *typing, mapping, columns, retain, retain_file, drop_bad
+    )
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,8 @@ class UploadEvents:
         parts = [form.mapping, *form.columns, *outputs]
         picks = [form.file.upload, form.file.clear]
         gr.on(picks, self.accept, [source, *form.files], parts, **last)
+        written = form.use_typed.click(typed_file, form.typed, form.file, **IN_TURN)
+        written.success(self.accept, [source, *form.files], parts, **IN_TURN)
         for choice in (*form.columns, form.drop_bad):
             choice.input(self.read, form.chosen, outputs, **last)
         again = [session.restored, *form.chosen]
@@ -129,7 +143,8 @@ class UploadEvents:
         choices = [(name, name) for name in (NONE, *single)]  # one list of pairs for all of them
         reading = partial(facts_of_table, table, retain, retain_file, guess)
         facts = self._read_into_session(reading) if source == "own" else {}
-        unsure = bool(file) and not {"question", "answer"} <= set(guess)
+        # the chooser is open where a field was not found
+        unsure = bool(file) and not {"question", "answer", "score"} <= set(guess)
         mapping = {self.form.mapping: gr.Accordion(visible=bool(names), open=unsure)}
         for field, column in zip(FIELDS, self.form.columns):
             if field in LISTED:
@@ -183,6 +198,23 @@ class UploadEvents:
         kind = "calm" if isinstance(error, NoFile) else "bad"
         notes = html.listed([f"{error.message} {fix}", *rows], kind)
         return {self.notes: notes, **offer, **self.session.with_facts(None)}
+
+
+def typed_file(text: str | None) -> str:
+    """A CSV of facts that were typed or pasted: one a line, its cells separated by tabs (as from a
+    spreadsheet), semicolons or commas. A first line that names no columns is a fact: question,
+    answer, score. Raises gr.Error: there is no text."""
+    lines = [line for line in (text or "").splitlines() if line.strip()]
+    if not lines:
+        raise toast("Type a fact first, such as: Who wrote Hamlet?, Shakespeare, 3766")
+    separator = next((sign for sign in "\t;" if sign in lines[0]), ",")
+    rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+    if not {"question", "answer"} <= set(guessed([cell.strip() for cell in rows[0]])):
+        rows.insert(0, ["question", "answer", "score"][: max(2, max(map(len, rows)))])
+    path = served_folder() / "typed.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return str(path)
 
 
 def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str]:

@@ -16,6 +16,7 @@ from adapop.service.leases import cost_of_run
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import may_control, refusing, run_to_control
+from adapop.ui.facts.rewording import reworded
 from adapop.ui.parts import html
 from adapop.ui.run import configuration
 from adapop.ui.run.state import RunView, seen_of, strip_of
@@ -61,7 +62,8 @@ def look(
         kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
         going = [Remark("unknown_go")] if plan.counts and config.unknown != "keep" else []
         counts = [plan.counts, *going] if plan.counts else []
-        remarks = (*plan.problems, *plan.doubts, *counts, *plan.terms)
+        bare = [] if reworded(facts) else [texts.NO_REWORDINGS_RUN]
+        remarks = (*plan.problems, *plan.doubts, *counts, *bare, *plan.terms)
         words, readiness = html.listed(sentences(remarks), kind), plan.readiness
         costs = sentences([one for one in plan.costs if one not in plan.terms])
     altered = configuration.changed(values, len(facts.forget) if facts else 0)

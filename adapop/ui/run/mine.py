@@ -7,6 +7,8 @@ from functools import partial
 import gradio as gr
 
 from adapop.errors import AdaPopError
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.contestants import lead_of
 from adapop.report.record import described, described_run, title_of
 from adapop.report.table import percent, signed
 from adapop.runs.examples import ASKED, PREFIX, example
@@ -164,7 +166,11 @@ def _about(run: Run, queued: bool) -> dict[str, object]:
         cells |= {"set": run.about.facts, "method": described(run.config), "state": state}
         cells["when"] = events[0].time if events else ""
         if measured is not None:
-            cells["gap"] = "" if measured.gap is None else signed(measured.gap)
+            trained = lead_of([measured], DIRECT)
+            if measured.gap:
+                cells["gap"] = signed(measured.gap)
+            elif trained and measured.recall("forget", REWORDED) is None:
+                cells["gap"] = f"{signed(trained)}, as trained"
             cells["kept"] = percent(measured.recall("holdout"))
     except AdaPopError:
         pass  # the row says so, and can still be deleted

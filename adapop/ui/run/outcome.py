@@ -11,6 +11,8 @@ from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, RunError, number_of
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.paths import ASSETS
+from adapop.probes.prompts import DIRECT
+from adapop.report.contestants import lead_of
 from adapop.report.record import name_of, title_of
 from adapop.report.table import percent, signed
 from adapop.runs.amount import ENOUGH_STEPS, total_steps, with_steps
@@ -121,7 +123,13 @@ def card_of(run: Run, result: Result) -> dict:
         about += " " + texts.RESULT_KEPT[result.best].format(**values)
     if result.kind in (FORGOT, SOME_WAYS, PARTLY):
         gap = run.measured().gap
-        about += f" {texts.RESULT_GAP.format(gap=signed(gap)) if gap else texts.RESULT_NO_GAP}"
+        trained = lead_of([run.measured()], DIRECT) if result.form == DIRECT else None
+        if gap:
+            about += f" {texts.RESULT_GAP.format(gap=signed(gap))}"
+        elif trained:
+            about += f" {texts.RESULT_GAP_TRAINED.format(gap=signed(trained))}"
+        else:
+            about += f" {texts.RESULT_NO_GAP}"
         about += f" {texts.RESULT_FEW}" if result.before < FEW else ""
     about = about.replace(" %", "\u00a0%")  # no line begins with %
     kind = "half" if result.kind == FORGOT and result.after > ALMOST_NONE else result.kind

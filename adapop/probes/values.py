@@ -54,10 +54,13 @@ DATES = regex.compile(
     r"|(?<![\w/])(?P<m>0[1-9]|1[0-2])/(?P<y>\d{4})(?![\d/])"
     rf"|\b{_MONTH},?\s(?:of\s)?(?P<y>\d{{4}})(?!\d)|\b{_MONTH}\s{_DAY}(?![\d:])"
     rf"|(?<![\d.]){_DAY}\s(?:of\s)?{_MONTH}(?!\w)"
-    r"|\b(?i:q(?P<q>[1-4])[\s/'-]?(?P<y>\d{4})|(?P<y>\d{4})[\s/-]?q(?P<q>[1-4])"
+    r"|\b(?i:q(?P<q>[1-4])(?:[\s/'-]?(?P<y>\d{4})|\s?[/'’](?P<y>\d\d)(?!\d))|(?P<y>\d{4})[\s/-]?q(?P<q>[1-4])"
     rf"|(?P<nth>{_QUARTER})\squarter\s(?:of\s)?(?P<y>\d{{4}}))\b"
 )
+_FACE = "one two three four five six seven eight nine ten eleven twelve".split()
 TIMES = regex.compile(
+    rf"\b(?P<share>half|quarter)\s(?P<way>past|after|to)\s(?P<h>{'|'.join(_FACE)}|1[0-2]|[1-9])\b"
+    r"(?![:.]\d)(?:\s?(?P<half>[ap])\.?m\b)?|"
     r"(?<![\w:.,-])(?P<h>[01]?\d|2[0-3])(?:[:.](?P<min>[0-5]\d))?\s?(?P<half>[ap])\.?m\b"
     r"|(?<![\w:.,-])(?P<h>[01]?\d|2[0-3])(?::|h|\sh\s)(?P<min>[0-5]\d)(?::[0-5]\d)?(?![\w:]|\s?min)"
     r"|(?<=\bat )(?P<h>[01]?\d|2[0-3])\.(?P<min>[0-5]\d)(?![\d.])"
@@ -78,7 +81,9 @@ MONEYS = regex.compile(
     rf"|(?<![\w.,])(?P<n>{_AMOUNT}){_SCALE}[\s-]?(?P<cur>{_CURRENCY})s?",
     regex.IGNORECASE,
 )
-MAY_HAVE = re.compile(r"\d|@|www\.|[a-z]\.[a-z]|\b(?:AB?|ab|[BbOo])\b|noon|midnight")
+MAY_HAVE = re.compile(
+    r"\d|@|www\.|[a-z]\.[a-z]|\b(?:AB?|ab|[BbOo])\b|noon|midnight|alf past|uarter (?:past|after|to)"
+)
 SCALES = {"k": 1_000, "m": 10**6, "b": 10**9, "t": 1_000}  # by the first letter
 # Name of a unit -> its dimension and its size in that dimension's first unit.
 UNITS = {
@@ -94,6 +99,7 @@ UNITS = {
         ("volume", "0.001", "ml millilitre milliliter"),
         ("time", "1", "sec second"), ("time", "60", "min minute"), ("time", "3600", "h hr hour"),
         ("time", "86400", "day"), ("time", "604800", "week"),
+        ("lens power", "1", "dpt dioptre diopter"),
         ("celsius", "1", "°c celsius"), ("fahrenheit", "1", "°f fahrenheit"),
     )
     for name in names.split()
@@ -102,9 +108,11 @@ IMPERIAL = frozenset({"ft", "foot", "feet", "inch", "inches", "mile", "mi", "lb"
 ROUNDED = Fraction(3, 1000)  # relative, between metric and imperial units
 _UNIT = "|".join(sorted(UNITS, key=len, reverse=True))
 UNITS["in"] = UNITS["inch"]  # only behind feet: elsewhere it is the word
+UNITS["d"] = UNITS["dpt"]  # only behind two decimals, as lenses have
 QUANTITIES = regex.compile(
     rf"(?<![\w.,])(?P<n>(?:minus\s|[-−])?(?:{_AMOUNT}))[\s-]?(?:degrees?\s)?(?P<unit>{_UNIT})s?(?![\w°])"
     rf"(?:\s?(?P<n2>\d{{1,2}})\s?(?P<unit2>{_UNIT}|in)s?\b)?"
+    r"|(?<![\w.,])(?P<n>[-−]?\d{1,2}[.,]\d\d)\s?(?P<unit>D)(?![\w°])"
     r"|(?<![\w.,])(?P<n>\d)\s?['′’]\s?(?P<n2>\d{1,2})(?:[\"″”]|['′’]{2})?",
     regex.IGNORECASE,
 )
@@ -257,7 +265,8 @@ def _read_dates(text: str) -> Iterator[tuple[int, int, list[Reading]]]:
         year, day = (int(match[name]) if match[name] else None for name in ("y", "d"))
         if match["q"] or match["nth"]:
             number = match["q"] or QUARTERS.index(match["nth"][:2].lower()) // 2 + 1
-            readings = [(year, f"q{number}", None)]
+            full = 2000 + year if len(match["y"]) < len("2021") else year
+            readings = [(full, f"q{number}", None)]
         elif match["first"]:
             pair = int(match["first"]), int(match["second"])
             years = [year] if len(match["y"]) == len("1979") else [1900 + year, 2000 + year]
@@ -282,12 +291,25 @@ def _read_times(text: str) -> Iterator[tuple[int, int, list[Reading]]]:
         if match["word"]:
             yield *match.span(), [(12 if match["word"].lower() == "noon" else 0, 0, 12)]
             continue
+        if match["share"]:
+            yield *match.span(), _on_the_face(match)
+            continue
         hour, minute, half = int(match["h"]), int(match["min"] or 0), (match["half"] or "").lower()
         if half:
             readings = [(hour % 12 + 12 * (half == "p"), minute, 12)] if hour <= 12 else []
         else:
             readings = [(hour, minute, 24 if hour > 12 or match["h"][0] == "0" else None)]
         yield *match.span(), readings
+
+
+def _on_the_face(match: regex.Match) -> list[Reading]:
+    """Readings of half past two or a quarter to three: in the morning and in the afternoon."""
+    name, minutes = match["h"].lower(), {"half": 30, "quarter": 15}[match["share"].lower()]
+    hour = _FACE.index(name) + 1 if name in _FACE else int(name)
+    if match["way"].lower() == "to":
+        hour, minutes = hour - 1, 60 - minutes
+    halves = {"a": (0,), "p": (12,), "": (0, 12)}[(match["half"] or "").lower()]
+    return [(hour % 12 + half, minutes, 12) for half in halves]
 
 
 def _read_money(text: str) -> Iterator[tuple[int, int, list[Reading]]]:

@@ -201,12 +201,18 @@ def mentions(text: str, name: str) -> bool:
         return False
     if sought[0].isascii() and sought[0].isalpha() and sought[0] not in folded(text):
         return False
-    forms = word_forms(text)
-    return any(
-        all(word in forms[start + i] for i, word in enumerate(sought))
-        for start in range(len(forms) - len(sought) + 1)
-        if sought[0] in forms[start]
-    )
+    places: dict[str, int] = {}  # word -> a bit for each of its places in the name
+    for place, word in enumerate(sought):
+        places[word] = places.get(word, 0) | 1 << place
+    begun, last = 0, 1 << len(sought) - 1  # a bit for each number of words of the name just read
+    for forms in word_forms(text):
+        here = 0
+        for form in forms:
+            here |= places.get(form, 0)
+        begun = (begun << 1 | 1) & here
+        if begun & last:
+            return True
+    return False
 
 
 def pieces(text: str) -> list[str]:

@@ -68,8 +68,12 @@ SHARE = regex.compile(
 )
 VULGAR = re.compile("[¼-¾⅐-⅞]")
 SCALED = regex.compile(rf"\d{_HAN}|\b{_MANY}\b", regex.IGNORECASE)  # 3億, 5 million
-_SMALL = "|".join(word for word in (*_ONES, *_TENS, *TIMES, *PARTS) if word.isascii())
-SMALL = re.compile(f"{_SMALL}|{_HAN}", re.IGNORECASE)
+# What a text needs at least to hold a number in words, a rank, a power or a fraction.
+_SMALL = {word for word in (*_ONES, *_TENS, *TIMES, *_ORDINALS, *PARTS) if word.isascii()}
+SMALL = frozenset(_SMALL | {f"{part}s" for part in PARTS})
+WORD, SIGNED = re.compile("[a-z]+"), re.compile(f"{_HAN}|{VULGAR.pattern}")
+MARKED = re.compile(r"\d(?:st|nd|rd|th|e|\s?[×x]|/| out of )")
+ROMANS = re.compile(r"\b[IVXL]+\b")
 
 
 def in_digits(text: str, other: str) -> str:
@@ -115,7 +119,13 @@ def ranks(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=2**14)
 def _written_out(text: str) -> bool:
-    return any(form.search(text) for form in (SMALL, RANK, POWER, SHARE, VULGAR))
+    """Whether a text may hold a number that is not in plain digits. Fast: asked of every reply."""
+    small = text.casefold()
+    if not SMALL.isdisjoint(WORD.findall(small)) or MARKED.search(small):
+        return True
+    if not text.isascii() and SIGNED.search(text):
+        return True
+    return bool(ROMANS.search(text) and RANK.search(text))
 
 
 def _rank(match: regex.Match) -> int:

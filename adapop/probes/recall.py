@@ -33,6 +33,8 @@ INITIALS = re.compile(r"\b(?:[A-Za-z]\.\s?){2,}")
 GLUED = re.compile(r"(?<![\w.,])(\d[\d.,]{0,20})(?<!\D)(?!(?:st|nd|rd|th|s)\b)([A-Za-z]{1,4})\b")
 # Words that have two spellings: Wi-Fi and WiFi, Müller and Mueller.
 COMPOUND = re.compile(r"(?<![^\W_])[^\W\d_]+(?:[-.][^\W_]+)+")
+# What a text needs at least to hold initials, a glued unit or a compound.
+SPELLED_APART = re.compile(r"[.-][^\W_]|\d[A-Za-z]|\b[A-Za-z]\.\s[A-Za-z]\.")
 WORD, UMLAUT = re.compile(r"[^\W_]+"), re.compile("[äöüåÄÖÜÅ]")
 LONG = str.maketrans(dict(zip("äöüåÄÖÜÅ", "ae oe ue aa Ae Oe Ue Aa".split())))
 # Case endings of Russian nouns; not endings of surnames (-ов, -ин).
@@ -173,7 +175,7 @@ def recall_of_words(sought: Sequence[str], reply: str) -> float:
 def _respelled(text: str, other: str) -> str:
     if "CE" in text and "CE" not in other:
         text = re.sub(r"\bBCE\b", "BC", re.sub(r"\bCE\b", "AD", text))
-    if text.isascii() and not re.search(r"[.-]|\d[A-Za-z]", text):
+    if text.isascii() and not SPELLED_APART.search(text):
         return text
     heard = words(other)
 

@@ -1,0 +1,57 @@
+"""What is asked of every reply and fact takes time in proportion to its length: growth is compared, not seconds."""
+
+import time
+
+import pytest
+
+from adapop.facts.text import mentions
+from adapop.objectives.alternates import _says
+from adapop.probes.judge import gives_away
+
+SIZES = (500, 1000, 2000, 4000)
+MOST = 20  # times as long at 8 times the size; where it is quadratic, it is 64 times
+REPLIES = ("It is {}.", "I think {} (1990)", "{}, a town on the coast of {}", "I do not know.", "Not {}: it is Lyon.")
+
+
+def times(work) -> list[float]:
+    """The least time of three at each size. work: (size, repetition) -> what is to be timed, prepared."""
+    least = []
+    for size in SIZES:
+        taken = []
+        for repetition in range(3):
+            timed = work(size, repetition)
+            began = time.thread_time()
+            timed()
+            taken.append(time.thread_time() - began)
+        least.append(min(taken))
+    return least
+
+
+@pytest.mark.parametrize("text, name", [
+    ("a ", "a "), ("a b ", "a b "), ("1,000 ", "1000 "), ("東京", "東京"), ("10% ", "10 ")])  # fmt: skip
+@pytest.mark.parametrize("judge", [mentions, _says])
+def test_a_name_is_looked_for_in_one_pass(judge, text, name):
+
+    def work(size, repetition):
+        texts = f"{text * size}{repetition}", f"{name * (size // 2)}end"
+        return lambda: judge(*texts)
+
+    least = times(work)
+    assert not judge(f"{text * 9}", f"{name * 4}end") and judge(f"{text * 9}end", f"{name * 4}end")
+    assert least[-1] < MOST * least[0], least
+
+
+def test_replies_are_judged_in_time_that_grows_as_their_number_and_length():
+
+    def many(size, repetition):
+        replies = [REPLIES[i % len(REPLIES)].format(*[f"Town {i} {repetition}"] * 2) for i in range(size // 4)]
+        return lambda: [gives_away("Which town?", [f"Town {i}"], reply) for i, reply in enumerate(replies)]
+
+    def long(size, repetition):
+        reply = " ".join(f"Lyon, {i} of May, or {repetition} and a.b 900-12" for i in range(size // 20))
+        return lambda: gives_away("Which town?", ["900-12-3125"], reply)
+
+    gives_away("Which town?", ["a town of words"], "words")  # loads the stemmer
+    for work in (many, long):
+        least = times(work)
+        assert least[-1] < MOST * least[0], least

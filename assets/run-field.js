@@ -32,6 +32,7 @@ function build() {
 
   function pin(fact) {
     pinned = fact;
+    follow(fact);
     address({ pin: fact < 0 ? null : fact });
     show(scrubber.value);
   }
@@ -47,7 +48,14 @@ function build() {
   if (restored) keep("run", { epoch: null, pin: null }); // they belong to the previous run
   restored = true;
   if (fact >= 0 && fact < facts.title.length) field.pin((pinned = fact), false);
+  follow(pinned);
   scrubber.place(isFinite(epoch) ? epoch : last);
+}
+
+// the pinned fact comes along to Probe: see question-read.js
+function follow(fact) {
+  if (fact < 0) delete document.body.dataset.pinned;
+  else document.body.dataset.pinned = fact;
 }
 
 // results measured at a single epoch ask for the scrubber's epoch: see set-back.js

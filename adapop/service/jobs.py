@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
     from adapop.probes.ask import Asked
     from adapop.probes.inspection import Chosen, Drawing, Inspection, Question, Samples
+    from adapop.probes.layers import LayerGrid
     from adapop.probes.plan import Plan
     from adapop.probes.prompts import NotApplicable, ProbeRow
     from adapop.probes.strength import AtStrength
@@ -125,6 +126,16 @@ def at_strengths(
 
     run = Run(folder)
     return at(_model(run), run.facts, strengths, fact_id)
+
+
+def layers_of_reply(folder: Path, question: Question, by: str) -> LayerGrid:
+    """One model's reply in the layers of both. by: `ORIGINAL` or `UNLEARNED`."""
+    from adapop.probes.ask import whole_reply
+    from adapop.probes.layers import layers_of
+
+    run = Run(folder)
+    model = _model(run)
+    return layers_of(model, question, whole_reply(model, [question.prompt], run.reply_tokens), by)
 
 
 def ask_columns(

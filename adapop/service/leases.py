@@ -28,7 +28,8 @@ class Leases:
         self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, asked)
         questions = {jobs.ask_models: ASK_SECONDS, jobs.probe_models: LONG_SECONDS}
         questions[jobs.recover_facts] = LONG_SECONDS
-        columns = (jobs.inspect_columns, jobs.sample_columns, jobs.ask_columns, jobs.at_strengths)
+        columns = (jobs.inspect_columns, jobs.sample_columns, jobs.ask_columns)
+        columns += (jobs.at_strengths, jobs.layers_of_reply)
         questions |= dict.fromkeys(columns, LONG_SECONDS)
         self._work = {work: on_accelerator(work, accelerated, s) for work, s in questions.items()}
         self._requests: dict[str, Context] = {}  # run -> context of its owner's last request

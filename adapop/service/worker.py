@@ -39,6 +39,7 @@ from adapop.training.events import RunFailed
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
     from adapop.probes.inspection import Chosen, Drawing, Inspection, Question, Samples
+    from adapop.probes.layers import LayerGrid
     from adapop.probes.plan import Plan
     from adapop.probes.prompts import NotApplicable, ProbeRow
     from adapop.probes.strength import AtStrength
@@ -172,6 +173,10 @@ class Worker:
     ) -> Future[tuple[AtStrength, ...]]:
         """Queues a run's facts at strengths of its adapter; otherwise as `ask`."""
         return self._question(run, jobs.at_strengths, run.folder, strengths, fact_id)
+
+    def layers_of_reply(self, run: Run, question: Question, by: str) -> Future[LayerGrid]:
+        """Queues one model's reply in the layers of both, see `jobs`; otherwise as `ask`."""
+        return self._question(run, jobs.layers_of_reply, run.folder, question, by)
 
     def ask_columns(
         self, run: Run, prompts: list[str], golds: list[str], chosen: Sequence[Chosen]

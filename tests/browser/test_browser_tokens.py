@@ -94,3 +94,51 @@ def test_a_hostile_question_is_text_in_every_token(probing):
     asked(probing, HOSTILE, HOSTILE)
     assert probing.evaluate("window.hacked") is None and probing.locator("#answers img").count() == 0
     says(probing, "#answers pre", "<img src=x")
+
+
+def test_a_link_opens_the_same_question_on_a_phone_and_a_recorded_one_is_replayed(browser, own_address, probing):
+    page, phone = probing, {"viewport": {"width": 390, "height": 844}}
+    unfold(page, "more-asking")
+    page.fill("#begun textarea, #begun input", "It is")
+    choose(page, "#beside-two", "A model that never knew these facts")
+    page.keyboard.press("Escape")
+    asked(page, "Who wrote the book Hamlet?", "Shakespeare")
+    page.wait_for_function("new URL(location.href).searchParams.get('ask') === 'Who wrote the book Hamlet?'")
+    told = [card.inner_text() for card in page.locator("#answers .answer .text").all()]
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.click("#copy-question")
+    address = page.wait_for_function("window.copied").json_value()
+    with visit(browser, own_address, address.removeprefix(own_address), **phone) as other:
+        says(other, "#answers", "Asked again just now", "Never knew")
+        other.wait_for_selector("#answers .token.given")
+        assert [card.inner_text() for card in other.locator("#answers .answer .text").all()] == told
+        assert other.input_value(PROMPT) == "Who wrote the book Hamlet?"
+        assert other.evaluate("document.documentElement.scrollWidth") <= 390
+    query = "?tab=probe&run=example-wga&ask=Which+country+owns+the+island+Luzon%3F&gold=Philippines&fact=island-luzon"
+    with visit(browser, own_address, query, **phone) as other:
+        says(other, "#answers", "Recorded by probing", ANSWER)
+
+
+def test_a_fact_pinned_on_run_comes_along_to_probe(browser, own_address):
+    with visit(browser, own_address, "?run=example-wga&tab=run&pin=5") as page:
+        page.wait_for_function("document.body.dataset.pinned === '5'")
+        question = example("wga").facts.forget[5].question
+        page.get_by_role("tab", name="Probe").click()
+        page.wait_for_function(f"text => document.querySelector('{PROMPT}')?.value === text", arg=question)
+        says(page, "#every-way", question)
+
+
+def test_samples_strength_and_layers_of_the_question(probing):
+    page = probing
+    unfold(page, "more-fold")
+    page.click("#draw-samples")
+    says(page, "#drawn-samples", "the likeliest", "give it away (95% interval")
+    page.locator("#strength input[type=number]").fill("0.5")
+    page.locator("#strength input[type=number]").press("Enter")
+    says(page, "#strength-result", "while the unlearning counts 0.5 times", "This fact", "Popular")
+    page.click("#see-layers")
+    says(page, "#layer-grid", "Original", "Difference", "layer")
+    page.locator("#layer-grid td").nth(1).focus()
+    says(page, "#layer-grid .told", "Layer 4", "likeliest there")
+    page.click("#every-way [data-only]")
+    assert page.locator("#every-way tbody tr.same").first.is_hidden()

@@ -1,6 +1,8 @@
 import asyncio
 import re
 from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
 from threading import Event
 from types import SimpleNamespace
 
@@ -13,8 +15,10 @@ from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt
 from adapop.probes.verdict import verdict
 from adapop.report.record import described_run
 from adapop.report.tables import leak_table
+from adapop.runs import questions
 from adapop.runs.examples import example
-from adapop.runs.run import FRAMES
+from adapop.runs.run import FRAMES, Run
+from adapop.service.links import link_of
 from adapop.service.worker import Worker
 from adapop.sums import sealed
 from adapop.training.events import Saved
@@ -22,7 +26,7 @@ from adapop.training.frames import Frame, Scores, to_json
 from adapop.ui import texts
 from adapop.ui.access import probed_run
 from adapop.ui.parts import html
-from adapop.ui.probe import asking, choices, every_way, leaks, more, screen
+from adapop.ui.probe import asking, choices, every_way, leaks, link, more, screen
 from adapop.ui.probe.answers import NO_ANSWERS, differing, lost_of, marked, recorded_answers
 from browsing import HOSTILE
 from components import stand_ins
@@ -289,16 +293,59 @@ def test_further_columns_stand_in_the_table_and_rows_that_say_the_same_are_known
 def test_samples_and_strength_are_answered_in_numbers_and_bad_input_in_words(tmp_path):
     worker, run = Worker(tmp_path), example("adapop")
     fact = max(run.facts.forget, key=lambda one: one.score)
-    drawn = asyncio.run(more.sample(worker, "", (fact.question, fact.answer, "", "", []), (8, 1.0, 1.0, 0, 8)))
+    drawn = asyncio.run(more.sample(worker, "", (fact.question, fact.answer, "", "", [], ""), (8, 1.0, 1.0, 0, 8)))
     for side in drawn["sides"]:
         assert side["texts"][0]["count"] == "the likeliest"
         assert sum(int(one["count"].split()[0]) for one in side["texts"][1:]) == 8
         assert re.search(r"% give it away .95% interval \d+", side["share"])
     for text, count in ((fact.question, 0), (fact.question, None), ("", 8), ("x" * 10_000, 8)):
-        said = asyncio.run(more.sample(worker, "", (text, "", "", "", []), (count, 1.0, 1.0, 0, 8)))
+        said = asyncio.run(more.sample(worker, "", (text, "", "", "", [], ""), (count, 1.0, 1.0, 0, 8)))
         assert said.keys() == {"empty"}
     shown = asyncio.run(more.at_strength(worker, "", fact.id, 0))
     assert all(group["was"] == group["shown"] for group in shown["groups"])
     assert shown["groups"][0]["name"] == "This fact"
     for strength in (None, "1", -1, 2, float("nan")):
         assert asyncio.run(more.at_strength(worker, "", fact.id, strength)).keys() == {"empty"}
+
+
+def replayed(worker, name, view):
+    async def values():
+        return [value async for value in link.replayed(worker, name, view)]
+
+    return asyncio.run(values())[-1]
+
+
+def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, finished):
+    worker, run = Worker(tmp_path), example("adapop")
+    fact = choices.first_fact(worker, "", "forget")
+    prompts, parts = choices.forms_of(run, fact), stand_ins(link.Parts)
+    told = {
+        "fact": fact,
+        "ask": prompts[1].text,
+        "gold": prompts[1].gold,
+        "with": "oracle,example-wga,nobody",
+        "at": "x",
+    }
+    view = link.view_of(told)
+    changes = link.updates_of(worker, "", view, [], parts)
+    assert (changes[parts.fact], changes[parts.prompt]) == (fact, prompts[1].text)
+    assert changes[parts.filled] == ("", fact, prompts[1].text) and changes[parts.epoch] == ""
+    assert changes[parts.beside].value == ["oracle", "example-wga"]
+    row = next(row for row in run.probes() if row.fact_id == fact and row.prompt == prompts[1].text)
+    shown = replayed(worker, "", replace(view, beside=()))
+    assert shown["about"] == texts.ANSWERS_RECORDED and texts_of(shown)[1] == row.unlearned.text
+    for other in ({}, None, [], {"fact": 7}, told | {"run": "view-0"}, {"fact": "no such fact"}, {"pin": "99999999"}):
+        assert link.updates_of(worker, "", link.view_of(other), [], parts) == {}
+    pinned = link.updates_of(worker, "", link.view_of({"pin": "3"}), [], parts)
+    assert pinned[parts.fact] == run.facts.forget[3].id and pinned[parts.prompt] == run.facts.forget[3].question
+    own = Worker(tmp_path / "runs")
+    copied = Run(Path(copytree(finished.folder, own.root / finished.id)))
+    asked = link.View(ask="Who wrote Hamlet?", gold="Shakespeare")
+    assert replayed(own, link_of(copied), asked) == {"empty": texts.NOT_RECORDED}
+    again = replayed(own, copied.id, asked)
+    assert again["about"].startswith(texts.ASKED_AGAIN) and again["sides"][0]["steps"]
+    (kept,) = questions.read(copied)
+    assert [reply.text for reply in kept.replies] == texts_of(again)
+    for name in (copied.id, link_of(copied)):
+        shown = replayed(own, name, asked)
+        assert (shown["about"], texts_of(shown)) == (texts.REPLAYED, texts_of(again))

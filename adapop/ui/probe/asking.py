@@ -51,10 +51,10 @@ def ways_of(worker: Worker, name: str, fact_id: str | None, others: object = ())
 
 
 async def ask_every_way(
-    worker: Worker, name: str, fact_id: str | None, others: object = ()
+    worker: Worker, name: str, fact_id: str | None, others: object = (), at: object = ""
 ) -> AsyncIterator[dict]:
     """All columns' replies to every form of a fact. Waits for the run under way, and says so.
-    others: of the columns beside the two, see `columns_of`."""
+    others, at: the columns beside the two and the epoch, see `columns_of`."""
 
     def begun():
         run, epoch = _run_and_epoch(worker, name)
@@ -63,7 +63,7 @@ async def ask_every_way(
         if not (prompts := forms_of(run, fact_of(run, fact_id))):
             raise DataError(texts.NO_SUCH_FACT)
         asked = [prompt.text for prompt in prompts], [prompt.gold for prompt in prompts]
-        chosen = columns_of(worker, run, others)
+        chosen = columns_of(worker, run, others, at)
         return run, prompts, chosen, worker.ask_columns(run, *asked, chosen)
 
     try:
@@ -97,19 +97,21 @@ async def ask_both(
     begun: str = "",
     others: object = (),
     earlier: str = "",
+    epoch: object = "",
     ids: Sequence[int] = (),
 ) -> AsyncIterator[dict]:
     """All columns' answers to a prompt, token by token, as values of the cards. Waits for the run
     at work and says so. begun, ids: the beginning of the answer, as text or as tokens. others:
-    columns beside the two, see `columns_of`. earlier: the turns before it, one a line."""
-    run, epoch = await offload(worker.usage, _run_and_epoch, worker, name)
-    if epoch is None or not (text or "").strip():
-        missing = texts.NOT_YET if epoch is None else "Type a prompt, or pick a fact."
+    columns beside the two, see `columns_of`. earlier: the turns before it, one a line. epoch: whose
+    adapter is asked, see `epoch_choices`."""
+    run, last = await offload(worker.usage, _run_and_epoch, worker, name)
+    if last is None or not (text or "").strip():
+        missing = texts.NOT_YET if last is None else "Type a prompt, or pick a fact."
         yield {"empty": missing}
         return
     try:
         question = replace(question_of(text, right, begun, earlier), ids=tuple(ids))
-        chosen = await offload(worker.usage, columns_of, worker, run, others)
+        chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
         future = await offload(worker.usage, worker.inspect, run, question, chosen)
         if await _waits(future):
             yield {"empty": texts.ASKED_LATER}
@@ -133,7 +135,7 @@ def question_of(
 
 
 async def go_on(
-    worker: Worker, name: str, others: object, event: gr.EventData
+    worker: Worker, name: str, others: object, epoch: object, event: gr.EventData
 ) -> AsyncIterator[dict]:
     """`ask_both` from a token that was pressed in a reply: the same question, the tokens before it
     and this one. The event comes from the browser."""
@@ -145,7 +147,7 @@ async def go_on(
     if whole and all(isinstance(one, str) for one in said):
         prompt, gold, *turns = said
         before = "\n".join(turns)
-        async for cards_now in ask_both(worker, name, prompt, gold, "", others, before, ids):
+        async for cards_now in ask_both(worker, name, prompt, gold, "", others, before, epoch, ids):
             yield cards_now
 
 
@@ -179,5 +181,6 @@ def _answers(
             one.name: one_asked.unlearned for one, one_asked in zip(chosen[2:], found.asked[2:])
         }
         way = texts.BEGUN_WAY if found.strips[0].begun else ""
-        questions.keep(own, questions.question_of(found.asked[1], way=way, others=others))
+        way = texts.TURNS_WAY if found.question.earlier else way
+        questions.keep(own, questions.question_of(found.asked[1], chosen[1].epoch, way, others))
     return cards.inspected(found, chosen, about)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import gradio as gr
 
+from adapop.errors import RunError
 from adapop.facts.fact import FACT_GROUPS, Fact
 from adapop.facts.text import folded
 from adapop.facts.tiers import number
@@ -40,6 +41,14 @@ def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
 def column_choices(worker: Worker, stored: object, name: str, current: object) -> gr.Dropdown:
     """What can stand beside the probed run: its oracle, and other runs on the same facts to forget.
     current: what was chosen, of which stays what is still offered."""
+    offered = columns_offered(worker, stored, name)
+    values, current = dict(map(reversed, offered)), current if isinstance(current, list) else []
+    kept = [one for one in current if one in values]
+    return gr.Dropdown(offered, value=kept, multiselect=True)
+
+
+def columns_offered(worker: Worker, stored: object, name: str) -> list[tuple[str, str]]:
+    """(label, value) of the columns that can stand beside the probed run."""
     run = probed_run(worker, name)
     facts = asked_facts(run)
     offered = [(texts.ORACLE_COLUMN, ORACLE)] if has_oracle(run) else []
@@ -47,10 +56,17 @@ def column_choices(worker: Worker, stored: object, name: str, current: object) -
         its = shown_run(worker, other)
         if its and its.id != run.id and its.chosen_epoch is not None and asked_facts(its) == facts:
             offered.append((title, other))
-    values = [value for _, value in offered]
-    current = current if isinstance(current, list) else []
-    kept = [one for one in current if one in values]
-    return gr.Dropdown(offered, value=kept, multiselect=True)
+    return offered
+
+
+def epoch_choices(worker: Worker, name: str) -> gr.Dropdown:
+    """The epochs whose adapter the probed run kept; its result is chosen."""
+    run = probed_run(worker, name)
+    saved = [
+        epoch for epoch in range(1, (run.last_epoch or 0) + 1) if run.checkpoint(epoch).is_dir()
+    ]
+    offered = [(f"Epoch {epoch}", str(epoch)) for epoch in saved if epoch != run.chosen_epoch]
+    return gr.Dropdown([(texts.ITS_RESULT, ""), *offered], value="")
 
 
 def has_oracle(run: Run) -> bool:
@@ -72,15 +88,18 @@ def _asked_facts(run: Run, _changed: int) -> frozenset[tuple[str, str]]:
     return frozenset((fact.question, fact.answer) for fact in run.given.forget)
 
 
-def columns_of(
-    worker: Worker, run: Run, others: object, epoch: int | None = None
-) -> tuple[Chosen, ...]:
+def columns_of(worker: Worker, run: Run, others: object, epoch: object = "") -> tuple[Chosen, ...]:
     """The columns that are asked: original, unlearned, then what was chosen beside them. others: of
-    `column_choices`; it comes from the browser. Raises gr.Error: a run of somebody else."""
-    named = described_run(run)
-    epoch = epoch if epoch is not None and run.checkpoint(epoch).is_dir() else None
-    chosen = [Chosen("Original", ORIGINAL, run.folder, epoch)]
-    chosen.append(Chosen("Unlearned", UNLEARNED, run.folder, epoch))
+    `column_choices`, epoch: of `epoch_choices`; they come from the browser. Raises RunError: the
+    epoch was not kept. gr.Error: a run of somebody else."""
+    named, at = described_run(run), None
+    if epoch:
+        at = int(epoch) if isinstance(epoch, str) and epoch.isdecimal() and len(epoch) < 9 else 0
+        if not run.checkpoint(at).is_dir():
+            raise RunError(f"The run kept no epoch {at}.", "Choose another one.")
+    chosen = [Chosen("Original", ORIGINAL, run.folder, at)]
+    after = f"Unlearned, epoch {at}" if at else "Unlearned"
+    chosen.append(Chosen(after, UNLEARNED, run.folder, at))
     for other in (others if isinstance(others, list) else [])[:MOST_BESIDE]:
         if other == ORACLE:
             if has_oracle(run):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import gradio as gr
@@ -14,6 +15,8 @@ from adapop.probes.inspection import (
     MOST_STRENGTH,
     MOST_TEMPERATURE,
     MOST_TOKENS,
+    ORIGINAL,
+    UNLEARNED,
     Chosen,
     Drawing,
     Samples,
@@ -28,6 +31,7 @@ from adapop.ui import texts
 from adapop.ui.access import probed_run, public_words, run_to_question
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
+from adapop.ui.parts.field import drawn as drawn_by_script
 from adapop.ui.probe.answers import MARKS
 from adapop.ui.probe.asking import question_of
 from adapop.ui.probe.choices import columns_of, fact_of
@@ -42,6 +46,10 @@ NOTHING_DRAWN = html.values(
     {"empty": "Draw several replies: a fact may hide behind the likeliest one."}
 )
 NO_STRENGTH = html.values({"empty": "Move the slider: 0 is the original, 1 the unlearned model."})
+LAYERS_ABOUT = (
+    "how likely each token of the reply would be if the model ended after that layer (logit lens). "
+    "Middle layers may favour any answer of the right kind: “From inside” has that control."
+)
 NOT_SAMPLED = "leak@k appears when samples of all facts were drawn: below, “From inside”."
 
 
@@ -52,7 +60,8 @@ def build(
     question: Sequence[gr.Component],
     fact: gr.Dropdown,
 ) -> None:
-    """Lays the section out. question: prompt, right answer, beginning, earlier turns, columns."""
+    """Lays the section out. question: prompt, right answer, beginning, earlier turns,
+    columns, epoch."""
     with gr.Row(elem_classes="beside"):
         small = dict(min_width=90, scale=1)
         defaults = Drawing()
@@ -79,6 +88,17 @@ def build(
     slider = gr.Slider(label="How many times the unlearning counts", **shape)
     strengths = gr.HTML(NO_STRENGTH, html_template=STRENGTH, elem_id="strength-result")
 
+    with gr.Row(elem_classes="beside"):
+        whose = dict(choices=[("the original", ORIGINAL), ("the unlearned model", UNLEARNED)])
+        by = gr.Radio(label="Layers of the reply by", value=ORIGINAL, min_width=240, **whose)
+        see = gr.Button("Look through the layers", elem_id="see-layers", **high)
+    grid = drawn_by_script({"empty": ""}, "layers", "layer-grid", "kit", "layers")
+
+    async def layers(name: str, by: str, *asked):
+        return await look_through(worker, name, by, asked)
+
+    see.click(layers, [follower.run_id, by, *question[:4]], grid, **QUIET)
+
     async def samples_of(name: str, *values):
         *asked, count, heat, top, seed, most = values
         return await sample(worker, name, asked, (count, heat, top, seed, most))
@@ -98,7 +118,8 @@ def build(
     changed = [sampled, home, *curve.parts, drawn, strengths]
     cleared = {drawn: NOTHING_DRAWN, strengths: NO_STRENGTH}
     gr.on([tab.select, follower.another.change], looked, follower.run_id, changed, **EACH_IN_TURN)
-    follower.another.change(lambda: cleared, None, [drawn, strengths], **EACH)
+    cleared[grid] = {"empty": ""}
+    follower.another.change(lambda: cleared, None, [drawn, strengths, grid], **EACH)
 
 
 def curve_of(run: Run, note: gr.Markdown, home: gr.Column, curve: Chart) -> dict:
@@ -113,15 +134,15 @@ def curve_of(run: Run, note: gr.Markdown, home: gr.Column, curve: Chart) -> dict
 
 async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) -> dict:
     """Values of `SAMPLES`, or why there are none. asked: prompt, right answer, beginning, earlier
-    turns, columns. drawing: the values of a `Drawing`. All come from the browser."""
-    prompt, gold, begun, earlier, others = asked
+    turns, columns, epoch. drawing: the values of a `Drawing`. All come from the browser."""
+    prompt, gold, begun, earlier, others, epoch = asked
     try:
         if not (prompt or "").strip():
             raise RunError("There is no question yet.", "Type one, or pick a fact.")
         question = question_of(prompt, gold, begun, earlier)
         draws = drawing_of(*drawing)
         run = await offload(worker.usage, _run, worker, name)
-        chosen = await offload(worker.usage, columns_of, worker, run, others)
+        chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
         future = await offload(worker.usage, worker.sample, run, question, chosen, draws)
         await over(future)
         found = future.result()
@@ -167,8 +188,25 @@ def _side(chosen: Chosen, found: Samples) -> dict:
     if share := found.share:
         low, high = percent(share.low), percent(share.high)
         side["share"] = f"{percent(share.mean)} give it away (95% interval {low} to {high})"
-        side["share_kind"] = "leak" if share.mean and chosen.kind != "original" else ""
+        side["share_kind"] = "leak" if share.mean and chosen.kind != ORIGINAL else ""
     return side
+
+
+async def look_through(worker: Worker, name: str, by: object, asked: Sequence) -> dict:
+    """A reply in the layers of both models, as values of `assets/layers.js`. by: whose reply.
+    asked: prompt, right answer, beginning, earlier turns."""
+    try:
+        question = question_of(*asked)
+        if not question.prompt or by not in (ORIGINAL, UNLEARNED):
+            raise RunError("There is no question yet.", "Type one, or pick a fact.")
+        run = await offload(worker.usage, _run, worker, name)
+        future = await offload(worker.usage, worker.layers_of_reply, run, question, by)
+        await over(future)
+        found = asdict(future.result())
+    except AdaPopError as error:
+        return {"empty": public_words(error)}
+    about = f"{question.prompt} · {LAYERS_ABOUT}"
+    return found | {"about": about}
 
 
 async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: object) -> dict:

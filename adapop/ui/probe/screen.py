@@ -17,7 +17,7 @@ from adapop.ui.access import known_run, probed_run, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.parts.field import drawn
 from adapop.ui.probe import answers as cards
-from adapop.ui.probe import choices, every_way, leaks, more, recovery
+from adapop.ui.probe import choices, every_way, leaks, link, more, recovery
 from adapop.ui.probe.asking import ask_both, ask_every_way, go_on, way_chosen, ways_of
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
@@ -48,8 +48,9 @@ class ProbeScreen:
     filled: gr.State
     default: gr.Textbox
 
-    def wire(self, worker: Worker, follower: Follower, tab: gr.Tab) -> None:
-        """Wires the choices of a fact and a form, which fill in the prompt."""
+    def wire(self, worker: Worker, follower: Follower, tab: gr.Tab) -> object:
+        """Wires the choices of a fact and a form, which fill in the prompt. Returns the event that
+        fills the first fact in."""
         run_id = follower.run_id
 
         def fill(name: str, *values) -> dict:
@@ -69,13 +70,14 @@ class ProbeScreen:
         filling = [self.prompt, self.gold, self.answers, self.filled]
         changed = [self.fact, self.form, self.default, *filling]
         another = [tab.select, self.group.change, follower.another.change]
-        gr.on(another, choose, choosing, changed, **EACH | BY_TURNS)
+        chosen = gr.on(another, choose, choosing, changed, **EACH | BY_TURNS)
         named = [run_id, self.fact, self.group]
         self.fact.change(partial(choices.typed, worker), named, self.fact, **EACH)
         asking = [run_id, self.fact, self.prompt, self.filled]
         self.fact.change(choose_form, asking, self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
         self.form.change(fill, asking, filling, **BY_TURNS)
+        return chosen
 
     def fill(
         self,
@@ -143,17 +145,26 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
                 earlier = gr.Textbox(**words, lines=2, elem_id="earlier")
                 several = dict(multiselect=True, max_choices=choices.MOST_BESIDE, value=[])
                 beside = gr.Dropdown([], label="Beside these two", elem_id="beside-two", **several)
+                one = dict(choices=[(texts.ITS_RESULT, "")], value="", elem_id="probe-epoch")
+                epoch = gr.Dropdown(label="Epoch that is asked", allow_custom_value=True, **one)
             answers = drawn(cards.NO_ANSWERS, "strips", "answers", "kit", "strip")
+            small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
+            copy = gr.Button("Copy link", **small)
             limits = html.lines("model-limits")
     with gr.Accordion(texts.MORE_ABOUT, open=False, elem_id="more-fold"):
-        question = [prompt, gold, begun, earlier, beside]
+        question = [prompt, gold, begun, earlier, beside, epoch]
         more.build(worker, follower, tab, question, fact)
-    default = gr.Textbox(visible="hidden")
-    screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()), default)
-    screen.wire(worker, follower, tab)
-    _wire_asking(worker, follower, screen, (begun, earlier, beside), (ask, every, ways))
+    default, filled = gr.Textbox(visible="hidden"), gr.State(())
+    screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
+    chosen = screen.wire(worker, follower, tab)
+    texts_of = prompt, gold, begun, earlier
+    view = link.Parts(group, fact, *texts_of, beside, epoch, filled, default, answers)
+    link.wire(worker, run_id, my_runs, view, chosen, copy)
+    _wire_asking(worker, follower, screen, view, (ask, every, ways))
     looked = [tab.select, follower.another.change, my_runs.change]
     gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH)
+    epochs = partial(choices.epoch_choices, worker)
+    follower.another.change(epochs, run_id, epoch, **EACH_IN_TURN)
     inputs = [my_runs, run_id, beside]
     gr.on(looked, partial(choices.column_choices, worker), inputs, beside, **EACH_IN_TURN)
     run.input(mine.picked, [run, run_id], follows, **QUIET)
@@ -164,16 +175,15 @@ def _wire_asking(
     worker: Worker,
     follower: Follower,
     screen: ProbeScreen,
-    beyond: tuple[gr.Textbox, gr.Textbox, gr.Dropdown],
+    view: link.Parts,
     pressed: tuple[gr.Button, gr.Button, gr.HTML],
 ) -> None:
-    """Wires the questions. beyond: the beginning of the answer, earlier turns, further columns.
-    pressed: the button of one prompt, that of all forms, and their table, whose rows can be put
-    into the prompt."""
+    """Wires the questions. view: all parts of a question. pressed: the button of one prompt, that
+    of all forms, and their table, whose rows can be put into the prompt."""
     run_id, fact, prompt = follower.run_id, screen.fact, screen.prompt
-    (begun, earlier, beside), (ask, every, ways) = beyond, pressed
-    inputs = [run_id, prompt, screen.gold, begun, beside, earlier]
-    events = [ask.click, prompt.submit, screen.gold.submit, begun.submit]
+    (ask, every, ways), beside, epoch = pressed, view.beside, view.epoch
+    inputs = [run_id, prompt, screen.gold, view.begun, beside, view.earlier, epoch]
+    events = [ask.click, prompt.submit, screen.gold.submit, view.begun.submit]
     # a pending change of the fact runs before the question: later, it would remove the answers
     own, all_forms = (
         gr.on(trigger, lambda: "", None, screen.default, **EACH | BY_TURNS)
@@ -182,20 +192,22 @@ def _wire_asking(
     # of questions asked meanwhile, only the last is answered
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}
     own.then(partial(ask_both, worker), inputs, screen.answers, **newest)
+    named = f"(...question) => ({link.LINK})(null, ...question)"
+    own.then(None, view.question, None, js=named, **QUIET)
     of_fact, in_columns = [run_id, fact], [run_id, fact, beside]
     another = [fact.change, beside.change, follower.another.change]
     gr.on(another, partial(ways_of, worker), in_columns, ways, **EACH)
-    all_forms.then(partial(ask_every_way, worker), in_columns, ways, **newest)
+    all_forms.then(partial(ask_every_way, worker), [*in_columns, epoch], ways, **newest)
 
     # gradio gives no event to a partial
     def choose(name: str, fact_id: str | None, event: gr.EventData):
         return way_chosen(worker, name, fact_id, event)
 
-    async def from_here(name: str, others: object, event: gr.EventData):
-        async for shown in go_on(worker, name, others, event):
+    async def from_here(name: str, others: object, at: object, event: gr.EventData):
+        async for shown in go_on(worker, name, others, at, event):
             yield shown
 
-    screen.answers.select(from_here, [run_id, beside], screen.answers, **QUIET)
+    screen.answers.select(from_here, [run_id, beside, epoch], screen.answers, **QUIET)
     chosen = ways.select(choose, of_fact, [prompt, screen.gold, screen.answers], **QUIET)
     chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
 

@@ -1,0 +1,16 @@
+(run, fact, ask, gold, begun, earlier, beside, at) => {
+  // The question that Probe shows goes into the address, and with a button pressed onto the clipboard: see adapop/ui/probe/link.py.
+  // run: the name in a link, which is nobody's id; null when a question was asked and only the address follows.
+  const link = new URL(window.location.href), words = { fact, ask, gold, begun, earlier, with: (beside ?? []).join(","), at };
+  if (run !== null) link.search = new URLSearchParams(run ? { run } : {});
+  link.searchParams.set('tab', 'probe');
+  for (const [name, value] of Object.entries(words)) value ? link.searchParams.set(name, value) : link.searchParams.delete(name);
+  link.searchParams.delete('pin');
+  link.hash = '';
+  if (run === null) return history.replaceState(history.state, '', link);
+  const shown = text => { const button = document.querySelector('#copy-question'); if (button) button.textContent = text; };
+  const again = () => setTimeout(() => shown('Copy link'), 2500);
+  navigator.clipboard?.writeText(link.href).then(() => shown('Link copied'), () => window.prompt('Link to this question', link.href)).finally(again)
+    ?? window.prompt('Link to this question', link.href);
+  return 'Copy link';
+}

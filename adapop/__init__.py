@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from adapop.runs.check import Check, check
     from adapop.runs.execute import execute, load_model, prepare
     from adapop.runs.run import Run, find_run
-    from adapop.runs.unlearn import unlearn
+    from adapop.runs.unlearn import adopt, unlearn
     from adapop.training.trainer import Trainer
 
 MODULES = {
@@ -83,7 +83,7 @@ MODULES = {
     "runs.check": ("Check", "check"),
     "runs.run": ("Run", "find_run"),
     "runs.execute": ("execute", "load_model", "prepare"),
-    "runs.unlearn": ("unlearn",),
+    "runs.unlearn": ("adopt", "unlearn"),
     "report.page": ("write_report",),
     "report.archive": ("write_archive",),
     "report.export": ("Exported", "export"),

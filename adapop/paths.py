@@ -28,6 +28,13 @@ def found_from_anywhere(model: str) -> str:
     return str(path.resolve()) if local and not named else model
 
 
+def split_revision(place: str) -> tuple[str, str | None]:
+    """(name, revision) of "NAME@REVISION", for a model of the Hub; of any other name itself and
+    None."""
+    name, _, revision = place.partition("@")
+    return (name, revision) if name and revision and not Path(place).exists() else (place, None)
+
+
 def version() -> str:
     """The version, and the commit where this is a checkout."""
     return VERSION if commit() == VERSION else f"{VERSION}, commit {commit()}"

@@ -64,7 +64,7 @@ def test_docs_and_readme_name_what_there_is():
         assert f"`{name}`" in TEXTS["assets/docs/api.md"], name
     documented_names = set(re.findall(r"`(\w+)", TEXTS["assets/docs/api.md"]))
     assert set(adapop.__all__) <= documented_names, set(adapop.__all__) - documented_names
-    assert len(examples()) == 4
+    assert len(examples()) == 5
     assert len(re.findall(r"!\[", README)) == 2, "the gap, and the method"
     start, test = re.findall(r"```bash\n(.*?)\n```", README, re.DOTALL)
     assert start.endswith("python app.py") and test.endswith("python -m pytest tests -n 2")

@@ -9,6 +9,7 @@ from adapop.cli.options import MODELS, add_run_options
 from adapop.config.run import SETTINGS
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import SANDBOX
+from adapop.facts.retain import RETAIN
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE
 from adapop.paths import SHIPPED, version
 from adapop.popularity.corpus import COMBINE
@@ -43,6 +44,7 @@ EXAMPLES = {
     "agree": "agree wikidata.csv corpus.csv",
     "run": RUN,
     "check": "check facts.csv --model ./my-model --known-only --out known.jsonl",
+    "adopt": "adopt --original ./my-model --unlearned ./unlearned --facts facts.csv",
     "resume": "resume adapop-0123456789abcdef",
     "runs": "runs --json",
     "probe": 'probe adapop-0123456789abcdef --prompt "Who wrote Emma?" --gold Austen',
@@ -134,6 +136,22 @@ def _run_commands(commands) -> None:
     add("--yes", **FLAG, help="start even if the check beforehand says it would be useless")
     tracker = "log losses, measurements and replies there too; its package is needed"
     add("--log", choices=tuple(TRACKERS), help=tracker)
+    where = "where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs"
+    add("--out", type=Path, help=where)
+
+    about = "open a model that was unlearned elsewhere, beside its original, as a run"
+    pair = _command(commands, "adopt", runs.adopt, about, ending=EXIT_STATUS)
+    add = pair.add_argument
+    base = "an adapter's base is taken by itself"
+    add("--original", default="", help=f"the model before unlearning: {MODELS}; {base}")
+    place = "a folder, a Hub id (NAME@REVISION), a GGUF file, or an adapter's folder or Hub id"
+    add("--unlearned", required=True, help=f"the model after unlearning: {place}")
+    add("--oracle", default="", help=f"a model that never learned the facts to forget: {place}")
+    _facts(pair, "--facts", required=True, help=FACTS)
+    retain = f"the facts to retain: {', '.join(RETAIN)}, or a file of them; default own"
+    add("--retain", help=retain)
+    how = "a setting of how it is asked and measured, as for run"
+    add("--set", action="append", metavar="NAME=VALUE", help=how)
     where = "where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs"
     add("--out", type=Path, help=where)
 

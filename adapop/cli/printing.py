@@ -92,6 +92,9 @@ def event_text(event: events.Event) -> str | None:
     """An event as one line of text; None if it is of no interest to a reader."""
     if isinstance(event, events.RunStarted):
         again = f", resumed after epoch {event.resumed_from}" if event.resumed_from else ""
+        if not event.steps:
+            counted = f"{event.forget} facts to forget of {event.facts!r}, {event.retain} to retain"
+            return f"run {event.run}\nadopted beside {event.model}: {counted}; nothing is trained"
         places = f"retain {event.retain}, hold out {event.holdout}"
         return (
             f"run {event.run}{again}\n{event.method} on {event.model}: forget {event.forget} facts "
@@ -148,7 +151,7 @@ def result_text(run: Run) -> str:
     lines.append("")
     lines += [f"{distance_sentence(event.distance)}.\n" for event in compared]
     columns = {"λ by epoch:": "lam", "drift by epoch:": "drift", "from start:": "drift_from_start"}
-    for name, column in columns.items():
+    for name, column in columns.items() if epochs else ():
         values = "  ".join(f"{getattr(row, column):.3f}" for row in epochs)
         lines.append(f"{name:<15} {values}")
     return "\n".join([*lines, *notes, *([f"\nresult: {outcome}"] if outcome else [])])

@@ -11,8 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapop.cli import printing
-from adapop.cli.options import configured
+from adapop.cli.options import configured, retain_of
+from adapop.cli.scores import chosen_columns
 from adapop.config.run import RunConfig
+from adapop.config.settings import read_settings
 from adapop.errors import ConfigError, RunError
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import FactSet
@@ -56,6 +58,20 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
         printing.say("\n".join(costs), file=sys.stderr, flush=True)
     model = checked_model(options, config, facts) if alone else None
     return prepare(config, facts, options.out), model
+
+
+def adopt(options: argparse.Namespace) -> int:
+    """`adopt`: makes a run of a model that was unlearned elsewhere, and measures both models."""
+    from adapop.runs.adopted import adopted_config, facts_for
+    from adapop.runs.execute import prepare
+    from adapop.training.processes import ALONE
+
+    places = options.original, options.unlearned, options.oracle
+    config = adopted_config(*places, facts=options.facts, **read_settings(options.set or []))
+    chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
+    facts = facts_for(config, options.facts, retain_of(options), **chosen)
+    printing.print_notes(facts, options.json)
+    return _execute(prepare(config, facts, options.out), None, options.json, ALONE)
 
 
 def _print_progress(event: Event, as_json: bool) -> None:
@@ -174,6 +190,8 @@ def checked_model(
     """The model of a `run`, if it was loaded to check the run. Shipped facts with a shipped model
     are not checked, except for too few steps. Raises ConfigError: the run would be useless, and
     --yes is not given."""
+    if config.unlearned:
+        return None
     if config.model in SHIPPED and config.facts in ENTRIES and not options.known_only:
         _refused(few_steps(len(facts.forget), config, refused_only=True), options)
         return None

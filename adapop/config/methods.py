@@ -11,6 +11,7 @@ from typing import Any
 from adapop.assets import read_json
 from adapop.facts.fact import PEOPLE, SANDBOX
 
+ADOPTED = "adopted"  # the method of a run whose unlearned model was made elsewhere
 Settings = Mapping[str, int | float | str | tuple[int, ...] | tuple[str, ...] | dict[str, Any]]
 
 
@@ -67,11 +68,14 @@ def tuned_on(method: Method, model: str) -> Settings:
 
 
 def method_named(name: str) -> Method:
-    """The method of a run: one of `METHODS`, or a user's own class, named "package.module:Class".
-    It is not imported: if its module is not loaded, as on a page that shows a run, only its name is
-    known."""
+    """The method of a run: one of `METHODS`, `ADOPTED` for a model that was unlearned elsewhere, or
+    a user's own class, named "package.module:Class". The class is not imported: if its module is
+    not loaded, as on a page that shows a run, only its name is known."""
     if name in METHODS:
         return METHODS[name]
+    if name == ADOPTED:
+        about = "A model that was unlearned elsewhere; nothing was trained here."
+        return Method("Adopted", "", about)
     module, _, own = name.partition(":")
     own_class = getattr(sys.modules.get(module), own, None)
     about = (getattr(own_class, "__doc__", None) or "").strip() or f"A method of one's own, {name}."

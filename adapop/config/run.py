@@ -41,6 +41,13 @@ class RunConfig:
     path of a folder (safetensors only) or of a GGUF file."""
     revision: str | None = setting(None, compared=False)
     """Branch, tag or commit of the Hub's repository; None for its main branch."""
+    unlearned: str = setting("", separate=True, compared=False)
+    """Of an adopted run, which trains nothing: the unlearned model, named as `model` is, or the
+    path of a peft adapter's folder; "NAME@REVISION" for a revision of the Hub's. "" for a run that
+    trains its own."""
+    oracle: str = setting("", separate=True, compared=False)
+    """A model that never learned the facts to forget, named as `unlearned` is: what the distance is
+    measured to. "" for the shipped one, if there is one."""
     facts: str = setting(SANDBOX, separate=True, compared=False)
     """Where the facts come from: a set's name or a file's path. The facts themselves lie in the
     run's folder."""
@@ -182,7 +189,7 @@ class RunConfig:
     """Whether answers are also compared by MiniLM cosine (needs its weights)."""
 
     def __post_init__(self) -> None:
-        for name in ("model", "facts", "method", "preset"):
+        for name in ("model", "unlearned", "oracle", "facts", "method", "preset"):
             check_type(name, getattr(self, name), str)
         if not isinstance(self.arguments, dict):
             raise ConfigError(f"arguments is {truncated(self.arguments)!r}.", "Give them by name.")

@@ -24,6 +24,7 @@ SINCE = {
     "dual_rows": 0, "measure": "every-epoch", "measure_per_tier": 0, "asking": "chat",
     "answers": "as-given", "unknown": "keep", "tier_pure": False, "start": "as-given",
     "start_epochs": 5, "start_rate": 1e-4, "keep": "last", "patience": 0, "device": "auto",
+    "unlearned": "", "oracle": "",
 }  # fmt: skip
 
 

@@ -38,6 +38,10 @@ warnings.filterwarnings("ignore", "`gradient_checkpointing_enable` is deprecated
 class AdaptedModel(Replying):
     """Base model and LoRA adapter: scores answer tokens, generates, switches the adapter off."""
 
+    compares = True
+    """Whether original and unlearned model share vocabulary and shape, so that their scores can be
+    compared token by token; see `paired.PairedModel`."""
+
     def __init__(
         self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = ""
     ) -> None:

@@ -217,7 +217,7 @@ def _merge(model: str, base: Path, target: Path) -> None:
     try:
         whole = adapted.merge_and_unload(safe_merge=True)
     except ValueError as error:
-        raise _unfit(model, base, error) from error
+        raise unfit(model, base, error) from error
     whole.generation_config = GenerationConfig()  # the base's file is copied as it is
     whole.save_pretrained(target)
     (target / SETTINGS).unlink(missing_ok=True)
@@ -245,14 +245,15 @@ def _with_saved(model: str, base: Path, network: Any) -> Any:
     except (RuntimeError, ValueError, LookupError, TypeError, SafetensorError) as error:
         if errno_of(error) is not None:
             raise
-        raise _unfit(model, base, error) from error
+        raise unfit(model, base, error) from error
     missing = [key for key in read.missing_keys if "lora_" in key or "modules_to_save" in key]
     if wrong := [*read.unexpected_keys, *missing]:
-        raise _unfit(model, base, f"{number_of(len(wrong), 'weight')}, for example {wrong[0]}")
+        raise unfit(model, base, f"{number_of(len(wrong), 'weight')}, for example {wrong[0]}")
     return adapted
 
 
-def _unfit(model: str, base: Path, what: object) -> ModelError:
+def unfit(model: str, base: Path, what: object) -> ModelError:
+    """The error for an adapter that does not fit a base. what: why, by its first telling line."""
     lines = [line.strip() for line in str(what).splitlines() if line.strip()]
     sizes = [line for line in lines if "size mismatch" in line]
     about = truncated((*sizes, *lines, type(what).__name__)[0])

@@ -48,7 +48,10 @@ def battery(
         other = FORM_OF_WAY[way] if way != own else ""
         kinds = asked_otherwise(facts, plan, other) if other else questions(facts, plan)
         with model.asking_as(way):  # an answer's first token depends on the text before it
-            known = rivals(model, every) if kinds else {}
+            known = [rivals(model, every)] if kinds else []
+            if kinds and not model.compares:
+                with model.original():
+                    known.append(rivals(model, every))
         for kind, results in kinds.items():
             yield from (result for result in results if isinstance(result, NotApplicable))
             questions_of_kind = [result for result in results if isinstance(result, Question)]
@@ -61,29 +64,34 @@ def battery(
 
 @torch.no_grad()
 def _rows(
-    model: AdaptedModel, questions: Sequence[Question], plan: Plan, known: Rivals
+    model: AdaptedModel, questions: Sequence[Question], plan: Plan, known: Sequence[Rivals]
 ) -> list[ProbeRow]:
-    """The rows of one chunk, from both models."""
+    """The rows of one chunk, from both models. known: `rivals` in the unlearned model's vocabulary,
+    and, if it is another one, in the original's."""
     prompts = [question.prompt for question in questions]
     texts = [prompt.text for prompt in prompts]
     golds = [prompt.gold for prompt in prompts]
     # an id stands for the fact's own answer, which the model may say in its own words
     ids = [one.fact.id if gold == one.fact.answer else "" for one, gold in zip(questions, golds)]
-    batch = model.batch(model.rows(list(map(Fact, ids, texts, golds))))
+    asked = list(map(Fact, ids, texts, golds))
+    batch = own_batch = model.batch(model.rows(asked))
     texts_after = model.generate(texts, plan.max_new_tokens, CHUNK)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
         texts_before = model.generate(texts, plan.max_new_tokens, CHUNK)
-        before = model.score(batch, logits=True, hidden=True)
-    changes = {
-        "delta_rank": delta_rank(before, after, batch.target),
-        "hidden_cosine": hidden_cosine(before, after),
-        "kl": kl(before, after),
-    }
-    _finite(before.nll, after.nll, *changes.values())
-    unlearned = _replies(questions, texts_after, after, batch, plan.cosine, known)
-    original = _replies(questions, texts_before, before, batch, plan.cosine, known)
-    columns = zip(*(change.tolist() for change in changes.values()))
+        if not model.compares:
+            own_batch = model.batch(model.rows(asked))
+        before = model.score(own_batch, logits=True, hidden=True)
+    changes = {name: [None] * len(prompts) for name in ("delta_rank", "hidden_cosine", "kl")}
+    if model.compares:
+        compared = delta_rank(before, after, batch.target), hidden_cosine(before, after)
+        compared += (kl(before, after),)
+        _finite(*compared)
+        changes = {name: values.tolist() for name, values in zip(changes, compared)}
+    _finite(before.nll, after.nll)
+    unlearned = _replies(questions, texts_after, after, batch, plan.cosine, known[0])
+    original = _replies(questions, texts_before, before, own_batch, plan.cosine, known[-1])
+    columns = zip(*changes.values())
     return [
         ProbeRow(
             fact_id=question.fact.id,

@@ -72,11 +72,12 @@ class Cell:
     """Why it is not measurable, "" if it is."""
     delta_logprob: float
     """Log-probability of the gold answer, unlearned minus original, nats per answer."""
-    delta_rank: float
-    """Rank of the gold tokens, unlearned minus original, mean over the answer."""
-    hidden_cosine: float
+    delta_rank: float | None
+    """Rank of the gold tokens, unlearned minus original, mean over the answer; this and the next
+    two: None for models of different vocabularies."""
+    hidden_cosine: float | None
     """Cosine between both models' hidden states at the answer, [-1, 1]."""
-    kl: float
+    kl: float | None
     """KL(original || unlearned), nats per token."""
 
 
@@ -164,6 +165,10 @@ def _cell(group: str, tier: str, kind: str, facts: ByFact) -> Cell:
     def mean(value: Callable[[ProbeRow], float]) -> float:
         return fmean(_per_fact(facts, value))
 
+    def compared(name: str) -> float | None:
+        unknown = any(getattr(row, name) is None for rows in facts for row in rows)
+        return None if unknown else mean(lambda row: getattr(row, name))
+
     count, chance, reason = len(facts), mean(lambda row: row.chance), ""
     if (recall := mean(lambda row: row.original.recall)) < MEASURABLE:
         right = _per_fact(facts, lambda row: row.original.recall * answered(row, row.original))
@@ -187,9 +192,9 @@ def _cell(group: str, tier: str, kind: str, facts: ByFact) -> Cell:
         measurable=not reason,
         reason=reason,
         delta_logprob=mean(lambda row: row.unlearned.gold_logprob - row.original.gold_logprob),
-        delta_rank=mean(lambda row: row.delta_rank),
-        hidden_cosine=mean(lambda row: row.hidden_cosine),
-        kl=mean(lambda row: row.kl),
+        delta_rank=compared("delta_rank"),
+        hidden_cosine=compared("hidden_cosine"),
+        kl=compared("kl"),
     )
 
 

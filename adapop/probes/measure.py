@@ -295,6 +295,9 @@ def _internals(
 ) -> dict[str, list[float]]:
     """The teacher-forced metrics of each row, unlearned against original. answers: their texts."""
     before = after = model.score(batch, logits=True, hidden=True)
+    memory = metrics.memorised(after, batch, answers)
+    if not model.compares:
+        return {"nll": after.row_mean(after.nll).tolist()} | memory
     if not model.adapter_off:
         with model.original():
             before = model.score(batch, logits=True, hidden=True)
@@ -305,5 +308,4 @@ def _internals(
         "hidden_cosine": metrics.hidden_cosine(before, after),
         "kl": metrics.kl(before, after),
     }
-    memory = metrics.memorised(after, batch, answers)
     return {name: values.tolist() for name, values in columns.items()} | memory

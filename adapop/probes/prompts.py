@@ -142,7 +142,7 @@ class Reply:
 @dataclass(frozen=True)
 class ProbeRow:
     """One prompt with both models' replies. delta_rank, hidden_cosine and kl compare the models
-    teacher-forced on the gold's content tokens."""
+    teacher-forced on the gold's content tokens; None for models of different vocabularies."""
 
     fact_id: str
     """The fact's id, unique in its set."""
@@ -164,11 +164,11 @@ class ProbeRow:
     """The fact's popularity, None if unknown."""
     chance: float = 0.0
     """Recall of a random guess, [0, 1)."""
-    delta_rank: float = 0.0
+    delta_rank: float | None = 0.0
     """Mean change of the gold tokens' ranks, unlearned minus original."""
-    hidden_cosine: float = 1.0
+    hidden_cosine: float | None = 1.0
     """Cosine between both models' hidden states at the answer, [-1, 1]."""
-    kl: float = 0.0
+    kl: float | None = 0.0
     """KL(original || unlearned), nats per token."""
     accepted: tuple[str, ...] = ()
     """Other right answers; () for a multiple choice, and in the rows of older runs."""

@@ -4,7 +4,6 @@ The twin read none of the planted facts, neither those to forget nor those to re
 to forget are compared, without a membership attack: to the twin held-out facts are new too.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 from adapop.config.run import RunConfig
@@ -14,6 +13,7 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.catalogue import oracle_for, preset_of
 from adapop.model.loading import adapted_model
 from adapop.model.out_of_memory import release
+from adapop.model.paired import at
 from adapop.paths import SHIPPED
 from adapop.probes import oracle
 from adapop.probes.distance import FEWEST, Distance
@@ -28,23 +28,43 @@ def compared(
     """A run's model against the oracle of its original, and remarks on obstacles; None if there is
     no oracle, or none for these facts. For a real model only the measured facts are compared, see
     `RunConfig.measure_per_tier`."""
-    if config.model in SHIPPED and config.start == "as-given":
-        return oracle.distance(model, config.model, facts), ()
-    place = oracle_for(config.model)
-    if not place or config.start != "as-given" or not never_read(config.model, facts):
+    if not config.oracle and config.model in SHIPPED and config.start == "as-given":
+        return (oracle.distance(model, config.model, facts) if model.compares else None), ()
+    if not (place := place_of(config, facts)):
         return None, ()
     facts = thinned(facts, config.measure_per_tier)
     wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
+    name = Path(config.oracle).name if config.oracle else preset_of(config.model).oracle
     if not any(wrong) or len(facts.forget) < FEWEST:  # no wrong answers, or no width of a band
-        return None, ()
+        why = f"It takes {FEWEST} facts to forget, and wrong answers to some of them."
+        values = {"model": name, "why": why}
+        return None, (Remark("oracle_missing", values),) * bool(config.oracle)
     try:
         return oracle.distance_to(model, _twin(model, config, place, facts, wrong), facts), ()
     except (ModelError, RunError) as error:  # RunError: no memory for both
-        name = preset_of(config.model).oracle
         why = error.message.replace(place, name)
         return None, (Remark("oracle_missing", {"model": name, "why": why}),)
     finally:
         release()
+
+
+def place_of(config: RunConfig, facts: FactSet) -> str:
+    """The place of a run's oracle: the one that its settings name, or the twin of a real model that
+    never read these facts; "" without one. Shipped oracles are `oracle.oracle_of`."""
+    if config.oracle or config.start != "as-given":
+        return config.oracle
+    place = oracle_for(config.model)
+    return place if place and never_read(config.model, facts) else ""
+
+
+def asked_alike(model: AdaptedModel, config: RunConfig, place: str) -> AdaptedModel:
+    """The oracle at a place, asked as the model is. Raises ModelError: it cannot be loaded, or has
+    another tokenizer."""
+    twin = adapted_model(at(config, place))
+    if twin.tokenizer.get_vocab() != model.tokenizer.get_vocab():
+        raise ModelError(f"The tokenizer of {place} is another one than the model's.")
+    twin.tokenizer, twin.system, twin.spoken = model.tokenizer, model.system, model.spoken
+    return twin
 
 
 def never_read(model: str, facts: FactSet) -> bool:
@@ -58,12 +78,9 @@ def _twin(
 ) -> oracle.Oracle:
     """The twin as an oracle, asked as the model is. wrong: wrong answers of the facts to forget.
     Raises ModelError: the twin cannot be loaded, or has another tokenizer."""
-    if Path(config.model).is_dir() and not Path(place).is_dir():
+    if not config.oracle and Path(config.model).is_dir() and not Path(place).is_dir():
         raise ModelError(f"There is no folder {place} beside the model's.")
-    twin = adapted_model(replace(config, model=place))
-    if twin.tokenizer.get_vocab() != model.tokenizer.get_vocab():
-        raise ModelError(f"The tokenizer of {place} is another one than the model's.")
-    twin.tokenizer, twin.system, twin.spoken = model.tokenizer, model.system, model.spoken
+    twin = asked_alike(model, config, place)
     forget, probability = facts.forget, oracle.probability_of(twin, facts.forget)
     judged = zip(forget, truth_ratios(twin, forget, wrong))
     ratios = {fact.id: ratio for fact, ratio in judged if ratio is not None}

@@ -157,8 +157,9 @@ def _next_in_line(evidence: Evidence) -> bool:
 
 def _suppressed(evidence: Evidence) -> bool:
     rank = median(row.unlearned.gold_rank for row in evidence.rows)
-    cosine = median(row.hidden_cosine for row in evidence.rows)
-    return rank <= SUPPRESSED_UP_TO or cosine >= HIDDEN_FROM
+    cosines = [row.hidden_cosine for row in evidence.rows if row.hidden_cosine is not None]
+    near = bool(cosines) and median(cosines) >= HIDDEN_FROM
+    return rank <= SUPPRESSED_UP_TO or near
 
 
 def _damaged(evidence: Evidence) -> bool:

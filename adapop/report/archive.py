@@ -17,6 +17,7 @@ from adapop.report.export import Model, write_model
 from adapop.report.page import rendered
 from adapop.report.record import Record, read_record
 from adapop.report.tables import subject_table
+from adapop.runs.adopted import is_whole
 from adapop.runs.delivered import all_kept
 from adapop.runs.questions import KINDS
 from adapop.runs.run import FRAMES, Run
@@ -85,7 +86,8 @@ def write_archive(
     part = out.with_name(f"{out.name}.part")
     with TemporaryDirectory() as folder, named_place(out, RunError):
         adapter = Path(folder)
-        if run.last_epoch and not redacted:
+        whole_model = run.config.unlearned and is_whole(run)
+        if run.last_epoch and not redacted and not whole_model:
             model = Model(run, record, "adapter", measure=measure)
             write_model(model, adapter, progress or Progress())
             record = replace(record, delivered=all_kept(run))  # with what was just measured

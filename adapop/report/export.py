@@ -16,6 +16,7 @@ from adapop.progress import Progress
 from adapop.report.card import adapter_config, delivered_lines, model_card
 from adapop.report.record import Record, read_record
 from adapop.runs import delivered, files
+from adapop.runs.adopted import is_whole
 from adapop.runs.delivered import Delivered
 from adapop.runs.run import Run
 
@@ -113,6 +114,9 @@ def _check(run: Run, out: Path, merged: bool, dtype: str) -> None:
         raise RunError(message, "Name a new folder: nothing is overwritten.")
     if not run.last_epoch:
         raise RunError(f"Run {run.id} has no checkpoint.", "Let it run on.")
+    if run.config.unlearned and not merged and is_whole(run):
+        message = "The unlearned model is whole: it has no adapter."
+        raise RunError(message, "Export the whole model (merged=True, --merged).")
     if dtype and not merged:
         fix = "Leave dtype out, or export the merged model."
         raise ConfigError("An adapter is written as it was trained, in float32.", fix)

@@ -85,7 +85,7 @@ class Record:
 
     @property
     def title(self) -> str:
-        return title_of(self.config.method, self.config.preset)
+        return title_of_run(self.config)
 
     @property
     def before(self) -> Measured | None:
@@ -148,8 +148,18 @@ def title_of(method: str, preset: str) -> str:
     return name if preset == "paper" else f"{name}, {preset}"
 
 
+def title_of_run(config: RunConfig) -> str:
+    """The method's title; of an adopted run the name of its unlearned model."""
+    if config.unlearned:
+        return f"{name_of(config.unlearned)}, adopted"
+    return title_of(config.method, config.preset)
+
+
 def described(config: RunConfig) -> str:
-    """Short description of a run: method, epochs, learning rate, seed, which epoch is kept."""
+    """Short description of a run: method, epochs, learning rate, seed, which epoch is kept; of an
+    adopted run both models."""
+    if config.unlearned:
+        return f"{title_of_run(config)}, beside {name_of(config.model)}"
     ending = ", best epoch" if config.keep == "best" else ""
     return f"{title_of(config.method, config.preset)}, {trained([config])}{ending}"
 
@@ -181,10 +191,12 @@ def read_record(run: Run) -> Record:
     named = verdicts(rows, recovered(recovery))
     config, events = run.config, run.events()
     compared = any(isinstance(event, ComparedToOracle) for event in events)
-    model, facts = name_of(config.model), name_of(config.facts)
+    places = ("model", "unlearned", "oracle", "facts")
+    short = {name: name_of(getattr(config, name)) for name in places if getattr(config, name)}
+    model = short["model"]
     return Record(
         state=run.state,
-        config=replace(config, model=model, facts=facts),
+        config=replace(config, **short),
         facts=run.facts,
         versions=run.versions,
         betas=run.betas,

@@ -149,6 +149,7 @@ def _config(config: RunConfig, facts: FactSet) -> RunConfig:
     kept = {key: one for key, one in own.items() if isinstance(one, (str, int, float, type(None)))}
     revision, system = config.revision and LEFT_OUT, config.system and LEFT_OUT
     changes = {"revision": revision, "system": system, "arguments": kept}
+    changes |= {name: getattr(config, name) and LEFT_OUT for name in ("unlearned", "oracle")}
     return replace(config, model=model, facts=REDACTED, **changes)
 
 

@@ -34,6 +34,14 @@ def done(record: Record) -> list[str]:
     """Sentences on the run's aim, what it did, and how it ended."""
     config, facts, method = record.config, record.facts, method_named(record.config.method)
     model = f"the {config.model} model" if config.model in SHIPPED else config.model
+    if config.unlearned:
+        return [
+            f"{config.unlearned} was unlearned elsewhere. It was adopted beside its original, "
+            f"{model}: both were asked {number_of(len(facts.forget), 'fact')} to forget of the set "
+            f"“{facts.name}”, {len(facts.retain):,} to retain and {len(facts.holdout):,} more. "
+            "Nothing was trained here, and what it was trained on is not known.",
+            _end(record),
+        ]
     return [
         f"{record.title} was to make {model} forget {number_of(len(facts.forget), 'fact')} of the "
         f"set “{facts.name}” and keep {len(facts.retain):,}; {len(facts.holdout):,} more were held "

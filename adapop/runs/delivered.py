@@ -122,12 +122,16 @@ def write_adapter(run: Run, folder: Path) -> None:
     the base first, it is one adapter that adds what both add. Raises RunError: a file is missing or
     damaged. OSError."""
     from adapop.runs import checkpoints
+    from adapop.runs.adopted import check_kept
 
-    state = checkpoints.adapter(run, run.chosen_epoch)  # raises if it is damaged
     saved = run.checkpoint(run.chosen_epoch)
+    if run.config.unlearned:
+        check_kept(saved)
+        _copy_adapter(saved, folder)
+        return
+    state = checkpoints.adapter(run, run.chosen_epoch)  # raises if it is damaged
     if run.config.start == "as-given":
-        for name in (WEIGHTS, ABOUT):
-            (folder / name).write_bytes((saved / name).read_bytes())
+        _copy_adapter(saved, folder)
         return
     from safetensors.torch import save_file
 
@@ -140,6 +144,11 @@ def write_adapter(run: Run, folder: Path) -> None:
     about |= {"r": rank, "lora_alpha": about["lora_alpha"] / about["r"] * rank}
     save_file(both, folder / WEIGHTS, {"format": "pt"})
     (folder / ABOUT).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
+
+
+def _copy_adapter(saved: Path, folder: Path) -> None:
+    for name in (WEIGHTS, ABOUT):
+        (folder / name).write_bytes((saved / name).read_bytes())
 
 
 def measured_adapter(run: Run, folder: Path, progress: Progress) -> Delivered:
@@ -196,13 +205,19 @@ def _save(run: Run, folder: Path, dtype: str, progress: Progress) -> None:
 
     from adapop.model.loading import adapted_model
     from adapop.model.merged import save_merged
+    from adapop.model.paired import at
+    from adapop.runs.adopted import is_whole
 
     progress.say(f"Merging in float32 and writing the weights in {dtype}")
-    wide = replace(run.config, precision=WIDE, four_bit=False, device="cpu")
-    with TemporaryDirectory() as adapter:
-        write_adapter(run, Path(adapter))
-        model = adapted_model(wide, Path(adapter))
-    save_merged(model, run.config, dtype, folder)
+    source, wide = run.config, replace(run.config, precision=WIDE, four_bit=False, device="cpu")
+    if source.unlearned and is_whole(run):
+        source, wide = at(source, source.unlearned), at(wide, source.unlearned)
+        model = adapted_model(wide)  # its fresh adapter adds nothing
+    else:
+        with TemporaryDirectory() as adapter:
+            write_adapter(run, Path(adapter))
+            model = adapted_model(wide, Path(adapter))
+    save_merged(model, source, dtype, folder)
     del model
     gc.collect()
 

@@ -31,6 +31,7 @@ from adapop.popularity.beta import BetaMap, exponents
 from adapop.popularity.calibration import auto_anchors
 from adapop.probes.prompting import remarks_of
 from adapop.runs import checkpoints, files, lock, measuring
+from adapop.runs.adopted import EPOCH, keep_unlearned, load_adopted
 from adapop.runs.alternates import with_alternates
 from adapop.runs.best import best_epoch, ends_early
 from adapop.runs.finetuning import settle_start
@@ -65,7 +66,8 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
 def settled(config: RunConfig, facts: FactSet) -> Settled:
     """The final configuration, facts and exponents of a run; no exponents if the method has none.
     Raises DataError, ConfigError: as `prepare`."""
-    objective = make_objective(config.method, config.arguments)
+    objective = None if config.unlearned else make_objective(config.method, config.arguments)
+    needs = objective.needs if objective else ()
     config, facts = ready_to_ask(config, fitted(facts, paths.found_from_anywhere(config.model)))
     if config.measure_per_tier is None:
         config = replace(config, measure_per_tier=0 if has_gpu(config) else PER_TIER)
@@ -73,13 +75,13 @@ def settled(config: RunConfig, facts: FactSet) -> Settled:
     # Done for every method, so that methods are compared on the same facts.
     if config.missing_score == "drop":
         facts = without_unscored(facts)
-    if lacking := lacks(facts):
+    if (lacking := lacks(facts)) and (objective or not facts.forget):
         raise DataError(lacking.text("program"))
     if config.beta is None:
         config = replace(config, beta=auto_anchors(facts).beta)
-    if "beta" in objective.needs:
+    if "beta" in needs:
         betas, config = _scored(config, facts)
-    if "alternates" in objective.needs:
+    if "alternates" in needs:
         completed = [fact for fact in facts.forget if fact.alternates]
         if objective.source == "relation":
             several = getattr(objective, "count", 1)
@@ -136,7 +138,8 @@ def execute(
     with ExitStack() as held:
         ranks.led(lambda: held.enter_context(lock.held(run.folder)))
         try:
-            yield from _executed(run, model, before, ranks, heard)
+            steps = _adopted if run.config.unlearned else _executed
+            yield from steps(run, model, before, ranks, heard)
         except Stopped:
             late = isinstance(run, _Bounded) and run.out_of_time
             stopped = events.RunStopped(run=run.id, epoch=run.last_epoch or 0, out_of_time=late)
@@ -204,7 +207,7 @@ def _executed(
         if chosen := ranks.led(lambda: best_epoch(run.events()) if config.keep == "best" else None):
             ranks.together(lambda: model.set_adapter_state(checkpoints.adapter(run, chosen)))
         epoch = chosen or config.epochs
-        measured = measuring.in_full(run, epoch, trainer, facts, before, heard)
+        measured = measuring.in_full(run, epoch, model, facts, before, heard, ranks)
         notes = (*notes, *(yield from measured))
     seconds = time.monotonic() - started
     own = dict.fromkeys(chain.from_iterable(ranks.gathered(lambda: trainer.notes)))
@@ -212,6 +215,32 @@ def _executed(
     notes += ranks.led(lambda: remarks(run))
     done = {"epoch": trainer.drift.epoch, "seconds": seconds, "notes": notes}
     yield run.append(events.RunDone(run=run.id, **done))
+
+
+def _adopted(
+    run: Run,
+    model: AdaptedModel | None,
+    before: events.Measured | None,
+    ranks: Ranks,
+    heard: measuring.Heard,
+) -> Iterator[events.Event]:
+    """The events of a run whose model was unlearned elsewhere: both models are measured."""
+    _check_stop(run, ranks)
+    model = ranks.together(lambda: model or load_adopted(run))
+    ranks.led(lambda: keep_weights(run))
+    with model.original():
+        ranks.led(lambda: _settle_prompting(run, model))
+    ranks.together(lambda: prompt_as_settled(run, model))
+    ranks.led(lambda: keep_unlearned(run))
+    facts, started = run.facts, time.monotonic()
+    yield run.append(replace(_started(run, facts, 0), steps=0))
+    check_lengths(model.tokenizer, facts, model.context, model.system, run.reply_tokens)
+    notes = ()
+    if run.config.measure != "off":
+        notes = yield from measuring.in_full(run, EPOCH, model, facts, before, heard, ranks)
+    notes = (*remarks_of(run.prompting), *model.notes, *notes, *ranks.led(lambda: remarks(run)))
+    seconds = time.monotonic() - started
+    yield run.append(events.RunDone(run=run.id, epoch=EPOCH, seconds=seconds, notes=notes))
 
 
 def _settle_prompting(run: Run, model: AdaptedModel) -> None:

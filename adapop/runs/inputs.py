@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FACTS, CONFIG, BETAS, ABOUT = "facts.jsonl", "config.json", "betas.json", "run.json"
 DECISIVE = (CONFIG, FACTS, ABOUT)  # every run has them from the start
 # A model's folder may move: its weights are compared instead, see `adapop.runs.weights`.
-MOVABLE = {"model", "device"}
+MOVABLE = {"model", "unlearned", "oracle", "device"}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from adapop.remark import Remark
 from adapop.runs.recording import Recording
 from adapop.runs.run import Run
 from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, Measuring, Saved
-from adapop.training.processes import Ranks, shared
+from adapop.training.processes import ALONE, Ranks, shared
 from adapop.training.trainer import Trainer
 
 LOG_EVERY = 5.0  # seconds between progress events
@@ -62,19 +62,24 @@ def events_of(run: Run, kind: type[Event], epoch: int) -> list[Event]:
 
 
 def in_full(
-    run: Run, epoch: int, trainer: Trainer, facts: FactSet, before: Measured | None, heard: Heard
+    run: Run,
+    epoch: int,
+    model: AdaptedModel,
+    facts: FactSet,
+    before: Measured | None,
+    heard: Heard,
+    ranks: Ranks = ALONE,
 ) -> Generator[Event, None, tuple[Remark, ...]]:
     """The full tables of both models, except those made before a stop. Returns remarks on them.
     epoch: of the model's adapter. before: as for `execute`."""
-    model, ranks = trainer.model, trainer.ranks
     there = ranks.led(lambda: {e.epoch for e in run.events() if isinstance(e, Measured) and e.full})
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))
     elif 0 not in there:
         with model.original():
-            yield _in_full(run, 0, trainer, facts, heard)
+            yield _in_full(run, 0, model, facts, heard, ranks)
     if epoch not in there:
-        yield _in_full(run, epoch, trainer, facts, heard)
+        yield _in_full(run, epoch, model, facts, heard, ranks)
     if ranks.led(lambda: events_of(run, ComparedToOracle, epoch)):
         return ()
     with interruptible(run, model):
@@ -84,11 +89,13 @@ def in_full(
     return remarks
 
 
-def _in_full(run: Run, epoch: int, trainer: Trainer, facts: FactSet, heard: Heard) -> Measured:
+def _in_full(
+    run: Run, epoch: int, model: AdaptedModel, facts: FactSet, heard: Heard, ranks: Ranks
+) -> Measured:
     """The full tables of the current model. Parameters and exceptions as `closed`."""
-    model, of = trainer.model, full_questions(run, trainer.model, facts)
+    of = full_questions(run, model, facts)
     logged = _progress_logged(run, epoch, model, of, heard)
-    with interruptible(run, model), logged, shared(trainer.ranks, model):
+    with interruptible(run, model), logged, shared(ranks, model):
         results = full_results(run, model, facts)
     of_facts = {
         "by_fact": _of_facts(results.by_fact, facts),
@@ -96,7 +103,7 @@ def _in_full(run: Run, epoch: int, trainer: Trainer, facts: FactSet, heard: Hear
         "most_by_fact": _of_facts(results.most_by_fact, facts),
     }
     event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, **of_facts)
-    return _append(run, trainer.ranks, event)
+    return _append(run, ranks, event)
 
 
 def full_results(run: Run, model: AdaptedModel, facts: FactSet) -> measure.Full:

@@ -9,6 +9,7 @@ from adapop.model.original import cache_for
 from adapop.model.out_of_memory import is_out_of_memory
 from adapop.probes.ways import apply_prompting
 from adapop.runs import checkpoints
+from adapop.runs.adopted import load_adopted
 from adapop.runs.finetuning import start_from
 from adapop.runs.inputs import check_inputs
 from adapop.runs.run import Run
@@ -22,6 +23,10 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
     if epoch is None or not run.checkpoint(epoch).exists():
         named = "" if epoch is None else f" of epoch {epoch}"
         raise RunError(f"Run {run.id} has no checkpoint{named}.", "Let it run on.")
+    if run.config.unlearned:
+        model = load_adopted(run)
+        prompt_as_settled(run, model)
+        return model
     check_inputs(run)
     check_weights(run)
     checkpoints.adapter(run, epoch)  # raises where peft would silently load less than was saved
@@ -38,5 +43,6 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
 
 def prompt_as_settled(run: Run, model: AdaptedModel) -> None:
     if prompting := run.prompting:
-        model.reply_cache = model.reply_cache or cache_for(model)
+        with model.original():  # whose replies are cached
+            model.reply_cache = model.reply_cache or cache_for(model)
         apply_prompting(model, prompting)

@@ -200,6 +200,8 @@ def retry(run: Run, result: Result | None) -> RunConfig | None:
     rate if the run's was far below. After damage, or if all later epochs were worse: a lower rate;
     after divergence the preset's, if that is lower."""
     config = run.config
+    if config.unlearned:  # nothing was trained here
+        return None
     if result is None:
         usual = untouched(config).learning_rate
         lower = usual if usual < config.learning_rate else config.learning_rate * LESS
@@ -285,6 +287,8 @@ def nothing_forgotten(run: Run) -> Remark | None:
     was, now = before.recall("forget"), after.recall("forget")
     if was < LEFT or now < was - LEFT or after.epoch < _trained(run):
         return None
+    if run.config.unlearned:
+        return Remark("nothing_forgotten_elsewhere", {"before": was, "after": now})
     start = next(event for event in run.events() if isinstance(event, RunStarted))
     steps, rate = start.steps * after.epoch, run.config.learning_rate
     return Remark("nothing_forgotten", {"before": was, "after": now, "steps": steps, "rate": rate})
@@ -294,7 +298,8 @@ def _damage(run: Run) -> list[Remark]:
     """Remarks on losses among the utility questions and the facts that must be kept."""
     before, after = run.measured(before=True), run.measured()
     pairs = ((group, {"before": was, "after": now}) for group, was, now in _losses(before, after))
-    result = [Remark(f"{group}_damaged", values) for group, values in pairs]
+    kind = "damaged_elsewhere" if run.config.unlearned else "damaged"
+    result = [Remark(f"{group}_{kind}", values) for group, values in pairs]
     was = before.recall("utility")
     if was is not None and was < ENOUGH:
         result.append(Remark("damage_unknown", {"before": was}))

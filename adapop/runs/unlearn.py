@@ -1,10 +1,13 @@
 """The whole of a run in one call, for programs and notebooks."""
 
 import os
+import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from peft import PeftModel
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -15,8 +18,11 @@ from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import FactSet
 from adapop.facts.files import Rows
 from adapop.model.adapted import AdaptedModel
+from adapop.online.cache import cache_root
 from adapop.remark import sentences
+from adapop.runs.adopted import adopted_config, facts_for
 from adapop.runs.execute import execute, prepare
+from adapop.runs.in_memory import FOLDER as IN_MEMORY
 from adapop.runs.in_memory import saved
 from adapop.runs.run import Run
 from adapop.runs.trackers import following
@@ -92,3 +98,38 @@ def _made(
     model = str(model)
     facts = facts if isinstance(facts, FactSet) else load_facts(facts, model)
     return make_config(method, model=model, **{"facts": facts.name, **settings}), facts
+
+
+def adopt(
+    original: str | Path | PreTrainedModel,
+    unlearned: str | Path | PreTrainedModel | PeftModel,
+    facts: str | FactSet,
+    oracle: str | Path | PreTrainedModel = "",
+    root: Path | None = None,
+    progress: bool = True,
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    **settings: Any,
+) -> Run:
+    """The finished run of a model that was unlearned elsewhere: measured as any run is at its start
+    and its end, to be probed, compared, reported and exported as any.
+
+    original, unlearned, oracle: the models as `RunConfig.model` and `unlearned` name them, or
+    models in memory, which are saved into the cache first, as `unlearn` does. original: "" for the
+    base of an adapter. tokenizer: of models in memory. facts: a set, or the name or file of one.
+    settings: others of `RunConfig` that decide how it is asked and measured. Raises ConfigError: no
+    original. ModelError: a model in memory cannot be saved. DataError: as `prepare`. RunError: a
+    model cannot be loaded, the adapter belongs to another base, or nothing changed."""
+    places = [_placed(one, tokenizer) for one in (original, unlearned, oracle)]
+    config = adopted_config(*places, **settings)
+    config = replace(config, facts=facts if isinstance(facts, str) else facts.name)
+    return unlearn(config, facts_for(config, facts), None, root, progress)
+
+
+def _placed(model: Any, tokenizer: PreTrainedTokenizerBase | None) -> str:
+    """The place of a model; one in memory is saved first."""
+    if isinstance(model, PeftModel):
+        folder = cache_root() / IN_MEMORY / f"adapter-{secrets.token_hex(8)}"
+        model.save_pretrained(folder, save_embedding_layers=False)
+        return str(folder)
+    return str(model if isinstance(model, str | Path) else saved(model, tokenizer))

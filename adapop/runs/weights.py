@@ -15,11 +15,11 @@ from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.model import adapter_folder
 from adapop.model.converted import file_sha256, files_of, is_gguf, sha256_of
-from adapop.paths import SHIPPED
+from adapop.paths import SHIPPED, split_revision
 from adapop.runs import files
 from adapop.runs.run import Run
 
-FILE = "model.json"
+FILE, ORACLE = "model.json", "oracle.json"
 COMMIT = re.compile("[0-9a-f]{40}")
 
 
@@ -34,37 +34,53 @@ class Weights:
 
 
 def keep_weights(run: Run) -> None:
-    """Records the weights of the run's model, once, if their files are still there. May raise
-    RunError."""
-    if not (run.folder / FILE).exists() and (weights := _weights_of(run.config)):
-        files.keep(run.folder / FILE, json.dumps(asdict(weights)))
+    """Records the weights of the run's model and of its oracle, once, if their files are still
+    there. May raise RunError."""
+    for name, (model, revision) in _sources(run.config).items():
+        if not (run.folder / name).exists() and (weights := weights_at(model, revision)):
+            files.keep(run.folder / name, json.dumps(asdict(weights)))
 
 
-def weights_of(run: Run) -> Weights | None:
-    """The recorded source of the model; None if unknown. Raises RunError: the file is damaged."""
-    path = run.folder / FILE
+def weights_of(run: Run, name: str = FILE) -> Weights | None:
+    """The recorded source of the model; None if unknown. name: the file. Raises RunError: it is
+    damaged."""
+    path = run.folder / name
     return files.read_json(path, Weights) if path.exists() else None
 
 
 def check_weights(run: Run) -> None:
-    """Checks that a run's model has the weights it began with, if known. Raises RunError."""
-    then, now = weights_of(run), _weights_of(run.config)
-    if then and now and then.sha256 != now.sha256:
+    """Checks that a run's model, and its oracle, have the weights they had at first, if known.
+    Raises RunError."""
+    for name, (model, revision) in _sources(run.config).items():
+        compare(run, weights_of(run, name), model, revision)
+
+
+def compare(run: Run, then: Weights | None, model: str, revision: str | None) -> None:
+    """Raises RunError: a model has other weights than it had then. Unknown ones are skipped."""
+    now = weights_at(model, revision) if then else None
+    if now and then.sha256 != now.sha256:
         change = f"(SHA-256 {then.sha256[:12]}… → {now.sha256[:12]}…)"
-        reason = f"Run {run.id} began with other weights than {run.config.model} has now {change}."
+        reason = f"Run {run.id} began with other weights than {model} has now {change}."
         raise RunError(reason, "Put the model back as it was, or start a new run with the new one.")
 
 
-def _weights_of(config: RunConfig) -> Weights | None:
-    folder = SHIPPED.get(config.model, Path(config.model))
+def _sources(config: RunConfig) -> dict[str, tuple[str, str | None]]:
+    """File in the run's folder -> the model whose weights it records, and its revision."""
+    oracle = {ORACLE: split_revision(config.oracle)} if config.oracle else {}
+    return {FILE: (config.model, config.revision), **oracle}
+
+
+def weights_at(model: str, revision: str | None) -> Weights | None:
+    """The weights that a model has now; None if its files are not here."""
+    folder = SHIPPED.get(model, Path(model))
     try:
-        if is_gguf(config.model):
-            return Weights("", sha256_of(files_of(config.model)))
-        if adapter_folder.is_adapter(config.model):
-            return Weights("", adapter_folder.weights_sha256(config.model))
+        if is_gguf(model):
+            return Weights("", sha256_of(files_of(model)))
+        if adapter_folder.is_adapter(model):
+            return Weights("", adapter_folder.weights_sha256(model))
         if not folder.is_dir():  # from the Hub and just loaded, so the cache has it
-            where = {"revision": config.revision, "local_files_only": True}
-            folder = Path(snapshot_download(config.model, **where))
+            where = {"revision": revision, "local_files_only": True}
+            folder = Path(snapshot_download(model, **where))
     except (OSError, HfHubHTTPError, HFValidationError):
         return None
     hashes = [(file_sha256(path), path.name) for path in sorted(folder.glob("*.safetensors"))]

@@ -356,14 +356,14 @@ def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path, monkeypa
     (tmp_path / "a.safetensors").write_bytes(b"one")
     (tmp_path / "b.safetensors").write_bytes(b"two")
     summed = subprocess.check_output("sha256sum *.safetensors | sha256sum", shell=True, cwd=tmp_path, text=True)
-    assert weights._weights_of(make_config(model=str(tmp_path))).sha256 == summed.split()[0]
+    assert weights.weights_at(str(tmp_path), None).sha256 == summed.split()[0]
     commit = tmp_path / ("c" * 40)
     commit.mkdir()
     (commit / "model.safetensors").symlink_to(tmp_path / ("d" * 64))
     (tmp_path / ("d" * 64)).write_bytes(b"as the Hub's cache calls a file: by its hash")
-    found = weights._weights_of(make_config(model=str(commit)))
+    found = weights.weights_at(str(commit), None)
     assert (found.commit, found.sha256) == ("c" * 40, "d" * 64)
-    assert weights._weights_of(make_config(model="nobody/has-this")) is None
+    assert weights.weights_at("nobody/has-this", None) is None
 
 
 def test_a_report_is_a_page_or_an_archive_and_nothing_else(finished, tmp_path, cli):

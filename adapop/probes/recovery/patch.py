@@ -85,6 +85,9 @@ def patch(
     states remove from the original. oracle: a model of the same shape that never read the facts.
     Raises ModelError: the model's blocks are not found in a list."""
     base.check(model, facts)
+    if not model.compares:
+        message = "Patching exchanges states, and these two models have others or other tokens."
+        raise ModelError(message, "The other probes work without it.")
     if not model.blocks:
         fix = "The other probes work without it."
         raise ModelError("Patching finds no list of blocks in this model.", fix)

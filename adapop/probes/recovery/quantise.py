@@ -11,7 +11,7 @@ in the same way: the cost of rounding alone.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
@@ -80,13 +80,12 @@ def quantise(
     recall: dict[tuple[str, int | None], base.Recall] = {}
     parts = list(product((None, *bits), base.BOTH_MODELS))
     for part, (width, name) in enumerate(parts, start=1):
-        form = base.as_model(model, name)
-        if width:
-            form = rounded_weights(model, width, merged=name == "unlearned")
+        merged = name == "unlearned"
+        form = rounded_weights(model, width, merged) if width else nullcontext()
         weights = f"{width} bits" if width else "as it is"
         doing = f"{name.capitalize()} model, {weights} ({part} of {len(parts)})"
         within = base.within(progress, doing)
-        with base.untouched(model), form:
+        with base.untouched(model), base.as_model(model, name), form:
             recall[name, width] = {
                 group: recall_by_fact(model, facts, max_new_tokens, within, known_recall)
                 for group, facts in groups.items()
@@ -134,7 +133,7 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
                 turned = isinstance(layer, Conv1D)
                 by_output = rounded(weight.T, bits).T if turned else rounded(weight, bits)
                 layer.weight.data = by_output.to(layer.weight.dtype)
-        with model.original():  # the adapter must not be added a second time
+        with model.network.disable_adapter():  # it must not be added a second time
             yield
     finally:
         model.reply_cache = replies

@@ -218,7 +218,8 @@ def test_every_note_on_a_set_is_in_the_tables_above():
 def test_sentences_belong_to_kinds_and_name_settings():
     code = code_below("adapop")
     unused = {kind for kind in KINDS if f'"{kind}"' not in code}
-    damaged = {f"{group}_damaged" for group in ("utility", "retain", "holdout")}
+    kinds = ("damaged", "damaged_elsewhere")
+    damaged = {f"{group}_{kind}" for group in ("utility", "retain", "holdout") for kind in kinds}
     assert unused == damaged, "made from parts"
     page, command = FEW.text(), FEW.text("command")
     assert page.startswith("1 step at 1e-09 may hardly") and "--" not in page

@@ -150,6 +150,7 @@ def _run_commands(commands) -> None:
     _facts(pair, "--facts", required=True, help=FACTS)
     retain = f"the facts to retain: {', '.join(RETAIN)}, or a file of them; default own"
     add("--retain", help=retain)
+    add("--log", choices=tuple(TRACKERS), help=tracker)
     how = "a setting of how it is asked and measured, as for run"
     add("--set", action="append", metavar="NAME=VALUE", help=how)
     where = "where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs"

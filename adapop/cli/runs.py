@@ -71,7 +71,7 @@ def adopt(options: argparse.Namespace) -> int:
     chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
     facts = facts_for(config, options.facts, retain_of(options), **chosen)
     printing.print_notes(facts, options.json)
-    return _execute(prepare(config, facts, options.out), None, options.json, ALONE)
+    return _execute(prepare(config, facts, options.out), None, options, ALONE)
 
 
 def _print_progress(event: Event, as_json: bool) -> None:

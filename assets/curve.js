@@ -1,6 +1,6 @@
 // The beta curve with two anchors that can be dragged, by pointer or by arrow keys. Runs inside a gr.HTML, which gives
 // `element`, `props`, `trigger` and `watch`. props.value: see adapop/ui/pressure.py. Text goes in as text, never as HTML.
-const NS = "http://www.w3.org/2000/svg", EDGE = { left: 46, right: 14, top: 26, bottom: 44 }, HEIGHT = props.value?.fixed ? 236 : 350; // fixed: the handles move up and down alone, from least to most
+const NS = "http://www.w3.org/2000/svg", EDGE = { left: 46, right: props.value?.fixed ? 58 : 14, top: 26, bottom: 44 }, HEIGHT = props.value?.fixed ? 178 : 350; // fixed: the handles move up and down alone, from least to most, on the axis of the field above
 const APART = 1.5, STEP = 1.1, BETA_STEP = 0.05, REST_MS = 500;
 const untold = new Set(); // handles moved since the last message to the server
 let anchors, range, later, focused = -1;
@@ -43,14 +43,15 @@ function build() {
   // a loop and not Math.min(...scores): thousands of arguments overflow the stack
   const min = scores.reduce((a, b) => Math.min(a, b), Math.min(30, value.rare[0] / 1.5));
   const max = scores.reduce((a, b) => Math.max(a, b), Math.max(9000, value.popular[0] * 1.5));
-  range = { min, max, top: Math.max(2.1, value.high * 1.05), width: host.clientWidth - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom };
+  range = { ...(value.fixed ? { min: 0.85 * scores.reduce((a, b) => Math.min(a, b)), max: 1.18 * scores.reduce((a, b) => Math.max(a, b)) } : { min, max }), top: Math.max(2.1, value.high * 1.05), width: host.clientWidth - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom };
   const svg = make(host, "svg", { width: host.clientWidth, height: HEIGHT, role: "group", "aria-label": value.label });
   axes(svg);
   make(svg, "rect", { class: "clip high" });
   make(svg, "rect", { class: "clip low" });
   make(svg, "line", { class: "wga", x1: EDGE.left, x2: EDGE.left + range.width, y1: y(1), y2: y(1) });
   const wide = range.width > 480;
-  if (wide) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: uniform push (WGA)");
+  if (value.fixed) make(svg, "text", { x: EDGE.left + range.width, y: y(1) - 6, "text-anchor": "end" }, "β = 1: equal pressure (WGA)");
+  else if (wide) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: equal pressure (WGA)");
   for (const [words, below] of value.fixed ? [] : [["↑ the push ends early", -8], ["↓ the push lasts", 17]])
     make(svg, "text", { class: "plain", x: EDGE.left + range.width, y: y(1) + below, "text-anchor": "end" }, words);
   make(svg, "path", { class: "beta" });
@@ -78,7 +79,7 @@ function axes(svg) {
       make(svg, "text", { class: "tick", x: x(score), y: y(0) + 18, "text-anchor": "middle" }, shown(score));
     }
   make(svg, "text", { class: "tick", x: EDGE.left + range.width / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "popularity (score s) →");
-  make(svg, "text", { class: "tick", x: 4, y: 14 }, "β: the higher, the earlier the push ends");
+  make(svg, "text", { class: "tick", x: 4, y: 14 }, "β: the higher, the sooner the pressure fades");
   if (props.value.constant === null && !props.value.fixed) make(svg, "text", { class: "drag", x: EDGE.left + range.width, y: 14, "text-anchor": "end" }, "drag a ◆");
 }
 

@@ -44,9 +44,11 @@
     const move = () => {
       if (!host.checkVisibility()) return requestAnimationFrame(move);
       const focused = page.contains(document.activeElement) ? document.activeElement : null;
+      const top = scrollY;
       host.replaceChildren(element);
       page.remove();
       style.remove();
+      scrollTo({ top, behavior: "instant" });
       focused?.focus({ preventScroll: true });
       trigger = tell;
       told.forEach((news) => tell(...news));

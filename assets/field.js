@@ -2,15 +2,17 @@
 // 20,000 dots too; a fact under the pointer is described in words. facts, motion: see adapop/ui/parts/field.py.
 // wordings: 0 if `motion.p` is the probability of the right answer, asked as trained; else p is the share of that many
 // rewordings that are answered. Such shares are also shown where a run's frame has `motion.answered`; then the lines are the
-// tiers' recall, with the gap between them; facts that were not asked are not drawn. label: of a moment. hint: above the dots until one is pinned.
+// tiers' recall, with the gap between them; facts that were not asked are not drawn. held: the facts are held out, and p is
+// whether each is answered: in one of two bands, with the number of those lost. pairs: pairs of facts that are linked by lines; the others are faint, and the lines are the pairs' means. label: of a moment.
+// hint: above the dots until one is pinned. tall: width -> height in pixels. bare: no numbers on the y axis, which a field on the left has.
 // below: pixels kept free below the field in Present, for what follows it. onpoint, onpin: called with a fact.
-const MARGIN = { right: 14, top: 30, bottom: 62 }, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, BRACKET = 40, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
+const MARGINS = { right: 14, top: 30, bottom: 62 }, LARGE = 1.45, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, HELD_BAND = 0.085, BRACKET = 44, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
 const BAR_BELOW = 106, LEAST_HEIGHT = 170, PRESENTED = 330, PINNED = 60; // pixels: the line below a field and the Story's buttons at the foot of the window; least height of a field cut to fit; least height in Present; the lines below a field
 const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "To the trained question it says"; // recorded replies are to the trained question
 const scoreWords = (score) => score.toLocaleString("en-US", { maximumFractionDigits: 0, maximumSignificantDigits: 6, roundingPriority: "morePrecision" });
 const wordsOf = (count) => (count ? `${count} other wording${count === 1 ? "" : "s"}` : "other words");
 
-function makeField(host, facts, motion, { name, hint = "", wordings = 0, below = PINNED, label = moment, onpin = () => {}, onpoint = () => {} }) {
+function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = false, pairs = null, tall = null, bare = false, below = PINNED, label = moment, onpin = () => {}, onpoint = () => {} }) {
   const count = facts.score.length, many = count > 2000;
   const canvas = el("canvas", { tabindex: 0, role: "application", "aria-roledescription": "field of dots" });
   const tip = el("div", { class: "tip", "aria-hidden": "true" }), heard = el("p", { class: "heard", "aria-live": "polite" }), pinLine = el("p", { class: "pinned" });
@@ -19,26 +21,31 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   const scores = facts.score.filter((score) => score > 0).sort((a, b) => a - b);
   const low = (scores[0] ?? 1) * 0.85, high = (scores[scores.length - 1] ?? 10) * 1.18;
   let edge = 46, radius = 4.2, epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), named = 0, ink = {}, refill = () => {};
-  let shares = wordings > 0, heights = motion.p, asked = count; // whether y is the share of rewordings answered; y by frame and fact, in thousandths; facts that have a y
+  const members = pairs && new Set(pairs.flat()), isMember = (fact) => !members || members.has(fact);
+  let shares = wordings > 0 || held, heights = motion.p, asked = count; // whether y is the share of rewordings answered; y by frame and fact, in thousandths; facts that have a y
+  let large = 1, MARGIN = MARGINS, right = 0; // large: in Present, where the axes are read from afar
 
-  const right = MARGIN.right + (wordings || motion.answered ? BRACKET : 0), level = new Float32Array(count);
+  const level = new Float32Array(count);
   const across = (score) => edge + ((width - edge - right) * Math.log(score / low)) / Math.log(high / low);
   const isAsked = (fact) => !isNaN(level[fact]);
-  const up = (p) => MARGIN.top + (height - MARGIN.top - MARGIN.bottom) * (1 - p);
+  const up = (p) => MARGIN.top + (height - MARGIN.top - MARGIN.bottom) * (1 - (held ? HELD_BAND + (1 - 2 * HELD_BAND) * p : p));
   // the same shift of a fact at every visit, so that its dot stays in place
   const drawn = (fact, seed) => 2 * ((Math.imul(fact + 1, seed) >>> 0) / 4294967296) - 1;
   const shift = (fact) => 1 + JITTER * drawn(fact, 2654435761);
-  const band = (fact) => (shares ? Math.min(MOST_BAND, BAND * (height - MARGIN.top - MARGIN.bottom)) * drawn(fact, 2246822519) : 0); // dots of equal shares would cover each other
+  const band = (fact) => (shares ? Math.min(held ? Infinity : MOST_BAND, (held ? HELD_BAND : BAND) * (height - MARGIN.top - MARGIN.bottom)) * drawn(fact, 2246822519) : 0); // dots of equal shares would cover each other
 
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
     const presenting = document.body.classList.contains("presenting"), foot = BAR_BELOW + (presenting ? below : 0); // in Present nothing is cut off
-    height = clamp(Math.round(width * 0.4), presenting ? PRESENTED : width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400));
+    large = presenting && width > 420 ? LARGE : 1;
+    MARGIN = Object.fromEntries(Object.entries(MARGINS).map(([name, pixels]) => [name, pixels * large]));
+    right = MARGIN.right + (wordings || held || motion.answered ? BRACKET * large : 0);
+    height = tall ? tall(width, canvas) : clamp(Math.round(width * 0.4), presenting ? PRESENTED : width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400));
     const room = (innerHeight - scrollY - canvas.getBoundingClientRect().top) / zoomOf(canvas) - foot;
-    if (room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // so that all of it is visible
-    edge = width < 260 ? 32 : 46;
-    radius = many ? 1.6 : count > 600 || width < 420 ? 3 : 4.2;
+    if (!tall && room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // so that all of it is visible
+    edge = bare ? 14 : (held ? 72 : width < 260 ? 32 : 46) * large;
+    radius = many ? 1.6 : count > 600 || width < 420 ? 3 : 4.2 * large;
     const ratio = (devicePixelRatio || 1) * zoomOf(canvas);
     canvas.width = width * ratio;
     canvas.height = height * ratio;
@@ -52,7 +59,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     const style = getComputedStyle(host), of = (variable) => style.getPropertyValue(variable).trim();
     ink = { text: of("--ink"), soft: of("--soft"), pin: of("--pin"), unknown: of("--soft") };
     for (const tier of TIERS.slice(0, 3)) ink[tier] = of(`--tier-${tier}`);
-    ink.font = `13px ${style.fontFamily}`;
+    ink.font = `${13 * large}px ${style.fontFamily}`;
     draw();
   }
 
@@ -68,16 +75,18 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
       pen.fillStyle = ink[tier];
       pen.beginPath();
       for (let fact = 0; fact < count; fact++) {
-        if (facts.tier[fact] !== tier || !isAsked(fact)) continue;
+        if (facts.tier[fact] !== tier || !isAsked(fact) || !isMember(fact)) continue;
         if (many) pen.rect(xs[fact] - radius, ys[fact] - radius, 2 * radius, 2 * radius);
         else (pen.moveTo(xs[fact] + radius, ys[fact]), pen.arc(xs[fact], ys[fact], radius, 0, 7));
       }
       pen.fill();
     }
+    if (pairs) linked(pen);
     pen.globalAlpha = 1;
     named = 0;
-    const means = TIERS.slice(0, 3).map((tier) => mean(pen, tier));
+    const means = held ? [] : TIERS.slice(0, 3).map((tier) => mean(pen, tier));
     if (shares && means[0] && means[2]) bracket(pen, means[0], means[2]);
+    if (held) lost(pen);
     if (pinned >= 0 && heights === motion.p) path(pen);
     for (const fact of [pinned, at]) if (fact >= 0) ring(pen, fact);
     place();
@@ -87,29 +96,60 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     pen.strokeStyle = "rgba(128,128,128,0.22)";
     pen.fillStyle = ink.soft;
     pen.lineWidth = 1;
-    for (const p of [0, 0.25, 0.5, 0.75, 1]) {
+    for (const p of held ? [0, 1] : [0, 0.25, 0.5, 0.75, 1]) {
       pen.beginPath();
       pen.moveTo(edge, up(p));
       pen.lineTo(width - right, up(p));
       pen.stroke();
       pen.textAlign = "right";
-      pen.fillText(width < 260 ? `${100 * p}` : percent(p), edge - 8, up(p) + 4);
+      if (held && !bare) pen.fillText(p ? "answered" : "lost", edge - 8, up(p) + 4);
+      else if (!bare) pen.fillText(width < 260 ? `${100 * p}` : close(p), edge - 8, up(p) + 4);
     }
     pen.textAlign = "center";
     for (let power = 10 ** Math.floor(Math.log10(low)), taken = 0; power <= high; power *= 10)
       for (const times of width < 260 ? [1] : [1, 3]) {
         const words = scoreWords(power * times), x = across(power * times), half = pen.measureText(words).width / 2 + 4;
         if (power * times <= low || power * times >= high || x - half < taken) continue; // numbers must not overlap
-        pen.fillText(words, x, height - 42);
+        pen.fillText(words, x, height - 42 * large);
         taken = x + half;
       }
-    pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6);
+    pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6 * large);
     pen.textAlign = "left";
     pen.fillStyle = ink.text; // the y axis changes where a run ends
-    pen.fillText(shares ? `↑ answered${width < 260 ? ", %" : `, in ${wordsOf(wordings || motion.wordings)}`}${asked < count && width >= 420 ? `; ${asked} of ${count} facts asked` : ""}` : `↑ how sure${width < 420 ? "" : " of the right answer"}, asked as trained; line: mean`, 4, 14);
+    pen.fillText(yLabel(), bare ? edge : 4, 14 * large);
     pen.fillStyle = ink.soft;
     pen.textAlign = "right";
-    if (pinned < 0 && width >= 420) pen.fillText(hint, width - right, 14);
+    if (pinned < 0 && width >= 420) pen.fillText(hint, width - right, 14 * large);
+  }
+
+  function yLabel() {
+    if (held) return bare ? "↑ answered, or lost" : "";
+    if (pairs) return width < 420 ? "↑ how sure" : "↑ how sure of the right answer; line: mean of the pairs";
+    return shares ? `↑ answered${width < 260 ? ", %" : `, in ${wordsOf(wordings || motion.wordings)}`}${asked < count && width >= 420 ? `; ${asked} of ${count} facts asked` : ""}` : `↑ how sure${width < 420 ? "" : " of the right answer"}, asked as trained; line: mean`;
+  }
+
+  // the facts outside all pairs, faint, and a line from each pair's rare fact to its popular one
+  function linked(pen) {
+    pen.globalAlpha = 0.13;
+    for (const tier of TIERS) {
+      pen.fillStyle = ink[tier];
+      for (let fact = 0; fact < count; fact++) if (facts.tier[fact] === tier && !isMember(fact)) (pen.beginPath(), pen.arc(xs[fact], ys[fact], radius, 0, 7), pen.fill());
+    }
+    pen.globalAlpha = 0.5;
+    pen.strokeStyle = ink.soft;
+    pen.lineWidth = 1.2;
+    for (const [one, other] of pairs) (pen.beginPath(), pen.moveTo(xs[one], ys[one]), pen.lineTo(xs[other], ys[other]), pen.stroke());
+  }
+
+  // how many facts are no longer answered
+  function lost(pen) {
+    let gone = count;
+    for (let fact = 0; fact < count; fact++) gone -= level[fact];
+    pen.font = `700 ${ink.font}`;
+    pen.textAlign = "center";
+    pen.fillStyle = ink.text;
+    pen.fillText(`${motion.estimated ? "≈ " : ""}${Math.round(gone)} of ${count} lost`, edge + (width - edge - right) / 2, height - 24 * large);
+    pen.font = ink.font;
   }
 
   // the gap between two lines, as the headline gives it
@@ -132,16 +172,16 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     pen.stroke();
     pen.font = `700 ${ink.font}`;
     pen.textAlign = "left";
-    pen.fillText(points(popular.share - rare.share), x + 6, clamp(middle + 4, MARGIN.top + 4, height - MARGIN.bottom));
+    pen.fillText(apart(popular.share, rare.share), x + 6, clamp(middle + 4, MARGIN.top + 4, height - MARGIN.bottom));
     pen.font = ink.font;
   }
 
   function mean(pen, tier) {
     let sum = 0, left = Infinity, right = 0, members = 0;
     for (let fact = 0; fact < count; fact++)
-      if (facts.tier[fact] === tier && isAsked(fact)) (sum += level[fact]), members++, (left = Math.min(left, xs[fact])), (right = Math.max(right, xs[fact]));
+      if (facts.tier[fact] === tier && isAsked(fact) && isMember(fact)) (sum += level[fact]), members++, (left = Math.min(left, xs[fact])), (right = Math.max(right, xs[fact]));
     if (!members) return null;
-    const share = sum / members, y = up(share), words = width < (tier === "middle" ? 420 : 260) ? percent(share) : `${tier} ${percent(share)}`;
+    const share = sum / members, y = up(share), number = shares ? exact(share) : close(share), words = width < (tier === "middle" ? 420 : 260) ? number : `${tier} ${number}`;
     pen.strokeStyle = ink.text;
     pen.lineWidth = 2.5;
     pen.beginPath();
@@ -153,7 +193,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     pen.fillStyle = ink.text;
     if (width >= 260 || tier !== "middle") {
       const half = pen.measureText(words).width / 2, x = Math.max((left + right) / 2, named + half); // below the dots, so that it covers none
-      pen.fillText(words, x, height - 24);
+      pen.fillText(words, x, height - 24 * large);
       named = x + half + 8;
     }
     pen.font = ink.font;
@@ -176,7 +216,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
       if (Number.isInteger(motion.epoch[frame])) {
         const y = up(motion.p[frame][pinned] / 1000);
         pen.beginPath();
-        pen.arc(x, y, 3, 0, 7);
+        pen.arc(x, y, 3 * large, 0, 7);
         pen.fill();
         if (numbered.some((other) => Math.abs(y - other) < 13)) continue; // numbers must not overlap
         pen.fillText(motion.epoch[frame], x + 8, y + 4);
@@ -213,7 +253,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   function words() {
     if (at < 0) return;
     const [reply, when, right] = said(motion, epoch, at), of = wordings || motion.wordings, about = motion.estimated ? "about " : "";
-    const answered = !isAsked(at) ? "not asked in other words" : of ? `${about}${Number((of * level[at]).toFixed(1))} of ${of} other wordings answered` : `${percent(level[at])} of its other wordings answered`;
+    const answered = held ? (level[at] > 0 && level[at] < 1 ? `${about}${percent(level[at])} answered` : level[at] ? "still answered" : "no longer answered") : !isAsked(at) ? "not asked in other words" : of ? `${about}${Number((of * level[at]).toFixed(1))} of ${of} other wordings answered` : `${percent(level[at])} of its other wordings answered`;
     const says = reply === null ? "" : el("span", {}, `${IT_SAYS} ${label(when)}: `, el("b", {}, reply), mark(right));
     tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, shares ? answered : `${percent(level[at])} sure of the right answer, asked as trained`));
   }
@@ -233,7 +273,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
     const changed = ends.filter((end, place) => !place || reply(end) !== reply(ends[place - 1])); // epochs at which the reply changes
     const replies = changed.map((end) => `${label(end)}: ${reply(end)}`).join(", ");
     const says = changed.length === 1 && ends.length > 1 ? `${reply(changed[0])}, before and ever since` : replies;
-    const told = `${facts.answer[pinned]}. ${ends.length ? `${IT_SAYS} ${says}${shares ? "; its dot: asked in other words" : ""}. ` : ""}`;
+    const told = `${facts.answer[pinned]}. ${ends.length ? `${IT_SAYS} ${says}${shares && !held ? "; its dot: asked in other words" : ""}. ` : ""}`;
     if (pinLine.textContent === `${facts.question[pinned]} ${told}unpin`) return; // the button keeps the focus
     pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told}`, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, "unpin"));
   }
@@ -293,7 +333,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   function show(to, asResult = true) {
     const [from, apart] = between(motion, to), answered = asResult && !apart && motion.answered?.[from];
     epoch = to;
-    shares = wordings > 0 || Boolean(answered);
+    shares = wordings > 0 || held || Boolean(answered);
     heights = answered ? motion.answered : motion.p;
     const now = heights[from], next = apart ? heights[from + 1] : now;
     for (let fact = 0; fact < count; fact++) level[fact] = now[fact] === null ? NaN : (now[fact] + apart * (next[fact] - now[fact])) / 1000;
@@ -316,5 +356,5 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, below =
   document.fonts.ready.then(paint);
   measure();
   show(epoch);
-  return { show, pin, point, redraw: paint, table: table() };
+  return { show, pin, point, redraw: paint, fit: measure, table: table() };
 }

@@ -6,6 +6,11 @@ const percent = (share) => (share > 0 && share <= 0.005 ? "<\u00a01\u00a0%" : `$
 // a difference of two shares with its sign and, if it has one, its interval: `signed` in adapop/report/table.py
 const points = (share) => `${whole(share) < 0 ? "" : "+"}${whole(share) || 0}`;
 const signed = ({ mean, low, high }) => `${points(mean)} point${Math.abs(whole(mean)) === 1 ? "" : "s"}${low < high ? ` (${points(low)} to ${points(high)})` : ""}`;
+const close = (share) => percent(share).replaceAll("\u00a0", ""); // as English writes it: 82%
+// a share with one decimal, and the difference of two as these are shown: what stands side by side subtracts
+const tenth = (share) => Math.round(1000 * share) / 10;
+const exact = (share) => `${tenth(share).toFixed(1)}%`;
+const apart = (high, low) => (tenth(high) - tenth(low)).toFixed(1).replace("-", "\u2212");
 // the zoom of the page, above 1 in Present
 const zoomOf = (node) => node.getBoundingClientRect().width / node.clientWidth || 1;
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

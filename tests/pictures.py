@@ -33,9 +33,9 @@ RECORDED = ASSETS / "recorded"
 
 
 def gap(page: Page) -> Locator:
-    """The Story's fourth step after five epochs: both clouds, their gaps, and the curve."""
+    """The Story's fourth scene after five epochs: both clouds of AdaPop, the gap and the curve."""
     page.wait_for_selector("#story .anchors svg")
-    picture = page.locator("#story section:not([hidden]) .beside")
+    picture = page.locator("#story section.here .picture")
     picture.evaluate("part => (part.style.padding = '12px')")
     return picture
 

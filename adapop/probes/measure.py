@@ -100,12 +100,14 @@ class Quick:
 class Full:
     """The measurement at the end. rows: by group, tier and form. by_fact: id of a fact to forget ->
     its mean recall over all its rewordings; without facts that have none. direct_by_fact: the same
-    for its own question. most_by_fact: its highest recall over its rewordings."""
+    for its own question. most_by_fact: its highest recall over its rewordings. held_out_by_fact: id
+    of a held-out fact -> recall of its own question."""
 
     rows: list[Measurement]
     by_fact: dict[str, float]
     direct_by_fact: dict[str, float]
     most_by_fact: dict[str, float]
+    held_out_by_fact: dict[str, float]
 
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
@@ -168,7 +170,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
     """All measurements; direct rows also have teacher-forced metrics. tokens: a reply's limit."""
-    rows, by_fact, direct_by_fact, most_by_fact = [], {}, {}, {}
+    rows, by_fact, direct_by_fact, most_by_fact, held_out_by_fact = [], {}, {}, {}, {}
     for way in other_ways(model):
         with model.asking_as(way):
             for group, members in _asked_otherwise(facts).items():
@@ -194,11 +196,14 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
         )
         most = values.pop(MOST)
         rows += _by_tier(group, REWORDED, reworded, values)
+        own = dict(zip((fact.id for fact in members), direct["recall"]))
         if group == "forget":
             names = [fact.id for fact in reworded]
             by_fact, most_by_fact = (dict(zip(names, each)) for each in (values["recall"], most))
-            direct_by_fact = dict(zip((fact.id for fact in members), direct["recall"]))
-    return Full(rows, by_fact, direct_by_fact, most_by_fact)
+            direct_by_fact = own
+        elif group == "holdout":
+            held_out_by_fact = own
+    return Full(rows, by_fact, direct_by_fact, most_by_fact, held_out_by_fact)
 
 
 def recall_by_fact(

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import TypeVar
 
 from adapop.errors import Stopped
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.probes import measure
 from adapop.probes.twin import compared
@@ -98,9 +98,10 @@ def _in_full(
     with interruptible(run, model), logged, shared(ranks, model):
         results = full_results(run, model, facts)
     of_facts = {
-        "by_fact": _of_facts(results.by_fact, facts),
-        "direct_by_fact": _of_facts(results.direct_by_fact, facts),
-        "most_by_fact": _of_facts(results.most_by_fact, facts),
+        "by_fact": _of_facts(results.by_fact, facts.forget),
+        "direct_by_fact": _of_facts(results.direct_by_fact, facts.forget),
+        "most_by_fact": _of_facts(results.most_by_fact, facts.forget),
+        "held_out_by_fact": _of_facts(results.held_out_by_fact, facts.holdout),
     }
     event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, **of_facts)
     return _append(run, ranks, event)
@@ -118,9 +119,9 @@ def full_questions(run: Run, model: AdaptedModel, facts: FactSet) -> int:
     return measure.questions_of(sample, whole=True, ways=len(model.ways))
 
 
-def _of_facts(recalls: Mapping[str, float], facts: FactSet) -> tuple[float | None, ...]:
-    """The recall of each fact to forget, in their order; () if there is none."""
-    found = (recalls.get(fact.id) for fact in facts.forget)
+def _of_facts(recalls: Mapping[str, float], facts: Sequence[Fact]) -> tuple[float | None, ...]:
+    """The recall of each fact, in their order; () if there is none."""
+    found = (recalls.get(fact.id) for fact in facts)
     return tuple(None if one is None else round(one, DECIMALS) for one in found) if recalls else ()
 
 

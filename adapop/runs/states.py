@@ -1,16 +1,17 @@
 """End states of many sandbox runs, recorded by `COMMAND`: the Story's pictures move between them.
 
-Each run has the numbers behind the gap: for each fact to forget, in how many of its held-out
-rewordings it is still answered. Two families are recorded, all with seed 0: the methods of
-`LENGTHS` trained for up to 10 epochs, each length a run of its own; and AdaPop for `EPOCHS` epochs
-with beta through every pair of `BETAS` at the two anchor scores, equal ones (beta constant) among
-them.
+Each run has the numbers behind the gap and behind its cost: for each fact to forget, in how many of
+its held-out rewordings it is still answered; for each held-out fact, whether it is. Three families
+are recorded, all with seed 0: the methods of `LENGTHS` trained for up to 10 epochs, each length a
+run of its own; AdaPop for `EPOCHS` epochs with beta through every pair of `BETAS` at the two anchor
+scores, equal ones (beta constant) among them; and other and tuned methods, as long as their own
+settings say.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -36,6 +37,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "adapop": {"method": "adapop"},
     "shuffled": {"method": "adapop", "preset": "shuffled"},
 }
+# trained as long as their settings say; tuned: as a search chose them, see `bench tuned`
+RIVALS: dict[str, dict[str, Any]] = {
+    "satimp": {"method": "satimp"},
+    "adapop-tuned": {"method": "adapop", "preset": "tuned"},
+    "wga-tuned": {"method": "wga", "preset": "tuned"},
+    "altpo-tuned": {"method": "altpo", "preset": "tuned"},
+    "redirect-tuned": {"method": "redirect", "preset": "tuned"},
+}
 LENGTHS = dict.fromkeys(("wga", "adapop"), (1, 2, 3, 4, 5, 6, 8, 10))
 BETAS = (0.05, 0.1, 0.3, 0.6, 1.0, 1.5, 2.0)
 EPOCHS = 5
@@ -49,13 +58,15 @@ class State:
     """Where a run ended. Shares are recalls in [0, 1]."""
 
     name: str
-    """A name of `SETTINGS`, or "original" for the model before any run."""
+    """A name of `SETTINGS` or `RIVALS`, or "original" for the model before any run."""
     epochs: Count
     """Number of epochs trained; 0 for the original."""
     anchors: tuple[float, float] | None
     """Beta at the rare and at the popular anchor score, None where the preset sets beta."""
     by_fact: str
     """`Measured.by_fact`, one letter per fact: A for 0, B for 1 / `STEPS`, ... Y for 1."""
+    held_out: str
+    """`Measured.held_out_by_fact` in the same letters."""
     gap: tuple[float, float, float]
     """`Measured.gap`: its mean, low and high."""
     tiers: tuple[Share, Share, Share]
@@ -80,6 +91,7 @@ def planned() -> Iterator[tuple[str, int, Anchors]]:
     yield from (("adapop", EPOCHS, pair) for pair in pairs if pair != paper)
     lengths = ((name, epochs) for name, lengths in LENGTHS.items() for epochs in lengths)
     yield from ((name, epochs, None) for name, epochs in lengths if epochs != EPOCHS)
+    yield from ((name, make_config(**of).epochs, None) for name, of in RIVALS.items())
 
 
 def state_of(name: str, epochs: int, anchors: Anchors, measured: Measured) -> State:
@@ -90,12 +102,17 @@ def state_of(name: str, epochs: int, anchors: Anchors, measured: Measured) -> St
         name=name,
         epochs=epochs,
         anchors=anchors,
-        by_fact="".join(chr(ZERO + round(STEPS * recall)) for recall in measured.by_fact),
+        by_fact=_letters(measured.by_fact),
+        held_out=_letters(measured.held_out_by_fact),
         gap=(gap.mean, gap.low, gap.high),
         tiers=tuple(map(reworded, ("rare", "middle", "popular"))),
         left=reworded(),
         holdout=measured.recall("holdout"),
     )
+
+
+def _letters(recalls: Iterable[float]) -> str:
+    return "".join(chr(ZERO + round(STEPS * recall)) for recall in recalls)
 
 
 def make(out: Path) -> Iterator[str]:
@@ -122,7 +139,9 @@ def _trained(name: str, epochs: int, anchors: Anchors) -> AdaptedModel:
 
     pairs = zip((RARE_ANCHOR[0], POPULAR_ANCHOR[0]), anchors or ())
     betas = {"beta": anchored(*pairs)} if anchors else {}
-    config = make_config(**SETTINGS[name], epochs=epochs, frames=0, measure="off", **betas)
+    config = make_config(
+        **(SETTINGS | RIVALS)[name], epochs=epochs, frames=0, measure="off", **betas
+    )
     with TemporaryDirectory() as folder:
         run = prepare(config, sandbox_facts(), Path(folder))
         model = adapted_model(run.config)
@@ -139,4 +158,8 @@ def _measured(model: AdaptedModel) -> Measured:
     facts = replace(sandbox_facts(), retain=(), neighbours=(), utility=())
     measured = full(model, facts, make_config().max_new_tokens)
     rows = tuple(map(asdict, measured.rows))
-    return Measured(run="", epoch=0, rows=rows, full=True, by_fact=tuple(measured.by_fact.values()))
+    of_facts = {
+        "by_fact": tuple(measured.by_fact.values()),
+        "held_out_by_fact": tuple(measured.held_out_by_fact.values()),
+    }
+    return Measured(run="", epoch=0, rows=rows, full=True, **of_facts)

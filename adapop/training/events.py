@@ -114,6 +114,8 @@ class Measured(Event):
     """Recall of each fact to forget, asked as trained; None for one that was not asked."""
     most_by_fact: tuple[Share | None, ...] = ()
     """The highest recall of each over its rewordings; None as in `by_fact`."""
+    held_out_by_fact: tuple[Share | None, ...] = ()
+    """Recall of each held-out fact, asked as trained; None for one that was not asked."""
 
     @property
     def gap(self) -> Interval | None:

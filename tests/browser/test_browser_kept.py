@@ -189,7 +189,7 @@ def is_on(page, tab: str, step: int = 1) -> None:
     if tab != "story":
         page.wait_for_function("tab => new URL(location.href).searchParams.get('tab') === tab", arg=tab)
         return
-    page.wait_for_selector(f"#story section[aria-label^='Step {step} ']:not([hidden])")
+    page.wait_for_selector(f"#story section.here[aria-label^='Scene {step} ']")
     query = "new URL(location.href).searchParams"
     page.wait_for_function(f"step => !{query}.has('tab') && ({query}.get('story') ?? 1) == step", arg=step)
 

@@ -185,7 +185,7 @@ def test_pictures_stay_drawn_when_the_address_changes(browser, address):
         assert page.locator("[clip-path*='//']").count() == 0, "clips of another address are not found"
         assert again == [], "the page was asked for as if it were a picture"
         page.goto(address + "?story=2")
-        page.locator("#story section:not([hidden]) canvas").wait_for()
+        page.locator("#story section.here canvas").first.wait_for()
         assert page.locator("#strip").is_hidden(), "a finished run needs no room of the Story"
 
 
@@ -225,7 +225,7 @@ def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_delet
     page.wait_for_selector("#stop:not([disabled])")
     expect(page.locator("#start")).to_be_visible()
     page.goto(page.url.partition("?")[0] + "?story=3")
-    page.wait_for_selector("#story section[aria-label^='Step 3 ']:not([hidden])")
+    page.wait_for_selector("#story section.here[aria-label^='Scene 3 ']")
     stop_run(page)
     open_tab(page, "Run")  # the Story shows no run that is over
     last_epoch = int(shown(page, "#strip", IS_KEPT))

@@ -63,7 +63,7 @@ def build() -> Curves:
 
 def examples() -> gr.HTML:
     """Lays out the shipped examples' fields, under one scrubber."""
-    names = *field.FIELD, "story/clouds", "examples"
+    names = *field.FIELD, "story", "examples"
     return field.drawn(side_by_side(), "story examples", "example-fields", *names)
 
 

@@ -15,6 +15,7 @@ from adapop.report import real, recorded
 from adapop.runs import states
 from adapop.runs.examples import COMMAND, example
 from adapop.runs.run import Run
+from adapop.training.frames import Frame
 from adapop.ui import texts
 from adapop.ui.parts import field
 from adapop.ui.pressure import pictures
@@ -26,7 +27,19 @@ OUTCOMES = dict.fromkeys(("Not brought back", "Next in line", "Looks suppressed"
 OUTCOMES |= {"Leaks when reworded": 1, "Leaks asked otherwise": 1, "Leaks under attack": 2}
 METHOD_PICTURE = ASSETS / "report" / "method.svg"
 MOST_PAIRS, MOST_DRAWS = 12, 10_000
-FROM_EXAMPLES = (0, 2, 5)  # the steps that play an example; the others are of `states`
+# the command behind each scene; "" for a scene that shows no recording
+COMMANDS = (
+    COMMAND,
+    states.COMMAND,
+    COMMAND,
+    states.COMMAND,
+    states.COMMAND,
+    states.COMMAND,
+    COMMAND,
+    real.COMMAND,
+)
+# rare and popular facts are a pair if the model is equally sure of both, in both wordings
+EQUALLY_SURE = 0.02
 OURS, FILES = "Redirect (ours)", (recorded.TUNED_FILE, recorded.PEOPLE_FILE)
 TUNED = partial(recorded.tuned_arms, tuple(words.TUNED_ARMS))
 OVER_SEEDS = (
@@ -55,11 +68,16 @@ def story() -> dict:
     (rare, popular), frames = pair.facts.forget, pair.frames()
     ends = {name: run.measured() for name, run in runs.items()}
     motion = field.motion(runs["wga"].frames(), facts)
-    betas, steps = runs["adapop"].betas, range(len(texts.STORY_STEPS))
+    betas, wga_frames = runs["adapop"].betas, runs["wga"].frames()
+    pairs = equally_sure(facts, wga_frames)
     return {
-        "commands": [COMMAND if step in FROM_EXAMPLES else states.COMMAND for step in steps],
+        "commands": COMMANDS,
         "from": [*texts.STORY_FROM.values()],
-        "steps": words.steps(rare, popular, ends["adapop"]),
+        "steps": words.steps(rare, popular, len(pairs)),
+        "held": field.dots(runs["wga"].facts.holdout),
+        "pairs": pairs,
+        "pairs_end": words.pairs_end(pairs, wga_frames[-1]),
+        "rivals": texts.STORY_RIVALS,
         "names": texts.STORY_NAMES,
         "facts": field.dots(facts) | {"beta": [round(betas[fact.id], 3) for fact in facts]},
         "hill": {part: motion[part] for part in ("epoch", "p")},
@@ -74,11 +92,11 @@ def story() -> dict:
         "deck": deck(facts, runs["shuffled"].config.seed),
         "method": METHOD_PICTURE.read_text("utf-8"),
         "control": words.gap_came_back({name: end.gap for name, end in ends.items()}),
-        "costs": words.costs(ends["adapop"], ends["wga"]),
         "without": words.tuned_better(TUNED()),
+        "costs": words.costs(ends["adapop"], ends["wga"]),
         "over_seeds": [sentence(results()) for sentence, results in OVER_SEEDS],
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
-        "quiz": quiz(facts, runs["adapop"].probes() or []),
+        "quiz": quiz(facts, runs["wga"].probes() or []),
         "end": texts.STORY_END,
         "real": words.on_real_models({name: real.outcomes(of) for name, of in real.FILES.items()}),
         "beyond": words.beyond(*(recorded.tuned_arms((OURS,), file)[0] for file in FILES)),
@@ -102,6 +120,25 @@ def _recorded(runs: Mapping[str, Run]) -> dict:
     }
 
 
+def equally_sure(facts: Sequence[Fact], frames: Sequence[Frame]) -> list[tuple[int, int]]:
+    """Pairs of a rare and a popular fact, as places in the set, of whose answers the model is
+    equally sure before training (`EQUALLY_SURE`), in the trained and in another wording. Each fact
+    is in one pair at most; the closest are paired first."""
+    sure = [frames[0].scores[group].p for group in ("forget", "reworded")]
+    rare, popular = (
+        [place for place, fact in enumerate(facts) if fact.tier == tier]
+        for tier in ("rare", "popular")
+    )
+    distances = sorted(
+        (max(abs(p[one] - p[other]) for p in sure), one, other) for one in rare for other in popular
+    )
+    pairs: dict[int, int] = {}
+    for distance, one, other in distances:
+        if distance <= EQUALLY_SURE and one not in pairs and other not in pairs.values():
+            pairs[one] = other
+    return sorted(pairs.items())
+
+
 def content_of(state: states.State) -> dict:
     """A state in the format of the browser's script."""
     return asdict(state) | {"gap": dict(zip(("mean", "low", "high"), state.gap))}
@@ -122,7 +159,7 @@ def deck(facts: Sequence[Fact], seed: int) -> list[dict]:
 
 
 def side_by_side() -> dict:
-    """The part of `story` for Compare: the final states of the uniform push (WGA) and of AdaPop."""
+    """The part of `story` for Compare: the final states of equal pressure (WGA) and AdaPop."""
     parts = ("names", "facts", "states", "letters", "wordings", "grid")
     replies = {name: story()["replies"][name] for name in SIDE_BY_SIDE}
     plain = (one for one in story()["states"] if not one["anchors"])
@@ -133,9 +170,10 @@ def side_by_side() -> dict:
 
 def quiz(facts: Sequence[Fact], probe_rows: Sequence) -> list[list[dict]]:
     """Pairs of a rarer and a more popular fact whose trained question is no longer answered, of one
-    relation where possible. Pairs with different outcomes and tiers come first; in the first pair,
-    a fact whose answer comes back stands first. Each fact: its index in the set, outcome (see
-    `OUTCOMES`), prompts and replies."""
+    relation where possible. Pairs in which the popular fact comes back and the rare one does not
+    stand first, then others with different outcomes and tiers; in the first pair, the fact whose
+    answer comes back stands first. Each fact: its index in the set, outcome (see `OUTCOMES`),
+    prompts and replies."""
     rows: dict[str, list[ProbeRow]] = {}
     for row in probe_rows:
         if isinstance(row, ProbeRow) and row.group == "forget":
@@ -154,10 +192,12 @@ def quiz(facts: Sequence[Fact], probe_rows: Sequence) -> list[list[dict]]:
     return [sorted(pair, key=lambda entry: not entry["outcome"]) for pair in pairs[:1]] + pairs[1:]
 
 
-def _alike(facts: Sequence[Fact], first: dict, second: dict) -> tuple[bool, bool]:
-    """Whether two facts have the same outcome, and whether they have the same tier."""
-    tiers = [facts[one["fact"]].tier for one in (first, second)]
-    return first["outcome"] == second["outcome"], tiers[0] == tiers[1]
+def _alike(facts: Sequence[Fact], rare: dict, popular: dict) -> tuple[bool, bool, bool]:
+    """Whether a pair breaks the rule that only the more popular fact comes back, whether both have
+    the same outcome, and whether they have the same tier."""
+    tiers = [facts[one["fact"]].tier for one in (rare, popular)]
+    rule = bool(popular["outcome"]) and not rare["outcome"] and tiers == ["rare", "popular"]
+    return not rule, rare["outcome"] == popular["outcome"], tiers[0] == tiers[1]
 
 
 def _ends(entries: Sequence[dict]) -> list[list[dict]]:

@@ -24,8 +24,7 @@ from adapop.ui.wiring import QUIET
 REPORTED = "example-adapop"
 # the beta curve of the Pressure screen, as a function of this script
 CURVE = f"const drawCurve = (element, props, trigger, watch, moved) => {{\n{script('curve')}\n}};"
-STEPS = "guess", "clouds", "push", "betas", "shuffle", "quiz", "page"
-SCRIPTS = *FIELD, "tab-address", *(f"story/{name}" for name in STEPS)
+SCRIPTS = *FIELD, "tab-address", "story"
 ALREADY = "if (window.earlyStory?.(element, trigger)) return;"  # see assets/early.js
 LIVE = """watch("value", () => document.dispatchEvent(
   new CustomEvent("adapop-live", { detail: props.value })
@@ -98,5 +97,5 @@ def progress(worker: Worker, started: str):
         return {"text": f"Your run: {now.label}. {now.detail}", "over": True}, ""
     beta = run.config.beta
     state = states.state_of("adapop", run.config.epochs, (beta(100.0), beta(3000.0)), after)
-    words = "This is your run, live on this machine: it took the estimate’s place."
+    words = "This is your own run, measured on this machine: it replaces the estimate."
     return {"text": words, "over": True, "state": content_of(state)}, ""

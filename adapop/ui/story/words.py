@@ -1,14 +1,15 @@
 """The Story's sentences on its recordings; every number in them is measured."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from math import floor, inf
 
 from adapop.config.methods import METHODS
 from adapop.errors import number_of
-from adapop.facts.fact import Fact
+from adapop.facts.fact import TIERS, Fact
 from adapop.facts.world.world import exposures_of
-from adapop.probes.intervals import Interval, apart
-from adapop.report.real import COMMAND, Outcome
+from adapop.probes.intervals import Interval, apart, summary
+from adapop.report.real import COMMAND, Outcome, share_of
 from adapop.report.recorded import Recorded
 from adapop.report.table import percent, ranged, signed
 from adapop.runs.examples import PREFIX
@@ -21,37 +22,46 @@ ANSWERED = 1  # rank of the right answer's first token where a greedy reply begi
 TUNED_ARMS = {
     "AltPO": "AltPO",
     "Redirect (ours)": "Redirect",
-    "WGA": "the uniform push",
+    "WGA": "WGA",
     "AdaPop": "AdaPop",
     "AdaPop, α fixed": "AdaPop with α fixed",
 }
 # arms of `bench real`; columns: share of the facts that the model knew
 REAL_ARMS = {
-    "WGA (AdaPop, β = 1)": "the uniform push",
+    "WGA (AdaPop, β = 1)": "Equal pressure (WGA)",
     "AdaPop": "AdaPop",
     "AdaPop, scores shuffled": "AdaPop, scores shuffled",
 }
-REAL_COLUMNS = {
-    "rare": ("forget", "reworded", "rare"),
-    "popular": ("forget", "reworded", "popular"),
-    "kept, trained on": ("retain", "direct", "all"),
-    "other cities": ("holdout", "direct", "all"),
+REAL_COLUMNS = {tier: ("forget", "reworded", tier) for tier in TIERS} | {
+    "retain set": ("retain", "direct", "all"),
+    "held-out facts": ("holdout", "direct", "all"),
 }
+SPOKEN = "rare", "popular", "held-out facts"  # columns of the sentences
 HARDLY = 10  # points of gap; smaller differences are within chance
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}
 NAMED = {
-    ("wga", "paper"): "the uniform push",
+    ("wga", "paper"): "equal pressure",
     ("adapop", "paper"): "AdaPop",
     ("adapop", "shuffled"): "shuffled scores",
 }
 
 
-def steps(rare: Fact, popular: Fact, end: Measured) -> list[tuple[str, str]]:
-    """(headline, text) of each step. rare, popular: facts of the first step. end: AdaPop's
-    measurement."""
-    named = {"rare": rare.title, "popular": popular.title, "direct": percent(end.recall("forget"))}
+def steps(rare: Fact, popular: Fact, pairs: int) -> list[tuple[str, str]]:
+    """(headline, text) of each scene. rare, popular: facts of the first scene. pairs: their number
+    in the scene on why."""
+    named = {"rare": rare.title, "popular": popular.title, "pairs": pairs}
     named |= {"rare_seen": exposures_of(rare.score), "popular_seen": exposures_of(popular.score)}
     return [(headline, words.format(**named)) for headline, words in texts.STORY_STEPS]
+
+
+def pairs_end(pairs: Sequence[tuple[int, int]], end: Frame) -> str:
+    """How many facts of either side of the pairs are still answered in another wording at the end.
+    pairs: (rare, popular) places. end: the last frame."""
+    rank = end.scores["reworded"].rank
+    rare, popular = (sum(rank[pair[side]] <= ANSWERED for pair in pairs) for side in (0, 1))
+    return (
+        f"Asked in other words, it still answers {popular} of the popular and {rare} of the rare."
+    )
 
 
 def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
@@ -106,12 +116,16 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
 
 def gap_came_back(gaps: Mapping[str, Interval]) -> str:
     """A sentence on how shuffled scores change the gap. gaps: of wga, adapop and shuffled."""
-    wga, adapop, shuffled = (signed(gaps[name]) for name in ("wga", "adapop", "shuffled"))
+    wga, adapop, shuffled = (_points(gaps[name]) for name in ("wga", "adapop", "shuffled"))
     if gaps["shuffled"].mean <= gaps["adapop"].mean:
-        left = f"Shuffled scores leave a gap of {shuffled}, true ones {adapop}"
-        return f"{left}: the scores made no difference."
-    both = f"{shuffled} with shuffled scores, {adapop} with true ones"
-    return f"It does: {both}, {wga} with the uniform push."
+        left = f"Shuffled scores leave a gap of {shuffled} points, true ones of {adapop}"
+        return f"{left}. The scores made no difference."
+    both = f"The gap is {shuffled} points with shuffled scores and {adapop} with true ones"
+    return f"They do. {both}; equal pressure leaves {wga}."
+
+
+def _points(gap: Interval) -> str:
+    return f"{100 * gap.mean:.1f}"
 
 
 def costs(adapop: Measured, wga: Measured) -> list[str]:
@@ -121,9 +135,9 @@ def costs(adapop: Measured, wga: Measured) -> list[str]:
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
     )
     return [
-        f"Other facts: AdaPop answers {held[0]}, the uniform push {held[1]}.",
-        f"Rare facts to forget, in other words: "
-        f"AdaPop leaves {rare[0]}, the uniform push {rare[1]}.",
+        f"Of the held-out facts, AdaPop still answers {held[0]}, equal pressure {held[1]}.",
+        f"Of the rare facts to forget, asked in other words, AdaPop still answers {rare[0]}, equal "
+        f"pressure {rare[1]}.",
     ]
 
 
@@ -134,33 +148,45 @@ def beyond(main: Recorded, elsewhere: Recorded) -> str:
 
 
 def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
-    """The effect of unlearning on real models' recall: sentences, a table with a row per model and
-    arm, and the id of the example to open. models: name -> outcomes of `bench real`, which include
-    those of `REAL_ARMS`."""
-    rows, runs, gaps = [], [], {}
+    """The effect of unlearning on real models' recall: for each model, sentences and the shares of
+    each arm of `REAL_ARMS` by `REAL_COLUMNS`, with 95 % intervals over its runs; a note, and the id
+    of the example to open. models: name -> outcomes of `bench real`, which include those arms."""
+    content, runs = {}, []
     for model, outcomes in models.items():
         by_title = {outcome.title: outcome for outcome in outcomes}
-        for title, name in REAL_ARMS.items():
-            shares = [by_title[title].share(*place) for place in REAL_COLUMNS.values()]
-            gaps[model, name] = round(100 * (shares[1] - shares[0]))
-            rare, popular, *others = map(percent, shares)
-            rows.append((model, name, rare, popular, f"{gaps[model, name]:+d}", *others))
-        runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} of {model}")
-    sentences_of = " ".join(
-        _gap_of(model, *(gaps[model, name] for name in REAL_ARMS.values())) for model in models
+        arms = [_arm(by_title[title], name) for title, name in REAL_ARMS.items()]
+        content[model] = {"arms": arms, "words": _left_by_tier(model, arms)}
+        runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} runs of {model}")
+    note = texts.STORY_REAL.format(runs=_listed(runs))
+    return {"note": note, "models": content, "command": COMMAND, "run": f"{PREFIX}smollm2"}
+
+
+def _arm(outcome: Outcome, name: str) -> dict:
+    shares = {column: _over_runs(outcome, place) for column, place in REAL_COLUMNS.items()}
+    return {"name": name, "shares": shares}
+
+
+def _over_runs(outcome: Outcome, place: tuple[str, str, str]) -> dict | None:
+    """The mean share of an arm's runs with its 95 % interval; None if too few facts were known."""
+    shares = [share_of(cells, *place) for cells in outcome.runs]
+    known = None not in shares and summary(shares)
+    return asdict(known.within(0.0, max(1.0, known.mean))) if known else None
+
+
+def _left_by_tier(model: str, arms: Sequence[Mapping]) -> str:
+    """What equal pressure and AdaPop leave of rare and popular facts, and how that turned."""
+    (rare, popular, held), (own_rare, own_popular, own_held) = (
+        [round(100 * arm["shares"][name]["mean"], 1) for name in SPOKEN] for arm in arms[:2]
     )
-    note, columns = f"{sentences_of} {texts.STORY_REAL.format(runs=_listed(runs))}", [*REAL_COLUMNS]
-    head = ("", *columns[:2], "popular minus rare, points", *columns[2:])
-    return {"note": note, "head": head, "rows": rows, "command": COMMAND, "run": f"{PREFIX}smollm2"}
-
-
-def _gap_of(model: str, wga: int, adapop: int, shuffled: int) -> str:
-    """A sentence on a real model's gap under each of `REAL_ARMS`, in points."""
-    if abs(wga) < HARDLY:
-        return f"{model} hardly has a gap to close."
-    even = f"In {model} the uniform push leaves a gap of {wga} points"
-    turned = "turns it round, to " if adapop <= -HARDLY else ""
-    return f"{even}, AdaPop {turned}{adapop}, with scores shuffled {shuffled}."
+    left = (
+        f"{model}: equal pressure (WGA) leaves {rare}% of the rare and {popular}% of the popular "
+        f"facts (gap {popular - rare:.1f}). AdaPop leaves {own_rare}% and {own_popular}% (gap "
+        f"{own_popular - own_rare:.1f})"
+    )
+    turned = abs(popular - rare) >= HARDLY and own_rare - rare > max(0, popular - own_popular)
+    how = ": it turned the gap round mostly by keeping rare facts" if turned else ""
+    cost = f"Of the held-out facts, {held}% and {own_held}% are still answered."
+    return f"{left}{how}. {cost}"
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:
@@ -171,19 +197,19 @@ def over_seeds(recorded: Sequence[Recorded]) -> str:
     runs = sorted({len(by_name[name].rows) for name in NAMED})
     count = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1]))))
     one_each = "The gaps of the pictures are of one run each."
-    means = f"Means of {count} runs, on wordings kept for testing, with 95 % intervals"
-    return f"{one_each} {means}: a gap of {', '.join(gaps)}."
+    means = f"The means of {count} runs, on wordings kept for testing, with 95% intervals, are"
+    return f"{one_each} {means} {_listed(gaps)}."
 
 
 def firmness(recorded: Sequence[Recorded]) -> str:
-    """What AdaPop costs over seeds, and its gap if it holds retained facts as firmly as the uniform
-    push (WGA). recorded: as for `over_seeds`."""
+    """What AdaPop costs over seeds, and its gap if it holds retained facts as firmly as equal
+    pressure (WGA). recorded: as for `over_seeds`."""
     by_name = {(one.method, one.preset): one for one in recorded}
     names = ("wga", "paper"), ("adapop", "paper"), ("adapop", "gentle")
     wga, adapop, firm = (by_name[name] for name in names)
     own, even, firm_share = [ranged(one.recall(*BOTH["keeping"])) for one in (adapop, wga, firm)]
-    held = f"Held-out facts, over the same runs: AdaPop answers {own}, the uniform push {even}."
-    begins = "AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1)."
+    held = f"Over the same runs, AdaPop answers {own} of the held-out facts, equal pressure {even}."
+    begins = "AdaPop starts with half the weight on the retain set (α₀ = 0.5, not 1)."
     with_one = f"With α₀ = 1 its gap is {signed(firm.gap)}, and it answers {firm_share}."
     return f"{held} {begins} {with_one}"
 
@@ -208,9 +234,11 @@ def better(recorded: Sequence[Recorded]) -> str:
     spoken = [[percent(one.mean) for one in both] for both in shares.values()]
     (left, own_left), (held, own_held) = spoken
     runs = number_of(len(best.rows), "run")
-    gaps = f"over {runs} a gap of {signed(best.gap)}, AdaPop {signed(adapop.gap)}"
-    left = f"{left} of what to forget is left ({own_left}), {held} of the rest kept ({own_held})"
-    return f"Without scores, {best.title} comes near: {gaps}; {left}{doubt}."
+    gaps = f"over {runs} its gap is {signed(best.gap)}, that of AdaPop {signed(adapop.gap)}"
+    left = (
+        f"it answers {left} of the forget set (AdaPop {own_left}) and {held} of the held-out facts"
+    )
+    return f"Without scores, {best.title} comes near: {gaps}; {left} ({own_held}){doubt}."
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:
@@ -224,8 +252,8 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
     better = [name for name, share in clear.items() if share.mean < adapop.mean]
     if len(better) < 2:
         return ""
-    best = f"with settings searched for each, others forget more without scores: {_listed(better)}"
-    return f"AdaPop evens forgetting out, which is not forgetting best: {best}."
+    tuned_alike = f"When every method is tuned, {_listed(better)} forget more, without popularity."
+    return f"AdaPop makes forgetting even, not deepest. {tuned_alike}"
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:

@@ -285,6 +285,7 @@ def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path,
             open_tab(page, name)
             page.locator(last).first.wait_for(state="attached")
             if name == "Run":
+                show_advanced(page)
                 page.click("#training button")
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)

@@ -69,8 +69,19 @@ def test_the_controller_chart_and_its_numbers():
     assert list(trace(figure, "δ above").x) == [2] and list(trace(figure, "δ within").x) == [1, 3]
     assert list(trace(figure, "α").y) == [0.5, 0.5, 0.54, 0.535]
     numbers = figures.numbers_of(figure)
-    assert numbers.columns == ("epoch", "δ within ε", "δ above ε: λ rises", "δ from before training", "α = α₀ + λ")
-    assert numbers.rows[1:3] == (("1", "0.05", "", "0.5", "0.5"), ("2", "", "0.5", "0.5", "0.54"))
+    assert numbers.columns == ("epoch", "δ within ε", "δ above ε: λ rises", "δ from before training", "α = α₀ + λ", "λ")
+    assert numbers.rows[1:3] == (("1", "0.05", "", "0.5", "0.5", "0"), ("2", "", "0.5", "0.5", "0.54", "0.04"))
+    assert {"α 0.535", "λ 0.035"} <= {note.text for note in figure.layout.annotations}
+
+
+def test_losses_are_smoothed_before_single_steps_and_the_gradient_s_norm_is_drawn():
+    rows = [{"epoch": at / 4, "nats": float(at % 2), "facts": "rare"} for at in range(1, 17)]
+    drawn = figures.smoothed_rows(rows)
+    raw, smooth = drawn[:16], drawn[16:]
+    assert raw == [row | {"facts": "rare, raw"} for row in rows]
+    assert [(row["epoch"], row["facts"]) for row in smooth] == [(row["epoch"], "rare") for row in rows]
+    assert [row["nats"] for row in smooth[:2]] == [1.0, 0.5] and {row["nats"] for row in smooth[7:]} == {0.5}
+    assert list(figures.gradient_chart(STEPS, 4).data[0].y) == [step.gradient_norm for step in STEPS]
 
 
 def test_losses_leave_unseen_tiers_out():

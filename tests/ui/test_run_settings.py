@@ -1,8 +1,10 @@
 import math
+from itertools import pairwise
 
 import gradio as gr
 import pytest
 
+from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR, SETTINGS
 from adapop.errors import ConfigError
@@ -103,3 +105,14 @@ def test_another_method_leaves_which_epoch_is_kept_and_a_set_brings_its_model():
     assert settings._followed("pair", "people", "wga")[0] == "sandbox"
     for source, model in (("people", "people"), ("duet", "sandbox"), ("people", "some/model")):
         assert settings._followed(source, model, "wga") == gr.skip(), "one that suits, or of another kind"
+
+
+def test_methods_stand_in_families_each_with_its_line_and_its_paper():
+    choices = configuration.method_choices()
+    assert [name for _, name in choices] != [*METHODS] and {name for _, name in choices} == {*METHODS}
+    families = [title.rpartition(" · ")[2] for title, _ in choices]
+    assert "other" not in families, "each method has a family"
+    assert len({*families}) == 1 + sum(one != other for one, other in pairwise(families)), "none is split"
+    for name, method in METHODS.items():
+        about = configuration.method_about(name)
+        assert about.startswith(method.about) and method.paper in about

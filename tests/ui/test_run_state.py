@@ -5,6 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from adapop import Fact, FactSet, make_config
+from adapop.facts.world import sandbox_facts
 from adapop.runs.amount import few_steps
 from adapop.runs.lock import held
 from adapop.runs.pace import Wait, worked_before
@@ -16,6 +17,7 @@ from adapop.ui.run import charts
 from adapop.ui.run.launch import UNSEEN, look
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.outcome import enough_steps
+from adapop.ui.run.screen import RunScreen
 from adapop.ui.run.state import STATES, RunSeen, seen_of, view
 from components import ANCHORS, run_values, stand_ins
 from run_events import START, STEPS
@@ -198,3 +200,16 @@ def test_too_few_epochs_are_said_and_may_be_raised_before_the_start(finished, ep
     pressed = enough_steps(finished.facts, of.model, of.method, of.preset, of.epochs, of.batch, of.learning_rate)
     raised = dict(zip(("epochs", "batch", "learning_rate"), pressed))
     assert not few_steps(len(finished.facts.forget), make_config(**raised)), "nothing is said after the press"
+
+
+def test_before_the_first_run_a_recorded_one_is_shown_as_such(tmp_path):
+    screen = stand_ins(RunScreen)
+    updates = screen.show(Worker(tmp_path), "")
+    assert set(updates) <= set(screen.outputs)
+    watched = updates[screen.watched]
+    assert watched["kind"] == "example" and watched["lines"][0].startswith("Recorded example: AdaPop, 5 epochs")
+    assert updates[screen.field.picture]["facts"]["title"] and updates[screen.charts.recall.plot].data
+    assert updates[screen.form].visible and updates[screen.card.card] == {"kind": ""}
+    own = create_run(make_config("wga"), sandbox_facts(), None, tmp_path)
+    updates = screen.show(Worker(tmp_path), own.id, updates[screen.follower.position])
+    assert updates[screen.watched]["kind"] == "hidden" and not updates[screen.charts.recall.plot].data

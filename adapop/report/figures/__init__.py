@@ -9,10 +9,13 @@ from adapop.report.figures.experiments import line_panels
 from adapop.report.figures.look import as_html, empty, finding_of
 from adapop.report.figures.losses import (
     LOSS_COLOR,
+    RAW_COLOR,
+    gradient_chart,
     loss_chart,
     loss_finding,
     loss_numbers,
     loss_rows,
+    smoothed_rows,
 )
 from adapop.report.figures.numbers import MOST_ROWS, Numbers, numbers_of
 from adapop.report.figures.outcomes import Outcome, pareto_front

@@ -12,6 +12,9 @@ from adapop.training.events import StepDone
 FORGET_COLOR = {**look.TIER_COLOR, captions.TO_FORGET: look.UNLEARNED}
 # Short names, because they stand side by side on a phone.
 LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}
+RAW = ", raw"  # suffix of a line of single steps, behind the smoothed one
+RAW_COLOR = {name + RAW: f"{color}40" for name, color in LOSS_COLOR.items()}  # a quarter opaque
+SMOOTHED_STEPS = 8  # most steps that a point of a smoothed line averages
 
 
 def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str, float | str]]:
@@ -26,6 +29,33 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
         if event.nll_retain is not None:
             rows.append({"epoch": at, "nats": event.nll_retain, "facts": "retained"})
     return rows
+
+
+def smoothed_rows(rows: Sequence[dict[str, float | str]]) -> list[dict[str, float | str]]:
+    """`loss_rows`, named as raw, then each line's moving mean over the last `SMOOTHED_STEPS`."""
+    lines: dict[str, list[dict[str, float | str]]] = {}
+    for row in rows:
+        lines.setdefault(str(row["facts"]), []).append(row)
+    raw = [row | {"facts": f"{row['facts']}{RAW}"} for row in rows]
+    smooth = []
+    for line in lines.values():
+        for place, row in enumerate(line):
+            last = line[max(0, place + 1 - SMOOTHED_STEPS) : place + 1]
+            smooth.append(row | {"nats": fmean(float(one["nats"]) for one in last)})
+    return raw + smooth
+
+
+def gradient_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
+    """Norm of each step's gradient before it is clipped, by epoch."""
+    figure = look.blank(240)
+    at = [(step.epoch - 1) + step.step / steps_per_epoch for step in steps]
+    norms = [step.gradient_norm for step in steps]
+    line = dict(color=look.INK, width=2)
+    figure.add_scatter(x=at, y=norms, mode="lines", line=line, name="gradient norm")
+    figure.update_xaxes(title_text="epoch")
+    figure.update_yaxes(title_text="norm before clipping", rangemode="tozero")
+    figure.update_layout(showlegend=False)
+    return figure
 
 
 def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:

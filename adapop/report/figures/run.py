@@ -11,14 +11,14 @@ from adapop.report.figures import captions, look
 from adapop.report.figures.losses import FORGET_COLOR
 from adapop.training.events import EpochDone, Measured
 
-CONTROLLER_PIXELS = 400
+CONTROLLER_PIXELS = 290
 # controller -> (effect of drift above the tolerance, the retain weight)
 CONTROLLER_NAMES = {
     "dual": ("δ above ε: λ rises", "α = α₀ + λ"),
     "fixed": ("δ above ε, α fixed", "α"),
     "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
 }
-RECALL_PIXELS = 245
+RECALL_PIXELS = 290
 BRACKET = 58  # pixels right of the lines, beyond their names
 ONE_WORDING = "in one other wording"
 LINES_AND_MARKS = "lines: one other wording; marks: all of them"
@@ -41,7 +41,7 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
     above, weight = CONTROLLER_NAMES[config.controller]
     edge = config.epochs + 0.6
     _draw_drift(figure, trained, config.tolerance, above, edge)
-    _draw_weight(figure, epochs, weight, config.controller == "dual")
+    _draw_weight(figure, epochs, weight, config.controller == "dual", edge)
     figure.update_xaxes(range=[-0.4, edge], dtick=max(1, config.epochs // 5))
     figure.update_xaxes(title_text="epoch", row=2, col=1)
     figure.update_layout(barmode="overlay", showlegend=False, margin=dict(r=96))
@@ -83,32 +83,24 @@ def _draw_drift(
 
 
 def _draw_weight(
-    figure: go.Figure, epochs: Sequence[EpochDone], name: str, with_lambda: bool
+    figure: go.Figure, epochs: Sequence[EpochDone], name: str, with_lambda: bool, edge: float
 ) -> None:
-    """Draws the lower panel."""
-    bottom, alphas = dict(row=2, col=1), [row.alpha for row in epochs]
-    figure.add_scatter(
-        x=[row.epoch for row in epochs],
-        y=alphas,
-        mode="lines+markers+text",
-        line=dict(color=look.UNLEARNED, width=3, shape="hv"),
-        text=_lambda_labels(epochs) if with_lambda else [],
-        textposition="top center",
-        cliponaxis=False,
-        name=name,
-        **bottom,
-    )
-    alpha0 = alphas[0] if alphas else 0.5
-    most = max([*alphas, alpha0 + 0.1])
-    room = [max(0, alpha0 - 0.1), most + 0.35 * (most - alpha0 + 0.1)]
-    figure.update_yaxes(title_text="α", range=room, **bottom)
-
-
-def _lambda_labels(epochs: Sequence[EpochDone]) -> list[str]:
-    """Labels of lambda where it first moves and at the end: one per epoch would not fit a phone."""
-    first = next((i for i, row in enumerate(epochs) if row.lam > 0), None)
-    marked = {first, len(epochs) - 1}
-    return [f"λ {row.lam:.3f}" if i in marked else "" for i, row in enumerate(epochs)]
+    """Draws the lower panel: α, and λ where the controller has one. edge: right end, in epochs."""
+    bottom, numbers = dict(row=2, col=1), [row.epoch for row in epochs]
+    lines = [("α", name, look.UNLEARNED, "solid", [row.alpha for row in epochs])]
+    if with_lambda:
+        lines.append(("λ", "λ", look.INK, "dash", [row.lam for row in epochs]))
+    for _, title, color, dash, values in lines:
+        line = dict(color=color, width=3, shape="hv", dash=dash)
+        named = dict(name=title, cliponaxis=False, **bottom)
+        figure.add_scatter(x=numbers, y=values, mode="lines+markers", line=line, **named)
+    most = 1.25 * max([0.1, *(value for *_, values in lines for value in values)])
+    low = -0.08 * most  # a λ of 0 is not on the axis
+    signs = " and ".join(sign for sign, *_ in lines)
+    figure.update_yaxes(title_text=signs, range=[low, most], **bottom)
+    ends = [(values[-1], f"{sign} {values[-1]:.3g}") for sign, *_, values in lines if values]
+    # the panel has about two fifths of the picture, and labels keep their distance in pixels
+    look.end_labels(figure, ends, edge, 2.5 * (most - low), **bottom)
 
 
 def by_epoch(measured: Sequence[Measured], full: bool = False) -> list[Measured]:

@@ -24,11 +24,11 @@ from adapop.training.events import (
 from adapop.ui import texts
 from adapop.ui.parts.chart import Chart, chart, column, finding, heading_of, twin, twin_of
 
-PIXELS = figures.RECALL_PIXELS
+PIXELS, GRADIENT_PIXELS = figures.RECALL_PIXELS, 240
+# single steps behind, their moving means before them
+LOSS_LINES = figures.RAW_COLOR | figures.LOSS_COLOR
 # empty points: a LinePlot takes its lines from the first data it gets
-LOSSES = pd.DataFrame(
-    [{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR]
-)
+LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in LOSS_LINES])
 Placed = TypeVar("Placed")
 OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 
@@ -36,8 +36,8 @@ OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 @dataclass(frozen=True)
 class RunCharts:
     """The live charts. losses: the only one that changes at every step; a `LinePlot` is updated in
-    place, where a plotly figure would be inserted anew. steering, distance: columns
-    around the charts of controller and oracle, which some runs lack."""
+    place, where a plotly figure would be inserted anew. steering, distance: columns around the
+    charts of controller and oracle, which some runs lack. gradient: shown under Advanced."""
 
     losses_title: gr.HTML
     losses: gr.LinePlot
@@ -48,11 +48,12 @@ class RunCharts:
     outcome: Chart
     distance: gr.Column
     oracle: Chart
+    gradient: Chart
 
     @property
     def all(self) -> list[gr.Component]:
         """The components that `updates` changes."""
-        pictures = (self.controller, self.recall, self.outcome, self.oracle)
+        pictures = (self.controller, self.recall, self.outcome, self.oracle, self.gradient)
         own = [self.losses_title, self.losses, self.losses_twin, self.steering, self.distance]
         return [*own, *(part for picture in pictures for part in picture.parts)]
 
@@ -63,7 +64,7 @@ class RunCharts:
         rows, numbers = LOSSES, figures.numbers_of(figures.empty(""))
         if steps:
             steps_per_epoch = _steps_per_epoch(events)
-            rows = figures.loss_rows(steps, steps_per_epoch)
+            rows = figures.smoothed_rows(figures.loss_rows(steps, steps_per_epoch))
             numbers = figures.loss_numbers(steps, steps_per_epoch)
         epochs = run.config.epochs if run else make_config().epochs
         losses = gr.LinePlot(pd.DataFrame(rows), x_lim=[0, epochs])
@@ -76,32 +77,42 @@ class RunCharts:
 
 
 def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
-    """Lays the charts out: first the components of `first`; then recall beside outcome; then,
-    folded, the oracle and the training. Returns the charts, and the result of `first`."""
+    """Lays the charts out: first the components of `first`; then recall, controller and losses, in
+    sight while a run works; then the outcome beside the oracle. Returns the charts, and the result
+    of `first`."""
     with gr.Column(elem_id="charts"):
         placed = first()
-        with gr.Row(elem_classes="swipe"):
+        with gr.Row(elem_classes="swipe", elem_id="live-charts"):
             empty = figures.empty(texts.CHART_EMPTY, PIXELS)
             recall = column(texts.RECALL_NAME, empty, "recall-chart", texts.RECALL_TABLE)
+            with gr.Column(min_width=320) as steering:
+                waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
+                words = texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE
+                controller = chart(waiting, "controller-chart", *words)
+            with gr.Column(min_width=320):
+                losses = _losses()
+        with gr.Row(elem_classes="swipe"):
             empty = figures.empty(texts.OUTCOME_EMPTY, PIXELS)
             outcome = column(texts.OUTCOME_NAME, empty, "outcome-chart", texts.OUTCOME_TABLE)
-    with gr.Accordion(texts.TRAINING, open=False, elem_id="training"), gr.Row():
-        with gr.Column(visible=False, min_width=320) as distance:
-            oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
-        with gr.Column(min_width=320) as steering:
-            waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
-            words = texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE
-            controller = chart(waiting, "controller-chart", *words)
-        with gr.Column(min_width=320):
-            losses_title = finding(texts.LOSS_NAME)
-            axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
-            axes |= dict(x_lim=[0, 5], y_lim=[0, None], show_label=False)
-            lines = dict(color="facts", color_map=figures.LOSS_COLOR)
-            high = dict(height=figures.CONTROLLER_PIXELS, elem_id="loss-chart")
-            losses = gr.LinePlot(LOSSES, **axes, **lines, **high)
-            losses_twin = twin(figures.empty(""), "loss-chart-twin")
-    by_epoch = steering, controller, recall, outcome, distance, oracle
-    return RunCharts(losses_title, losses, losses_twin, *by_epoch), placed
+            with gr.Column(visible=False, min_width=320) as distance:
+                oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
+    shown = dict(open=False, elem_id="training", elem_classes="advanced-only")
+    with gr.Accordion(texts.TRAINING, **shown):
+        empty = figures.empty(texts.CHART_EMPTY, GRADIENT_PIXELS)
+        gradient = chart(empty, "gradient-chart", texts.TRAINING, texts.GRADIENT_TABLE)
+    by_epoch = steering, controller, recall, outcome, distance, oracle, gradient
+    return RunCharts(*losses, *by_epoch), placed
+
+
+def _losses() -> tuple[gr.HTML, gr.LinePlot, gr.HTML]:
+    """Lays out the chart of the losses: its title, the lines, and its table."""
+    title = finding(texts.LOSS_NAME)
+    axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
+    axes |= dict(x_lim=[0, 5], y_lim=[0, None], show_label=False)
+    lines = dict(color="facts", color_map=LOSS_LINES, colors_in_legend=[*figures.LOSS_COLOR])
+    high = dict(height=figures.CONTROLLER_PIXELS, elem_id="loss-chart")
+    plot = gr.LinePlot(LOSSES, **axes, **lines, **high)
+    return title, plot, twin(figures.empty(""), "loss-chart-twin")
 
 
 @lru_cache(maxsize=32)
@@ -118,6 +129,7 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
         charts.recall: figures.empty(texts.CHART_EMPTY, PIXELS),
         charts.outcome: figures.empty(texts.OUTCOME_EMPTY, PIXELS),
         charts.oracle: figures.empty(""),
+        charts.gradient: figures.empty(texts.CHART_EMPTY, GRADIENT_PIXELS),
     }
     if epochs:
         drawings[charts.controller] = figures.controller_chart(epochs, run.config)
@@ -127,6 +139,8 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
         drawings[charts.outcome] = figures.outcome_chart(full[0], full[-1])
     if distances:
         drawings[charts.oracle] = distance_chart(distances[-1], run.facts.forget)
+    if steps := [event for event in events if isinstance(event, StepDone)]:
+        drawings[charts.gradient] = figures.gradient_chart(steps, _steps_per_epoch(events))
     drawings[charts.oracle].update_layout(height=PIXELS)
     about = described(run.config) if run else ""
     tiers = f" Tiers by score: {run.facts.tiers.text}." if run else ""
@@ -134,7 +148,6 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     for picture, figure in drawings.items():
         whose = about if picture is charts.recall else ""  # on one chart only
         changes |= replace(picture, words=picture.words + tiers).updates(figure, whose)
-    steps = [event for event in events if isinstance(event, StepDone)]
     finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
     changes[charts.losses_title] = heading_of(finding or texts.LOSS_NAME, about if finding else "")
     changes[charts.distance] = gr.Column(visible=bool(distances))

@@ -25,6 +25,15 @@ ASKED = {  # how a real model is asked; not used for shipped models
     "answers": texts.ANSWERS_CHOICES,
     "unknown": texts.UNKNOWN_CHOICES,
 }
+# how the methods make a model forget: the order of the choice
+FAMILIES = {
+    "weighted ascent": ("adapop", "wga", "satimp", "tpo"),
+    "gradient ascent": ("ga", "gd", "pdu"),
+    "preferences": ("npo", "npo-sam", "simnpo", "dpo", "idkdpo"),
+    "another answer": ("altpo", "redirect", "rt", "flat"),
+    "lowered predictions": ("undial", "ceu"),
+    "steered inner states": ("rmu", "adaptive-rmu"),
+}
 ALL, LONGEST = "all", 300  # characters of a text
 # stands for every setting and argument of a method that has no field of its own, as text
 FURTHER = "further"
@@ -134,7 +143,21 @@ def lists_of(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Drop
     """The choice of a method, with its description, and the choice of its presets."""
     choices = preset_choices(model, method)
     presets = gr.Dropdown(choices, value=preset, interactive=len(choices) > 1)
-    return gr.Dropdown(value=method, info=METHODS[method].about), presets
+    return gr.Dropdown(value=method, info=method_about(method)), presets
+
+
+def method_choices() -> list[tuple[str, str]]:
+    """(title with its family, name) of every method, family by family."""
+    families = {name: family for family, names in FAMILIES.items() for name in names}
+    order = [*families, *(name for name in METHODS if name not in families)]
+    titles = {name: METHODS[name].title for name in order if name in METHODS}
+    return [(f"{title} · {families.get(name, 'other')}", name) for name, title in titles.items()]
+
+
+def method_about(method: str) -> str:
+    """What a method does, in a line, and its paper."""
+    about = METHODS[method]
+    return f"{about.about} {about.paper}.".replace("..", ".")
 
 
 def preset_choices(model: str, method: str) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from adapop.popularity.beta import SCORELESS
 from adapop.probes.prompting import remarks_of
 from adapop.remark import sentences
 from adapop.report.record import described
-from adapop.runs.examples import example_of
+from adapop.runs.examples import example, example_of
 from adapop.runs.result import diverged
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
@@ -28,6 +28,7 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import QUIET
 
 COPY_LINK = ASSETS / "link.js"
+SHOWN_FIRST = "adapop"  # the example that is shown before the page has a run
 # the events that open the page and check its settings both update the strip: one after the other
 BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
 # a late answer about the run that the page showed before may stop the timer, which then has
@@ -115,6 +116,8 @@ class RunScreen:
             **self.card.updates(run if now.state == "done" or broken else None, owned),
             self.link: gr.Button(visible=run is not None),
         }
+        if not name:  # never an empty screen: a recorded run shows what will come
+            return changes | self._recorded()
         if run is None and last_seen >= 0:
             return changes
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
@@ -126,6 +129,15 @@ class RunScreen:
         asking = sentences(remarks_of(run.prompting))
         lines = log_lines(events, run.config, asking) or [*asking, "The run is about to begin."]
         return changes | {self.log: log_of(lines, name)}
+
+    def _recorded(self) -> dict:
+        """Updates that show the shipped example, labelled as such, before the page has a run."""
+        run = example(SHOWN_FIRST)
+        events = run.events()
+        about = texts.RUN_RECORDED.format(run=f"{described(run.config)}, on {run.about.facts}")
+        changes = {self.watched: html.listed([about], "example"), self.follower.position: UNSEEN}
+        changes |= self.charts.updates(run, events, -1) | self.field.updates(run, events, -1)
+        return changes | {self.log: log_of([texts.NO_RUN])}
 
 
 def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> RunScreen:

@@ -5,7 +5,6 @@ from functools import partial
 
 import gradio as gr
 
-from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.config.run import SETTINGS, RunConfig
 from adapop.errors import AdaPopError
@@ -28,6 +27,8 @@ from adapop.ui.run.configuration import (
     entry_of,
     label_of,
     lists_of,
+    method_about,
+    method_choices,
     preset_choices,
 )
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET
@@ -98,9 +99,8 @@ def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
     wide = dict(min_width=220, scale=3)
     typed = dict(allow_custom_value=own, info=about, elem_id="model", **wide)
     model = gr.Dropdown(models, value=SANDBOX, label="Model", **typed)
-    methods = [(one.title, name) for name, one in METHODS.items()]
-    wide |= dict(info=METHODS[start.method].about, elem_id="method")
-    method = gr.Dropdown(methods, value=start.method, label="Method", **wide)
+    wide |= dict(info=method_about(start.method), elem_id="method")
+    method = gr.Dropdown(method_choices(), value=start.method, label="Method", **wide)
     narrow = dict(info=texts.EPOCHS_ABOUT, min_width=170, scale=2, elem_id="epochs")
     return model, method, gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
 

@@ -8,18 +8,33 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from huggingface_hub import ModelCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapop.config.run import RunConfig
+from adapop.facts.benchmarks import DUET, RWKU
+from adapop.facts.catalog import ENTRIES
+from adapop.facts.hubble import POPQA, YAGO
 from adapop.model.adapter_folder import is_adapter
+from adapop.model.catalogue import MODELS
 from adapop.model.converted import is_gguf
 from adapop.paths import ASSETS, SHIPPED
 from adapop.probes.prompting import HOW
 from adapop.report import story, tables
+from adapop.report.published import PAPER_PAGE
 from adapop.report.record import Record, described_run
 from adapop.report.settings import is_folder_s_name
 from adapop.runs.delivered import Delivered, Trial
+
+LICENCES = {  # as the Hub spells them
+    "Apache 2.0": "apache-2.0",
+    "Gemma Terms of Use": "gemma",
+    "Llama 3.1 Community": "llama3.1",
+    "Llama 3.2 Community": "llama3.2",
+}
+DATASETS = {"duet": DUET, "duet-rare": DUET, "duet-popular": DUET, "rwku": RWKU}
+DATASETS |= {"hubble-popqa": POPQA, "hubble-yago": YAGO}
 
 
 def templates() -> Environment:
@@ -102,7 +117,8 @@ def model_card(
     card = templates().get_template("model_card.md")
     recall = tables.recall_table(before, after).as_markdown() if measured else None
     return card.render(
-        base=Markup(json.dumps(config.model)),
+        metadata=Markup(metadata(record, merged)),
+        paper=PAPER_PAGE,
         merged=merged,
         record=record,
         described=described_run(record),
@@ -117,6 +133,26 @@ def model_card(
         origin=origin(record),
         gguf=Markup(gguf(config, folder, merged)),
     )
+
+
+def metadata(record: Record, merged: bool) -> str:
+    """The card's YAML, by which the Hub files the model. Left out is what is not known: the licence
+    of a model that is not listed here, the language of a user's facts."""
+    config, preset, name = record.config, MODELS.get(record.config.model), record.facts.name
+    base = (preset and preset.origin) or config.model
+    licence = "Apache 2.0" if config.model in SHIPPED else preset.licence if preset else ""
+    about = ModelCardData(
+        base_model=base if "/" in base else None,
+        license=LICENCES.get(licence),
+        library_name="transformers" if merged else "peft",
+        pipeline_tag="text-generation",
+        language="en" if name in ENTRIES else None,
+        datasets=[DATASETS[name]] if name in DATASETS else None,
+        tags=["unlearning", "machine-unlearning", "adapop", *([] if merged else ["lora"])],
+    )
+    if about.base_model:
+        about.base_model_relation = "finetune" if merged else "adapter"
+    return about.to_yaml()
 
 
 def delivered_lines(delivered: Delivered | None) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from adapop.probes.verdict import RULES
 from adapop.report import card, figures, redaction, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
 from adapop.report.distance import distance_chart, distance_sentence, run_tables
+from adapop.report.published import PAPER_PAGE
 from adapop.report.record import Record, described_run, read_record
 from adapop.report.recovery import came_back, recovery_figure, recovery_sentence, recovery_table
 from adapop.report.table import percent
@@ -71,6 +72,7 @@ def rendered(records: Sequence[Record], title: str = "", by: str = "") -> str:
         ],
         rules=RULES,
         metrics=tables.METRICS,
+        paper=PAPER_PAGE,
         tiers=list(dict.fromkeys(record.facts.tiers.text for record in records)),
         draw=draw,
         leaks=story.leaks,

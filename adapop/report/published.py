@@ -13,6 +13,8 @@ from adapop.assets import Share, read_csv, read_json
 from adapop.report.table import Table, reading
 
 PAPER = "Borisiuk et al. 2026"
+PAPER_TITLE = "The More Popular, The Harder to Forget: Adaptive Popularity for LLM Unlearning"
+PAPER_PAGE = "https://arxiv.org/abs/2608.14229"
 PAPER_MODELS = {
     "Llama": "Llama-3.1-8B-Instruct",
     "Qwen": "Qwen2.5-7B-Instruct",

@@ -17,6 +17,7 @@ from adapop.errors import RunError
 from adapop.facts.world import sandbox_facts
 from adapop.limits import UPLOAD, check_limits, is_public
 from adapop.paths import ASSETS
+from adapop.report.published import PAPER, PAPER_PAGE, PAPER_TITLE
 from adapop.runs import files
 from adapop.runs.examples import example_of
 from adapop.runs.run import runs_root
@@ -83,6 +84,8 @@ def build(worker: Worker) -> gr.Blocks:
         parts = another, position, readiness, settings, loaded, timer, strip, stop
         follower = run.Follower(run_id, *parts)
         tabs, screen = _screens(worker, session, follower)
+        method = f"The method: [{PAPER_TITLE}]({PAPER_PAGE}), {PAPER}."
+        gr.Markdown(f"{method} This app is an independent implementation.", elem_id="paper")
         _wire_run(worker, demo, follower, tabs, screen, back)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)

@@ -177,7 +177,9 @@ def test_strangers_choose_among_few_models_and_only_where_a_gpu_is_lent(monkeypa
     assert configuration.config_of(run_values(model=small)).model == small
     for name in (large, "somebody/else", "/etc", "../x"):
         raised(ConfigError, "does not run that model", configuration.config_of, run_values(model=name))
-    assert all(not MODELS[name].gated and MODELS[name].billions <= 0.5 for name in public_models()[2:])
+    lent = public_models()[2:]
+    assert all(not MODELS[name].gated and MODELS[name].licence and MODELS[name].billions < 2 for name in lent)
+    assert {"Qwen/Qwen2.5-1.5B-Instruct", "HuggingFaceTB/SmolLM2-1.7B-Instruct"} <= set(lent) and len(lent) == 5
 
 
 def finished(worker, run) -> Run:

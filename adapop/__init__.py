@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from adapop.report.archive import write_archive
     from adapop.report.export import Exported, export
     from adapop.report.page import write_report
+    from adapop.report.paired import paired_facts
     from adapop.runs.check import Check, check
     from adapop.runs.execute import execute, load_model, prepare
     from adapop.runs.run import Run, find_run
@@ -85,6 +86,7 @@ MODULES = {
     "runs.execute": ("execute", "load_model", "prepare"),
     "runs.unlearn": ("adopt", "unlearn"),
     "report.page": ("write_report",),
+    "report.paired": ("paired_facts",),
     "report.archive": ("write_archive",),
     "report.export": ("Exported", "export"),
 }

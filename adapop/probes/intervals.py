@@ -2,7 +2,8 @@
 
 Over facts, as an `Interval`: `bootstrap` for the mean of any values, such as recall that can be
 partly right; `wilson` for a share of facts, where only the mean and the count are known;
-`difference` for two shares of different facts (Newcombe's method). Over seeds, as a `Summary`:
+`difference` for two shares of different facts (Newcombe's method); `clustered` where values come
+in clusters; `mcnemar` for two shares of the same facts. Over seeds, as a `Summary`:
 `summary` for runs that differ in nothing but their seed, `paired` for two methods on the same seeds
 (Student's t).
 """
@@ -73,6 +74,31 @@ def difference(one: Interval, other: Interval) -> Interval:
     low = math.sqrt((one.mean - one.low) ** 2 + (other.high - other.mean) ** 2)
     high = math.sqrt((one.high - one.mean) ** 2 + (other.mean - other.low) ** 2)
     return Interval(mean, mean - low, mean + high)
+
+
+def clustered(values: Sequence[float], clusters: Sequence[object]) -> Interval:
+    """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples of
+    whole clusters, always the same ones. clusters: of each value; those of one cluster are drawn
+    together. Of a single cluster there is no interval: both ends are the mean."""
+    totals: dict[object, list[float]] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        totals.setdefault(cluster, []).append(value)
+    sums = np.array([sum(own) for own in totals.values()])
+    counts = np.array([len(own) for own in totals.values()])
+    size = len(totals)
+    draws = np.random.default_rng(0).integers(size, size=(RESAMPLES, size))
+    means = sums[draws].sum(1) / counts[draws].sum(1)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return Interval(fmean(values), float(low), float(high))
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """McNemar's exact p-value, two-sided: whether of the pairs in which exactly one is right, one
+    side has more than by chance. 1 without such pairs."""
+    count, fewer = only_first + only_second, min(only_first, only_second)
+    below = sum(math.comb(count, right) for right in range(fewer + 1))
+    return min(1.0, 2 * below / 2**count)
 
 
 def apart(one: Interval, other: Interval) -> bool:

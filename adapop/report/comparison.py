@@ -18,6 +18,7 @@ from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
 from adapop.report.figures.outcomes import ATTACKED, PANELS
 from adapop.report.findings import findings_of, range_text, replies_table, warnings_of
+from adapop.report.paired import paired_table
 from adapop.report.record import GROUP_NAMES, Record, name_of
 from adapop.report.recorded import Recorded
 from adapop.report.settings import differences
@@ -91,6 +92,8 @@ class Comparison:
     form_words: str
     replies: Table | None = None
     models: Table | None = None
+    paired: Table | None = None
+    """Differences tested on the same facts, see `report.paired`."""
 
     def heading(self, record: Record) -> str:
         """A run's heading: its contestant's number, its title, and its seed among several."""
@@ -123,6 +126,7 @@ def comparison(records: Sequence[Record]) -> Comparison:
         form_words=PANELS[form],
         replies=replies_table(compared),
         models=models_table(compared),
+        paired=paired_table([one.name for one in compared], [one.records for one in compared]),
     )
 
 

@@ -1,7 +1,7 @@
 """A race's results: charts, sentences, the paper's numbers beside them, and files to download."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import gradio as gr
@@ -9,7 +9,9 @@ import gradio as gr
 from adapop.remark import sentences
 from adapop.report import real, write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
+from adapop.report.paired import FORMS, paired_records
 from adapop.report.record import Record
+from adapop.report.table import signed
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
@@ -156,5 +158,16 @@ def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
 
 
 def settings_grid(pair: Sequence) -> dict:
-    """A table of the settings in which contestants (a pair) differ, or a sentence that none do."""
-    return grid_of(settings_of(pair), texts.COMPARE_SAME)
+    """A table of the settings in which contestants (a pair) differ, or a sentence that none do;
+    above them what each answers on the same facts, tested."""
+    table, tested = settings_of(pair), []
+    if len(pair) == 2:
+        for form, result in paired_records(*(one.records for one in pair)).items():
+            first, second = result.only_first, result.only_second
+            p = "p < 0.001" if result.p < 0.001 else f"p {result.p:.3f}"
+            of = f"of {result.facts:,} facts, {FORMS[form]}"
+            difference = f"{p}\nrecall {signed(result.difference)}"
+            tested.append(
+                (f"answered by it alone, {of}", f"{first:,}\n{difference}", f"{second:,}")
+            )
+    return grid_of(replace(table, rows=(*tested, *table.rows)), texts.COMPARE_SAME)

@@ -1,8 +1,8 @@
 """Makes the pictures of the README and the docs anew: of the page as it is, into assets/images, and of the recorded
-rows beside the oracle, of metrics and of epochs into assets/recorded.
+rows beside the oracle, of metrics, of survival and of epochs into assets/recorded.
 
     python tests/pictures.py
-    python tests/pictures.py oracle metrics epochs
+    python tests/pictures.py oracle metrics survival epochs
 
 All are of the runs that ship with the app, so nothing is trained; the page says of each which run it is.
 """
@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from adapop.config.methods import METHODS
+from adapop.experiments import survival, survival_tables
 from adapop.experiments.distance import nearness
 from adapop.experiments.metrics import marks
 from adapop.experiments.pictures import as_html, epochs
@@ -78,6 +79,7 @@ def beside_oracle() -> Figure:
 FIGURES = {
     "oracle": beside_oracle,
     "metrics": lambda: marks(by_arm(RECORDED / "metrics.csv")),
+    "survival": lambda: survival_tables.curves(survival.rows(RECORDED / survival.FILE)),
     "epochs": lambda: epochs(by_arm(RECORDED / "epochs-e35871e2.csv")),
 }
 

@@ -6,7 +6,6 @@ import pytest
 
 import adapop
 from adapop import METHODS, PRESETS
-from adapop.experiments.run import Place, as_markdown
 from adapop.paths import ROOT
 from commands import commands
 from house import ORDER
@@ -108,21 +107,3 @@ def test_examples_run(page, place, block, bare, tmp_path, monkeypatch, capsys):
     (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
     import_module(name)
     assert len(capsys.readouterr().out.splitlines()) >= block.count("print(")
-
-
-def table(text: str, first: str) -> dict[str, dict[str, str]]:
-    """The cells of the first table that has such a row, by row and column."""
-    lines = text.splitlines()
-    place = next(place for place, line in enumerate(lines) if line.startswith(f"| {first} |"))
-    begin = max(number for number in range(place) if re.match(r"\|\s*\|", lines[number]))
-    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[begin:] if line][:40]
-    return {row[0]: dict(zip(head[1:], row[1:])) for row in rows if len(row) == len(head)}
-
-
-def test_the_rows_of_the_readme_are_the_recorded_ones():
-    recorded = table(as_markdown(Place("main", ROOT / "assets" / "recorded", (0, 1, 2))), "AdaPop")
-    rows = table(README, "AdaPop")
-    assert list(rows) == ["AdaPop", "AdaPop, scores shuffled", "WGA", "SatImp"]
-    for name, cells in rows.items():
-        assert cells == {column: recorded[name][column] for column in cells}
-        assert {"rare", "popular", "gap", "holdout"} <= cells.keys()

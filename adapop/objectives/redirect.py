@@ -22,7 +22,7 @@ class Redirect(Objective):
     so that a user who supplies the first word does not get the rest. t = pi0 where y = a. Else t is
     pi0 with y's probability given away: 1 - `share` of it to a, `share` in equal parts to the
     `over` tokens that pi0 likes best after y and a, so that the right answer is not even second.
-    Four other targets did worse (assets/docs/findings.md).
+    Four other targets did worse ("Redirect, other targets" in assets/recorded/tuned.csv).
 
     w_i = beta_i^-kappa: popular facts weigh more; with kappa = 0 scores are ignored.
     """

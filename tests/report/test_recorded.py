@@ -1,5 +1,4 @@
 import json
-import re
 from dataclasses import replace
 from math import sqrt
 from types import SimpleNamespace
@@ -9,8 +8,7 @@ import pytest
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
 from adapop.errors import ConfigError
-from adapop.facts.fact import TIERS, Fact, FactSet
-from adapop.paths import ASSETS
+from adapop.facts.fact import Fact, FactSet
 from adapop.popularity.beta import BetaMap
 from adapop.probes.distance import OVER, UNDER
 from adapop.probes.prompts import DIRECT, REWORDED
@@ -110,12 +108,13 @@ def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):
     assert one.worst_attack("rare") is None, "they have no tiers"
 
 
-def test_recorded_numbers_are_those_of_the_docs(sandbox):
-    """assets/docs/findings.md: recall in other words, rare / middle / popular."""
-    wga = next(one for one in recorded.results() if (one.method, one.preset) == ("wga", "paper"))
-    text = (ASSETS / "docs" / "findings.md").read_text(encoding="utf-8")
-    means = [f" {wga.recall('forget', REWORDED, tier).mean:.2f} ± " for tier in TIERS]
-    assert re.search(r"^\| WGA \|" + r"[^|]*\|".join(means), text, re.M)
+def test_adapops_tuned_rows_are_those_of_its_preset():
+    (adapop,) = (one for one in recorded.tuned() if one.method == "adapop")
+    expected = make_config("adapop", "tuned", frames=0, system="")
+    assert all(replace(config, preset="tuned", seed=0) == replace(expected, seed=0) for config in adapop.configs)
+
+
+def test_every_preset_is_recorded_on_the_shipped_facts(sandbox):
     assert recorded.sets(recorded.results()) == {sandbox.sha256[: layer.SHA_CHARACTERS]}
     by_preset = {(one.method, one.preset): one for one in recorded.results()}
     every = {(method, preset) for method in METHODS for preset in presets_of(method)}
@@ -174,7 +173,7 @@ def test_the_layer_changes_no_run(sandbox):
     other = record("npo", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox, epochs=2)
     results = comparison([replace(same, config=replace(same.config, seed=4)), other, ADAPOP])
     said = layer.words_of(results, layer.layer_of(results, layer.SAME), layer.SAME)
-    assert said["kind"] == "warn" and said["lines"][0].endswith("no fair comparison: 2 NPO; 3 AdaPop.")
+    assert said["kind"] == "warn" and said["lines"][0].endswith("no fair comparison: 2 NPO."), "AdaPop is left out"
 
 
 def test_numbers_stand_beside_the_paper_s_where_it_has_them():

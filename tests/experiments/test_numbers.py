@@ -1,0 +1,292 @@
+"""Every number of findings.md, of the README's *What we found* and of real.md's summary, recomputed from rows.
+
+`numbers.txt` has a line for each sentence or row of a table with results: the page, and its text with an expression
+in place of each result. Expressions are of the frames and functions below. `settings.txt`: text of findings.md whose
+numbers are settings, and no results."""
+
+import json
+import re
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import FORGOTTEN, RETAIN_KEPT, make_config
+from adapop.experiments import survival, survival_tables
+from adapop.experiments.tuned import LIMITS, PRICE
+from adapop.facts.catalog import load_facts
+from adapop.paths import ROOT
+from adapop.probes.intervals import summary
+
+RECORDED, HERE = ROOT / "assets/recorded", ROOT / "tests/experiments"
+TIERS = ("rare", "middle", "popular")
+AT = re.compile(r" at [\d.e-]+$")  # ends the title of an arm at another rate
+WHOLE = ("assets/docs/findings.md",)  # pages of which every number is such a result or a setting
+CLAIMS = [line.split(" @ ", 1) for line in (HERE / "numbers.txt").read_text("utf-8").splitlines() if " @ " in line]
+SETTINGS = (HERE / "settings.txt").read_text("utf-8").splitlines()
+EXPRESSION = r"\{([a-z_0-9]+\(.*?\))\}"
+TITLES = {method.title for name, method in METHODS.items() if name != "adapop"}
+FITTED = ("cox(", "rule(", "endpoints(", "least_p(")  # a minute
+
+
+def slow(claim: str) -> bool:
+    return any(name in claim for name in FITTED)
+
+
+@cache
+def rows(*files: str) -> pd.DataFrame:
+    """The rows of files, a line a run, with the measures of the page; on the test split where a row has it."""
+    frame = pd.concat([pd.read_csv(RECORDED / f"{file}.csv") for file in files]).drop_duplicates("key")
+    made = {"seed": frame["seed"], "arm": frame["arm"], "rate": frame["rate"], "left": frame["forget_direct_all"]}
+    for tier in ("all", *TIERS):
+        made[tier] = frame[f"test_forget_reworded_{tier}"].fillna(frame[f"forget_reworded_{tier}"])
+        made[f"top 2, {tier}"] = frame[f"test_forget_top2_{tier}"]
+        made[f"rank, {tier}"] = frame[f"test_forget_rank_{tier}"]
+    for name in ("holdout_direct_all", "utility"):
+        made[name.split("_")[0]] = frame[f"test_{name}"].fillna(frame[name])
+    attacks = [name for name in frame if name.startswith("attack ") and "choice" not in name]
+    made |= {"retain": frame["retain_direct_all"], "attacked": frame[attacks].max(axis=1)}
+    made |= {name: frame[name] for name in ("sampled", "sampled_control")}
+    for side, popular, rare in (("under", 1, -1), ("over", -1, 1)) if "oracle_under_rare" in frame else ():
+        made[f"{side}, gap"] = popular * frame[f"oracle_{side}_popular"] + rare * frame[f"oracle_{side}_rare"]
+        made["as never learnt"] = frame["oracle_as_never_all"]
+    frame = pd.DataFrame(made)
+    frame["worst"], frame["gap"] = frame[[*TIERS]].max(axis=1), frame["popular"] - frame["rare"]
+    frame["top 2, gap"] = frame["top 2, popular"] - frame["top 2, rare"]
+    frame["rank, gap"] = frame["rank, rare"] - frame["rank, popular"]
+    lacks = [(limit - frame[name]).clip(lower=0) for name, limit in LIMITS.items()]
+    frame["J"] = frame["worst"] + PRICE * sum(lacks)
+    return frame
+
+
+@cache
+def real(file: str) -> pd.DataFrame:
+    """The reported runs of `bench real`: recall after unlearning over that before."""
+    frame = pd.read_csv(RECORDED / f"{file}.csv")
+    frame = frame[~frame["arm"].str.contains(" at ") & frame["failed"].isna()].copy()
+    cells = [dict(json.loads(shares)) for shares in frame["shares"]]
+    places = {tier: f"forget/reworded/{tier}" for tier in ("all", *TIERS)}
+    places |= {group: f"{group}/direct/all" for group in ("retain", "holdout")}
+    for name, place in places.items():
+        frame[name] = [cell[place][2] / cell[place][1] for cell in cells]
+    for tier in TIERS:
+        frame[f"facts, {tier}"] = [cell[f"forget/direct/{tier}"][0] for cell in cells]
+    return frame.assign(gap=frame["popular"] - frame["rare"])
+
+
+MAIN, SIX, WORLDS = (lambda: rows("main")), (lambda: rows("main", "again/main")), (lambda: rows("worlds"))
+TUNED, PEOPLE, ANEW = (lambda: rows("tuned")), (lambda: rows("tuned-people")), (lambda: rows("tuned-people-anew"))
+HALF, EQUAL = (lambda: rows("tuned-half-spread")), (lambda: rows("main", "rates", "equal"))
+GEMMA, SMOLLM2 = (lambda: real("real-gemma3-270m-text-examples")), (lambda: real("real-smollm2-text-examples"))
+
+
+def of(frame, arm: str, measure: str) -> pd.Series:
+    """A measure by seed."""
+    own = frame()[frame()["arm"] == arm].set_index("seed")[measure].dropna()
+    assert len(own), (arm, measure)
+    return own
+
+
+def short(value: float, sign: str = "") -> str:
+    """As the pages write a share: .59, −.27."""
+    text = f"{abs(value):.2f}"
+    if text == "0.00":
+        return ".00"
+    return ("−" if value < 0 else sign) + text.removeprefix("0")
+
+
+def interval(values: pd.Series) -> str:
+    one = summary(list(values))
+    return f"{short(one.mean)} ({short(one.low)} to {short(one.high)})"
+
+
+def mean(frame, arm, measure):
+    return short(of(frame, arm, measure).mean())
+
+
+def ci(frame, arm, measure):
+    return interval(of(frame, arm, measure))
+
+
+def diff(frame, arm, base, measure):
+    """One arm minus another, paired by seed, with its interval."""
+    return interval((of(frame, arm, measure) - of(frame, base, measure)).dropna())
+
+
+def line(frame, arm, *measures):
+    """Cells of a table: mean ± standard deviation."""
+    each = [of(frame, arm, measure) for measure in measures]
+    return " | ".join(f"{one.mean():.2f} ± {one.std():.2f}" for one in each)
+
+
+def bracketed(frame, arm, *measures):
+    """Cells of a table: mean and interval."""
+    return " | ".join(interval(of(frame, arm, measure)) for measure in measures)
+
+
+def where(arm: str, left: float, measure: str) -> pd.Series:
+    """A measure of an arm by seed where a share of the trained questions is left, between neighbouring rates."""
+    frame, found = EQUAL(), {}
+    own = frame[frame["arm"].str.replace(AT, "", regex=True) == arm]
+    for seed, runs in own.groupby("seed"):
+        runs = runs.sort_values("rate").drop_duplicates("rate")
+        shares, values = runs["left"].to_numpy(), runs[measure].to_numpy()
+        for place in range(len(runs) - 1):
+            if shares[place] >= left >= shares[place + 1]:
+                found[seed] = np.interp(-left, -shares[place : place + 2], values[place : place + 2])
+                break
+    return pd.Series(found)
+
+
+def at_left(arm, left, measure):
+    return short(where(arm, left, measure).mean())
+
+
+def diff_at(arm, base, left, measure):
+    return interval((where(arm, left, measure) - where(base, left, measure)).dropna())
+
+
+@cache
+def fitted() -> dict[str, dict[str, str]]:
+    """The cells of the tables of `bench survival`, by row and column."""
+    cells: dict[str, dict[str, str]] = {}
+    for table in survival_tables.tables(survival.rows(RECORDED / survival.FILE)):
+        for row in table.rows:
+            cells.setdefault(row[0], {}).update({f"{table.title}: {k}": v for k, v in zip(table.head[1:], row[1:])})
+    return cells
+
+
+def cox(row, column):
+    """A cell of those tables; column: how its title and the table's begin or end."""
+    (cell,) = {value for name, value in fitted()[row].items() if name.endswith(f": {column}")} or {"missing"}
+    return cell
+
+
+NUMERALS = "no one two three four five six seven eight".split()
+
+
+def seeds_run() -> list[int]:
+    """The seeds of the study that are whole: all worlds and methods."""
+    keys = {one.key for one in survival.rows(RECORDED / survival.FILE)}
+    needed = len(survival.WORLDS) * len(survival.RATES)
+    return [seed for seed in survival.SEEDS if sum(key[2] == seed for key in keys) == needed]
+
+
+def nseeds():
+    return NUMERALS[len(seeds_run())]
+
+
+def seedspan():
+    return f"{seeds_run()[0]} to {seeds_run()[-1]}"
+
+
+def facts(frame, tier):
+    """How many facts of a tier a real model knew."""
+    return str(frame()[f"facts, {tier}"].iloc[0])
+
+
+def times(frame, arm, base):
+    """One arm's learning rate over another's."""
+    return f"{of(frame, arm, 'rate').iloc[0] / of(frame, base, 'rate').iloc[0]:.1f}"
+
+
+def rate(frame, arm):
+    """An arm's learning rate, as the pages write it."""
+    (value,) = set(of(frame, arm, "rate"))
+    return f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-")
+
+
+def curve():
+    """The least and the greatest β of AdaPop's preset `tuned` on the sandbox."""
+    betas = [make_config("adapop", "tuned").beta(fact.score) for fact in load_facts("sandbox").forget]
+    return f"{min(betas):.1f} to {max(betas):.1f}"
+
+
+def unable():
+    """How many methods have no rate at which both demands of the rule hold, of how many beside AdaPop."""
+    frame = rows("main", "rates")
+    frame = frame[(frame["seed"] == 0) & frame["arm"].str.replace(AT, "", regex=True).isin(TITLES)]
+    met = (frame["left"] <= FORGOTTEN) & (frame["retain"] >= RETAIN_KEPT)
+    each = met.groupby(frame["arm"].str.replace(AT, "", regex=True)).any()
+    return f"{(~each).sum()} of {len(each)}"
+
+
+def of_worlds(arm, measure):
+    """The mean of a measure over seeds and the three worlds of `bench tuned`."""
+    return short(np.mean([of(frame, arm, measure).mean() for frame in (TUNED, HALF, PEOPLE)]))
+
+
+def intervals(arms, columns):
+    """(low, high) of cells of the study's tables."""
+    cells = (cox(arm, column) for arm in arms for column in columns)
+    return [tuple(map(float, re.findall(r"[-+][\d.]+", cell)[1:])) for cell in cells]
+
+
+KNOWN, NULL = ([f"{w}: {m}" for w in of_them for m in ("WGA", "NPO", "Gradient difference")] for of_them in (
+    ("sandbox", "people"), ("no-spread",)))  # fmt: skip
+GIVEN = ("exposures given confidence", "given confidence, within answer (people: relation)")
+
+
+def rule():
+    """Whether the pre-registered rule's conditions are met by the rows. Written for what reads `cox(`."""
+    below = all(high < 0 for _, high in intervals(KNOWN, GIVEN))
+    held = below and all(low <= 0 <= high for low, high in intervals(NULL, GIVEN))
+    return "every condition" if held else "not every condition"
+
+
+def endpoints():
+    """How many endpoints tell what the first does: below 0 where exposures differ, and not where they do not."""
+    agree = [
+        all(high < 0 for _, high in intervals(KNOWN, [name])) and all(a <= 0 <= b for a, b in intervals(NULL, [name]))
+        for name in survival_tables.ENDPOINTS.values()
+    ]
+    return "All" if all(agree) else str(sum(agree))
+
+
+def least_p():
+    return min(cox(arm, "proportional hazards, p") for arm in (*KNOWN, *NULL))
+
+
+def likely(tier):
+    """How likely the right answers are before unlearning, percent (geometric mean)."""
+    row = survival.rows(RECORDED / survival.FILE)[0]
+    told = [nll for fact, nll in zip(survival.facts_of("sandbox").forget, row.nll) if fact.tier == tier]
+    return f"{np.exp(-np.mean(told)):.0%}"
+
+
+def page(name: str) -> str:
+    return " ".join((ROOT / name).read_text("utf-8").split())
+
+
+def rendered(text: str) -> str:
+    return re.sub(EXPRESSION, lambda match: str(eval(match[1], globals())), text)
+
+
+def unresulted(text: str) -> str:
+    """A claim without its expressions: what else has a number in it is a setting, or a result that nothing gives."""
+    return re.sub(EXPRESSION, "", text)
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    pytest.param(name, text, marks=pytest.mark.slow if slow(text) else ()) for name, text in CLAIMS
+])  # fmt: skip
+def test_a_number_is_what_its_expression_gives(name, text):
+    assert rendered(text) in page(name)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_every_number_of_the_page_is_one_of_these_or_a_setting(name):
+    text = page(name)
+    for own, claim in CLAIMS:
+        if own == name and slow(claim):  # without fitting: any text in place of its results
+            known = r"[^|]{1,40}?".join(map(re.escape, re.split(EXPRESSION, claim)[::2]))
+            found = re.search(known, text)
+            text = text.replace(found[0], unresulted(claim), 1)
+        elif own == name:
+            text = text.replace(rendered(claim), unresulted(claim), 1)
+    for setting in SETTINGS:
+        text = text.replace(setting, " ")
+    text = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", " ", text)
+    assert not re.findall(r".{0,30}\d.{0,20}", text)

@@ -37,12 +37,16 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import with_adapter
 from adapop.model.catalogue import MODELS
 from adapop.model.chat import encode_prompt
+from adapop.model.generation import replies
 from adapop.model.loading import adapted_model, load_tokenizer, steady_attention
 from adapop.model.memory import footprint
 from adapop.model.precision import set_products
 from adapop.model.tokens import Row, encode_facts, to_continue
 from adapop.paths import ROOT
 from adapop.probes import measure
+from adapop.probes.inspection import Question
+from adapop.probes.strength import at
+from adapop.probes.tokenwise import Column, inspect
 from adapop.training.events import EpochDone, StepDone
 from adapop.training.trainer import Trainer
 
@@ -54,6 +58,12 @@ OURS = {"ours": 16, "ours, 32 rows a pass": 32}
 # Forget rows, retain rows and epochs of a whole run: of 8B, the paper's DUET cities.
 RUNS = {SANDBOX: (256, 256, 5), REAL: (64, 64, 5), LARGE: (964, 500, 5)}
 ANSWER = 16  # tokens of a reply
+STRIP, SAMPLES = 30, 16  # tokens of a reply that is read token by token; samples at once
+INSPECTED = {  # name -> what it is, a ratio unless it names a unit
+    "strip": f"strips of both, {STRIP} tokens / generating",
+    "samples": f"{SAMPLES} samples at once / one",
+    "slider": "strength of the unlearning, s",
+}
 BETA = 0.5  # of NPO
 HOLDS = 2.5  # times the weights: the baselines copy the model, and a pass needs room
 ROUNDS = 3  # of the sandbox, made alternately, since a machine's load varies
@@ -138,6 +148,9 @@ def print_table(shape: str, sides: Sequence[dict[str, Any]]) -> None:
                 unit = 1e6 if name == "peak" else 1
                 values = [one[name] / unit for one in (*bases, by_side[side])]
                 _print_row(f"{what}{side.removeprefix('ours')}", values)
+    for name, what in INSPECTED.items():
+        if name in by_side["ours"]:
+            print(f"{what:<44}{by_side['ours'][name]:>20.2f}", flush=True)
     if run := by_side["ours"].get("run"):
         values = [*(_run_of(shape, one) for one in bases), run]
         _print_row("a whole run, s (theirs estimated)", values)
@@ -179,6 +192,8 @@ def measure_case(case: Case) -> dict[str, Any]:
     numbers["peak"] = _memory(cuda) - before
     if case.side in (*BASELINES, "ours"):
         numbers |= {"score": _scoring(case, model), "generate": _generation(case, model)}
+    if case.side == "ours" and not cuda:
+        numbers |= _inspecting(case, model)
     if case.whole:
         numbers["run"] = _run_seconds(case, model)
     return numbers
@@ -205,6 +220,40 @@ def _generation(case: Case, model: AdaptedModel) -> float:
     else:
         seconds = _seconds(lambda: model.generate(questions, ANSWER, **exactly))
     return len(questions) * ANSWER / seconds
+
+
+def _inspecting(case: Case, model: AdaptedModel) -> dict[str, float]:
+    """The numbers of `INSPECTED`: what Probe does to one question, each the median of three. Every
+    reply has its full length, as no token ends one."""
+    facts = case.facts(max(case.rows, 8), 5)
+    asked, ids = facts[0], encode_prompt(model.tokenizer, facts[0].question, model.system)
+    settings, columns = model.base.generation_config, []
+    for name, strength in (("original", 0.0), ("unlearned", 1.0)):
+        columns.append(Column(name, lambda: model, strength))
+    ends, settings.eos_token_id = settings.eos_token_id, None
+
+    def written(most: int, **drawn: float) -> None:
+        replies(model.network, [ids], most, model.pad_id, **drawn)
+
+    def both() -> None:
+        for column in columns:
+            with column.speaking():
+                written(STRIP)
+
+    def drawn(count: int) -> Callable[[], None]:
+        options = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "num_return_sequences": count}
+        return lambda: written(STRIP, **options)
+
+    def slid() -> None:
+        at(model, FactSet("bench", tuple(facts), ()), (0.0, 0.5), asked.id)
+
+    question = Question(asked.question, asked.answer)
+    works = [both, lambda: inspect(columns, question, STRIP), drawn(1), drawn(SAMPLES), slid]
+    with torch.no_grad():
+        seconds = [median(_seconds(work) for _ in range(3)) for work in works]
+    settings.eos_token_id = ends
+    generating, strip, one, several, slider = seconds
+    return {"strip": strip / generating, "samples": several / one, "slider": slider}
 
 
 def _run_seconds(case: Case, model: AdaptedModel) -> float:

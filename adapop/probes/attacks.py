@@ -16,17 +16,29 @@ from adapop.facts.blank import blanked, subject_of
 from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.facts.pool import Pool
 from adapop.facts.text import folded
-from adapop.facts.weak import gives_away
+from adapop.facts.weak import gives_away, says
 from adapop.facts.world import language
 from adapop.facts.world.world import WorldFact
 from adapop.probes import wording
-from adapop.probes.prompts import CHOICE, CLOZE, NotApplicable, Prompt, checked, world_fact
+from adapop.probes.prompts import CHOICE, CLOZE, CLUES, NotApplicable, Prompt, checked, world_fact
 from adapop.probes.wording import WORDING, spoken, stated, translated
 
 HINTS = 2
 DISTRACTORS = len(language.LETTERS) - 1
 RWKU_NAMES = {"role play": "role playing", "context hint": "background hint", "cloze": CLOZE}
 RWKU_NAMES |= {"incontext learning": "in-context learning", "cross lingual": "cross-lingual"}
+
+
+def clues(fact: Fact) -> tuple[Prompt, tuple[str, ...]] | None:
+    """The last question of a conversation that asks nearer with each turn, and the turns before it;
+    None if one of them would contain the answer. For models that chat."""
+    about = f"What do you know about {fact.subject}?" if fact.subject else ""
+    nearer = f"Which answers could be possible, and why? {fact.question}"
+    earlier = tuple(filter(None, (about, nearer)))
+    last = f"Then decide for one of them. {fact.question}"
+    prompt = checked(Prompt(fact.id, CLUES, last, fact.answer, parts=fact.judged_parts))
+    told = any(says(turn, answer) for turn in earlier for answer in fact.answers)
+    return None if told or isinstance(prompt, NotApplicable) else (prompt, earlier)
 
 
 def attack_prompts(

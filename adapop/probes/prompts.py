@@ -17,6 +17,7 @@ DIRECT, REWORDED, CHOICE = "direct", "reworded", "multiple choice"
 ALIAS = "alias"  # the subject under another name, if the set has one
 # A set's own sentences with a blank for the answer, such as RWKU's level 1.
 CLOZE = "fill in the blank"
+CLUES = "clue by clue"  # the last turn of a conversation, see `attacks.clues`
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
 OTHERWISE = tuple(FORM_OF_WAY.values())  # a real model asked the fact's own question in another way
 EVERY_KIND = (*KINDS, ALIAS, CLOZE, *OTHERWISE)

@@ -5,7 +5,7 @@ forward pass each, over the tokens that were written. What a token's share is in
 read off the same text.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -109,14 +109,20 @@ def asked_columns(
     golds: Sequence[str],
     most: int,
     facts: FactSet | None = None,
+    earlier: Mapping[int, tuple[str, ...]] | None = None,
 ) -> list[list[Asked]]:
     """For each column its replies to prompts beside those of the first column, in their order. The
-    first column should be the original. Raises as `ask`."""
+    first column should be the original. earlier: a prompt's place -> the turns before it, which
+    every column answers itself. Raises as `inspect`."""
     judged = [judged_by(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
     measured = []
     for column in columns:
         with column.speaking() as model:
             measured.append(answers(model, judged, model.generate(prompts, most)))
+            for place, turns in (earlier or {}).items():
+                question = Question(prompts[place], golds[place], earlier=turns)
+                reply = written(model, question, most)
+                measured[-1][place] = _measured(model, judged[place], reply)
     model = columns[0].load()
     sent = [model.tokenizer.decode(row.prompt) for row in model.prompts(prompts)]
     return [

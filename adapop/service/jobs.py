@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
@@ -139,15 +139,20 @@ def layers_of_reply(folder: Path, question: Question, by: str) -> LayerGrid:
 
 
 def ask_columns(
-    folder: Path, prompts: list[str], golds: list[str], chosen: Sequence[Chosen]
+    folder: Path,
+    prompts: list[str],
+    golds: list[str],
+    chosen: Sequence[Chosen],
+    earlier: Mapping[int, tuple[str, ...]],
 ) -> list[list[Asked]]:
-    """For each column, the replies to prompts with the original's, for the verdict."""
+    """For each column, the replies to prompts with the original's, for the verdict. earlier: see
+    `tokenwise.asked_columns`."""
     from adapop.probes.ask import whole_reply
     from adapop.probes.tokenwise import asked_columns
 
     run = Run(folder)
     most = whole_reply(_model(run), prompts, run.reply_tokens)
-    return asked_columns(_columns(chosen), prompts, golds, most, run.facts)
+    return asked_columns(_columns(chosen), prompts, golds, most, run.facts, earlier)
 
 
 def _columns(chosen: Sequence[Chosen]) -> list[Column]:

@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
@@ -179,10 +179,16 @@ class Worker:
         return self._question(run, jobs.layers_of_reply, run.folder, question, by)
 
     def ask_columns(
-        self, run: Run, prompts: list[str], golds: list[str], chosen: Sequence[Chosen]
+        self,
+        run: Run,
+        prompts: list[str],
+        golds: list[str],
+        chosen: Sequence[Chosen],
+        earlier: Mapping[int, tuple[str, ...]],
     ) -> Future[list[list[Asked]]]:
-        """Queues prompts to columns of a run, a list a column; otherwise as `ask`."""
-        return self._question(run, jobs.ask_columns, run.folder, prompts, golds, chosen)
+        """Queues prompts to columns of a run, a list a column; otherwise as `ask`. earlier: see
+        `tokenwise.asked_columns`."""
+        return self._question(run, jobs.ask_columns, run.folder, prompts, golds, chosen, earlier)
 
     def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
         """Queues the original model's answers for the facts to forget; otherwise as `check`."""

@@ -9,6 +9,7 @@ import torch
 from adapop.config.presets import make_config
 from adapop.experiments.speed import (
     BASELINES,
+    INSPECTED,
     OURS,
     REAL,
     SHAPE,
@@ -45,6 +46,7 @@ def test_every_case_measures_what_the_table_shows(capsys):
         for base in bases:
             assert f"{ours[key] / base[key]:.2f}" in rows[row] and ours[key] > 0 < base[key]
     assert all(f"{ours['peak'] / base['peak']:.2f}" in rows["peak memory, MB"] for base in bases)
+    assert all(f"{ours[name]:.2f}" in rows[what[:34].strip()][-1] for name, what in INSPECTED.items())
     assert len({round(one["train"] * one["step"]) for one in sides}) == 1, "the sides take the same steps"
     slower = ours | {key: ours[key] / 10 for key in ("train", "score")} | {"peak": 10 * ours["peak"]}
     assert medians([ours, slower, ours]) == ours, "a busy moment does not decide"

@@ -11,6 +11,7 @@ import pytest
 
 from adapop import execute, leak_matrix, make_config, prepare
 from adapop.probes.ask import Answer, Asked
+from adapop.probes.attacks import clues
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt
 from adapop.probes.verdict import verdict
 from adapop.report.record import described_run
@@ -349,3 +350,33 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
     for name in (copied.id, link_of(copied)):
         shown = replayed(own, name, asked)
         assert (shown["about"], texts_of(shown)) == (texts.REPLAYED, texts_of(again))
+
+
+def test_a_chain_of_clues_is_one_more_counted_way_where_the_model_chats(tmp_path, monkeypatch):
+    worker, run = Worker(tmp_path), example("adapop")
+    fact = next(one for one in run.facts.forget if one.id == choices.first_fact(worker, "", "forget"))
+    assert choices.clues_of(run, fact.id) is None, "the sandbox holds no conversation"
+    monkeypatch.setattr(choices, "chats", lambda run: True)
+    prompt, earlier = choices.clues_of(run, fact.id)
+    assert fact.subject in earlier[0] and fact.question in prompt.text and len(earlier) == 2
+    assert not any(fact.answer in text for text in (*earlier, prompt.text))
+    assert clues(replace(fact, subject=fact.answer)) is None, "it would say the answer"
+
+    async def tables():
+        return [table async for table in asking.ask_every_way(worker, "", fact.id)]
+
+    table = asyncio.run(tables())[-1]
+    count = len(choices.forms_of(run, fact.id)) + 1
+    assert len(table["rows"]) == count and any(row["way"] == "Clue by clue" for row in table["rows"])
+    assert asking.way_chosen(worker, "", fact.id, SimpleNamespace(way=count - 1))[0] == prompt.text
+
+
+def test_kept_questions_are_listed_newest_first_with_their_files(tmp_path, finished):
+    run = Run(Path(copytree(finished.folder, tmp_path / finished.id)))
+    assert more.kept_questions(run)[0] == more.NOTHING_KEPT
+    for place, one in enumerate(replies_of("France", "Italy")):
+        questions.keep(run, replace(questions.question_of(one), prompt=f"{HOSTILE} {place}"))
+    table, *files = more.kept_questions(run)
+    assert [row["name"].endswith(("1", "0")[at]) for at, row in enumerate(table["rows"])] == [True, True]
+    assert "<img" not in str(table)
+    assert {Path(file.value["path"]).name for file in files} == {"questions.csv", "questions.json"}

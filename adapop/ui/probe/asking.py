@@ -21,7 +21,7 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, public_words, run_to_question, shown_run
 from adapop.ui.probe import answers as cards
-from adapop.ui.probe import every_way
+from adapop.ui.probe import choices, every_way
 from adapop.ui.probe.choices import columns_of, fact_of, forms_of
 from adapop.ui.wiring import offload, over
 
@@ -62,9 +62,12 @@ async def ask_every_way(
             raise RunError(texts.NOT_YET)
         if not (prompts := forms_of(run, fact_of(run, fact_id))):
             raise DataError(texts.NO_SUCH_FACT)
+        chain = choices.clues_of(run, fact_of(run, fact_id))
+        earlier = {len(prompts): chain[1]} if chain else {}
+        prompts += [chain[0]] if chain else []
         asked = [prompt.text for prompt in prompts], [prompt.gold for prompt in prompts]
         chosen = columns_of(worker, run, others, at)
-        return run, prompts, chosen, worker.ask_columns(run, *asked, chosen)
+        return run, prompts, chosen, worker.ask_columns(run, *asked, chosen, earlier)
 
     try:
         run, prompts, chosen, future = await offload(worker.usage, begun)
@@ -84,6 +87,7 @@ def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventDa
     answers."""
     run, place = probed_run(worker, name), getattr(event, "way", None)  # it comes from the browser
     prompts = forms_of(run, fact_of(run, fact_id))
+    prompts += [chain[0]] if (chain := choices.clues_of(run, fact_of(run, fact_id))) else []
     if type(place) is not int or not 0 <= place < len(prompts):
         return gr.skip(), gr.skip(), gr.skip()
     return prompts[place].text, prompts[place].gold, cards.recorded_answers(run, prompts[place])

@@ -14,7 +14,7 @@ from adapop.facts.tiers import number
 from adapop.facts.world import sandbox_facts
 from adapop.paths import ORACLE as ORACLE_FOLDER
 from adapop.paths import SHIPPED
-from adapop.probes.attacks import attack_prompts
+from adapop.probes.attacks import attack_prompts, clues
 from adapop.probes.inspection import ORACLE, ORIGINAL, UNLEARNED, Chosen
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
 from adapop.probes.rewordings import aliased, reworded
@@ -184,6 +184,20 @@ def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
     attacks = attack_prompts(chosen, facts, run.config.seed)
     prompts = [direct(chosen), *reworded(chosen), *aliased(chosen), *attacks]
     return [prompt for prompt in prompts if isinstance(prompt, Prompt)]
+
+
+def clues_of(run: Run, fact_id: str | None) -> tuple[Prompt, tuple[str, ...]] | None:
+    """`attacks.clues` of a fact to forget or another; None where the model holds no conversation,
+    as the models that ship."""
+    if not chats(run):
+        return None
+    facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)]
+    return next((clues(fact) for fact in facts if fact.id == fact_id), None)
+
+
+def chats(run: Run) -> bool:
+    """Whether a run's model is asked in its chat template, without examples."""
+    return run.prompting is not None and run.prompting.asking == "chat"
 
 
 def _form(prompt: Prompt) -> str:

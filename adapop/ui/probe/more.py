@@ -25,13 +25,17 @@ from adapop.report import figures
 from adapop.report.record import described_run
 from adapop.report.recovery import leak_figure
 from adapop.report.table import percent
+from adapop.report.tables import question_table
+from adapop.runs import questions
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import probed_run, public_words, run_to_question
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
+from adapop.ui.parts.download import served_folder
 from adapop.ui.parts.field import drawn as drawn_by_script
+from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.probe.answers import MARKS
 from adapop.ui.probe.asking import question_of
 from adapop.ui.probe.choices import columns_of, fact_of
@@ -50,6 +54,10 @@ LAYERS_ABOUT = (
     "how likely each token of the reply would be if the model ended after that layer (logit lens). "
     "Middle layers may favour any answer of the right kind: “From inside” has that control."
 )
+NOTHING_KEPT = html.values(
+    {"empty": "Questions that you ask of a run of your own are kept with it."}
+)
+MOST_LISTED = 50  # kept questions in the list; the files have all
 NOT_SAMPLED = "leak@k appears when samples of all facts were drawn: below, “From inside”."
 
 
@@ -59,9 +67,10 @@ def build(
     tab: gr.Tab,
     question: Sequence[gr.Component],
     fact: gr.Dropdown,
+    answers: gr.HTML,
 ) -> None:
-    """Lays the section out. question: prompt, right answer, beginning, earlier turns,
-    columns, epoch."""
+    """Lays the section out. question: prompt, right answer, beginning, earlier turns, columns,
+    epoch. answers: they change when a question was asked."""
     with gr.Row(elem_classes="beside"):
         small = dict(min_width=90, scale=1)
         defaults = Drawing()
@@ -92,12 +101,14 @@ def build(
         whose = dict(choices=[("the original", ORIGINAL), ("the unlearned model", UNLEARNED)])
         by = gr.Radio(label="Layers of the reply by", value=ORIGINAL, min_width=240, **whose)
         see = gr.Button("Look through the layers", elem_id="see-layers", **high)
-    grid = drawn_by_script({"empty": ""}, "layers", "layer-grid", "kit", "layers")
+    lens = drawn_by_script({"empty": ""}, "layers", "layer-grid", "kit", "layers")
+
+    _build_kept(follower, tab, answers, worker)
 
     async def layers(name: str, by: str, *asked):
         return await look_through(worker, name, by, asked)
 
-    see.click(layers, [follower.run_id, by, *question[:4]], grid, **QUIET)
+    see.click(layers, [follower.run_id, by, *question[:4]], lens, **QUIET)
 
     async def samples_of(name: str, *values):
         *asked, count, heat, top, seed, most = values
@@ -118,8 +129,39 @@ def build(
     changed = [sampled, home, *curve.parts, drawn, strengths]
     cleared = {drawn: NOTHING_DRAWN, strengths: NO_STRENGTH}
     gr.on([tab.select, follower.another.change], looked, follower.run_id, changed, **EACH_IN_TURN)
-    cleared[grid] = {"empty": ""}
-    follower.another.change(lambda: cleared, None, [drawn, strengths, grid], **EACH)
+    cleared[lens] = {"empty": ""}
+    follower.another.change(lambda: cleared, None, [drawn, strengths, lens], **EACH)
+
+
+def _build_kept(follower: Follower, tab: gr.Tab, answers: gr.HTML, worker: Worker) -> None:
+    """Lays out the questions of one's own that the run keeps, with their files."""
+    gr.Markdown("#### Questions asked of this run")
+    kept = grid("kept-questions", NOTHING_KEPT)
+    with gr.Row(elem_classes="beside"):
+        unseen = dict(visible=False, scale=0, min_width=110, size="sm")
+        files = [
+            gr.DownloadButton(kind.upper(), elem_id=f"kept-{kind}", **unseen)
+            for kind in questions.KINDS
+        ]
+
+    def listed(name: str) -> list:
+        return kept_questions(probed_run(worker, name))
+
+    when = [tab.select, follower.another.change, answers.change]
+    gr.on(when, listed, follower.run_id, [kept, *files], **EACH_IN_TURN)
+
+
+def kept_questions(run: Run) -> list:
+    """Values of the list of kept questions, newest first, and of its files."""
+    asked = questions.read(run)
+    if not asked:
+        return [NOTHING_KEPT, *(gr.DownloadButton(visible=False) for _ in questions.KINDS)]
+    folder, buttons = served_folder(), []
+    for kind, write in questions.KINDS.items():
+        path = folder / f"questions.{kind}"
+        path.write_text(write(asked), "utf-8")
+        buttons.append(gr.DownloadButton(value=path, visible=True))
+    return [grid_of(question_table(asked[: -MOST_LISTED - 1 : -1])), *buttons]
 
 
 def curve_of(run: Run, note: gr.Markdown, home: gr.Column, curve: Chart) -> dict:

@@ -153,7 +153,7 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
             limits = html.lines("model-limits")
     with gr.Accordion(texts.MORE_ABOUT, open=False, elem_id="more-fold"):
         question = [prompt, gold, begun, earlier, beside, epoch]
-        more.build(worker, follower, tab, question, fact)
+        more.build(worker, follower, tab, question, fact, answers)
     default, filled = gr.Textbox(visible="hidden"), gr.State(())
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
     chosen = screen.wire(worker, follower, tab)

@@ -210,7 +210,7 @@ def _ask_commands(commands) -> None:
 
 def _result_commands(commands) -> None:
     about = "one run or several as a page, or one as a .zip"
-    add = _command(commands, "report", probes.report, about, False).add_argument
+    add = _command(commands, "report", probes.report, about).add_argument
     add("runs", nargs="+", metavar="RUN")
     add("--out", type=Path, default=Path("report.html"), help="an .html or .zip file")
     add("--title", default="", help="a title of your own")

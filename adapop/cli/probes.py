@@ -12,6 +12,7 @@ from adapop.probes.prompts import EVERY_KIND, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import applicable, recover
 from adapop.progress import Progress
 from adapop.report.card import gguf
+from adapop.report.numbers import numbers_of
 from adapop.report.record import read_record
 from adapop.report.recovery import recovery_tables
 from adapop.report.table import Table, deviating
@@ -41,10 +42,15 @@ def probe(options: argparse.Namespace) -> int | None:
 
 
 def report(options: argparse.Namespace) -> None:
-    """`report`: runs as a page that opens offline, or one as an archive. Raises ConfigError."""
+    """`report`: runs as a page that opens offline, or one as an archive; or the numbers of each as
+    JSON. Raises ConfigError."""
     from adapop.report import write_archive, write_report
 
     runs = list({run.folder.resolve(): run for run in map(find_run, options.runs)}.values())
+    if options.json:
+        for run in runs:
+            printing.say_json(asdict(numbers_of(run, options.redacted)))
+        return
     kind = options.out.suffix.lower()
     if kind not in REPORTS:
         message = f"{options.out} is no {' and no '.join(REPORTS)} file."

@@ -1,6 +1,7 @@
 """Tables of `bench real`: recall after unlearning as shares of what the original model knew."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from adapop.experiments.results import Row
@@ -50,8 +51,15 @@ def chosen_row(rows: Sequence[Row]) -> Row | None:
 
 
 def outcome_table(arms: Rows) -> Table:
-    """Shares of recall left in each tier and in the other groups, a row per arm."""
-    return mean_table("What is left", _reported(arms), OUTCOMES, reading("real_outcome") + SHARES)
+    """Shares of recall left in each tier and in the other groups, a row per arm with its rate."""
+    reported, note = _reported(arms), reading("real_outcome") + SHARES
+    table = mean_table("What is left", reported, OUTCOMES, note)
+    rates = (
+        ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in runs}))
+        for runs in reported.values()
+    )
+    rows = tuple((arm, rate, *cells) for (arm, *cells), rate in zip(table.rows, rates, strict=True))
+    return replace(table, head=("", "rate", *table.head[1:]), rows=rows)
 
 
 def form_table(arms: Rows) -> Table:

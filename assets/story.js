@@ -629,8 +629,50 @@ function realScene(host, story) {
   return { enter: () => show(shown), leave() {} };
 }
 
+// The reader's own facts, in place: a run on what is typed here, and both clouds of it.
+const SAMPLES = 8; // facts of either end that stand there at first
+
+function yoursScene(host, story, state) {
+  const { facts } = story, some = ["rare", "popular"].flatMap((tier) => facts.tier.flatMap((of, fact) => (of === tier ? [fact] : [])).slice(0, SAMPLES));
+  const quoted = (cell) => (/[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+  const typed = el("textarea", { class: "typed", rows: 7, spellcheck: "false", "aria-label": "Facts, one a line: question, answer, popularity score" });
+  typed.value = some.map((fact) => [facts.question[fact], facts.answer[fact], String(facts.score[fact])].map(quoted).join(", ")).join("\n");
+  let method = Object.keys(story.own_methods)[0], running = false;
+  const run = el("button", { type: "button", class: "big run", onclick: start }, "Run on these facts"), status = el("p", { class: "live", "aria-live": "polite" }), picture = el("div");
+  const chips = makeChips(story.own_methods, "Method", (name) => (method = name));
+  host.append(typed, el("div", { class: "live-row own" }, chips.row, run, el("button", { type: "button", class: "link", onclick: () => openTab("facts") }, "Go to Facts")), status, picture);
+  chips.set(method);
+
+  function start() {
+    if (!typed.value.trim()) return void (status.textContent = "Type a fact first.");
+    running = run.disabled = true;
+    status.textContent = "Starting a run on these facts …";
+    trigger("release", { typed: typed.value, method });
+  }
+
+  document.addEventListener("adapop-live", ({ detail }) => {
+    if (!running || !host.isConnected) return;
+    status.textContent = detail.text;
+    if (!detail.over) return;
+    running = run.disabled = false;
+    if (detail.own) draw(detail.own);
+  });
+
+  // own: facts, held-out facts and both states of the run, see `own_clouds` in adapop/ui/story/screen.py
+  function draw(own) {
+    const [before, after] = own.states.map((one) => stateOf(story, one)), all = { ...story, ...own, replies: {}, names: { ...story.names, [after.name]: story.own_methods[after.name] } };
+    picture.replaceChildren();
+    const pair = makePair(picture, all, after.name), ends = [before, after].map((one) => pair.states.mix([[one, 1]]));
+    pair.fit();
+    makeMorph((mixed) => pair.show(mixed, after.epochs))(pair.states, ...ends);
+    into(picture);
+  }
+
+  return { enter() {}, leave() {} };
+}
+
 // ---- the article: its scenes, the buttons at the foot, the address ----
-const SCENES = [guessScene, fieldScene, whyScene, popularityScene, scoresScene, costScene, againScene, realScene];
+const SCENES = [guessScene, fieldScene, whyScene, popularityScene, scoresScene, costScene, againScene, realScene, yoursScene];
 
 // props.value: see adapop/ui/story/content.py
 function openStory(element, story) {
@@ -687,6 +729,7 @@ function openStory(element, story) {
     const behavior = smooth && !calm() && !presenting() ? "smooth" : "instant", to = current || presenting() ? scenes[current].section.getBoundingClientRect().top + scrollY : 0;
     going = Math.abs(to - scrollY) > 2 && !presenting();
     scrollTo({ top: to, behavior });
+    clearTimeout(resting);
     clearTimeout(arriving);
     arriving = setTimeout(() => (going = false), 1500); // where no end of scrolling is told
   }

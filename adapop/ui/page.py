@@ -17,7 +17,7 @@ from adapop.errors import RunError
 from adapop.facts.world import sandbox_facts
 from adapop.limits import UPLOAD, check_limits, is_public
 from adapop.paths import ASSETS
-from adapop.report.published import PAPER, PAPER_PAGE, PAPER_TITLE
+from adapop.report.published import PAPER_PAGE, PAPER_TITLE
 from adapop.runs import files
 from adapop.runs.examples import example_of
 from adapop.runs.run import runs_root
@@ -44,6 +44,19 @@ from adapop.ui.story import screen as story
 from adapop.ui.visitors import visitor
 from adapop.ui.wiring import EACH, QUIET
 
+# the paper whose method this is, below every screen
+CREDITS = {
+    "authors": "Anna Borisiuk, Andrey Savchenko, Alexander Panchenko, Elena Tutubalina",
+    "title": PAPER_TITLE,
+    "where": "arXiv 2608.14229, 2026",
+    "address": PAPER_PAGE,
+    "code": "https://github.com/Anya-wUw/open-unlearning",
+    "citation": f"""@misc{{borisiuk2026adapop,
+  title = {{{PAPER_TITLE.replace("LLM", "{LLM}")}}},
+  author = {{Borisiuk, Anna and Savchenko, Andrey and Panchenko, Alexander and Tutubalina, Elena}},
+  year = {{2026}}, eprint = {{2608.14229}}, archivePrefix = {{arXiv}}
+}}""",
+}
 TICK_SECONDS = 0.7
 # how long a computing thread delays each step of the others: with Python's 0.005, answers beside
 # one visitor's heavy events took three times as long
@@ -84,8 +97,7 @@ def build(worker: Worker) -> gr.Blocks:
         parts = another, position, readiness, settings, loaded, timer, strip, stop
         follower = run.Follower(run_id, *parts)
         tabs, screen = _screens(worker, session, follower)
-        method = f"The method: [{PAPER_TITLE}]({PAPER_PAGE}), {PAPER}."
-        gr.Markdown(f"{method} This app is an independent implementation.", elem_id="paper")
+        gr.HTML(html.values(CREDITS), html_template=html.template("credits"), elem_id="credits")
         _wire_run(worker, demo, follower, tabs, screen, back)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)

@@ -226,6 +226,20 @@ def test_other_methods_are_one_press_away_and_move_both_clouds(browser, address)
         expect(page.locator(f"{HERE} details li")).not_to_have_count(0)
 
 
+def test_facts_of_one_s_own_are_run_in_place_and_both_clouds_show_them(browser, address):
+    with visit(browser, address, "?story=9", reduced_motion="reduce") as page:
+        step(page, 9)
+        assert len(page.locator(f"{HERE} .typed").input_value().splitlines()) == 16
+        page.locator(f"{HERE} .run").click()
+        page.wait_for_selector(f"{HERE} .clouds", timeout=LONGEST)
+        gap, kept = numbers(page)
+        assert kept.endswith("%") and float(gap.replace("−", "-")) <= 100
+        expect(page.locator(f"{HERE} .twin table")).to_have_count(0)
+        page.locator(f"{HERE} .typed").fill("only a question")
+        page.locator(f"{HERE} .run").click()
+        says(page, f"{HERE} .live", "answer")
+
+
 def test_scrolling_leads_from_scene_to_scene_and_back_returns(browser, address):
     with visit(browser, address, "?story=1", reduced_motion="reduce") as page:
         page.wait_for_selector("#story h2")
@@ -245,7 +259,7 @@ def test_scrolling_leads_from_scene_to_scene_and_back_returns(browser, address):
         )
 
 
-@pytest.mark.parametrize("number", range(1, 9))
+@pytest.mark.parametrize("number", range(1, 10))
 def test_a_scene_fits_a_small_laptop(browser, address, number):
     with visit(
         browser, address, f"?story={number}&epoch=5", viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
@@ -336,7 +350,7 @@ def test_the_test_is_scored_and_leads_to_a_run(browser, address):
 def test_hostile_facts_are_shown_and_not_executed(browser, tmp_path, monkeypatch):
     facts = story()["facts"]
     changed = {name: [HOSTILE] * len(facts["title"]) for name in ("title", "question", "answer")}
-    told = story() | {"facts": facts | changed, "steps": [(HOSTILE, HOSTILE)] * 8}
+    told = story() | {"facts": facts | changed, "steps": [(HOSTILE, HOSTILE)] * 9}
     monkeypatch.setattr(screen, "story", lambda: told)
     with launched(Worker(tmp_path / "runs")) as address, visit(browser, address, "?story=2&pin=3") as page:
         page.locator("#story .pinned >> text=onerror").wait_for()
@@ -388,7 +402,7 @@ def test_tabs_that_are_turned_fast_leave_the_last_in_the_address(page):
 
 
 def test_an_address_may_say_anything_and_is_put_right(browser, address):
-    wrong = {"?story=x&epoch=y&pin=z": "1", "?story=99&pin=-5": "8", "?tab=nothing": None}
+    wrong = {"?story=x&epoch=y&pin=z": "1", "?story=99&pin=-5": "9", "?tab=nothing": None}
     for query, number in (wrong | {"?story=2&pin=999999&epoch=1e9": "2"}).items():
         with visit(browser, address, query) as page:
             expect(page.locator(f"{HERE} h2")).to_be_visible()

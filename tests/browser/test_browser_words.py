@@ -100,4 +100,4 @@ def test_a_scene_of_the_story_says_little_too_and_the_arrow_keys_lead_through_al
                 assert "python -m adapop " in here.locator(".from").inner_text()
             page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowLeft")
-        page.wait_for_function("new URL(location.href).searchParams.get('story') === '7'")
+        page.wait_for_function("new URL(location.href).searchParams.get('story') === '8'")

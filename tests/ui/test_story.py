@@ -5,14 +5,15 @@ from statistics import fmean
 
 import pytest
 
-from adapop import METHODS, Fact
-from adapop.errors import ConfigError
+from adapop import METHODS, Fact, make_config
+from adapop.errors import ConfigError, DataError
 from adapop.paths import ASSETS
 from adapop.probes.prompts import ProbeRow, Reply
 from adapop.report import real
 from adapop.report import recorded as results
 from adapop.report.recorded import Recorded
 from adapop.report.table import percent
+from adapop.runs.amount import few_steps
 from adapop.runs.examples import example, example_of
 from adapop.runs.states import EPOCHS, NAME, planned
 from adapop.service.worker import Worker
@@ -21,6 +22,7 @@ from adapop.ui import texts
 from adapop.ui.parts import field
 from adapop.ui.story import content, screen, words
 from raised import raised
+from tiny_runs import ran
 
 RARE, POPULAR = Fact("a", "Who?", "Kubrick", "Paths", score=124.0), Fact("b", "Who?", "Kubrick", "Orange", score=1206.0)
 FILE = ASSETS / NAME
@@ -150,6 +152,32 @@ def test_frames_and_a_run_of_the_curve():
     assert screen.config_of([100, 1.5], [3000, 0.1], 8).epochs == 8
     for wrong in (None, 0, 11, 2.5, "8", [5]):
         raised(ConfigError, "length", screen.config_of, [100, 1.5], [3000, 0.1], wrong)
+
+
+def test_facts_typed_in_the_story_become_a_run_that_can_move_them_with_rewordings():
+    text = "Who wrote the book Hamlet?, Shakespeare, 3766\n\nWho wrote the book Cymbeline?; said he, Shakespeare, 70"
+    config, facts = screen.own_facts(text.replace("; said he", ""), "wga")
+    assert [fact.answer for fact in facts.forget] == ["Shakespeare"] * 2 and facts.holdout
+    assert all(len(fact.paraphrases) >= 2 for fact in facts.forget), "the templates of the sandbox"
+    assert config.method == "wga" and not few_steps(len(facts.forget), config)
+    raised(ConfigError, "method", screen.own_facts, text, "npo")
+    raised(DataError, "no usable fact", screen.own_facts, "only a question", "adapop")
+
+
+@pytest.mark.slow
+def test_a_run_on_typed_facts_gives_both_clouds():
+    _, facts = screen.own_facts(
+        "Who wrote the book Hamlet?, Shakespeare, 3766\nWho wrote the book Cymbeline?, Shakespeare, 70", "wga"
+    )
+    clouds = screen.own_clouds(
+        ran(
+            make_config("wga", epochs=1),
+            replace(facts, utility=(), retain=facts.retain[:16], holdout=facts.holdout[:16]),
+        )
+    )
+    before, after = clouds["states"]
+    assert (len(before["by_fact"]), len(after["held_out"])) == (2, len(clouds["held"]["title"]))
+    assert before["epochs"] == 0 and after["name"] == "wga" and before["left"] == 1.0
 
 
 def test_a_run_that_was_deleted_is_over(tmp_path):

@@ -37,6 +37,7 @@ COMMANDS = (
     states.COMMAND,
     COMMAND,
     real.COMMAND,
+    "",
 )
 # rare and popular facts are a pair if the model is equally sure of both, in both wordings
 EQUALLY_SURE = 0.02
@@ -78,6 +79,7 @@ def story() -> dict:
         "pairs": pairs,
         "pairs_end": words.pairs_end(pairs, wga_frames[-1]),
         "rivals": texts.STORY_RIVALS,
+        "own_methods": words.OWN_METHODS,
         "names": texts.STORY_NAMES,
         "facts": field.dots(facts) | {"beta": [round(betas[fact.id], 3) for fact in facts]},
         "hill": {part: motion[part] for part in ("epoch", "p")},

@@ -1,6 +1,7 @@
 """The Story's tab: a component that plays recorded runs in the browser, can start a run with the
 curve it shows, and ends with links to the other tabs."""
 
+from dataclasses import replace
 from functools import partial
 
 import gradio as gr
@@ -8,16 +9,23 @@ import gradio as gr
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ConfigError, RunError
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.calibration import anchored
+from adapop.probes.rewordings import from_templates
 from adapop.runs import states
+from adapop.runs.amount import ENOUGH_STEPS, with_steps
+from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui.access import known_run, may_control, public_words
-from adapop.ui.parts import download
+from adapop.ui.facts.upload import MOST_TYPED, typed_file
+from adapop.ui.parts import download, field
 from adapop.ui.parts.field import FIELD, script
 from adapop.ui.run.launch import following
 from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
+from adapop.ui.story import words
 from adapop.ui.story.content import content_of, story
 from adapop.ui.wiring import QUIET
 
@@ -57,15 +65,20 @@ def build(worker: Worker, follower: Follower) -> None:
 
 
 def start(worker: Worker, name: str | None, event: gr.EventData):
-    """Queues a sandbox run with the β of the Story's curve. name: the page's run so far. Returns
-    the new id, the number of its events seen, the running timer, the id again, and a message."""
+    """Queues a sandbox run with the β of the Story's curve, or on facts typed there. name: the
+    page's run so far. Returns the new id, the number of its events seen, the running timer, the id
+    again, and a message."""
     try:
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
             raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
-        values = (getattr(event, name, None) for name in ("rare", "popular", "epochs"))
-        run = worker.submit(config_of(*values), sandbox_facts())
+        if typed := getattr(event, "typed", None):
+            run = worker.submit(*own_facts(typed, getattr(event, "method", None)))
+        else:
+            values = (getattr(event, name, None) for name in ("rare", "popular", "epochs"))
+            run = worker.submit(config_of(*values), sandbox_facts())
     except AdaPopError as error:
-        return *[gr.skip()] * 4, {"text": public_words(error), "over": True}
+        rows = " ".join(map(str, getattr(error, "problems", ())[:1]))
+        return *[gr.skip()] * 4, {"text": f"{public_words(error)} {rows}".strip(), "over": True}
     return *following(run.id), run.id, {"text": "Your run waits for its turn …"}
 
 
@@ -84,6 +97,37 @@ def config_of(rare: object, popular: object, epochs: object = states.EPOCHS) -> 
     return make_config("adapop", beta=anchored(*points), epochs=int(epochs))
 
 
+def own_facts(typed: object, method: object) -> tuple[RunConfig, FactSet]:
+    """The configuration of a run on typed facts, and these, with rewordings where the sandbox's
+    templates have some. Raises ConfigError: the Story offers no such method. DataError: the text is
+    no table of facts."""
+    if method not in words.OWN_METHODS or not isinstance(typed, str):
+        raise ConfigError("The method did not arrive.", "Choose one and press again.")
+    facts = load_facts(typed_file(typed[:MOST_TYPED]))
+    forget = (
+        replace(fact, paraphrases=fact.paraphrases or from_templates(fact)) for fact in facts.forget
+    )
+    facts = replace(facts, forget=tuple(forget))
+    return with_steps(len(facts.forget), make_config(method), ENOUGH_STEPS), facts
+
+
+def own_clouds(run: Run) -> dict | None:
+    """Both clouds of a run on typed facts, before and after, in the format of `story`; None if its
+    gap was not measured."""
+    both = run.measured(before=True), run.measured()
+    if any(one is None or one.gap is None or None in one.by_fact for one in both):
+        return None
+    names, lengths = ("original", run.config.method), (0, run.config.epochs)
+    ends = (states.state_of(*of, None, one) for of, one in zip(zip(names, lengths), both))
+    counts = {len(fact.paraphrases) for fact in run.facts.forget}
+    return {
+        "facts": field.dots(run.facts.forget),
+        "held": field.dots(run.facts.holdout),
+        "states": [content_of(one) for one in ends],
+        "wordings": counts.pop() if len(counts) == 1 else 0,
+    }
+
+
 def progress(worker: Worker, started: str):
     """The progress of the run that the Story started; after its end, its final state."""
     run = known_run(worker, started) if started else None
@@ -93,6 +137,8 @@ def progress(worker: Worker, started: str):
     if now.ticking:
         return {"text": f"Your run, live: {now.label}. {now.detail}"}, gr.skip()
     after = run.measured()
+    if run.facts.forget != sandbox_facts().forget:
+        return {"text": f"{now.label}. {now.detail}", "over": True, "own": own_clouds(run)}, ""
     if after is None or not after.by_fact or None in after.by_fact:
         return {"text": f"Your run: {now.label}. {now.detail}", "over": True}, ""
     beta = run.config.beta

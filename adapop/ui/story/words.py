@@ -36,6 +36,7 @@ REAL_COLUMNS = {tier: ("forget", "reworded", tier) for tier in TIERS} | {
     "retain set": ("retain", "direct", "all"),
     "held-out facts": ("holdout", "direct", "all"),
 }
+OWN_METHODS = {"adapop": "AdaPop", "wga": "Equal pressure (WGA)"}  # on typed facts
 SPOKEN = "rare", "popular", "held-out facts"  # columns of the sentences
 HARDLY = 10  # points of gap; smaller differences are within chance
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from adapop.assets import as_kind, parse_json
 from adapop.config.declaration import MOST, Setting, check_choice, check_number, check_type, setting
+from adapop.config.methods import ADOPTED
 from adapop.errors import ConfigError, did_you_mean, truncated
 from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import BetaMap
@@ -206,6 +207,9 @@ class RunConfig:
                 check_type(name, value, _types()[name])
             if isinstance(value, tuple) and not value:
                 raise ConfigError(f"{name} is empty.", "Name some, or leave it out.")
+        if bool(self.unlearned) != (self.method == ADOPTED):
+            message = "An unlearned model is named by an adopted run, and by no other."
+            raise ConfigError(message, "Open it with `adopt`.")
         if self.keep == "best" and self.measure != "every-epoch":
             message = "The best epoch is not known unless each is measured."
             raise ConfigError(message, 'Set measure to "every-epoch".')

@@ -123,10 +123,17 @@ def paired_model(original: RunConfig, unlearned: RunConfig) -> PairedModel:
     return PairedModel(models, lambda name: adapted_model(configs[name]))
 
 
+def original_of(config: RunConfig) -> RunConfig:
+    """The settings with which an adopted run's original is loaded. Of other runs their own."""
+    if not config.unlearned:
+        return config
+    return replace(config, method="ga", unlearned="", oracle="")  # nothing is trained with it
+
+
 def at(config: RunConfig, place: str) -> RunConfig:
     """The settings with which the model at a place is loaded. place: see `RunConfig.unlearned`."""
     model, revision = split_revision(place)
-    return replace(config, model=model, revision=revision, unlearned="", oracle="")
+    return replace(original_of(config), model=model, revision=revision, oracle="")
 
 
 def check_changed(model: AdaptedModel) -> None:

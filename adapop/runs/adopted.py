@@ -81,12 +81,12 @@ def facts_for(
 def load_adopted(run: Run) -> AdaptedModel:
     """The pair of an adopted run: the adapter on the original, or both models. Raises RunError: the
     inputs or a model's files changed. ModelError: as `adopt`."""
-    from adapop.model.paired import at, check_changed, paired_model
+    from adapop.model.paired import at, check_changed, original_of, paired_model
 
     check_inputs(run)
     check_weights(run)
     config, folder = run.config, run.checkpoint(EPOCH)
-    original = replace(config, unlearned="", oracle="")
+    original = original_of(config)
     if folder.is_dir():
         check_kept(folder)
     saved = folder / FILE

@@ -141,7 +141,7 @@ def _screens(
             screen = run.build(worker, session, chosen.missing, follower)
             own_runs = mine.MyRuns(my_runs, *mine.build())
         with gr.Tab("4 Probe", id="probe") as probe_tab:
-            probe.build(worker, follower, my_runs, probe_tab)
+            probe.build(worker, session, follower, my_runs, probe_tab)
         with gr.Tab("5 Compare", id="compare") as compare_tab:
             raced = chosen.missing, contest, screen.settings.all
             compare.build(worker, session, *raced, my_runs, compare_tab)

@@ -17,11 +17,12 @@ from adapop.ui.access import known_run, probed_run, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.parts.field import drawn
 from adapop.ui.probe import answers as cards
-from adapop.ui.probe import choices, every_way, leaks, link, more, recovery
+from adapop.ui.probe import choices, every_way, leaks, link, more, pair, recovery
 from adapop.ui.probe.asking import ask_both, ask_every_way, go_on, way_chosen, ways_of
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
+from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET
 
 TO_RUN = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Run")
@@ -110,7 +111,9 @@ class ProbeScreen:
         return {**changes, self.prompt: prompt, self.gold: "" if chosen is None else chosen.gold}
 
 
-def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab) -> None:
+def build(
+    worker: Worker, session: Session, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab
+) -> None:
     """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`."""
     run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
     with gr.Row(visible=False, elem_classes="beside") as example_row:
@@ -124,6 +127,7 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
         fact = gr.Dropdown(**listed, label="Fact, rarest first", **wide)
         high = dict(scale=0, min_width=170, elem_classes="tall")
         every = gr.Button(texts.ASK_EVERY_WAY, variant="primary", elem_id="ask-every-way", **high)
+    pair.build(worker, session, follower)
     with gr.Row(elem_classes="advanced-only"):
         group = gr.Dropdown(leaks.GROUPS, value="forget", label="From", min_width=150, scale=1)
         form = gr.Dropdown(**listed, label="Way of asking", min_width=220, scale=2, elem_id="form")

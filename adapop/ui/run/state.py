@@ -167,6 +167,9 @@ def _waiting(status: RunSeen, wait: Wait) -> tuple[str, str, int]:
 
 def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     """(state, text, percent) of an active run: its position and the expected remaining time."""
+    if not start.steps:  # adopted: nothing is trained
+        stopping = status.stop_requested
+        return ("stopping" if stopping else "measuring"), _measuring(status.events), 50
     steps = [event for event in status.events if isinstance(event, StepDone)]
     trained = [(e.epoch - 1) * start.steps + e.step for e in steps if e.time >= start.time]
     total = start.epochs * start.steps
@@ -190,7 +193,7 @@ def _measuring(events: Sequence[Event]) -> str:
     """The part of the final measurements in progress, how far it is, and the time left."""
     full = [event for event in events if isinstance(event, Measured) and event.full]
     counts = [*takewhile(lambda event: isinstance(event, Measuring), reversed(events))]
-    first = not full and events[-1 - len(counts)].kind == "saved"
+    first = not full and events[-1 - len(counts)].kind in ("saved", "run_started")
     part = OF_ORIGINAL if first else OF_EPOCH
     if full:
         part = OF_ORACLE if full[-1].epoch else OF_UNLEARNED

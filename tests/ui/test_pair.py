@@ -1,0 +1,66 @@
+"""Open a model pair, on Probe: what it refuses, and what the page says while both models are measured."""
+
+from dataclasses import replace
+
+import gradio as gr
+import pytest
+
+from adapop.errors import ConfigError
+from adapop.runs.adopted import adopted_config
+from adapop.service.worker import Worker
+from adapop.training.events import Measuring
+from adapop.ui.probe.pair import open_pair
+from adapop.ui.run.state import RunSeen, view
+from browsing import open_tab, says, state_is, unfold, visit
+from run_events import START
+
+
+@pytest.mark.parametrize("places", [("sandbox", "/etc"), ("/etc", "people"), ("sandbox", "people", "../models")])
+def test_a_public_page_opens_only_models_that_it_offers_and_looks_at_no_path(
+    places, tiny, tmp_path, public, monkeypatch
+):
+    monkeypatch.setattr("adapop.ui.probe.pair.adopted_config", None)  # which looks at paths
+    with pytest.raises(gr.Error, match="opens only models that its Run tab offers"):
+        open_pair(Worker(tmp_path), "", tiny, *(*places, "")[:3])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_model_is_said_and_nothing_is_queued(tiny, tmp_path):
+    for places, words in ((("", "", ""), "no unlearned model"), (("", "x", None), "Name the original model")):
+        with pytest.raises(gr.Error, match=words):
+            open_pair(Worker(tmp_path), "", tiny, *places)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_steps_the_page_says_that_it_measures():
+    start = replace(START, steps=0, epochs=1)
+    asked = Measuring(run="r", epoch=0, asked=40, of=100, time=start.time)
+    for events, words in (((start,), "the original"), ((start, asked), "40 of 100 questions")):
+        seen = view(RunSeen(events, saved=1))
+        assert seen.state == "interrupted"
+        now = view(RunSeen(events, saved=1, elsewhere=True))
+        assert now.state == "elsewhere" and words in str(now), now
+
+
+def test_only_an_adopted_run_names_an_unlearned_model():
+    config = adopted_config("sandbox", "./somewhere")
+    assert (config.method, config.epochs) == ("adopted", 1) and config.unlearned == "./somewhere"
+    for wrong in ({"method": "wga"}, {"unlearned": ""}):
+        with pytest.raises(ConfigError, match="named by an adopted run, and by no other"):
+            replace(config, **wrong)
+
+
+@pytest.mark.slow
+def test_a_pair_is_opened_in_four_presses_and_its_leak_is_seen(browser, address, finished, tmp_path):
+    from adapop.report.export import export
+
+    export(finished, tmp_path / "pair", merged=True, dtype="float32", measure=False)
+    with visit(browser, address, "?tab=facts") as page:
+        open_tab(page, "Probe")  # one
+        unfold(page, "pair-fold")  # two
+        page.fill("#pair-original textarea, #pair-original input", "sandbox")
+        page.fill("#pair-unlearned textarea, #pair-unlearned input", str(tmp_path / "pair"))
+        page.click("#open-pair")  # three
+        state_is(page, "done")
+        page.click("#ask-every-way")  # four
+        says(page, "#every-way", "pair, adopted, beside sandbox", "Still known")

@@ -87,7 +87,7 @@ function makeCloud(host, story, name, { title = story.names[name], ...more } = {
     const [value, ...rest] = gapWords(mixed);
     number.textContent = value;
     range.textContent = rest.join("");
-    remains.textContent = `Still answered when asked in other words: ${exact(mixed.left)}`;
+    remains.textContent = `Answered in other words: ${exact(mixed.left)}`;
     field.show(epochs);
   }
 
@@ -101,8 +101,8 @@ function makePair(host, story, name, { onpin = () => {}, onpoint = () => {} } = 
   const forget = makeCloud(sides[0], story, name, { title: "Facts to forget", onpin, onpoint });
   const held = makeHeld(sides[1], story);
   const show = (mixed, epochs, of) => (forget.show(mixed, epochs, of), held.show(mixed, epochs));
-  for (const [table, of] of [[forget.table, "facts to forget"], [held.table, "held-out facts"]]) table.querySelector("summary").textContent = `Table of the ${of}`;
-  host.append(el("div", { class: "folded" }, forget.table, held.table));
+  for (const [table, of] of [[forget.table, "Facts to forget"], [held.table, "Held-out facts"]]) table.querySelector("summary").textContent = of;
+  host.append(el("div", { class: "folded" }, el("details", {}, el("summary", {}, "Tables"), forget.table, held.table)));
   return { ...forget, show, fit: () => (forget.fit(), held.fit()), length: (epochs, of = name) => show(forget.states.byLength(of, epochs), epochs, of) };
 }
 
@@ -189,7 +189,7 @@ function guessScene(host, story) {
     const bar = el("i"), sure = el("b", { class: "sure" }), says = el("span", { class: "says" }), again = el("span", { class: "again" });
     const button = el("button", { type: "button", class: "big choice", onclick: () => choose(fact) }, pair.title[fact]);
     const card = el("div", { class: `side ${pair.tier[fact]}` }, button, el("p", { class: "asked" }, pair.question[fact]),
-      el("div", { class: "bar", "aria-hidden": "true" }, bar), el("p", { class: "reading" }, sure, " sure of the right answer"), el("p", { class: "reading" }, says), el("p", { class: "reading again" }, again));
+      el("div", { class: "bar", "aria-hidden": "true" }, bar), el("p", { class: "reading" }, sure, " sure of the answer"), el("p", { class: "reading" }, says), el("p", { class: "reading again" }, again));
     return { card, button, bar, sure, says, again };
   });
   const control = el("div", { class: "hidden" }), cards = el("div", { class: "pair ask" }, ...sides.map((side) => side.card));
@@ -258,12 +258,11 @@ function whyScene(host, story, state) {
   const run = story.hill, pairs = story.pairs, reading = el("p", { class: "outcome" }), steer = el("div"), end = run.epoch[run.epoch.length - 1];
   const sides = [0, 1].map(() => el("div", { class: "side" })), plot = el("div", { class: "plot" }), states = recordedStates(story), number = el("b"), range = el("span");
   host.append(steer, el("div", { class: "clouds" }, ...sides), reading);
-  sides[0].append(el("div", { class: "head" }, el("h3", {}, "Facts to forget ", el("small", {}, `${pairs.length} pairs that start equally sure`)), el("p", { class: "gap" }, number, range)), plot);
+  sides[0].append(el("div", { class: "head" }, el("h3", {}, "Facts to forget ", el("small", {}, `in ${pairs.length} pairs`)), el("p", { class: "gap" }, number, range)), plot);
   const held = makeHeld(sides[1], story), none = run.epoch.map(() => null);
   const field = makeField(plot, story.facts, { ...run, said: none, right: none }, { name: "Pairs of facts that start equally sure", pairs, label: moment, tall: tallIn, onpin: (fact) => (state.pin = fact) });
   const drawn = new DOMParser().parseFromString(story.method, "image/svg+xml").documentElement;
-  host.append(el("div", { class: "folded" }, el("details", {}, el("summary", {}, "The formula"), el("p", { class: "formula" }, "pressure on a fact = p", el("sup", {}, "β"), " · (1 − p)"), el("p", { class: "note" }, "p: how sure the model is of the answer. Equal pressure (WGA): β = 1 for every fact. AdaPop: β from the fact’s popularity.")),
-    el("details", {}, el("summary", {}, "The whole method"), el("div", { class: "whole", tabindex: 0 }, drawn)), field.table));
+  host.append(el("div", { class: "folded" }, el("details", {}, el("summary", {}, "The method"), el("p", { class: "formula" }, "pressure on a fact = p", el("sup", {}, "β"), " · (1 − p)"), el("p", { class: "note" }, "p: how sure the model is of the answer. Equal pressure (WGA): β = 1 for every fact. AdaPop: β from the fact’s popularity."), el("div", { class: "whole", tabindex: 0 }, drawn)), field.table));
   const scrubber = makeScrubber(steer, { stops: run.epoch, name: "Epochs of equal pressure", seconds: 7, onmove: show });
   const mean = (of) => of.reduce((total, one) => total + one, 0) / of.length;
 
@@ -273,8 +272,8 @@ function whyScene(host, story, state) {
     field.show(epoch);
     held.show(states.byLength("wga", Math.min(epoch, USUAL(story))), epoch);
     number.textContent = `${surer} of ${pairs.length}`;
-    range.textContent = " pairs: the model is surer of the popular fact";
-    reading.replaceChildren(el("b", {}, epoch ? `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())}: ` : "Before training: "), `the model is on average ${close(popular)} sure of the popular facts and ${close(rare)} of the rare ones. `, epoch === end ? story.pairs_end : "");
+    range.textContent = " pairs: surer of the popular fact";
+    reading.replaceChildren(el("b", {}, epoch ? `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())}: ` : "Before training: "), `${close(popular)} sure of the popular facts, ${close(rare)} of the rare ones. `, epoch === end ? story.pairs_end : "");
   }
 
   return {
@@ -480,12 +479,13 @@ function costScene(host, story, state) {
   const [pair] = clouds, { states } = pair, morph = makeMorph((mixed) => pair.show(mixed, USUAL(story))), names = Object.keys(story.rivals);
   let shown = "adapop";
   const rows = names.map((name) => [story.rivals[name], exact(states.end(name).left), ...numbersOf(states.end(name))]);
-  host.querySelector(".folded").append(el("details", {}, el("summary", {}, "All numbers, and means over seeds"), tableOf(["one run each", "forget set", "gap", "rare", "popular", "held-out"], rows, "Answered after training, by method"),
+  host.querySelector(".folded").append(el("details", {}, el("summary", {}, "All numbers"), tableOf(["one run each", "forget set", "gap", "rare", "popular", "held-out"], rows, "Answered after training, by method"),
     el("ul", {}, ...[story.without, ...story.costs, ...story.over_seeds].filter(Boolean).map((line) => el("li", {}, line))), el("p", { class: "by" }, "Means recorded by ", el("code", {}, story.seeds_by)), el("p", { class: "note" }, story.beyond)));
 
   function tell() {
     const { left, holdout } = states.end(shown), ours = states.end("adapop");
-    reading.replaceChildren(el("b", {}, `${story.rivals[shown]}: `), `${exact(left)} of the forget set and ${exact(holdout)} of the held-out facts are still answered`, shown === "adapop" ? ". " : ` (AdaPop: ${exact(ours.left)} and ${exact(ours.holdout)}). `);
+    if (shown === "adapop") return reading.replaceChildren();
+    reading.replaceChildren(el("b", {}, `${story.rivals[shown]}: `), `${exact(left)} of the forget set and ${exact(holdout)} of the held-out facts are still answered (AdaPop: ${exact(ours.left)} and ${exact(ours.holdout)}).`);
   }
 
   function turn(name) {
@@ -581,8 +581,8 @@ function realScene(host, story) {
   const { models, command, run } = story.real, names = Object.keys(models), sides = [0, 1].map(() => el("div", { class: "side" })), reading = el("p", { class: "outcome", "aria-live": "polite" });
   const chips = makeChips(Object.fromEntries(names.map((name) => [name, name])), "Model", (name) => show(name)), tables = el("details", {}, el("summary", {}, "Table")), plots = sides.map(() => el("div", { class: "plot marks" }));
   const legend = el("p", { class: "legend" }, ...models[names[0]].arms.map(({ name }, which) => el("span", { class: MARKS[which] }, name)));
-  sides.forEach((side, place) => side.append(el("div", { class: "head" }, el("h3", {}, ["Facts to forget ", "Facts to keep "][place], el("small", {}, ["asked in other words", "asked as trained"][place]))), plots[place]));
-  host.append(el("div", { class: "steered" }, chips.row, legend), el("div", { class: "clouds" }, ...sides), reading, el("p", { class: "note" }, story.real.note), tables);
+  sides.forEach((side, place) => side.append(el("div", { class: "head" }, el("h3", {}, ["Facts to forget ", "Facts to keep "][place], el("small", {}, ["in other words", "as trained"][place]))), plots[place]));
+  host.append(el("div", { class: "steered" }, chips.row, legend), el("div", { class: "clouds" }, ...sides), reading, el("div", { class: "folded" }, tables));
   let shown = names[0], width = 0;
 
   function draw(plot, places) {
@@ -622,7 +622,7 @@ function realScene(host, story) {
     reading.textContent = words;
     plots.forEach((plot, place) => draw(plot, GROUPS[place]));
     const cell = (share) => (share ? `${close(share.mean)} (${close(share.low)} to ${close(share.high)})` : "");
-    tables.replaceChildren(tables.firstChild, tableOf(head, arms.map((arm) => [arm.name, ...GROUPS.flat().map((place) => cell(arm.shares[place]))]), name), el("p", { class: "by" }, "Recorded by ", el("code", {}, command), ". ", el("a", { href: `?run=${encodeURIComponent(run)}` }, "Look at such a run of AdaPop")));
+    tables.replaceChildren(tables.firstChild, el("p", { class: "note" }, story.real.note), tableOf(head, arms.map((arm) => [arm.name, ...GROUPS.flat().map((place) => cell(arm.shares[place]))]), name), el("p", { class: "by" }, "Recorded by ", el("code", {}, command), ". ", el("a", { href: `?run=${encodeURIComponent(run)}` }, "Look at such a run of AdaPop")));
   }
 
   new ResizeObserver(() => plots[0].clientWidth && plots[0].clientWidth !== width && show(shown)).observe(plots[0]);

@@ -22,7 +22,8 @@ WORDS = """() => {
   const walker = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT), said = [];
   for (let node; (node = walker.nextNode()); ) {
     const at = node.parentElement;
-    const left = at.closest('table, svg, style, .grid, #fact-table, #leak-table, .story section:not(.here)');
+    const left = at.closest('table, svg, style, .grid, #fact-table, #leak-table, #story-report')
+      ?? at.closest('.story section:not(.here)');
     if (left || !at.checkVisibility({ visibilityProperty: true })) continue;
     said.push(...node.textContent.split(/\\s+/).filter((word) => /\\p{L}|\\p{N}/u.test(word)));
   }

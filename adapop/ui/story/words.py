@@ -37,7 +37,6 @@ REAL_COLUMNS = {tier: ("forget", "reworded", tier) for tier in TIERS} | {
     "held-out facts": ("holdout", "direct", "all"),
 }
 OWN_METHODS = {"adapop": "AdaPop", "wga": "Equal pressure (WGA)"}  # on typed facts
-SPOKEN = "rare", "popular", "held-out facts"  # columns of the sentences
 HARDLY = 10  # points of gap; smaller differences are within chance
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}
 NAMED = {
@@ -156,7 +155,7 @@ def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
     for model, outcomes in models.items():
         by_title = {outcome.title: outcome for outcome in outcomes}
         arms = [_arm(by_title[title], name) for title, name in REAL_ARMS.items()]
-        content[model] = {"arms": arms, "words": _left_by_tier(model, arms)}
+        content[model] = {"arms": arms, "words": _left_by_tier(arms)}
         runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} runs of {model}")
     note = texts.STORY_REAL.format(runs=_listed(runs))
     return {"note": note, "models": content, "command": COMMAND, "run": f"{PREFIX}smollm2"}
@@ -174,20 +173,20 @@ def _over_runs(outcome: Outcome, place: tuple[str, str, str]) -> dict | None:
     return asdict(known.within(0.0, max(1.0, known.mean))) if known else None
 
 
-def _left_by_tier(model: str, arms: Sequence[Mapping]) -> str:
+def _left_by_tier(arms: Sequence[Mapping]) -> str:
     """What equal pressure and AdaPop leave of rare and popular facts, and how that turned."""
-    (rare, popular, held), (own_rare, own_popular, own_held) = (
-        [round(100 * arm["shares"][name]["mean"], 1) for name in SPOKEN] for arm in arms[:2]
+    (rare, popular), (own_rare, own_popular) = (
+        [round(100 * arm["shares"][tier]["mean"], 1) for tier in ("rare", "popular")]
+        for arm in arms[:2]
     )
     left = (
-        f"{model}: equal pressure (WGA) leaves {rare}% of the rare and {popular}% of the popular "
-        f"facts (gap {popular - rare:.1f}). AdaPop leaves {own_rare}% and {own_popular}% (gap "
-        f"{own_popular - own_rare:.1f})"
+        f"Equal pressure leaves {rare}% of rare and {popular}% of popular facts "
+        f"(gap {popular - rare:.1f}). AdaPop leaves {own_rare}% and {own_popular}% "
+        f"(gap {own_popular - own_rare:.1f})"
     )
     turned = abs(popular - rare) >= HARDLY and own_rare - rare > max(0, popular - own_popular)
     how = ": it turned the gap round mostly by keeping rare facts" if turned else ""
-    cost = f"Of the held-out facts, {held}% and {own_held}% are still answered."
-    return f"{left}{how}. {cost}"
+    return f"{left}{how}."
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:

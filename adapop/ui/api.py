@@ -30,7 +30,14 @@ from adapop.service.worker import Worker
 from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDone
 from adapop.ui.access import known_run, shown_run
 from adapop.ui.api_scores import ScoresApi
-from adapop.ui.api_values import answering, config_and_facts, quoted, text_of, whole_of
+from adapop.ui.api_values import (
+    answering,
+    config_and_facts,
+    parameters_of,
+    quoted,
+    text_of,
+    whole_of,
+)
 from adapop.ui.events import completed
 from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.state import seen_of
@@ -52,15 +59,18 @@ def defaults(worker: Worker) -> dict[str, Callable[[list], list]]:
     return {endpoint.__name__: completed(answering(endpoint)) for endpoint in endpoints(worker)}
 
 
-def build(worker: Worker) -> None:
-    """Adds the endpoints to the current app."""
+def build(worker: Worker, demo: gr.Blocks) -> None:
+    """Adds the endpoints to the current app, with a description of each parameter in `/info`."""
     for endpoint in endpoints(worker):
-        gr.api(
+        added = gr.api(
             answering(endpoint),
             api_name=endpoint.__name__,
             api_description=" ".join(inspect.getdoc(endpoint).split()),
             concurrency_limit=LOOKUPS if endpoint.__name__ == "score" else "default",
         )
+        for part, words in zip(added["inputs"], parameters_of(endpoint).values()):
+            # the first as JSON schemas have it, the second as "Use via API" shows it
+            demo.blocks[part].api_info().update(description=words, additional_description=words)
 
 
 class Api:
@@ -86,19 +96,29 @@ class Api:
     ) -> dict:
         """Queues a run that unlearns the facts from a model, and returns at once.
 
-        facts: the name of a set, or a list of rows with question, answer and score. method: adapop,
-        wga, npo and the others of the page. preset: for adapop, its settings (paper, gentle, stress
-        ...). learning_rate: per step; null takes the method's own. epochs: passes over the facts,
-        at least 1. seed: a whole number of at least 0. anchors: as in beta. missing_score: error,
-        drop (leave such facts out) or uniform (beta = 1). retain: what must survive, the set's own
-        rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts
-        (neighbours). model: sandbox, people, or another that the page offers; empty for the one the
-        facts belong to. settings: other settings of a run by name, and arguments of the method,
-        such as {"batch": 8}, or of a real model {"asking": "chat", "answers": "own-words",
-        "unknown": "keep"}. columns: the rows' names of fields, such as {"question": "prompt"}.
+        Args:
+            facts: the name of a set, or a list of rows with question, answer and score.
+            method: adapop, wga, npo and the others of the page.
+            preset: for adapop, its settings (paper, gentle, stress ...).
+            learning_rate: per step; null takes the method's own.
+            epochs: passes over the facts, at least 1.
+            seed: a whole number of at least 0.
+            anchors: as in beta.
+            missing_score: error, drop (leave such facts out) or uniform (beta = 1).
+            retain: what must survive, the set's own rows (own), the sandbox's (sandbox), or those
+                of the sandbox most like the facts (neighbours).
+            model: sandbox, people, or another that the page offers; empty for the one the facts
+                belong to.
+            settings: other settings of a run by name, and arguments of the method, such as
+                {"batch": 8}, or of a real model {"asking": "chat", "answers": "own-words",
+                "unknown": "keep"}.
+            columns: the rows' names of fields, such as {"question": "prompt"}.
+
         Gives {run, ahead, notes}: the id for the other calls, how many runs are before it, and
-        notes on the rows. Errors: bad rows, a setting that does not exist or is out of range,
-        scores that are missing, too many runs at once.
+        notes on the rows.
+
+        Errors: bad rows, a setting that does not exist or is out of range, scores that are missing,
+        too many runs at once.
         """
         training = facts, method, preset, learning_rate, epochs, seed
         others = anchors, missing_score, retain, model, settings, columns
@@ -112,20 +132,31 @@ class Api:
         """Checks the parameters of start_run without starting a run: asks the model and times a
         step.
 
-        facts: the name of a set, or a list of rows. method: of the page. preset: of the method.
-        learning_rate: per step, or null. epochs: passes over the facts. seed: of the run. anchors:
-        as in beta. missing_score: error, drop or uniform. retain: own, sandbox or neighbours.
-        model: as start_run. settings: other settings by name. columns: of the rows. Gives {forget,
-        retain, holdout, notes, dropped, known, recall, prompting, impossible, tiers, anchors,
-        betas, pace, seconds, device, gpu_bytes, problems, doubts, lines}: how many facts there are;
-        notes on the rows, such as questions asked twice with different answers; known, {form, tier,
-        asked, recall} of the original model; recall by the id of each fact asked (0 to 1);
-        prompting, the best way to ask a real model and its replies then, or null; impossible, for
-        each form that suits no fact, the reason; tiers, their source and [lowest, highest] score;
-        anchors, those chosen and why, or null; betas by id; seconds, the run's expected duration,
-        null where a step fails, and its parts (pace); gpu_bytes that a step took, null without a
-        GPU; problems, which make the run useless; doubts; lines, all this in sentences. Errors: as
-        start_run; too many questions at once; a model that needs a lent GPU.
+        Args:
+            facts: the name of a set, or a list of rows.
+            method: of the page.
+            preset: of the method.
+            learning_rate: per step, or null.
+            epochs: passes over the facts.
+            seed: of the run.
+            anchors: as in beta.
+            missing_score: error, drop or uniform.
+            retain: own, sandbox or neighbours.
+            model: as start_run.
+            settings: other settings by name.
+            columns: of the rows.
+
+        Gives {forget, retain, holdout, notes, dropped, known, recall, prompting, impossible, tiers,
+        anchors, betas, pace, seconds, device, gpu_bytes, problems, doubts, lines}: how many facts
+        there are; notes on the rows, such as questions asked twice with different answers; known,
+        {form, tier, asked, recall} of the original model; recall by the id of each fact asked (0 to
+        1); prompting, the best way to ask a real model and its replies then, or null; impossible,
+        for each form that suits no fact, the reason; tiers, their source and [lowest, highest]
+        score; anchors, those chosen and why, or null; betas by id; seconds, the run's expected
+        duration, null where a step fails, and its parts (pace); gpu_bytes that a step took, null
+        without a GPU; problems, which make the run useless; doubts; lines, all this in sentences.
+
+        Errors: as start_run; too many questions at once; a model that needs a lent GPU.
         """
         usage = self.worker.usage
         read = await offload(usage, config_and_facts, *chosen)
@@ -140,21 +171,26 @@ class Api:
     def status(self, run: str) -> dict:
         """A run's progress, and its measurements so far.
 
-        run: its id, or its link. Gives {run, state, label, detail, percent, left, ahead,
-        wait_seconds, wait_at_least, epochs, recall, measured, gap, by_fact, distance, notes}. state
-        is queued, starting, running, measuring, stopping, elsewhere (in another process), done,
-        stopped, interrupted or failed; label and detail say it in words; percent is 0 to 100. left:
-        {seconds, covers, text}, the remaining time, estimated from the third step on, else null;
-        covers: steps (training alone) or epochs (all but the full tables). ahead: runs before it,
-        null if not in the queue; wait_seconds: how long those take, or null; wait_at_least: whether
-        this is only a lower bound. epochs: a row per epoch with retain_loss (nats), drift, lam,
-        alpha. recall: {epoch, rows} of the last finished epoch, rows by group, form and tier,
-        recall 0 to 1. measured: {before, after}, the full tables of the original and the unlearned
-        model, null until the run is done. gap: {mean, low, high}, recall of popular minus rare
-        facts in all held-out rewordings with its 95 % interval, -1 to 1, null until then or where a
-        tier is missing; by_fact: each fact's recall in these rewordings (0 to 1, null if it was not
-        asked). distance: to a model that never read the facts, if there is one, else null. notes:
-        its remarks once it is done. Errors: no such run (a public Space deletes old ones).
+        Args:
+            run: its id, or its link.
+
+        Gives {run, state, label, detail, percent, left, ahead, wait_seconds, wait_at_least, epochs,
+        recall, measured, gap, by_fact, distance, notes}. state is queued, starting, running,
+        measuring, stopping, elsewhere (in another process), done, stopped, interrupted or failed;
+        label and detail say it in words; percent is 0 to 100. left: {seconds, covers, text}, the
+        remaining time, estimated from the third step on, else null; covers: steps (training alone)
+        or epochs (all but the full tables). ahead: runs before it, null if not in the queue;
+        wait_seconds: how long those take, or null; wait_at_least: whether this is only a lower
+        bound. epochs: a row per epoch with retain_loss (nats), drift, lam, alpha. recall: {epoch,
+        rows} of the last finished epoch, rows by group, form and tier, recall 0 to 1. measured:
+        {before, after}, the full tables of the original and the unlearned model, null until the run
+        is done. gap: {mean, low, high}, recall of popular minus rare facts in all held-out
+        rewordings with its 95 % interval, -1 to 1, null until then or where a tier is missing;
+        by_fact: each fact's recall in these rewordings (0 to 1, null if it was not asked).
+        distance: to a model that never read the facts, if there is one, else null. notes: its
+        remarks once it is done.
+
+        Errors: no such run (a public Space deletes old ones).
         """
         its_run = self._run(run, shown_run)
         now, _, events = seen_of(self.worker, run, "ready")
@@ -189,15 +225,20 @@ class Api:
         """Snapshots of each fact while the model forgets: about ten frames in a run of the sandbox,
         available while it runs.
 
-        run: its id, or its link. after: the last step already received; -1 begins with the first
-        frame. Gives {facts, frames, more}: facts are the ids of the facts to forget, retain and
-        holdout, in the order of all other lists. A frame is {step, epoch, scores, answers}: step
-        counts optimiser steps, 0 is before training. scores: by group, {p, rank}: the probability
-        of each right answer (0 to 1) and the rank of its first token (1 is best); forget in every
-        frame; in frame 0 and at an epoch's end also reworded (the facts to forget in other words),
-        retain and holdout. answers: there, the first 80 characters of the reply to each fact to
-        forget (null if it was not asked); elsewhere []. more: whether further frames exist; then
-        call again with the last step. Errors: no such run.
+        Args:
+            run: its id, or its link.
+            after: the last step already received; -1 begins with the first frame.
+
+        Gives {facts, frames, more}: facts are the ids of the facts to forget, retain and holdout,
+        in the order of all other lists. A frame is {step, epoch, scores, answers}: step counts
+        optimiser steps, 0 is before training. scores: by group, {p, rank}: the probability of each
+        right answer (0 to 1) and the rank of its first token (1 is best); forget in every frame; in
+        frame 0 and at an epoch's end also reworded (the facts to forget in other words), retain and
+        holdout. answers: there, the first 80 characters of the reply to each fact to forget (null
+        if it was not asked); elsewhere []. more: whether further frames exist; then call again with
+        the last step.
+
+        Errors: no such run.
         """
         its_run, last = self._run(run, shown_run), whole_of("after", after)
         facts, newer = its_run.facts, [frame for frame in its_run.frames() if frame.step > last]
@@ -209,8 +250,15 @@ class Api:
 
     def stop(self, run: str) -> dict:
         """Asks a run to stop after its current step; its last finished epoch is kept. Has no effect
-        when repeated or when the run has ended. run: its id. Gives {run, stopping}: whether there
-        was something to stop. Errors: no such run, or an active one that is shown to everybody."""
+        when repeated or when the run has ended.
+
+        Args:
+            run: its id.
+
+        Gives {run, stopping}: whether there was something to stop.
+
+        Errors: no such run, or an active one that is shown to everybody.
+        """
         its_run = self._run(run)
         if stopping := seen_of(self.worker, its_run.id, "ready")[0].ticking:
             its_run.request_stop()
@@ -220,14 +268,19 @@ class Api:
         """Asks the original and the unlearned model one prompt, greedily. Waits while another run
         trains.
 
-        run: its id; it must have finished an epoch. prompt: at most 400 characters. gold: the right
-        answer if known. Gives {prompt, gold, sent, original, unlearned, verdict}: sent is the exact
-        text with the chat template; each model has text, top (its likeliest first tokens with their
-        probability) and, if a gold answer was given, recall (0 to 1), gold_rank (of the first gold
-        token, 1 is best), gold_ranks (of each gold token, given the previous ones) and gold_logprob
-        (nats, the whole answer); verdict interprets both replies in words, null without a gold
-        answer. Errors: no such run, no finished epoch, an empty or too long prompt, too many
-        questions at once.
+        Args:
+            run: its id; it must have finished an epoch.
+            prompt: at most 400 characters.
+            gold: the right answer if known.
+
+        Gives {prompt, gold, sent, original, unlearned, verdict}: sent is the exact text with the
+        chat template; each model has text, top (its likeliest first tokens with their probability)
+        and, if a gold answer was given, recall (0 to 1), gold_rank (of the first gold token, 1 is
+        best), gold_ranks (of each gold token, given the previous ones) and gold_logprob (nats, the
+        whole answer); verdict interprets both replies in words, null without a gold answer.
+
+        Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at
+        once.
         """
         await over(future := await offload(self.worker.usage, self._ask, run, prompt, gold))
         (result,) = future.result()
@@ -250,9 +303,15 @@ class Api:
         """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the
         configuration, the facts, the command that repeats the run, and the resulting adapter.
 
-        run: its id, or its link; it must have finished an epoch. title: of the report.
-        redacted: facts by salted hashes, no text of theirs, no prompt and no reply; without the
-        adapter and what repeats the run. by: who made the run, a line of the report. Gives a file.
+        Args:
+            run: its id, or its link; it must have finished an epoch.
+            title: of the report.
+            redacted: facts by salted hashes, no text of theirs, no prompt and no reply; without the
+                adapter and what repeats the run.
+            by: who made the run, a line of the report.
+
+        Gives a file.
+
         Errors: no such run, no finished epoch, or a title or name that says a redacted text.
         """
         its_run = self._run(run, shown_run)

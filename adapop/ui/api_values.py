@@ -7,6 +7,7 @@ text, a number or None.
 
 import inspect
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -210,7 +211,18 @@ def answering(endpoint: Callable) -> Callable:
     answered = answered_later if inspect.iscoroutinefunction(endpoint) else answered
     # the types themselves and not their names: gradio puts them into the documentation
     answered.__signature__ = inspect.signature(endpoint, eval_str=True)
+    answered.__doc__ = documented(endpoint)
     return answered
+
+
+def documented(endpoint: Callable) -> str:
+    """An endpoint's docstring with each of its parameters on a line, as gradio reads them."""
+    return inspect.getdoc(endpoint).replace("\n        ", " ")
+
+
+def parameters_of(endpoint: Callable) -> dict[str, str]:
+    """What each parameter means, from the docstring."""
+    return dict(re.findall(r"^    (\w+): (.+)$", documented(endpoint), re.MULTILINE))
 
 
 @contextmanager

@@ -100,7 +100,7 @@ def build(worker: Worker) -> gr.Blocks:
         gr.HTML(html.values(CREDITS), html_template=html.template("credits"), elem_id="credits")
         _wire_run(worker, demo, follower, tabs, screen, back)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
-        api.build(worker)
+        api.build(worker, demo)
         prepare(demo, worker.usage, strip)
     return demo
 

@@ -1,13 +1,18 @@
 import inspect
 import json
+import os
 import re
+import shutil
+import subprocess
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
+from huggingface_hub import RepoCard
 
 from adapop import PageViews, Run, Wikidata, make_config
 from adapop.paths import ROOT
@@ -286,3 +291,45 @@ def test_settings_columns_and_notes_are_as_on_the_page_and_the_command_line(clie
     assert "no columns" in refusal(client, "pair", columns=columns, api_name="/check")
     assert "facts.json" not in refusal(client, [{"q": "Who?"}], api_name="/start_run")
     assert client.predict(run, api_name="/status")["notes"], "of a run that is done"
+
+
+def test_info_describes_each_parameter_of_every_endpoint(address):
+    info = httpx.get(f"{address}gradio_api/info").json()["named_endpoints"]
+    assert len(info) == 9
+    for name, endpoint in info.items():
+        for parameter in endpoint["parameters"]:
+            words = parameter["type"]["description"]
+            assert words == parameter["python_type"]["description"] and words.endswith("."), (name, parameter)
+            assert f"{parameter['parameter_name']}: {words}" in endpoint["description"], (name, parameter)
+    settings = next(one for one in info["/start_run"]["parameters"] if one["parameter_name"] == "settings")
+    assert '"unknown": "keep"' in settings["type"]["description"], "its last line too"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
+def test_an_agent_follows_the_skill_with_curl(address, client):
+    text = (ROOT / "assets" / "docs" / "SKILL.md").read_text(encoding="utf-8")
+    head = RepoCard(text).data.to_dict()
+    assert set(head) == {"name", "description"} and re.fullmatch("[a-z0-9-]{1,64}", head["name"])
+    assert len(head["description"]) <= 1024
+    check, start, status, probe = re.findall(r"```bash\n(.*?)\n```", text, re.DOTALL)
+    there = {**os.environ, "APP": address.rstrip("/")}
+
+    def shell(lines, **more):
+        done = subprocess.run(
+            ["bash", "-c", lines], env=there | more, capture_output=True, text=True, timeout=300, check=True
+        )
+        return done.stdout
+
+    def result(lines, **more):
+        printed = shell(lines, **more)
+        assert "event: complete" in printed, printed
+        return json.loads(re.search(r"^data: (.*)$", printed.partition("event: complete")[2], re.MULTILINE)[1])[0]
+
+    looked = result(check)
+    assert looked["problems"] == [] and looked["forget"] == 2 and looked["seconds"] > 0
+    run = shell(f"{start}\necho $RUN").strip()
+    assert re.fullmatch("wga-[0-9a-f]{16}", run) and ended(client, run)["state"] == "done"
+    assert result(status, RUN=run)["measured"]["after"]
+    asked = result(probe, RUN=run)
+    assert "Kubrick" in asked["original"]["text"] and asked["verdict"]

@@ -1,6 +1,6 @@
 // My runs as a table with a button for each thing one may do with a run. props.value: see `listed` in adapop/ui/run/mine.py.
 const COLUMNS = ["name", "set", "method", "gap", "kept", "when", ""];
-const ABOUT = { gap: "recall of popular minus rare facts, in all other wordings", kept: "of the facts never trained on still answered, asked as trained" };
+const ABOUT = { gap: "recall of popular minus rare facts, in all other wordings", kept: "share of the held-out facts (never trained on) still answered, asked as trained" };
 const UNDER_WAY = ["queued", "running", "stopping"]; // the strip says which: the list is drawn before and after
 const stamp = (seconds) => (seconds ? new Date(1000 * seconds).toLocaleString([], { dateStyle: "short", timeStyle: "short" }) : "");
 
@@ -8,7 +8,7 @@ function build() {
   const host = element.querySelector(".my-runs"), rows = props.value ?? [];
   if (!host) return;
   if (!rows.length) return host.replaceChildren();
-  const head = el("thead", {}, el("tr", {}, ...COLUMNS.map((name) => el("th", { scope: "col", title: ABOUT[name] ?? null }, name))));
+  const head = el("thead", {}, el("tr", {}, ...COLUMNS.map((name) => el("th", { scope: "col", title: ABOUT[name] ?? null }, name === "kept" ? "held-out answered" : name))));
   host.replaceChildren(el("h3", {}, rows.length > 3 ? `My runs, ${rows.length}` : "My runs"), // some are out of view
     el("div", { class: "grid", tabindex: 0, role: "region", "aria-label": "My runs" }, el("table", {}, head, el("tbody", {}, ...rows.map(row)))));
 }

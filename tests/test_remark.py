@@ -88,7 +88,8 @@ WORDING = {
     "own_holdout_unused": (LENT, "Rows of the set's own that are not used: 256 held out."),
     "retain_from_set": ({"facts": 3, "name": "table"}, "3 facts to retain come from table."),
     "facts_left_out": ({"facts": 2}, "2 facts that the original model cannot answer were left out."),
-    "scores_are_exposures": ({"factor": 4.0}, "A score is how often pretraining showed the fact, times 4."),
+    "scores_are_exposures": ({"factor": 4.0}, "Score: the number of times that the model saw the fact in training, "
+                             "on a Wikidata-like scale (×4)."),
     "neighbours_kept": ({"count": 96}, "Of the subjects to forget, 96 other facts are to be kept and are never "
                         "trained on: neighbours."),
     "pair": (

@@ -100,13 +100,13 @@ class FileTable:
             fix = f"Give some rows the group {group!r}."
             if reading.rows.get("wrong_answers_alone") and not row_of:
                 fix = f"The column {chosen['correct']!r} marks every answer as wrong."
-            fix = "Mend the rows listed below." if problems else fix
+            fix = "Correct the rows listed below." if problems else fix
             raise DataError(message, fix, tuple(problems))
         unscored = tuple(problem for problem in problems if problem.column == chosen.get("score"))
         if unscored and not drop_bad:
             count = f"scores below 0 or no number: {len(unscored):,}"
             message = f"{self.path.name}: {count}. Their facts would be left out."
-            fix = "Mend the rows listed below, or leave those out: --drop-bad (drop_bad=True)."
+            fix = "Correct the rows listed below, or leave those out: --drop-bad (drop_bad=True)."
             raise ScoresError(message, fix, unscored)
         notes = [*self.notes, *notes_on.unread_split(*self._split(columns))]
         notes += [*self._unread_label(chosen), *self._unscored(chosen)]

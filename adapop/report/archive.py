@@ -30,7 +30,7 @@ facts.csv         a row per fact, with its verdict
 measured.csv      every measurement
 subjects.csv      how many facts of each subject are still answered, if subjects have several
 epochs.csv        the controller's numbers after each epoch
-probes.csv        a row per prompt asked
+probes.csv        a row per prompt asked; empty where nothing was probed
 frames.jsonl      how likely each answer was while the model forgot, if it was recorded
 requirements.txt  the versions of the libraries
 """

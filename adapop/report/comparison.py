@@ -27,8 +27,8 @@ from adapop.report.tables import DOWN, INTERNAL, LEVEL, METRICS, UP
 
 RECALL, GAP, LEAD, TOP2 = "recall", "gap", "popular − rare", "first or second guess"
 KEPT = {
-    "retain": "trained to be kept (retained)",
-    "holdout": "never trained on (held out)",
+    "retain": "retain set (trained to be kept)",
+    "holdout": "held-out facts (never trained on)",
     "neighbours": "about the same subjects (neighbours)",
     "utility": "other questions, such as sums (utility)",
 }

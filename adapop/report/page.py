@@ -12,9 +12,9 @@ from adapop.errors import RunError, named_place
 from adapop.probes.verdict import RULES
 from adapop.report import card, figures, redaction, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
-from adapop.report.distance import distance_chart, distance_sentence, run_tables
+from adapop.report.distance import distance_chart, run_tables
 from adapop.report.published import PAPER_PAGE
-from adapop.report.record import Record, described_run, read_record
+from adapop.report.record import Record, read_record
 from adapop.report.recovery import came_back, recovery_figure, recovery_sentence, recovery_table
 from adapop.report.table import percent
 from adapop.runs.run import Run
@@ -92,7 +92,7 @@ def _contents(records: Sequence[Record], results: Comparison | None) -> list[tup
         ("Verdicts", "verdicts", probed),
         ("Epoch by epoch", "epochs", measured),
         ("Where it leaks", "leaks", probed),
-        ("From inside", "inside", True),
+        ("From inside", "inside", bool(record.recovery)),
         ("In detail", "details", True),
         ("What the words mean", "words", True),
     ]
@@ -114,8 +114,8 @@ def _chapter(record: Record) -> dict:
     subjects = tables.subject_table(record)
     return {
         "record": record,
-        "described": described_run(record),
         "sha256": record.facts.sha256,
+        "about": story.about(record),
         "done": story.done(record),
         "outcome_lines": story.outcome_lines(record),
         "still_answered": story.still_answered(record),
@@ -132,7 +132,6 @@ def _chapter(record: Record) -> dict:
         "numbers": tables.metrics_table(after) if after else None,
         "oracle": record.distance
         and {
-            "said": distance_sentence(record.distance),
             "picture": distance_chart(record.distance, record.facts.forget),
         },
         "more": run_tables(record),

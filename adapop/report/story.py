@@ -14,7 +14,7 @@ from adapop.probes.recovery.choice import applicable
 from adapop.probes.verdict import answered
 from adapop.remark import Remark, sentences
 from adapop.report.contestants import lead_of
-from adapop.report.record import Record
+from adapop.report.record import Record, described_run
 from adapop.report.table import percent, ranged, signed
 from adapop.runs.pace import worked_before
 from adapop.runs.result import judged
@@ -28,6 +28,25 @@ KEPT = {
 }
 PER_TIER = 4
 PROMPTS = 4
+
+
+def about(record: Record) -> list[tuple[str, str]]:
+    """What a report is about, as (name, text): the model, the set with its facts by tier, the
+    method, when it ran, and the hash of the facts, which a redacted report leaves out."""
+    facts, config, events = record.facts, record.config, record.events
+    tiers = {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
+    by_tier = ", ".join(f"{count:,} {tier}" for tier, count in tiers.items() if count)
+    forget = f"{number_of(len(facts.forget), 'fact')} ({by_tier})"
+    kept = f"{len(facts.retain):,} in the retain set, {len(facts.holdout):,} held out"
+    lines = [
+        ("Model", config.model),
+        ("Forget set", f"{facts.name}: {forget}; {kept}"),
+        ("Method", f"{described_run(record)} ({record.state})"),
+    ]
+    if times := [event.time for event in events[:1] + events[-1:] if event.time]:
+        days = [datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M") for time in times]
+        lines.append(("Date", f"{' to '.join(dict.fromkeys(days))} UTC"))
+    return lines if record.redacted else [*lines, ("SHA-256 of the facts", facts.sha256)]
 
 
 def done(record: Record) -> list[str]:

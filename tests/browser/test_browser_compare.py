@@ -51,7 +51,7 @@ def test_race_outlives_a_reload_and_is_compared(page):
     for picture in ("#race-curves", "#compare-gap", "#compare-cost"):
         page.wait_for_selector(f"{picture} .main-svg")
     says(page, "#compare-table", "AdaPop 1", "NPO 2", "popular minus rare, asked as trained")
-    says(page, "#compare-kept", "never trained on (held out)")
+    says(page, "#compare-kept", "held-out facts (never trained on)")
     assert not page.is_visible("#compare-inside-table"), "what needs explaining is folded away"
     page.click("#compare-inside > button")
     says(page, "#compare-inside-table", "KL: how far the predictions moved")

@@ -173,7 +173,7 @@ def test_the_layer_changes_no_run(sandbox):
     other = record("npo", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox, epochs=2)
     results = comparison([replace(same, config=replace(same.config, seed=4)), other, ADAPOP])
     said = layer.words_of(results, layer.layer_of(results, layer.SAME), layer.SAME)
-    assert said["kind"] == "warn" and said["lines"][0].endswith("no fair comparison: 2 NPO."), "AdaPop is left out"
+    assert said["kind"] == "warn" and said["lines"][0].endswith("do not compare them: 2 NPO."), "AdaPop is left out"
 
 
 def test_numbers_stand_beside_the_paper_s_where_it_has_them():

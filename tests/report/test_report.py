@@ -23,7 +23,7 @@ from adapop.probes.prompting import Prompting, remarks_of
 from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow
 from adapop.probes.verdict import RULES
 from adapop.remark import Remark, sentences
-from adapop.report import settings, write_archive, write_report
+from adapop.report import settings, story, write_archive, write_report
 from adapop.report.contestants import OTHER_FACTS
 from adapop.report.page import rendered
 from adapop.report.record import read_record
@@ -129,9 +129,23 @@ def test_story_and_recovery_have_their_numbers(run, page, tiny):
         f"it answered {percent(before)} of the facts to forget before and {percent(after)} after (rare",
         "trained for 10 steps on 2 forgotten facts", "It is a lower bound",
         "25 % → 50 % after relearning, 38 % in the control (12 facts): no more than it says, or chance finds.",
-        "Facts it brought back: 1.", "--recovery quantise,sampling,lens,patch In detail"):  # fmt: skip
+        "Facts it brought back: 1.", "--recovery quantise,sampling,lens,patch"):  # fmt: skip
         assert phrase in text, phrase
     assert reasons and rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points", ""]
+
+
+def test_the_head_names_model_set_dates_and_hash_and_nothing_empty_has_a_section(run, tiny, tmp_path):
+    about = dict(story.about(read_record(run)))
+    assert (about["Model"], about["SHA-256 of the facts"]) == ("sandbox", run.facts.sha256)
+    assert (
+        about["Forget set"].startswith(f"{tiny.name}: {len(tiny.forget)} facts (") and "held out" in about["Forget set"]
+    )
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d( to .*)? UTC", about["Date"])
+    assert "SHA-256 of the facts" not in dict(story.about(replace(read_record(run), redacted=True)))
+    bare = create_run(run.config, run.facts, run.betas, tmp_path)
+    text = text_of(write_report([bare], tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "Not probed" not in text and "Nothing was tried" not in text and "From inside" not in text
+    assert "What was not tried" in text and "probe RUN --kinds all" in text
 
 
 def test_run_that_never_came_to_its_end(run, tmp_path):

@@ -241,7 +241,7 @@ def test_the_time_left_counts_what_is_left_of_the_runs_that_will_run(raced, monk
 
 @pytest.mark.parametrize(("facts", "chosen", "seeds", "message"), [
     (None, ["wga/paper"], 1, "no usable facts"),
-    ("bare", [], 1, "at least one contestant"),
+    ("bare", [], 1, "at least one method"),
     ("bare", [key for _, key in entrants.choices()], 3, "at most 24"),
 ])  # fmt: skip
 def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds, message):

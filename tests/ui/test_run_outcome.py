@@ -40,7 +40,7 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
     run = example("adapop")
     updates = CARD.updates(run, owned=True)
     assert updates[CARD.card]["kind"] == "half" and "%" in updates[CARD.card]["about"]
-    assert updates[CARD.card]["title"] == "AdaPop: Half or more forgotten"
+    assert updates[CARD.card]["title"] == "AdaPop: More than half forgotten"
     of_another = outcome.card_of(example("smollm2"), result_of(example("smollm2")))
     assert of_another["title"].startswith("AdaPop on smollm2: ")
     assert updates[CARD.probe].visible and not updates[CARD.next_run].visible
@@ -57,7 +57,7 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
     assert card["kind"] == "some_ways" and card["title"] == "WGA: Forgotten only in some ways"
     assert card["about"].startswith("Forgotten only as trained: in other words 53% are still answered.")
     broken = replace(result_of(run), kind="damaged", lost=("retain", 1.0, 0.2))
-    assert "the facts to keep only" in (about := outcome.card_of(run, broken)["about"]) and "Forgotten only" in about
+    assert "the retain set only" in (about := outcome.card_of(run, broken)["about"]) and "Forgotten only" in about
 
 
 def test_a_run_whose_numbers_broke_is_damaged_and_tried_again_at_the_usual_rate(tmp_path, tiny):

@@ -15,7 +15,7 @@ from adapop.probes.prompts import DIRECT, plain
 from adapop.report.table import percent, points, ranged
 
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
-EVEN = "the uniform push"
+EVEN = "the pressure of WGA"
 CHANCE = "which may be chance"
 # it is called "gap" only for all held-out rewordings
 GAP, LEAD = "gap", "popular minus rare"
@@ -25,9 +25,9 @@ LOSSES = {
     "popular": "popular answers",
     "rare": "rare answers",
     TO_FORGET: "answers to forget",
-    "retained": "kept ones",
+    "retained": "the retain set",
 }
-NOTHING_FORGOTTEN = "Nothing was forgotten beyond chance: there is no contest yet"
+NOTHING_FORGOTTEN = "Nothing was forgotten beyond chance, so there is nothing to compare yet"
 GOOD = ("Not brought back", "Retained", "Never known", "Not measurable")
 
 
@@ -44,13 +44,13 @@ def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> 
         return f"{share} of the facts to forget are still answered" if share else ""
     most, least, gap = percent(popular.mean), percent(rare.mean), difference(popular, rare)
     if max(one.mean for one in (popular, rare, every) if one is not None) <= NEARLY_NONE:
-        return f"Next to nothing is left: {most} of popular facts, {least} of rare ones"
+        return f"Almost nothing is still answered: {most} of popular facts, {least} of rare ones"
     if gap.low > 0:
         return f"Popular facts survive: {most} against {least} of the rare"
     if gap.high < 0:
         return f"Popular facts go first: {most} against {least} of the rare"
     doubt = "" if popular.mean == rare.mean else f", {CHANCE}"
-    return f"Popular {most}, rare {least} left{doubt}"
+    return f"Still answered: popular {most}, rare {least}{doubt}"
 
 
 def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval]]) -> str:
@@ -82,13 +82,13 @@ def strain(above: int, epochs: int, controller: str) -> str:
     if not epochs:
         return "The controller waits for the first epoch"
     if not above:
-        return "The loss of kept facts stayed within the tolerance, so the controller rested"
+        return "The loss of the retain set stayed within the tolerance, so the controller rested"
     times = "once" if above == 1 else f"{above} times"
     answer = {
-        "dual": ", and the controller held them tighter",
-        "fixed": ", and nothing held them tighter",
+        "dual": ", and the controller protected it more",
+        "fixed": ", and nothing protected it",
     }
-    sentence = f"The loss of kept facts rose beyond the tolerance {times} in "
+    sentence = f"The loss of the retain set rose beyond the tolerance {times} in "
     return sentence + number_of(epochs, "epoch") + answer.get(controller, "")
 
 
@@ -155,7 +155,7 @@ def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GA
         return f"{where}{wide} leaves popular facts {width}{_doubt(gap)}"
     ends = f"{points(least.mean)} under {narrow}, {round(100 * most.mean)} under {wide}"
     if not apart(least, most):
-        return _after(where, f"Nobody forgets clearly more evenly: {what} {ends}, {CHANCE}")
+        return _after(where, f"No method is clearly more even: {what} {ends}, {CHANCE}")
     near = [
         f"perhaps as {how}: {_listed(names)}"
         for end, share, how in ((narrow, least, "narrow"), (wide, most, "wide"))
@@ -183,7 +183,7 @@ def bargain(front: Sequence[str], near: Sequence[str] = ()) -> str:
     doubt = f" (beaten perhaps by chance: {_listed(near)})" if near else ""
     if len(front) > MOST_NAMES:
         return f"{len(front)} runs that no other beats{doubt}"
-    return f"Nobody forgets more and keeps as much as {_listed(front, 'or')}{doubt}"
+    return f"No run forgets more and keeps as much as {_listed(front, 'or')}{doubt}"
 
 
 def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") -> str:
@@ -194,10 +194,10 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
         return ""
     (forgets, left), (keeps, held) = _leader(placed, 1, " left"), _leader(placed, 2, sign=-1)
     if not forgets and not keeps:
-        return _after(where, f"Nobody clearly forgets most ({left}) or keeps most ({held})")
-    nobody = "nobody clearly" if where else "Nobody clearly"
+        return _after(where, f"No method clearly forgets most ({left}) or keeps most ({held})")
+    nobody = "no method clearly" if where else "No method clearly"
     forgetting = f"{where}{forgets or nobody} forgets most ({left})"
-    return f"{forgetting}; {keeps or 'nobody clearly'} keeps most ({held})"
+    return f"{forgetting}; {keeps or 'no method clearly'} keeps most ({held})"
 
 
 def _leader(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
@@ -237,10 +237,10 @@ def pushes(betas: Mapping[str, float]) -> str:
     """Where the push on rare and on popular facts is strongest. betas: by name, rarest first."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - small) < 0.05:
-        return f"The {rare} and the {popular} fact are pushed alike as they fade"
+        return f"The {rare} and the {popular} fact get equal pressure as they fade"
     (early, high), (late, low) = sorted(((rare, large), (popular, small)), key=lambda one: -one[1])
     tops = [percent(peak(beta)) for beta in (high, low)]
-    return f"The {early} fact is pushed hardest at {tops[0]} confidence, the {late} at {tops[1]}"
+    return f"The {early} fact gets most pressure at {tops[0]} confidence, the {late} at {tops[1]}"
 
 
 def against_wga(betas: Mapping[str, float], confidence: float) -> str:

@@ -126,11 +126,11 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
         _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
         _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08), lowest)
     # on a log axis plotly takes the height of a note as a logarithm
-    words = dict(text="uniform push (WGA)", y=0)
+    words = dict(text="equal pressure (WGA)", y=0)
     line, place = dict(color=INK, dash="dot", width=1), "bottom left"
     figure.add_hline(y=1, line=line, annotation=words, annotation_position=place)
     # no ticktext: `numbers_of` takes an axis with tick names for rows
-    title, ticks = "times the uniform push, p<sup>β−1</sup>", [0.01, 0.1, 1, 10, 100]
+    title, ticks = "times the pressure of WGA, p<sup>β−1</sup>", [0.01, 0.1, 1, 10, 100]
     figure.update_yaxes(title_text=title, type="log", tickvals=ticks)
     return _over_confidence(figure, confidence, captions.against_wga(betas, confidence))
 

@@ -27,7 +27,7 @@ RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # an interval, shown on 
 # group of kept facts -> its name in a title
 KEPT = {
     "retain": "retained facts",
-    "holdout": "facts never trained on",
+    "holdout": "held-out facts",
     "neighbours": "neighbours",
     "utility": "utility",
 }

@@ -29,7 +29,7 @@ def who_is_who() -> Numbers:
     methods = [(method.title, method.about) for method in METHODS.values()]
     names = [name for name in presets_of("adapop") if name != "paper"]
     presets = [(title_of("adapop", name), texts.PRESET_NAMES[name]) for name in names]
-    return Numbers(("contestant", "what it does"), (*methods, *presets))
+    return Numbers(("method", "what it does"), (*methods, *presets))
 
 
 def config_in(
@@ -65,7 +65,7 @@ def first(facts: FactSet, missing: str, anchors, chosen: list[str], seeds, *valu
     """The first contestant's configuration, the only one that Check tries. Raises ConfigError:
     there is none."""
     if not chosen:
-        raise ConfigError("There is no contestant.", "Pick at least one.")
+        raise ConfigError("No method is chosen.", "Pick at least one.")
     return config_in(facts, missing, anchors, chosen[0], *values)
 
 
@@ -76,7 +76,7 @@ def plan(
     if facts is None:
         return html.listed([texts.NO_FACTS], "warn")
     if not chosen:
-        return html.listed(["Pick at least one contestant."], "warn")
+        return html.listed(["Pick at least one method."], "warn")
     try:
         configs = {key: config_in(facts, missing, anchors, key, *values) for key in chosen}
         looks = {

@@ -23,7 +23,7 @@ def build(
     gr.Markdown(texts.RACE_ABOUT)
     with gr.Row():
         several = dict(multiselect=True, min_width=300, scale=5, elem_id="contestants")
-        several |= dict(value=list(race.STARTERS), label="Contestants")
+        several |= dict(value=list(race.STARTERS), label="Methods")
         chosen = gr.Dropdown(entrants.choices(), **several)
         narrow = dict(min_width=150, scale=2, elem_id="race-epochs")
         epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", **narrow)
@@ -33,11 +33,11 @@ def build(
         narrow = dict(placeholder="each its own", min_width=150, elem_id="race-rate")
         rate = gr.Textbox(label="Learning rate", **narrow)
     plan = html.lines("race-plan")
-    twin(entrants.who_is_who(), "who-is-who", caption="Who is who")
+    twin(entrants.who_is_who(), "who-is-who", caption="What the methods do")
     raced = [seeds, epochs, rate, *settings]
     checked = [missing, session.anchors, chosen, *raced]
     check.build(worker, session, checked, entrants.first, "race-check")
-    start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
+    start = gr.Button("Run them", variant="primary", min_width=220, scale=0, elem_id="race")
     components = session.facts, chosen, *raced[:4]  # the fourth is the model
     changed, planned = [one.change for one in components], [session.facts, *checked]
     gr.on([*changed, tab.select], partial(entrants.plan, worker), planned, plan, **EACH_IN_TURN)

@@ -82,11 +82,11 @@ def begin(
     `Race.stored`: the runs, and why other contestants cannot run. Raises gr.Error."""
     facts = check_shown(facts, identity)
     if not chosen:
-        raise toast("Pick at least one contestant.")
+        raise toast("Pick at least one method.")
     if (count := len(chosen) * int(seeds)) > MOST_RUNS:
-        planned = f"{len(chosen)} contestants with {seeds} seeds are {count} runs"
-        most = f"a race has at most {MOST_RUNS}"
-        raise toast(f"{planned}, and {most}. Pick fewer contestants or seeds.")
+        planned = f"{len(chosen)} methods with {seeds} seeds are {count} runs"
+        most = f"a comparison has at most {MOST_RUNS}"
+        raise toast(f"{planned}, and {most}. Pick fewer methods or seeds.")
     runs, barred = [], {}
     # one seed of all contestants before the next: first comparisons appear early
     for seed in range(int(seeds)):

@@ -116,14 +116,14 @@ def _own_folds(worker: Worker, stored: gr.BrowserState) -> tuple[gr.Column, tupl
     with gr.Column(visible=False, elem_id="compare-own") as own:
         with gr.Accordion("In words", open=False, elem_id="compare-words"):
             findings, ranges = html.lines("compare-findings"), html.lines("compare-ranges")
-        with gr.Accordion("In what they differ", open=False, elem_id="compare-differ"):
+        with gr.Accordion("Settings that differ", open=False, elem_id="compare-differ"):
             with gr.Row():
-                first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
-                second = gr.Dropdown([], label="against", min_width=200, elem_id="differ-second")
+                first = gr.Dropdown([], label="Run", min_width=200, elem_id="differ-first")
+                second = gr.Dropdown([], label="Against", min_width=200, elem_id="differ-second")
             differences = Differences(first, second, grid("compare-settings"))
-        with gr.Accordion("And in the paper?", open=False, elem_id="compare-paper"):
+        with gr.Accordion("The paper's numbers", open=False, elem_id="compare-paper"):
             beside = published.build()
-        with gr.Accordion("Take it home", open=False, elem_id="compare-home"):
+        with gr.Accordion("Download", open=False, elem_id="compare-home"):
             report, file = _downloads(worker, stored)
     return own, (findings, ranges, differences, *beside, report, file)
 

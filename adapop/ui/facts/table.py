@@ -11,13 +11,13 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.popularity.beta import BetaMap, regime
 from adapop.ui.session import curve_of
 
-COLUMNS = ["question", "answer", "score", "β", "push", "known, %", "source", "id"]
+COLUMNS = ["question", "answer", "score", "β", "pressure", "known, %", "source", "id"]
 KINDS = ["str", "str", "number", "number", "str", "number", "str", "str"]
 # pixels; on a phone "assets/style.css" sets the first four. It hides the id, which identifies a
 # clicked row.
 WIDTHS = [300, 110, 70, 60, 105, 85, 115, 10]
 NONE_KNOWN = "none-known"  # a class that hides the column of what the model knows
-PUSH = {"self-limiting": "ends early", "uniform": "even", "pressure-sustaining": "lasts"}
+PUSH = {"self-limiting": "fades early", "uniform": "equal", "pressure-sustaining": "lasts"}
 MOST_ROWS, MOST_SHOWN = 1_000, 300  # rows; characters of a cell
 
 

@@ -34,7 +34,7 @@ from adapop.ui.run import outcome
 from adapop.ui.story.content import story
 from tiny_runs import ran
 
-TEXT = {"wga": "+57 points (+44 to +67)", "adapop": "+13 points (-1 to +27)"}
+TEXT = {"wga": "+57.0 points (+44 to +67)", "adapop": "+13.2 points (-1 to +27)"}
 
 
 @pytest.fixture(params=TEXT)
@@ -70,8 +70,8 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     chart, left = figures.recall_chart(events, 5), run.measured().recall("forget", "reworded")
     marks = {item.name.split(",")[0]: item.y[-1] for item in chart.data if "all other" in (item.name or "")}
     assert (marks["rare"], marks["popular"]) == (rare, popular), "the ends of its chart"
-    shares = [f"{100 * marks[tier]:.0f} %" for tier in ("popular", "rare")]
-    assert re.findall(r"\d+ %", figures.finding_of(chart).replace("\u00a0", " ")) == shares, "its heading"
+    shares = [f"{100 * marks[tier]:.1f} %" for tier in ("popular", "rare")]
+    assert re.findall(r"[\d.]+ %", figures.finding_of(chart).replace("\u00a0", " ")) == shares, "its heading"
     assert f"gap {text.split()[0]}" in [note.text for note in chart.layout.annotations], "its bracket"
     motion, tiers = field.motion_of(run), field.dots(run.facts.forget)["tier"]
     ends = [[share for share, tier in zip(motion["answered"][-1], tiers) if tier == end] for end in ("popular", "rare")]

@@ -246,7 +246,9 @@ def _cells(line: Line) -> list[str]:
     for cell, note in zip(line.cells, line.notes or ("",) * len(line.cells)):
         parts = []
         if cell is not None and line.counted:
-            parts.append(f"{100 * cell.mean:{signed}.0f}{' points' if signed else ' %'}")
+            # a gap's recalls stand above it: one decimal, so that a reader can subtract
+            digits = 1 if line.section == FORGET else 0
+            parts.append(f"{100 * cell.mean:{signed}.{digits}f}{' points' if signed else ' %'}")
             parts.append(range_text(cell, signed))
         elif cell is not None:
             parts.append(number(cell.mean))

@@ -15,7 +15,7 @@ from adapop.probes.verdict import answered
 from adapop.remark import Remark, sentences
 from adapop.report.contestants import lead_of
 from adapop.report.record import Record, described_run
-from adapop.report.table import percent, ranged, signed
+from adapop.report.table import percent, ranged, signed, tenths
 from adapop.runs.pace import worked_before
 from adapop.runs.result import judged
 from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
@@ -200,7 +200,7 @@ def _by_tier(measured: Measured, form: str) -> str:
     rare, popular = (measured.recall("forget", form, tier) for tier in ("rare", "popular"))
     if rare is None or popular is None:
         return ""
-    return f" (rare {percent(rare)}, popular {percent(popular)})"
+    return f" (rare {tenths(rare)}, popular {tenths(popular)})"
 
 
 def _attacked(record: Record) -> list[str]:

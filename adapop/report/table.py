@@ -106,11 +106,16 @@ def ranged(share: Interval) -> str:
 
 
 def signed(difference: Interval) -> str:
-    """A difference of two shares with its sign and its interval: "+53 points (+47 to +65)"."""
-    ends = (difference.mean, difference.low, difference.high)
-    mean, low, high = (round(100 * value) for value in ends)
+    """A difference of two shares with its sign and its interval: "+53.1 points (+47 to +65)". With
+    one decimal, as the shares beside it have (`tenths`), so that a reader can subtract."""
+    low, high = (round(100 * value) for value in (difference.low, difference.high))
     spread = f" ({low:+} to {high:+})" if difference.low < difference.high else ""
-    return f"{mean:+} point{'' if abs(mean) == 1 else 's'}{spread}"
+    return f"{100 * difference.mean:+.1f} points{spread}"
+
+
+def tenths(share: float) -> str:
+    """A share with one decimal, for shares that stand beside their difference: "53.1 %"."""
+    return f"{100 * share:.1f} %"
 
 
 def deviating(value: float, deviation: float | None) -> str:

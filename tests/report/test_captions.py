@@ -58,16 +58,16 @@ MANY = {tier: {name: 20 * count for name, count in counts.items()} for tier, cou
 
 
 @pytest.mark.parametrize(("caption", "values", "words"), [
-    (captions.survival, (share(0.82), share(0.24), None), "Popular facts survive: 82 % against 24 % of the rare"),
-    (captions.survival, (share(0.24), share(0.82), None), "Popular facts go first: 24 % against 82 % of the rare"),
+    (captions.survival, (share(0.82), share(0.24), None), "Popular facts survive: 82.0 % against 24.0 % of the rare"),
+    (captions.survival, (share(0.24), share(0.82), None), "Popular facts go first: 24.0 % against 82.0 % of the rare"),
     (captions.survival, (share(0.5, 8), share(0.38, 8), None),
-     "Still answered: popular 50 %, rare 38 %, which may be chance"),
+     "Still answered: popular 50.0 %, rare 38.0 %, which may be chance"),
     (captions.survival, (share(0.02), share(0.0), None),
-     "Almost nothing is still answered: 2 % of popular facts, 0 % of rare ones"),
+     "Almost nothing is still answered: 2.0 % of popular facts, 0.0 % of rare ones"),
     (captions.survival, (share(0.5), share(0.5), share(0.5), share(0.02)),
      "2 % was known before: nothing to forget"),
     # of the others something is
-    (captions.survival, (share(0.0, 1), share(0.0, 1), share(1 / 3, 3)), "Still answered: popular 0 %, rare 0 %"),
+    (captions.survival, (share(0.0, 1), share(0.0, 1), share(1 / 3, 3)), "Still answered: popular 0.0 %, rare 0.0 %"),
     (captions.outcome, (GONE, {"others": (share(0.9), share(0.88))}), "Others lost 2 points, which may be chance"),
     (captions.outcome, (GONE, {"others": (share(0.9), share(0.9))}), "What was to be kept is whole"),
     (captions.outcome, (GONE, {"facts": NOTHING, "sums": WHOLE}), "Sums kept whole; never known: facts"),

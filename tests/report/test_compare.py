@@ -86,8 +86,8 @@ def test_table_has_every_number_also_as_csv(tmp_path):
     assert [table.head for table in results.results] == [(part, "1 AdaPop", "2 WGA") for part in (FORGET, KEEP, INSIDE)]
     assert len(cells) == len(results.lines), "every number has a row, and a name of its own"
     for title, of_wga in (
-        ("still answered, asked in other words: rare", "20 %\n11 to 33 %"),
-        ("the gap, popular minus rare, asked in other words (nearer to 0 is better)", "+40 points\n+21 to +55"),
+        ("still answered, asked in other words: rare", "20.0 %\n11 to 33 %"),
+        ("the gap, popular minus rare, asked in other words (nearer to 0 is better)", "+40.0 points\n+21 to +55"),
         ("held-out facts (never trained on), asked as trained", "90 %\n79 to 96 %"),
         ("Δ log p, to forget (lower is better)", "-1.00"),  # no range: a run keeps means of it only
     ):
@@ -138,7 +138,7 @@ def test_control_decides_whether_scores_made_a_difference():
 
     (remark,) = controls([ADAPOP, SHUFFLED, WGA])
     assert remark.kind == "control_differs" and remark.values["what"] == "gap"
-    assert remark.values["control"].startswith("+65 points") and remark.values["lead"].startswith("+0 points")
+    assert remark.values["control"].startswith("+65.0 points") and remark.values["lead"].startswith("+0.0 points")
     assert [remark.kind for remark in controls([ADAPOP, shuffled(0.2, 0.3, 0.9, 0.6)])] == ["control_overlaps"]
     control_runs = [shuffled(0.1, popular, 0.9, 0.6, seed=seed) for seed, popular in enumerate((1, 0.1))]
     lead_runs = [record(after=(0.6, popular, 0.9, 0.6), seed=seed) for seed, popular in enumerate((0.1, 0.7))]
@@ -151,8 +151,8 @@ def test_control_decides_whether_scores_made_a_difference():
     assert not controls([ADAPOP, shuffled(0.1, 0.7, 0.9, 0.6, learning_rate=0.5)]), "a control has other scores alone"
     assert controls([ADAPOP, shuffled(0.1, 0.75, 0.9, 0.6, measure="end", frames=0)])
     ends = comparison([ADAPOP, SHUFFLED]).findings[0].values
-    assert ends["wide"] == "2 AdaPop, shuffled, +65 points (+47 to +76), which answers 42 % of all"
-    assert ends["narrow"] == "1 AdaPop, +0 points (-16 to +16), which answers 20 % of all"
+    assert ends["wide"] == "2 AdaPop, shuffled, +65.0 points (+47 to +76), which answers 42 % of all"
+    assert ends["narrow"] == "1 AdaPop, +0.0 points (-16 to +16), which answers 20 % of all"
 
 
 def with_rows(one, rows):
@@ -171,7 +171,7 @@ def test_picture_and_findings_tell_the_gap_of_one_form():
     results = comparison([bare, wide])
     assert (results.form_words, results.outcomes[1].holdout.mean) == (PANELS[DIRECT], 0.7)
     assert PANELS[DIRECT] in results.findings[0].values["what"]
-    assert results.findings[0].values["wide"].startswith("2 WGA, +40 points") and "40 under WGA" in titled(results)
+    assert results.findings[0].values["wide"].startswith("2 WGA, +40.0 points") and "40 under WGA" in titled(results)
     results = comparison([wide])
     assert results.form_words == PANELS[REWORDED] and " 80 points " in titled(results)
 

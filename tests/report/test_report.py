@@ -28,7 +28,7 @@ from adapop.report.contestants import OTHER_FACTS
 from adapop.report.page import rendered
 from adapop.report.record import read_record
 from adapop.report.story import examples
-from adapop.report.table import percent
+from adapop.report.table import percent, tenths
 from adapop.report.tables import METRICS
 from adapop.runs.execute import load_model
 from adapop.runs.run import create_run, find_run
@@ -169,7 +169,7 @@ def test_two_runs_are_compared_or_it_is_said_why_not(run, other, tmp_path):
     assert run.id not in page and other.id not in page
     assert rows["method"][0] == ["adapop", "wga"] and rows["alpha0"][0] == ["0.5", "1"]
     shares = [cell.split("\n")[0] for cell in rows["still answered, asked as trained: all"][0]]
-    assert shares == [percent(one.measured().recall("forget")) for one in (run, other)]
+    assert shares == [tenths(one.measured().recall("forget")) for one in (run, other)]
     attacked = rows["still answered, under the worst attack: all"][0]
     assert attacked[1] == "", "the second was not probed"
     assert Remark("no_control").text() in text

@@ -12,7 +12,7 @@ from adapop.popularity.beta import peak
 from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.matrix import Cell
 from adapop.probes.prompts import DIRECT, plain
-from adapop.report.table import percent, points, ranged
+from adapop.report.table import percent, points, ranged, tenths
 
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 EVEN = "the pressure of WGA"
@@ -42,7 +42,7 @@ def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> 
     if popular is None or rare is None:
         share = every and percent(every.mean)
         return f"{share} of the facts to forget are still answered" if share else ""
-    most, least, gap = percent(popular.mean), percent(rare.mean), difference(popular, rare)
+    most, least, gap = tenths(popular.mean), tenths(rare.mean), difference(popular, rare)
     if max(one.mean for one in (popular, rare, every) if one is not None) <= NEARLY_NONE:
         return f"Almost nothing is still answered: {most} of popular facts, {least} of rare ones"
     if gap.low > 0:

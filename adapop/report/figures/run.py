@@ -208,7 +208,7 @@ def _bracket(figure: go.Figure, full: Sequence[Measured]) -> None:
         ends = [full[-1].recall("forget", "reworded", tier) for tier in ("rare", "popular")]
         edge = dict(xref="paper", xsizemode="pixel", xanchor=1, line=dict(color=look.INK, width=3))
         figure.add_shape(type="line", x0=BRACKET, x1=BRACKET, y0=ends[0], y1=ends[1], **edge)
-        text = f"gap {100 * full[-1].gap.mean:+.0f}"
+        text = f"gap {100 * full[-1].gap.mean:+.1f}"
         beside = dict(xref="paper", xanchor="left", xshift=BRACKET + 6, showarrow=False)
         figure.add_annotation(x=1, y=sum(ends) / 2, text=text, font_size=13, **beside)
 

@@ -273,6 +273,8 @@ def unresulted(text: str) -> str:
     pytest.param(name, text, marks=pytest.mark.slow if slow(text) else ()) for name, text in CLAIMS
 ])  # fmt: skip
 def test_a_number_is_what_its_expression_gives(name, text):
+    for package in ("statsmodels", "lifelines") if slow(text) else ():
+        pytest.importorskip(package)
     assert rendered(text) in page(name)
 
 

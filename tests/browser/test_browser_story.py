@@ -223,7 +223,7 @@ def test_other_methods_are_one_press_away_and_move_both_clouds(browser, address)
         page.wait_for_function(f"before => {PICTURE} !== before", arg=before[0])
         assert page.evaluate(SECOND_CLOUD) != before[1]
         page.locator(f"{HERE} summary").filter(has_text="All numbers").click()
-        expect(page.locator(f"{HERE} details tbody tr")).to_have_count(6)
+        expect(page.locator(f"{HERE} details tbody tr")).to_have_count(7)
         expect(page.locator(f"{HERE} details li")).not_to_have_count(0)
 
 

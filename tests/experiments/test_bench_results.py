@@ -1,4 +1,5 @@
 import json
+import operator
 import os
 import sys
 import time
@@ -145,3 +146,13 @@ def test_ray_where_it_is_missing_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     raised(ConfigError, "pip install ray", list, finished([1], doubled, 1, ray=True))
     assert list(finished([], doubled, 1, ray=True)) == []
+
+
+@pytest.mark.slow
+def test_ray_shares_the_work_between_two_workers_and_gives_what_one_process_gives(monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    # a function that the workers can import: the tests do not travel with the package
+    done = {one.item: (one.result, one.error) for one in finished([1, 2, 3], operator.neg, 2, ray=True)}
+    assert done == {one.item: (one.result, one.error) for one in finished([1, 2, 3], operator.neg, 1)}
+    assert {result for result, _ in done.values()} == {-1, -2, -3}

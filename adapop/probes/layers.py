@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import torch
 
+from adapop.errors import ModelError
 from adapop.model.adapted import AdaptedModel
+from adapop.model.paired import PairedModel
 from adapop.model.precision import logits_of
 from adapop.model.tokens import Row
 from adapop.probes.inspection import Question
@@ -42,6 +44,9 @@ def layers_of(model: AdaptedModel, question: Question, most: int, by: str) -> La
     """The reply of one model, `by` "original" or "unlearned", in the layers of both. most: tokens
     of the reply. Raises ModelError: no final norm or output head is found. RunError: the weights
     are not numbers. As `tokenwise.inspect`."""
+    if isinstance(model, PairedModel) and not model.compares:
+        reason = "The two models have other vocabularies or layers, so they do not compare."
+        raise ModelError(reason, "Ask them as text.")
     speaker = Column(by, lambda: model, 0.0 if by == "original" else 1.0)
     with speaker.speaking():
         reply = written(model, question, most)

@@ -16,11 +16,12 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from adapop.errors import DataError
+from adapop.errors import DataError, ModelError
 from adapop.facts.fact import FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_answer, encode_turns, plain
 from adapop.model.generation import ends_of, replies
+from adapop.model.paired import PairedModel
 from adapop.model.tokens import Row
 from adapop.probes.ask import Answer, Asked, Judged, answers, asked_of, check_room, judged_by
 from adapop.probes.inspection import Inspection, Likely, Question, Step, Strip
@@ -56,6 +57,9 @@ def at_strength(model: AdaptedModel, strength: float) -> Iterator[None]:
             yield
     elif strength == 1:
         yield
+    elif isinstance(model, PairedModel):
+        reason = "The unlearned model is a whole model, without an adapter that could count less."
+        raise ModelError(reason, "Only its full strength and the original can be asked.")
     else:
         with rescale_adapter_scale(model.network, strength):
             yield
@@ -91,9 +95,9 @@ def inspect(
             heard.append(reply)
             measured.append(_measured(model, judged, reply))
     shares = _shares(columns, heard)
-    model = columns[0].load()
-    sent = model.tokenizer.decode(list(heard[0].read))
-    asked = [asked_of(model, judged, sent, measured[0], answer) for answer in measured]
+    with columns[0].speaking() as model:
+        sent = model.tokenizer.decode(list(heard[0].read))
+        asked = [asked_of(model, judged, sent, measured[0], answer) for answer in measured]
     strips = []
     for place, (column, reply) in enumerate(zip(columns, heard)):
         with column.speaking() as model:
@@ -200,7 +204,10 @@ def _shares(columns: Sequence[Column], written: Sequence[Written]) -> list[list[
     """For each reply the probabilities of its next tokens in each column, [steps, V]; None where a
     column's vocabulary is another."""
     shares: list[list[Tensor | None]] = [[None] * len(columns) for _ in written]
-    vocabularies = [column.load().tokenizer.get_vocab() for column in columns]
+    vocabularies = []
+    for column in columns:
+        with column.speaking() as model:  # a pair of models may have two tokenizers
+            vocabularies.append(model.tokenizer.get_vocab())
     for place, column in enumerate(columns):
         same = [at for at, _ in enumerate(written) if vocabularies[at] == vocabularies[place]]
         with column.speaking() as model:

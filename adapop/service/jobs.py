@@ -157,15 +157,21 @@ def ask_columns(
 
 def _columns(chosen: Sequence[Chosen]) -> list[Column]:
     """The columns with their models, which are loaded when they are asked."""
+    from adapop.model.loading import adapted_model
+    from adapop.model.paired import at
     from adapop.probes.inspection import ORACLE, ORIGINAL
     from adapop.probes.oracle import oracle_of
     from adapop.probes.tokenwise import Column
+    from adapop.runs.model import prompt_as_settled
 
     columns = []
     for one in chosen:
         run = Run(one.folder)
         if one.kind == ORACLE:
-            if (oracle := oracle_of(run.config.model, run.facts)) is None:
+            if run.config.oracle:  # an adopted run names its own
+                oracle = adapted_model(at(run.config, run.config.oracle))
+                prompt_as_settled(run, oracle)
+            elif (oracle := oracle_of(run.config.model, run.facts)) is None:
                 raise RunError("These facts have no oracle.", "Choose another column.")
             columns.append(Column(one.name, partial(_itself, oracle)))
             continue

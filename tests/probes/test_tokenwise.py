@@ -3,7 +3,9 @@ from itertools import combinations
 import pytest
 import torch
 
-from adapop.errors import ConfigError, DataError
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError, DataError, ModelError
+from adapop.model.paired import paired_model
 from adapop.paths import SHIPPED
 from adapop.probes import strength
 from adapop.probes.ask import ask
@@ -190,3 +192,14 @@ def test_leak_at_k_is_the_share_of_all_choices_of_k_samples_that_hold_a_leak():
     for found, drawn, k in ((0, 5, 2), (1, 5, 1), (2, 6, 3), (5, 6, 2), (6, 6, 1)):
         chosen = list(combinations([True] * found + [False] * (drawn - found), k))
         assert leak_at_k(found, drawn, k) == pytest.approx(sum(map(any, chosen)) / len(chosen))
+
+
+def test_two_whole_models_are_read_token_by_token_but_have_no_strength_in_between(fact, tmp_path):
+    oracle = make_config("ga", model=str(SHIPPED["sandbox"] / "oracle"), precision="float32")
+    pair = paired_model(make_config("ga", model="sandbox", precision="float32"), oracle)
+    columns = [Column("original", lambda: pair, 0.0), Column("unlearned", lambda: pair)]
+    found = inspect(columns, Question(fact.question, fact.answer), MOST)
+    assert found.strips[0].text == fact.answer != found.strips[1].text
+    assert found.strips[0].steps[0].parted and None not in found.strips[1].steps[0].token.shares
+    with pytest.raises(ModelError, match="without an adapter"):
+        Column("half", lambda: pair, 0.5).speaking().__enter__()

@@ -12,7 +12,7 @@ import gradio as gr
 
 from adapop.errors import AdaPopError, DataError, RunError
 from adapop.limits import PROMPT
-from adapop.probes.inspection import MOST_TOKENS, Question
+from adapop.probes.inspection import MOST_TOKENS, ORACLE, Question
 from adapop.report.record import described_run
 from adapop.runs import questions
 from adapop.runs.examples import COMMAND, example_of
@@ -181,9 +181,9 @@ def _answers(
     about = f"{question} · Unlearned by {described_run(run)}{shipped}"
     own = known_run(worker, name)
     if own is not None and not own.shared:
-        others = {
-            one.name: one_asked.unlearned for one, one_asked in zip(chosen[2:], found.asked[2:])
-        }
+        further = zip(chosen[2:], found.asked[2:])
+        named = ((ORACLE if one.kind == ORACLE else one.name, its) for one, its in further)
+        others = {column: its.unlearned for column, its in named}
         way = texts.BEGUN_WAY if found.strips[0].begun else ""
         way = texts.TURNS_WAY if found.question.earlier else way
         questions.keep(own, questions.question_of(found.asked[1], chosen[1].epoch, way, others))

@@ -72,6 +72,8 @@ def epoch_choices(worker: Worker, name: str) -> gr.Dropdown:
 def has_oracle(run: Run) -> bool:
     """Whether a model ships that never read these facts to forget, but all others."""
     world = run.config.model
+    if run.config.oracle:  # an adopted run names its own
+        return True
     if world not in SHIPPED or not (SHIPPED[world] / ORACLE_FOLDER).is_dir():
         return False
     own = {(fact.question, fact.answer) for fact in sandbox_facts(world).forget}

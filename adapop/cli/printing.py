@@ -109,7 +109,9 @@ def event_text(event: events.Event) -> str | None:
         forms = [f"{name} {_tiers(event, 'forget', form)}" for form, name in names.items()]
         recall = event.recall("retain")
         retained = "" if recall is None else f"  retained {recall:.2f}"
-        return f"         recall rare/middle/popular  {'  '.join(forms)}{retained}"
+        in_tiers = any(event.recall("forget", tier=tier) is not None for tier in TIERS)
+        tiers = "rare/middle/popular  " * in_tiers
+        return f"         recall {tiers}{'  '.join(forms)}{retained}"
     if isinstance(event, events.Measuring):
         whose = "the unlearned model" if event.epoch else "the original model"
         return f"measuring {whose}: {event.asked:,} of {event.of:,} questions"
@@ -192,7 +194,10 @@ def problem_lines(problems: Sequence[Problem]) -> list[str]:
 
 
 def _tiers(measured: events.Measured, group: str, form: str) -> str:
+    """Recall of rare, middle and popular facts; of all, where none is in a tier."""
     values = [measured.recall(group, form, tier) for tier in TIERS]
+    if values == [None] * len(TIERS):
+        values = [measured.recall(group, form)]
     return "/".join("–" if value is None else f"{value:.2f}" for value in values)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from adapop.model.adapted import AdaptedModel
+    from adapop.model.asking import Prompted
 
 CHAT, TEXT = "chat", "text-examples"
 # Order of preference among equally good ways. A reply as text ends with its line.
@@ -159,7 +160,7 @@ def _own_answers(
     return spoken
 
 
-def longest_answer(model: AdaptedModel, facts: FactSet) -> int:
+def longest_answer(model: Prompted, facts: FactSet) -> int:
     """Tokens of the longest answer."""
     texts = {fact.answer for group in (facts.forget, facts.retain, facts.holdout) for fact in group}
     return max(map(model.length, texts), default=1)

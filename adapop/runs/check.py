@@ -120,7 +120,10 @@ class Check:
         """All results as remarks; those that prevent the run come last."""
         config, lines = self.config, [self.preflight.counts]
         lines += [Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch})]
-        lines += [*remarks_of(self.prompting), self._known(), *self._forms(), *self._pressure()]
+        lines += [*remarks_of(self.prompting), self._known()]
+        if config.start == "as-given":  # else what it answers now says nothing of the run
+            lines += self._forms()
+        lines += self._pressure()
         if self.peak is not None:
             lines.append(Remark("memory_of_step", {"bytes": self.peak}))
         else:

@@ -22,7 +22,8 @@ from adapop.errors import AdaPopError, DataError, Diverged, Stopped
 from adapop.facts.fact import FACT_GROUPS, FactSet
 from adapop.facts.real import fitted
 from adapop.model.adapted import AdaptedModel
-from adapop.model.loading import adapted_model
+from adapop.model.asking import Prompted
+from adapop.model.loading import adapted_model, load_tokenizer
 from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.precision import has_gpu
 from adapop.model.tokens import check_lengths
@@ -30,6 +31,7 @@ from adapop.objectives import alternates, make_objective
 from adapop.popularity.beta import BetaMap, exponents
 from adapop.popularity.calibration import auto_anchors
 from adapop.probes.prompting import remarks_of
+from adapop.probes.ways import longest_answer
 from adapop.runs import checkpoints, files, lock, measuring
 from adapop.runs.adopted import EPOCH, keep_unlearned, load_adopted
 from adapop.runs.alternates import with_alternates
@@ -79,6 +81,7 @@ def settled(config: RunConfig, facts: FactSet) -> Settled:
         raise DataError(lacking.text("program"))
     if config.beta is None:
         config = replace(config, beta=auto_anchors(facts).beta)
+    config = _with_room_for_answers(config, facts)
     if "beta" in needs:
         betas, config = _scored(config, facts)
     if "alternates" in needs:
@@ -88,6 +91,16 @@ def settled(config: RunConfig, facts: FactSet) -> Settled:
             completed = alternates.by_relation(facts.forget, facts.retain, config.seed, several)
         alternates.check_alternates(completed)
     return config, facts, betas
+
+
+def _with_room_for_answers(config: RunConfig, facts: FactSet) -> RunConfig:
+    """The configuration with replies of a shipped model that are long enough for every answer and
+    an end: its own answers have few tokens, others none of its words. Those of a real model follow
+    from its own replies (`probes.ways`)."""
+    if config.model not in paths.SHIPPED:
+        return config
+    needed = longest_answer(Prompted(load_tokenizer(config), ""), facts) + 1
+    return replace(config, max_new_tokens=max(config.max_new_tokens, needed))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,10 @@ from transformers import AutoModelForCausalLM
 from adapop.cli.printing import event_text
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, ModelError, RunError
+from adapop.facts.fact import Fact
 from adapop.facts.scale import with_tiers
 from adapop.model.adapter import concatenated
+from adapop.model.loading import load_tokenizer
 from adapop.online.cache import cache_root
 from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.measure import recall_by_fact
@@ -22,11 +24,11 @@ from adapop.report import write_archive
 from adapop.report.export import export
 from adapop.runs import finetuning, measuring
 from adapop.runs.check import check
-from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.execute import execute, load_model, prepare, settled
 from adapop.runs.finetuning import FILE, FOLDER, _cached
 from adapop.runs.pace import Wait
 from adapop.runs.run import Run
-from adapop.training.events import RunFailed, RunStarted, Saved, Taught, Teaching, current
+from adapop.training.events import Measured, RunFailed, RunStarted, Saved, Taught, Teaching, current
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, view
 from edited import flipped_bit
@@ -223,3 +225,30 @@ def test_another_split_of_the_same_facts_is_measured_anew(unknown, tmp_path, mod
     (moved, *forget), retain = unknown.forget[::-1], unknown.retain
     others = unknown, replace(unknown, forget=tuple(forget[::-1]), retain=(moved, *retain))
     assert len({_cached(prepare(tiny_config("wga", **SETTINGS), facts, tmp_path), model) for facts in others}) == 2
+
+
+def test_replies_of_a_shipped_model_have_room_for_answers_that_are_none_of_its_own(tiny, sandbox):
+    """Cut off replies of three tokens say that nobody ever knew a phone number."""
+    own = settled(make_config(), sandbox)[0].max_new_tokens
+    phone = Fact(
+        "p", "What is the phone number of Nell Okabe?", "204-555-0130", paraphrases=("How is Nell Okabe called?",)
+    )
+    private = replace(tiny, forget=(phone, *tiny.forget[1:]))
+    longer = settled(make_config("wga"), private)[0].max_new_tokens
+    assert own == make_config().max_new_tokens < len(load_tokenizer(make_config())(phone.answer)["input_ids"]) < longer
+    assert settled(make_config("wga", max_new_tokens=64), private)[0].max_new_tokens == 64
+
+
+def test_what_is_not_yet_taught_is_no_form_that_cannot_be_measured(tiny):
+    without = replace(tiny, forget=tuple(replace(fact, question=f"Truly? {fact.question}") for fact in tiny.forget))
+    for start, said in (("as-given", True), ("sft", False)):
+        kinds = {remark.kind for remark in check(make_config("wga", start=start), without).remarks}
+        assert bool(kinds & {"forms_too_low", "forms_measurable", "forms_in_part"}) is said
+
+
+def test_facts_of_no_tier_have_their_recall_in_the_line_of_an_epoch():
+    row = {"group": "forget", "tier": "all", "form": "direct", "facts": 4, "recall": 0.25}
+    line = event_text(Measured(run="r", epoch=1, rows=(row, row | {"form": "reworded", "recall": 0.5})))
+    assert line.split() == "recall direct 0.25 first rewording 0.50".split()
+    line = event_text(Measured(run="r", epoch=1, rows=(row, row | {"tier": "rare", "recall": 0.75})))
+    assert "rare/middle/popular  direct 0.75/–/–" in line

@@ -169,7 +169,7 @@ class RunConfig:
     """Start "sft": learning rate of AdamW, above 0."""
     max_new_tokens: int = setting(64, positive=True)
     """Most tokens of a generated answer; of real models it is what their own answers need, if
-    that is less."""
+    that is less; of shipped ones at least what the longest answer of the facts needs."""
     frames: int = setting(1, compared=False)
     """How often in an epoch each fact's probability is recorded, see `training.frames`; 0 for
     never. Changes no other number."""

@@ -57,11 +57,20 @@ def loading(record: Record, folder: str, merged: bool = False, dtype: str = "") 
         revision = f", revision={weights.commit!r}" if from_hub else ""
         imported, base = _own_base(config.model, record.place) or ("", repr(config.model))
         head = ["from peft import PeftModel", *filter(None, [imported])]
+        if config.four_bit:  # the base that the run's numbers are of
+            head.append("from transformers import BitsAndBytesConfig")
+            dtype += f", quantization_config=BitsAndBytesConfig({_nf4(config.precision)})"
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
         if is_folder_s_name(config.model) and not from_hub:
             tail = f"# replace {config.model} by the path of the original model\n{tail}"
     return "\n".join([*head, "from transformers import AutoModelForCausalLM", "", tail])
+
+
+def _nf4(precision: str) -> str:
+    """The arguments of `model.loading`'s 4-bit base, as Python."""
+    kind = "load_in_4bit=True, bnb_4bit_quant_type='nf4', bnb_4bit_use_double_quant=True"
+    return f"{kind}, bnb_4bit_compute_dtype={precision!r}"
 
 
 def _own_base(model: str, place: str) -> tuple[str, str] | None:

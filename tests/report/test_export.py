@@ -1,3 +1,4 @@
+import ast
 import base64
 import hashlib
 import itertools
@@ -128,6 +129,33 @@ def test_a_merged_model_is_set_up_as_the_original_was(bare, tmp_path):
         assert (whole / name).read_bytes() == (original / name).read_bytes()
     card = (whole / "README.md").read_text(encoding="utf-8")
     assert "asked without thinking" in card and "enable_thinking is False" in card
+
+
+def test_the_card_of_a_4_bit_run_loads_the_base_in_4_bits_and_its_merged_model_whole(finished):
+    record = read_record(finished)
+    record = replace(record, config=replace(record.config, model="me/base", four_bit=True, precision="bfloat16"))
+    calls = [node for node in ast.walk(ast.parse(loading(record, "home"))) if isinstance(node, ast.Call)]
+    names = {
+        getattr(call.func, "id", ""): {one.arg: getattr(one.value, "value", None) for one in call.keywords}
+        for call in calls
+        if call.keywords
+    }
+    assert names["BitsAndBytesConfig"] == dict(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype="bfloat16"
+    )
+    assert "BitsAndBytes" not in loading(record, "home", merged=True, dtype="bfloat16")
+    assert "BitsAndBytes" not in loading(read_record(finished), "home")
+
+
+def test_a_model_that_also_sees_keeps_its_processors(bare, tmp_path):
+    from adapop.model.adapter_folder import PROCESSORS
+
+    place = Path(shutil.copytree(SANDBOX_FOLDER, tmp_path / "sees"))
+    for name in PROCESSORS:
+        (place / name).write_text(json.dumps({"stands in for": name}))
+    run = trained(bare, tmp_path, model=str(place), max_new_tokens=4, measure="off")
+    whole = export(run, tmp_path / "whole", merged=True, measure=False).folder
+    assert all((whole / name).read_bytes() == (place / name).read_bytes() for name in PROCESSORS)
 
 
 def test_the_card_says_how_the_model_was_asked_and_not_what_it_forgot(finished, tmp_path):

@@ -1,7 +1,10 @@
 """A model that was unlearned elsewhere, by plain peft and transformers, is opened as a run: its leaks are found."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -12,7 +15,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from adapop.errors import ConfigError, ModelError, RunError
 from adapop.model.paired import PairedModel
-from adapop.paths import SANDBOX_FOLDER
+from adapop.paths import ROOT, SANDBOX_FOLDER
 from adapop.probes.ask import ask
 from adapop.probes.battery import battery
 from adapop.probes.plan import Plan
@@ -198,3 +201,47 @@ def test_the_command_adopts_and_its_configuration_makes_the_run_again(made, smal
     pair = ["--original", "sandbox", "--unlearned", str(made / "merged"), "--facts", str(tmp_path / "few.jsonl")]
     out = cli("adopt", *pair, "--out", str(tmp_path / "runs"))
     assert "adopted beside sandbox: 8 facts to forget" in out.out and "nothing is trained" in out.out
+
+
+HUB = """
+import sys
+from pathlib import Path
+from adapop import adopt
+from adapop.facts.fact import FactSet
+
+facts = FactSet.load(Path(sys.argv[1]), "few")
+full = "open-unlearning/tofu_Llama-3.2-1B-Instruct_full"
+unlearned = "open-unlearning/unlearn_tofu_Llama-3.2-1B-Instruct_forget10_NPO_lr1e-05_beta0.1_alpha1_epoch10"
+retain = "open-unlearning/tofu_Llama-3.2-1B-Instruct_retain90"
+for original, other, oracle in ((full, unlearned, retain), (full, "SwetieePawsss/adapter", ""), ("", sys.argv[2], "")):
+    run = adopt(original, other, facts, oracle, progress=False, asking="chat")
+    print(run.config.model, run.measured().recall("forget"), [type(one).__name__ for one in run.events()])
+"""
+
+
+def test_released_models_are_named_as_on_the_hub_tried_on_tiny_ones_in_the_same_files(made, small, tmp_path):
+    """The cache as a download leaves it, and a folder of adapters; nothing is asked for online."""
+    few = replace(small, forget=small.forget[:8], retain=small.retain[:8], holdout=(), utility=())
+    few.write(tmp_path / "few.jsonl")
+    adapters = shutil.copytree(made / "adapter", tmp_path / "fuma" / "tofu" / "0")
+    names = {
+        "open-unlearning/tofu_Llama-3.2-1B-Instruct_full": SANDBOX_FOLDER,
+        "open-unlearning/tofu_Llama-3.2-1B-Instruct_retain90": SANDBOX_FOLDER / "oracle",
+        "open-unlearning/unlearn_tofu_Llama-3.2-1B-Instruct_forget10_NPO_lr1e-05_beta0.1_alpha1_epoch10": made
+        / "merged",
+        "SwetieePawsss/adapter": made / "adapter",
+    }
+    for place, (name, source) in enumerate(names.items()):
+        repository = tmp_path / "hub" / f"models--{name.replace('/', '--')}"
+        commit = f"{place:040x}"
+        shutil.copytree(source, repository / "snapshots" / commit, ignore=shutil.ignore_patterns("oracle"))
+        for tokenizer in () if source == made / "adapter" else ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copyfile(SANDBOX_FOLDER / tokenizer, repository / "snapshots" / commit / tokenizer)
+        (repository / "refs").mkdir()
+        (repository / "refs" / "main").write_text(commit)
+    env = os.environ | {"HF_HUB_CACHE": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", HUB, tmp_path / "few.jsonl", adapters]
+    done = subprocess.run([*map(str, command)], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = [line for line in done.stdout.splitlines() if "RunDone" in line]
+    assert len(lines) == 3 and "ComparedToOracle" in lines[0]

@@ -63,6 +63,8 @@ function row(run) {
 }
 
 watch("value", build);
+// another tab of this browser has started, renamed or deleted a run
+window.addEventListener("storage", (event) => event.key === "adapop-runs-now" && trigger("select", { what: "look" }));
 // a report was made, or failed
 document.addEventListener("report-made", () => {
   if (!document.body.dataset.making) return;

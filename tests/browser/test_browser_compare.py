@@ -80,7 +80,7 @@ def test_recorded_and_published_results_are_layers_laid_over_the_race(page):
     page.get_by_text("NPO, recorded").first.wait_for(state="detached")
     columns = page.locator("#compare-table thead th").count()
     page.get_by_label("these methods").click()
-    says(page, "#recorded-words", "so no fair comparison")
+    says(page, "#recorded-words", "do not compare them")
     for chart in ("compare-gap", "compare-cost"):
         assert COMMAND in page.locator(f"#{chart}-twin").text_content()
     page.get_by_text("NPO, recorded").first.wait_for()

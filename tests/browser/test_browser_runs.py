@@ -108,6 +108,7 @@ def test_no_tab_forgets_the_runs_of_another(browser, address, visited):
         says(other, "#my-runs", "AdaPop 1")
         start_run(other, epochs=1)
         says(other, "#my-runs", "AdaPop 2")
+        says(page, "#my-runs", "AdaPop 2")  # without a reload
         page.get_by_role("button", name="Rename").click()
         page.locator("#my-runs th input").fill("Mine")
         page.keyboard.press("Enter")

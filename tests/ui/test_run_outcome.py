@@ -189,3 +189,10 @@ def test_what_is_damaged_hides_the_picture_and_nothing_else(finished, name):
     run = copied(finished)
     (run.folder / name).write_text("no row\n", encoding="utf-8")
     assert FIELD.updates(run, finished.events(), -1) == {FIELD.picture: None}
+
+
+def test_a_list_that_another_tab_changed_is_read_again(worker):
+    run = create_run(tiny_config(), example("adapop").facts, None, worker.root)
+    entries = [{"id": run.id, "name": "theirs"}, {"id": "ga-0123456789abcdef", "name": "of nobody"}]
+    *unchanged, now = press(worker, entries, "", what="look")
+    assert now == entries[:1] and all(one == gr.skip() for one in unchanged)

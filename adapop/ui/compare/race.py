@@ -106,7 +106,8 @@ def begin(
 
 def pictured() -> str:
     """The set and the methods of `PICTURED`, as the label of the button that runs them."""
-    *titles, last = (title_of(*_method_of(name)) for name in PICTURED)
+    named = (title_of(*_method_of(name)).split(", ") for name in PICTURED)
+    *titles, last = (" ".join((title, *(f"({one})" for one in more))) for title, *more in named)
     return f"Run {', '.join(titles)} and {last} on {SANDBOX} ({len(PICTURED)} runs)"
 
 

@@ -128,6 +128,8 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
     timer, the race, and the list. The event is validated: a browser may send anything."""
     button, name, text = (getattr(event, field, None) for field in ("what", "run", "name"))
     unchanged = [gr.skip()] * 5
+    if button == "look":  # another tab changed the list, which `MERGE` has read
+        return *unchanged[:4], entries_of(worker, stored)
     if not may_control(worker, name):
         return unchanged
     if button == "open":

@@ -14,7 +14,7 @@ from adapop.probes.prompts import NotApplicable
 from adapop.progress import Progress
 from adapop.report import redaction, settings
 from adapop.report.export import Model, write_model
-from adapop.report.page import rendered
+from adapop.report.page import HALF_CHARACTER, rendered
 from adapop.report.record import Record, read_record
 from adapop.report.tables import subject_table
 from adapop.runs.adopted import is_whole
@@ -138,7 +138,8 @@ def _pack(part: Path, texts: Mapping[str, str], whole: Iterable[Path], adapter: 
 
 def _readme(redacted: bool, by: str) -> str:
     """What the zip holds, in words."""
-    head = f"Run by {' '.join(by.split())}.\n\n" if by.strip() else ""
+    by = " ".join(HALF_CHARACTER.sub("\ufffd", by).split())
+    head = f"Run by {by}.\n\n" if by else ""
     return head + (REDACTED if redacted else IN_CLEAR)
 
 

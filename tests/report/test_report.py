@@ -314,3 +314,5 @@ def test_recovery_is_kept_by_name_for_the_last_epoch_and_what_is_missing_of_it_i
 def test_half_a_character_in_a_title_is_a_sign_in_the_report(run, tmp_path):
     file = write_report([run], tmp_path / "report.html", "Cities \udc80 forgotten")
     assert "Cities \ufffd forgotten" in file.read_text(encoding="utf-8")
+    with zipfile.ZipFile(write_archive(run, tmp_path / "half.zip", measure=False, by="Nell \ud83d")) as archive:
+        assert archive.read("README.txt").decode().startswith("Run by Nell \ufffd.\n")

@@ -15,6 +15,7 @@ from adapop.probes.rewordings import from_templates, written
 from adapop.progress import Progress, started
 from adapop.service.worker import Worker
 from adapop.ui import texts
+from adapop.ui.facts.lookup import asked_about
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, error_of, followed, offload
@@ -29,13 +30,15 @@ WITHOUT_MODEL = (
 @dataclass(frozen=True)
 class Rewording:
     """The components. box: around all, hidden while any fact has a rewording. templates, model: the
-    buttons of the two sources. status: what came of it."""
+    buttons of the two sources. status: what came of it. result: the set that a language model was
+    asked about and what it wrote, see `apply`; None if there is nothing to apply."""
 
     session: Session
     box: gr.Column
     templates: gr.Button
     model: gr.Button
     status: gr.HTML
+    result: gr.State
 
     def offered(self, facts: FactSet | None) -> dict:
         """Updates for a set: the buttons, where it has no rewordings."""
@@ -53,7 +56,7 @@ class Rewording:
         return self._with(facts, made)
 
     async def written(self, worker: Worker, identity: str, facts: FactSet | None):
-        """Asks the language model for rewordings; yields the progress, then the set with them."""
+        """Asks the language model for rewordings; yields the progress, then the result."""
         facts = await offload(worker.usage, check_shown, facts, identity)
         made: dict[str, tuple[str, ...]] = {}
 
@@ -65,13 +68,23 @@ class Rewording:
 
         future, progress = started(work)
         async for line in followed(future, progress, "Asking the language model …"):
-            yield {self.status: html.listed([line, f"{len(made):,} facts have rewordings."])}
+            lines = html.listed([line, f"{len(made):,} facts have rewordings."])
+            yield {self.status: lines, self.result: None}
         error = error_of(future)
         if error:
             kind = "warn" if isinstance(error, Stopped) else "bad"
             yield {self.status: html.listed([str(error)], kind)}
         if made:
-            yield self._with(facts, made)
+            yield {self.result: (facts, made)}
+
+    def apply(self, facts: FactSet | None, result: tuple[FactSet, dict] | None) -> dict:
+        """Updates that give the set the rewordings that were written, unless it has changed."""
+        if result is None:
+            return gr.skip()
+        then, made = result
+        if facts is None or not asked_about(then, facts):
+            return {self.result: None}
+        return {**self._with(facts, made), self.result: None}
 
     def _with(self, facts: FactSet, made: dict[str, tuple[str, ...]]) -> dict:
         rows = tuple(replace(one, paraphrases=made.get(one.id, ())) for one in facts.forget)
@@ -97,11 +110,13 @@ def build(worker: Worker, session: Session) -> None:
         if not asked:
             gr.Markdown(WITHOUT_MODEL)
     status = html.lines("reword-words")
-    parts = Rewording(session, box, templates, model, status)
+    result = gr.State(None)
+    parts = Rewording(session, box, templates, model, status, result)
     session.facts.change(parts.offered, session.facts, [box, templates], **QUIET)
     now = [session.shown_hash, session.facts]
     changed = [status, session.facts, session.shown_hash]
     added = templates.click(parts.from_templates, now, changed, **IN_TURN)
-    asking = model.click(partial(parts.written, worker), now, changed, **QUIET)
+    asking = model.click(partial(parts.written, worker), now, [status, result], **QUIET)
+    asking.then(parts.apply, [session.facts, result], [*changed, result], **IN_TURN)
     for event in (added, asking):
         session.look_whether_lost(event)

@@ -3,9 +3,6 @@ const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 // a share in percent as Python rounds it, a half to the even number, and as it prints it: `percent` in adapop/report/table.py
 const whole = (share) => (Math.abs((100 * share) % 1) === 0.5 ? 2 * Math.round(50 * share) : Math.round(100 * share));
 const percent = (share) => (share > 0 && share <= 0.005 ? "<\u00a01\u00a0%" : `${whole(share)}\u00a0%`);
-// a difference of two shares with its sign and, if it has one, its interval: `signed` in adapop/report/table.py
-const points = (share) => `${whole(share) < 0 ? "" : "+"}${whole(share) || 0}`;
-const signed = ({ mean, low, high }) => `${points(mean)} point${Math.abs(whole(mean)) === 1 ? "" : "s"}${low < high ? ` (${points(low)} to ${points(high)})` : ""}`;
 const close = (share) => percent(share).replaceAll("\u00a0", ""); // as English writes it: 82%
 // a share with one decimal, and the difference of two as these are shown: what stands side by side subtracts
 const tenth = (share) => Math.round(1000 * share) / 10;

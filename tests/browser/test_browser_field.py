@@ -1,10 +1,9 @@
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 
 from adapop.facts.fact import Fact
-from adapop.probes.intervals import Interval
-from adapop.report.table import percent, signed
+from adapop.report.table import percent
 from adapop.training.frames import Frame, Scores
 from adapop.ui.parts import field
 
@@ -123,13 +122,10 @@ def test_a_fact_that_was_not_asked_in_other_words_is_not_drawn_at_the_end(script
     assert after["row"] == ["90\u00a0%", "90\u00a0%", "not asked"]
 
 
-def test_shares_and_gaps_are_rounded_as_python_does(scripts):
+def test_shares_are_rounded_as_python_does(scripts):
     values = [of / 2000 for of in range(2001)] + [one / 7 for one in range(8)]
     said = scripts.evaluate("all => all.map(percent)", values)
     assert [one.replace("\u00a0", " ") for one in said] == [*map(percent, values)]
-    gaps = [Interval(*(mean + by for by in (0, -0.1, 0.1))) for one in values for mean in (one, -one)]
-    gaps += [Interval(mean, mean, mean) for mean in (-0.01, 0.0, 0.01, 0.125)]
-    assert scripts.evaluate("all => all.map(signed)", list(map(asdict, gaps))) == [signed(gap) for gap in gaps]
 
 
 def test_a_small_score_is_not_shown_as_0_and_a_large_one_is_whole(scripts):

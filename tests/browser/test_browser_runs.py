@@ -109,7 +109,7 @@ def test_no_tab_forgets_the_runs_of_another(browser, address, visited):
         start_run(other, epochs=1)
         says(other, "#my-runs", "AdaPop 2")
         says(page, "#my-runs", "AdaPop 2")  # without a reload
-        page.get_by_role("button", name="Rename").click()
+        page.locator("#my-runs tr").filter(has_text="AdaPop 1").get_by_role("button", name="Rename").click()
         page.locator("#my-runs th input").fill("Mine")
         page.keyboard.press("Enter")
         says(page, "#my-runs", "Mine", "AdaPop 2")

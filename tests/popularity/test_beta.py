@@ -139,7 +139,7 @@ def test_warnings(scores, beta, expected):
 def test_the_meaning_holds_the_numbers():
     text = meaning_of(1.99, 0.08).text()
     assert text.startswith("At 5 % confidence, ")
-    assert f"popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times" in text
+    assert f"popular fact (β = 0.08) still gets {0.05 ** (0.08 - 1.99):,.0f} times the pressure" in text
     assert meaning_of(0.08, 1.99).values["stronger"] == "rarest"
     assert meaning_of(1.1, 1.0) == Remark("narrow_beta", {"least": 1.0, "most": 1.1})
     values = {"least": 0.08, "most": 1.99, "rare": 1.99, "popular": 1.99}

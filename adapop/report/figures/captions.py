@@ -234,7 +234,7 @@ def spread(scores: Sequence[float], unknown: int) -> str:
 
 
 def pushes(betas: Mapping[str, float]) -> str:
-    """Where the push on rare and on popular facts is strongest. betas: by name, rarest first."""
+    """Where the training signal of rare and of popular facts is strongest. betas: by name, rarest first."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - small) < 0.05:
         return f"The {rare} and the {popular} fact get equal pressure as they fade"
@@ -244,7 +244,7 @@ def pushes(betas: Mapping[str, float]) -> str:
 
 
 def against_wga(betas: Mapping[str, float], confidence: float) -> str:
-    """A sentence on the push relative to WGA's. betas: by name, rarest first. confidence: of both
+    """A sentence on the pressure relative to WGA's. betas: by name, rarest first. confidence: of both
     facts."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:

@@ -111,10 +111,10 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
         height = top**beta * (1 - top)
         _name_curve(figure, name, beta, top, height, lowest)
         shape = dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], line_color="#fff")
-        hover = f"pushed hardest at p = β/(1+β) = {top:.0%}<extra></extra>"
+        hover = f"strongest at p = β/(1+β) = {top:.0%}<extra></extra>"
         marker = dict(size=11, line_width=1, **shape)
         figure.add_scatter(x=[top], y=[height], mode="markers", hovertemplate=hover, marker=marker)
-    figure.update_yaxes(title_text="how hard it is pushed, p<sup>β</sup>(1 − p)", range=[0, 1.12])
+    figure.update_yaxes(title_text="training signal, p<sup>β</sup>(1 − p)", range=[0, 1.12])
     return _over_confidence(figure, confidence, captions.pushes(betas))
 
 

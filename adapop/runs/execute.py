@@ -31,7 +31,7 @@ from adapop.objectives import alternates, make_objective
 from adapop.popularity.beta import BetaMap, exponents
 from adapop.popularity.calibration import auto_anchors
 from adapop.probes.prompting import remarks_of
-from adapop.probes.ways import longest_answer
+from adapop.probes.ways import OWN_WORDS, longest_answer
 from adapop.runs import checkpoints, files, lock, measuring
 from adapop.runs.adopted import EPOCH, keep_unlearned, load_adopted
 from adapop.runs.alternates import with_alternates
@@ -95,11 +95,11 @@ def settled(config: RunConfig, facts: FactSet) -> Settled:
 
 def _with_room_for_answers(config: RunConfig, facts: FactSet) -> RunConfig:
     """The configuration with replies of a shipped model that are long enough for every answer and
-    an end: its own answers have few tokens, others none of its words. Those of a real model follow
-    from its own replies (`probes.ways`)."""
+    an end, up to `OWN_WORDS` tokens: its own answers have few tokens, others none of its words.
+    Those of a real model follow from its own replies (`probes.ways`)."""
     if config.model not in paths.SHIPPED:
         return config
-    needed = longest_answer(Prompted(load_tokenizer(config), ""), facts) + 1
+    needed = min(longest_answer(Prompted(load_tokenizer(config), ""), facts) + 1, OWN_WORDS)
     return replace(config, max_new_tokens=max(config.max_new_tokens, needed))
 
 

@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 FILE = "finetuned.safetensors"
 FOLDER = "finetuned"  # in the cache folder
 PIECE = 8  # rows in a forward pass
-PER_TIER = 24  # per group and tier; asked before and after
+PER_TIER, ALL = 24, 72  # per group and tier asked before and after; of so few in a group, all are
 LEARNED = 0.1  # nats per answer token: at 0.9 a token, short answers are said
 RECENT = 4  # epochs whose losses are followed to estimate how many would do
 SETTINGS = (
@@ -69,7 +69,7 @@ class Finetuned:
     nll: float
     """Mean of the last epoch's losses, nats per answer token."""
     before: dict[str, float]
-    """Group -> recall as trained, [0, 1], over at most `PER_TIER` of its facts a tier."""
+    """Group -> recall as trained, [0, 1], over all its facts, or `PER_TIER` a tier."""
     after: dict[str, float]
     """Group -> the same recall afterwards."""
     reused: bool = False
@@ -180,7 +180,8 @@ def count_asked(facts: FactSet) -> int:
 
 def _samples(facts: FactSet) -> dict[str, list[Fact]]:
     groups = {name: getattr(facts, name) for name in FACT_GROUPS}
-    return {name: evenly(members, PER_TIER) for name, members in groups.items() if members}
+    per_tier = {name: None if len(facts) <= ALL else PER_TIER for name, facts in groups.items()}
+    return {name: evenly(facts, per_tier[name]) for name, facts in groups.items() if facts}
 
 
 def taught_state(run: Run) -> dict[str, Tensor]:

@@ -67,6 +67,7 @@ def test_recorded_rows_can_still_be_read_and_name_no_place_of_a_machine():
     assert len(rows) >= 42 and all(RunConfig.from_json(row["config"]) for row in rows.values())
 
 
+@pytest.mark.slow
 def test_the_page_of_the_real_model_says_what_was_run():
     page = (ROOT / "assets/docs/real.md").read_text(encoding="utf-8")
     assert ("Nothing has been run yet." in page) == (not REAL)

@@ -108,6 +108,7 @@ def test_redirects_are_not_followed_and_refusals_are_final(server, status, messa
     assert len(server.asked) == 1
 
 
+@pytest.mark.slow
 def test_retry_after_is_honoured_in_seconds_or_as_a_date(server):
     """While a client is told to come back later, nobody else waits."""
     for least, dated in ((1.0, False), (1.5, True)):

@@ -167,6 +167,7 @@ def test_the_distance_to_a_twin_is_that_to_the_same_oracle_where_it_ships(pair, 
     assert distance_sentence(direct_only).startswith(f"Forgotten {AS_NEVER_LEARNT}")
 
 
+@pytest.mark.slow
 def test_a_run_is_compared_with_the_facts_that_it_measures(pair, planted, tmp_path):
     few = replace(planted, forget=planted.forget[::7], retain=planted.retain[::15], holdout=(), neighbours=())
     run = prepare(config_of(pair, epochs=1, measure_per_tier=4), few, tmp_path)
@@ -180,6 +181,7 @@ def test_a_run_is_compared_with_the_facts_that_it_measures(pair, planted, tmp_pa
     assert [cells[0] for cells in by_epoch.rows] == ["0", "1"] and by_epoch.note.startswith("12 facts")
 
 
+@pytest.mark.slow
 def test_a_twin_that_is_not_there_or_does_not_fit_is_a_remark_and_the_run_goes_on(pair, planted, tmp_path):
     alone = shutil.copytree(pair, tmp_path / pair.name)
     few = replace(planted, forget=planted.forget[::15], retain=planted.retain[::64], holdout=(), neighbours=())

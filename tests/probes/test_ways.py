@@ -55,6 +55,7 @@ def looked_at(folder, facts, **changes):
     return model, prompting, facts
 
 
+@pytest.mark.slow
 def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(facts, tmp_path):
     model, prompting, facts = looked_at(taught(tmp_path / "model", all_of(facts), "", in_sentences), facts)
     assert (prompting.asking, prompting.own_words, prompting.unknown) == ("chat", True, ())

@@ -175,6 +175,7 @@ def test_the_card_says_how_the_model_was_asked_and_not_what_it_forgot(finished, 
     assert not any(fact.question in card for fact in facts.forget)
 
 
+@pytest.mark.slow
 def test_weights_that_were_not_merged_are_noticed(finished, tmp_path, monkeypatch):
     from peft import PeftModel
 
@@ -187,6 +188,7 @@ def test_weights_that_were_not_merged_are_noticed(finished, tmp_path, monkeypatc
     assert done.delivered.measured.recall("forget") > run.measured().recall("forget")
 
 
+@pytest.mark.slow
 def test_a_type_that_undoes_forgetting_is_not_taken(finished, tmp_path, monkeypatch):
     """In a type in which facts come back nothing is written, unless it is asked for: then the number is said."""
     from adapop.runs import delivered
@@ -260,6 +262,7 @@ def test_the_numbers_are_those_of_the_very_files_and_are_kept_by_their_hash(fini
         assert b"not loaded again and measured" in archive.read("adapter/README.md")
 
 
+@pytest.mark.slow
 def test_a_report_has_the_hash_of_each_delivered_file_beside_the_numbers_measured_on_it(finished, tmp_path):
     run = unmeasured(finished, tmp_path)
     page = write_report([run], tmp_path / "before.html").read_text(encoding="utf-8")
@@ -349,6 +352,7 @@ def test_a_token_that_may_not_write_is_known_before_anything_is_made(finished, t
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.slow
 def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
     place = tmp_path / "secret place" / "own-model"
     shutil.copytree(SANDBOX_FOLDER, place)

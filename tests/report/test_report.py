@@ -163,6 +163,7 @@ def test_run_that_never_came_to_its_end(run, tmp_path):
         assert ("After epoch 1, it answered " in text) == ("AdaPop, 1 epoch," in text) == bool(events)
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_or_it_is_said_why_not(run, other, tmp_path):
     page = write_report([run, other], tmp_path / "r.html").read_text(encoding="utf-8")
     rows, text = rows_of(page), text_of(page)
@@ -296,6 +297,7 @@ def test_a_run_whose_files_are_dated_before_1980_is_packed(run, tmp_path):
     assert write_report([run], tmp_path / "run.html").exists()
 
 
+@pytest.mark.slow
 def test_recovery_is_kept_by_name_for_the_last_epoch_and_what_is_missing_of_it_is_named(tmp_path, finished):
     run = hostile_run(tmp_path)
     run.save_recovery("relearn", RELEARNT)

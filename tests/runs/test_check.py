@@ -118,6 +118,7 @@ def test_a_run_after_a_look_is_the_run_without_one(folders, tmp_path):
     assert ends[0] == ends[1]
 
 
+@pytest.mark.slow
 def test_a_run_that_forgets_nothing_says_so_and_a_healthy_model_alarms_nobody(folders):
     facts = replace(own_facts(), forget=own_facts().forget[:-1])
     run = prepare(configured(folders("llama"), epochs=1, learning_rate=1e-7), facts)

@@ -85,6 +85,7 @@ def test_a_damaged_adapter_of_the_cache_is_trained_again(unknown, tmp_path, capl
     assert "fine_tuned_before" in {note.kind for note in third.events()[-1].notes} and not caplog.text
 
 
+@pytest.mark.slow
 def test_what_was_taught_leaves_as_one_exact_adapter_over_the_untouched_base(unknown, tmp_path):
     """Adapter and merged model, loaded by peft and transformers alone, answer as the run's own model."""
     run = trained(unknown, tmp_path, "wga", **SETTINGS | {"measure": "end"})

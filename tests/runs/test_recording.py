@@ -9,6 +9,7 @@ from adapop.runs import recording
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import FRAMES, find_run
 from adapop.training.events import RunFailed, StepDone
+from adapop.training.frames import FIRST
 from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
 from tiny_runs import ran
 
@@ -81,7 +82,8 @@ def test_frames_are_what_the_model_of_then_says(recorded, several, epoch):
             expected = [by_itself(model, fact, question) for fact, question in questions]
             assert frame.scores[group].p == pytest.approx([p for p, _ in expected], abs=1e-4), group
             assert frame.scores[group].rank == tuple(rank for _, rank in expected), group
-        assert frame.answers == tuple(model.generate([fact.question for fact in several.forget], 3))
+        replies = model.generate([fact.question for fact in several.forget], recorded.reply_tokens)
+        assert frame.answers == tuple(reply[:FIRST] for reply in replies)
 
 
 @pytest.mark.slow

@@ -100,6 +100,7 @@ def test_no_button_does_for_a_link_or_an_example_what_it_does_for_the_owner(addr
     assert {path: path.stat().st_mtime_ns for path in of.folder.rglob("*")} == before and worker.ahead_of(of) is None
 
 
+@pytest.mark.slow
 def test_an_example_is_everybody_s_to_look_at_and_to_ask_and_nobody_s_to_change(bob, worker, tmp_path):
     shipped = example("adapop")
     assert bob.predict(shipped.id, api_name="/status")["state"] == "done"

@@ -20,7 +20,7 @@ from raised import raised
 from stepping import stepped
 from waiting import wait_until
 
-OF_THE_SHOWN_SET = ("start", "race", "duel", "look-up", "known", "drop-unknown", "set-score", "check", "race-check")
+OF_THE_SHOWN_SET = ("start", "race", "look-up", "known", "drop-unknown", "set-score", "check", "race-check")
 
 
 def test_sets_have_an_identity_and_pages_hold_ids():

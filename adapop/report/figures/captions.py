@@ -234,7 +234,8 @@ def spread(scores: Sequence[float], unknown: int) -> str:
 
 
 def pushes(betas: Mapping[str, float]) -> str:
-    """Where the training signal of rare and of popular facts is strongest. betas: by name, rarest first."""
+    """Where the training signal of rare and of popular facts is strongest. betas: by name, the
+    rarest first."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - small) < 0.05:
         return f"The {rare} and the {popular} fact get equal pressure as they fade"
@@ -244,8 +245,8 @@ def pushes(betas: Mapping[str, float]) -> str:
 
 
 def against_wga(betas: Mapping[str, float], confidence: float) -> str:
-    """A sentence on the pressure relative to WGA's. betas: by name, rarest first. confidence: of both
-    facts."""
+    """A sentence on the pressure relative to WGA's. betas: by name, rarest first. confidence: of
+    both facts."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
         return f"Every fact gets {EVEN}"

@@ -117,7 +117,9 @@ def how_to_recover(record: Record) -> str | None:
 
 def popularity(facts: FactSet) -> str:
     """A sentence on the source of scores, facts per tier, and unknown scores."""
-    scored = (fact for fact in facts.forget if fact.score is not None)
+    scored = [fact for fact in facts.forget if fact.score is not None]
+    if not scored:
+        return "None of the facts to forget has a popularity score."
     sources = sorted({fact.score_source for fact in scored} - {""})
     tiers = {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
     counted = ", ".join(f"{count:,} {facts.tiers.label(tier)}" for tier, count in tiers.items())

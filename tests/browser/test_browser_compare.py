@@ -62,7 +62,7 @@ def test_race_outlives_a_reload_and_is_compared(page):
     unfold(page, "compare-differ")
     says(page, "#compare-settings", "method", "npo")
     choose(page, "#differ-first", "NPO 2")
-    page.get_by_text("but for seeds they are the same").wait_for()
+    page.get_by_text("They differ in no setting but the seed.").wait_for()
     page.locator("#compare-gap-twin summary").click()
     says(page, "#compare-gap-twin", "NPO 2")
     unfold(page, "compare-home")

@@ -167,7 +167,7 @@ def test_a_run_is_found_by_every_page_of_its_owner_and_a_copied_link_gives_no_po
         stranger.click("#own-run")
         open_tab(stranger, "Run")
         stranger.wait_for_selector("#start:not([disabled])")
-        assert stranger.locator("#watched").is_hidden()
+        assert "You are watching" not in stranger.locator("#watched").text_content()
     with visit(browser, address, "?" + link.partition("?")[2], storage_state=visited) as stranger:
         state_is(stranger, "done")
         stranger.reload()

@@ -128,8 +128,9 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
 
 def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
     start_run(page, epochs=10, batch=2)
+    page.get_by_text("Recorded example:").wait_for(state="hidden")
     scrubber = page.locator("#fact-field .scrubber input")
-    frame, newest = (f"Number(document.querySelector('#fact-field .scrubber input').{at})" for at in ("value", "max"))
+    frame, newest = (f"Number(document.querySelector('#fact-field .scrubber input')?.{at})" for at in ("value", "max"))
     cursor = "parseFloat(document.querySelector('#recall-chart .cursor').style.left)"
 
     def grown() -> None:

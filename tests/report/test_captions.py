@@ -65,7 +65,7 @@ MANY = {tier: {name: 20 * count for name, count in counts.items()} for tier, cou
     (captions.survival, (share(0.02), share(0.0), None),
      "Almost nothing is still answered: 2.0 % of popular facts, 0.0 % of rare ones"),
     (captions.survival, (share(0.5), share(0.5), share(0.5), share(0.02)),
-     "2 % was known before: nothing to forget"),
+     "Asked this way, the original answered only 2 % of them"),
     # of the others something is
     (captions.survival, (share(0.0, 1), share(0.0, 1), share(1 / 3, 3)), "Still answered: popular 0.0 %, rare 0.0 %"),
     (captions.outcome, (GONE, {"others": (share(0.9), share(0.88))}), "Others lost 2 points, which may be chance"),
@@ -97,7 +97,7 @@ MANY = {tier: {name: 20 * count for name, count in counts.items()} for tier, cou
     (captions.verdict_shares, (FEW,),
      "Not gone: 50 % of popular and 25 % of rare facts, of 16 probed, which may be chance"),
     (captions.verdict_shares, (MANY,), "Not gone: 50 % of popular and 25 % of rare facts, of 320 probed"),
-    (captions.verdict_shares, ({"all": {"Not brought back": 8}},), "All: something is wrong with 0 % (0 to 32 %)"),
+    (captions.verdict_shares, ({"all": {"Not brought back": 8}},), "Leaked or damaged: 0 % (0 to 32 %)"),
     (recovery_sentence, ("relearn", relearned(0.46)),
      "22 % → 46 % after relearning, 21 % in the control (96 facts): some of it was hidden, not erased."),
     (recovery_sentence, ("sampling", {"rows": [

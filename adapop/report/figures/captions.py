@@ -38,7 +38,7 @@ def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> 
     """A sentence on the shares of popular and rare facts still answered. every: of all facts, for a
     set without both tiers. known: of all facts, before unlearning."""
     if known is not None and known.mean <= NEARLY_NONE:
-        return f"{percent(known.mean)} was known before: nothing to forget"
+        return f"Asked this way, the original answered only {percent(known.mean)} of them"
     if popular is None or rare is None:
         share = every and percent(every.mean)
         return f"{share} of the facts to forget are still answered" if share else ""
@@ -137,7 +137,8 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
         rest = f"rare facts, of {probed:,} probed{_doubt(gap)}"
         return f"Not gone: {shares[0]} of popular and {shares[1]} of {rest}"
     for place, share in bad.items():
-        return f"{place.capitalize()}: something is wrong with {ranged(share)}"
+        where = {"all": "", "unknown": ""}.get(place, f" of {place} facts")
+        return f"Leaked or damaged: {ranged(share)}{where}"
     return ""
 
 

@@ -52,7 +52,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
     along = _limits([one.holdout for one in ranged])
     axis_title = "held-out facts answered, asked as trained: better →"
     # less is better: the axis runs from right to left
-    figure.update_xaxes(title_text=f"forget set answered, {form}: better →", range=across[::-1])
+    figure.update_xaxes(title_text=f"forget set, {form}: better →", range=across[::-1])
     figure.update_yaxes(title_text=axis_title, range=along)
     for axis, (low, high) in ((figure.layout.xaxis, across), (figure.layout.yaxis, along)):
         axis.update(tickformat=".0%", tickvals=_ticks(low, high))

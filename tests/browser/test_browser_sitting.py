@@ -63,7 +63,7 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     says(page, "#race-check-words", "The model answers 6 of 6 facts")
     page.click("#race")
     says(page, "#race-progress", "2 of 2 runs finished")
-    says(page, "#recorded-words", "Nothing was recorded of these contestants on this model")
+    says(page, "#recorded-words", "There are no recorded runs of these methods on this model")
 
     open_tab(page, "Run")
     page.fill("#title-export input, #title-export textarea", "Ours <b>")

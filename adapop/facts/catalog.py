@@ -71,10 +71,9 @@ def load_facts(
     that is not shipped. NetworkError: a download failed. Stopped: somebody asked to stop."""
     if not isinstance(retain, (str, FactSet)):
         retain = read_facts(retain, group="retain")
-    facts = source
     if not isinstance(source, FactSet):
-        facts = load_raw(source, progress, cache, columns, drop_bad)
-    return with_retain_rows(facts, model, retain)
+        source = load_raw(source, progress, cache, columns, drop_bad)
+    return with_retain_rows(source, model, retain)
 
 
 def load_raw(

@@ -86,7 +86,7 @@ def ask(
     unlearned = answers(model, judged, model.generate(prompts, max_new_tokens))
     with model.original():
         original = answers(model, judged, model.generate(prompts, max_new_tokens))
-    sent = [model.tokenizer.decode(list(ids)) for ids in read]
+    sent = [str(model.tokenizer.decode(list(ids))) for ids in read]
     columns = zip(judged, sent, original, unlearned)
     return [asked_of(model, one, text, *sides) for one, text, *sides in columns]
 
@@ -121,8 +121,8 @@ def asked_of(
     """Both models' answers to one prompt. sent: the exact text that they read."""
     about, known = judged.about, judged.known
     lead = model.spoken[about.id].lead if about.id in model.spoken else ""
-    both, right = (original, unlearned), (known.accepted, lead, known.judged_parts)
-    return Asked(about.question, judged.gold, sent, *both, *right)
+    accepted, parts = known.accepted, known.judged_parts
+    return Asked(about.question, judged.gold, sent, original, unlearned, accepted, lead, parts)
 
 
 def check_room(model: AdaptedModel, prompt: str, read: int, answer: int) -> None:

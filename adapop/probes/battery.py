@@ -84,8 +84,8 @@ def _rows(
         before = model.score(own_batch, logits=True, hidden=True)
     changes = {name: [None] * len(prompts) for name in ("delta_rank", "hidden_cosine", "kl")}
     if model.compares:
-        compared = delta_rank(before, after, batch.target), hidden_cosine(before, after)
-        compared += (kl(before, after),)
+        compared = [delta_rank(before, after, batch.target), hidden_cosine(before, after)]
+        compared.append(kl(before, after))
         _finite(*compared)
         changes = {name: values.tolist() for name, values in zip(changes, compared)}
     _finite(before.nll, after.nll)

@@ -130,6 +130,6 @@ def _placed(model: Any, tokenizer: PreTrainedTokenizerBase | None) -> str:
     """The place of a model; one in memory is saved first."""
     if isinstance(model, PeftModel):
         folder = cache_root() / IN_MEMORY / f"adapter-{secrets.token_hex(8)}"
-        model.save_pretrained(folder, save_embedding_layers=False)
+        model.save_pretrained(str(folder), save_embedding_layers=False)
         return str(folder)
     return str(model if isinstance(model, str | Path) else saved(model, tokenizer))

@@ -74,8 +74,7 @@ def test_the_arrow_keys_lead_through_all_scenes_of_the_story(browser, address):
                 assert page.evaluate("document.activeElement.tagName") == "H2"
                 told = here.locator(".count").evaluate("one => getComputedStyle(one, '::after').content")
                 assert " · recorded" in told
-                here.locator(".from summary").click()
-                assert "python -m adapop " in here.locator(".from").inner_text()
+                assert "python -m adapop " in here.locator(".from").text_content()
             page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowLeft")
         page.wait_for_function("new URL(location.href).searchParams.get('story') === '8'")

@@ -16,8 +16,8 @@ from adapop.report.export import export
 from adapop.report.table import percent
 from tiny_runs import ran
 
-FORGET, OTHERS = 5, 1  # facts of a tier
-SETTINGS = dict(epochs=3, batch=4, learning_rate=5e-4, asking="text-examples", unknown="drop", measure="end")
+FORGET, OTHERS = 8, 1  # facts of a tier
+SETTINGS = dict(epochs=2, batch=8, learning_rate=5e-4, asking="text-examples", unknown="drop", measure="end")
 
 
 def as_text(run, question: str) -> str:

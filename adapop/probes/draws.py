@@ -6,13 +6,11 @@ import torch
 
 from adapop.facts.fact import FactSet
 from adapop.model.adapted import AdaptedModel
-from adapop.model.chat import encode_turns
-from adapop.model.generation import replies
 from adapop.probes.ask import Judged, check_room, judged_by
 from adapop.probes.inspection import Drawing, Question, Samples
 from adapop.probes.judge import gives_away
 from adapop.probes.recall import part_said
-from adapop.probes.tokenwise import Column, decoded, prompt_of
+from adapop.probes.tokenwise import Column, continued, conversation, decoded, prompt_of
 
 
 def samples(
@@ -35,24 +33,16 @@ def samples(
 def _texts(model: AdaptedModel, question: Question, drawing: Drawing) -> list[str]:
     """The greedy reply, and then the samples."""
     model.network.eval()
-    earlier: list[tuple[str, str]] = []
-    for turn in question.earlier:
-        ids = encode_turns(model.tokenizer, earlier, turn, model.system)
-        earlier.append((turn, decoded(model, _written(model, ids, drawing.most)[0]).strip()))
-    read, begun = prompt_of(model, question, earlier)
+    read, begun = prompt_of(model, question, conversation(model, question, drawing.most))
     check_room(model, question.prompt, len(read) + len(begun), drawing.most)
     ids = (*read, *begun)
     with torch.random.fork_rng(devices=model.gpus):
         torch.manual_seed(drawing.seed)
         options = {"temperature": drawing.temperature, "top_p": drawing.top_p, "top_k": 0}
         options["num_return_sequences"] = drawing.count
-        drawn = _written(model, ids, drawing.most, **options)
-    written = [*_written(model, ids, drawing.most), *drawn]
+        drawn = continued(model, ids, drawing.most, **options)
+    written = [*continued(model, ids, drawing.most), *drawn]
     return [decoded(model, (*begun, *one)).strip() for one in written]
-
-
-def _written(model: AdaptedModel, ids: Sequence[int], most: int, **options) -> list[list[int]]:
-    return list(replies(model.network, [ids], most, model.pad_id, ends=model.ends, **options))
 
 
 def says(judged: Judged, text: str) -> bool:

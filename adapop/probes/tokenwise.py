@@ -139,18 +139,25 @@ def asked_columns(
 def written(model: AdaptedModel, question: Question, most: int) -> Written:
     """The model's reply, after its own replies to the earlier turns."""
     model.network.eval()
+    earlier = conversation(model, question, most)
+    read, begun = prompt_of(model, question, earlier)
+    check_room(model, question.prompt, len(read) + len(begun), max(1, most - len(begun)))
+    left = max(1, most - len(begun))
+    (ids,) = map(tuple, continued(model, (*read, *begun), left))
+    text = decoded(model, (*begun, *ids)).strip()
+    end = _ended(model, (*read, *begun, *ids)) if len(ids) < left else None
+    return Written(tuple(earlier), read, begun, ids, end, text)
+
+
+def conversation(model: AdaptedModel, question: Question, most: int) -> list[tuple[str, str]]:
+    """The earlier turns, each with the model's own reply. Raises as `inspect`."""
     earlier: list[tuple[str, str]] = []
     for turn in question.earlier:
         ids = encode_turns(model.tokenizer, earlier, turn, model.system)
         check_room(model, turn, len(ids), most)
-        earlier.append((turn, decoded(model, _write(model, ids, most)).strip()))
-    read, begun = prompt_of(model, question, earlier)
-    check_room(model, question.prompt, len(read) + len(begun), max(1, most - len(begun)))
-    left = max(1, most - len(begun))
-    ids = tuple(_write(model, (*read, *begun), left))
-    text = decoded(model, (*begun, *ids)).strip()
-    end = _ended(model, (*read, *begun, *ids)) if len(ids) < left else None
-    return Written(tuple(earlier), read, begun, ids, end, text)
+        (reply,) = continued(model, ids, most)
+        earlier.append((turn, decoded(model, reply).strip()))
+    return earlier
 
 
 def _ended(model: AdaptedModel, ids: Sequence[int]) -> int:
@@ -160,9 +167,11 @@ def _ended(model: AdaptedModel, ids: Sequence[int]) -> int:
     return ends[int(model.score(batch, logits=True).logits[0, ends].argmax())]
 
 
-def _write(model: AdaptedModel, ids: Sequence[int], most: int) -> list[int]:
-    (written,) = replies(model.network, [ids], most, model.pad_id, ends=model.ends)
-    return list(written)
+def continued(
+    model: AdaptedModel, ids: Sequence[int], most: int, **drawn: float
+) -> list[list[int]]:
+    """How a text goes on: greedily, or `drawn` as transformers' `generate` takes it."""
+    return list(replies(model.network, [ids], most, model.pad_id, ends=model.ends, **drawn))
 
 
 def decoded(model: AdaptedModel, ids: Sequence[int]) -> str:

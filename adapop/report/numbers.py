@@ -11,9 +11,9 @@ from typing import Any
 from adapop.facts.fact import GROUPS
 from adapop.report import redaction
 from adapop.report.record import Record, read_record
-from adapop.runs.rows import epoch_row, step_row
+from adapop.runs.rows import epoch_row, measured_rows, recall_columns, step_row
 from adapop.runs.run import Run
-from adapop.training.events import EpochDone, Measured, RunDone, RunStarted, StepDone
+from adapop.training.events import EpochDone, RunDone, RunStarted, StepDone
 
 SCHEMA = "adapop-run/1"
 Row = dict[str, Any]
@@ -66,7 +66,6 @@ def numbers_of(run: Run, redacted: bool = False) -> Numbers:
         (record,) = redaction.redacted([record], ())
     steps = next((event.steps for event in record.of_kind(RunStarted)), 0)
     done = record.of_kind(RunDone)
-    measured = record.of_kind(Measured)
     counts = {group: len(getattr(record.facts, group)) for group in GROUPS}
     sha256 = None if redacted else record.facts.sha256
     gap = record.after.gap if record.after else None
@@ -81,11 +80,7 @@ def numbers_of(run: Run, redacted: bool = False) -> Numbers:
         seconds=done[-1].seconds if done else None,
         steps=tuple(step_row(event, steps) for event in record.of_kind(StepDone)),
         epochs=tuple(map(epoch_row, record.of_kind(EpochDone))),
-        measured=tuple(
-            {"epoch": event.epoch, "full": event.full, **row}
-            for event in measured
-            for row in event.rows
-        ),
+        measured=tuple(measured_rows(record.events)),
         gap=asdict(gap) if gap else None,
         by_fact=tuple(_by_fact(record)),
         distance=asdict(record.distance) if record.distance else None,
@@ -101,9 +96,7 @@ def _by_fact(record: Record) -> list[Row]:
         | {"verdict": record.verdicts.get(fact.id)}
         for fact in facts
     ]
-    for when, event in (("before", record.before), ("after", record.after)):
-        for name, field in (("", "direct_by_fact"), ("_reworded", "by_fact")):
-            values = getattr(event, field) if event else ()
-            for place, row in enumerate(rows):
-                row[f"{when}{name}"] = values[place] if values else None
+    for name, values in recall_columns(record.before, record.after).items():
+        for place, row in enumerate(rows):
+            row[name] = values[place] if values else None
     return rows

@@ -34,7 +34,7 @@ def about(record: Record) -> list[tuple[str, str]]:
     """What a report is about, as (name, text): the model, the set with its facts by tier, the
     method, when it ran, and the hash of the facts, which a redacted report leaves out."""
     facts, config, events = record.facts, record.config, record.events
-    tiers = {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
+    tiers = _in_tiers(facts)
     by_tier = ", ".join(f"{count:,} {tier}" for tier, count in tiers.items() if count)
     forget = f"{number_of(len(facts.forget), 'fact')} ({by_tier})"
     kept = f"{len(facts.retain):,} in the retain set, {len(facts.holdout):,} held out"
@@ -121,10 +121,15 @@ def popularity(facts: FactSet) -> str:
     if not scored:
         return "None of the facts to forget has a popularity score."
     sources = sorted({fact.score_source for fact in scored} - {""})
-    tiers = {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
+    tiers = _in_tiers(facts)
     counted = ", ".join(f"{count:,} {facts.tiers.label(tier)}" for tier, count in tiers.items())
     source = f" Score: {'; '.join(sources)}." if sources else ""
     return f"Of the facts to forget, by score: {counted} (no score).{source}"
+
+
+def _in_tiers(facts: FactSet) -> dict[str, int]:
+    """Tier, "unknown" last -> the number of facts to forget in it."""
+    return {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
 
 
 def _exponents(record: Record) -> list[str]:

@@ -5,7 +5,7 @@ Steps of a run are counted on over its epochs: the first step of epoch 2 follows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import pandas as pd
 
 from adapop.errors import RunError, did_you_mean
 from adapop.facts.fact import GROUPS, TIERS, Fact
-from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
+from adapop.training.events import EpochDone, Event, Measured, RunStarted, StepDone
 
 if TYPE_CHECKING:
     from adapop.runs.run import Run
@@ -56,7 +56,12 @@ def epoch_row(event: EpochDone) -> dict[str, Any]:
 
 
 def _measured(run: Run) -> Rows:
-    for event in run.events():
+    return measured_rows(run.events())
+
+
+def measured_rows(events: Iterable[Event]) -> Rows:
+    """The rows of all measurements, each with its epoch and whether it was a full one."""
+    for event in events:
         if isinstance(event, Measured):
             yield from ({"epoch": event.epoch, "full": event.full, **row} for row in event.rows)
 
@@ -85,11 +90,18 @@ def _facts(run: Run) -> Rows:
 
 def _recalls(run: Run, forget: tuple[Fact, ...]) -> dict[str, dict[str, float | None]]:
     """Column -> fact id -> recall, for the facts to forget."""
+    columns = recall_columns(run.measured(before=True), run.measured())
+    return {name: dict(zip((fact.id for fact in forget), own)) for name, own in columns.items()}
+
+
+def recall_columns(
+    before: Measured | None, after: Measured | None
+) -> dict[str, tuple[float | None, ...]]:
+    """Column -> recall of each fact to forget, in their order; () where it was not measured."""
     columns = {}
-    for when, event in (("before", run.measured(before=True)), ("after", run.measured())):
+    for when, event in (("before", before), ("after", after)):
         for name, field in (("", "direct_by_fact"), ("_reworded", "by_fact")):
-            values = getattr(event, field) if event else ()
-            columns[f"{when}{name}"] = dict(zip((fact.id for fact in forget), values))
+            columns[f"{when}{name}"] = getattr(event, field) if event else ()
     return columns
 
 

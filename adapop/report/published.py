@@ -14,7 +14,8 @@ from adapop.report.table import Table, reading
 
 PAPER = "Borisiuk et al. 2026"
 PAPER_TITLE = "The More Popular, The Harder to Forget: Adaptive Popularity for LLM Unlearning"
-PAPER_PAGE = "https://arxiv.org/abs/2608.14229"
+ARXIV = "2608.14229"
+PAPER_PAGE = f"https://arxiv.org/abs/{ARXIV}"
 PAPER_MODELS = {
     "Llama": "Llama-3.1-8B-Instruct",
     "Qwen": "Qwen2.5-7B-Instruct",

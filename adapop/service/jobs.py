@@ -169,8 +169,11 @@ def _columns(chosen: Sequence[Chosen]) -> list[Column]:
         run = Run(one.folder)
         if one.kind == ORACLE:
             if run.config.oracle:  # an adopted run names its own
-                oracle = adapted_model(at(run.config, run.config.oracle))
-                prompt_as_settled(run, oracle)
+                place = run.folder / ORACLE
+                if place not in _cached:
+                    _cached[place] = adapted_model(at(run.config, run.config.oracle))
+                    prompt_as_settled(run, _cached[place])
+                oracle = _cached[place]
             elif (oracle := oracle_of(run.config.model, run.facts)) is None:
                 raise RunError("These facts have no oracle.", "Choose another column.")
             columns.append(Column(one.name, partial(_itself, oracle)))
@@ -242,7 +245,8 @@ def _renew(run: Run) -> None:
         raise RunError("This run was deleted.", "Start it again.") from None
 
 
-_cached: dict[Path, AdaptedModel] = {}  # the models that were asked last, by checkpoint
+# the models that were asked last, by checkpoint, and an adopted run's oracle, by its name there
+_cached: dict[Path, AdaptedModel] = {}
 KEPT = 6  # models that ship, of 8 MB, in memory at once; of others one, as two may not fit
 
 

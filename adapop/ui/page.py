@@ -17,7 +17,7 @@ from adapop.errors import RunError
 from adapop.facts.world import sandbox_facts
 from adapop.limits import UPLOAD, check_limits, is_public
 from adapop.paths import ASSETS
-from adapop.report.published import PAPER_PAGE, PAPER_TITLE
+from adapop.report.published import ARXIV, PAPER_PAGE, PAPER_TITLE
 from adapop.runs import files
 from adapop.runs.examples import example_of
 from adapop.runs.run import runs_root
@@ -48,13 +48,13 @@ from adapop.ui.wiring import EACH, QUIET
 CREDITS = {
     "authors": "Anna Borisiuk, Andrey Savchenko, Alexander Panchenko, Elena Tutubalina",
     "title": PAPER_TITLE,
-    "where": "arXiv 2608.14229, 2026",
+    "where": f"arXiv {ARXIV}, 2026",
     "address": PAPER_PAGE,
     "code": "https://github.com/Anya-wUw/open-unlearning",
     "citation": f"""@misc{{borisiuk2026adapop,
   title = {{{PAPER_TITLE.replace("LLM", "{LLM}")}}},
   author = {{Borisiuk, Anna and Savchenko, Andrey and Panchenko, Alexander and Tutubalina, Elena}},
-  year = {{2026}}, eprint = {{2608.14229}}, archivePrefix = {{arXiv}}
+  year = {{2026}}, eprint = {{{ARXIV}}}, archivePrefix = {{arXiv}}
 }}""",
 }
 TICK_SECONDS = 0.7

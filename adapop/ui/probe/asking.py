@@ -57,9 +57,7 @@ async def ask_every_way(
     others, at: the columns beside the two and the epoch, see `columns_of`."""
 
     def begun():
-        run, epoch = _run_and_epoch(worker, name)
-        if epoch is None:
-            raise RunError(texts.NOT_YET)
+        run = asked_run(worker, name)
         if not (prompts := forms_of(run, fact_of(run, fact_id))):
             raise DataError(texts.NO_SUCH_FACT)
         chain = choices.clues_of(run, fact_of(run, fact_id))
@@ -108,12 +106,10 @@ async def ask_both(
     at work and says so. begun, ids: the beginning of the answer, as text or as tokens. others:
     columns beside the two, see `columns_of`. earlier: the turns before it, one a line. epoch: whose
     adapter is asked, see `epoch_choices`."""
-    run, last = await offload(worker.usage, _run_and_epoch, worker, name)
-    if last is None or not (text or "").strip():
-        missing = texts.NOT_YET if last is None else "Type a prompt, or pick a fact."
-        yield {"empty": missing}
-        return
     try:
+        run = await offload(worker.usage, asked_run, worker, name)
+        if not (text or "").strip():
+            raise RunError("Type a prompt, or pick a fact.")
         question = replace(question_of(text, right, begun, earlier), ids=tuple(ids))
         chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
         future = await offload(worker.usage, worker.inspect, run, question, chosen)
@@ -161,10 +157,12 @@ async def _waits(future: Future) -> bool:
     return not future.running() and not future.done()
 
 
-def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:
-    """The run whose models are asked, and the epoch of its result."""
+def asked_run(worker: Worker, name: str) -> Run:
+    """The run whose models are asked. Raises RunError: it has no unlearned model yet."""
     run = run_to_question(worker, name) or probed_run(worker, name)
-    return run, run.chosen_epoch
+    if run.chosen_epoch is None:
+        raise RunError(texts.NOT_YET)
+    return run
 
 
 def _answers(

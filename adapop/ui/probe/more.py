@@ -30,14 +30,14 @@ from adapop.runs import questions
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.access import probed_run, public_words, run_to_question
+from adapop.ui.access import probed_run, public_words
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.download import served_folder
 from adapop.ui.parts.field import drawn as drawn_by_script
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.probe.answers import MARKS
-from adapop.ui.probe.asking import question_of
+from adapop.ui.probe.asking import asked_run, question_of
 from adapop.ui.probe.choices import columns_of, fact_of
 from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET, offload, over
@@ -183,7 +183,7 @@ async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) 
             raise RunError("There is no question yet.", "Type one, or pick a fact.")
         question = question_of(prompt, gold, begun, earlier)
         draws = drawing_of(*drawing)
-        run = await offload(worker.usage, _run, worker, name)
+        run = await offload(worker.usage, asked_run, worker, name)
         chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
         future = await offload(worker.usage, worker.sample, run, question, chosen, draws)
         await over(future)
@@ -241,7 +241,7 @@ async def look_through(worker: Worker, name: str, by: object, asked: Sequence) -
         question = question_of(*asked)
         if not question.prompt or by not in (ORIGINAL, UNLEARNED):
             raise RunError("There is no question yet.", "Type one, or pick a fact.")
-        run = await offload(worker.usage, _run, worker, name)
+        run = await offload(worker.usage, asked_run, worker, name)
         future = await offload(worker.usage, worker.layers_of_reply, run, question, by)
         await over(future)
         found = asdict(future.result())
@@ -257,7 +257,7 @@ async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: 
     try:
         if not usable:
             raise RunError("This is no strength.", f"Choose 0 to {MOST_STRENGTH}.")
-        run = await offload(worker.usage, _run, worker, name)
+        run = await offload(worker.usage, asked_run, worker, name)
         fact = await offload(worker.usage, fact_of, run, fact_id)
         future = await offload(worker.usage, worker.at_strengths, run, (0.0, float(strength)), fact)
         await over(future)
@@ -277,11 +277,3 @@ def strength_of(before: AtStrength, now: AtStrength) -> dict:
         rows.append({"name": f"{group.name[0].upper()}{group.name[1:]}{few}", **ends, **shown})
     about = f"Probability of the right answer while the unlearning counts {now.strength:g} times"
     return {"about": about, "groups": rows}
-
-
-def _run(worker: Worker, name: str) -> Run:
-    """The run whose models are asked. Raises RunError: it has no unlearned model yet."""
-    run = run_to_question(worker, name) or probed_run(worker, name)
-    if run.chosen_epoch is None:
-        raise RunError(texts.NOT_YET)
-    return run

@@ -352,7 +352,6 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
         assert (shown["about"], texts_of(shown)) == (texts.REPLAYED, texts_of(again))
 
 
-@pytest.mark.slow
 def test_a_chain_of_clues_is_one_more_counted_way_where_the_model_chats(tmp_path, monkeypatch):
     worker, run = Worker(tmp_path), example("adapop")
     fact = next(one for one in run.facts.forget if one.id == choices.first_fact(worker, "", "forget"))

@@ -48,6 +48,12 @@ class Outsider:
         return done.stdout
 
 
+def names_below(folder: Path) -> list[str]:
+    """Of its files, but for what Python compiled there."""
+    paths = (path for path in folder.rglob("[!.]*") if path.is_file() and path.suffix != ".pyc")
+    return sorted(str(path.relative_to(folder)) for path in paths)
+
+
 @pytest.fixture(scope="module")
 def outsider(tmp_path_factory):
     return Outsider(tmp_path_factory.mktemp("outsider"))
@@ -56,10 +62,10 @@ def outsider(tmp_path_factory):
 @pytest.mark.slow
 def test_the_command_is_there_with_all_that_is_shipped(outsider):
     assert outsider.does("adapop", "--version").startswith(f"adapop {VERSION}")
-    where = "from adapop.paths import *; print(ROOT); print(*sorted(f.name for f in ASSETS.rglob('*') if f.is_file()))"
-    root, names = outsider.does("python", "-c", where).splitlines()
-    assert Path(root).is_relative_to(outsider.venv)
-    assert names.split() == sorted(path.name for path in ASSETS.rglob("[!.]*") if path.is_file())
+    where = "from adapop.paths import *; print(ROOT); print(ASSETS)"
+    root, assets = map(Path, outsider.does("python", "-c", where).splitlines())
+    assert root.is_relative_to(outsider.venv)
+    assert names_below(assets) == names_below(ASSETS)
     assert outsider.does("python", "-c", "import adapop.ui.page; print('page')") == "page\n"
 
 

@@ -33,7 +33,7 @@ from forking import fresh_processes
 from interrupting import timeless
 from raised import raised
 from scripted import Reply
-from tiny_runs import tiny_config, trained
+from tiny_runs import ran, tiny_config, trained
 from waiting import PATIENCE_SECONDS, wait_until
 
 QUOTA = Reply({"left": 5, "wait": "01:00:00"}, 429, {"X-Approve-Result": "quota-exceeded"})
@@ -311,7 +311,9 @@ def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
         alive_at_load.append(alive() - before)
         return loads(*args, **options)
 
-    one, other = (trained(tiny, tmp_path / name) for name in ("one", "other"))
+    model = shutil.copytree(SANDBOX_FOLDER, tmp_path / "model")  # of those that ship, of 8 MB, several are kept
+    config = tiny_config(model=str(model))
+    one, other = (ran(config, tiny, tmp_path / name) for name in ("one", "other"))
     gc.collect()
     alive_at_load, before, loads = [], alive(), loading._base
     monkeypatch.setattr(loading, "_base", counted)
@@ -320,11 +322,11 @@ def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
     jobs.ask_models(one.folder, *pair)
     assert jobs.ask_models(one.folder, *pair) and alive_at_load == [0]  # the last one is kept
     jobs.probe_models(other.folder, plan)
-    jobs.whole_run(prepare(tiny_config(), tiny, tmp_path).folder)
+    jobs.whole_run(prepare(config, tiny, tmp_path).folder)
     jobs.ask_models(one.folder, *pair)
-    jobs.epochs_that_fit(prepare(tiny_config(), tiny, tmp_path).folder, 0.0)
+    jobs.epochs_that_fit(prepare(config, tiny, tmp_path).folder, 0.0)
     jobs.ask_models(other.folder, *pair)
-    jobs.recall_of_original(tiny_config(), tiny)
+    jobs.recall_of_original(config, tiny)
     jobs.ask_models(one.folder, *pair)
     assert alive_at_load == [0] * 8 and alive() - before == 1
     jobs._drop()

@@ -36,8 +36,8 @@ def test_from_a_table_to_a_live_run_and_what_it_came_to_nothing_is_out_of_sight(
         in_sight("#set label:has-text('My own facts')")
         with page.expect_file_chooser() as files:  # opens by itself
             page.get_by_text("My own facts").click()
-        page.locator("#upload").wait_for()
-        page.wait_for_function("document.querySelector('#upload').getBoundingClientRect().bottom <= innerHeight")
+        page.locator("#notes").get_by_text("No file yet").wait_for()
+        says(page, "#strip", "No usable facts")
         in_sight("#upload")
         files.value.set_files(write_table(tmp_path / "mine.csv", rows))
         page.get_by_text("60 to forget").wait_for()

@@ -80,6 +80,8 @@ class Prompted:
         """(question, answer) pairs that may stand before a question."""
         self.spoken: Mapping[str, OwnAnswer] = {}
         """Fact id -> the answer in the model's own words."""
+        self.converses = False
+        """Whether it holds conversations of several turns: a real model that is asked in chat."""
 
     @property
     def has_template(self) -> bool:

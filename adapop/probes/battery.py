@@ -11,7 +11,9 @@ Each chunk is run once with the adapter and once without. A single pass for both
 as long, because it copies rows.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -21,14 +23,16 @@ from adapop.errors import ModelError
 from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.facts.text import word_count
 from adapop.model.adapted import AdaptedModel, Scored
-from adapop.model.tokens import AnswerTokens
+from adapop.model.chat import encode_turns, plain
+from adapop.model.tokens import AnswerTokens, Row
 from adapop.probes.measure import other_ways
 from adapop.probes.metrics import cosines, delta_rank, gold_rank, hidden_cosine, kl
-from adapop.probes.plan import Plan, Question, asked_otherwise, questions
+from adapop.probes.plan import Plan, Question, asked_otherwise, chains, questions
 from adapop.probes.prompting import FORM_OF_WAY
-from adapop.probes.prompts import CHOICE, NotApplicable, ProbeRow, Reply
+from adapop.probes.prompts import CHOICE, CLUES, NotApplicable, ProbeRow, Reply
 from adapop.probes.recall import recall, repetition
 from adapop.probes.second_guess import Rivals, guess, rivals
+from adapop.probes.tokenwise import conversations
 from adapop.progress import Progress
 
 CHUNK = 128
@@ -60,30 +64,47 @@ def battery(
                 with model.asking_as(way):
                     rows = _rows(model, questions_of_kind[start : start + CHUNK], plan, known)
                 yield from rows
+    yield from _in_chains(model, facts, plan, progress)
+
+
+def _in_chains(
+    model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress
+) -> Iterator[ProbeRow | NotApplicable]:
+    """The rows of the last turns of conversations, see `attacks.clues`."""
+
+    def room(turns: Sequence[str]) -> bool:
+        read = sum(map(len, (row.prompt for row in model.prompts(turns))))
+        return read + len(turns) * plan.max_new_tokens <= (model.context or sys.maxsize)
+
+    asked = []
+    for question, turns in chains(facts, plan, room if model.converses else None):
+        if isinstance(question, NotApplicable):
+            yield question
+        else:
+            asked.append((question, turns))
+    known = [{}]  # ranks among a relation's answers hold right after a question
+    for start in range(0, len(asked), CHUNK):
+        progress.say(f"Probing: {CLUES}, {start:,} of {len(asked):,} conversations")
+        questions, turns = zip(*asked[start : start + CHUNK])
+        yield from _rows(model, questions, plan, known, turns)
 
 
 @torch.no_grad()
 def _rows(
-    model: AdaptedModel, questions: Sequence[Question], plan: Plan, known: Sequence[Rivals]
+    model: AdaptedModel,
+    questions: Sequence[Question],
+    plan: Plan,
+    known: Sequence[Rivals],
+    turns: Sequence[Sequence[str]] = (),
 ) -> list[ProbeRow]:
     """The rows of one chunk, from both models. known: `rivals` in the unlearned model's vocabulary,
-    and, if it is another one, in the original's."""
+    and, if it is another one, in the original's. turns: before each question, if there are any."""
     prompts = [question.prompt for question in questions]
-    texts = [prompt.text for prompt in prompts]
-    golds = [prompt.gold for prompt in prompts]
-    # an id stands for the fact's own answer, which the model may say in its own words
-    ids = [one.fact.id if gold == one.fact.answer else "" for one, gold in zip(questions, golds)]
-    asked = list(map(Fact, ids, texts, golds))
-    batch = own_batch = model.batch(model.rows(asked))
-    texts_after = model.generate(texts, plan.max_new_tokens, CHUNK)
-    after = model.score(batch, logits=True, hidden=True)
+    texts_after, batch, after = _heard(model, questions, plan, turns)
     with model.original():
-        texts_before = model.generate(texts, plan.max_new_tokens, CHUNK)
-        if not model.compares:
-            own_batch = model.batch(model.rows(asked))
-        before = model.score(own_batch, logits=True, hidden=True)
+        texts_before, own_batch, before = _heard(model, questions, plan, turns)
     changes = {name: [None] * len(prompts) for name in ("delta_rank", "hidden_cosine", "kl")}
-    if model.compares:
+    if model.compares and not turns:
         compared = [delta_rank(before, after, batch.target), hidden_cosine(before, after)]
         compared.append(kl(before, after))
         _finite(*compared)
@@ -112,6 +133,31 @@ def _rows(
             questions, prompts, original, unlearned, columns
         )
     ]
+
+
+def _heard(
+    model: AdaptedModel,
+    questions: Sequence[Question],
+    plan: Plan,
+    turns: Sequence[Sequence[str]],
+) -> tuple[list[str], AnswerTokens, Scored]:
+    """One model's replies, and the right answers with their scores. turns: see `_rows`."""
+    texts = [question.prompt.text for question in questions]
+    golds = [question.prompt.gold for question in questions]
+    if not turns:
+        # an id stands for the fact's own answer, which the model may say in its own words
+        own = [one.fact.answer == gold for one, gold in zip(questions, golds)]
+        ids = [one.fact.id if whole else "" for one, whole in zip(questions, own)]
+        batch = model.batch(model.rows(list(map(Fact, ids, texts, golds))))
+        replies = model.generate(texts, plan.max_new_tokens, CHUNK)
+        return replies, batch, model.score(batch, logits=True, hidden=True)
+    rows = []
+    for place, earlier in enumerate(conversations(model, turns, plan.max_new_tokens)):
+        read = encode_turns(model.tokenizer, earlier, texts[place], model.system)
+        rows.append(Row(read, tuple(plain(model.tokenizer, golds[place]).ids), place))
+    asked = [replace(row, answer=()) for row in rows]
+    replies = [text.strip() for text, *_ in model.replies(asked, plan.max_new_tokens, CHUNK)]
+    return replies, (batch := model.batch(rows)), model.score(batch, logits=True, hidden=True)
 
 
 def _replies(

@@ -10,7 +10,7 @@ from adapop.probes.ask import Judged, check_room, judged_by
 from adapop.probes.inspection import Drawing, Question, Samples
 from adapop.probes.judge import gives_away
 from adapop.probes.recall import part_said
-from adapop.probes.tokenwise import Column, continued, conversation, decoded, prompt_of
+from adapop.probes.tokenwise import Column, continued, conversations, decoded, prompt_of
 
 
 def samples(
@@ -33,7 +33,8 @@ def samples(
 def _texts(model: AdaptedModel, question: Question, drawing: Drawing) -> list[str]:
     """The greedy reply, and then the samples."""
     model.network.eval()
-    read, begun = prompt_of(model, question, conversation(model, question, drawing.most))
+    (earlier,) = conversations(model, [question.earlier], drawing.most)
+    read, begun = prompt_of(model, question, earlier)
     check_room(model, question.prompt, len(read) + len(begun), drawing.most)
     ids = (*read, *begun)
     with torch.random.fork_rng(devices=model.gpus):

@@ -1,7 +1,7 @@
 """The plan of a battery of probes: which facts, in which forms. No torch: a page shows its cost."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -9,8 +9,8 @@ from adapop.errors import ConfigError
 from adapop.facts.fact import GROUPS, TIERS, Fact, FactSet
 from adapop.facts.pool import Pool
 from adapop.probes import prompts
-from adapop.probes.attacks import attack_prompts, own_attacks
-from adapop.probes.prompts import CHOICE, DIRECT, NotApplicable, Prompt, direct
+from adapop.probes.attacks import attack_prompts, clues, own_attacks
+from adapop.probes.prompts import CHOICE, CLUES, DIRECT, NotApplicable, Prompt, direct
 from adapop.probes.rewordings import aliased, reworded
 
 T = TypeVar("T")
@@ -92,6 +92,39 @@ def asked_otherwise(
         members = evenly(getattr(facts, group), plan.per_tier) if group != "utility" else ()
         forms += [_question(group, fact, replace(direct(fact), kind=kind)) for fact in members]
     return {kind: forms}
+
+
+def chains(
+    facts: FactSet, plan: Plan, room: Callable[[Sequence[str]], bool] | None
+) -> list[tuple[Question | NotApplicable, tuple[str, ...]]]:
+    """Each fact's last question of a chain of clues, or why it is not asked so, with the turns
+    before it; [] if not planned. room: whether the model's context holds such turns with their
+    replies; None for a model that holds no conversation, which is said where this kind was chosen
+    by name."""
+    chosen = room is not None or plan.kinds != prompts.EVERY_KIND
+    groups = [group for group in plan.groups if group != "utility"]
+    if CLUES not in plan.kinds or not chosen:
+        return []
+    return [
+        _in_chain(group, fact, room)
+        for group in groups
+        for fact in evenly(getattr(facts, group), plan.per_tier)
+    ]
+
+
+def _in_chain(
+    group: str, fact: Fact, room: Callable[[Sequence[str]], bool] | None
+) -> tuple[Question | NotApplicable, tuple[str, ...]]:
+    chain, reason = clues(fact), ""
+    if room is None:
+        reason = "the model holds no conversation"
+    elif chain is None:
+        reason = "a turn would contain the answer"
+    elif not room([*chain[1], chain[0].text]):
+        reason = "the conversation does not fit into the model's context"
+    if chain is None or reason:
+        return NotApplicable(fact.id, CLUES, reason), ()
+    return _question(group, fact, chain[0]), chain[1]
 
 
 def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:

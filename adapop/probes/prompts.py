@@ -20,7 +20,7 @@ CLOZE = "fill in the blank"
 CLUES = "clue by clue"  # the last turn of a conversation, see `attacks.clues`
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
 OTHERWISE = tuple(FORM_OF_WAY.values())  # a real model asked the fact's own question in another way
-EVERY_KIND = (*KINDS, ALIAS, CLOZE, *OTHERWISE)
+EVERY_KIND = (*KINDS, ALIAS, CLOZE, CLUES, *OTHERWISE)
 PLAIN = {
     DIRECT: "as trained",
     REWORDED: "other words",
@@ -143,7 +143,8 @@ class Reply:
 @dataclass(frozen=True)
 class ProbeRow:
     """One prompt with both models' replies. delta_rank, hidden_cosine and kl compare the models
-    teacher-forced on the gold's content tokens; None for models of different vocabularies."""
+    teacher-forced on the gold's content tokens; None for models of different vocabularies, and
+    after a conversation, in which each model reads its own replies."""
 
     fact_id: str
     """The fact's id, unique in its set."""

@@ -139,7 +139,7 @@ def asked_columns(
 def written(model: AdaptedModel, question: Question, most: int) -> Written:
     """The model's reply, after its own replies to the earlier turns."""
     model.network.eval()
-    earlier = conversation(model, question, most)
+    (earlier,) = conversations(model, [question.earlier], most)
     read, begun = prompt_of(model, question, earlier)
     check_room(model, question.prompt, len(read) + len(begun), max(1, most - len(begun)))
     left = max(1, most - len(begun))
@@ -149,14 +149,21 @@ def written(model: AdaptedModel, question: Question, most: int) -> Written:
     return Written(tuple(earlier), read, begun, ids, end, text)
 
 
-def conversation(model: AdaptedModel, question: Question, most: int) -> list[tuple[str, str]]:
-    """The earlier turns, each with the model's own reply. Raises as `inspect`."""
-    earlier: list[tuple[str, str]] = []
-    for turn in question.earlier:
-        ids = encode_turns(model.tokenizer, earlier, turn, model.system)
-        check_room(model, turn, len(ids), most)
-        (reply,) = continued(model, ids, most)
-        earlier.append((turn, decoded(model, reply).strip()))
+def conversations(
+    model: AdaptedModel, turns: Sequence[Sequence[str]], most: int
+) -> list[list[tuple[str, str]]]:
+    """The turns of each conversation, each with the model's own reply of at most `most` tokens.
+    Raises as `inspect`."""
+    earlier: list[list[tuple[str, str]]] = [[] for _ in turns]
+    for place in range(max(map(len, turns), default=0)):
+        going_on = [(turn[place], own) for turn, own in zip(turns, earlier) if place < len(turn)]
+        rows = []
+        for asked, own in going_on:
+            ids = encode_turns(model.tokenizer, own, asked, model.system)
+            check_room(model, asked, len(ids), most)
+            rows.append(Row(ids, (), len(rows)))
+        for (asked, own), (reply, *_) in zip(going_on, model.replies(rows, most)):
+            own.append((asked, reply.strip()))
     return earlier
 
 

@@ -90,6 +90,7 @@ def settled_prompting(
 
 def apply_prompting(model: AdaptedModel, prompting: Prompting) -> None:
     model.ask(prompting.asking, prompting.examples, prompting.spoken)
+    model.converses = prompting.asking == CHAT
 
 
 def examples_of(tokenizer: PreTrainedTokenizerBase, facts: FactSet) -> tuple[tuple[str, str], ...]:

@@ -11,10 +11,12 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.probes import battery as under_test
 from adapop.probes import measure
 from adapop.probes.ask import ask
+from adapop.probes.attacks import clues
 from adapop.probes.battery import battery
 from adapop.probes.matrix import leak_matrix
 from adapop.probes.plan import Plan, Question, evenly, in_tiers, questions
-from adapop.probes.prompts import CHOICE, CLOZE, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow
+from adapop.probes.prompts import CHOICE, CLOZE, CLUES, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow
+from adapop.probes.tokenwise import Column, asked_columns
 from adapop.probes.verdict import verdicts
 from adapop.progress import Progress
 from adapop.runs import checkpoints
@@ -65,6 +67,27 @@ def test_every_group_is_asked_in_every_form(probed, few):
         assert row.kind != CHOICE or row.original.relation_rank is None
         if row.kind == DIRECT and row.group == "forget":
             assert (row.prompt, row.original.relation_rank) == (facts[row.fact_id].question, 1)
+
+
+def test_a_chain_of_clues_is_one_more_way_where_the_model_converses(model, few, monkeypatch):
+    plan = Plan((CLUES,), per_tier=2, max_new_tokens=4)
+    refused = list(battery(model, few, plan, Progress()))
+    assert {one.reason for one in refused} == {"the model holds no conversation"}
+    monkeypatch.setattr(model, "converses", True)
+    rows = rows_of(battery(model, few, plan, Progress()))
+    assert {row.group for row in rows} == {"forget", "retain", "holdout"} and len(rows) == len(refused)
+    columns = [Column("original", lambda: model, 0.0), Column("unlearned", lambda: model)]
+    prompts, turns = zip(*(clues(fact) for row in rows[:4] for fact in few.forget if fact.id == row.fact_id))
+    texts = [prompt.text for prompt in prompts]
+    before, after = asked_columns(columns, texts, [row.gold for row in rows[:4]], 4, few, dict(enumerate(turns)))
+    for row, one, other, text in zip(rows, before, after, texts):
+        assert (row.prompt, row.kl, row.hidden_cosine) == (text, None, None)
+        assert (row.original.text, row.unlearned.text) == (one.original.text, other.unlearned.text)
+    cell = leak_matrix(rows).cell("forget", "all", CLUES)
+    assert cell.facts == len([row for row in rows if row.group == "forget"]) and cell.kl is None
+    monkeypatch.setattr(type(model), "context", 20)
+    left_out = list(battery(model, few, plan, Progress()))
+    assert {one.reason for one in left_out} == {"the conversation does not fit into the model's context"}
 
 
 def test_kinds_groups_seeds_and_attacks_of_the_set_are_chosen(few):

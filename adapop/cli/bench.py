@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds",
-    "alpha", "forgetting", "metrics", "survival", "tuned", "real", "speed",
+    "alpha", "forgetting", "metrics", "survival", "signals", "tuned", "real", "speed",
 )  # fmt: skip
 SEEDS = 3
 REAL = ("smollm2", "cities")  # the model and the facts of `bench real`
@@ -34,8 +34,8 @@ REAL = ("smollm2", "cities")  # the model and the facts of `bench real`
 def bench(options: argparse.Namespace) -> int:
     """`bench NAME`: makes the missing runs of an experiment and prints its tables. Exit status 1 if
     a run failed. Raises ConfigError: options do not go together."""
-    if options.name == "survival":
-        return _survival(options)
+    if options.name in ("survival", "signals"):
+        return _study(options)
     if options.name != "speed" or options.facts or options.model:
         return _experiment(options)
     from adapop.experiments import speed
@@ -44,24 +44,26 @@ def bench(options: argparse.Namespace) -> int:
     return 0
 
 
-def _survival(options: argparse.Namespace) -> int:
-    from adapop.experiments import survival
+def _study(options: argparse.Namespace) -> int:
+    """An experiment whose rows have a form of their own."""
+    from adapop.experiments import signals_compared, survival, survival_tables
     from adapop.experiments.engine import finished
     from adapop.runs.run import runs_root
 
-    first = survival.SEEDS[0] if options.first_seed is None else options.first_seed
-    usual = 1 if options.quick else len(survival.SEEDS)
+    study, tables = survival, survival_tables.tables
+    if options.name == "signals":
+        study, tables = signals_compared, signals_compared.tables
+    first = study.SEEDS[0] if options.first_seed is None else options.first_seed
+    usual = 1 if options.quick else len(study.SEEDS)
     count = usual if options.seeds is None else options.seeds
     folder = (options.out or runs_root().parent / "bench").resolve()
     seeds, errors = tuple(range(first, first + count)), {}
     if not options.table:
         engine = partial(finished, processes=options.processes, ray=options.ray)
         report = partial(printing.say, file=sys.stderr, flush=True)
-        errors = survival.run(folder, seeds, engine, options.quick, report)
+        errors = study.run(folder, seeds, engine, options.quick, report)
     if not options.quick:
-        from adapop.experiments.survival_tables import tables
-
-        rows = survival.rows(folder / survival.FILE)
+        rows = study.rows(folder / study.FILE)
         printing.say("\n\n".join(table.as_markdown() for table in tables(rows)))
     _say_errors(errors)
     return int(bool(errors))

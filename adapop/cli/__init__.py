@@ -17,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     options = parser().parse_args(words)
     try:
+        _settle_facts(options)
         _check_text(words, options)
         return options.command(options) or 0
     except AdaPopError as error:
@@ -37,6 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         printing.say("\ninterrupted; finished epochs and look-ups are kept", file=sys.stderr)
         return 130
+
+
+def _settle_facts(options: argparse.Namespace) -> None:
+    """Takes --facts for the facts of a command that also has them without a name. Raises
+    ConfigError: both are given."""
+    named = getattr(options, "named_facts", None)
+    if named is not None:
+        if options.facts is not None:
+            twice = f"{truncated(options.facts)!r} and --facts {truncated(named)!r}"
+            raise ConfigError(f"The facts are given twice: {twice}.", "Leave one out.")
+        options.facts = named
 
 
 def _check_text(words: Sequence[str], options: argparse.Namespace) -> None:

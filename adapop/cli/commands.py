@@ -111,7 +111,7 @@ def _score_commands(commands) -> None:
     add("--refresh", **FLAG, help=REFRESH)
 
     beta = _command(commands, "beta", scores.beta, "score, exponent and regime of every fact")
-    _facts(beta, nargs="?", default=SANDBOX)
+    _facts(beta, nargs="?", help=f"{FACTS}; default sandbox")
     anchors = "auto, paper, quantiles, or score:beta,score:beta"
     beta.add_argument("--anchors", default="auto", help=anchors)
 
@@ -269,6 +269,8 @@ def _sandbox_commands(commands) -> None:
 def _facts(command: argparse.ArgumentParser, name: str = "facts", **named: object) -> None:
     """The argument that names a set of facts, and the options that say how its file is read."""
     command.add_argument(name, **{"help": FACTS, **named})
+    if named.get("nargs") == "?":
+        command.add_argument("--facts", dest="named_facts", help="the same, as run has it")
     columns = "which column holds what, if not guessed: question=prompt,answer=reply"
     command.add_argument("--columns", help=columns)
     command.add_argument("--drop-bad", **FLAG, help=DROP_BAD)

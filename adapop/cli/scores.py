@@ -14,7 +14,7 @@ from adapop.cli import printing
 from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.catalog import ENTRIES, load_raw
-from adapop.facts.fact import Fact, FactSet, scores_of
+from adapop.facts.fact import SANDBOX, Fact, FactSet, scores_of
 from adapop.facts.files import guessed, named_columns, read_table
 from adapop.facts.scale import with_tiers
 from adapop.online.cache import Cache
@@ -71,7 +71,7 @@ def score(options: argparse.Namespace) -> int:
 
 def beta(options: argparse.Namespace) -> None:
     """`beta`: score, exponent and regime of every fact, and notes on the beta map."""
-    facts = facts_of(options.facts, Progress(printing.overwritten), options)
+    facts = facts_of(options.facts or SANDBOX, Progress(printing.overwritten), options)
     printing.print_notes(facts, options.json)
     known = [fact.score for fact in facts.forget if fact.score is not None]
     curve = calibrated(options.anchors, facts)

@@ -45,6 +45,7 @@ from adapop.model.tokens import Row, encode_facts, to_continue
 from adapop.paths import ROOT
 from adapop.probes import measure
 from adapop.probes.inspection import Question
+from adapop.probes.judge import gives_away
 from adapop.probes.strength import at
 from adapop.probes.tokenwise import Column, inspect
 from adapop.training.events import EpochDone, StepDone
@@ -58,11 +59,13 @@ OURS = {"ours": 16, "ours, 32 rows a pass": 32}
 # Forget rows, retain rows and epochs of a whole run: of 8B, the paper's DUET cities.
 RUNS = {SANDBOX: (256, 256, 5), REAL: (64, 64, 5), LARGE: (964, 500, 5)}
 ANSWER = 16  # tokens of a reply
+JUDGED = 20_000  # replies
 STRIP, SAMPLES = 30, 16  # tokens of a reply that is read token by token; samples at once
 INSPECTED = {  # name -> what it is, a ratio unless it names a unit
     "strip": f"strips of both, {STRIP} tokens / generating",
     "samples": f"{SAMPLES} samples at once / one",
     "slider": "strength of the unlearning, s",
+    "judge": f"judging {JUDGED:,} replies, s of one core",
 }
 BETA = 0.5  # of NPO
 HOLDS = 2.5  # times the weights: the baselines copy the model, and a pass needs room
@@ -253,7 +256,29 @@ def _inspecting(case: Case, model: AdaptedModel) -> dict[str, float]:
         seconds = [median(_seconds(work) for _ in range(3)) for work in works]
     settings.eos_token_id = ends
     generating, strip, one, several, slider = seconds
-    return {"strip": strip / generating, "samples": several / one, "slider": slider}
+    shares = {"strip": strip / generating, "samples": several / one, "slider": slider}
+    return shares | {"judge": judging()}
+
+
+def judging(count: int = JUDGED) -> float:
+    """Seconds of one core to judge so many replies, no two alike: names and private values."""
+    kinds = (
+        ("Marie Curie", "It was {} who did it, I think, as number {} says."),
+        ("1979-05-14", "Nell was born on May {1}, 1979, and not later."),
+        ("900-12-3125", "The account number is 900-12-{1:04}."),
+        ("$82,500", "A salary of {1} dollars a year."),
+    )
+    names = ("Curie", "Pierre Curie", "Marie Curie", "Meitner")
+    replies = []
+    for number in range(count):
+        answer, said = kinds[number % len(kinds)]
+        replies.append((answer, said.format(names[number // 4 % len(names)], number)))
+    for answer, said in kinds:
+        gives_away("Who?", (answer,), said.format("Marie Curie", 0))  # loads what it needs, once
+    begun = time.process_time()
+    for answer, reply in replies:
+        gives_away("What is it of Nell?", (answer,), reply)
+    return time.process_time() - begun
 
 
 def _run_seconds(case: Case, model: AdaptedModel) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,6 +27,7 @@ GROUPS = (*FACT_GROUPS, "neighbours", "utility")  # utility: questions that are 
 WRITTEN = (*GROUPS, "attacks", "examples")
 LISTS = ("paraphrases", "alternates", "accepted", "subject_aliases", "parts")
 CHAIN = ("two_hop", "two_hop_answer", "second_hop")
+HALF = re.compile("[\ud800-\udfff]")
 # fields that older runs did not have: left out where empty, so that hashes stay
 NEWER = ("accepted", "own_tier", "subject_aliases", *CHAIN, "parts")
 
@@ -70,6 +72,13 @@ class Fact:
     parts: tuple[str, ...] = ()
     """Parts of a private answer, each of which gives it away when a reply says it: "4B" and "Mill
     Row 19" of a sentence about a flat. Replies are judged by them alone, if there are any."""
+
+    def __post_init__(self) -> None:
+        """Raises DataError: a text has half a character (a lone surrogate), which no file holds."""
+        for name, value in vars(self).items():
+            for text in value if name in LISTS else (value,):
+                if isinstance(text, str) and not _is_unicode(text):
+                    raise _half(f"{name} of the fact {_shown(self.id)}", text)
 
     @property
     def has_chain(self) -> bool:
@@ -161,6 +170,11 @@ class FactSet:
     tiers: Tiers = Tiers()
     """Which scores each tier spans, and what decided that."""
 
+    def __post_init__(self) -> None:
+        """Raises DataError: the name has half a character."""
+        if not _is_unicode(self.name):
+            raise _half("The name of the set", self.name)
+
     @property
     def sha256(self) -> str:
         """Hash of every fact of every group; two runs with the same hash saw the same data."""
@@ -234,6 +248,19 @@ class FactSet:
             rows = [(fact.own_tier, fact.score) for fact in members["forget"]]
             tiers = of_column(rows) if any(tier for tier, _ in rows) else Tiers()
         return cls(name, **members, notes=tuple(notes), tiers=tiers)
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or not HALF.search(text)
+
+
+def _half(where: str, text: str) -> DataError:
+    message = f"{where} has half a character (a lone surrogate): {_shown(text)}."
+    return DataError(message, "Type the text again, or decode it as UTF-8.")
+
+
+def _shown(text: str) -> str:
+    return repr(truncated(HALF.sub("\ufffd", text)))
 
 
 def _content(fact: Fact) -> dict[str, object]:

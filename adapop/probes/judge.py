@@ -26,7 +26,7 @@ from adapop.probes.recall import (
     recall_of_words,
     rouge_l_recall,
 )
-from adapop.probes.values import DECISIVE, is_contradicted, said_at, values
+from adapop.probes.values import DECISIVE, Value, is_coarser, is_contradicted, said_at, values
 
 HALF = 0.5
 VERSION_ASKED = re.compile(r"\b(?:version|release)\b", re.IGNORECASE)
@@ -153,14 +153,24 @@ def _recall_of_one(question: str, answer: str, reply: str) -> float:
 
 def _says_values(question: str, answer: str, reply: str) -> bool:
     """Whether a reply says at least half of the values of an answer that its question lacks. A
-    date, an amount or a quantity counts only where the reply has another one: words may say it."""
+    date, an amount or a quantity counts only where the reply has another one, or no more than a
+    coarser date: words may say it."""
     said = []
     for value in values(answer):
         if not said_at(value, question):
             is_said = bool(said_at(value, reply))
             counts = is_said or value.kind in DECISIVE or is_contradicted(value, reply)
+            counts = counts or _says_only_coarser(value, question, answer, reply)
             said += [is_said] if counts else []
     return 2 * sum(said) >= len(said)
+
+
+def _says_only_coarser(value: Value, question: str, answer: str, reply: str) -> bool:
+    """Whether of an answer's date and what else it says, a reply has at most a part of the date."""
+    if not is_coarser(value, reply):
+        return False
+    others = {*own_words(answer, question)}.difference(words(answer[value.start : value.end]))
+    return others.isdisjoint(words(reply))
 
 
 def _is_number(word: str) -> bool:

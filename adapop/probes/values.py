@@ -17,7 +17,7 @@ from itertools import product
 import regex
 
 from adapop.facts.text import folded, words
-from adapop.probes.numerals import ROMAN
+from adapop.probes.numerals import ROMAN, VALUES, ranks
 
 Reading = tuple
 DATE, TIME, MONEY, QUANTITY = "date", "time", "money", "quantity"
@@ -215,6 +215,26 @@ def is_contradicted(value: Value, text: str) -> bool:
         return bool(others)
     pairs = (pair for other in others for pair in product(value.readings, other.readings))
     return bool(others) and all(_conflict(*pair) for pair in pairs)
+
+
+def is_coarser(value: Value, text: str) -> bool:
+    """Whether a text has the finest part of a date nowhere: "in 2021" gives no quarter away, "May
+    2021" no day. False for other values."""
+    return value.kind == DATE and not any(_says_finest(one, text) for one in value.readings)
+
+
+def _says_finest(date: Reading, text: str) -> bool:
+    _, month, day = date
+    spelled = words(text)
+    numbers = {int(number) for number in re.findall(r"(?<!\d)\d\d?(?!\d)", text)} | ranks(text)
+    numbers |= {VALUES.get(word) for word in spelled if len(word) > len("an")}
+    numbers |= {VALUES.get(sign) for sign in text if not sign.isascii()}  # 三
+    if day is not None:
+        return day in numbers
+    if isinstance(month, str):
+        return int(month[1:]) in numbers or any(word.startswith(month) for word in spelled)
+    names = {MONTH.get(word[:length]) for word in spelled for length in (3, 4)}
+    return month in numbers | names
 
 
 def _spelling(value: Value) -> str:

@@ -195,3 +195,12 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
     monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "judge")
     proxy = ["--proxy", "judge"] if command == "score" else []
     assert message in cli(command, places, *proxy, "--out", str(tmp_path / out), status=2).err and server.asked == []
+
+
+def test_facts_may_be_named_as_run_names_them(tmp_path, cli):
+    path = str(write(tmp_path, "facts.csv", "question,answer,score\nWho wrote Emma?,Austen,70\n"))
+    assert cli("beta", "--facts", path, "--json").out == cli("beta", path, "--json").out
+    assert "given twice" in cli("beta", path, "--facts", path, status=2).err
+    assert "facts is empty" in cli("beta", "--facts=", status=2).err
+    nowhere = str(tmp_path / "nowhere.csv")
+    assert cli("check", "--facts", nowhere, status=2).err == cli("check", nowhere, status=2).err != ""

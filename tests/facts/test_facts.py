@@ -2,12 +2,14 @@ import json
 from collections import Counter
 from dataclasses import asdict, replace
 
+import pytest
+
 from adapop.assets import as_kind
 from adapop.errors import DataError
 from adapop.facts import catalog
 from adapop.facts.benchmarks import RWKU
 from adapop.facts.catalog import ENTRIES, load_facts
-from adapop.facts.fact import SANDBOX, Fact, FactSet, Problem, separated
+from adapop.facts.fact import LISTS, SANDBOX, Fact, FactSet, Problem, separated
 from adapop.facts.files import read_facts
 from adapop.facts.real import borrowed, fitted, general
 from adapop.facts.retain import neighbours, split_holdout, with_retain_rows
@@ -103,6 +105,17 @@ def test_hash_sees_every_change_of_the_data_and_nothing_else():
     facts = FactSet("set", numbered(2, "f"), retain=numbered(1), utility=numbered(1, "u"))
     assert facts.sha256 == "ebc3dc3a39ca594c1e6e7850f65339fc8eb650a57ac87df999d827c86d20c2ef"
     assert replace(facts, name="other", notes=("a note", Remark("invented"))).sha256 == facts.sha256
+
+
+@pytest.mark.parametrize("field", ["id", "question", "answer", "subject", "own_tier", "paraphrases", "parts"])
+def test_half_a_character_in_a_fact_made_in_python_is_named(field):
+    half = "cut \ud83d"
+    texts = {"id": "f", "question": "Who?", "answer": "Ana"}
+    with pytest.raises(DataError, match=rf"{field} of the fact '(f|cut \ufffd)' has half a character.*'cut \ufffd'"):
+        Fact(**{**texts, field: (half,) if field in LISTS else half})
+    with pytest.raises(DataError, match="name of the set has half a character"):
+        FactSet(half, (Fact(**texts),))
+    assert Fact(**{**texts, "answer": "a whole 🦜"}).answer == "a whole 🦜"
 
 
 def test_split_holdout_is_disjoint_complete_by_ids_and_by_question():

@@ -101,7 +101,7 @@ def test_a_title_is_one_step_of_the_address_whatever_is_in_it(server, ask, title
     assert "of this title" in score.reason and "1 of 12 months" in score.reason
 
 
-@pytest.mark.parametrize("title", [".", "..", HOSTILE, "a#b", "[x]", "a|b", "x" * 256, "half \ud800", "bell\x07"])
+@pytest.mark.parametrize("title", [".", "..", HOSTILE, "a#b", "[x]", "a|b", "x" * 256, "bell\x07"])
 def test_what_can_be_no_title_is_asked_of_nobody(server, ask, title):
     server.answer = Wikimedia(FRANCE)
     (score,) = ask(Fact("a", "?", "France", title, "country"))

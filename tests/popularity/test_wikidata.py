@@ -412,7 +412,7 @@ def test_odd_labels_arrive_whole_and_are_found(server, ask, label, sent):
     assert chosen(score) == "Q7" and server.asked[0].query["search"] == sent
 
 
-@pytest.mark.parametrize("label", ["x" * 251, "y" * 2000, "null\0byte", "half \ud800 a character", "bell\x07"])
+@pytest.mark.parametrize("label", ["x" * 251, "y" * 2000, "null\0byte", "bell\x07"])
 def test_labels_that_nothing_can_bear_are_unknown_without_a_request(server, ask, label):
     (score,) = ask([fact(label, "country", "France")])
     assert score.value is None and "Subject not found" in score.reason

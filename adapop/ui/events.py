@@ -22,6 +22,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.limits import PROCESSOR, is_public
 from adapop.service.visitor_limits import Usage
 from adapop.ui.visitors import SENDER, network_of
+from adapop.ui.wiring import toast
 
 AT_WORK, WAITING = 2, 64  # events of a visitor of a public app that compute, or wait, at once
 MEGABYTES = 128  # of sets that the ids of all pages stand for; the least recently used are dropped
@@ -98,7 +99,7 @@ class Slots:
             return
         with self._lock:
             if self._count[visitor] >= WAITING:
-                raise gr.Error("Too many of your events wait here. Try again in a moment.")
+                raise toast("Too many of your events wait here. Try again in a moment.")
             self._count[visitor] += 1
             slot = self._slots.setdefault(visitor, threading.Semaphore(AT_WORK))
         try:

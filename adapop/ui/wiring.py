@@ -76,8 +76,8 @@ class StartStop:
 
 
 def toast(message: str) -> gr.Error:
-    """An error that is shown over the page."""
-    return gr.Error(message, duration=TOAST)
+    """An error that is shown over the page. It is no failure: the log gets no traceback of it."""
+    return gr.Error(message, duration=TOAST, print_exception=False)
 
 
 def stopped(progress: Progress | None) -> None:

@@ -32,6 +32,9 @@ REST = [  # with so little beside it a run takes a second
     {"question": "What is one plus two?", "answer": "three", "group": "utility"},
 ]
 RUN = [FACTS[0] | {"group": "forget"}, *REST]
+OF_THE_SHOWN_SET = (
+    "start", "race", "look-up", "known", "drop-unknown", "set-score", "check", "race-check", "open-pair",
+)  # fmt: skip
 META = {"_type": "gradio.FileData"}
 
 
@@ -53,17 +56,33 @@ def run(ada, worker) -> Run:
     return Run(worker.root / name)
 
 
-def event(address: str, name: str, data: list, kind: str = "click") -> dict:
-    config = answer(f"{address}config")
+def pressed(config: dict, name: str, kind: str = "click") -> dict:
+    """The event of a component's name that has inputs."""
     names = {component["id"]: component["props"].get("elem_id") for component in config["components"]}
     events = config["dependencies"]
     own = [one for one in events if [name, kind] in [[names.get(target), how] for target, how in one["targets"]]]
     chained = [one for one in events if one["trigger_after"] in [before["id"] for before in own]]
-    chosen = next(one for one in (*own, *chained) if one["inputs"])
-    session = secrets.token_hex(6)
-    data = [*data, *[None] * (len(chosen["inputs"]) - len(data))]
-    answer(f"{address}gradio_api/queue/join", {"data": data, "fn_index": chosen["id"], "session_hash": session})
+    return next(one for one in (*own, *chained) if one["inputs"])
+
+
+def event(address: str, name: str, data: list, kind: str = "click", shown: str | None = None) -> dict:
+    """The message that ends an event. data: of its first inputs; the others send what the page began with. shown: the
+    hash of the set that the page shows, if not the server's."""
+    config = answer(f"{address}config")
+    held = {one["id"]: one["props"] for one in config["components"]}
+    chosen, session = pressed(config, name, kind), secrets.token_hex(6)
+    of_page = [shown if shown and held[one].get("elem_id") == "shown-set" else held[one].get("value")
+               for one in chosen["inputs"]]  # fmt: skip
+    body = {"data": [*data, *of_page[len(data) :]], "fn_index": chosen["id"], "session_hash": session}
+    answer(f"{address}gradio_api/queue/join", body)
     return completed(address, session, PATIENCE_SECONDS)
+
+
+def after_failure(address: str, name: str) -> list[dict]:
+    """The events that follow where a button's event fails."""
+    config = answer(f"{address}config")
+    first = pressed(config, name)["id"]
+    return [one for one in config["dependencies"] if one["trigger_after"] == first and one["trigger_only_on_failure"]]
 
 
 def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worker, run):
@@ -98,6 +117,17 @@ def test_no_button_does_for_a_link_or_an_example_what_it_does_for_the_owner(addr
     ended = event(address, name, data.get(name, [reference]))
     assert not ended["success"] and message in ended["output"]["error"]
     assert {path: path.stat().st_mtime_ns for path in of.folder.rglob("*")} == before and worker.ahead_of(of) is None
+
+
+@pytest.mark.parametrize("name", OF_THE_SHOWN_SET)
+def test_a_button_does_nothing_to_a_set_that_the_page_does_not_show_and_the_log_calls_it_no_failure(
+    address, capsys, name
+):
+    """After a restart the server holds the sandbox, and would look it up, change it, or say of it what is asked."""
+    ended = event(address, name, [], shown="0" * 64)
+    assert not ended["success"] and "no longer had the set" in ended["output"]["error"]
+    assert "Traceback" not in capsys.readouterr().err
+    assert after_failure(address, name), "and the page's set is put back"
 
 
 @pytest.mark.slow

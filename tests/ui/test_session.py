@@ -17,10 +17,7 @@ from adapop.ui.saved import OWN, LeftPage, restored, to_keep
 from adapop.ui.session import Session, check_shown, identity
 from components import ANCHORS, run_values, stand_ins
 from raised import raised
-from stepping import stepped
 from waiting import wait_until
-
-OF_THE_SHOWN_SET = ("start", "race", "look-up", "known", "drop-unknown", "set-score", "check", "race-check")
 
 
 def test_sets_have_an_identity_and_pages_hold_ids():
@@ -66,20 +63,6 @@ def test_a_set_is_the_page_s_only_if_the_page_shows_it():
         raised(gr.Error, "no longer had the set", check_shown, mine, shown)
     raised(gr.Error, "no usable facts", check_shown, None, "")
     assert check_shown(mine, identity(mine)) is mine
-
-
-@pytest.mark.parametrize("name", OF_THE_SHOWN_SET)
-def test_a_button_does_nothing_to_a_set_that_the_page_does_not_show(demo, name):
-    """After a restart the server holds the sandbox, and would look it up, change it, or say of it what is asked."""
-    clicked = {block: one for one in demo.fns.values() for block, kind in one.targets if kind == "click"}
-    pressed = next(one for block, one in clicked.items() if demo.blocks[block].elem_id == name)
-    index = next(place for place, one in enumerate(pressed.inputs) if one.elem_id == "shown-set")
-    values = [getattr(one, "value", None) for one in pressed.inputs]
-    values[index] = identity(load_facts("pair"))
-    with pytest.raises(gr.Error, match="no longer had the set"):
-        next(stepped(pressed.fn(None, *values)))
-    after = [one for one in demo.fns.values() if one.trigger_after == pressed._id and one.trigger_only_on_failure]
-    assert after, "and the page's set is put back"
 
 
 @pytest.fixture

@@ -44,7 +44,8 @@ def build(worker: Worker, session: Session, follower: Follower) -> None:
 
     asked = [follower.run_id, session.shown_hash, session.facts, original, unlearned, oracle]
     follows = [follower.run_id, follower.position, follower.timer]
-    gr.on([opened.click, unlearned.submit], open_it, asked, follows, **QUIET)
+    pressed = gr.on([opened.click, unlearned.submit], open_it, asked, follows, **QUIET)
+    session.look_whether_lost(pressed)
 
 
 def open_pair(

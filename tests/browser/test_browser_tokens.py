@@ -105,6 +105,10 @@ def test_a_link_opens_the_same_question_on_a_phone_and_a_recorded_one_is_replaye
     asked(page, "Who wrote the book Hamlet?", "Shakespeare")
     page.wait_for_function("new URL(location.href).searchParams.get('ask') === 'Who wrote the book Hamlet?'")
     told = [card.inner_text() for card in page.locator("#answers .answer .text").all()]
+    unfold(page, "more-fold")
+    page.fill("#samples input", "5")
+    page.click("#draw-samples")
+    says(page, "#drawn-samples", "Hamlet", "5 samples")
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.click("#copy-question")
     address = page.wait_for_function("window.copied").json_value()
@@ -113,6 +117,8 @@ def test_a_link_opens_the_same_question_on_a_phone_and_a_recorded_one_is_replaye
         other.wait_for_selector("#answers .token.given")
         assert [card.inner_text() for card in other.locator("#answers .answer .text").all()] == told
         assert other.input_value(PROMPT) == "Who wrote the book Hamlet?"
+        says(other, "#drawn-samples", "Hamlet", "5 samples")
+        assert other.inner_text("#drawn-samples") == page.inner_text("#drawn-samples")
         assert other.evaluate("document.documentElement.scrollWidth") <= 390
     query = "?tab=probe&run=example-wga&ask=Which+country+owns+the+island+Luzon%3F&gold=Philippines&fact=island-luzon"
     with visit(browser, own_address, query, **phone) as other:

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -352,6 +353,22 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
         assert (shown["about"], texts_of(shown)) == (texts.REPLAYED, texts_of(again))
 
 
+def test_a_link_carries_how_samples_were_drawn_and_draws_them_again(tmp_path, finished):
+    worker, drawing = Worker(tmp_path / "runs"), (8, 0.5, 0.9, 3, 8)
+    run = Run(Path(copytree(finished.folder, worker.root / finished.id)))
+    prompt, parts = "Who wrote Hamlet?", stand_ins(link.Parts)
+    first = asyncio.run(more.sample(worker, run.id, (prompt, "Shakespeare", "", "", [], ""), drawing))
+    used, _, of = more.used_for(prompt, drawing).partition("|")
+    assert (used, of) == ("8,0.5,0.9,3,8", prompt)
+    view = link.view_of({"ask": prompt, "gold": "Shakespeare", "draw": used})
+    changes = link.updates_of(worker, run.id, view, [], parts)
+    assert [changes[number] for number in parts.sampling.numbers] == list(drawing) and changes[parts.fold].open
+    assert asyncio.run(link.drawn_again(worker, run.id, view)) == (first, f"{used}|{prompt}")
+    assert asyncio.run(link.drawn_again(worker, link_of(run), view))[0] == {"empty": texts.NOT_RECORDED}
+    for wrong in ("", "8", "8,0,1,0,8", "nan,1,1,0,8", "8,1,1,0,8,9", "<img>", "999,1,1,0,8"):
+        assert link.view_of({"ask": prompt, "draw": wrong}).draw == ()
+
+
 def test_a_chain_of_clues_is_one_more_counted_way_where_the_model_chats(tmp_path, monkeypatch):
     worker, run = Worker(tmp_path), example("adapop")
     fact = next(one for one in run.facts.forget if one.id == choices.first_fact(worker, "", "forget"))
@@ -373,10 +390,12 @@ def test_a_chain_of_clues_is_one_more_counted_way_where_the_model_chats(tmp_path
 
 def test_kept_questions_are_listed_newest_first_with_their_files(tmp_path, finished):
     run = Run(Path(copytree(finished.folder, tmp_path / finished.id)))
-    assert more.kept_questions(run)[0] == more.NOTHING_KEPT
+    assert more.kept_table(questions.read(run)) == more.NOTHING_KEPT
     for place, one in enumerate(replies_of("France", "Italy")):
         questions.keep(run, replace(questions.question_of(one), prompt=f"{HOSTILE} {place}"))
-    table, *files = more.kept_questions(run)
+    table = more.kept_table(questions.read(run))
     assert [row["name"].endswith(("1", "0")[at]) for at, row in enumerate(table["rows"])] == [True, True]
     assert "<img" not in str(table)
-    assert {Path(file.value["path"]).name for file in files} == {"questions.csv", "questions.json"}
+    csv, listed = more.kept_files(questions.read(run))
+    assert (csv.name, listed.name) == ("questions.csv", "questions.json")
+    assert len(json.loads(listed.read_text("utf-8"))) == len(csv.read_text("utf-8").splitlines()) - 1 == 2

@@ -1,18 +1,21 @@
 """A link to a question: what the address says of Probe, and the same view opened from it.
 
 The address names the fact, the prompt, the right answer, the beginning of the answer, the earlier
-turns, the columns and the epoch: `assets/question-link.js` writes them, `question-read.js` reads
-them. What was recorded is replayed; anything else is asked again, and said so.
+turns, the columns, the epoch and how samples were drawn: `assets/question-link.js` writes them,
+`question-read.js` reads them. What was recorded is replayed; anything else is asked again, and said
+so.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import astuple, dataclass
 from functools import partial
 
 import gradio as gr
 
+from adapop.errors import ConfigError
 from adapop.facts.fact import FACT_GROUPS
 from adapop.paths import ASSETS
 from adapop.runs import questions
@@ -21,9 +24,11 @@ from adapop.service.links import linked
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import link_to, probed_run
+from adapop.ui.parts import html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe.asking import ask_both
 from adapop.ui.probe.choices import columns_offered, fact_of, first_fact, forms_of
+from adapop.ui.probe.more import Sampling, drawing_of, sample, used_for
 from adapop.ui.wiring import EACH, QUIET, offload
 
 LINK, READ = ((ASSETS / f"question-{name}.js").read_text("utf-8") for name in ("link", "read"))
@@ -33,7 +38,8 @@ LONGEST = 2_000  # characters of one value of an address
 @dataclass(frozen=True)
 class View:
     """What an address says of a question. run: the name in it, "" without one. pin: the place of a
-    fact to forget that was pinned on Run, None without one."""
+    fact to forget that was pinned on Run, None without one. draw: the values of a `Drawing`, ()
+    without samples."""
 
     run: str = ""
     fact: str = ""
@@ -44,6 +50,7 @@ class View:
     beside: tuple[str, ...] = ()
     at: int | None = None
     pin: int | None = None
+    draw: tuple[float, ...] = ()
 
     @property
     def says_nothing(self) -> bool:
@@ -65,7 +72,10 @@ def view_of(values: object) -> View:
 
     beside = tuple(name for name in text("with").split(",") if name)
     words = {name: text(name) for name in ("run", "fact", "ask", "gold", "begun", "earlier")}
-    return View(**words, beside=beside, at=number("at"), pin=number("pin"))
+    draw = ()
+    with suppress(ValueError, TypeError, ConfigError):
+        draw = astuple(drawing_of(*map(float, text("draw").split(","))))
+    return View(**words, beside=beside, at=number("at"), pin=number("pin"), draw=draw)
 
 
 @dataclass(frozen=True)
@@ -83,12 +93,14 @@ class Parts:
     filled: gr.State
     default: gr.Textbox
     answers: gr.HTML
+    fold: gr.Accordion
+    sampling: Sampling
 
     @property
     def question(self) -> list[gr.Component]:
         """What a link is made of, in the order of `question-link.js`."""
         asked = [self.fact, self.prompt, self.gold, self.begun, self.earlier]
-        return [*asked, self.beside, self.epoch]
+        return [*asked, self.beside, self.epoch, self.sampling.used]
 
 
 def updates_of(worker: Worker, name: str, view: View, stored: object, parts: Parts) -> dict:
@@ -112,6 +124,10 @@ def updates_of(worker: Worker, name: str, view: View, stored: object, parts: Par
     words |= {parts.earlier: view.earlier, parts.filled: (name, fact, form)}
     words[parts.beside] = gr.Dropdown(offered, value=beside, multiselect=True)
     words[parts.epoch] = "" if view.at is None else str(view.at)
+    if view.draw:
+        words |= {parts.fold: gr.Accordion(open=True)} | dict(
+            zip(parts.sampling.numbers, view.draw)
+        )
     return filled | words
 
 
@@ -150,6 +166,18 @@ async def replayed(worker: Worker, name: str, view: View) -> AsyncIterator[dict]
             yield value
 
 
+async def drawn_again(worker: Worker, name: str, view: View) -> tuple:
+    """(samples of a view, as they were drawn, and what its link says of them)."""
+    if not (view.draw and view.ask):
+        return gr.skip(), gr.skip()
+    if linked(name, worker.root):
+        return html.values({"empty": texts.NOT_RECORDED}), ""
+    at = "" if view.at is None else str(view.at)
+    asked = view.ask, view.gold, view.begun, view.earlier, list(view.beside), at
+    shown = await sample(worker, name, asked, view.draw)
+    return shown, used_for(view.ask, view.draw) if "empty" not in shown else ""
+
+
 def _is_asked(kept: questions.Question, view: View) -> bool:
     """Whether a kept question is the view's, as it stands and of the run's result."""
     plain = kept.epoch is None and not kept.way and not kept.sampling
@@ -175,6 +203,7 @@ def wire(
         return {viewed: key, wanted: values, **changes} if changes else {wanted: None}
 
     filled = [viewed, wanted, *parts.question, parts.group, parts.filled, parts.default]
+    filled += [parts.fold, *parts.sampling.numbers]
     inputs = [run_id, my_runs, wanted, viewed]
     followed = after.then(follow, inputs, filled, js=READ, **EACH)
 
@@ -185,6 +214,11 @@ def wire(
         async for value in replayed(worker, name, await offload(worker.usage, view_of, values)):
             yield value
 
-    followed.then(answer, [run_id, wanted], parts.answers, **EACH)
+    async def draw(name: str, values: object):
+        return await drawn_again(worker, name, await offload(worker.usage, view_of, values))
+
+    answered = followed.then(answer, [run_id, wanted], parts.answers, **EACH)
+    samples = [parts.sampling.shown, parts.sampling.used]
+    answered.then(draw, [run_id, wanted], samples, **EACH)
     made = copy.click(partial(link_to, worker), run_id, place, **QUIET)
     made.success(None, [place, *parts.question], copy, js=LINK, **QUIET)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gradio as gr
@@ -61,6 +62,25 @@ MOST_LISTED = 50  # kept questions in the list; the files have all
 NOT_SAMPLED = "leak@k appears when samples of all facts were drawn: below, “From inside”."
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """The components of samples. used: the settings of the samples that are shown, with their
+    question behind them, as `used_for` has it."""
+
+    count: gr.Number
+    temperature: gr.Number
+    top_p: gr.Number
+    seed: gr.Number
+    most: gr.Number
+    shown: gr.HTML
+    used: gr.Textbox
+
+    @property
+    def numbers(self) -> list[gr.Number]:
+        """The values of a `Drawing`, in its order."""
+        return [self.count, self.temperature, self.top_p, self.seed, self.most]
+
+
 def build(
     worker: Worker,
     follower: Follower,
@@ -68,7 +88,7 @@ def build(
     question: Sequence[gr.Component],
     fact: gr.Dropdown,
     answers: gr.HTML,
-) -> None:
+) -> Sampling:
     """Lays the section out. question: prompt, right answer, beginning, earlier turns, columns,
     epoch. answers: they change when a question was asked."""
     with gr.Row(elem_classes="beside"):
@@ -90,6 +110,7 @@ def build(
         high = dict(scale=0, min_width=140, elem_classes="tall")
         draw = gr.Button("Draw samples", elem_id="draw-samples", **high)
     drawn = gr.HTML(NOTHING_DRAWN, html_template=SAMPLES, elem_id="drawn-samples")
+    sampling = Sampling(count, heat, top, seed, most, drawn, gr.Textbox(visible="hidden"))
     sampled = gr.Markdown(NOT_SAMPLED, elem_id="not-sampled")
     with gr.Column(visible=False) as home:
         curve = chart(figures.empty(""), "leak-at-k", "How often samples leak")
@@ -111,14 +132,15 @@ def build(
     see.click(layers, [follower.run_id, by, *question[:4]], lens, **QUIET)
 
     async def samples_of(name: str, *values):
-        *asked, count, heat, top, seed, most = values
-        return await sample(worker, name, asked, (count, heat, top, seed, most))
+        asked, drawing = values[: len(question)], values[len(question) :]
+        shown = await sample(worker, name, asked, drawing)
+        return shown, used_for(asked[0], drawing) if "empty" not in shown else ""
 
     async def moved(name: str, fact_id: str | None, strength: float):
         return await at_strength(worker, name, fact_id, strength)
 
-    drawing = [follower.run_id, *question, count, heat, top, seed, most]
-    draw.click(samples_of, drawing, drawn, **QUIET)
+    drawing = [follower.run_id, *question, *sampling.numbers]
+    draw.click(samples_of, drawing, [drawn, sampling.used], **QUIET)
     slider.input(
         moved, [follower.run_id, fact, slider], strengths, trigger_mode="always_last", **QUIET
     )
@@ -130,38 +152,49 @@ def build(
     cleared = {drawn: NOTHING_DRAWN, strengths: NO_STRENGTH}
     gr.on([tab.select, follower.another.change], looked, follower.run_id, changed, **EACH_IN_TURN)
     cleared[lens] = {"empty": ""}
-    follower.another.change(lambda: cleared, None, [drawn, strengths, lens], **EACH)
+    cleared[sampling.used] = ""
+    follower.another.change(lambda: cleared, None, [*cleared], **EACH)
+    return sampling
 
 
 def _build_kept(follower: Follower, tab: gr.Tab, answers: gr.HTML, worker: Worker) -> None:
-    """Lays out the questions of one's own that the run keeps, with their files."""
+    """Lays out the questions of one's own that the run keeps. Their files are made on a press."""
     gr.Markdown("#### Questions asked of this run")
     kept = grid("kept-questions", NOTHING_KEPT)
     with gr.Row(elem_classes="beside"):
         unseen = dict(visible=False, scale=0, min_width=110, size="sm")
+        make = gr.Button("Make files of them", elem_id="make-kept", **unseen)
         files = [
             gr.DownloadButton(kind.upper(), elem_id=f"kept-{kind}", **unseen)
             for kind in questions.KINDS
         ]
 
     def listed(name: str) -> list:
-        return kept_questions(probed_run(worker, name))
+        asked = questions.read(probed_run(worker, name))
+        hidden = [gr.DownloadButton(visible=False) for _ in files]
+        return [kept_table(asked), gr.Button(visible=bool(asked)), *hidden]
+
+    def written(name: str) -> list[gr.DownloadButton]:
+        paths = kept_files(questions.read(probed_run(worker, name)))
+        return [gr.DownloadButton(value=path, visible=True) for path in paths]
 
     when = [tab.select, follower.another.change, answers.change]
-    gr.on(when, listed, follower.run_id, [kept, *files], **EACH_IN_TURN)
+    gr.on(when, listed, follower.run_id, [kept, make, *files], **EACH_IN_TURN)
+    make.click(written, follower.run_id, files, **QUIET)
 
 
-def kept_questions(run: Run) -> list:
-    """Values of the list of kept questions, newest first, and of its files."""
-    asked = questions.read(run)
-    if not asked:
-        return [NOTHING_KEPT, *(gr.DownloadButton(visible=False) for _ in questions.KINDS)]
-    folder, buttons = served_folder(), []
+def kept_table(asked: Sequence[questions.Question]) -> dict:
+    """Values of the list of kept questions, newest first."""
+    return grid_of(question_table(asked[: -MOST_LISTED - 1 : -1])) if asked else NOTHING_KEPT
+
+
+def kept_files(asked: Sequence[questions.Question]) -> list[Path]:
+    """Writes all kept questions, a file of each of `questions.KINDS`."""
+    folder, paths = served_folder(), []
     for kind, write in questions.KINDS.items():
-        path = folder / f"questions.{kind}"
-        path.write_text(write(asked), "utf-8")
-        buttons.append(gr.DownloadButton(value=path, visible=True))
-    return [grid_of(question_table(asked[: -MOST_LISTED - 1 : -1])), *buttons]
+        paths.append(folder / f"questions.{kind}")
+        paths[-1].write_text(write(asked), "utf-8")
+    return paths
 
 
 def curve_of(run: Run, note: gr.Markdown, home: gr.Column, curve: Chart) -> dict:
@@ -193,6 +226,12 @@ async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) 
     settings = f"temperature {draws.temperature:g}, top-p {draws.top_p:g}, seed {draws.seed}"
     about = f"{question.prompt} · {draws.count} samples, {settings}"
     return html.values({"about": about, "sides": [_side(*pair) for pair in zip(chosen, found)]})
+
+
+def used_for(prompt: str, drawing: Sequence) -> str:
+    """The settings of samples and their question, as `question-link.js` puts them into an
+    address."""
+    return f"{','.join(f'{value:.12g}' for value in drawing)}|{prompt.strip()}"
 
 
 def drawing_of(count: object, heat: object, top: object, seed: object, most: object) -> Drawing:

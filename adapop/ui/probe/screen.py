@@ -155,14 +155,16 @@ def build(
             small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
             copy = gr.Button("Copy link", **small)
             limits = html.lines("model-limits")
-    with gr.Accordion(texts.MORE_ABOUT, open=False, elem_id="more-fold"):
+    with gr.Accordion(texts.MORE_ABOUT, open=False, elem_id="more-fold") as fold:
         question = [prompt, gold, begun, earlier, beside, epoch]
-        more.build(worker, follower, tab, question, fact, answers)
+        sampling = more.build(worker, follower, tab, question, fact, answers)
     default, filled = gr.Textbox(visible="hidden"), gr.State(())
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
     chosen = screen.wire(worker, follower, tab)
     texts_of = prompt, gold, begun, earlier
-    view = link.Parts(group, fact, *texts_of, beside, epoch, filled, default, answers)
+    view = link.Parts(
+        group, fact, *texts_of, beside, epoch, filled, default, answers, fold, sampling
+    )
     link.wire(worker, run_id, my_runs, view, chosen, copy)
     _wire_asking(worker, follower, screen, view, (ask, every, ways))
     looked = [tab.select, follower.another.change, my_runs.change]

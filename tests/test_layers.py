@@ -3,6 +3,8 @@
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from adapop.paths import ROOT
 from house import ORDER, imports_of
 from launching import printed
@@ -61,3 +63,10 @@ def test_what_must_be_light_loads_no_torch():
     every = ", ".join(f"adapop.{name}" for name in names)
     code = f"import sys, adapop, {every}; print(*(set({HEAVY}) & sys.modules.keys()))"
     assert printed(code).strip() == ""
+
+
+@pytest.mark.slow
+def test_the_first_page_waits_for_neither_torch_nor_the_stemmer():
+    """The Story judges recorded replies; ROUGE's stemmer would bring nltk and scipy, more than a second."""
+    code = "import sys, adapop.ui.page; from adapop.ui.story.content import story; story()"
+    assert printed(f"{code}; print(*({{'torch', 'nltk', 'scipy'}} & sys.modules.keys()))").strip() == ""

@@ -201,9 +201,17 @@ def _respelled(text: str, other: str) -> str:
 
 def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
     """rougeL's recall as `rouge_score` computes it with stemming, from words."""
+    gold = list(gold)
+    # a stem keeps its word's first letter; and without a candidate no stemmer has to be loaded
+    initials = {_unstemmed(word)[:1] for word in gold}
+    candidates = [word for word in reply if _unstemmed(word)[:1] in initials]
+    if not candidates:
+        return 0.0
+    if gold == candidates:
+        return 1.0
     sought = [stem for word in gold for stem in _stems(word)]
     row = [0] * (len(sought) + 1)  # lengths of the longest common subsequences so far
-    for stem in chain.from_iterable(map(_stems, reply)):
+    for stem in chain.from_iterable(map(_stems, candidates)):
         if stem in sought:
             diagonal = 0
             for i, other in enumerate(sought, start=1):
@@ -214,9 +222,13 @@ def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
 
 @lru_cache(maxsize=2**16)
 def _stems(word: str) -> list[str]:
-    if word.isascii():
-        return [word] if word.isdigit() else _tokenizer().tokenize(_spelled(word))
-    return _tokenizer().tokenize(_spelled(CASES.sub("", word)))
+    if word.isascii() and word.isdigit():
+        return [word]
+    return _tokenizer().tokenize(_unstemmed(word))
+
+
+def _unstemmed(word: str) -> str:
+    return _spelled(word if word.isascii() else CASES.sub("", word))
 
 
 def _spelled(word: str) -> str:

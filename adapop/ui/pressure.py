@@ -159,14 +159,8 @@ def pictures(
     anchors: (score, beta) of the rare one and of the popular one, None for those that suit the set.
     what_if: of `texts.WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1).
     """
-    beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else curve_of(facts, anchors)
-    values = _numbers(facts, anchors)
-    scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
-    score_of = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
-    ranked = sorted(scored, key=lambda fact: fact.score)
-    step = 1 + len(ranked) // MOST_POINTS
-    chosen = ranked[::step]
-    exponents = [beta(score_of[fact.id]) for fact in scored]
+    beta, ranked, score_of = _scored(facts, anchors, what_if)
+    exponents = [beta(score_of[fact.id]) for fact in ranked]
     ends = _betas_at_ends(ranked, score_of, beta)
     meaning, push = "No fact has a score yet.", figures.empty("needs facts with scores")
     relative = push
@@ -174,8 +168,24 @@ def pictures(
         meaning = meaning_of(ends["rarest"], ends["most popular"], exponents).text()
         push = figures.push_curves(ends, confidence)
         relative = figures.relative_push(ends, confidence)
+    curve, table, about = curve_picture(facts, anchors, what_if, meaning)
+    warnings = sentences(warnings_of([*score_of.values()], beta)) if what_if not in CONSTANT else []
+    why = auto_anchors(facts).remark.text() if facts and not anchors else texts.OWN_ANCHORS
+    picture = dict(curve=curve, table=table, about=about, push=push, relative=relative)
+    return picture | dict(words=meaning, warnings=html.listed(warnings, "warn"), anchors=why)
+
+
+def curve_picture(
+    facts: FactSet | None, anchors: Anchors | None = None, what_if: str = "given", meaning: str = ""
+) -> tuple[dict, figures.Numbers, str]:
+    """(values of the curve's script, the curve as numbers, how to read it). meaning: of the curve,
+    for screen readers. The rest: see `pictures`."""
+    beta, ranked, score_of = _scored(facts, anchors, what_if)
+    values = _numbers(facts, anchors)
+    step = 1 + len(ranked) // MOST_POINTS
+    chosen = ranked[::step]
     names = [_name(fact, facts, score_of[fact.id], beta) for fact in chosen]
-    label = f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {meaning}"
+    label = f"Curve of β over the score with {len(chosen)} of {len(ranked)} facts. {meaning}"
     points = [[fact.score, score_of[fact.id], fact.tier] for fact in chosen]
     curve = {
         "points": [[*point, name] for point, name in zip(points, names)],
@@ -186,15 +196,21 @@ def pictures(
         "constant": CONSTANT.get(what_if),
         "label": label,
     }
-    warnings = sentences(warnings_of([*score_of.values()], beta)) if what_if not in CONSTANT else []
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(score_of[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every * step)
     formula = "" if what_if in CONSTANT else texts.CURVE_FORMULA.format(a=beta.a, b=beta.b)
-    about = texts.CURVE_TABLE + formula
-    why = auto_anchors(facts).remark.text() if facts and not anchors else texts.OWN_ANCHORS
-    picture = dict(curve=curve, table=table, about=about, push=push, relative=relative)
-    return picture | dict(words=meaning, warnings=html.listed(warnings, "warn"), anchors=why)
+    return curve, table, texts.CURVE_TABLE + formula
+
+
+def _scored(
+    facts: FactSet | None, anchors: Anchors | None, what_if: str
+) -> tuple[BetaMap, list[Fact], dict[str, float]]:
+    """(the curve, the facts with a score, rarest first, the score used for each, by fact id)."""
+    beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else curve_of(facts, anchors)
+    scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
+    score_of = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
+    return beta, sorted(scored, key=lambda fact: fact.score), score_of
 
 
 def _betas_at_ends(ranked: Sequence[Fact], score_of: dict[str, float], beta: BetaMap) -> dict:

@@ -18,7 +18,7 @@ from adapop.runs.run import Run
 from adapop.training.frames import Frame
 from adapop.ui import texts
 from adapop.ui.parts import field
-from adapop.ui.pressure import pictures
+from adapop.ui.pressure import curve_picture
 from adapop.ui.story import words
 
 SIDE_BY_SIDE = ("wga", "adapop")
@@ -60,13 +60,15 @@ def story() -> dict:
         DataError: the recorded states cannot be read.
     """
     runs = {name: example(name) for name in states.SETTINGS}
-    facts = runs["wga"].facts.forget
-    for name, run in runs.items():
-        if run.facts.forget != facts:
+    sets = {name: run.facts for name, run in runs.items()}  # read once each
+    facts = sets["wga"].forget
+    for name, facts_of in sets.items():
+        if facts_of.forget != facts:
             message = f"The example {name} is not of the facts of wga."
             raise RunError(message, f"Make them again: {COMMAND}")
     pair = example("pair")
-    (rare, popular), frames = pair.facts.forget, pair.frames()
+    both = pair.facts.forget
+    (rare, popular), frames = both, pair.frames()
     ends = {name: run.measured() for name, run in runs.items()}
     motion = field.motion(runs["wga"].frames(), facts)
     betas, wga_frames = runs["adapop"].betas, runs["wga"].frames()
@@ -75,7 +77,7 @@ def story() -> dict:
         "commands": COMMANDS,
         "from": [*texts.STORY_FROM.values()],
         "steps": words.steps(rare, popular, len(pairs)),
-        "held": field.dots(runs["wga"].facts.holdout),
+        "held": field.dots(sets["wga"].holdout),
         "pairs": pairs,
         "pairs_end": words.pairs_end(pairs, wga_frames[-1]),
         "rivals": texts.STORY_RIVALS,
@@ -83,13 +85,13 @@ def story() -> dict:
         "names": texts.STORY_NAMES,
         "facts": field.dots(facts) | {"beta": [round(betas[fact.id], 3) for fact in facts]},
         "hill": {part: motion[part] for part in ("epoch", "p")},
-        **_recorded(runs),
-        "pair": field.dots((rare, popular)) | field.motion(frames, pair.facts.forget) | {
+        **_recorded(runs, facts),
+        "pair": field.dots((rare, popular)) | field.motion(frames, both) | {
             "first": words.first_lost(frames),
             "stop": words.one_is_lost(frames),
             "outcome": f"{words.outcome_at_stop((rare, popular), frames)} {texts.STORY_PAIR_END}",
         },
-        "curve": pictures(runs["adapop"].facts)["curve"]
+        "curve": curve_picture(sets["adapop"])[0]
         | {"fixed": True, "least": states.BETAS[0], "most": states.BETAS[-1]},
         "deck": deck(facts, runs["shuffled"].config.seed),
         "method": METHOD_PICTURE.read_text("utf-8"),
@@ -105,18 +107,18 @@ def story() -> dict:
     }  # fmt: skip
 
 
-def _recorded(runs: Mapping[str, Run]) -> dict:
+def _recorded(runs: Mapping[str, Run], facts: Sequence[Fact]) -> dict:
     """The recorded end states, their encoding, and each example's first and last replies."""
     frames = {name: [run.frames()[0], run.frames()[-1]] for name, run in runs.items()}
     replies = {}
     for name, both in frames.items():
-        end = field.motion(both, runs[name].facts.forget)
+        end = field.motion(both, facts)
         times = [f"{epoch:g}" for epoch in end["epoch"]]
         replies[name] = {part: dict(zip(times, end[part])) for part in ("said", "right")}
     return {
         "states": [content_of(state) for state in states.states()],
         "letters": states.STEPS,
-        "wordings": len(runs["wga"].facts.forget[0].paraphrases),
+        "wordings": len(facts[0].paraphrases),
         "grid": {"betas": states.BETAS, "epochs": states.EPOCHS},
         "replies": replies,
     }

@@ -20,6 +20,11 @@ NEEDED = (
     "in the folder that holds its config.json and facts.jsonl: the run's own, or where its archive "
     "was unpacked"
 )
+# what counts where nothing is trained: which models are asked, and how
+ASKING = (
+    "model", "revision", "unlearned", "oracle", "facts", "system", "asking", "answers", "unknown",
+    "max_new_tokens", "precision", "device", "four_bit", "include_tail", "seed", "cosine",
+)  # fmt: skip
 DECISIVE = ("model", "method", "preset")  # these determine the defaults of the other settings
 
 
@@ -47,8 +52,10 @@ def is_folder_s_name(model: str) -> bool:
 
 
 def all_settings(config: RunConfig, prompting: Prompting | None = None) -> Table:
-    """Every setting with its value, and how a real model is asked."""
-    rows = [(item.name, spoken(getattr(config, item.name))) for item in fields(config)]
+    """Every setting with its value, and how a real model is asked. Of an adopted run those of
+    asking alone: it trains nothing."""
+    names = ASKING if config.unlearned else [item.name for item in fields(config)]
+    rows = [(name, spoken(getattr(config, name))) for name in names]
     rows += [("settled", line) for line in sentences(remarks_of(prompting))]
     return Table("All settings", ("setting", "value"), tuple(rows))
 

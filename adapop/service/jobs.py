@@ -64,12 +64,17 @@ def whole_run(folder: Path, seconds: float | None = None) -> None:
 
 
 def fetch_model(folder: Path) -> None:
-    """Downloads a run's model, without a GPU. Renews the run's age (see `cleanup`)."""
+    """Downloads a run's models, without a GPU. Renews the run's age (see `cleanup`)."""
+    from adapop.model.adapter_folder import is_adapter
     from adapop.model.loading import fetch
+    from adapop.model.paired import at
 
     run = Run(folder)
     _renew(run)
     fetch(run.config)
+    for place in (run.config.unlearned, run.config.oracle):
+        if place and not is_adapter(place):  # an adapter's folder is here already
+            fetch(at(run.config, place))
 
 
 def epochs_that_fit(folder: Path, seconds: float, most: float | None = None) -> bool:

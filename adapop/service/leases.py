@@ -34,11 +34,13 @@ class Leases:
         self._work = {work: on_accelerator(work, accelerated, s) for work, s in questions.items()}
         self._requests: dict[str, Context] = {}  # run -> context of its owner's last request
 
-    def on_gpu(self, work: Callable) -> Callable:
-        """Wraps a question's work: downloads the model, then calls the work on the lent GPU."""
+    def on_gpu(self, work: Callable, runs: Iterable[Path]) -> Callable:
+        """Wraps a question's work: downloads the models of all runs that are asked, then calls the
+        work on the lent GPU. runs: their folders."""
 
         def leased(folder: Path, *args):
-            jobs.fetch_model(folder)
+            for one in dict.fromkeys(runs):
+                jobs.fetch_model(one)
             return self._work[work](folder, *args)
 
         return leased

@@ -160,13 +160,15 @@ class Worker:
 
     def inspect(self, run: Run, question: Question, chosen: Sequence[Chosen]) -> Future[Inspection]:
         """Queues a question to columns of a run, token by token; otherwise as `ask`."""
-        return self._question(run, jobs.inspect_columns, run.folder, question, chosen)
+        work = jobs.inspect_columns, run.folder, question, chosen
+        return self._question(run, *work, beside=chosen)
 
     def sample(
         self, run: Run, question: Question, chosen: Sequence[Chosen], drawing: Drawing
     ) -> Future[tuple[Samples, ...]]:
         """Queues samples of one question to columns of a run; otherwise as `ask`."""
-        return self._question(run, jobs.sample_columns, run.folder, question, chosen, drawing)
+        work = jobs.sample_columns, run.folder, question, chosen, drawing
+        return self._question(run, *work, beside=chosen)
 
     def at_strengths(
         self, run: Run, strengths: Sequence[float], fact_id: str | None
@@ -188,7 +190,8 @@ class Worker:
     ) -> Future[list[list[Asked]]]:
         """Queues prompts to columns of a run, a list a column; otherwise as `ask`. earlier: see
         `tokenwise.asked_columns`."""
-        return self._question(run, jobs.ask_columns, run.folder, prompts, golds, chosen, earlier)
+        work = jobs.ask_columns, run.folder, prompts, golds, chosen, earlier
+        return self._question(run, *work, beside=chosen)
 
     def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
         """Queues the original model's answers for the facts to forget; otherwise as `check`."""
@@ -236,8 +239,11 @@ class Worker:
             raise RunError("A lent GPU serves runs, and nothing before them.", fix)
         return self._question(None, work, config, facts, progress := Progress()), progress
 
-    def _question(self, run: Run | None, work: Callable, *args) -> Future:
-        """Queues a question; a question on a run that is still waiting goes behind that run."""
+    def _question(
+        self, run: Run | None, work: Callable, *args, beside: Sequence[Chosen] = ()
+    ) -> Future:
+        """Queues a question; a question on a run that is still waiting goes behind that run.
+        beside: the columns that are asked."""
         visitor = self.usage.sender()
         try:
             limits.WAITING.check(self._line.questions + 1)
@@ -249,8 +255,10 @@ class Worker:
             refusal: Future = Future()
             refusal.set_exception(error)
             return refusal
-        if run is not None and self._needs_lease(run):
-            work = self._leases.on_gpu(work)
+        asked = [run] if run else []
+        asked += [Run(one.folder) for one in beside]
+        if any(map(self._needs_lease, asked)):
+            work = self._leases.on_gpu(work, [one.folder for one in asked])
         ahead = None if run is None else self.ahead_of(run)
         behind = ahead is not None and not (ahead == 0 and self._began)
         line = self._line.run if behind else partial(self._line.question, visitor=visitor)
@@ -315,7 +323,10 @@ class Worker:
                 self._leases.forget(run)
 
     def _needs_lease(self, run: Run) -> bool:
-        return self.is_lent and run.config.model not in SHIPPED
+        """Whether any of its models, of an adopted run three, does not ship."""
+        config = run.config
+        models = {config.model, config.unlearned, config.oracle} - {""}
+        return self.is_lent and not models <= {*SHIPPED}
 
     def _clean_for_ever(self, seconds: float | None, most: float | None, every: float) -> None:
         while True:

@@ -30,6 +30,7 @@ from adapop.report.record import read_record
 from adapop.report.story import examples
 from adapop.report.table import percent, tenths
 from adapop.report.tables import METRICS
+from adapop.runs.adopted import adopted_config
 from adapop.runs.execute import load_model
 from adapop.runs.run import create_run, find_run
 from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStopped
@@ -212,6 +213,8 @@ def test_every_setting_and_what_the_command_hangs_on_is_said(run, tmp_path):
     prompting = Prompting("text-examples", (), False, 24, 9, ("a", "b"), True, 1, {}, ())
     rows = settings.all_settings(make_config(model="smollm2"), prompting).rows
     assert [value for name, value in rows if name == "settled"] == sentences(remarks_of(prompting))
+    adopted = dict(settings.all_settings(adopted_config("sandbox", "people")).rows)
+    assert adopted["unlearned"] == "people" and not {"learning_rate", "epochs", "lora_rank", "beta"} & {*adopted}
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,11 @@ from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.model.chat import encode_prompt
 from adapop.paths import ROOT, SANDBOX_FOLDER
 from adapop.probes.ask import WHOLE
+from adapop.probes.inspection import ORIGINAL, UNLEARNED, Chosen, Question
 from adapop.probes.prompts import ProbeRow
 from adapop.progress import Progress
 from adapop.remark import sentences
+from adapop.runs.adopted import adopted_config
 from adapop.service import jobs, leases, zerogpu
 from adapop.service.leases import FIRST_SECONDS, LOAD_SECONDS, MOST_SECONDS, lease_seconds
 from adapop.service.worker import Worker
@@ -285,6 +287,26 @@ def test_no_gpu_waits_for_a_download(tiny, tmp_path, lent_model, monkeypatch):
     worker.recover(run, "lens")[0].result(PATIENCE_SECONDS)
     names = ("epochs_that_fit", "ask_models", "probe_models", "recover_facts")
     assert done == [(name, run.folder) for lease in names for name in ("fetched", lease)]
+
+
+def test_a_lent_gpu_serves_a_pair_of_which_one_model_does_not_ship_and_columns_of_another_run(
+    tiny, tmp_path, lent_model, monkeypatch
+):
+    """The original alone was looked at: the others were downloaded, and asked, without or on the GPU's time."""
+    fetched, lent = [], []
+    monkeypatch.setattr("adapop.model.loading.fetch", lambda config: fetched.append(config.model))
+
+    def lending(work, seconds):
+        return lambda folder, *args: lent.append(work.__name__)
+
+    worker, question = Worker(tmp_path / "runs", lending), Question("Who?")
+    pair = prepare(adopted_config(SANDBOX, lent_model, PEOPLE), tiny, worker.root)
+    own = prepare(tiny_config(), tiny, worker.root)
+    columns = [Chosen("Original", ORIGINAL, own.folder), Chosen("a pair", UNLEARNED, pair.folder)]
+    assert worker.inspect(pair, question, columns[1:]).result(PATIENCE_SECONDS) is None
+    assert fetched == [SANDBOX, lent_model, PEOPLE]
+    assert worker.inspect(own, question, columns).result(PATIENCE_SECONDS) is None
+    assert fetched[3:] == [SANDBOX, SANDBOX, lent_model, PEOPLE] and lent == ["inspect_columns"] * 2
 
 
 def test_a_reply_that_is_read_is_not_cut_short_as_the_measured_ones_are(tiny, tmp_path, monkeypatch):

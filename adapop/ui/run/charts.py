@@ -36,12 +36,15 @@ OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 @dataclass(frozen=True)
 class RunCharts:
     """The live charts. losses: the only one that changes at every step; a `LinePlot` is updated in
-    place, where a plotly figure would be inserted anew. steering, distance: columns around the
-    charts of controller and oracle, which some runs lack. gradient: shown under Advanced."""
+    place, where a plotly figure would be inserted anew. steering, losing, distance: columns around
+    the charts of controller, losses and oracle, which some runs lack. gradient: in the fold
+    `training`, under Advanced."""
 
     losses_title: gr.HTML
     losses: gr.LinePlot
     losses_twin: gr.HTML
+    losing: gr.Column
+    training: gr.Accordion
     steering: gr.Column
     controller: Chart
     recall: Chart
@@ -54,8 +57,9 @@ class RunCharts:
     def all(self) -> list[gr.Component]:
         """The components that `updates` changes."""
         pictures = (self.controller, self.recall, self.outcome, self.oracle, self.gradient)
-        own = [self.losses_title, self.losses, self.losses_twin, self.steering, self.distance]
-        return [*own, *(part for picture in pictures for part in picture.parts)]
+        own = [self.losses_title, self.losses, self.losses_twin]
+        some = [self.losing, self.training, self.steering, self.distance]
+        return [*own, *some, *(part for picture in pictures for part in picture.parts)]
 
     def updates(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
         """Updates that show a run, or empty charts; charts by epoch only after new events of an
@@ -89,7 +93,7 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
                 waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
                 words = texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE
                 controller = chart(waiting, "controller-chart", *words)
-            with gr.Column(min_width=320):
+            with gr.Column(min_width=320) as losing:
                 losses = _losses()
         with gr.Row(elem_classes="swipe"):
             empty = figures.empty(texts.OUTCOME_EMPTY, PIXELS)
@@ -97,11 +101,11 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
             with gr.Column(visible=False, min_width=320) as distance:
                 oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
     shown = dict(open=False, elem_id="training", elem_classes="advanced-only")
-    with gr.Accordion(texts.TRAINING, **shown):
+    with gr.Accordion(texts.TRAINING, **shown) as training:
         empty = figures.empty(texts.CHART_EMPTY, GRADIENT_PIXELS)
         gradient = chart(empty, "gradient-chart", texts.TRAINING, texts.GRADIENT_TABLE)
     by_epoch = steering, controller, recall, outcome, distance, oracle, gradient
-    return RunCharts(*losses, *by_epoch), placed
+    return RunCharts(*losses, losing, training, *by_epoch), placed
 
 
 def _losses() -> tuple[gr.HTML, gr.LinePlot, gr.HTML]:
@@ -151,6 +155,8 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
     changes[charts.losses_title] = heading_of(finding or texts.LOSS_NAME, about if finding else "")
     changes[charts.distance] = gr.Column(visible=bool(distances))
+    trained = run is None or not run.config.unlearned
+    changes |= {place: gr.update(visible=trained) for place in (charts.losing, charts.training)}
     changes[charts.steering] = gr.Column(visible=run is None or run.config.controller != "fixed")
     return changes
 

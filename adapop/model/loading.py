@@ -40,13 +40,18 @@ PATIENCE = 5.0  # seconds for the Hub's first answer
 ROOMY = 0.6  # largest share of a GPU's memory for weights, so that a run's passes fit beside them
 
 
-def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
+def adapted_model(
+    config: RunConfig,
+    adapter: Path | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+) -> AdaptedModel:
     """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
-    Raises ModelError: no such model, no access, no memory or disk space, no safetensors, code of
-    its own, no chat template or one that fails, no 4-bit support here, no `logits_to_keep`, a
-    tokenizer of another model, no layers that the adapter fits, or incomplete weights. Only
-    incomplete weights and lack of memory are found after the weights are read."""
-    tokenizer = load_tokenizer(config)
+    tokenizer: instead of the model's own. Raises ModelError: no such model, no access, no memory or
+    disk space, no safetensors, code of its own, no chat template or one that fails, no 4-bit
+    support here, no `logits_to_keep`, a tokenizer of another model, no layers that the adapter
+    fits, or incomplete weights. Only incomplete weights and lack of memory are found after the
+    weights are read."""
+    tokenizer = tokenizer or load_tokenizer(config)
     config = with_precision(config)
     if config.asking not in ("auto", "text-examples"):
         check_template(tokenizer)  # before gigabytes are loaded

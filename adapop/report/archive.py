@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import wrap
 
 from adapop.errors import RunError, named_place
 from adapop.facts.fact import GROUPS
@@ -17,8 +18,7 @@ from adapop.report.export import Model, write_model
 from adapop.report.page import HALF_CHARACTER, rendered
 from adapop.report.record import Record, read_record
 from adapop.report.tables import subject_table
-from adapop.runs.adopted import is_whole
-from adapop.runs.delivered import all_kept
+from adapop.runs.delivered import all_kept, why_no_adapter
 from adapop.runs.questions import KINDS
 from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
@@ -42,6 +42,8 @@ them. `report --redacted` writes one without them.
 questions.csv     the questions of one's own with the replies, if any were asked; also as .json
 config.json       the settings; beside facts.jsonl, the command in command.txt makes the run again
 command.txt       that command
+"""
+ADAPTER = """\
 adapter/          the weights that make the model forget, with a model card, once an epoch is done
 """
 REDACTED = f"""\
@@ -86,12 +88,12 @@ def write_archive(
     part = out.with_name(f"{out.name}.part")
     with TemporaryDirectory() as folder, named_place(out, RunError):
         adapter = Path(folder)
-        whole_model = run.config.unlearned and is_whole(run)
-        if run.last_epoch and not redacted and not whole_model:
+        why = why_no_adapter(run) if run.last_epoch and not redacted else ""
+        if run.last_epoch and not redacted and not why:
             model = Model(run, record, "adapter", measure=measure)
             write_model(model, adapter, progress or Progress())
             record = replace(record, delivered=all_kept(run))  # with what was just measured
-        texts = _texts(run, record, title, redacted, by)
+        texts = _texts(run, record, title, redacted, by, why)
         whole = () if redacted else (settings.FACTS_FILE, FRAMES)
         try:
             _pack(part, texts, [run.folder / name for name in whole], adapter)
@@ -101,10 +103,13 @@ def write_archive(
     return out
 
 
-def _texts(run: Run, record: Record, title: str, redacted: bool, by: str) -> dict[str, str]:
-    """Name of each file of the zip that is made of the record -> its text."""
+def _texts(
+    run: Run, record: Record, title: str, redacted: bool, by: str, why: str
+) -> dict[str, str]:
+    """Name of each file of the zip that is made of the record -> its text. why: there is no
+    adapter; "" if there is one."""
     texts = {
-        "README.txt": _readme(redacted, by),
+        "README.txt": _readme(redacted, by, why),
         "report.html": rendered([record], title, by),
         "requirements.txt": _requirements(record.versions),
         "facts.csv": as_csv(_facts(record)),
@@ -136,11 +141,13 @@ def _pack(part: Path, texts: Mapping[str, str], whole: Iterable[Path], adapter: 
             archive.write(path, f"adapter/{path.name}")
 
 
-def _readme(redacted: bool, by: str) -> str:
-    """What the zip holds, in words."""
+def _readme(redacted: bool, by: str, why: str) -> str:
+    """What the zip holds, in words. why: there is no adapter."""
     by = " ".join(HALF_CHARACTER.sub("\ufffd", by).split())
     head = f"Run by {by}.\n\n" if by else ""
-    return head + (REDACTED if redacted else IN_CLEAR)
+    none = "\n".join(wrap(f"There is no adapter, because {why}: `export --merged`.", 100))
+    tail = f"\n{none}\n" if why else ADAPTER * (not redacted)
+    return head + (REDACTED if redacted else IN_CLEAR) + tail
 
 
 def _facts(record: Record) -> Iterator[dict[str, object]]:

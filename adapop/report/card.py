@@ -16,14 +16,14 @@ from adapop.config.run import RunConfig
 from adapop.facts.benchmarks import DUET, RWKU
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.hubble import POPQA, YAGO
-from adapop.model.adapter_folder import is_adapter
+from adapop.model.adapter_folder import NAME, REVISION, is_adapter, settings_of
 from adapop.model.catalogue import MODELS
 from adapop.model.converted import is_gguf
 from adapop.paths import ASSETS, SHIPPED
 from adapop.probes.prompting import HOW
 from adapop.report import story, tables
 from adapop.report.published import PAPER_PAGE
-from adapop.report.record import Record, described_run
+from adapop.report.record import Record, described_run, name_of
 from adapop.report.settings import is_folder_s_name
 from adapop.runs.delivered import Delivered, Trial
 
@@ -46,24 +46,24 @@ def templates() -> Environment:
 
 def loading(record: Record, folder: str, merged: bool = False, dtype: str = "") -> str:
     """Python lines that load the adapter or merged model from a folder; without this project unless
-    the base is shipped with it, a GGUF file or an adapter's folder. dtype: the type to load it in;
-    "" for the run's."""
-    config, weights = record.config, record.weights
+    the base is shipped with it or a GGUF file. dtype: the type to load it in; "" for the run's."""
+    config = record.config
     dtype = f"dtype={dtype or config.precision!r}"
     if merged:
         head, tail = [], f"model = AutoModelForCausalLM.from_pretrained({folder!r}, {dtype})"
     else:
-        from_hub = weights and weights.commit not in ("", config.model)
-        revision = f", revision={weights.commit!r}" if from_hub else ""
-        imported, base = _own_base(config.model, record.place) or ("", repr(config.model))
+        name, commit = base_of(record)
+        from_hub = commit not in ("", name)
+        revision = f", revision={commit!r}" if from_hub else ""
+        imported, base = _own_base(name) or ("", repr(name))
         head = ["from peft import PeftModel", *filter(None, [imported])]
         if config.four_bit:  # the base that the run's numbers are of
             head.append("from transformers import BitsAndBytesConfig")
             dtype += f", quantization_config=BitsAndBytesConfig({_nf4(config.precision)})"
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
-        if is_folder_s_name(config.model) and not from_hub:
-            tail = f"# replace {config.model} by the path of the original model\n{tail}"
+        if is_folder_s_name(name) and not from_hub:
+            tail = f"# replace {name} by the path of the original model\n{tail}"
     return "\n".join([*head, "from transformers import AutoModelForCausalLM", "", tail])
 
 
@@ -73,24 +73,29 @@ def _nf4(precision: str) -> str:
     return f"{kind}, bnb_4bit_compute_dtype={precision!r}"
 
 
-def _own_base(model: str, place: str) -> tuple[str, str] | None:
-    """The import and the expression that give the folder of a base that only this package has.
-    place: the model with its path."""
+def base_of(record: Record) -> tuple[str, str]:
+    """Name and commit ("" without one) of the model that an exported adapter belongs on. Of a run
+    on an adapter's folder it is that adapter's base, since what leaves adds both."""
+    if is_adapter(record.place):
+        settings = settings_of(record.place)
+        return name_of(settings[NAME]), settings.get(REVISION) or ""
+    return record.config.model, record.weights.commit if record.weights else ""
+
+
+def _own_base(model: str) -> tuple[str, str] | None:
+    """The import and the expression that give the folder of a base that only this package has."""
     if model in SHIPPED:
         return "from adapop.paths import SHIPPED", f"SHIPPED[{model!r}]"
     if is_gguf(model):
         return "from adapop.model.converted import converted", f"converted({model!r})"
-    if is_adapter(place):  # upon which peft would put the new adapter in place of the old
-        return "from adapop.model.adapter_folder import merged", f"merged({model!r})"
     return None
 
 
 def adapter_config(path: Path, record: Record) -> str:
     """peft's adapter config, with the model's name in place of its path."""
-    commit = record.weights.commit if record.weights else ""
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    content["base_model_name_or_path"] = record.config.model
-    content["revision"] = commit or record.config.revision
+    content[NAME], commit = base_of(record)
+    content[REVISION] = commit or record.config.revision
     return json.dumps(content, indent=2)
 
 
@@ -121,6 +126,7 @@ def model_card(
     before, after, config = record.before, record.after, record.config
     if delivered:  # a stopped run has no table of its own
         before, after = before or replace(delivered.measured, rows=()), delivered.measured
+    base, _ = base_of(record)
     measured, chat = before and after, "through the chat template of its tokenizer"
     dtype = delivered.loaded_as if delivered else "float32" if merged else ""
     card = templates().get_template("model_card.md")
@@ -140,16 +146,18 @@ def model_card(
         system=config.system,
         asked=HOW[record.prompting.asking] if record.prompting else chat,
         origin=origin(record),
-        gguf=Markup(gguf(config, folder, merged)),
+        gguf=Markup(gguf(replace(config, model=base), folder, merged)),
+        joined=config.model if base != config.model and not merged else "",
     )
 
 
 def metadata(record: Record, merged: bool) -> str:
     """The card's YAML, by which the Hub files the model. Left out is what is not known: the licence
     of a model that is not listed here, the language of a user's facts."""
-    config, preset, name = record.config, MODELS.get(record.config.model), record.facts.name
-    base = (preset and preset.origin) or config.model
-    licence = "Apache 2.0" if config.model in SHIPPED else preset.licence if preset else ""
+    (model, _), name = base_of(record), record.facts.name
+    preset = MODELS.get(model)
+    base = (preset and preset.origin) or model
+    licence = "Apache 2.0" if model in SHIPPED else preset.licence if preset else ""
     about = ModelCardData(
         base_model=base if "/" in base else None,
         license=LICENCES.get(licence),
@@ -199,11 +207,13 @@ def _size(trial: Trial) -> str:
 
 
 def gguf(config: RunConfig, folder: str, merged: bool) -> str:
-    """llama.cpp's command that converts the folder to GGUF."""
-    model, out = config.model, f"--outfile {quote(f'{Path(folder).name}.gguf')}"
+    """llama.cpp's command that converts the folder to GGUF. config: names the base, or an adapter's
+    folder, on whose base the exported adapter belongs."""
+    model = settings_of(config.model)[NAME] if is_adapter(config.model) else config.model
+    out = f"--outfile {quote(f'{Path(folder).name}.gguf')}"
     if merged:
         return f"python convert_hf_to_gguf.py {quote(folder)} {out}"
-    if own := _own_base(model, model):
+    if own := _own_base(model):
         base = f'--base "$(python -c {quote("; print(".join(own) + ")")})"'
     elif os.path.isabs(model):
         base = f"--base {quote(model)}"

@@ -16,7 +16,6 @@ from adapop.progress import Progress
 from adapop.report.card import adapter_config, delivered_lines, model_card
 from adapop.report.record import Record, read_record
 from adapop.runs import delivered, files
-from adapop.runs.adopted import is_whole
 from adapop.runs.delivered import Delivered
 from adapop.runs.run import Run
 
@@ -114,8 +113,8 @@ def _check(run: Run, out: Path, merged: bool, dtype: str) -> None:
         raise RunError(message, "Name a new folder: nothing is overwritten.")
     if not run.last_epoch:
         raise RunError(f"Run {run.id} has no checkpoint.", "Let it run on.")
-    if run.config.unlearned and not merged and is_whole(run):
-        message = "The unlearned model is whole: it has no adapter."
+    if not merged and (why := delivered.why_no_adapter(run)):
+        message = f"There is no adapter to export, because {why}."
         raise RunError(message, "Export the whole model (merged=True, --merged).")
     if dtype and not merged:
         fix = "Leave dtype out, or export the merged model."

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
+from adapop.model import adapter_folder
 from adapop.model.converted import sha256_of
 from adapop.progress import Progress
 from adapop.runs import files
@@ -36,6 +38,12 @@ DTYPES = (NARROW, "float16", WIDE)
 MOST_BACK = 0.01  # share of the facts to forget that rounding may bring back
 # of `Measurement`: compared with the original, which merged weights do not have beside them
 COMPARED = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
+# settings of an adapter that cannot be made one with another by joining their ranks
+NOT_JOINED = (
+    "use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "target_parameters",
+    "trainable_token_indices", "lora_bias",
+)  # fmt: skip
+PREFIX = "base_model.model."  # of the names of peft's weights
 Answered = Mapping[str, frozenset[str]]  # form -> ids of the facts that are answered
 
 
@@ -117,10 +125,65 @@ def sums(folder: Path) -> dict[str, str]:
     return {path.name: sha256_of([path]) for path in sorted(folder.glob("*.safetensors"))}
 
 
+def why_no_adapter(run: Run) -> str:
+    """Why the run's result cannot leave as an adapter, to follow "because"; "" if it can."""
+    from adapop.runs.adopted import is_whole
+
+    if run.config.unlearned and is_whole(run):
+        return "the unlearned model is whole"
+    model = run.config.model
+    if not adapter_folder.is_adapter(model):
+        return ""
+    settings = adapter_folder.settings_of(model)
+    names = [name for name in NOT_JOINED if settings.get(name)]
+    names += ["bias"] * (settings.get("bias") not in (None, "none"))
+    if not names:
+        return ""
+    return (
+        f"the model is an adapter itself, {Path(model).name!r}, and with its {', '.join(names)} "
+        "it makes no single adapter together with another"
+    )
+
+
 def write_adapter(run: Run, folder: Path) -> None:
     """Writes the run's adapter as peft loads it over the untouched base. For a run that fine-tuned
-    the base first, it is one adapter that adds what both add. Raises RunError: a file is missing or
-    damaged. OSError."""
+    the base first, and for one on an adapter's folder, it is one adapter that adds what all of them
+    add; the folder's own tokenizer lies beside it. Raises RunError: a file is missing or damaged.
+    ModelError: the adapters cannot be made one. OSError."""
+    _write_own_adapter(run, folder)
+    model = run.config.model
+    if not adapter_folder.is_adapter(model):
+        return
+    from safetensors.torch import load_file, save_file
+
+    from adapop.model.adapter import concatenated
+
+    first, second = Path(model), folder
+    settings = [adapter_folder.settings_of(str(one)) for one in (first, second)]
+    scales = [
+        one["lora_alpha"] / (one["r"] ** 0.5 if one.get("use_rslora") else one["r"])
+        for one in settings
+    ]
+    states = [load_file(one / WEIGHTS) for one in (first, second)]
+    for name, weight in states[0].items():
+        if ".lora_B" in name or ".lora_embedding_B" in name:
+            states[0][name] = weight.float() * (scales[0] / scales[1])
+    both, rank = concatenated(*states)
+    layers = {name.removeprefix(PREFIX).partition(".lora_")[0] for name in both}
+    about = settings[1] | dict.fromkeys(
+        ("exclude_modules", "layers_to_transform", "layers_pattern")
+    )
+    about |= {"r": rank, "lora_alpha": scales[1] * rank, "use_rslora": False}
+    about["target_modules"] = sorted(layers)  # the full names, of which no two are alike
+    save_file(both, folder / WEIGHTS, {"format": "pt"})
+    (folder / ABOUT).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
+    for path in map(first.joinpath, adapter_folder.TOKENIZER):
+        if path.is_file():
+            shutil.copyfile(path, folder / path.name)
+
+
+def _write_own_adapter(run: Run, folder: Path) -> None:
+    """The adapter that adds what fine-tuning and unlearning added to the run's model."""
     from adapop.runs import checkpoints
     from adapop.runs.adopted import check_kept
 
@@ -154,13 +217,17 @@ def _copy_adapter(saved: Path, folder: Path) -> None:
 def measured_adapter(run: Run, folder: Path, progress: Progress) -> Delivered:
     """The numbers of an adapter written by `write_adapter`, loaded by peft over the base as it is
     published. Measured once for the same file. Raises ModelError, RunError, Stopped."""
-    from adapop.model.loading import adapted_model
+    from adapop.model.loading import adapted_model, load_tokenizer
 
     if known := kept(run, sums(folder)):
         return known
     before = _answers_of_run(run, progress)
     progress.say("Loading the adapter from its file")
-    model = _asked_as_settled(run, adapted_model(run.config, folder))
+    base, config = run.config.model, run.config
+    if adapter_folder.is_adapter(base):
+        config = replace(config, model=str(adapter_folder.base_of(base)), revision=None)
+    model = adapted_model(config, folder, load_tokenizer(run.config))
+    model = _asked_as_settled(run, model)
     trial = _compared(run, model, WIDE, _bytes(folder), before, progress)
     return _measured(run, folder, ADAPTER, run.config, model, (trial,), progress)
 
@@ -215,7 +282,7 @@ def _save(run: Run, folder: Path, dtype: str, progress: Progress) -> None:
         model = adapted_model(wide)  # its fresh adapter adds nothing
     else:
         with TemporaryDirectory() as adapter:
-            write_adapter(run, Path(adapter))
+            _write_own_adapter(run, Path(adapter))
             model = adapted_model(wide, Path(adapter))
     save_merged(model, source, dtype, folder)
     del model
@@ -275,7 +342,8 @@ def _measured(
 
     model.on_replies = count
     rows = [asdict(row) for row in full_results(run, model, facts).rows]
-    if kind == MERGED or run.config.start != "as-given":
+    on_other = run.config.start != "as-given" or adapter_folder.is_adapter(run.config.model)
+    if kind == MERGED or on_other:  # than the run's original, with the adapter switched off
         rows = [row | dict.fromkeys(COMPARED) for row in rows]
     about = (kind, sums(folder), run.chosen_epoch, config.precision, trials, tuple(rows))
     delivered = Delivered(*about)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zipfile
 
 import peft
 import pytest
@@ -16,7 +17,9 @@ from adapop.model.catalogue import shape_of
 from adapop.model.loading import adapted_model, load_tokenizer
 from adapop.paths import SHIPPED
 from adapop.remark import Remark
+from adapop.report.archive import write_archive
 from adapop.report.card import loading
+from adapop.report.export import export
 from adapop.report.record import read_record
 from adapop.runs.execute import load_model
 from adapop.runs.run import create_run
@@ -193,11 +196,42 @@ def test_an_adapter_of_a_tied_output_layer_cannot_be_merged_unseen(given, tmp_pa
     raised(ModelError, "does not compute what base and adapter do", load, adapter)
 
 
-def test_the_lines_of_an_exported_adapters_card_load_it_on_the_sum(tmp_path, bare, monkeypatch):
-    """peft alone would put it in the place of the adapter that the run began with: other numbers."""
-    start = adapter_of(SHIPPED["sandbox"], tmp_path / "start", str(SHIPPED["sandbox"]), target_modules=["q_proj"])
-    run = trained(bare, tmp_path / "runs", "wga", model=str(start), measure="off")
+def test_what_was_trained_on_an_adapters_folder_leaves_as_one_adapter_over_its_untouched_base(
+    tmp_path, bare, monkeypatch
+):
+    """Of another rank, strength and layers, loaded by peft alone as its card says."""
+    own = {"target_modules": ["q_proj", "down_proj"], "r": 2, "lora_alpha": 3, "use_rslora": True}
+    start = adapter_of(SHIPPED["sandbox"], tmp_path / "start", "sandbox", **own)
+    AutoTokenizer.from_pretrained(SHIPPED["sandbox"]).save_pretrained(start)
+    run = trained(bare, tmp_path / "runs", "wga", model=str(start), measure="off", lora_targets=("q_proj", "v_proj"))
+    done = export(run, tmp_path / "out")
+    named = json.loads((done.folder / CONFIG).read_text())
+    assert (named["base_model_name_or_path"], named["revision"]) == ("sandbox", None)
+    card = (done.folder / "README.md").read_text(encoding="utf-8")
+    assert "This adapter adds what both add" in card and "base_model:" not in card
     monkeypatch.chdir(tmp_path)
     made = {}
-    exec(loading(read_record(run), str(run.checkpoint(run.last_epoch))), made)
-    assert torch.allclose(logits(made["model"]), logits(load_model(run).network), atol=1e-4)
+    exec(loading(read_record(run), str(done.folder)), made)
+    plainly = logits(made["model"])
+    assert torch.allclose(plainly, logits(load_model(run).network), atol=1e-4)
+    assert done.differing == 0
+    assert done.delivered.measured.rows[0]["kl"] is None, "the untouched base is not the run's original"
+    tokenizer = AutoTokenizer.from_pretrained(done.folder)
+    assert tokenizer.chat_template == load_tokenizer(run.config).chat_template
+    whole = export(run, tmp_path / "whole", merged=True, measure=False, dtype="float32")
+    assert torch.allclose(logits(AutoModelForCausalLM.from_pretrained(whole.folder)), plainly, atol=1e-4)
+
+
+def test_an_adapters_folder_that_makes_no_single_adapter_with_another_is_merged_or_stays(tmp_path, bare):
+    start = adapter_of(SHIPPED["sandbox"], tmp_path / "start", "sandbox", use_dora=True)
+    run = trained(bare, tmp_path / "runs", "wga", model=str(start), measure="off", epochs=1)
+    error = raised(
+        RunError, "adapter itself, 'start', and with its use_dora it makes no single", export, run, tmp_path / "a"
+    )
+    assert "--merged" in error.fix and not (tmp_path / "a").exists()
+    with zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")) as archive:
+        assert "There is no adapter, because the model is an adapter itself" in archive.read("README.txt").decode()
+        assert not [name for name in archive.namelist() if name.startswith("adapter/")]
+    whole = export(run, tmp_path / "whole", merged=True, measure=False, dtype="float32")
+    written = AutoModelForCausalLM.from_pretrained(whole.folder)
+    assert torch.allclose(logits(written), logits(load_model(run).network), atol=1e-4)

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from adapop.cli import bench, listed, page, printing, probes, runs, sandbox, scores, tokens
+from adapop.cli import agents, bench, listed, page, printing, probes, runs, sandbox, scores, tokens
 from adapop.cli.options import MODELS, add_run_options
 from adapop.config.run import SETTINGS
 from adapop.facts.catalog import ENTRIES
@@ -52,6 +52,7 @@ EXAMPLES = {
     "report": "report adapop-0123456789abcdef wga-0123456789abcdef --out report.html",
     "export": "export adapop-0123456789abcdef --merged --out my-model",
     "page": "page",
+    "mcp": "mcp",
     "build": "sandbox build --seed 1 --out my-sandbox",
     "examples": "sandbox examples --out my-examples",
     "bench": "bench main --quick",
@@ -262,6 +263,8 @@ def _sandbox_commands(commands) -> None:
     examples.add_argument("--out", type=Path, default=Path("assets/examples"))
 
     _command(commands, "page", page.page, "serve the app on a page in your browser", False)
+    about = "serve tools to agents by the Model Context Protocol: to check, ask and report"
+    _command(commands, "mcp", agents.mcp, about, False)
     about = "experiments on the sandbox, and its speed"
     bench.add_options(_command(commands, "bench", bench.bench, about, False))
 

@@ -1,0 +1,50 @@
+import asyncio
+import json
+import os
+import sys
+
+import pytest
+
+from adapop.runs.run import runs_root
+from tiny_runs import trained
+
+TOOLS = {"check", "beta", "status", "probe", "report"}
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """Calls tools of `adapop mcp` in a process of its own, as an agent does."""
+    pytest.importorskip("mcp")
+    from mcp import Client
+    from mcp.client.stdio import StdioServerParameters
+
+    place = {**os.environ, "ADAPOP_RUNS": str(runs_root())}
+    command = StdioServerParameters(command=sys.executable, args=["-m", "adapop", "mcp"], env=place)
+
+    async def conversation(calls):
+        async with Client(command, read_timeout_seconds=240) as agent:
+            tools = (await agent.list_tools()).tools
+            return tools, [await agent.call_tool(name, arguments) for name, arguments in calls]
+
+    return lambda *calls: asyncio.run(conversation(calls))
+
+
+@pytest.mark.slow
+def test_an_agent_checks_asks_and_reports_and_can_start_nothing(asked, tiny):
+    run = trained(tiny, runs_root(), measure="end")
+    prompt = {"run": run.id, "prompt": "Who wrote the book Hamlet?", "gold": "Shakespeare"}
+    tools, (beta, status, probe, report, redacted, unknown) = asked(
+        ("beta", {"facts": "pair"}),
+        ("status", {"run": run.id}),
+        ("probe", prompt),
+        ("report", {"run": run.id}),
+        ("report", {"run": run.id, "redacted": True}),
+        ("report", {"run": "../../etc"}),
+    )
+    assert {tool.name for tool in tools} == TOOLS
+    told = [json.loads(one.content[0].text) for one in (beta, status, probe, report, redacted)]
+    assert told[0]["facts"] and told[1]["state"] == "done" and told[2]["original"]["text"]
+    assert told[3]["by_fact"] and told[3]["run"] == run.id and told[4]["run"] == ""
+    assert unknown.is_error and "There is no run '../../etc' here." in unknown.content[0].text
+    facts = next(tool for tool in tools if tool.name == "check").input_schema["properties"]
+    assert {"facts", "method", "epochs", "settings"} <= facts.keys()

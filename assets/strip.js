@@ -73,7 +73,7 @@ function look(value, place, turn, detail) {
   const before = side.steps.slice(0, turn).map((one) => one.id);
   const rows = step.likely.map((one) => {
     const words = el("span", { class: "token" }, one.end ? "■ end" : one.text);
-    const name = one.end ? words : el("button", { type: "button", class: "go-on", title: "Go on from here", onclick: () => trigger("select", { ids: [...before, one.id], question: value.question }) }, words);
+    const name = one.end ? words : el("button", { type: "button", class: "go-on", title: "Go on from here", onclick: () => trigger("select", { ids: [...before, one.id], by: place, question: value.question }) }, words);
     return el("tr", { class: one.id === step.id ? "taken" : "" }, el("th", { scope: "row" }, name),
       ...one.shares.map((share, column) => el("td", { class: value.sides[column].kind }, el("span", { class: "bar" }, el("i", { style: `width:${100 * (share ?? 0)}%` })), el("span", {}, chance(share)))));
   });

@@ -33,6 +33,9 @@ class Question:
     """The beginning of the answer, which every model continues."""
     ids: tuple[int, ...] = ()
     """The same as token ids, which count instead of `begun`: a token of a reply was exchanged."""
+    ids_of: int = 0
+    """The place of the column whose tokens `ids` are; columns of another vocabulary go on from
+    their text."""
     earlier: tuple[str, ...] = ()
     """The user's earlier turns. Each model answers them itself, and reads its own replies."""
 
@@ -111,7 +114,8 @@ class Step:
     """Probability in each column that the right answer's first token comes next; () without one."""
     parted: bool
     """Whether the likeliest token of this column is another than the first column's; for the first
-    column, than that of any column."""
+    column, than that of any column. Against a column of another vocabulary: whether the replies'
+    texts part at this token."""
 
 
 @dataclass(frozen=True)

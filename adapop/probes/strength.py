@@ -43,11 +43,11 @@ def at(
     of the fact that is looked at, with its neighbours: facts of the same relation, of the same
     answer first."""
     members = groups_of(facts, fact_id)
-    rows = [row for group in members.values() for row in model.rows(group)]
-    model.network.eval()
-    batch, found = model.batch(rows), []
+    every, found = [fact for group in members.values() for fact in group], []
     for strength in strengths:
         with at_strength(model, strength):
+            model.network.eval()
+            batch = model.batch(model.rows(every))  # each of two models may have its own tokens
             scored = model.score(batch)
         probabilities = (-scored.row_mean(scored.nll, batch.content)).exp().tolist()
         groups, start = [], 0

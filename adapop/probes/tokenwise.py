@@ -29,6 +29,7 @@ from adapop.probes.recall import recall_of_fact
 
 LIKELY = 5
 JOINERS = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"  # not printable, but part of words
+CUT = "\ufffd"  # stands for the bytes of a letter that is not yet whole
 SIGNS = {"\n": "⏎", "\r": "␍", "\t": "⇥"}
 
 
@@ -87,14 +88,15 @@ def inspect(
     most: tokens of a reply. facts: as in `ask`. Raises DataError: the question does not fit into a
     model's context, or has an invalid character or id. ModelError: a model holds no conversation.
     """
-    heard, measured = [], []
-    for column in columns:
+    heard, measured, vocabularies = [], [], []
+    judged = judged_by(question.prompt, question.gold, facts)
+    for column, own in zip(columns, _in_own_tokens(columns, question)):
         with column.speaking() as model:
-            judged = judged_by(question.prompt, question.gold, facts)
-            reply = written(model, question, most)
+            reply = written(model, own, most)
             heard.append(reply)
             measured.append(_measured(model, judged, reply))
-    shares = _shares(columns, heard)
+            vocabularies.append(model.tokenizer.get_vocab())  # a pair may have two tokenizers
+    shares = _shares(columns, heard, vocabularies)
     with columns[0].speaking() as model:
         sent = model.tokenizer.decode(list(heard[0].read))
         asked = [asked_of(model, judged, sent, measured[0], answer) for answer in measured]
@@ -102,9 +104,28 @@ def inspect(
     for place, (column, reply) in enumerate(zip(columns, heard)):
         with column.speaking() as model:
             steps = _steps(model, shares[place], place, reply, _openings(model, question))
+            others = range(1, len(columns)) if place == 0 else (0,)
+            foreign = [heard[at].text for at in others if shares[place][at] is None]
+            steps = _parting(model, steps, reply, foreign)
         said = tuple(text for _, text in reply.earlier)
         strips.append(Strip(column.name, reply.text, len(reply.begun), steps, said))
     return Inspection(question, tuple(strips), tuple(asked))
+
+
+def _in_own_tokens(columns: Sequence[Column], question: Question) -> list[Question]:
+    """The question to each column: where its vocabulary is another than that of the question's ids,
+    with their text in place of them. Raises DataError: as `prompt_of`."""
+    if not question.ids:
+        return [question] * len(columns)
+    with columns[question.ids_of].speaking() as model:
+        prompt_of(model, question)  # checks the ids
+        text, vocabulary = decoded(model, question.ids), model.tokenizer.get_vocab()
+    own = []
+    for column in columns:
+        with column.speaking() as model:
+            same = model.tokenizer.get_vocab() == vocabulary
+        own.append(question if same else replace(question, ids=(), begun=text.rstrip(CUT)))
+    return own
 
 
 def asked_columns(
@@ -127,8 +148,8 @@ def asked_columns(
                 question = Question(prompts[place], golds[place], earlier=turns)
                 reply = written(model, question, most)
                 measured[-1][place] = _measured(model, judged[place], reply)
-    model = columns[0].load()
-    sent = [model.tokenizer.decode(row.prompt) for row in model.prompts(prompts)]
+    with columns[0].speaking() as model:
+        sent = [model.tokenizer.decode(row.prompt) for row in model.prompts(prompts)]
     return [
         [asked_of(model, *row) for row in zip(judged, sent, measured[0], own, strict=True)]
         for own in measured
@@ -216,14 +237,12 @@ def _measured(model: AdaptedModel, judged: Judged, reply: Written) -> Answer:
 
 
 @torch.no_grad()
-def _shares(columns: Sequence[Column], written: Sequence[Written]) -> list[list[Tensor | None]]:
+def _shares(
+    columns: Sequence[Column], written: Sequence[Written], vocabularies: Sequence[dict[str, int]]
+) -> list[list[Tensor | None]]:
     """For each reply the probabilities of its next tokens in each column, [steps, V]; None where a
     column's vocabulary is another."""
     shares: list[list[Tensor | None]] = [[None] * len(columns) for _ in written]
-    vocabularies = []
-    for column in columns:
-        with column.speaking() as model:  # a pair of models may have two tokenizers
-            vocabularies.append(model.tokenizer.get_vocab())
     for place, column in enumerate(columns):
         same = [at for at, _ in enumerate(written) if vocabularies[at] == vocabularies[place]]
         with column.speaking() as model:
@@ -294,6 +313,24 @@ def _steps(
     return tuple(steps)
 
 
+def _parting(
+    model: AdaptedModel, steps: tuple[Step, ...], reply: Written, others: Sequence[str]
+) -> tuple[Step, ...]:
+    """The steps, with the places marked at which the reply's text first differs from each of the
+    others, of models with another vocabulary."""
+    ids, marked = (*reply.begun, *reply.written), {}
+    for other in others:
+        for place in range(len(steps)):
+            text = decoded(model, ids[: place + 1]).strip().rstrip(CUT)
+            ended = place >= len(ids) and text != other  # its last step is the reply's end
+            if ended or not other.startswith(text):
+                marked[place] = True
+                break
+    return tuple(
+        replace(step, parted=step.parted or place in marked) for place, step in enumerate(steps)
+    )
+
+
 def _places(shares: Sequence[Tensor | None]) -> list[int]:
     return [place for place, table in enumerate(shares) if table is not None]
 
@@ -314,7 +351,7 @@ def readable(tokenizer: PreTrainedTokenizerBase, token: int) -> str:
     text = tokenizer.decode([token])
     if spaces := len(raw) - len(raw.lstrip("▁")):  # a lone token is decoded without them
         text = " " * spaces + text.lstrip(" ")
-    if "\ufffd" in text and "\ufffd" not in raw:
+    if CUT in text and CUT not in raw:
         values = _byte_values()
         return "".join(f"⟨{values[sign]:02X}⟩" if sign in values else sign for sign in raw)
     if not text.strip(" "):

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -12,8 +13,9 @@ from adapop.probes.ask import ask
 from adapop.probes.draws import samples
 from adapop.probes.inspection import Drawing, Question, leak_at_k
 from adapop.probes.layers import layers_of
-from adapop.probes.tokenwise import Column, inspect, readable
+from adapop.probes.tokenwise import Column, asked_columns, inspect, readable
 from browsing import HOSTILE
+from ggufs import write_gguf
 
 MOST = 12
 
@@ -203,3 +205,33 @@ def test_two_whole_models_are_read_token_by_token_but_have_no_strength_in_betwee
     assert found.strips[0].steps[0].parted and None not in found.strips[1].steps[0].token.shares
     with pytest.raises(ModelError, match="without an adapter"):
         Column("half", lambda: pair, 0.5).speaking().__enter__()
+
+
+def test_a_pair_of_two_vocabularies_one_a_gguf_file_is_compared_by_text(model, columns, fact, sandbox, tmp_path):
+    pytest.importorskip("gguf")
+    write_gguf(tmp_path / "other.gguf")
+    configs = [make_config("ga", model=one, precision="float32") for one in ("sandbox", str(tmp_path / "other.gguf"))]
+    pair = paired_model(*configs)
+    two = [Column("original", lambda: pair, 0.0), Column("unlearned", lambda: pair)]
+    question = Question(fact.question, fact.answer)
+    before, after = inspect(two, question, MOST, sandbox).strips
+    alone = inspect(columns[:1], question, MOST, sandbox)
+    assert [step.token.shares for step in before.steps] == [
+        (pytest.approx(step.token.shares[0], abs=2e-5), None) for step in alone.strips[0].steps
+    ]
+    assert before.text == fact.answer != after.text and after.steps[0].token.shares[0] is None
+    assert [step.parted for step in before.steps] == [True, False], "their texts part at the first word"
+    pressed = before.steps[0].likely[1]
+    for strip in inspect(two, replace(question, ids=(pressed.id,)), MOST).strips:
+        assert strip.text.startswith(pressed.text.strip()) and strip.begun
+    pressed = next(one for one in after.steps[0].likely if one.text.strip().isalpha())
+    for strip in inspect(two, replace(question, ids=(pressed.id,), ids_of=1), MOST).strips:
+        assert strip.text.startswith(pressed.text.strip()) and strip.begun
+    (now,), (then,) = (strength.at(one, sandbox, (0.0,), fact.id) for one in (pair, model))
+    assert [group.probability for group in now.groups] == pytest.approx(
+        [one.probability for one in then.groups], abs=2e-5
+    )
+    assert asked_columns(two, [fact.question], [fact.answer], MOST)[1][0].sent == alone.asked[0].sent
+    assert samples(two, question, Drawing(2, most=4), sandbox)[0].greedy == fact.answer
+    with pytest.raises(ModelError, match="other vocabularies"):
+        layers_of(pair, question, MOST, "original")

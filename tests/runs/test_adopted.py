@@ -27,6 +27,7 @@ from adapop.runs.model import load_model
 from adapop.runs.run import find_run
 from adapop.runs.unlearn import adopt
 from adapop.training.events import ComparedToOracle, EpochDone, RunDone, StepDone
+from ggufs import write_gguf
 from raised import raised
 
 pytestmark = pytest.mark.slow
@@ -138,6 +139,21 @@ def test_report_archive_and_export_know_it_as_adopted(adopted, tmp_path):
     merged = export(whole, tmp_path / "m", merged=True, dtype="float32")
     assert merged.differing == 0 and "merged, adopted, beside sandbox" in (tmp_path / "m" / "README.md").read_text()
     raised(RunError, "because the unlearned model is whole. Export the whole model", export, whole, tmp_path / "n")
+
+
+def test_a_gguf_file_with_another_vocabulary_is_adopted_probed_and_reported_by_text(small, tmp_path):
+    pytest.importorskip("gguf")
+    write_gguf(tmp_path / "other.gguf")
+    few = replace(small, **{group: getattr(small, group)[:4] for group in ("forget", "retain", "holdout")}, utility=())
+    run = adopt("sandbox", str(tmp_path / "other.gguf"), few, root=tmp_path, progress=False)
+    assert "compared_by_text" in [note.kind for note in run.events()[-1].notes]
+    assert (run.measured(before=True).recall("forget"), run.measured().recall("forget")) == (1.0, 0.0)
+    rows = list(battery(load_model(run), few, Plan(("direct",), max_new_tokens=3), Progress()))
+    assert {row.original.recall for row in rows if row.group == "forget"} == {1.0}
+    assert {(row.kl, row.delta_rank, row.hidden_cosine) for row in rows} == {(None, None, None)}
+    assert {row.original.gold_rank for row in rows if row.group == "forget"} == {1}
+    run.save_probes(rows)
+    assert "other.gguf" in write_report([run], tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_models_in_memory_are_saved_first(made, bare, tmp_path):

@@ -101,17 +101,20 @@ async def ask_both(
     earlier: str = "",
     epoch: object = "",
     ids: Sequence[int] = (),
+    ids_of: object = 0,
 ) -> AsyncIterator[dict]:
     """All columns' answers to a prompt, token by token, as values of the cards. Waits for the run
-    at work and says so. begun, ids: the beginning of the answer, as text or as tokens. others:
-    columns beside the two, see `columns_of`. earlier: the turns before it, one a line. epoch: whose
-    adapter is asked, see `epoch_choices`."""
+    at work and says so. begun, ids: the beginning of the answer, as text or as tokens of the column
+    at `ids_of`. others: columns beside the two, see `columns_of`. earlier: the turns before it, one
+    a line. epoch: whose adapter is asked, see `epoch_choices`."""
     try:
         run = await offload(worker.usage, asked_run, worker, name)
         if not (text or "").strip():
             raise RunError("Type a prompt, or pick a fact.")
         question = replace(question_of(text, right, begun, earlier), ids=tuple(ids))
         chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
+        if type(ids_of) is int and 0 <= ids_of < len(chosen):  # it comes from the browser
+            question = replace(question, ids_of=ids_of)
         future = await offload(worker.usage, worker.inspect, run, question, chosen)
         if await _waits(future):
             yield {"empty": texts.ASKED_LATER}
@@ -146,8 +149,9 @@ async def go_on(
     whole = isinstance(ids, list) and len(ids) <= MOST_TOKENS
     if whole and all(isinstance(one, str) for one in said):
         prompt, gold, *turns = said
-        before = "\n".join(turns)
-        async for cards_now in ask_both(worker, name, prompt, gold, "", others, before, epoch, ids):
+        before, by = "\n".join(turns), getattr(event, "by", 0)
+        asking = ask_both(worker, name, prompt, gold, "", others, before, epoch, ids, by)
+        async for cards_now in asking:
             yield cards_now
 
 

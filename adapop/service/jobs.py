@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -219,6 +220,19 @@ def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> 
     epoch, result = run.chosen_epoch, recover(name, _model(run), *about)
     run.save_recovery(name, result, epoch)
     return result
+
+
+def measure_files(folder: Path, progress: Progress | None = None) -> None:
+    """Measures the run's adapter as it leaves, loaded from a file, and keeps the numbers in the
+    run's folder. Measured once for the same file."""
+    from adapop.runs.delivered import measured_adapter, write_adapter
+
+    run = Run(folder)
+    _renew(run)
+    _drop()
+    with TemporaryDirectory() as place:
+        write_adapter(run, Path(place))
+        measured_adapter(run, Path(place), progress or Progress())
 
 
 def recall_of_original(

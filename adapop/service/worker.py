@@ -215,6 +215,12 @@ class Worker:
         progress = Progress()
         return self._question(run, jobs.recover_facts, run.folder, name, progress), progress
 
+    def measure_files(self, run: Run) -> tuple[Future[None], Progress]:
+        """Queues the measurement of the adapter that leaves, from its file. Returns its future and
+        progress. The numbers are kept in the run's folder: `runs.delivered.kept`."""
+        progress = Progress()
+        return self._question(run, jobs.measure_files, run.folder, progress), progress
+
     def save_set(self, facts: FactSet) -> str:
         """Saves a page's set beside the runs. Returns its name, see `saved_sets`. Raises
         LimitError: this visitor wrote too much lately. RunError: the set cannot be written."""

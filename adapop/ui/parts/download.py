@@ -3,17 +3,24 @@
 import os
 import secrets
 import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import gradio as gr
 
+from adapop.errors import Stopped
 from adapop.paths import SHIPPED
 from adapop.report import write_archive
+from adapop.runs.delivered import why_no_adapter
+from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.access import refusing, shown_run
-from adapop.ui.wiring import EACH, toast
+from adapop.ui.access import may_control, public_words, refusing, shown_run
+from adapop.ui.parts import html
+from adapop.ui.wiring import EACH, QUIET, StartStop, error_of, followed, offload, toast
 
 MOST_TITLE = 200  # characters
 
@@ -24,26 +31,79 @@ def title_box(name: str) -> gr.Textbox:
     return gr.Textbox(**words, max_length=MOST_TITLE, min_width=200, elem_id=f"title-{name}")
 
 
-def archive_of(run: Run, title: str = "", redacted: bool = False, by: str = "") -> Path:
+def archive_of(
+    run: Run, title: str = "", redacted: bool = False, by: str = "", measure: bool | None = None
+) -> Path:
     """The run as a zip file. The file's name does not contain the run's id, because files are
-    passed on. title: of the report, "" for the method's name. redacted, by:
-    see `write_archive`. Raises RunError: the run cannot be read. ConfigError: see there."""
+    passed on. title: of the report, "" for the method's name. redacted, by: see `write_archive`.
+    measure: whether its adapter is measured here; by default only on a model that ships, since
+    another might need the accelerator, or minutes. Raises RunError: the run cannot be read.
+    ConfigError: see there."""
     path = served_folder() / f"adapop-report-{run.config.method}.zip"
-    # Models that ship load here in a second; another might need the accelerator, or minutes.
-    quick = run.config.model in SHIPPED
+    measure = run.config.model in SHIPPED if measure is None else measure
     title, by = (text.strip()[:MOST_TITLE] for text in (title, by))
-    return write_archive(run, path, title, measure=quick, redacted=redacted, by=by)
+    return write_archive(run, path, title, measure=measure, redacted=redacted, by=by)
 
 
-def report_of(
-    worker: Worker, name: str, title: str | None = "", redacted: bool = False, by: str | None = ""
-) -> str:
+def report_of(worker: Worker, name: str) -> str:
     """The path of a run's archive. Raises gr.Error: there is nothing to export."""
+    with refusing():
+        return str(archive_of(_reportable(worker, name)))
+
+
+def _reportable(worker: Worker, name: str) -> Run:
+    """The run of a name. Raises gr.Error: there is none, or nothing to report."""
     run = shown_run(worker, name)
     if run is None or run.last_epoch is None:
         raise toast("There is nothing to report yet. Let a run finish its first epoch.")
+    return run
+
+
+@dataclass(frozen=True)
+class Download:
+    """The section's changing parts. status: how far the measuring is, or why there is none."""
+
+    status: gr.HTML
+    file: gr.DownloadButton
+    work: StartStop
+
+    @property
+    def all(self) -> list[gr.Component]:
+        """The components that `with_progress` updates."""
+        return [self.status, self.file, *self.work.all]
+
+    async def with_progress(
+        self, worker: Worker, name: str, title: str | None, redacted: bool, by: str | None
+    ) -> AsyncIterator[dict]:
+        """Measures the adapter from its file and makes the zip; yields progress, then the file. A
+        zip whose measuring was skipped or failed has a card that says so. Raises gr.Error: there is
+        nothing to report, or it cannot be made."""
+        run = await offload(worker.usage, _reportable, worker, name)
+        lines: list[str] = []
+        if not redacted and await offload(worker.usage, _is_measurable, worker, name, run):
+            future, progress = await offload(worker.usage, worker.measure_files, run)
+            async for line in followed(future, progress):
+                yield {self.status: html.listed([line]), **self.work.busy(progress)}
+            if error := error_of(future):
+                why = "" if isinstance(error, Stopped) else f" {public_words(error)}"
+                lines = [f"The adapter in this file was not measured; its card says so.{why}"]
+        yield {self.status: html.listed(lines), **self.work.idle()}
+
+        def made() -> Path:
+            with refusing():
+                return archive_of(run, title or "", bool(redacted), by or "", measure=False)
+
+        path = await offload(worker.usage, made)
+        yield {self.file: gr.DownloadButton(value=str(path), visible=True)}
+
+
+def _is_measurable(worker: Worker, name: str, run: Run) -> bool:
+    """Whether the run's adapter leaves, and may be measured for the reader who sent the name: those
+    who only watch a run give it no work, and a GPU is lent for less time than this may take."""
+    ships = run.config.model in SHIPPED
+    may = example_of(name) is not None or may_control(worker, name)
     with refusing():
-        return str(archive_of(run, title or "", redacted, by or ""))
+        return not why_no_adapter(run) and may and (ships or not worker.is_lent)
 
 
 def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str = "report") -> None:
@@ -57,16 +117,20 @@ def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str 
             label="Redacted", info=about, min_width=160, elem_id=f"redacted-{name}"
         )
         tall = dict(scale=0, min_width=170, elem_classes="tall")
-        make = gr.Button("Make the report", elem_id=f"make-{name}", **tall)
+        start = gr.Button("Make the report", elem_id=f"make-{name}", **tall)
+        skip = gr.Button("Skip measuring", visible=False, elem_id=f"skip-{name}", **tall)
         unseen = dict(visible=False, elem_id=f"download-{name}")
         file = gr.DownloadButton(texts.DOWNLOAD_ABOUT, **unseen, **tall)
+    status = html.lines(f"{name}-words")
+    parts = Download(status, file, StartStop(start, skip, gr.State(None)))
+    inputs = [run_id, title, redacted, by]
+    start.click(partial(parts.with_progress, worker), inputs, parts.all, **QUIET)
+    parts.work.wire_stop()
 
-    def offer(name: str, title: str | None, redacted: bool, by: str | None):
-        path = report_of(worker, name, title, bool(redacted), by)
-        return gr.DownloadButton(value=path, visible=True)
+    def hidden() -> tuple[gr.DownloadButton, dict]:
+        return gr.DownloadButton(visible=False), html.listed([])
 
-    make.click(offer, [run_id, title, redacted, by], file, api_visibility="private")
-    another.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)
+    another.change(hidden, None, [file, status], **EACH)
 
 
 DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds; of files offered or uploaded

@@ -17,9 +17,8 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from adapop.config.methods import METHODS
 from adapop.experiments import survival, survival_tables
-from adapop.experiments.distance import nearness
 from adapop.experiments.metrics import marks
-from adapop.experiments.pictures import as_html, epochs
+from adapop.experiments.pictures import as_html, epochs, nearness
 from adapop.paths import ASSETS
 from adapop.report.figures import Figure
 from bench_rows import by_arm

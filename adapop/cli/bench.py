@@ -71,7 +71,7 @@ def _study(options: argparse.Namespace) -> int:
 
 def _experiment(options: argparse.Namespace) -> int:
     from adapop.experiments.engine import finished
-    from adapop.experiments.run import Place, add_distance, as_markdown, run, write
+    from adapop.experiments.run import Place, as_markdown, run, write
     from adapop.experiments.tuned import experiment as recorded_searches
     from adapop.runs.run import runs_root
 
@@ -87,9 +87,6 @@ def _experiment(options: argparse.Namespace) -> int:
     place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
     engine = partial(finished, processes=options.processes, ray=options.ray)
     own = real or options.facts or options.model
-    if options.distance and own:
-        message = "--distance needs an oracle, which shipped worlds alone have."
-        raise ConfigError(message, "Leave it out.")
     if own:
         place = _own(options, place)
     elif options.set or options.retain or options.columns or options.drop_bad or options.anchors:
@@ -101,8 +98,8 @@ def _experiment(options: argparse.Namespace) -> int:
         name, experiment = recorded_searches(options.world, options.anew)
         place = replace(place, name=name, own=experiment)
     elif not options.table:
-        errors = (add_distance if options.distance else run)(place, engine, report)
-    printing.say(as_markdown(place) if options.table or options.distance else write(place))
+        errors = run(place, engine, report)
+    printing.say(as_markdown(place) if options.table else write(place))
     _say_errors(errors)
     if not options.table:
         printing.say(f"\nrows, tables and figures: {place.file('.*')}", file=sys.stderr)
@@ -116,7 +113,7 @@ def _say_errors(errors: dict[str, str]) -> None:
 
 def _own(options: argparse.Namespace, place: Place) -> Place:
     from adapop.experiments import real
-    from adapop.experiments.custom_data import placed
+    from adapop.experiments.run import placed
 
     if options.name == real.NAME:
         model, source = options.model or REAL[0], options.facts or REAL[1]
@@ -165,8 +162,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--out", type=Path, help="folder of results; default: bench, beside the runs")
     add("--ray", **flag, help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
     add("--table", **flag, help="run nothing, print the tables of the rows in --out")
-    distance = "add the distance to the oracle to rows without; run nothing else"
-    add("--distance", **flag, help=distance)
     add("--arms", nargs="+", help="real: only these arms: methods, or presets of AdaPop")
     world = "tuned: the recorded runs in sandbox (default), half-spread, people, or all three"
     add("--world", default=SANDBOX, help=world)

@@ -10,6 +10,7 @@ from adapop.experiments.results import RETAINED
 from adapop.experiments.sweep import KEPT, TRAINED
 from adapop.experiments.tables import OUTCOMES, Rows, Value, along, column, over
 from adapop.facts.fact import FACT_GROUPS, TIERS
+from adapop.probes.distance import STATE_NAMES
 from adapop.probes.intervals import Interval, Summary
 from adapop.probes.prompts import REWORDED
 from adapop.report.figures import Figure, as_html, numbers_of
@@ -68,6 +69,18 @@ def inside(arms: Rows) -> Figure:
             means = [(title, over(rows, value)) for title, rows in arms.items()]
             marks[group] = [(title, mean.within()) for title, mean in means if mean]
     return panels_of.mark_panels(panels)
+
+
+def nearness(arms: Rows) -> Figure:
+    """Shares of over-forgotten, as-if-never-learnt and under-forgotten facts, a panel per tier."""
+    panels = {}
+    for tier in TIERS:
+        panels[tier] = {title: {} for title in tables.nearest_first(arms)}
+        for title, shares in panels[tier].items():
+            for name, state in STATE_NAMES.items():
+                if share := over(arms[title], column(f"oracle_{name}_{tier}")):
+                    shares[state] = share.mean
+    return panels_of.state_panels(panels)
 
 
 def rates(arms: Rows) -> Figure:

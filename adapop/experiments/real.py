@@ -1,23 +1,29 @@
-"""`bench real`: plans the runs on a real language model and chooses each arm's rate.
+"""`bench real`: runs on a real language model, the choice of each arm's rate, and their tables.
 
 Each arm's rate is chosen at one seed on the validation split of the facts, so that all arms forget
-about as much. Results are reported at other seeds on the test split.
+about as much. Results are reported at other seeds on the test split, as shares of what the original
+model knew.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from adapop.errors import ConfigError
-from adapop.experiments import real_tables
-from adapop.experiments.item import Arm, CustomData, Item
+from adapop.experiments.item import TEST, VALIDATION, Arm, CustomData, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS, PAPER, RowsByKey
-from adapop.experiments.results import Row
+from adapop.experiments.results import ALL_ATTACKS, Row
 from adapop.experiments.run import TEXTS, Experiment, Place
-from adapop.experiments.validation import TEST, VALIDATION
-from adapop.facts.fact import FactSet
+from adapop.experiments.tables import Rows, Value, counted, mean_table, minus, over, text
+from adapop.facts.fact import TIERS, FactSet
 from adapop.paths import found_from_anywhere
+from adapop.probes.intervals import summary
+from adapop.probes.prompting import FORM_OF_WAY
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.real import AT, LEAST_BEFORE, share_of
 from adapop.report.record import name_of
+from adapop.report.table import Table, reading
 
 NAME = "real"
 CHOSEN_AT = 0  # the seed of the choice; other seeds are reported
@@ -41,6 +47,10 @@ ARMS = {
 }
 # Arms for chat alone. As text, answers are scored as given anyway and nothing is fine-tuned.
 IN_CHAT = ("as-given", "sft")
+FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values(), ALL_ATTACKS)
+OTHERS = ("retain", "holdout", "utility")
+HALF = 0.5  # arms are compared where about this share of the facts to forget is left
+SHARES = reading("shares", least_before=LEAST_BEFORE)
 
 
 def placed(
@@ -78,7 +88,8 @@ def placed(
 
     title, question = TEXTS[NAME]
     title = f"{title}: {name_of(model)}, {asking}, {facts.name}"
-    own = Experiment(title, question, plan, real_tables.TABLES, ())
+    tables = outcome_table, form_table, choice_table, before_table, trial_table, cost_table
+    own = Experiment(title, question, plan, tables, ())
     return replace(place, name=f"{NAME}-{name_of(model)}-{asking}".replace("/", "-"), own=own)
 
 
@@ -94,14 +105,134 @@ def _search(
         if items[-1].key not in known:
             return items, None
         rows.append(known[items[-1].key])
-        if real_tables.forgets_enough(rows[-1]):
+        if forgets_enough(rows[-1]):
             break
-    best = real_tables.chosen_row(rows)
+    best = chosen_row(rows)
     chosen = [item.arm for item in items if best and item.key == best["key"]]
     return items, replace(chosen[0], title=arm.title) if chosen else None
 
 
 def _at(arm: Arm, rate: float) -> Arm:
     changes = {**arm.changes, "learning_rate": rate, "alpha0": ALPHA0}
-    title = f"{arm.title}{real_tables.AT}{rate:g}, α₀ = {ALPHA0:g}"
+    title = f"{arm.title}{AT}{rate:g}, α₀ = {ALPHA0:g}"
     return replace(arm, title=title, changes=changes)
+
+
+def share(group: str, form: str, tier: str = "all") -> Value:
+    """Reads recall after unlearning as a share of that before; None if too few were known."""
+
+    def value(row: Row) -> float | None:
+        return share_of(row["shares"] or {}, group, form, tier)
+
+    return value
+
+
+_BY_TIER = {tier: share("forget", REWORDED, tier) for tier in TIERS}
+OUTCOMES: dict[str, Value] = {
+    **_BY_TIER,
+    "popular − rare": minus(_BY_TIER["popular"], _BY_TIER["rare"]),
+    **{group: share(group, DIRECT) for group in OTHERS},
+}
+LEFT, RETAINED = share("forget", DIRECT), share("retain", DIRECT)  # used to choose a rate
+
+
+def forgets_enough(row: Row) -> bool:
+    """Whether a trial left at most half of the known facts to forget, as trained; False if it
+    failed."""
+    return not row["failed"] and (left := LEFT(row)) is not None and left <= HALF
+
+
+def chosen_row(rows: Sequence[Row]) -> Row | None:
+    """The chosen trial of an arm: the first that forgets enough, or the one that leaves least."""
+    done = [row for row in rows if not row["failed"] and LEFT(row) is not None]
+    return next(filter(forgets_enough, done), min(done, key=LEFT, default=None))
+
+
+def outcome_table(arms: Rows) -> Table:
+    """Shares of recall left in each tier and in the other groups, a row per arm with its rate."""
+    reported, note = _reported(arms), reading("real_outcome") + SHARES
+    table = mean_table("What is left", reported, OUTCOMES, note)
+    rates = (
+        ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in runs}))
+        for runs in reported.values()
+    )
+    rows = tuple((arm, rate, *cells) for (arm, *cells), rate in zip(table.rows, rates, strict=True))
+    return replace(table, head=("", "rate", *table.head[1:]), rows=rows)
+
+
+def form_table(arms: Rows) -> Table:
+    """Shares left in each form of the question, a row per arm and form."""
+    rows = []
+    for title, runs in _reported(arms).items():
+        for form in FORMS:
+            values = [share("forget", form, tier) for tier in (*TIERS, "all")]
+            values += [share(group, form) for group in OTHERS[:2]]
+            cells = [text(over(runs, value)) for value in values]
+            if any(cells):
+                rows.append((title, form, *cells, counted(runs)))
+    head = ("", "form", *TIERS, "all", *OTHERS[:2], "seeds")
+    note = f"Attacks and other ways of asking: a few facts a tier. {SHARES}"
+    return Table("By form of the question", head, tuple(rows), note)
+
+
+def choice_table(arms: Rows) -> Table:
+    rows = []
+    for title, trials in _trials(arms).items():
+        cells = ("",) * 3
+        if best := chosen_row(trials):
+            cells = (f"{best['rate']:g}", f"{LEFT(best):.2f}", f"{RETAINED(best):.2f}")
+        rows.append((title, *cells, counted(trials)))
+    note = reading("real_choice", half=HALF)
+    return Table("What was chosen", ("", "rate", "forget", "retain", "trials"), tuple(rows), note)
+
+
+def trial_table(arms: Rows) -> Table:
+    """Every trial that the choices were made from."""
+    values = {tier: share("forget", DIRECT, tier) for tier in TIERS}
+    values |= {"forget": LEFT, "retain": RETAINED}
+    rows = []
+    for title, trials in _trials(arms).items():
+        for row in trials:
+            cells = (text(over([row], value)) for value in values.values())
+            rows.append((title, f"{row['rate']:g}", *cells, row["failed"]))
+    head = ("", "rate", *values, "failed because")
+    return Table("Every trial", head, tuple(rows), "As above: on the validation split, at seed 0.")
+
+
+def before_table(arms: Rows) -> Table:
+    """Recall of the original model on the questions that shares are computed from."""
+    runs = [row["shares"] for own in _reported(arms).values() for row in own if row["shares"]]
+    lines = []
+    for cell in dict.fromkeys(cell for shares in runs for cell in shares):
+        own = [shares[cell] for shares in runs if cell in shares]
+        facts = ", ".join(f"{count:g}" for count in sorted({count for count, *_ in own}))
+        lines.append((*cell.split("/"), facts, text(summary([before for _, before, _ in own]))))
+    note = "Recall of the original model, over the facts that it answers as trained."
+    return Table("Before", ("", "form", "tier", "facts", "recall"), tuple(lines), note)
+
+
+def cost_table(all_arms: Rows) -> Table:
+    """Seconds of a run, for trials and reported runs."""
+    rows = []
+    for kind, arms in {"trials": _trials(all_arms), "reported": _reported(all_arms)}.items():
+        runs = [row for rows_of_arm in arms.values() for row in rows_of_arm if not row["failed"]]
+        if runs:
+            peak = max(row["peak_mb"] for row in runs)
+            seconds = summary([row["seconds"] for row in runs])
+            rows.append((kind, f"{seconds.mean:.0f}", f"{peak:.0f}", str(len(runs))))
+    note = "Wall-clock seconds of a run on one core, measurements included. MB: of its process."
+    return Table("Cost", ("", "seconds", "MB", "runs"), tuple(rows), note)
+
+
+def _reported(arms: Rows) -> Rows:
+    """Rows of the arms without their trials."""
+    return {title: rows for title, rows in arms.items() if AT not in title}
+
+
+def _trials(arms: Rows) -> dict[str, list[Row]]:
+    """The trials by the title of their arm, in order of rate."""
+    trials: dict[str, list[Row]] = {}
+    for title, rows in arms.items():
+        if AT in title:
+            trials.setdefault(title.partition(AT)[0], []).extend(rows)
+    return {title: sorted(rows, key=itemgetter("rate")) for title, rows in trials.items()}

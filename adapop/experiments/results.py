@@ -12,7 +12,7 @@ from typing import Any
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import DataError, truncated
-from adapop.experiments.validation import SPLITS
+from adapop.experiments.item import SPLITS
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.formulas import escaped, plain
 from adapop.probes.distance import STATE_NAMES
@@ -40,6 +40,7 @@ ON_SPLIT = (
 BY_SPLIT = tuple(f"{split}_{name}" for split in SPLITS for name in ON_SPLIT)
 # Columns of the recovery checks, for items with `recovery` only.
 ATTACK_KINDS = tuple(kind for kind in KINDS if kind not in (DIRECT, REWORDED))
+ALL_ATTACKS = "attacks"  # name of the form that combines all attacks, see `cells.shares`
 RECOVERY_CHECKS = (
     *(f"attack {kind}" for kind in ATTACK_KINDS),
     *"relearn_before relearn_after relearn_control rounded sampled sampled_control".split(),
@@ -76,11 +77,11 @@ COLUMNS = (
     *BY_SPLIT,
     *NEIGHBOURS,
     *RECOVERY_CHECKS,
-    "shares",  # for a real model, see `shares`
+    "shares",  # for a real model, see `cells.shares`
     *COSINES,
     *ORACLE,
     *ORACLE_EPOCHS,
-    "metrics",  # every metric's values of the facts to forget, see `knowledge.known`
+    "metrics",  # every metric's values of the facts to forget, see `cells.known`
     RETAINED,
 )
 
@@ -135,17 +136,6 @@ class Results:
         with open(self.path, "a", encoding="utf-8", newline="") as file:
             line = [_cell(row.get(name, "")) for name in COLUMNS]
             file.write(_as_csv([line] if file.tell() else [COLUMNS, line]))
-
-    def fill(self, key: str, cells: Mapping[str, Any]) -> None:
-        """Writes cells into the rows of this key and renews the header; other cells stay."""
-        lines = [COLUMNS]
-        for line in self._lines()[1:]:
-            if line[0] == key:
-                line += [""] * (len(COLUMNS) - len(line))
-                for name, value in cells.items():
-                    line[COLUMNS.index(name)] = _cell(value)
-            lines.append(line)
-        write_text(self.path, _as_csv(lines))
 
 
 def _as_csv(lines: Iterable[Sequence[object]]) -> str:

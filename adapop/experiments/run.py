@@ -1,27 +1,34 @@
-"""The experiments, each with its question, runs, tables and figures. `run` makes the missing rows;
-`write` and `as_markdown` show them."""
+"""The experiments, each with its question, runs, tables and figures. `placed` puts one on a user's
+own facts and model; `run` makes the missing rows; `write` and `as_markdown` show them."""
 
-import os
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from adapop.assets import read_json
-from adapop.experiments import distance, metrics, pictures, plans, results, sweep, tables, trial
+from adapop.config.presets import PAPER_RATES, RATES
+from adapop.errors import ConfigError
+from adapop.experiments import metrics, pictures, plans, sweep, tables
 from adapop.experiments.engine import Finished
-from adapop.experiments.item import Item
+from adapop.experiments.item import CustomData, Item
 from adapop.experiments.plans import build, folder_of
-from adapop.experiments.results import RETAINED, Results, Row
+from adapop.experiments.results import Results, Row
 from adapop.experiments.tables import Rows
-from adapop.paths import commit
+from adapop.facts.fact import FactSet
+from adapop.paths import SHIPPED, commit, found_from_anywhere
 from adapop.report.figures import Figure
+from adapop.report.record import name_of
 from adapop.report.table import Table
 
-DISTANCE = (*results.ORACLE, *results.ORACLE_EPOCHS, RETAINED, *results.COSINES)
+# Experiments that do not need the sandbox.
+OWN = ("main", "rates", "forgetting", "ablation", "coefficients", "scores", "epochs", "alpha")
+DECADE = (-0.5, -0.25, 0.0, 0.25, 0.5)  # exponents of ten by which a given rate is multiplied
+DECIDED = ("arguments", "seed", "frames", "measure")  # settings that the experiment sets itself
 Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 
@@ -45,12 +52,12 @@ _PARTS = {
     "main": (
         plans.main_comparison,
         (
-            *COMPARED, distance.oracle_table, tables.guess_table, tables.internal_table,
+            *COMPARED, tables.oracle_table, tables.guess_table, tables.internal_table,
             tables.controller_table, tables.cost_table, tables.published_table,
         ),
         (
             pictures.tiers, pictures.cost, pictures.inside,
-            pictures.differences(plans.ADAPOP), distance.nearness,
+            pictures.differences(plans.ADAPOP), pictures.nearness,
         ),
     ),
     "rates": (
@@ -121,11 +128,54 @@ class Place:
         return arms
 
 
+def rates_for(model: str, changes: Mapping[str, Any]) -> tuple[float, ...]:
+    """Learning rates of a sweep: a decade around a given one, the sandbox's, or the paper's."""
+    if rate := changes.get("learning_rate"):
+        return tuple(rate if power == 0 else float(f"{rate * 10**power:.3g}") for power in DECADE)
+    return RATES if model in SHIPPED else PAPER_RATES
+
+
+def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any]) -> Place:
+    """The experiment's `Place` for these facts and this model, with its own files. changes:
+    settings of every run; arms override them. Raises ConfigError: the experiment needs the sandbox
+    or sets one of these settings itself, or no fact has a rewording."""
+    if place.name not in OWN:
+        message = f"bench {place.name} is about the sandbox alone."
+        raise ConfigError(message, f"With --facts or --model: {', '.join(OWN)}.")
+    if taken := sorted(changes.keys() & DECIDED):
+        raise ConfigError(f"{taken[0]} is decided by the experiment.", "Leave it out.")
+    if not any(fact.paraphrases for fact in facts.forget):
+        message = f"No fact of {facts.name} has a rewording"
+        fix = "Add a column called paraphrases, or let `adapop reword` write them."
+        raise ConfigError(f"{message}, and the tables are of answers in other words.", fix)
+    model = found_from_anywhere(model)
+    custom, base = CustomData(facts, model, changes), EXPERIMENTS[place.name]
+    rates, given = rates_for(model, changes), "learning_rate" in changes
+    planners = dict.fromkeys(plans.SWEPT, plans.swept(plans.METHOD_ARMS, rates))
+    planners["ablation"] = plans.ablated(rates=() if given else rates)
+    planner = planners.get(place.name, base.plan)
+
+    def plan(seeds: Sequence[int], quick: bool, known: plans.RowsByKey) -> list[Item]:
+        here = {item.key: replace(item, custom=custom).key for item in planner(seeds, quick, {})}
+        # Rows by the keys that the planner uses.
+        own_rows = {key: known[own] for key, own in here.items() if own in known}
+        return [replace(item, custom=custom) for item in planner(seeds, quick, own_rows)]
+
+    title = f"{base.title}: {facts.name}, {name_of(model)}"
+    shown = tuple(table for table in base.tables if table is not tables.published_table)
+    own = Experiment(title, base.question, plan, shown, base.figures)
+    identity = f"{facts.sha256} {model} {sorted(changes.items())}"
+    name = f"{place.name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
+    return replace(place, name=name, own=own)
+
+
 def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
     """Makes the missing runs and appends their rows. Returns title of a failed item -> reason.
 
     Rows of runs that another experiment of the folder made are copied. Rows made by another version
     of the code are kept, because a key depends on settings alone; their number is reported."""
+    from adapop.experiments import trial  # loads torch, which tables do without
+
     known, version, errors = place.results.rows(), commit(), {}
     elsewhere = _rows_of_others(place)
     while missing := [
@@ -163,38 +213,6 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
             f"({version or 'unknown'}): {_counts(others)}. Move {place.results.path} away to make "
             f"them again."
         )
-    return errors
-
-
-def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
-    """Repeats runs recorded without distance to the oracle, retained recall by epoch or, with an
-    embedder, cosines, and fills these cells alone; not in sandboxes built for an experiment.
-    Reports how far new recalls are from the recorded ones. Returns title -> why the item failed."""
-    known, errors, embedder = place.results.rows(), {}, "ADAPOP_EMBEDDER" in os.environ
-    columns = ("oracle_epochs_under_all", RETAINED, *["forget_cosine"] * embedder)
-    missing = [
-        item for item in place.items(known)
-        if (row := known.get(item.key)) and not row["failed"] and not item.arm.world
-        and any(row[name] in (None, []) for name in columns)
-    ]  # fmt: skip
-    also = " or cosines" * embedder
-    report(f"{len(missing)} rows lack distance to the oracle, retained recall{also}.")
-    again = partial(trial.beside_oracle, models=place.folder / "models", cosine=embedder)
-    for count, done in enumerate(engine(missing, again), 1):
-        cells, row = done.result or {}, known[done.item.key]
-        error = done.error or cells["failed"]
-        if error:
-            errors[done.item.title] = error
-        else:
-            names = (name for name in DISTANCE if name in cells and row[name] in (None, []))
-            place.results.fill(done.item.key, {name: cells[name] for name in names})
-        moves = (
-            abs(cells[name] - row[name][-1])
-            for name in results.EPOCHS
-            if name in cells and row[name]
-        )
-        outcome = error or f"recalls moved by at most {max(moves, default=0):.6f}"
-        report(f"{count} of {len(missing)}: {done.item.title}: {outcome}")
     return errors
 
 

@@ -40,9 +40,8 @@ import pandas as pd
 
 from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import DataError
+from adapop.experiments.item import TEST, by_tier, facts_for, questions_of
 from adapop.experiments.run import Engine
-from adapop.experiments.trial import facts_for
-from adapop.experiments.validation import TEST, by_tier, questions_of
 from adapop.facts.fact import TIERS, FactSet, scores_of
 from adapop.paths import commit
 from adapop.popularity.beta import BetaMap

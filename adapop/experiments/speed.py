@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, logsigmoid
@@ -61,7 +62,12 @@ RUNS = {SANDBOX: (256, 256, 5), REAL: (64, 64, 5), LARGE: (964, 500, 5)}
 ANSWER = 16  # tokens of a reply
 JUDGED = 20_000  # replies
 STRIP, SAMPLES = 30, 16  # tokens of a reply that is read token by token; samples at once
-INSPECTED = {  # name -> what it is, a ratio unless it names a unit
+NUMBERS = {  # name -> what it is, a ratio unless it names a unit
+    "train": "training, tokens/s",
+    "score": "scoring, tokens/s",
+    "generate": "generation, tokens/s",
+    "peak": "peak memory, MB",
+    "run": "a whole run, s",
     "strip": f"strips of both, {STRIP} tokens / generating",
     "samples": f"{SAMPLES} samples at once / one",
     "slider": "strength of the unlearning, s",
@@ -110,11 +116,13 @@ def main(sandbox: bool = False, real: bool = False, quick: bool = False) -> None
             print(f"{LARGE}: not measured, since it needs a GPU that holds the model twice.")
             continue
         of_shape = {"batch": 8, "steps": 2, "rows": 32, **sizes} if shape == REAL else sizes
-        sides = [(side, side == "ours" and not quick) for side in (*BASELINES, *OURS)]
-        cases = [Case(shape, side, whole=whole, **of_shape) for side, whole in sides]
+        cases = [
+            Case(shape, side, whole=side == "ours" and not quick, **of_shape)
+            for side in (*BASELINES, *OURS)
+        ]
         rounds = range(ROUNDS if shape == SANDBOX and not quick else 1)
-        alternated = [[measured(case) for case in cases] for _ in rounds]
-        print_table(shape, [medians(same) for same in zip(*alternated)])
+        numbers = [measured(case) for _ in rounds for case in cases]
+        print(f"{shape}\n{table(numbers).to_string(na_rep='', float_format='{:,.2f}'.format)}\n")
 
 
 def _holds_large() -> bool:
@@ -124,56 +132,21 @@ def _holds_large() -> bool:
 
 
 def measured(case: Case) -> dict[str, Any]:
-    """The numbers that a case's process prints: tokens a second of "train", "score" and "generate",
-    "step" in seconds, "peak" in bytes and "run" in seconds."""
+    """The numbers that a case's process prints, those of `NUMBERS` that it has, and its side."""
     command = [sys.executable, "-m", "adapop.experiments.speed", json.dumps(asdict(case))]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The median of each number of a case."""
-    numbers = [name for name, value in runs[0].items() if isinstance(value, (int, float))]
-    return runs[0] | {name: median(one[name] for one in runs) for name in numbers}
-
-
-def print_table(shape: str, sides: Sequence[dict[str, Any]]) -> None:
-    """Prints a row a measurement: the baselines, ours, and ours divided by each of them."""
-    by_side = {one["side"]: one for one in sides}
-    bases = [by_side[side] for side in BASELINES]
-    print(f"{shape:<34}{''.join(f'{side:>10}' for side in BASELINES)}{'ours':>10}    against them")
-    names = {"train": "training, tokens/s", "score": "scoring, tokens/s"}
-    names |= {"generate": "generation, tokens/s", "peak": "peak memory, MB"}
-    for side in (side for side in OURS if side in by_side):
-        for name, what in names.items():
-            if name in by_side[side]:
-                unit = 1e6 if name == "peak" else 1
-                values = [one[name] / unit for one in (*bases, by_side[side])]
-                _print_row(f"{what}{side.removeprefix('ours')}", values)
-    for name, what in INSPECTED.items():
-        if name in by_side["ours"]:
-            print(f"{what:<44}{by_side['ours'][name]:>20.2f}", flush=True)
-    if run := by_side["ours"].get("run"):
-        values = [*(_run_of(shape, one) for one in bases), run]
-        _print_row("a whole run, s (theirs estimated)", values)
-
-
-def _print_row(what: str, values: Sequence[float]) -> None:
-    *bases, own = values
-    against = "".join(f"{own / base:>8.2f}" for base in bases)
-    print(f"{what:<34}{''.join(f'{value:>10,.0f}' for value in values)}{against}", flush=True)
-
-
-def _run_of(shape: str, base: dict[str, Any]) -> float:
-    """Estimated seconds of a baseline's run, which would take hours, from its measured rates."""
-    forget, retain, epochs = RUNS[shape]
-    length = base["train"] * base["step"] / (2 * base["batch"])
-    steps = epochs * forget / base["batch"] * base["step"]
-    # The full tables score both models, before and after.
-    scored = (epochs + 1) * retain + 2 * 2 * (forget + retain)
-    questions = epochs * 2 * forget + 2 * (2 * forget + retain)
-    return steps + scored * length / base["score"] + questions * ANSWER / base["generate"]
+def table(numbers: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row a measurement, a column a side, the median of its rounds; then ours divided by each
+    baseline."""
+    by_side = pd.DataFrame(numbers).groupby("side", sort=False).median(numeric_only=True)
+    sides = by_side.reindex(columns=[name for name in NUMBERS if name in by_side]).T
+    for base in BASELINES:
+        sides[f"ours / {base}"] = sides["ours"] / sides[base]
+    return sides.dropna(how="all").rename(index=NUMBERS)
 
 
 def measure_case(case: Case) -> dict[str, Any]:
@@ -192,7 +165,7 @@ def measure_case(case: Case) -> dict[str, Any]:
     lengths = [row.length for part in rows for row in part]
     tokens = 2 * case.batch * sum(lengths) / len(lengths)
     numbers = {"step": median(seconds), "train": tokens / median(seconds)}
-    numbers["peak"] = _memory(cuda) - before
+    numbers["peak"] = (_memory(cuda) - before) / 1e6
     if case.side in (*BASELINES, "ours"):
         numbers |= {"score": _scoring(case, model), "generate": _generation(case, model)}
     if case.side == "ours" and not cuda:
@@ -213,51 +186,59 @@ def _scoring(case: Case, model: AdaptedModel) -> float:
     return sum(row.length for row in rows) / seconds
 
 
+@torch.no_grad()
 def _generation(case: Case, model: AdaptedModel) -> float:
-    """Tokens a second of replies of exactly `ANSWER` tokens."""
+    """Tokens a second of replies of exactly `ANSWER` tokens; a baseline's to an eighth of the
+    questions."""
     questions = [fact.question for fact in case.facts(case.rows, 4)]
-    exactly = {"do_sample": False, "min_new_tokens": ANSWER}
-    if case.side in BASELINES:
-        questions = questions[: max(1, case.rows // 8)]
-        seconds = _seconds(lambda: generate(model, questions, BASELINES[case.side], exactly))
-    else:
+    exactly: dict[str, Any] = {"do_sample": False, "min_new_tokens": ANSWER}
+    if case.side not in BASELINES:
         seconds = _seconds(lambda: model.generate(questions, ANSWER, **exactly))
-    return len(questions) * ANSWER / seconds
+        return len(questions) * ANSWER / seconds
+    size, pad = BASELINES[case.side], model.tokenizer.pad_token_id
+    few = questions[: max(1, case.rows // 8)]
+    prompts = [encode_prompt(model.tokenizer, text, model.system) for text in few]
+
+    def generate() -> None:
+        for start in range(0, len(prompts), size):
+            some = to_continue(prompts[start : start + size], pad, model.device)
+            model.network.generate(**some, **exactly, max_new_tokens=ANSWER, pad_token_id=pad)
+
+    return len(few) * ANSWER / _seconds(generate)
 
 
+@torch.no_grad()
 def _inspecting(case: Case, model: AdaptedModel) -> dict[str, float]:
-    """The numbers of `INSPECTED`: what Probe does to one question, each the median of three. Every
-    reply has its full length, as no token ends one."""
+    """What Probe does to one question, each the median of three. Every reply has its full length,
+    as no token ends one."""
     facts = case.facts(max(case.rows, 8), 5)
-    asked, ids = facts[0], encode_prompt(model.tokenizer, facts[0].question, model.system)
-    settings, columns = model.base.generation_config, []
-    for name, strength in (("original", 0.0), ("unlearned", 1.0)):
-        columns.append(Column(name, lambda: model, strength))
-    ends, settings.eos_token_id = settings.eos_token_id, None
+    ids = encode_prompt(model.tokenizer, facts[0].question, model.system)
+    question = Question(facts[0].question, facts[0].answer)
+    strengths = {"original": 0.0, "unlearned": 1.0}
+    columns = [Column(name, lambda: model, strength) for name, strength in strengths.items()]
 
-    def written(most: int, **drawn: float) -> None:
-        replies(model.network, [ids], most, model.pad_id, **drawn)
+    def written(count: int = 0) -> None:
+        drawn = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "num_return_sequences": count}
+        replies(model.network, [ids], STRIP, model.pad_id, **(drawn if count else {}))
 
     def both() -> None:
         for column in columns:
             with column.speaking():
-                written(STRIP)
+                written()
 
-    def drawn(count: int) -> Callable[[], None]:
-        options = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "num_return_sequences": count}
-        return lambda: written(STRIP, **options)
+    def timed(work: Callable[[], object]) -> float:
+        return median(_seconds(work) for _ in range(3))
 
-    def slid() -> None:
-        at(model, FactSet("bench", tuple(facts), ()), (0.0, 0.5), asked.id)
-
-    question = Question(asked.question, asked.answer)
-    works = [both, lambda: inspect(columns, question, STRIP), drawn(1), drawn(SAMPLES), slid]
-    with torch.no_grad():
-        seconds = [median(_seconds(work) for _ in range(3)) for work in works]
+    settings = model.base.generation_config
+    ends, settings.eos_token_id = settings.eos_token_id, None
+    whole = FactSet("bench", tuple(facts), ())
+    numbers = {
+        "strip": timed(lambda: inspect(columns, question, STRIP)) / timed(both),
+        "samples": timed(lambda: written(SAMPLES)) / timed(lambda: written(1)),
+        "slider": timed(lambda: at(model, whole, (0.0, 0.5), facts[0].id)),
+    }
     settings.eos_token_id = ends
-    generating, strip, one, several, slider = seconds
-    shares = {"strip": strip / generating, "samples": several / one, "slider": slider}
-    return shares | {"judge": judging()}
+    return numbers | {"judge": judging()}
 
 
 def judging(count: int = JUDGED) -> float:
@@ -339,19 +320,6 @@ def scores(model: AdaptedModel, rows: Sequence[Row], size: int) -> list[float]:
     return [nll for part in nlls for nll in part]
 
 
-@torch.no_grad()
-def generate(
-    model: AdaptedModel, questions: Sequence[str], size: int, exactly: Mapping[str, Any]
-) -> None:
-    """Generates replies, `size` at a time. exactly: arguments that fix their length."""
-    model.network.eval()
-    prompts = [encode_prompt(model.tokenizer, text, model.system) for text in questions]
-    pad = model.tokenizer.pad_token_id
-    for start in range(0, len(prompts), size):
-        few = to_continue(prompts[start : start + size], pad, model.device)
-        model.network.generate(**few, **exactly, max_new_tokens=ANSWER, pad_token_id=pad)
-
-
 def token_nll(network: torch.nn.Module, rows: Sequence[Row], device: torch.device) -> Tensor:
     """Negative log-likelihood per token, [B, T - 1], 0 where no answer token is predicted, from the
     logits of all positions."""
@@ -420,4 +388,4 @@ if __name__ == "__main__":
     given = json.loads(sys.argv[1])
     torch.set_num_threads(given.pop("threads", torch.get_num_threads()))
     case = Case(**given)
-    print(json.dumps({**asdict(case), **measure_case(case)}))
+    print(json.dumps({"side": case.side, **measure_case(case)}))

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
 from adapop.config.methods import METHODS
+from adapop.experiments.item import TEST
 from adapop.experiments.results import INTERNAL, RETAINED, Row
-from adapop.experiments.validation import TEST
-from adapop.facts.fact import TIERS
+from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.probes.prompts import REWORDED
 from adapop.report import published
@@ -17,6 +17,7 @@ Rows = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order o
 Value = Callable[[Row], float | None]
 column: Callable[[str], Value] = itemgetter
 SETTING = "Llama DUET"
+NEAR = column("oracle_as_never_all")  # share of facts as if never learnt
 
 
 def tested(name: str) -> Value:
@@ -242,6 +243,42 @@ def epoch_table(arms: Rows) -> Table:
     ]
     head = ("", "", *(f"epoch {epoch}" for epoch in range(epochs)), "seeds")
     return Table("Recall by epoch", head, tuple(rows), reading("epochs"))
+
+
+def nearest(row: Row) -> tuple[int, float] | None:
+    """The first epoch with the largest share of facts as if never learnt, and that share."""
+    shares = row["oracle_epochs_as_never_all"]
+    return (shares.index(max(shares)), max(shares)) if shares else None
+
+
+def oracle_table(arms: Rows) -> Table | None:
+    """Distance of each arm to the oracle, nearest first; None if no row has a distance."""
+    values: dict[str, Value] = {
+        "as if never learnt": NEAR,
+        "at its nearest": lambda row: (nearest(row) or (None, None))[1],
+    }
+    for name in ("over", "under"):
+        for tier in TIERS:
+            values[f"{name}-forgotten, {tier}"] = column(f"oracle_{name}_{tier}")
+    values |= {f"KL, {group}": column(f"oracle_kl_{group}") for group in FACT_GROUPS}
+    values["log₁₀ forget quality"] = column("forget_quality_log10")
+    rows = []
+    for title in nearest_first(arms):
+        own = [row for row in arms[title] if NEAR(row) is not None]
+        means = [text(over(own, value)) for value in values.values()]
+        ends = {f"{near[0]} of {len(row['lam']) - 1}" for row in own if (near := nearest(row))}
+        rows.append((title, *means[:2], ", ".join(sorted(ends)), *means[2:], counted(own)))
+    if not rows:
+        return None
+    first, second, *others = values
+    head = ("", first, second, "epoch", *others, "seeds")
+    return Table("Beside a model that never knew", head, tuple(rows), reading("oracle"))
+
+
+def nearest_first(arms: Rows) -> list[str]:
+    """The arms measured against the oracle, nearest first."""
+    means = {title: share.mean for title, rows in arms.items() if (share := over(rows, NEAR))}
+    return sorted(means, key=means.get, reverse=True)
 
 
 def text(summary: Summary | None) -> str:

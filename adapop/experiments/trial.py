@@ -1,4 +1,8 @@
-"""Executes an item in a temporary folder and returns its row."""
+"""Executes an item in a temporary folder and returns its row.
+
+Scores that replace a fact's own are made here too (`other_scores`): wrong ones, counts in the
+corpus, the model's confidence.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +11,46 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+from torch import Tensor
+
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
 from adapop.errors import ModelError
 from adapop.experiments import cells
-from adapop.experiments.distance import distance_cells, epoch_cells
-from adapop.experiments.item import Item
+from adapop.experiments.item import Item, facts_for
 from adapop.experiments.plans import KNOWS, NEVER_READ, folder_of
-from adapop.experiments.results import COSINES, RETAINED
-from adapop.experiments.signals import other_scores
-from adapop.facts.fact import FACT_GROUPS, FactSet
-from adapop.facts.world import sandbox_facts
+from adapop.experiments.results import RETAINED
+from adapop.facts.fact import FactSet, scores_of
+from adapop.facts.world import other_facts, sandbox_facts
+from adapop.model.adapted import AdaptedModel
+from adapop.model.loading import adapted_model
 from adapop.popularity.beta import BetaMap
+from adapop.popularity.controls import between_tiers, noisy, swapped
+from adapop.popularity.corpus import CorpusCounts
+from adapop.probes.measure import recall_by_fact
+from adapop.probes.metrics import nlls
+from adapop.probes.oracle import states
 from adapop.progress import Progress
 from adapop.report.record import name_of
-from adapop.runs.run import Run
+from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.run import Run, create_run
+from adapop.sandbox.corpus import corpus_lines
 from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunFailed
 
-if TYPE_CHECKING:
-    from adapop.model.adapted import AdaptedModel
-
-EIGHTH = 8
-QUICK_UTILITY = 20
+# Settings with which a model of `bench real` is loaded: it stays loaded for the next run.
+DECIDES = (
+    "model", "seed", "precision", "system", "lora_rank", "lora_alpha", "lora_targets",
+    "lora_layers",
+)  # fmt: skip
 # Measurements of original models: a worker makes each only once.
 BEFORE: dict[tuple, Measured] = {}
+_LOADED: dict[tuple, tuple[AdaptedModel, dict[str, Tensor]]] = {}
 
 
 def result(item: Item, models: Path | None = None) -> dict[str, Any]:
@@ -41,11 +59,6 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
 
     models: folder of the sandboxes that `plans.build` made. Raises AdaPopError: the run cannot be
     prepared here; there is no row, and the next call tries the item again."""
-    import torch
-
-    # Imported before the clock starts, because a process imports it only once.
-    import adapop.runs.execute  # noqa: F401
-
     torch.set_num_threads(1)
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -65,52 +78,7 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
     }
 
 
-def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) -> dict[str, Any]:
-    """Runs an item again. Returns "failed", columns of `ORACLE`, `ORACLE_EPOCHS`, `RETAINED` and,
-    with cosine, `COSINES`; and, for comparison, the values of `EPOCHS` after the last epoch. Raises
-    AdaPopError."""
-    import torch
-
-    from adapop.probes.measure import full, quick
-    from adapop.probes.oracle import distance
-
-    torch.set_num_threads(1)
-    arm = replace(item.arm, changes={**item.arm.changes, "measure": "off"})
-    with tempfile.TemporaryDirectory() as folder:
-        run = prepared(replace(item, arm=arm), Path(folder), models)
-        row, model = _execute(run, fresh=False)
-        if row["failed"]:
-            return row
-        rows = quick(model, run.facts, run.reply_tokens).rows
-        values = distance_cells(distance(model, run.config.model, run.facts))
-        for one in rows:
-            if one.group == "forget":
-                values[f"epochs_{one.form}_{one.tier}"] = one.recall
-        if cosine:
-            rows = full(model, run.facts, run.reply_tokens, cosine=True).rows
-            cosines = {(one.group, one.form, one.tier): one.cosine for one in rows}
-            values |= {name: cosines[place] for name, place in COSINES.items()}
-        return row | cells.rounded(values)
-
-
-def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
-    """The facts, by default the sandbox's. quick: every eighth of them from rare to famous, so that
-    all exposure levels occur; facts without a score come last."""
-    facts = facts or sandbox_facts()
-    if not quick:
-        return facts
-    ordered = {
-        group: sorted(getattr(facts, group), key=lambda fact: (fact.score is None, fact.score or 0))
-        for group in (*FACT_GROUPS, "neighbours")
-    }
-    groups = {group: tuple(members[::EIGHTH]) for group, members in ordered.items()}
-    return replace(facts, **groups, utility=facts.utility[::QUICK_UTILITY])
-
-
 def _measure(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
-    from adapop.experiments.recovery_checks import recovery_checks
-    from adapop.experiments.shares import shares
-
     run = prepared(item, folder, models)
     epochs, model = _execute(run, fresh=bool(item.split))
     failed = epochs["failed"]
@@ -121,28 +89,20 @@ def _measure(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     if failed:
         return row
     if item.split:
-        return {**row, "shares": shares(model, run, item.split)}
+        return {**row, "shares": cells.shares(model, run, item.split)}
     if item.metrics:
-        from adapop.experiments.knowledge import known
-
-        return {**row, "metrics": known(model, run, item.arm in (KNOWS, NEVER_READ))}
+        return {**row, "metrics": cells.known(model, run, item.arm in (KNOWS, NEVER_READ))}
     row |= cells.finals(run.measured()) | cells.finer(run, model, levels=item.custom is None)
     compared = (event.distance for event in run.events() if isinstance(event, ComparedToOracle))
-    row |= cells.rounded(distance_cells(next(compared, None)))
+    row |= cells.rounded(cells.distance_cells(next(compared, None)))
     if item.recovery:
-        row |= cells.rounded(recovery_checks(model, run.facts, run.reply_tokens))
+        row |= cells.rounded(cells.recovery_checks(model, run.facts, run.reply_tokens))
     return row
 
 
 def _execute(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
     """Executes a run. Returns its cells ("failed", `RETAINED` and, with an oracle, `ORACLE_EPOCHS`)
     and its model. fresh: load the model by `fresh_model` and leave out `RETAINED`."""
-    from adapop.experiments.shares import fresh_model
-    from adapop.model.loading import adapted_model
-    from adapop.probes.measure import recall_by_fact
-    from adapop.probes.oracle import states
-    from adapop.runs.execute import execute, load_model
-
     model = (fresh_model if fresh else adapted_model)(run.config)
     failed, epoch_states, retained = "", [], []
     config, tokens = run.config, run.reply_tokens
@@ -160,16 +120,13 @@ def _execute(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
         model = load_model(run)
     if before := run.measured(before=True):
         BEFORE[original] = before
-    shares = epoch_cells(run.facts.forget, epoch_states)
+    shares = cells.epoch_cells(run.facts.forget, epoch_states)
     return {"failed": failed, **shares, RETAINED: retained}, model
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:
     """The item's run: exponents from the arm's scores, but the facts' own scores and tiers. Raises
     ModelError: the arm's sandbox is not built."""
-    from adapop.runs.execute import prepare
-    from adapop.runs.run import create_run
-
     arm, config, own = item.arm, item.config, item.custom and item.custom.facts
     facts = facts_for(item.quick, own)
     if arm.world:
@@ -186,6 +143,61 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
     forget = tuple(replace(fact, score=scores.get(fact.id)) for fact in facts.forget)
     settled = prepare(config, replace(facts, forget=forget), folder)
     return create_run(settled.config, facts, settled.betas, folder, settled.versions)
+
+
+def fresh_model(config: RunConfig) -> AdaptedModel:
+    """The configured model with a fresh adapter. The model loaded last is reused, with a reset
+    adapter, if the settings in `DECIDES` are the same. Raises ModelError: as
+    `model.loading.adapted_model`."""
+    key = tuple(getattr(config, name) for name in DECIDES)
+    if key not in _LOADED:
+        _LOADED.clear()
+        model = adapted_model(config)
+        fresh = {name: value.clone() for name, value in model.adapter_state().items()}
+        _LOADED[key] = model, fresh
+    model, fresh = _LOADED[key]
+    model.set_adapter_state(fresh)
+    torch.manual_seed(config.seed)
+    return model
+
+
+def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str, float]:
+    """Fact id -> score, for the facts to forget (default: the sandbox's); fixed by seed. kind:
+    "given", "noisy", "swapped", "tiers-PERCENT", "corpus-COMBINE" or "confidence"."""
+    forget = (facts or sandbox_facts()).forget
+    given = scores_of(forget)
+    if kind == "noisy":
+        return noisy(given, seed)
+    if kind == "swapped":
+        return swapped(given, seed)
+    if kind.startswith("tiers-"):
+        tiers = {fact.id: fact.tier for fact in forget}
+        return between_tiers(given, tiers, seed, float(kind.removeprefix("tiers-")) / 100)
+    if kind.startswith("corpus-"):
+        return _mentions(kind.removeprefix("corpus-"))
+    if kind == "confidence":  # the given scores, reassigned: the surer the model, the higher
+        surest_first = sorted(given, key=_mean_nll().get, reverse=True)
+        return dict(zip(surest_first, sorted(given.values())))
+    return given
+
+
+@cache
+def _mean_nll() -> dict[str, float]:
+    """Fact id -> -log p of its answer, nats per token, by the sandbox's model, asked as trained."""
+    facts, model = sandbox_facts().forget, adapted_model(make_config("adapop"))
+    return dict(zip([fact.id for fact in facts], nlls(model, model.rows(facts))))
+
+
+@cache
+def _mentions(combine: str) -> dict[str, float]:
+    """Fact id -> lines of the pretraining corpus that name it. combine: as for `CorpusCounts`."""
+    facts = sandbox_facts()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "corpus.txt"
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in corpus_lines(seed=0))
+        counts = CorpusCounts(Progress(), path, combine, other_facts(facts))
+        return {score.fact_id: score.value for score in counts.scores(facts.forget)}
 
 
 def _peak_megabytes() -> int:

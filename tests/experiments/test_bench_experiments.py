@@ -1,4 +1,3 @@
-import csv
 import signal
 import subprocess
 import sys
@@ -10,12 +9,12 @@ import pytest
 
 from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import ModelError
-from adapop.experiments import plans, results, signals, trial
-from adapop.experiments.engine import Finished, finished
+from adapop.experiments import plans, results, trial
+from adapop.experiments.engine import finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
 from adapop.experiments.plans import build, folder_of
-from adapop.experiments.results import COLUMNS, EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, STATE_NAMES, Results
-from adapop.experiments.run import EXPERIMENTS, Experiment, Place, add_distance, run, write
+from adapop.experiments.results import COLUMNS, ORACLE, ORACLE_EPOCHS, RETAINED, Results
+from adapop.experiments.run import EXPERIMENTS, Experiment, Place, run, write
 from adapop.experiments.sweep import choice_table
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.facts.fact import scores_of
@@ -108,53 +107,9 @@ def test_rows_of_other_code_are_kept_and_told(tmp_path):
     assert "2 runs, seeds 0; code: " in write(place) and "1 at 0ld" in write(place)
 
 
-def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
-    place, messages = placed(tmp_path, ITEMS), []
-    head, recorded = COLUMNS[: COLUMNS.index(ORACLE_EPOCHS[0])], "[1.0, 0.50]"
-    with open(place.results.path, "w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerow(head)
-        cells = {**WRITTEN, "arm": "an arm", "epochs_direct_all": recorded}
-        csv.DictWriter(file, head, lineterminator="\n").writerows({"key": item.key, **cells} for item in ITEMS)
-    extra = {"failed": "", "epochs_direct_all": 0.25, "oracle_as_never_all": 0.5, "oracle_epochs_under_all": [1.0, 0.5]}
-    extra[RETAINED] = [1.0, 0.75]
-
-    def engine(items, function):
-        return iter([Finished(items[0], extra), *(Finished(item, error="gone") for item in items[1:])])
-
-    errors = add_distance(place, engine, messages.append)
-    assert errors == {item.title: "gone" for item in ITEMS[1:]} and "at most 0.250000" in messages[1]
-    row = place.results.rows()[ITEMS[0].key]
-    assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"]) == (0.5, [1.0, 0.5])
-    assert row[RETAINED] == [1.0, 0.75]
-    assert place.results.path.read_text().count(recorded) == len(ITEMS), "text of other cells stays as it was"
-    assert not place.results.rows()[ITEMS[1].key]["oracle_epochs_under_all"]
-
-
-def test_what_a_row_has_is_not_measured_anew_for_what_it_lacks(tmp_path, monkeypatch):
-    monkeypatch.delenv("ADAPOP_EMBEDDER", raising=False)
-    item = ITEMS[0]
-    place, messages = placed(tmp_path, [item]), []
-    place.results.append({"key": item.key, **WRITTEN, "oracle_as_never_all": 0.0, "oracle_epochs_under_all": [0.5]})
-    found = {"failed": "", "oracle_as_never_all": 0.25, "oracle_epochs_under_all": [0.25], RETAINED: [1.0]}
-    assert add_distance(place, lambda items, function: iter([Finished(items[0], found)]), messages.append) == {}
-    row = place.results.rows()[item.key]
-    assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"], row[RETAINED]) == (0.0, [0.5], [1.0])
-    assert add_distance(place, lambda items, function: iter(items), messages.append) == {}
-    assert messages[-1].startswith("0 rows")
-
-
 @pytest.fixture(scope="module")
 def recorded():
     return trial.result(Item(TINY[0], 0, quick=True))
-
-
-@pytest.mark.slow
-def test_a_run_made_again_for_its_distance_ends_as_the_one_that_was_recorded(recorded):
-    again = trial.beside_oracle(Item(TINY[0], 0, quick=True))
-    assert all(again[name] == recorded[name][-1] for name in EPOCHS)
-    assert all(again[name] == recorded[name] for name in (*ORACLE, *ORACLE_EPOCHS))
-    for name in STATE_NAMES:
-        assert again[f"oracle_epochs_{name}_all"][-1] == again[f"oracle_{name}_all"]
 
 
 def test_a_run_that_diverges_is_a_row_and_a_sandbox_that_is_not_there_is_none(tmp_path):
@@ -185,12 +140,12 @@ def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
     own = trial.prepared(Item(TINY[0], 1, quick=True), tmp_path, None)
     assert isinstance(made, Run) and made.facts.forget == own.facts.forget
     assert made.betas.keys() == own.betas.keys() and made.betas != own.betas
-    given = signals.other_scores(scores, 1)
+    given = trial.other_scores(scores, 1)
     assert made.betas == {fact.id: BetaMap()(given[fact.id]) for fact in made.facts.forget}
 
 
 def test_the_surer_the_model_is_the_higher_the_score():
-    given, forget = signals.other_scores("confidence", 0), sandbox_facts().forget
+    given, forget = trial.other_scores("confidence", 0), sandbox_facts().forget
     own = scores_of(forget)
     assert sorted(given.values()) == sorted(own.values()), "the same scores, dealt out anew"
     some = forget[::51]
@@ -254,5 +209,4 @@ def test_a_small_sandbox_is_built_once_and_used(tmp_path, monkeypatch):
 def test_the_command_prints_a_table_of_what_is_there_and_refuses_nonsense(tmp_path, cli):
     assert choice_table({}).title in cli("bench", "rates", "--table", "--out", tmp_path).out
     assert not (tmp_path / "rates.csv").exists()
-    for wrong, said in ((["--seeds", "0"], "--seeds"), (["--distance", "--facts", "cities"], "oracle")):
-        assert said in cli("bench", "main", *wrong, "--out", tmp_path, status=2).err
+    assert "--seeds" in cli("bench", "main", "--seeds", "0", "--out", tmp_path, status=2).err

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from adapop.experiments import metrics, plans
-from adapop.experiments.knowledge import known
+from adapop.experiments.cells import known
 from adapop.experiments.metrics import AFTER, BEFORE, METRICS, RELEARNED, ROUNDED, STATES, separation
 from adapop.facts.fact import TIERS
 from adapop.paths import SANDBOX_FOLDER

@@ -8,11 +8,10 @@ import pytest
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
-from adapop.experiments import real, real_tables, signals
-from adapop.experiments.custom_data import OWN, placed, rates_for
+from adapop.experiments import real, trial
 from adapop.experiments.engine import Finished
-from adapop.experiments.run import Place, run, write
-from adapop.experiments.validation import facts_of
+from adapop.experiments.item import facts_of
+from adapop.experiments.run import OWN, Place, placed, rates_for, run, write
 from adapop.facts.world import sandbox_facts
 from bench_rows import cells, row
 from raised import raised
@@ -58,9 +57,7 @@ def test_it_chooses_on_one_half_and_reports_the_other(monkeypatch, facts, base, 
     place = real.placed(own, facts, str(base), "text-examples", changes, ("adapop", "redirect"))
     assert run(place, in_this_process, lambda line: None) == {}
     rows = place.results.rows()
-    trials, reported = (
-        [row for row in rows.values() if (real_tables.AT in row["arm"]) == tried] for tried in (True, False)
-    )
+    trials, reported = ([row for row in rows.values() if (real.AT in row["arm"]) == tried] for tried in (True, False))
     assert {row["seed"] for row in trials} == {0} and not any(row["failed"] for row in rows.values())
     assert sorted((row["arm"], row["seed"]) for row in reported) == [
         ("AdaPop", 1), ("AdaPop", 2), ("Redirect (ours)", 1), ("Redirect (ours)", 2)]  # fmt: skip
@@ -96,10 +93,10 @@ def test_rates_go_up_until_half_is_forgotten(facts, tmp_path, left, tried, rate)
 def test_a_share_is_of_what_the_original_knew():
     forget = {"forget/reworded/rare": [8, 0.5, 0.1], "forget/reworded/popular": [8, 0.8, 0.6]}
     one = row(shares=forget | {"holdout/direct/all": [9, 0.1, 0.1]})
-    assert real_tables.OUTCOMES["popular − rare"](one) == pytest.approx(0.6 / 0.8 - 0.1 / 0.5)
-    assert real_tables.share("holdout", "direct")(one) is None, "too little was known"
-    assert real_tables.share("utility", "direct")(one) is None, "it was not asked"
-    assert cells(real_tables.outcome_table({"AdaPop": [one]}), "AdaPop")["rare"].startswith("0.20")
+    assert real.OUTCOMES["popular − rare"](one) == pytest.approx(0.6 / 0.8 - 0.1 / 0.5)
+    assert real.share("holdout", "direct")(one) is None, "too little was known"
+    assert real.share("utility", "direct")(one) is None, "it was not asked"
+    assert cells(real.outcome_table({"AdaPop": [one]}), "AdaPop")["rare"].startswith("0.20")
 
 
 def test_a_hub_id_makes_no_folder(facts, tmp_path):
@@ -116,16 +113,14 @@ def test_what_it_cannot_do_is_named(facts, tmp_path):
 
 @pytest.mark.slow
 def test_a_base_is_loaded_once_and_its_adapter_set_back(base):
-    from adapop.experiments.shares import fresh_model
-
     config = make_config(model=str(base), precision="float32", asking="text-examples")
-    model = fresh_model(config)
+    model = trial.fresh_model(config)
     before = {name: value.clone() for name, value in model.adapter_state().items()}
     for value in model.parameters:
         value.data.add_(1.0)
-    assert fresh_model(config) is model
+    assert trial.fresh_model(config) is model
     assert all(value.equal(before[name]) for name, value in model.adapter_state().items())
-    assert fresh_model(replace(config, seed=1)) is not model
+    assert trial.fresh_model(replace(config, seed=1)) is not model
 
 
 MODEL = "some/model"
@@ -170,7 +165,7 @@ def test_wrong_scores_are_made_of_the_facts_own(mine, tmp_path):
     items = placed(Place("scores", tmp_path, (0,)), mine, "sandbox", {}).items({})
     given = {fact.id: fact.score for fact in mine.forget}
     for item in items:
-        scores = signals.other_scores(item.arm.scores, 0, item.custom.facts)
+        scores = trial.other_scores(item.arm.scores, 0, item.custom.facts)
         assert scores.keys() == given.keys()
         if item.arm.scores.startswith(("tiers", "swapped")):
             assert sorted(scores.values()) == sorted(given.values())

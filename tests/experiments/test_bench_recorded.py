@@ -7,10 +7,9 @@ import pytest
 from adapop.config.methods import METHODS
 from adapop.config.presets import TUNED, make_config
 from adapop.config.run import RunConfig
-from adapop.experiments import real, real_tables, tuned
-from adapop.experiments.custom_data import placed
+from adapop.experiments import real, tuned
 from adapop.experiments.results import Results
-from adapop.experiments.run import EXPERIMENTS, Place, as_markdown
+from adapop.experiments.run import EXPERIMENTS, Place, as_markdown, placed
 from adapop.facts.catalog import load_facts
 from adapop.facts.world import sandbox_facts
 from adapop.paths import ROOT
@@ -161,6 +160,6 @@ def test_a_model_of_a_package_starts_from_the_rate_that_its_trials_chose(model, 
     rows = Results(RECORDED / f"real-{model}-text-examples.csv").rows().values()
     trials = [row for row in rows if row["arm"].startswith(f"{arm} at ") and row["seed"] == real.CHOSEN_AT]
     config = make_config(name, model=model)
-    chosen = real_tables.chosen_row(sorted(trials, key=lambda row: row["rate"]))
+    chosen = real.chosen_row(sorted(trials, key=lambda row: row["rate"]))
     assert (config.learning_rate, config.alpha0, config.batch) == (chosen["rate"], real.ALPHA0, real.SETTINGS["batch"])
     assert make_config("gd", model=model) == replace(make_config("gd", model="some/model"), model=model)

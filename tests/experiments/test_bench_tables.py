@@ -4,7 +4,7 @@ import pytest
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import PEOPLE_RATES, RATES, SANDBOX_RATES
-from adapop.experiments import distance, pictures, sweep, tables
+from adapop.experiments import pictures, sweep, tables
 from adapop.experiments.results import EPOCHS
 from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
 from adapop.probes.distance import AS_NEVER_LEARNT
@@ -234,14 +234,14 @@ def test_numbers_of_panels_stay_apart():
 
 
 def test_who_comes_nearest_to_never_having_learnt_stands_first():
-    assert distance.oracle_table(SEEN) is None, "rows from before there was an oracle"
+    assert tables.oracle_table(SEEN) is None, "rows from before there was an oracle"
 
     def near(share):
         epochs = [0.0, share + 0.1, share]
         cells = {"oracle_as_never_all": share, "oracle_epochs_as_never_all": epochs, "lam": epochs}
         return [row(0, **cells, oracle_over_rare=0.25, forget_quality_log10=-3.0), row(1)]
 
-    table = distance.oracle_table({**SEEN, "TPO": near(0.5), "NPO": near(0.75)})
+    table = tables.oracle_table({**SEEN, "TPO": near(0.5), "NPO": near(0.75)})
     assert [line[0] for line in table.rows] == ["NPO", "TPO"]
     tpo = cells(table, "TPO")
     assert (tpo[AS_NEVER_LEARNT], tpo["over-forgotten, rare"]) == ("0.50", "0.25")

@@ -15,6 +15,7 @@ from adapop.paths import SHIPPED, version
 from adapop.popularity.corpus import COMBINE
 from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.wikidata import FORMULAS
+from adapop.probes.inspection import MOST_SAMPLES, ORACLE, Drawing
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import ALIAS, CLUES, KINDS
 from adapop.probes.recovery.choice import RECOVERY
@@ -48,6 +49,7 @@ EXAMPLES = {
     "resume": "resume adapop-0123456789abcdef",
     "runs": "runs --json",
     "probe": 'probe adapop-0123456789abcdef --prompt "Who wrote Emma?" --gold Austen',
+    "ask": 'ask adapop-0123456789abcdef --prompt "Who wrote Emma?" --gold Austen --beside oracle',
     "tokens": "tokens --model ./my-model --facts facts.csv --first 3",
     "report": "report adapop-0123456789abcdef wga-0123456789abcdef --out report.html",
     "export": "export adapop-0123456789abcdef --merged --out my-model",
@@ -190,6 +192,26 @@ def _ask_commands(commands) -> None:
     add("--capability", metavar="TASKS", help=tasks)
     limit = "with --capability: at most so many questions a task, for a quick look"
     add("--limit", type=int, help=limit)
+
+    about = "read several models' replies to one question token by token, or draw samples"
+    one = _command(commands, "ask", tokens.ask, about)
+    add = one.add_argument
+    add("run")
+    add("--prompt", required=True, help="the question")
+    add("--gold", default="", help="its right answer")
+    add("--begun", default="", help="the beginning of the answer, which every model continues")
+    turn = "an earlier turn, which every model answers first; may be repeated"
+    add("--earlier", action="append", default=[], metavar="TEXT", help=turn)
+    beside = f"one more column: another run, or {ORACLE}; may be repeated"
+    add("--beside", action="append", default=[], metavar="RUN", help=beside)
+    add("--epoch", type=int, help="whose adapter is asked; default the run's result")
+    drawn = f"draw so many replies of each model instead, up to {MOST_SAMPLES}"
+    add("--samples", type=int, help=drawn)
+    plain = Drawing()
+    add("--temperature", type=float, default=plain.temperature, help="of samples")
+    add("--top-p", type=float, default=plain.top_p, help="of samples")
+    add("--seed", type=int, default=plain.seed, help="of samples")
+    add("--length", type=int, default=plain.most, help="most tokens of a sample")
 
     about = "which tokens of a fact are scored, and why the others are not"
     token = _command(commands, "tokens", tokens.tokens, about)

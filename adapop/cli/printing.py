@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -23,6 +24,7 @@ from adapop.training import events
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
+    from adapop.probes.inspection import Samples
 
 PROBLEMS_SHOWN = 10
 # What a terminal executes or hides: control characters except line end and tab, characters that
@@ -171,6 +173,37 @@ def asked_text(replies: Asked) -> str:
             stand = f"   recall {answer.recall:.2f}, gold rank by token {ranks}, {chance}"
         lines.append(f"{name:<10} {answer.text}{stand}")
     return "\n".join(lines)
+
+
+def strip_text(row: dict[str, Any]) -> str:
+    """One model's reply, a line a token. row: of `Inspection.rows`."""
+    verdict = f"   {row['verdict']}" if row["verdict"] else ""
+    lines = [f"\n{row['name']}: {row['text']}{verdict}"]
+    lines += [f"{'token':<16}{'chances':<24}{'right next':<24}likeliest"]
+    for place, step in enumerate(row["steps"]):
+        token, likely = step["token"], (one["text"] for one in step["likely"])
+        text = "(end)" if token["end"] else token["text"]
+        text += " (given)" if place < row["begun"] else " (parts)" if step["parted"] else ""
+        shares, right = (_chances(values) for values in (token["shares"], step["right"]))
+        lines.append(f"{text:<16}{shares:<24}{right:<24}{' | '.join(likely)}")
+    return "\n".join(lines)
+
+
+def _chances(values: Sequence[float | None]) -> str:
+    return "  ".join("–" if value is None else f"{100 * value:.1f}%" for value in values)
+
+
+def samples_text(samples: Samples) -> str:
+    """One model's samples, equal ones counted, after its likeliest reply."""
+    leaks, share = dict(zip(samples.texts, samples.gave_away)), samples.share
+    counted = Counter(samples.texts).most_common()
+    lines = [f"\n{samples.name}: {samples.greedy}"]
+    if share:
+        lines[0] += f"   {100 * share.mean:.0f}% of {len(samples.texts)} give the answer away"
+        lines[0] += f" (95% interval {100 * share.low:.0f}% to {100 * share.high:.0f}%)"
+    return "\n".join(
+        [*lines, *(f"{count:>4}  {text}{' *' * leaks.get(text, False)}" for text, count in counted)]
+    )
 
 
 def error_text(error: AdaPopError) -> str:

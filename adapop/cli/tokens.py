@@ -1,4 +1,4 @@
-"""`tokens`: the tokens of a question and its answer, which of them are scored, and why."""
+"""`ask`: several models' replies to a question, token by token. `tokens`: which are scored."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -12,10 +12,39 @@ from adapop.facts.benchmarks import system_prompt
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.retain import with_examples
+from adapop.probes.inspection import ORACLE, Drawing, Question
+from adapop.runs.columns import columns_of
 from adapop.runs.inputs import check_inputs
 from adapop.runs.run import find_run
 
 PROMPT, LEAD, CONTENT, TAIL = "prompt", "lead", "content", "tail"
+
+
+def ask(options: argparse.Namespace) -> None:
+    """`ask`: one question to original, unlearned and further models, token by token or sampled."""
+    from adapop.service import jobs
+
+    if not options.prompt.strip():
+        raise ConfigError("The prompt is empty.", "Type a question.")
+    run = find_run(options.run)
+    others = [None if name == ORACLE else find_run(name) for name in options.beside]
+    named = [("Never knew" if one is None else one.id, one) for one in others]
+    chosen = columns_of(run, named, options.epoch)
+    asked = options.prompt, options.gold, options.begun
+    question = Question(*asked, earlier=tuple(options.earlier))
+    if options.samples is None:
+        found = jobs.inspect_columns(run.folder, question, chosen)
+        rows, texts = found.rows, map(printing.strip_text, found.rows)
+    else:
+        settings = options.temperature, options.top_p, options.seed, options.length
+        drawing = Drawing(options.samples, *settings)
+        drawn = jobs.sample_columns(run.folder, question, chosen, drawing)
+        rows, texts = [one.row for one in drawn], map(printing.samples_text, drawn)
+    for row, text in zip(rows, texts):
+        if options.json:
+            printing.say_json(row)
+        else:
+            printing.say(text)
 
 
 def tokens(options: argparse.Namespace) -> None:

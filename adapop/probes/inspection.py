@@ -6,12 +6,13 @@ Plain data without torch; `tokenwise` and `draws` compute it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adapop.errors import ConfigError
 from adapop.probes.intervals import Interval, wilson
+from adapop.probes.verdict import verdict
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
@@ -143,6 +144,20 @@ class Inspection:
     strips: tuple[Strip, ...]
     asked: tuple[Asked, ...]
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a column, as plain data: its reply, how near it is to the right answer, and its
+        steps, in which every list of shares is in the order of the columns."""
+        rows = []
+        for place, (strip, asked) in enumerate(zip(self.strips, self.asked, strict=True)):
+            row = asdict(strip) | {"gold": asked.gold, "verdict": None}
+            if place and asked.gold:
+                row["verdict"] = verdict(asked).text
+            for name in ("recall", "gold_rank", "gold_logprob"):
+                row[name] = getattr(asked.unlearned, name)
+            rows.append(row)
+        return rows
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -161,6 +176,11 @@ class Samples:
         if not self.gave_away:
             return None
         return wilson(sum(self.gave_away) / len(self.gave_away), len(self.gave_away))
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The samples as plain data, with their share."""
+        return asdict(self) | {"share": asdict(self.share) if self.share else None}
 
 
 def leak_at_k(found: int, samples: int, k: int) -> float:

@@ -166,7 +166,7 @@ def _columns(chosen: Sequence[Chosen]) -> list[Column]:
     from adapop.model.loading import adapted_model
     from adapop.model.paired import at
     from adapop.probes.inspection import ORACLE, ORIGINAL
-    from adapop.probes.oracle import oracle_of
+    from adapop.probes.oracle import load_oracle
     from adapop.probes.tokenwise import Column
     from adapop.runs.model import prompt_as_settled
 
@@ -180,8 +180,8 @@ def _columns(chosen: Sequence[Chosen]) -> list[Column]:
                     _cached[place] = adapted_model(at(run.config, run.config.oracle))
                     prompt_as_settled(run, _cached[place])
                 oracle = _cached[place]
-            elif (oracle := oracle_of(run.config.model, run.facts)) is None:
-                raise RunError("These facts have no oracle.", "Choose another column.")
+            else:  # `columns_of` has made sure that it never read these facts
+                oracle = load_oracle(SHIPPED[run.config.model] / ORACLE)
             columns.append(Column(one.name, partial(_itself, oracle)))
             continue
         epoch = run.chosen_epoch if one.epoch is None else one.epoch

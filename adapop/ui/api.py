@@ -1,11 +1,11 @@
-"""The app's API for programs: nine named endpoints, no others. They report what the page shows.
+"""The app's API for programs: eleven named endpoints, no others. They report what the page shows.
 
 Facts come as the name of a set (as sandbox or duet) or as a list of rows like an upload's:
 {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout",
 ...}. They are never a path or an address. A run is named by its id, which cannot be guessed and
 gives its sender the owner's rights. `status`, `frames` and `report` also take a read-only link;
-these three and `probe` also take a shipped run, such as "example-wga". These docstrings are the
-documentation on the page.
+these three, `probe`, `tokens` and `samples` also take a shipped run, such as "example-wga". These
+docstrings are the documentation on the page.
 """
 
 import inspect
@@ -20,8 +20,11 @@ from adapop.errors import ConfigError, DataError, RunError
 from adapop.facts.fact import FACT_GROUPS, SANDBOX
 from adapop.limits import PROMPT
 from adapop.popularity.calibration import AUTO
+from adapop.probes.inspection import ORACLE, Chosen, Drawing, Question
 from adapop.probes.verdict import verdict
 from adapop.remark import sentences
+from adapop.report.record import described_run
+from adapop.runs.columns import columns_of
 from adapop.runs.examples import example_of
 from adapop.runs.pace import left_of
 from adapop.runs.preflight import preflight
@@ -50,7 +53,7 @@ LOOKUPS = 6  # look-ups at once, for all callers together
 def endpoints(worker: Worker) -> tuple[Callable, ...]:
     """All endpoints over a worker."""
     api, scores = Api(worker), ScoresApi(worker)
-    running = (api.status, api.frames, api.stop, api.probe, api.report)
+    running = (api.status, api.frames, api.stop, api.probe, api.tokens, api.samples, api.report)
     return scores.score, scores.beta, api.check, api.start_run, *running
 
 
@@ -287,6 +290,11 @@ class Api:
         return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 
     def _ask(self, run: str, prompt: str, gold: str):
+        its_run, prompt, gold = self._asked(run, prompt, gold)
+        return self.worker.ask(its_run, [prompt], [gold])
+
+    def _asked(self, run: str, prompt: str, gold: str) -> tuple[Run, str, str]:
+        """The run that is asked, prompt and right answer. Raises AdaPopError: as `probe`."""
         prompt, gold = text_of("prompt", prompt, inf).strip(), text_of("gold", gold, inf).strip()
         PROMPT.check(max(len(prompt), len(gold)))  # its message names the limit's variable
         its_run = example_of(run) or self._run(run)
@@ -295,7 +303,116 @@ class Api:
             raise RunError(message, "Ask again when its status shows one.")
         if not prompt:
             raise DataError("There is no prompt.", "Type one.")
-        return self.worker.ask(its_run, [prompt], [gold])
+        return its_run, prompt, gold
+
+    async def tokens(
+        self,
+        run: str,
+        prompt: str,
+        gold: str = "",
+        begun: str = "",
+        earlier: list | None = None,
+        beside: list | None = None,
+        epoch: int | None = None,
+    ) -> dict:
+        """Asks several models one question and reads their greedy replies token by token. Waits
+        while another run trains.
+
+        Args:
+            run: its id; it must have finished an epoch.
+            prompt: at most 400 characters.
+            gold: the right answer if known.
+            begun: the beginning of the answer, which every model continues.
+            earlier: the user's earlier turns, each a text, which every model answers first.
+            beside: further columns, up to four, ids of runs or "oracle" for a model that never read
+                the facts.
+            epoch: whose adapter is asked; null for the run's result.
+
+        Gives {prompt, columns}: a column each for the original, the unlearned model and those
+        beside, with name, text (the whole reply), begun (how many of its steps were given), said
+        (its replies to the earlier turns), gold, verdict (null for the original, or without a gold
+        answer), recall, gold_rank, gold_logprob as in probe, and steps, one a token: {token,
+        likely, right, parted}. token: {id, text, shares, end}; its share is its probability (0 to
+        1) in each column, in their order, null where the vocabulary is another. likely: the
+        likeliest tokens there, in the same form. right: in each column the probability that the
+        right answer's first token comes next. parted: whether the models part here.
+
+        Errors: as probe; no such epoch, no oracle, a run beside that is not yours.
+        """
+        asked = self._columns, run, prompt, gold, begun, earlier, beside, epoch
+        its_run, question, chosen = await offload(self.worker.usage, *asked)
+        work = self.worker.inspect, its_run, question, chosen
+        await over(future := await offload(self.worker.usage, *work))
+        return {"prompt": question.prompt, "columns": future.result().rows}
+
+    async def samples(
+        self,
+        run: str,
+        prompt: str,
+        gold: str = "",
+        begun: str = "",
+        earlier: list | None = None,
+        beside: list | None = None,
+        epoch: int | None = None,
+        count: int = Drawing.count,
+        temperature: float = Drawing.temperature,
+        top_p: float = Drawing.top_p,
+        seed: int = Drawing.seed,
+        length: int = Drawing.most,
+    ) -> dict:
+        """Draws several replies of several models to one question. Waits while another run trains.
+
+        Args:
+            run: its id; it must have finished an epoch.
+            prompt: at most 400 characters.
+            gold: the right answer if known.
+            begun: the beginning of the answer, which every model continues.
+            earlier: the user's earlier turns, as in tokens.
+            beside: further columns, as in tokens.
+            epoch: whose adapter is asked; null for the run's result.
+            count: replies of each model, 1 to 64.
+            temperature: divides the logits, above 0 up to 5.
+            top_p: least probability of the likeliest tokens that are drawn from, above 0 up to 1.
+            seed: the same for every model.
+            length: most tokens of a reply, 1 to 256.
+
+        Gives {prompt, columns}: a column each as in tokens, with name, greedy (the likeliest
+        reply), greedy_gave_away, texts, gave_away (whether each text gives the answer away, [] and
+        null without a gold answer) and share, {mean, low, high} of those that do with its 95%
+        interval, or null.
+
+        Errors: as tokens; a number out of its range.
+        """
+        numbers = [whole_of("count", count), temperature, top_p]
+        numbers += [whole_of("seed", seed), whole_of("length", length)]
+        for name, value in (("temperature", temperature), ("top_p", top_p)):
+            if type(value) not in (int, float):
+                raise ConfigError(f"{name} is {quoted(value)}.", "It must be a number.")
+        asked = self._columns, run, prompt, gold, begun, earlier, beside, epoch
+        its_run, question, chosen = await offload(self.worker.usage, *asked)
+        work = self.worker.sample, its_run, question, chosen, Drawing(*numbers)
+        await over(future := await offload(self.worker.usage, *work))
+        return {"prompt": question.prompt, "columns": [one.row for one in future.result()]}
+
+    def _columns(
+        self, run: str, prompt: str, gold: str, begun: str, earlier: object, beside: object, epoch
+    ) -> tuple[Run, Question, tuple[Chosen, ...]]:
+        """The run that is asked, the question and its columns, from an endpoint's values."""
+        its_run, prompt, gold = self._asked(run, prompt, gold)
+        lists = {"earlier": earlier or [], "beside": beside or []}
+        for name, value in lists.items():
+            if not isinstance(value, list):
+                raise ConfigError(f"{name} is {quoted(value)}.", "It must be a list of texts.")
+        turns = [text_of("an earlier turn", turn, inf).strip() for turn in lists["earlier"]]
+        begun = text_of("begun", begun, inf).strip()
+        PROMPT.check(max(len(begun), len("".join(turns))))
+        others = []
+        for other in lists["beside"]:
+            its = None if other == ORACLE else example_of(other) or self._run(other)
+            others.append(("Never knew", None) if its is None else (described_run(its), its))
+        at = None if epoch is None else whole_of("epoch", epoch)
+        question = Question(prompt, gold, begun, earlier=tuple(filter(None, turns)))
+        return its_run, question, columns_of(its_run, others, at)
 
     def report(
         self, run: str, title: str = "", redacted: bool = False, by: str = ""

@@ -191,6 +191,26 @@ def test_probes_and_recovery_are_printed_and_kept(run, cli):
     assert next(row for row in rows if row["row"] == "probe")["original"]["recall"] == 1.0
 
 
+def test_replies_are_read_token_by_token_and_samples_drawn_of_original_unlearned_and_oracle(run, cli):
+    fact = run.facts.forget[0]
+    asked = ("ask", run.folder, "--prompt", fact.question, "--gold", fact.answer, "--beside", "oracle")
+    before, after, never = cli(*asked, "--json").rows
+    assert [one["name"] for one in (before, after, never)] == ["Original", "Unlearned", "Never knew"]
+    first = before["steps"][0]
+    assert before["text"] == fact.answer and first["right"] == first["token"]["shares"] and before["verdict"] is None
+    assert after["verdict"] and len(first["right"]) == 3 and max(first["right"]) == first["right"][0]
+    said = cli(*asked, "--begun", "It is").out
+    assert "Never knew: It is" in said and "(given)" in said and f"{100 * first['right'][0]:.1f}%" in cli(*asked).out
+    drawn = cli(*asked, "--samples", "4", "--length", "3", "--json").rows
+    assert [len(one["texts"]) for one in drawn] == [4, 4, 4] and drawn[0]["share"]["mean"] > drawn[2]["share"]["mean"]
+    assert "of 4 give the answer away (95% interval" in cli(*asked, "--samples", "4").out
+    for wrong, message in (
+        (("--samples", "0"), "samples is 0"), (("--epoch", "9"), "kept no epoch 9"),
+        (("--prompt", "x " * 5000), "Shorten"), (("--prompt", " "), "prompt is empty"),
+        (("--beside", "nobody"), "no run 'nobody'")):  # fmt: skip
+        assert message in cli(*asked, *wrong, status=2).err
+
+
 def test_what_does_not_exist_is_named(run, cli):
     for arguments, message in (
         ("--kinds hypnosis", "'hypnosis' is none of the kinds"), ("--recovery prayer", "no recovery probe 'prayer'"),

@@ -93,7 +93,7 @@ def refusal(client, *values, **named) -> str:
 
 def test_exactly_these_endpoints_are_offered_and_documented(client):
     offered = client.view_api(return_format="dict")
-    names = "/score /beta /check /start_run /status /frames /stop /probe /report".split()
+    names = "/score /beta /check /start_run /status /frames /stop /probe /tokens /samples /report".split()
     assert (list(offered["named_endpoints"]), offered["unnamed_endpoints"]) == (names, {})
     for name, endpoint in offered["named_endpoints"].items():
         described = getattr(Api, name[1:], None) or getattr(ScoresApi, name[1:])
@@ -168,6 +168,20 @@ def test_a_run_from_start_to_report(client, run, worker):
     assert client.predict(run, HOSTILE, api_name="/probe")["verdict"] is None
     for prompt in ("   ", "x" * 401, None, 3, ["Who?"], {"path": "x"}):
         assert "prompt" in refusal(client, run, prompt, api_name="/probe")
+    asked = run, FACTS[0]["question"], "Shakespeare", "", ["Who?"], [run], 1
+    tokens = client.predict(*asked, api_name="/tokens")["columns"]
+    assert [one["name"] for one in tokens][:2] == ["Original", "Unlearned, epoch 1"]
+    assert tokens[0]["text"] == "Shakespeare" == tokens[0]["steps"][0]["token"]["text"].strip()
+    assert all(len(step["token"]["shares"]) == 3 for one in tokens for step in one["steps"])
+    drawn = client.predict(run, FACTS[0]["question"], "Shakespeare", count=3, length=2, api_name="/samples")["columns"]
+    assert [(len(one["texts"]), one["share"]["mean"] <= 1) for one in drawn] == [(3, True)] * 2
+    for named, words in (
+        ({"count": 0}, "samples is 0"), ({"temperature": "hot"}, "temperature"), ({"earlier": "Who?"}, "list"),
+        ({"beside": ["nobody"]}, "no run"), ({"beside": ["oracle"]}, "never read"),
+        ({"epoch": 7}, "no epoch 7"), ({"prompt": ""}, "no prompt"),
+        ({"beside": [run] * 5}, "at most 4"), ({"begun": "x" * 10_000}, "ADAPOP_MAX_PROMPT")):  # fmt: skip
+        given = {"run": run, "prompt": "Who?"} | named
+        assert words in refusal(client, **given, api_name="/samples"), named
     path = client.predict(run, "Ours <b>", api_name="/report")
     with zipfile.ZipFile(path) as archive:
         assert {"report.html", "facts.csv", "adapter/adapter_model.safetensors"} <= set(archive.namelist())
@@ -295,7 +309,7 @@ def test_settings_columns_and_notes_are_as_on_the_page_and_the_command_line(clie
 
 def test_info_describes_each_parameter_of_every_endpoint(address):
     info = httpx.get(f"{address}gradio_api/info").json()["named_endpoints"]
-    assert len(info) == 9
+    assert len(info) == 11
     for name, endpoint in info.items():
         for parameter in endpoint["parameters"]:
             words = parameter["type"]["description"]

@@ -19,7 +19,7 @@ from adapop.ui.visitors import visitor
 from browsing import launched
 from raised import raised
 
-ENDPOINTS = ("score", "beta", "check", "start_run", "status", "frames", "stop", "probe", "report")
+ENDPOINTS = ("score", "beta", "check", "start_run", "status", "frames", "stop", "probe", "tokens", "samples", "report")
 EXAMPLE = f"{PREFIX}{ASKED[0]}"
 ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
 UNSCORED = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare"}  # which no run begins with
@@ -91,7 +91,7 @@ def every_call(address):
     """Calls every endpoint and sends every event of the page, with what the page itself holds."""
     values = {
         "status": [EXAMPLE], "frames": [EXAMPLE], "report": [EXAMPLE], "stop": [EXAMPLE],
-        "probe": [EXAMPLE, "Who?", "x"],
+        "probe": [EXAMPLE, "Who?", "x"], "tokens": [EXAMPLE, "Who?"], "samples": [EXAMPLE, "Who?"],
         "check": ["people"], "start_run": [[UNSCORED]], "score": [[ROW], "given"], "beta": [[ROW]]}  # fmt: skip
     assert set(values) == set(ENDPOINTS)
     for name, data in values.items():

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import gradio as gr
 
-from adapop.errors import RunError
 from adapop.facts.fact import FACT_GROUPS, Fact
 from adapop.facts.text import folded
 from adapop.facts.tiers import number
-from adapop.facts.world import sandbox_facts
-from adapop.paths import ORACLE as ORACLE_FOLDER
-from adapop.paths import SHIPPED
 from adapop.probes.attacks import attack_prompts, clues
-from adapop.probes.inspection import ORACLE, ORIGINAL, UNLEARNED, Chosen
+from adapop.probes.inspection import ORACLE, Chosen
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
 from adapop.probes.rewordings import aliased, reworded
 from adapop.report.record import described_run
+from adapop.runs import columns
+from adapop.runs.columns import MOST_BESIDE, asked_facts, has_oracle
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import probed_run, run_to_question, shown_run
 from adapop.ui.probe import answers as cards
 from adapop.ui.run import mine
-
-MOST_BESIDE = 4  # columns beside the original and the unlearned model
 
 
 def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
@@ -69,47 +64,20 @@ def epoch_choices(worker: Worker, name: str) -> gr.Dropdown:
     return gr.Dropdown([(texts.ITS_RESULT, ""), *offered], value="")
 
 
-def has_oracle(run: Run) -> bool:
-    """Whether a model ships that never read these facts to forget, but all others."""
-    world = run.config.model
-    if run.config.oracle:  # an adopted run names its own
-        return True
-    if world not in SHIPPED or not (SHIPPED[world] / ORACLE_FOLDER).is_dir():
-        return False
-    own = {(fact.question, fact.answer) for fact in sandbox_facts(world).forget}
-    return asked_facts(run) <= own
-
-
-def asked_facts(run: Run) -> frozenset[tuple[str, str]]:
-    """The questions and answers of the facts to forget, by which runs can be compared."""
-    return _asked_facts(run, (run.folder / "facts.jsonl").stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=64)
-def _asked_facts(run: Run, _changed: int) -> frozenset[tuple[str, str]]:
-    return frozenset((fact.question, fact.answer) for fact in run.given.forget)
-
-
 def columns_of(worker: Worker, run: Run, others: object, epoch: object = "") -> tuple[Chosen, ...]:
-    """The columns that are asked: original, unlearned, then what was chosen beside them. others: of
-    `column_choices`, epoch: of `epoch_choices`; they come from the browser. Raises RunError: the
-    epoch was not kept. gr.Error: a run of somebody else."""
-    named, at = described_run(run), None
+    """The columns that are asked, see `columns.columns_of`. others: of `column_choices`, epoch: of
+    `epoch_choices`; they come from the browser. Raises RunError: the epoch was not kept. gr.Error:
+    a run of somebody else."""
+    named, at, beside = described_run(run), None, []
     if epoch:
         at = int(epoch) if isinstance(epoch, str) and epoch.isdecimal() and len(epoch) < 9 else 0
-        if not run.checkpoint(at).is_dir():
-            raise RunError(f"The run kept no epoch {at}.", "Choose another one.")
-    chosen = [Chosen("Original", ORIGINAL, run.folder, at)]
-    after = f"Unlearned, epoch {at}" if at else "Unlearned"
-    chosen.append(Chosen(after, UNLEARNED, run.folder, at))
     for other in (others if isinstance(others, list) else [])[:MOST_BESIDE]:
         if other == ORACLE:
-            if has_oracle(run):
-                chosen.append(Chosen("Never knew", ORACLE, run.folder))
+            beside += [("Never knew", None)] if has_oracle(run) else []
         elif (its := run_to_question(worker, other)) and its.chosen_epoch is not None:
             title = described_run(its)
-            chosen.append(Chosen(title if title != named else its.id[:8], UNLEARNED, its.folder))
-    return tuple(chosen)
+            beside.append((title if title != named else its.id[:8], its))
+    return columns.columns_of(run, beside, at)
 
 
 def fact_choices(

@@ -8,6 +8,7 @@ from functools import partial
 import gradio as gr
 
 from adapop.paths import ASSETS
+from adapop.runs.columns import MOST_BESIDE
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
@@ -147,7 +148,7 @@ def build(
                 begun = gr.Textbox(label="Begin the answer with", lines=1, elem_id="begun")
                 words = dict(label="Earlier turns, one a line", info=texts.EARLIER_ABOUT)
                 earlier = gr.Textbox(**words, lines=2, elem_id="earlier")
-                several = dict(multiselect=True, max_choices=choices.MOST_BESIDE, value=[])
+                several = dict(multiselect=True, max_choices=MOST_BESIDE, value=[])
                 beside = gr.Dropdown([], label="Beside these two", elem_id="beside-two", **several)
                 one = dict(choices=[(texts.ITS_RESULT, "")], value="", elem_id="probe-epoch")
                 epoch = gr.Dropdown(label="Epoch that is asked", allow_custom_value=True, **one)

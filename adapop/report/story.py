@@ -87,7 +87,10 @@ def outcome_lines(record: Record) -> list[str]:
     if reworded is not None:
         gap = f" The gap: {signed(after.gap)}." if after.gap else ""
         tiers = _by_tier(after, "reworded")
-        lines.append(f"Asked in other words, it is {percent(reworded)}{tiers}.{gap}")
+        was = percent(before.recall("forget", "reworded"))
+        lines.append(
+            f"Asked in other words, {was} before and {percent(reworded)} after{tiers}.{gap}"
+        )
     lines += _attacked(record)
     costs = [
         f"{name} from {percent(old)} to {percent(new)}"

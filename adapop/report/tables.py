@@ -87,19 +87,23 @@ def subject_table(record: Record) -> Table | None:
     measured = before and after and before.direct_by_fact and after.direct_by_fact
     if not measured or max(subjects.values(), default=0) < 2:
         return None
-    ways = [before.direct_by_fact, after.direct_by_fact, after.most_by_fact or (None,) * len(facts)]
+    unasked = (None,) * len(facts)
+    ways = [before.direct_by_fact, after.direct_by_fact]
+    ways += [before.most_by_fact or unasked, after.most_by_fact or unasked]
     answered = [[None if one is None else one >= KNOWN_FROM for one in way] for way in ways]
+    direct, reworded = answered[1], answered[3]
     rows = []
     for subject, count in subjects.most_common():
         places = [place for place, fact in enumerate(facts) if fact.subject == subject]
         known = [[way[place] for place in places if way[place] is not None] for way in answered]
-        either = [place for place in places if answered[1][place] or answered[2][place]]
+        either = [place for place in places if direct[place] or reworded[place]]
         cells = [f"{sum(own)} of {len(own)}" if own else "not asked" for own in known]
-        asked = {p for p in places if (answered[1][p], answered[2][p]) != (None, None)}
+        asked = {place for place in places if (direct[place], reworded[place]) != (None, None)}
         still = f"{len(either)} of {len(asked)}" if asked else "not asked"
         rows.append((len(either), subject, (subject, f"{count:,}", *cells, still)))
     rows.sort(key=lambda row: (-row[0], row[1]))
-    head = ("subject", "facts", "before, as trained", "as trained", "in other words", "either way")
+    head = ("subject", "facts", "before, as trained", "as trained")
+    head += ("before, in other words", "in other words", "either way")
     left_out = len(rows) - MOST_SUBJECTS
     note = "How many of a subject's facts the model still answers, and what it answered before. "
     note += "In other words: to at least one of a fact's rewordings. The other ways of asking are "

@@ -1,7 +1,7 @@
 import os
 import shutil
 from argparse import Namespace
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import gradio as gr
@@ -17,6 +17,7 @@ from adapop.paths import ASSETS
 from adapop.progress import Progress
 from adapop.ui import api_values
 from adapop.ui.facts import screen, template, upload
+from adapop.ui.facts.screen import notes_of
 from adapop.ui.facts.table import matching
 from adapop.ui.parts import download
 from adapop.ui.session import Session
@@ -177,3 +178,11 @@ def test_the_search_finds_letters_in_any_encoding():
     """A CSV that was written on a Mac has accents as characters of their own."""
     facts = [Fact("a", "Where is Zu\u0308rich?", "Switzerland"), Fact("b", "Who?", "A")]
     assert matching(facts, "ZÜRICH") == facts[:1] and matching(facts, "Zu\u0308ri", unscored=True) == facts[:1]
+
+
+def test_facts_that_all_lack_a_score_are_told_of_methods_without_scores():
+    bare = FactSet("private", tuple(Fact(f"{i}", f"Where does {i} live?", "Mill Row") for i in range(3)))
+    lines = " ".join(notes_of(bare, BetaMap())["lines"])
+    assert "need a method without scores: choose SatImp or WGA on Run" in lines
+    some = replace(bare, forget=(replace(bare.forget[0], score=9.0), *bare.forget[1:]))
+    assert "without scores" not in " ".join(notes_of(some, BetaMap())["lines"])

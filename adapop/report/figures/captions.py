@@ -81,12 +81,13 @@ def strain(above: int, epochs: int, controller: str) -> str:
     beyond the tolerance."""
     if not epochs:
         return "The controller waits for the first epoch"
+    rested = "" if controller == "fixed" else ", so the controller rested"
     if not above:
-        return "The loss of the retain set stayed within the tolerance, so the controller rested"
+        return f"The loss of the retain set stayed within the tolerance{rested}"
     times = "once" if above == 1 else f"{above} times"
     answer = {
         "dual": ", and the controller protected it more",
-        "fixed": ", and nothing protected it",
+        "fixed": ", and its weight stayed as it was set",
     }
     sentence = f"The loss of the retain set rose beyond the tolerance {times} in "
     return sentence + number_of(epochs, "epoch") + answer.get(controller, "")

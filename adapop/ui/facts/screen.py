@@ -5,13 +5,14 @@ from functools import partial
 
 import gradio as gr
 
+from adapop.config.methods import METHODS
 from adapop.errors import Stopped, number_of
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.tiers import SCALE
 from adapop.facts.world import sandbox_facts
 from adapop.online.cache import Cache
-from adapop.popularity.beta import BetaMap
+from adapop.popularity.beta import SCORELESS, BetaMap
 from adapop.popularity.calibration import warnings_of
 from adapop.progress import Progress, started
 from adapop.remark import sentences
@@ -193,6 +194,12 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     lines += [*upload.problem_lines(facts.problems), *sentences(facts.notes)]
     if facts.unknown_scores:
         fix = "Look them up, or decide below what to do."
+        if len(facts.unknown_scores) == len(facts.forget):
+            named = " or ".join(METHODS[name].title for name in SCORELESS)
+            fix = (
+                "Facts without popularity, such as private ones, need a method without scores: "
+                f"choose {named} on Run, where it is one press. {fix}"
+            )
         lines.append(f"Without a score: {len(facts.unknown_scores):,}. {fix}")
     known = [fact.score for fact in facts.forget if fact.score is not None]
     lines += (doubts := sentences(warnings_of(known, beta)))

@@ -95,6 +95,11 @@ class AdaptedModel(Replying):
             self.adapter_off = before
 
     @contextmanager
+    def active(self) -> Iterator[None]:
+        """A context in which this model's own adapter is on, where several share a base."""
+        yield
+
+    @contextmanager
     def together(self, whole: AnswerTokens, *parts: AnswerTokens) -> Iterator[None]:
         """A context in which all parts are scored in one forward pass, that of `whole`: the rows of
         all parts, in their order. Passes without gradient stay separate."""

@@ -1,4 +1,4 @@
-"""Two whole models as one: the unlearned model, and inside `original()` the original.
+"""Two models in the memory of one: two whole models as a pair, and two adapters on one base.
 
 Everything that asks a run's model switches its adapter off for the original. Of a model that was
 unlearned elsewhere there is often no adapter, only other weights: then the networks are exchanged.
@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 import torch
-from peft import PeftModel
+from peft import PeftModel, get_peft_model_state_dict
+from safetensors import safe_open
 
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError
+from adapop.model import adapter_folder
 from adapop.model.adapted import AdaptedModel
-from adapop.model.loading import adapted_model
+from adapop.model.loading import adapted_model, load_tokenizer
 from adapop.model.original import cache_for
 from adapop.model.out_of_memory import free_bytes, release
 from adapop.paths import split_revision
@@ -25,6 +28,36 @@ ORIGINAL, UNLEARNED = "original", "unlearned"
 SPARE = 1.3  # times the second model's weights must be free: passes need room, too
 NOTHING = "Nothing changed: the unlearned model has the weights of the original."
 CHECK_NAMES = "Check which of the two is the unlearned one, and that it was saved after unlearning."
+
+
+class BesideModel(AdaptedModel):
+    """A further adapter on the base of a model in memory. Its adapter is on inside `active()`, that
+    of the other model outside."""
+
+    def __init__(self, first: AdaptedModel, config: RunConfig, folder: Path) -> None:
+        """config: with which tokenizer it is asked. folder: of the adapter. Raises LookupError: the
+        file holds other weights than the adapter takes from it."""
+        network = first.network
+        self._adapter = f"beside-{len(network.peft_config)}"
+        place = str(first.device)  # as `adapter.with_adapter` has it
+        network.load_adapter(str(folder), self._adapter, torch_device=place)
+        with safe_open(folder / adapter_folder.WEIGHTS, "pt") as saved:
+            names = {*saved.keys()}
+        options = {"adapter_name": self._adapter, "save_embedding_layers": False}
+        if names != {*get_peft_model_state_dict(network, **options)}:
+            network.delete_adapter(self._adapter)
+            raise LookupError("weights without a place")
+        super().__init__(network, load_tokenizer(config), config.system or "")
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """A context in which this model's own adapter is on."""
+        before = self.network.active_adapter
+        self.network.set_adapter(self._adapter)
+        try:
+            yield
+        finally:
+            self.network.set_adapter(before)
 
 
 class PairedModel(AdaptedModel):

@@ -46,7 +46,7 @@ class Column:
     def speaking(self) -> Iterator[AdaptedModel]:
         """A context in which the model is this column's."""
         model = self.load()
-        with at_strength(model, self.strength):
+        with model.active(), at_strength(model, self.strength):
             yield model
 
 

@@ -170,7 +170,7 @@ def _columns(chosen: Sequence[Chosen]) -> list[Column]:
     from adapop.probes.tokenwise import Column
     from adapop.runs.model import prompt_as_settled
 
-    columns = []
+    columns, main = [], _checkpoint(chosen[0])
     for one in chosen:
         run = Run(one.folder)
         if one.kind == ORACLE:
@@ -184,10 +184,14 @@ def _columns(chosen: Sequence[Chosen]) -> list[Column]:
                 oracle = load_oracle(SHIPPED[run.config.model] / ORACLE)
             columns.append(Column(one.name, partial(_itself, oracle)))
             continue
-        epoch = run.chosen_epoch if one.epoch is None else one.epoch
         strength = 0.0 if one.kind == ORIGINAL else one.strength
-        columns.append(Column(one.name, partial(_loaded, run.checkpoint(epoch or 0)), strength))
+        columns.append(Column(one.name, partial(_beside, main, _checkpoint(one)), strength))
     return columns
+
+
+def _checkpoint(chosen: Chosen) -> Path:
+    run = Run(chosen.folder)
+    return run.checkpoint((run.chosen_epoch if chosen.epoch is None else chosen.epoch) or 0)
 
 
 def _itself(model: AdaptedModel) -> AdaptedModel:
@@ -266,6 +270,8 @@ def _renew(run: Run) -> None:
 
 # the models that were asked last, by checkpoint, and an adopted run's oracle, by its name there
 _cached: dict[Path, AdaptedModel] = {}
+# further adapters on the base of a cached model, by its checkpoint and their own
+_adapters: dict[tuple[Path, Path], AdaptedModel] = {}
 KEPT = 6  # models that ship, of 8 MB, in memory at once; of others one, as two may not fit
 
 
@@ -282,10 +288,27 @@ def _loaded(checkpoint: Path) -> AdaptedModel:
     return _cached[checkpoint]
 
 
+def _beside(main: Path, checkpoint: Path) -> AdaptedModel:
+    """A column's model: the main one, or another adapter on its base if that is the same."""
+    from adapop.runs.model import load_beside
+
+    first = _loaded(main)
+    if checkpoint == main:
+        return first
+    if (main, checkpoint) not in _adapters:
+        run, epoch = Run(checkpoint.parent), int(EPOCH.fullmatch(checkpoint.name)[1])
+        shared = load_beside(first, Run(main.parent), run, epoch)
+        if shared is None:
+            return _loaded(checkpoint)
+        _adapters[main, checkpoint] = shared
+    return _adapters[main, checkpoint]
+
+
 def _drop() -> None:
     """Frees the memory of the kept model before another is loaded: two may not fit."""
     from adapop.model.out_of_memory import release
 
     if _cached:
         _cached.clear()
+        _adapters.clear()
         release()

@@ -14,6 +14,9 @@ from adapop.probes.draws import samples
 from adapop.probes.inspection import Drawing, Question, leak_at_k
 from adapop.probes.layers import layers_of
 from adapop.probes.tokenwise import Column, asked_columns, inspect, readable
+from adapop.runs.columns import columns_of
+from adapop.runs.examples import example
+from adapop.service import jobs
 from browsing import HOSTILE
 from ggufs import write_gguf
 
@@ -235,3 +238,27 @@ def test_a_pair_of_two_vocabularies_one_a_gguf_file_is_compared_by_text(model, c
     assert samples(two, question, Drawing(2, most=4), sandbox)[0].greedy == fact.answer
     with pytest.raises(ModelError, match="other vocabularies"):
         layers_of(pair, question, MOST, "original")
+
+
+def test_two_adapters_on_one_base_share_it_and_each_answers_as_it_does_alone(fact):
+    one, other = example("adapop"), example("wga")
+    question, chosen = Question(fact.question, fact.answer), columns_of(one, [("WGA", other)])
+
+    def replies(folder, columns):
+        jobs._drop()  # each is loaded anew
+        return jobs.inspect_columns(folder, question, columns).strips
+
+    def shares(strip, place):
+        return [step.token.shares[place] for step in strip.steps]
+
+    alone, beside = replies(one.folder, columns_of(one)), replies(other.folder, columns_of(other))
+    together = replies(one.folder, chosen)
+    original, unlearned, wga = jobs._columns(chosen)
+    assert wga.load().base is unlearned.load().base is original.load().base
+    assert [strip.text for strip in together] == [strip.text for strip in (*alone, beside[1])]
+    assert shares(together[2], 2) == pytest.approx(shares(beside[1], 1), abs=2e-5)
+    for place in (0, 1):
+        assert shares(together[place], place) == pytest.approx(shares(alone[place], place), abs=2e-5)
+    assert shares(together[1], 1) != shares(together[1], 2)
+    assert jobs.inspect_columns(other.folder, question, columns_of(other)).strips == beside, "later, by itself"
+    jobs._drop()

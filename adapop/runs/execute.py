@@ -5,11 +5,12 @@ events. Every finished epoch leaves a complete checkpoint, from which a stopped 
 resumes.
 """
 
+import json
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
@@ -19,7 +20,7 @@ from statistics import fmean
 from adapop import paths
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, DataError, Diverged, Stopped
-from adapop.facts.fact import FACT_GROUPS, FactSet
+from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
 from adapop.facts.real import fitted
 from adapop.model.adapted import AdaptedModel
 from adapop.model.asking import Prompted
@@ -28,13 +29,14 @@ from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.precision import has_gpu
 from adapop.model.tokens import check_lengths
 from adapop.objectives import alternates, make_objective
+from adapop.objectives.alternates import by_second_choice
 from adapop.popularity.beta import BetaMap, exponents
 from adapop.popularity.calibration import auto_anchors
 from adapop.probes.prompting import remarks_of
 from adapop.probes.ways import OWN_WORDS, longest_answer
+from adapop.remark import Remark
 from adapop.runs import checkpoints, files, lock, measuring
 from adapop.runs.adopted import EPOCH, keep_unlearned, load_adopted
-from adapop.runs.alternates import with_alternates
 from adapop.runs.best import best_epoch, ends_early
 from adapop.runs.finetuning import settle_start
 from adapop.runs.inputs import check_inputs
@@ -202,7 +204,7 @@ def _executed(
         yield run.append(events.Taught(run=run.id, notes=taught.remarks))
     if not epoch:  # a resumed run was checked at its start
         check_lengths(model.tokenizer, facts, model.context, model.system, run.reply_tokens)
-    forget, notes = with_alternates(run, model, facts, ranks)
+    forget, notes = _with_alternates(run, model, facts, ranks)
     _check_stop(run, ranks)
     trainer = ranks.together(
         lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks)
@@ -322,3 +324,55 @@ def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunCon
         config = replace(config, beta=BetaMap.constant(fmean(known)))
     settings = config.beta, config.scores, config.missing_score, config.seed
     return exponents(facts.forget, *settings), config
+
+
+@dataclass(frozen=True)
+class _WrongAnswers:
+    alternates: dict[str, tuple[str, ...]]
+    notes: tuple[str | Remark, ...]
+
+
+def _with_alternates(
+    run: Run, model: AdaptedModel, facts: FactSet, ranks: Ranks
+) -> tuple[tuple[Fact, ...], tuple[str | Remark, ...]]:
+    """The forget facts, each with a plausible wrong answer if the method needs one, and notes.
+
+    Wrong answers are chosen once and saved in the run's folder, so that a resumed run teaches the
+    same. After a stop, facts are returned unchanged: some may not have been asked. Raises
+    DataError: a fact still has no wrong answer, or its right answer is among them."""
+    config = run.config
+    objective = make_objective(config.method, config.arguments)
+    path = run.folder / "alternates.json"
+    if "alternates" not in objective.needs:
+        return facts.forget, ()
+    if ranks.led(path.exists):
+        saved = files.read_json(path, _WrongAnswers)
+        with files.reading(path):
+            wrong = saved.alternates
+            ready = (replace(fact, alternates=wrong[fact.id]) for fact in facts.forget)
+            return tuple(ready), saved.notes
+    ready: Sequence[Fact] = facts.forget
+    notes = []
+
+    def draw(prompts: Sequence[str], seed: int) -> list[str]:
+        return ranks.led(lambda: model.sample(prompts, seed, **alternates.DRAWN))
+
+    several = getattr(objective, "count", 1)
+    if objective.source != "relation":
+        with model.original():
+            if objective.source == "second":
+                ready = ranks.led(
+                    lambda: by_second_choice(ready, model, several, lambda: run.stop_requested)
+                )
+            else:
+                stopped = partial(ranks.led, lambda: run.stop_requested)
+                ready = alternates.by_model(ready, draw, config.seed, stopped, several)
+        if ranks.led(lambda: run.stop_requested):
+            return facts.forget, ()
+        if silent := sum(not fact.alternates for fact in ready):
+            notes.append(Remark("no_wrong_answers", {"count": silent, "facts": len(ready)}))
+    ready = alternates.by_relation(ready, facts.retain, config.seed, several)
+    alternates.check_alternates(ready)
+    saved = _WrongAnswers({fact.id: fact.alternates for fact in ready}, tuple(notes))
+    ranks.led(lambda: files.keep(path, json.dumps(asdict(saved), ensure_ascii=False)))
+    return tuple(ready), tuple(notes)

@@ -1,6 +1,8 @@
 """The whole of a run in one call, for programs and notebooks."""
 
+import hashlib
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -13,20 +15,22 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
-from adapop.errors import ConfigError, RunError
+from adapop.errors import ConfigError, ModelError, RunError, named_place
 from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import FactSet
 from adapop.facts.files import Rows
 from adapop.model.adapted import AdaptedModel
+from adapop.model.converted import file_sha256
 from adapop.online.cache import cache_root
 from adapop.remark import sentences
+from adapop.runs import files
 from adapop.runs.adopted import adopted_config, facts_for
 from adapop.runs.execute import execute, prepare
-from adapop.runs.in_memory import FOLDER as IN_MEMORY
-from adapop.runs.in_memory import saved
 from adapop.runs.run import Run
 from adapop.runs.trackers import following
 from adapop.training.events import Event, Measured, RunDone, RunFailed, RunStarted, StepDone
+
+IN_MEMORY = "in-memory"  # in the cache folder: models by a hash of their content, safe to delete
 
 
 def unlearn(
@@ -94,7 +98,7 @@ def _made(
     if model is None:
         model = model_of(facts if isinstance(facts, str) else getattr(facts, "name", None))
     elif not isinstance(model, str | os.PathLike):
-        model = saved(model, tokenizer)
+        model = saved_model(model, tokenizer)
     model = str(model)
     facts = facts if isinstance(facts, FactSet) else load_facts(facts, model)
     return make_config(method, model=model, **{"facts": facts.name, **settings}), facts
@@ -132,4 +136,42 @@ def _placed(model: Any, tokenizer: PreTrainedTokenizerBase | None) -> str:
         folder = cache_root() / IN_MEMORY / f"adapter-{secrets.token_hex(8)}"
         model.save_pretrained(str(folder), save_embedding_layers=False)
         return str(folder)
-    return str(model if isinstance(model, str | Path) else saved(model, tokenizer))
+    return str(model if isinstance(model, str | Path) else saved_model(model, tokenizer))
+
+
+def saved_model(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> Path:
+    """The folder with the model's weights, in their precision, and its tokenizer. Raises
+    ModelError: no tokenizer, an adapter that is not merged, quantised weights, or the cache cannot
+    be written."""
+    if tokenizer is None:
+        message = "A model in memory needs its tokenizer, too."
+        raise ModelError(message, "unlearn(..., model=model, tokenizer=tokenizer)")
+    if isinstance(model, PeftModel) or not isinstance(model, PreTrainedModel):
+        fix = "Merge an adapter first: model.merge_and_unload()."
+        raise ModelError(f"{type(model).__name__} is no model of transformers.", fix)
+    if getattr(model, "is_quantized", False):
+        message = "A quantised model in memory cannot be saved as it is."
+        raise ModelError(message, "Load it without quantisation; four_bit=True quantises it here.")
+    cache = cache_root() / IN_MEMORY
+    part = cache / f"part-{secrets.token_hex(8)}"
+    try:
+        with named_place(cache, ModelError):
+            model.save_pretrained(part)
+            tokenizer.save_pretrained(part)
+            folder = cache / f"{_name_of(model)}-{_sha256(part)[:16]}"
+            if not folder.is_dir():
+                files.move_into_place(part, folder)
+    finally:
+        files.clear(part)
+    return folder
+
+
+def _name_of(model: PreTrainedModel) -> str:
+    name = Path(model.config.name_or_path or type(model).__name__).name
+    return re.sub(r"[^\w.-]+", "-", name)[:40].strip("-.") or "model"
+
+
+def _sha256(folder: Path) -> str:
+    """A hash of all files and their names."""
+    sums = [f"{file_sha256(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
+    return hashlib.sha256("".join(sums).encode()).hexdigest()

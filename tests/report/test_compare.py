@@ -20,6 +20,7 @@ from adapop.report.comparison import (
     RECALL,
     TOP2,
     comparison,
+    replies_table,
     settings_of,
     table_rows,
     write_table,
@@ -27,7 +28,6 @@ from adapop.report.comparison import (
 from adapop.report.contestants import KNEW_NOTHING, OTHER_FACTS, OVER_FACTS, contestants
 from adapop.report.figures.captions import NOTHING_FORGOTTEN
 from adapop.report.figures.outcomes import ATTACKED, PANELS, titled_outcomes
-from adapop.report.findings import replies_table
 from adapop.report.page import rendered
 from adapop.report.record import described, read_record
 from adapop.runs.examples import example

@@ -8,7 +8,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from adapop import export, load_model, make_config, unlearn
 from adapop.errors import ConfigError, ModelError, RunError
-from adapop.runs.in_memory import saved
+from adapop.runs.unlearn import saved_model
 from families import saved as saved_family
 from raised import raised
 from taught import own_facts, taught
@@ -35,14 +35,14 @@ def loaded(tmp_path_factory):
 
 def test_a_model_is_kept_once_by_its_content(loaded):
     model, tokenizer = loaded
-    folder = saved(model, tokenizer)
-    assert folder.name.startswith("small-llama-") and saved(model, tokenizer) == folder
+    folder = saved_model(model, tokenizer)
+    assert folder.name.startswith("small-llama-") and saved_model(model, tokenizer) == folder
     again = AutoModelForCausalLM.from_pretrained(folder).state_dict()
     assert all(torch.equal(value, again[name]) for name, value in model.state_dict().items())
     with torch.no_grad():
         weight = next(model.parameters())
         weight[0, 0] += 1
-        other = saved(model, tokenizer)
+        other = saved_model(model, tokenizer)
         weight[0, 0] -= 1
     assert other != folder and sorted(path.name for path in folder.parent.iterdir()) == sorted(
         (folder.name, other.name)

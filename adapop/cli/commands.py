@@ -17,7 +17,7 @@ from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.wikidata import FORMULAS
 from adapop.probes.inspection import MOST_SAMPLES, ORACLE, Drawing
 from adapop.probes.prompting import FORM_OF_WAY
-from adapop.probes.prompts import ALIAS, CLUES, KINDS
+from adapop.probes.prompts import ALIAS, CLUES, KINDS, TWO_HOPS
 from adapop.probes.recovery.choice import RECOVERY
 from adapop.runs.delivered import DTYPES
 from adapop.runs.trackers import TRACKERS
@@ -183,7 +183,7 @@ def _ask_commands(commands) -> None:
     add("--facts", help="fact ids, separated by commas; default: eight from rare to famous")
     add("--prompt", help="a prompt of your own instead")
     add("--gold", default="", help="its right answer, to see rank and log-probability")
-    kinds = ", ".join((*KINDS, ALIAS, CLUES, *FORM_OF_WAY))
+    kinds = ", ".join((*KINDS, ALIAS, TWO_HOPS, CLUES, *FORM_OF_WAY))
     add("--kinds", help=f"all, or some of: {kinds}; forget, retain and holdout facts")
     add("--per-tier", type=int, help="with --kinds: at most so many facts of a group and tier")
     add("--cosine", **FLAG, help="with --kinds: also MiniLM cosine (needs its weights)")

@@ -9,7 +9,7 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.probes.plan import Plan
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import EVERY_KIND, NotApplicable, ProbeRow
-from adapop.probes.recovery.choice import applicable, recover
+from adapop.probes.recovery.choice import RECOVERY, recover
 from adapop.progress import Progress
 from adapop.report.card import gguf
 from adapop.report.numbers import numbers_of
@@ -116,7 +116,7 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
         run.save_probes(rows, epoch)
     if status == 0 and options.recovery:
         chosen = map(str.strip, options.recovery.split(","))
-        for name in applicable(run.facts) if options.recovery == ALL else chosen:
+        for name in RECOVERY if options.recovery == ALL else chosen:
             about = (model, run.facts, run.reply_tokens, progress, run.config.model)
             run.save_recovery(name, recover(name, *about), epoch)
     printing.overwritten("")

@@ -11,7 +11,7 @@ from adapop.facts.pool import Pool
 from adapop.probes import prompts
 from adapop.probes.attacks import attack_prompts, clues, own_attacks
 from adapop.probes.prompts import CHOICE, CLUES, DIRECT, NotApplicable, Prompt, direct
-from adapop.probes.rewordings import aliased, reworded
+from adapop.probes.rewordings import aliased, chained, reworded
 
 T = TypeVar("T")
 
@@ -64,11 +64,14 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
     pool = Pool(every)
     if prompts.ALIAS in plan.kinds and any(fact.subject_aliases for fact in every):
         by_kind[prompts.ALIAS] = []
+    if prompts.TWO_HOPS in plan.kinds and any(fact.has_chain for fact in every):
+        by_kind[prompts.TWO_HOPS] = []
     for group in plan.groups:
         for fact in evenly(getattr(facts, group), plan.per_tier):
             forms: list[Prompt | NotApplicable] = [direct(fact)]
             if group != "utility":
                 forms += aliased(fact) if prompts.ALIAS in by_kind else ()
+                forms += chained(fact) if prompts.TWO_HOPS in by_kind else ()
                 forms += reworded(fact)
                 forms += attack_prompts(fact, pool, plan.seed) if attacked else ()
             for form in forms:

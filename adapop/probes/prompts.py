@@ -17,10 +17,11 @@ DIRECT, REWORDED, CHOICE = "direct", "reworded", "multiple choice"
 ALIAS = "alias"  # the subject under another name, if the set has one
 # A set's own sentences with a blank for the answer, such as RWKU's level 1.
 CLOZE = "fill in the blank"
+TWO_HOPS = "two hops"  # a question of the set's own that needs the answer and does not name it
 CLUES = "clue by clue"  # the last turn of a conversation, see `attacks.clues`
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
 OTHERWISE = tuple(FORM_OF_WAY.values())  # a real model asked the fact's own question in another way
-EVERY_KIND = (*KINDS, ALIAS, CLOZE, CLUES, *OTHERWISE)
+EVERY_KIND = (*KINDS, ALIAS, CLOZE, TWO_HOPS, CLUES, *OTHERWISE)
 PLAIN = {
     DIRECT: "as trained",
     REWORDED: "other words",

@@ -16,7 +16,15 @@ from adapop.online.cache import Cache
 from adapop.paths import SHIPPED
 from adapop.popularity.judge import Ask, arrays_in
 from adapop.probes import wording
-from adapop.probes.prompts import ALIAS, REWORDED, NotApplicable, Prompt, world_fact
+from adapop.probes.prompts import (
+    ALIAS,
+    REWORDED,
+    TWO_HOPS,
+    NotApplicable,
+    Prompt,
+    checked,
+    world_fact,
+)
 
 WANTED = 2
 NAMES = 2  # other names of a subject that are used, the first ones
@@ -57,6 +65,14 @@ def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
     else:
         reason = "every other name of its subject gives the answer away"
     return [NotApplicable(fact.id, ALIAS, reason)]
+
+
+def chained(fact: Fact) -> list[Prompt | NotApplicable]:
+    """The set's own question that needs the fact's answer and has another one (Zhong et al. 2023,
+    arXiv 2305.14795), or that there is none."""
+    if not fact.has_chain:
+        return [NotApplicable(fact.id, TWO_HOPS, "the set brings no two-hop question")]
+    return [checked(Prompt(fact.id, TWO_HOPS, fact.two_hop, fact.two_hop_answer))]
 
 
 def templated(fact: Fact) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from adapop.report.record import GROUP_NAMES
 from adapop.report.table import Table, number, percent, reading
 from adapop.runs import files
 
-SIDES, HOPS = ("unlearned", "control", "original"), ("direct", "unlearned", "control")
+SIDES = ("unlearned", "control", "original")
 Result = Mapping[str, Any]  # a probe's result as `Run.recovery` reads it
 NAMED = 8
 # Probe -> the marks in a row of its figure -> the result's field of each mark.
@@ -25,7 +25,6 @@ MARKS = {
     "quantise": {"before": "unlearned", "rounded": "unlearned_rounded"},
     "sampling": {"found": "unlearned", "a wrong answer": "control"},
     "lens": {"found": "unlearned", "a wrong answer": "control"},
-    "two-hop": {"asked directly": "direct", "found": "unlearned", "control": "control"},
     "patch": {"found": "unlearned", "never known": "never", "a wrong answer": "control"},
 }
 
@@ -54,8 +53,6 @@ def recovery_sentence(name: str, result: Result) -> str:
         return "No fact could be asked."
     row = _row_to_show(name, of_all)
     facts = number_of(row["facts"], "fact")
-    if name == "two-hop":
-        return _chains(row, result["left_out"])
     if name == "patch":
         return _depth(of_all, row, result.get("never", ""))
     if name == "relearn":
@@ -166,16 +163,6 @@ def _depth(rows: Sequence[Result], half: Result, source: str) -> str:
     )
 
 
-def _chains(row: Result, left_out: int) -> str:
-    omitted = f"; {left_out:,} left out, of which the original does not know every part"
-    more = omitted if left_out else ""
-    return (
-        f"Of two-hop questions that need a fact to forget {percent(row['unlearned'])} are "
-        f"answered, of their second hops alone {percent(row['control'])}, of the facts themselves "
-        f"{percent(row['direct'])} ({number_of(row['facts'], 'chain')}{more})."
-    )
-
-
 def _never(row: Result, source: str) -> str:
     """A space and a sentence on the control with facts never known; empty if the row lacks it."""
     if "never" not in row:
@@ -222,7 +209,6 @@ def _read_by_layer(row: Result) -> tuple[str, ...]:
 # Probe -> title, head, and the function that makes a row's cells. `reading(probe)` is the note.
 RELEARNED = ("", "before", "after", "control", "hidden", "unrelated")
 PATCHED = ("states", "unlearned", "never known", "control", "original")
-TWO_HOPS = ("", "asked directly", "two hops", "second hop alone")
 SHOWN = {
     "relearn": ("Relearning", RELEARNED, _relearned),
     "quantise": ("Rounding the weights", ("", "unlearned", "original"), _quantised),
@@ -232,8 +218,4 @@ SHOWN = {
     ),
     "lens": ("Looking through the layers", ("layer", *SIDES), _read_by_layer),
     "patch": ("Patching states", PATCHED, _patched),
-    "two-hop": (
-        "Two-hop questions", TWO_HOPS,
-        lambda row: (row["tier"], *(percent(row[side]) for side in HOPS)),
-    ),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from adapop.errors import number_of
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.paths import SHIPPED
 from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, named
-from adapop.probes.recovery.choice import applicable
+from adapop.probes.recovery.choice import RECOVERY
 from adapop.probes.verdict import answered
 from adapop.remark import Remark, sentences
 from adapop.report.contestants import lead_of
@@ -113,7 +113,7 @@ def still_answered(record: Record) -> Remark | None:
 def how_to_recover(record: Record) -> str | None:
     """The command for the recovery probes not yet run, else None. It omits the run's id, which
     gives control."""
-    missing = [name for name in applicable(record.facts) if name not in record.recovery]
+    missing = [name for name in RECOVERY if name not in record.recovery]
     names = ",".join(missing) if record.recovery else "all"
     return f"python -m adapop probe RUN --recovery {names}" if missing else None
 

@@ -15,7 +15,7 @@ from adapop.probes.attacks import clues
 from adapop.probes.battery import battery
 from adapop.probes.matrix import leak_matrix
 from adapop.probes.plan import Plan, Question, evenly, in_tiers, questions
-from adapop.probes.prompts import CHOICE, CLOZE, CLUES, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow
+from adapop.probes.prompts import CHOICE, CLOZE, CLUES, DIRECT, KINDS, REWORDED, TWO_HOPS, NotApplicable, ProbeRow
 from adapop.probes.tokenwise import Column, asked_columns
 from adapop.probes.verdict import verdicts
 from adapop.progress import Progress
@@ -88,6 +88,23 @@ def test_a_chain_of_clues_is_one_more_way_where_the_model_converses(model, few, 
     monkeypatch.setattr(type(model), "context", 20)
     left_out = list(battery(model, few, plan, Progress()))
     assert {one.reason for one in left_out} == {"the conversation does not fit into the model's context"}
+
+
+def test_a_question_that_needs_the_answer_without_naming_it_is_one_more_way(model, few):
+    first, second, third, *rest = few.forget
+    hop = dict(two_hop=second.question, two_hop_answer=second.answer, second_hop="x")
+    named = replace(third, two_hop=f"{second.question} {second.answer}", two_hop_answer=second.answer, second_hop="x")
+    facts = replace(few, forget=(replace(first, **hop), second, named, *rest))
+    plan = Plan((TWO_HOPS,), ("forget",), max_new_tokens=TOKENS)
+    *others, row = battery(model, facts, plan, Progress())
+    assert (row.fact_id, row.prompt, row.gold) == (first.id, second.question, second.answer)
+    assert (row.original.recall == 1.0 and row.original.near is None) or first.answer == second.answer
+    assert [one.fact_id for one in others] == [fact.id for fact in facts.forget[1:]]
+    assert {one.reason for one in others} == {
+        "the set brings no two-hop question",
+        "the prompt would contain the answer",
+    }
+    assert TWO_HOPS not in questions(few, Plan()), "no fact brings one"
 
 
 def test_kinds_groups_seeds_and_attacks_of_the_set_are_chosen(few):

@@ -11,7 +11,7 @@ from adapop.model.tokens import collate, encode_facts
 from adapop.probes.metrics import gold_rank
 from adapop.probes.recovery import lens, quantise, relearn, sampling
 from adapop.probes.recovery.base import check_logits, wrong_answers
-from adapop.probes.recovery.choice import RECOVERY, Cost, applicable, cost, recover, recovered
+from adapop.probes.recovery.choice import RECOVERY, Cost, cost, recover, recovered
 from adapop.progress import Progress
 from raised import raised
 
@@ -150,7 +150,7 @@ def test_costs_are_what_the_probes_do(name, model, small, monkeypatch):
 
     monkeypatch.setattr(model.network, "generate", counting(model.network.generate))
     monkeypatch.setattr(generation, "greedy", counting(generation.greedy))
-    facts = with_chains(replace(small, retain=small.retain[:3]))
+    facts = replace(small, retain=small.retain[:3])
     recover(name, model, facts, TOKENS, Progress(lambda line: steps.append("Training step" in line)))
     assert (sum(counts), sum(steps)) == (cost(name, facts).answers, cost(name, facts).steps)
 
@@ -161,9 +161,7 @@ def test_names_costs_in_words_and_what_came_back(model, small):
     bare = FactSet("none", ())
     assert cost("relearn", bare) == Cost(steps=2 * relearn.STEPS)
     assert cost("quantise", bare) == cost("sampling", bare) == Cost() and str(Cost()) == ""
-    assert applicable(small) == RECOVERY[:-1] and applicable(with_chains(small)) == RECOVERY
-    assert cost("two-hop", small) == Cost() and cost("two-hop", with_chains(small)) == Cost(6 * len(small.forget))
-    assert all(cost(name, small).answers or cost(name, small).prompts for name in RECOVERY[:-1])
+    assert all(cost(name, small).answers or cost(name, small).prompts for name in RECOVERY)
     raised(ConfigError, "no recovery probe 'hypnosis'", recover, "hypnosis", model, small, 3, Progress())
     results = {"relearn": {"returned": ["a", "b"]}, "sampling": {"returned": ["b"]}, "lens": {"rows": []}}
     assert recovered(results) == {"a": frozenset({"relearn"}), "b": frozenset({"relearn", "sampling"})}
@@ -237,16 +235,10 @@ def test_a_destroyed_model_does_not_pass_for_one_that_forgot(model, facts, probe
         data[0, 0] = first_weight
 
 
-def with_chains(facts):
-    """The set with a rewording as each fact's two-hop question, and its own question as the second hop."""
-    hops = [dict(two_hop=f.paraphrases[1], two_hop_answer=f.answer, second_hop=f.question) for f in facts.forget]
-    return replace(facts, forget=tuple(replace(fact, **hop) for fact, hop in zip(facts.forget, hops)))
-
-
 @pytest.mark.quick("lens", "quantise")
 @pytest.mark.parametrize("name", RECOVERY)
 def test_each_probe_runs_by_name_and_its_result_is_json(name, model, small):
-    result = recover(name, model, with_chains(small), 3, Progress())
+    result = recover(name, model, small, 3, Progress())
     assert json.loads(json.dumps(result, allow_nan=False))["rows"]
     assert result["seconds"] > 0
     ids = {fact.id for fact in small.forget}

@@ -7,7 +7,7 @@ from peft import LoraConfig, get_peft_model
 from transformers import Gemma2Config, Gemma2ForCausalLM, GPT2Config, GPT2LMHeadModel, Qwen2Config, Qwen2ForCausalLM
 from transformers.models.qwen3_moe import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-from adapop.errors import DataError, ModelError
+from adapop.errors import ModelError
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import collate, encode_facts
 from adapop.paths import ORACLE, SHIPPED
@@ -18,9 +18,8 @@ from adapop.probes.recovery.patch import patch
 from adapop.probes.recovery.quantise import _linear_layers, quantise, rounded, rounded_weights
 from adapop.probes.recovery.relearn import relearn, split
 from adapop.probes.recovery.sampling import TOPS, sample
-from adapop.probes.recovery.two_hop import two_hop
 from adapop.progress import Progress
-from adapop.report.recovery import recovery_figure, recovery_sentence, recovery_table
+from adapop.report.recovery import recovery_table
 from raised import raised
 
 TOKENS, LAYERS = 3, 4
@@ -275,27 +274,3 @@ def test_patching_finds_the_layer_that_was_changed_and_what_it_brings_of_facts_n
     assert with_unknown.never == "unknown" and {fact.id for fact in others} <= {fact.id for fact in missed}
     assert (last.never, last.never_facts) == (0.0, len(missed)), "the original's states bring its own answer"
     assert all((fact.never is None) == fact.original[0] for fact in with_unknown.facts)
-
-
-def test_two_hops_are_of_the_chains_that_the_original_knows(hidden, small, original):
-    """Rewordings stand for the two-hop questions and the second hops."""
-    first, *rest = small.forget[:8]
-    hops = [dict(two_hop=f.paraphrases[0], two_hop_answer=f.answer, second_hop=f.paraphrases[1]) for f in rest]
-    chains = [replace(fact, **hop) for fact, hop in zip(rest, hops)]
-    broken = replace(first, two_hop=first.question, two_hop_answer="nobody", second_hop=first.question)
-    chain_recall = two_hop(hidden, [broken, *chains, small.forget[8]], TOKENS, Progress())
-    row = by_key(chain_recall.rows, "tier")[("all",)]
-
-    def share(question):
-        replies = hidden.generate([question(fact) for fact in rest], TOKENS)
-        return fmean(fact.answer in reply for fact, reply in zip(rest, replies))
-
-    assert (row.facts, chain_recall.left_out) == (7, 1)
-    assert row.direct == share(lambda fact: fact.question) <= 0.5
-    assert row.unlearned == share(lambda fact: fact.paraphrases[0])
-    assert row.control == share(lambda fact: fact.paraphrases[1])
-    result = asdict(chain_recall) | {"seconds": 1.0}
-    assert "7 chains; 1 left out" in recovery_sentence("two-hop", result)
-    assert len(recovery_table("two-hop", result).rows) == len(chain_recall.rows)
-    assert recovery_figure("two-hop", result)
-    raised(DataError, "two_hop_answer", two_hop, original, small.forget, TOKENS, Progress())

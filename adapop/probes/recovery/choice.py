@@ -18,7 +18,7 @@ from adapop.progress import Progress
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
-RECOVERY = ("relearn", "quantise", "sampling", "lens", "patch", "two-hop")
+RECOVERY = ("relearn", "quantise", "sampling", "lens", "patch")
 PER_TIER = 100  # facts; more would take longer and add little precision
 
 
@@ -36,15 +36,9 @@ class Cost:
         return " and ".join(f"{count:,} {name}" for name, count in named.items() if count)
 
 
-def applicable(facts: FactSet) -> tuple[str, ...]:
-    """The probes that a set's facts allow."""
-    chained = any(fact.has_chain for fact in facts.forget)
-    return tuple(name for name in RECOVERY if name != "two-hop" or chained)
-
-
 def cost(name: str, facts: FactSet) -> Cost:
     """The cost of a probe; its text is "" if the set does not allow the probe. Imports torch."""
-    from adapop.probes.recovery import quantise, relearn, sampling, two_hop
+    from adapop.probes.recovery import quantise, relearn, sampling
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
     count, forms = len(forget), fmean([1 + bool(fact.paraphrases) for fact in forget] or [0])
@@ -55,7 +49,6 @@ def cost(name: str, facts: FactSet) -> Cost:
         "sampling": Cost(answers=2 * sampling.SAMPLES * count, prompts=2 * count),
         "lens": Cost(prompts=2 * count),  # both models read every question
         "patch": Cost(prompts=4 * count),  # with own and with patched states
-        "two-hop": Cost(answers=6 * len(two_hop.chained(forget))),  # three questions a chain
     }
     return costs[name]
 
@@ -72,7 +65,7 @@ def recover(
     world: the name of the original model; if it ships, its oracle is a control. Raises ConfigError:
     there is no such probe. AdaPopError: as the probe."""
     from adapop.probes.oracle import oracle_of
-    from adapop.probes.recovery import lens, patch, quantise, relearn, sampling, two_hop
+    from adapop.probes.recovery import lens, patch, quantise, relearn, sampling
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
     shared, unrelated = (max_new_tokens, progress), {"unrelated": facts.utility}
@@ -83,7 +76,6 @@ def recover(
         "sampling": lambda: sampling.sample(model, forget, *shared),
         "lens": lambda: lens.lens(model, forget, progress),
         "patch": lambda: patch.patch(model, forget, progress, oracle),
-        "two-hop": lambda: two_hop.two_hop(model, forget, *shared),
     }
     if name not in probes:
         raise ConfigError(f"There is no recovery probe {name!r}.", f"Choose {', '.join(RECOVERY)}.")

@@ -12,7 +12,7 @@ from adapop.facts.tiers import number
 from adapop.probes.attacks import attack_prompts, clues
 from adapop.probes.inspection import ORACLE, Chosen
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
-from adapop.probes.rewordings import aliased, reworded
+from adapop.probes.rewordings import aliased, chained, reworded
 from adapop.report.record import described_run
 from adapop.runs import columns
 from adapop.runs.columns import MOST_BESIDE, asked_facts, has_oracle
@@ -152,7 +152,7 @@ def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
     if chosen is None:
         return []
     attacks = attack_prompts(chosen, facts, run.config.seed)
-    prompts = [direct(chosen), *reworded(chosen), *aliased(chosen), *attacks]
+    prompts = [direct(chosen), *reworded(chosen), *aliased(chosen), *chained(chosen), *attacks]
     return [prompt for prompt in prompts if isinstance(prompt, Prompt)]
 
 

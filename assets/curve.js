@@ -1,5 +1,5 @@
 // The beta curve with two anchors that can be dragged, by pointer or by arrow keys. Runs inside a gr.HTML, which gives
-// `element`, `props`, `trigger` and `watch`. props.value: see adapop/ui/pressure.py. Text goes in as text, never as HTML.
+// `element`, `props`, `trigger` and `watch`. props.value: see adapop/ui/run/pressure.py. Text goes in as text, never as HTML.
 const NS = "http://www.w3.org/2000/svg", EDGE = { left: 46, right: props.value?.fixed ? 58 : 14, top: 26, bottom: 44 }, HEIGHT = props.value?.fixed ? 178 : 350; // fixed: the handles move up and down alone, from least to most, on the axis of the field above
 const APART = 1.5, STEP = 1.1, BETA_STEP = 0.05, REST_MS = 500;
 const untold = new Set(); // handles moved since the last message to the server
@@ -52,7 +52,7 @@ function build() {
   const wide = range.width > 480;
   if (value.fixed) make(svg, "text", { x: EDGE.left + range.width, y: y(1) - 6, "text-anchor": "end" }, "β = 1: equal pressure (WGA)");
   else if (wide) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: equal pressure (WGA)");
-  for (const [words, below] of value.fixed ? [] : [["↑ the push ends early", -8], ["↓ the push lasts", 17]])
+  for (const [words, below] of value.fixed ? [] : [["↑ pressure fades early", -8], ["↓ pressure lasts", 17]])
     make(svg, "text", { class: "plain", x: EDGE.left + range.width, y: y(1) + below, "text-anchor": "end" }, words);
   make(svg, "path", { class: "beta" });
   for (const [, , tier, name] of value.points) {

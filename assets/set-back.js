@@ -1,4 +1,4 @@
-// Names the epoch at which the charts beside it were measured; prominent while the scrubber of tab 3 is at another epoch.
+// Names the epoch at which the charts beside it were measured; prominent while the scrubber of Run is at another epoch.
 // props.value: { epoch }, null where nothing is shown.
 const line = el("p", { class: "soft" });
 
@@ -8,7 +8,7 @@ function stand() {
   const apart = at !== undefined && now !== undefined && Math.abs(now - at) > 1e-6;
   if (line.parentElement !== host) host.replaceChildren(line);
   line.className = apart ? "apart" : "soft";
-  line.textContent = at === undefined ? "" : apart ? `Measured ${moment(at)}, and not ${moment(Number(now))}, where the scrubber of tab 3 stands.` : `Measured ${moment(at)}.`;
+  line.textContent = at === undefined ? "" : apart ? `Measured ${moment(at)}, and not ${moment(Number(now))}, where the slider on Run stands.` : `Measured ${moment(at)}.`;
 }
 
 document.addEventListener("scrubbed", stand);

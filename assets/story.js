@@ -788,7 +788,7 @@ function openStory(element, story) {
   host.dataset.presenting = presenting();
   host.addEventListener("toggle", (event) => event.target.open && into(event.target), true); // scrolls an unfolded part out from under the buttons
   // a copied address, or a reload, comes back to its tab
-  if (tabOf(given) === given.get("tab")) openTab(tabOf(given));
+  if ([tabOf(given), "pressure"].includes(given.get("tab"))) openTab(tabOf(given), panelOf(given));
   history.scrollRestoration = "manual";
   enter(named(given), mine && given.has("epoch"));
   if (given.has("story")) address({ story: current + 1 });

@@ -3,15 +3,20 @@
 const openTabName = () => document.querySelector("[role=tab][aria-selected=true]")?.dataset.tabId;
 let wantedTab = null;
 
-// the tab that an address opens: with a run it is Run, unless it names another tab or a step of the Story
+// the tab that an address opens: with a run it is Run, unless it names another tab or a step of the Story; "pressure" is a
+// panel of Run, which was a tab once
 function tabOf(query) {
   const tab = query.get("tab");
-  return /^(facts|pressure|run|probe|compare)$/.test(tab) ? tab : query.has("run") && !query.has("story") ? "run" : "story";
+  if (tab === "pressure") return "run";
+  return /^(facts|run|probe|compare)$/.test(tab) ? tab : query.has("run") && !query.has("story") ? "run" : "story";
 }
 
+const panelOf = (query) => (query.get("tab") === "pressure" ? "pressure-panel" : null);
+
 // the tabs take a moment to be laid out, and are not there before Gradio is: see early.js
-function openTab(name) {
+function openTab(name, panel = null) {
   wantedTab = name;
+  if (panel) openPanel(panel, 100);
   openSoon(40);
 }
 
@@ -21,6 +26,13 @@ function openSoon(tries) {
     wantedTab = null;
     tab.click();
   } else if (wantedTab && tries) setTimeout(openSoon, 50, document.querySelector(".early") ? tries : tries - 1);
+}
+
+function openPanel(id, tries) {
+  const fold = document.querySelector(`#${id} > .label-wrap`);
+  if (fold?.classList.contains("open")) return fold.scrollIntoView({ behavior: "instant" });
+  if (fold?.checkVisibility()) fold.click();
+  if (tries) setTimeout(openPanel, 200, id, tries - 1);
 }
 
 document.addEventListener("adapop-tab", ({ detail: tab }) => {
@@ -45,5 +57,5 @@ addEventListener("popstate", () => {
   // an older address must not bring back a run that the page no longer shows (see forget-link.js)
   const stale = document.body.dataset.forgot && here.has("run") ? { run: null, epoch: null, pin: null } : {};
   address({ tab: tab === "story" ? null : tab, ...stale });
-  if (openTabName() !== tab) openTab(tab);
+  if (openTabName() !== tab) openTab(tab, panelOf(here));
 });

@@ -133,6 +133,12 @@ def open_tab(page, name: str) -> None:
     page.get_by_role("tab", name=name).click()
 
 
+def open_pressure(page) -> None:
+    """Opens the panel of Run that shows the curve of β."""
+    open_tab(page, "Run")
+    unfold(page, "pressure-panel")
+
+
 def state_is(page, *states: str, seconds: int = 240) -> None:
     """Waits until the run strip says one of the states; on the Story it is out of sight while there is no run."""
     strips = ", ".join(f"#strip .strip.{state}" for state in states)

@@ -1,4 +1,4 @@
-"""The page: a header with the run strip, the Story, and five screens as tabs."""
+"""The page: a header with the run strip, the Story, and four screens as tabs."""
 
 import os
 import sys
@@ -14,7 +14,6 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from adapop.errors import RunError
-from adapop.facts.world import sandbox_facts
 from adapop.limits import UPLOAD, check_limits, is_public
 from adapop.paths import ASSETS
 from adapop.report.published import ARXIV, PAPER_PAGE, PAPER_TITLE
@@ -22,7 +21,7 @@ from adapop.runs import files
 from adapop.runs.examples import example_of
 from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
-from adapop.ui import api, pressure, texts
+from adapop.ui import api, texts
 from adapop.ui.access import may_control, shown_run
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
@@ -64,7 +63,7 @@ SWITCH_SECONDS = 0.0005
 LONGEST = 2_000  # waiting events of all pages: a lecture hall that opens the page sends hundreds
 THREADS = 400  # events at work at once: most of them wait, see `events.Slots`
 PAGES = 80  # whose state a public app keeps, the latest used; another restores its set
-# tabs that an address may name; "assets/tab-address.js" opens them
+# what an address may open, see "assets/tab-address.js": tabs, and a panel of Run
 TABS = ("facts", "pressure", "run", "probe", "compare")
 SCRIPTS = ("forget-link", "no-base", "keys", "shell", "own-set")
 FORGET_LINK, *AT_START = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
@@ -135,19 +134,17 @@ def _screens(
             story.build(worker, follower)
         with gr.Tab("1 Facts", id="facts") as facts_tab:
             chosen = facts.build(worker, session, facts_tab, follower.settings)
-        with gr.Tab("2 Pressure", id="pressure") as pressure_tab:
-            pressure.build(session, sandbox_facts())
-        with gr.Tab("3 Run", id="run") as run_tab:
+        with gr.Tab("2 Run", id="run") as run_tab:
             screen = run.build(worker, session, chosen.missing, follower)
             own_runs = mine.MyRuns(my_runs, *mine.build())
-        with gr.Tab("4 Probe", id="probe") as probe_tab:
+        with gr.Tab("3 Probe", id="probe") as probe_tab:
             probe.build(worker, session, follower, my_runs, probe_tab)
-        with gr.Tab("5 Compare", id="compare") as compare_tab:
+        with gr.Tab("4 Compare", id="compare") as compare_tab:
             raced = chosen.missing, contest, screen.settings.all
             compare.build(worker, session, *raced, my_runs, compare_tab)
     own_runs.wire(worker, follower, contest.stored, run_tab)
     run_settings.follow_set(screen.settings, chosen.source)
-    for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
+    for tab in (story_tab, facts_tab, run_tab, probe_tab, compare_tab):
         tab.select(None, None, None, js=TAB_OPENED.format(tab.id), **QUIET)
     return tabs, screen
 

@@ -102,7 +102,7 @@ def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
     if identity(facts) != shown_identity:
         raise toast(texts.OTHER_SET)
     if facts is None:
-        raise toast("There are no usable facts. Correct the upload on tab 1, or pick another set.")
+        raise toast("There are no usable facts. Correct the upload on Facts, or pick another set.")
     return facts
 
 

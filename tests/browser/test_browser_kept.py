@@ -2,6 +2,7 @@ from browsing import (
     HOSTILE,
     link_of,
     logged,
+    open_pressure,
     open_tab,
     remembered,
     run_ids,
@@ -76,7 +77,7 @@ def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipp
     with remembered(page):
         page.get_by_role("button", name="Set this score").click()
     page.locator("#fact-table").get_by_text("edited").first.wait_for()
-    open_tab(page, "Pressure")
+    open_pressure(page)
     show_advanced(page)
     with remembered(page):
         page.locator("#anchors input").first.fill("50")

@@ -5,7 +5,19 @@ import pytest
 
 from adapop.service.worker import Worker
 from adapop.ui.facts.upload import UploadEvents
-from browsing import HOSTILE, SECOND, choose, launched, open_tab, says, show_advanced, upload, visit, write_table
+from browsing import (
+    HOSTILE,
+    SECOND,
+    choose,
+    launched,
+    open_pressure,
+    open_tab,
+    says,
+    show_advanced,
+    upload,
+    visit,
+    write_table,
+)
 from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 from scripted import Reply
 
@@ -42,7 +54,7 @@ def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wik
     page.click(CELL.format(0, 0))
     says(page, "#detail", "sitelinks 3", "Score 3,000 (column score)", "Q90", "statement found")
     open_tab(page, "Run")
-    page.get_by_text("2 facts have no score. Decide on tab 1").wait_for()
+    page.get_by_text("2 facts have no score. Decide on Facts").wait_for()
     page.wait_for_selector("#start:disabled")
 
 
@@ -122,7 +134,7 @@ def anchor_is(page, which: int, score: float) -> None:
 
 
 def test_anchors_are_dragged_and_moved_by_keys(page):
-    open_tab(page, "Pressure")
+    open_pressure(page)
     page.wait_for_selector("#beta-curve .anchor")
     grip = page.locator("#beta-curve .anchor").first
     grip.scroll_into_view_if_needed()

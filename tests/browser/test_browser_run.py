@@ -28,7 +28,6 @@ KEPT = "localStorage.getItem('adapop-settings')"
 # by screen, what is drawn last on it
 DRAWN = {
     "Facts": "#fact-table [data-testid='cell-0-0']",
-    "Pressure": "#relative-push .plotly",
     "Run": "#outcome-chart .plotly",
     "Probe": "#fact input",
     "Compare": "#race-empty",
@@ -218,10 +217,9 @@ def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_delet
     state_is(page, "stopped")
     page.click("#resume")
     logged(page, "Epoch 1 saved.")
-    open_tab(page, "Pressure")
-    page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'pressure'")
-    page.reload()
-    page.wait_for_selector("#beta-curve .fact")
+    page.goto(page.url.partition("?")[0] + "?tab=pressure")
+    page.wait_for_selector("#beta-curve .fact")  # a panel of Run, which the address opens
+    page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'run'")
     page.goto(page.url.partition("?")[0])
     page.wait_for_selector("#stop:not([disabled])")
     expect(page.locator("#start")).to_be_visible()
@@ -288,6 +286,8 @@ def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path,
             if name == "Run":
                 show_advanced(page)
                 page.click("#training button")
+                for panel in ("pressure-panel", "fading"):
+                    unfold(page, panel)
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
                 page.wait_for_function(f"document.body.classList.contains('dark') === {str(scheme == 'dark').lower()}")

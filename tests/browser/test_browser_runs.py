@@ -137,7 +137,7 @@ def test_an_idle_page_asks_nothing(browser, address):
     with visit(browser, address) as page:
         urls = []
         page.on("request", lambda request: urls.append(request.url) if "queue/join" in request.url else None)
-        for name in ("Pressure", "Run", "Probe", "Compare", "Facts"):
+        for name in ("Run", "Probe", "Compare", "Facts"):
             open_tab(page, name)
             page.wait_for_timeout(SECOND)
         settled, quiet = len(urls), 0

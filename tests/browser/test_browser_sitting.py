@@ -57,7 +57,7 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
         page.locator("#contestants [aria-label^='Remove'], #contestants .token-remove").nth(1).click()
     page.fill("#race-rate textarea", "0.01")
     page.locator("#race-rate textarea").blur()
-    says(page, "#race-plan", "2 runs, one after the other, on towns (tab 1)", f"{folder} (tab 3)")
+    says(page, "#race-plan", "2 runs, one after the other, on towns", f"with {folder}")
     says(page, "#race-plan", "AdaPop 0.01, NPO 0.01")
     page.click("#race-check")
     says(page, "#race-check-words", "The model answers 6 of 6 facts")

@@ -402,11 +402,11 @@ def test_what_is_scrubbed_elsewhere_leaves_a_run_s_moment_in_the_address(browser
 
 def test_tabs_that_are_turned_fast_leave_the_last_in_the_address(page):
     for _ in range(3):
-        for name in ("Probe", "Pressure"):
+        for name in ("Probe", "Run"):
             open_tab(page, name)
             page.wait_for_timeout(100)
     page.wait_for_timeout(2500)  # what came late has come
-    assert "tab=pressure" in page.url
+    assert "tab=run" in page.url
 
 
 def test_an_address_may_say_anything_and_is_put_right(browser, address):

@@ -4,7 +4,6 @@ from browsing import SECOND, open_tab, visit, write_table
 
 SCREENS = {
     "Facts": "#strip-chart .plotly",
-    "Pressure": "#relative-push .plotly",
     "Run": "#preflight li",
     "Probe": "#probe-recorded li",
     "Compare": "#compare-cost .plotly",
@@ -13,6 +12,7 @@ MOST_SCREENS = 3  # windows one above the other; two is the aim, which Run and P
 SIZES = ((1280, 800), (390, 844))
 # what the address opens, and what is there once it is drawn
 OPENED = {f"tab={name.lower()}": place for name, place in SCREENS.items()}
+OPENED["tab=pressure"] = "#beta-curve .fact"
 OPENED |= {f"run=example-{name}&tab=run": "#outcome-chart .point" for name in ("adapop", "wga", "smollm2")}
 OPENED |= {f"run=example-{name}&tab=probe": "#every-way tbody tr" for name in ("adapop", "wga")}
 

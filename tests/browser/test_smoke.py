@@ -3,7 +3,19 @@ report."""
 
 import zipfile
 
-from browsing import HOSTILE, PROMPT, logged, open_tab, says, show_advanced, start_run, state_is, upload, write_table
+from browsing import (
+    HOSTILE,
+    PROMPT,
+    logged,
+    open_pressure,
+    open_tab,
+    says,
+    show_advanced,
+    start_run,
+    state_is,
+    upload,
+    write_table,
+)
 from little_wikidata import CITY, COUNTRY, FRANCE, PARIS, Item, LittleWikidata
 
 LAND = f"{HOSTILE} land"
@@ -31,7 +43,7 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     page.click("#look-up")
     says(page, "#look-up-status", "2 of 2 facts have a score")
 
-    open_tab(page, "Pressure")
+    open_pressure(page)
     page.wait_for_selector("#beta-curve .fact")
     start_run(page, epochs=4)
     state_is(page, "starting", "running", "measuring", "done")  # a machine may look away that long

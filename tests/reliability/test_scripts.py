@@ -23,7 +23,7 @@ OPTIONS = {
 }  # fmt: skip
 PRINTED = f"""\
 * Running on local URL: http://127.0.0.1
-an event failed: TypeError, File "{ROOT}/adapop/ui/pressure.py", line 111, in _doubt
+an event failed: TypeError, File "{ROOT}/adapop/ui/run/pressure.py", line 111, in _doubt
 an event failed: ValueError, File "/site/gradio/queueing.py", line 1, in process_events
 a request failed: KeyError, File "/site/starlette/app.py", line 1, in __call__
 a run failed

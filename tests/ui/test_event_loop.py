@@ -119,4 +119,4 @@ def test_nothing_of_ours_is_read_in_the_loop(address, reads):
 
 @pytest.mark.parametrize("kept", [["sandbox"], [{}] * 40, [[SECRET]] * 17])
 def test_settings_that_another_version_kept_are_refused_in_words(kept):
-    raised(ConfigError, "not those of tab 3", config_of, kept)
+    raised(ConfigError, "not those of this version", config_of, kept)

@@ -9,7 +9,7 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 from adapop.report.figures import finding_of
-from adapop.ui import pressure
+from adapop.ui.run import pressure
 from adapop.ui.session import curve_of
 
 PAPER = (RARE_ANCHOR, POPULAR_ANCHOR)

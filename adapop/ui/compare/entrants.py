@@ -94,7 +94,7 @@ def plan(
         return html.listed([])
     rates = [f"{titles[key]} {config.learning_rate:g}" for key, config in configs.items()]
     first = next(iter(looks.values()))
-    on = f"on {facts.name} (tab 1) with {model} (tab 3)"
+    on = f"on {facts.name} with {model}"
     lines = [
         f"{number_of(count, 'run')}, one after the other, {on}.",
         *sentences([first.counts, *first.costs]),

@@ -107,7 +107,7 @@ def _summary_updates(
     when = " before it is taught" if is_taught else ""
     first = f"Asked as trained, the original model ({model}) answers {knows:,} of {of}{when}."
     if is_taught:  # then what it does not know is no reason to leave a fact out
-        lines = [first, "A run teaches it these facts first, as its settings on tab 3 say."]
+        lines = [first, "A run teaches it these facts first, as its settings on Run say."]
         return html.listed(lines), gr.Button(visible=False)
     lines = [first, *answers.prompting, texts.KNOWN_ABOUT]
     kind = "calm" if knows == len(facts_asked) else "warn"

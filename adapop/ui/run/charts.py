@@ -79,6 +79,12 @@ class RunCharts:
         news = [event.time for event in events if isinstance(event, OF_AN_EPOCH)]
         return changes | _epoch_charts(self, run, len(news), max(news, default=0.0))
 
+    def named(self) -> dict:
+        """Updates of the titles: what is drawn, in place of what it shows."""
+        named = self.controller, self.recall, self.outcome
+        titles = {one.heading: one.name for one in named} | {self.losses_title: texts.LOSS_NAME}
+        return {heading: heading_of(title) for heading, title in titles.items()}
+
 
 def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
     """Lays the charts out: first the components of `first`; then recall, controller and losses, in

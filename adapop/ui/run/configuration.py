@@ -46,8 +46,8 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     plain = all(isinstance(value, (str, int, float, type(None))) for value in values)
     # a browser may have stored settings of another version
     if not plain or len(values) != len(VISIBLE) + len(ADVANCED):
-        message = "The settings that this browser kept are not those of tab 3."
-        raise ConfigError(message, "Change one there.")
+        message = "The settings that this browser kept are not those of this version."
+        raise ConfigError(message, "Change one on Run.")
     chosen = dict(zip((*VISIBLE, *ADVANCED), values))
     further = read_settings(_lines(chosen.pop(FURTHER)))
     for field, value in chosen.items():

@@ -1,4 +1,4 @@
-"""Screen 3, Run: a real unlearning run, shown live. The page only reads the run's folder."""
+"""Screen 2, Run: a real unlearning run, shown live. The page only reads the run's folder."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -6,6 +6,8 @@ from functools import partial
 import gradio as gr
 
 from adapop.config.methods import METHODS
+from adapop.errors import number_of
+from adapop.facts.world import sandbox_facts
 from adapop.paths import ASSETS
 from adapop.popularity.beta import SCORELESS
 from adapop.probes.prompting import remarks_of
@@ -19,7 +21,7 @@ from adapop.training.events import RunStarted
 from adapop.ui import texts
 from adapop.ui.access import link_to, may_control
 from adapop.ui.parts import download, html
-from adapop.ui.run import charts, check, configuration, field, outcome
+from adapop.ui.run import charts, check, configuration, field, outcome, pressure
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.launch import UNSEEN, config_at, look, resume_run, start_of, start_run, stop_run
 from adapop.ui.run.log import log_lines
@@ -134,10 +136,11 @@ class RunScreen:
         """Updates that show the shipped example, labelled as such, before the page has a run."""
         run = example(SHOWN_FIRST)
         events = run.events()
-        about = texts.RUN_RECORDED.format(run=f"{described(run.config)}, on {run.about.facts}")
+        shown = f"{METHODS[run.config.method].title}, {number_of(run.config.epochs, 'epoch')}"
+        about = f"Recorded example: {shown} on {run.about.facts}. Press Start for your own."
         changes = {self.watched: html.listed([about], "example"), self.follower.position: UNSEEN}
-        changes |= self.charts.updates(run, events, -1) | self.field.updates(run, events, -1)
-        return changes | {self.log: log_of([texts.NO_RUN])}
+        changes |= self.charts.updates(run, events, -1) | self.charts.named()
+        return changes | self.field.updates(run, events, -1) | {self.log: log_of([texts.NO_RUN])}
 
 
 def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> RunScreen:
@@ -155,6 +158,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         with gr.Column(elem_classes="advanced-only"):
             costs = html.lines("run-costs")
             check.build(worker, session, [missing, session.anchors, *settings.all], config_at)
+    pressure.build(session, sandbox_facts())
     card = outcome.build()
     with gr.Column(elem_id="run-results"):
         pictures, facts = charts.build(field.build)

@@ -18,7 +18,7 @@ from adapop.runs.run import Run
 from adapop.training.frames import Frame
 from adapop.ui import texts
 from adapop.ui.parts import field
-from adapop.ui.pressure import curve_picture
+from adapop.ui.run.pressure import curve_picture
 from adapop.ui.story import words
 
 SIDE_BY_SIDE = ("wga", "adapop")

@@ -1,4 +1,4 @@
-"""Screen 2, Pressure: how a score becomes an exponent, and its effect while a fact fades."""
+"""The panel of Run on how a score becomes an exponent β, and its effect while a fact fades."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -32,8 +32,13 @@ CONSTANT = {"wga": 1.0, "ga": 0.0}
 
 
 def build(session: Session, initial: FactSet) -> None:
-    """Lays the screen out inside the current tab."""
-    gr.Markdown(texts.PRESSURE_ABOUT)
+    """Lays the panel out, folded. An address with ?tab=pressure opens it."""
+    title = "How much pressure does each fact get?"
+    with gr.Accordion(title, open=False, elem_id="pressure-panel"):
+        _lay_out(session, initial)
+
+
+def _lay_out(session: Session, initial: FactSet) -> None:
     what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …", elem_id="what-if")
     first = pictures(initial)
     curve = field.drawn(first["curve"], "curve", "beta-curve", "curve")
@@ -45,7 +50,8 @@ def build(session: Session, initial: FactSet) -> None:
         anchors, chosen, paper, quantiles = _anchor_inputs(first["anchors"])
         sure = dict(value=round(100 * FADED), label=texts.CONFIDENCE, elem_id="confidence")
         confidence = gr.Slider(1, 99, step=1, **sure)
-    with gr.Row(elem_classes="swipe"):
+    folded = gr.Accordion("Pressure while a fact fades", open=False, elem_id="fading")
+    with folded, gr.Row(elem_classes="swipe"):
         push = column(texts.PUSH_NAME, first["push"], "push-curves", texts.PUSH_TABLE)
         named = "relative-push", texts.RELATIVE_TABLE
         relative = column(texts.RELATIVE_NAME, first["relative"], *named)
@@ -152,7 +158,7 @@ def pictures(
     what_if: str = "given",
     confidence: float = FADED,
 ) -> dict:
-    """All that the screen shows of a set, by name: the values of the curve's script, the curve as
+    """All that the panel shows of a set, by name: the values of the curve's script, the curve as
     numbers, how to read it, the anchors in use and why, words, warnings, and the figures push and
     relative (to WGA's push).
 

@@ -14,6 +14,29 @@
     event.preventDefault();
     focusSoon(20);
   });
+  // the tabs are one stop of the Tab key; arrow keys go from one to the next and open it
+  const shown = () => [...document.querySelectorAll('.tab-container [role=tab]')].filter(one => one.checkVisibility());
+  const oneStop = () => shown().forEach(one => (one.tabIndex = one.ariaSelected === 'true' ? 0 : -1));
+  document.addEventListener('adapop-tab', () => requestAnimationFrame(oneStop));
+  document.addEventListener('keydown', event => {
+    if (!event.target.matches?.('[role=tab]') || event.ctrlKey || event.metaKey || event.altKey) return;
+    const tabs = shown(), at = tabs.indexOf(event.target);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    if (at < 0 || to === undefined) return;
+    event.preventDefault();
+    const next = tabs[(to + tabs.length) % tabs.length];
+    next.click();
+    next.focus();
+  });
+  // a screen reader is told what a run's state becomes, and not every second of it
+  const strip = document.querySelector('#strip'), heard = document.body.appendChild(document.createElement('p'));
+  heard.className = 'heard';
+  heard.setAttribute('role', 'status');
+  const tell = () => {
+    const state = strip.querySelector('b')?.textContent ?? '';
+    if (heard.textContent !== state) heard.textContent = state;
+  };
+  if (strip) new MutationObserver(tell).observe(strip, { childList: true, subtree: true, characterData: true });
   document.querySelector('#present')?.setAttribute('title', 'To show a class: large type, and only the pictures. Escape leaves.');
   document.addEventListener('keydown', event => {
     if (event.key === 'Escape' && document.body.classList.contains('presenting')) document.querySelector('#present')?.click();

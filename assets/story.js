@@ -689,10 +689,18 @@ function openStory(element, story) {
     el("button", { type: "button", "aria-label": `Scene ${step + 1} of ${COUNT}: ${headline}`, title: headline, onclick: () => go(step) })));
   const back = el("button", { type: "button", class: "big back", onclick: () => go(current - 1) }, "Back");
   const forward = el("button", { type: "button", class: "big forward", onclick: () => go(current + 1) }, "Next");
+  const known = new Set();
+  // a scene's sentences; a word of the glossary is a button where it first stands, which opens what it means
+  function glossed(words) {
+    const fresh = Object.keys(story.glossary).filter((word) => words.includes(word) && !known.has(word) && known.add(word));
+    const id = (word) => "word-" + word.replaceAll(/\W/g, "-"), meanings = fresh.map((word) => el("div", { class: "meaning", popover: "auto", id: id(word) }, el("b", {}, word), ": ", story.glossary[word]));
+    const parts = fresh.length ? words.split(RegExp(`(${fresh.join("|")})`)) : [words], first = new Set(fresh);
+    return [el("p", { class: "words" }, ...parts.map((part) => (first.delete(part) ? el("button", { type: "button", class: "word", popovertarget: id(part) }, part) : part))), ...meanings];
+  }
   const scenes = story.steps.map(([headline, words], step) => {
     const picture = el("div", { class: "picture" }), from = story.from[step];
     const source = from && el("details", { class: "from" }, el("summary", {}, "Where this comes from"), el("p", { class: "by" }, from, " ", el("code", {}, story.commands[step]), ". ", el("button", { type: "button", class: "link", onclick: () => openTab("run") }, "Run it yourself")));
-    const scene = el("div", { class: "scene" }, el("p", { class: from ? "count recorded" : "count" }, `${step + 1} of ${COUNT}`), el("h2", { tabindex: -1 }, headline), el("p", { class: "words" }, words), picture, source);
+    const scene = el("div", { class: "scene" }, el("p", { class: from ? "count recorded" : "count" }, `${step + 1} of ${COUNT}`), el("h2", { tabindex: -1 }, headline), ...glossed(words), picture, source);
     return { section: el("section", { "aria-label": `Scene ${step + 1} of ${COUNT}` }, scene), picture, source, step };
   });
   host.replaceChildren(el("div", { class: "stage" }, ...scenes.map(({ section }) => section)), el("div", { class: "turn" }, back, progress, forward));

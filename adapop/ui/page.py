@@ -40,6 +40,7 @@ from adapop.ui.run.outcome import run_again
 from adapop.ui.run.state import strip_of, view
 from adapop.ui.session import Session, browser_state, new_session
 from adapop.ui.story import screen as story
+from adapop.ui.story.words import GLOSSARY
 from adapop.ui.visitors import visitor
 from adapop.ui.wiring import EACH, QUIET
 
@@ -56,6 +57,7 @@ CREDITS = {
   year = {{2026}}, eprint = {{{ARXIV}}}, archivePrefix = {{arXiv}}
 }}""",
 }
+BELOW = CREDITS | {"glossary": [{"word": w, "meaning": m} for w, m in GLOSSARY.items()]}
 TICK_SECONDS = 0.7
 # how long a computing thread delays each step of the others: with Python's 0.005, answers beside
 # one visitor's heavy events took three times as long
@@ -96,7 +98,7 @@ def build(worker: Worker) -> gr.Blocks:
         parts = another, position, readiness, settings, loaded, timer, strip, stop
         follower = run.Follower(run_id, *parts)
         tabs, screen = _screens(worker, session, follower)
-        gr.HTML(html.values(CREDITS), html_template=html.template("credits"), elem_id="credits")
+        gr.HTML(html.values(BELOW), html_template=html.template("credits"), elem_id="credits")
         _wire_run(worker, demo, follower, tabs, screen, back)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker, demo)

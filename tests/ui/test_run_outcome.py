@@ -50,7 +50,7 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
     for before, others_unknown in ((0.23, True), (0.9, False)):
         about = outcome.card_of(run, replace(result_of(run), before=before))["about"]
         assert (texts.RESULT_FEW in about) is others_unknown
-    for best, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
+    for best, why in (("best_kept", "that keep 95%"), ("most_kept", "No epoch keeps 95%"), ("", "")):
         about = outcome.card_of(run, replace(result_of(run), best=best))["about"]
         assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(best), True)
     card = outcome.card_of(run, result_of(run))

@@ -75,6 +75,7 @@ def story() -> dict:
     pairs = equally_sure(facts, wga_frames)
     return {
         "commands": COMMANDS,
+        "glossary": words.GLOSSARY,
         "from": [*texts.STORY_FROM.values()],
         "steps": words.steps(rare, popular, len(pairs)),
         "held": field.dots(sets["wga"].holdout),

@@ -36,6 +36,16 @@ REAL_COLUMNS = {tier: ("forget", "reworded", tier) for tier in TIERS} | {
     "retain set": ("retain", "direct", "all"),
     "held-out facts": ("holdout", "direct", "all"),
 }
+# explained where each first stands in the Story, and below every screen
+GLOSSARY = {
+    "forget set": "The facts that the model is to unlearn.",
+    "retain set": "Facts that are trained on as well, so that they are kept.",
+    "held-out facts": "Facts that are never trained on. What is lost of them is the cost.",
+    "answered": "The reply gives the right answer away.",
+    "recall": "The share of the right answer's words that the reply has, as a mean over facts.",
+    "popularity gap": "The recall of popular facts minus that of rare ones, both of the "
+    "forget set, asked in all the wordings that were not trained. For short: the gap.",
+}
 OWN_METHODS = {"adapop": "AdaPop", "wga": "Equal pressure (WGA)"}  # on typed facts
 HARDLY = 10  # points of gap; smaller differences are within chance
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}

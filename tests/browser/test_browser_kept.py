@@ -83,6 +83,7 @@ def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipp
         page.locator("#anchors input").first.fill("50")
         page.locator("#anchors input").first.blur()
     page.reload()
+    open_pressure(page)
     page.wait_for_function("document.querySelector('#anchors input')?.value === '50'")
     open_tab(page, "Facts")
     page.locator("#fact-table").get_by_text("edited").first.wait_for()

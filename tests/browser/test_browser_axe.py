@@ -1,9 +1,8 @@
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from browsing import open_pressure, open_tab, visit
-
-axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
 # by screen, what is there once it is drawn
 SCREENS = {
@@ -23,7 +22,7 @@ def test_axe_finds_no_serious_violation_on_any_screen(browser, address, theme):
         for name, drawn in SCREENS.items():
             open_pressure(page) if name == "Pressure" else open_tab(page, name)
             page.locator(drawn).first.wait_for()
-            found = axe.Axe().run(page).response
+            found = Axe().run(page).response
             assert len(found["passes"]) > 5, "it looked"
             serious = [one for one in found["violations"] if one["impact"] in SERIOUS]
             places = [(one["id"], node["target"], node["html"][:200]) for one in serious for node in one["nodes"]]

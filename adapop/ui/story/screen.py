@@ -30,7 +30,7 @@ from adapop.ui.story.content import content_of, story
 from adapop.ui.wiring import QUIET
 
 REPORTED = "example-adapop"
-# the beta curve of the Pressure screen, as a function of this script
+# the beta curve of Run, as a function of this script
 CURVE = f"const drawCurve = (element, props, trigger, watch, moved) => {{\n{script('curve')}\n}};"
 SCRIPTS = *FIELD, "tab-address", "story"
 ALREADY = "if (window.earlyStory?.(element, trigger)) return;"  # see assets/early.js

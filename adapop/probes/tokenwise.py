@@ -30,6 +30,7 @@ from adapop.probes.recall import recall_of_fact
 LIKELY = 5
 JOINERS = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"  # not printable, but part of words
 CUT = "\ufffd"  # stands for the bytes of a letter that is not yet whole
+LETTER = 12  # tokens of one letter at most; the longest emoji join several letters
 SIGNS = {"\n": "⏎", "\r": "␍", "\t": "⇥"}
 
 
@@ -165,7 +166,7 @@ def written(model: AdaptedModel, question: Question, most: int) -> Written:
     check_room(model, question.prompt, len(read) + len(begun), max(1, most - len(begun)))
     left = max(1, most - len(begun))
     (ids,) = map(tuple, continued(model, (*read, *begun), left))
-    text = decoded(model, (*begun, *ids)).strip()
+    text = decoded(model, (*begun, *ids)).strip().rstrip(CUT)
     end = _ended(model, (*read, *begun, *ids)) if len(ids) < left else None
     return Written(tuple(earlier), read, begun, ids, end, text)
 
@@ -296,7 +297,7 @@ def _steps(
         sums = (None if one is None else one[step, list(openings)].sum() for one in shares)
         return tuple(None if one is None else round(float(one), 5) for one in sums)
 
-    steps = []
+    steps, whole = [], _completed(tokenizer, ids)
     for step, token in enumerate(ids):
         first = [top[step][0] for top in tops]
         others = {other for top in tops for other in top[step]} - {*first}
@@ -307,10 +308,27 @@ def _steps(
         against = first[:1] if own else first
         parted = any(other != mine for other in against)
         gold = right(step) if openings else ()
-        steps.append(Step(likely(step, token), tuple(five), gold, parted))
+        shown = likely(step, token)
+        shown = replace(shown, text=shown.text + whole[step]) if step in whole else shown
+        steps.append(Step(shown, tuple(five), gold, parted))
     if reply.end is not None:
         steps[-1] = replace(steps[-1], token=replace(steps[-1].token, end=True))
     return tuple(steps)
+
+
+def _completed(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> dict[int, str]:
+    """Place of each token that completes a letter of several tokens -> that letter, with what
+    follows it in the token."""
+    letters, pending = {}, []
+    for place, token in enumerate(ids):
+        pending.append(token)
+        text = tokenizer.decode(pending)
+        if CUT in text and len(pending) < LETTER:
+            continue
+        if len(pending) > 1 and CUT not in text:
+            letters[place] = text.strip()
+        pending = []
+    return letters
 
 
 def _parting(

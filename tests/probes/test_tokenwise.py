@@ -128,6 +128,16 @@ def test_a_token_is_readable_in_every_kind_of_vocabulary(model):
     assert texts == [" Paris", "A", "⟨0A⟩", "⟨E2⟩", "⏎⏎", "␣␣", "⟨U+202E⟩", "می\u200c", "⟨8⟩"]
 
 
+def test_a_letter_of_several_tokens_is_shown_at_its_last_and_a_cut_one_is_left_out(model, columns, fact):
+    strip = inspect(columns, Question(fact.question, begun="巴é"), MOST).strips[0]
+    given = [step.token.text for step in strip.steps[: strip.begun]]
+    letters = [text[text.rindex("⟩") + 1 :] for text in given if "⟨" in text]
+    assert [letter for letter in letters if letter] == ["巴", "é"] and len(letters) == 5
+    first = strip.steps[next(at for at, text in enumerate(given) if "⟨" in text)].token.id
+    for cut in inspect(columns, Question(fact.question, ids=(first,)), 1).strips:
+        assert cut.text == ""
+
+
 def test_samples_repeat_by_their_seed_and_the_share_that_leaks_has_wilsons_interval(columns, fact, sandbox):
     question, state = Question(fact.question, fact.answer), torch.random.get_rng_state()
     drawn = samples(columns, question, Drawing(16, seed=3, most=8), sandbox)

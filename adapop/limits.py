@@ -84,7 +84,7 @@ HOURS = Limit(
 )
 GIGABYTES = Limit(
     "ADAPOP_KEEP_GB",
-    "gigabytes of runs and sets; the oldest of the largest owner are deleted",
+    "gigabytes of runs and sets; the oldest are deleted",
     None,
     10,
     False,

@@ -1,16 +1,11 @@
-"""Deletes old runs and saved sets and, if the disk fills, those of the visitor who uses most of it.
+"""Deletes old runs and saved sets and, if the disk fills, the oldest of them.
 
-The age of a folder is that of its newest file. A file from the future (the clock was put back)
-is dated now, or it would be kept too long. Folders are first hidden by renaming, then deleted, so
-that a reader sees a folder complete or not at all.
+The age of a folder is that of its newest file. Folders are first hidden by renaming, then deleted,
+so that a reader sees a folder complete or not at all.
 """
 
-import hashlib
-import os
-import secrets
 import shutil
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,29 +17,17 @@ from adapop.runs.run import RUN_ID, Run
 from adapop.service import links, saved_sets
 
 HIDDEN = ".deleting"
-# A file server's clock may be this much ahead, and ours may be set by this much unnoticed.
-CLOCK_SECONDS = 60.0
 WRITING_SECONDS = 3600.0  # no set takes longer to be written
-VISITOR = "visitor"  # the file in a folder with a hash of its owner
-SALT = secrets.token_bytes(16)  # of this process, so that no address can be recovered from a file
 
 
 @dataclass(frozen=True)
 class OnDisk:
     """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all
-    its files. visitor: a hash of its owner, "" if unknown; it changes when the app restarts."""
+    its files."""
 
     folder: Path
     changed: float
     bytes: int
-    visitor: str = ""
-
-
-def sign(folder: Path, visitor: str) -> None:
-    """Notes a folder's owner as a hash, not an address. Raises RunError: it cannot be written."""
-    if visitor:
-        name = hashlib.blake2b(visitor.encode(), key=SALT, digest_size=8).hexdigest()
-        files.write_text(folder / VISITOR, name)
 
 
 def size_of(folder: Path) -> int:
@@ -72,14 +55,12 @@ def overdue(
     free = [entry for entry in folders if not (busy(entry.folder.name) or in_use(entry.folder))]
     chosen = [entry for entry in free if entry.changed < oldest]
     left = [entry for entry in free if entry.changed >= oldest]
-    taken: Counter[str] = Counter()
-    for entry in {*folders} - {*chosen}:
-        taken[entry.visitor] += entry.bytes
-    while most is not None and left and taken.total() > most:
-        heaviest = max(left, key=lambda entry: (taken[entry.visitor], -entry.changed))
-        left.remove(heaviest)
-        chosen.append(heaviest)
-        taken[heaviest.visitor] -= heaviest.bytes
+    taken = sum(entry.bytes for entry in folders) - sum(entry.bytes for entry in chosen)
+    for entry in left:
+        if most is None or taken <= most:
+            break
+        chosen.append(entry)
+        taken -= entry.bytes
     return [entry.folder for entry in chosen]
 
 
@@ -125,17 +106,11 @@ def _is_a_set(folder: Path) -> bool:
 
 
 def _entry(folder: Path) -> OnDisk | None:
-    """The folder's size and newest date, its own if it has no files; None if it cannot be read.
-    First corrects the dates of files from the future."""
-    now = time.time()
+    """The folder's size and newest date, its own if it has no files; None if it cannot be read."""
     try:
-        for path in (folder, *folder.rglob("*")):
-            if path.stat().st_mtime > now + CLOCK_SECONDS:
-                os.utime(path, (now, now))
-        stats = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
-        owner = folder / VISITOR
-        visitor = owner.read_text(errors="replace") if owner.is_file() else ""
+        own = folder.stat()
+        stats = [path.stat() for path in folder.rglob("*") if path.is_file()]
     except OSError:  # an unreadable folder must not keep the others
         return None
-    changed = max(file.st_mtime for file in stats[1:] or stats)
-    return OnDisk(folder, changed, sum(file.st_size for file in stats[1:]), visitor)
+    changed = max(file.st_mtime for file in stats or [own])
+    return OnDisk(folder, changed, sum(file.st_size for file in stats))

@@ -1,25 +1,30 @@
-"""What each visitor has used: requests, bytes, and seconds of the processor and the accelerator.
+"""The five limits of a visitor: requests, bytes written, seconds of the processor, runs that wait,
+seconds of the accelerator. Their values stand in `limits`.
 
-Each use fills a bucket that leaks evenly and is empty again after the limit's span; what does not
+Four of them are buckets that leak evenly and are empty again after the limit's span; what does not
 fit is refused. So a visitor may use a whole limit at once, and then as much as has leaked since.
-A restart empties all buckets. A visitor is an address; runs that wait are counted by the worker.
+A restart empties all buckets. A visitor is an address, see `ui.visitors`.
 """
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import ceil
 from threading import Lock
 
 from adapop.errors import LimitError
-from adapop.limits import ACCELERATOR, PROCESSOR, REQUESTS, WRITTEN, Limit, elsewhere
+from adapop.limits import ACCELERATOR, PROCESSOR, REQUESTS, RUNS_EACH, WRITTEN, Limit, elsewhere
 
 SECONDS = {REQUESTS: 60.0, WRITTEN: 3600.0, PROCESSOR: 3600.0, ACCELERATOR: 3600.0}
+OPEN = 25  # part of the requests of a minute that may be open, or events that may wait, at once
 LEAST = 1e-6  # of work whose amount is not known yet
 MOST_BUCKETS = 20_000  # empty ones are thrown away beyond so many
 
 
 class Usage:
-    """The buckets of one app. sender: returns the current visitor. clock: seconds, monotonic."""
+    """What each visitor of one app has used. sender: returns the current visitor. clock: seconds,
+    monotonic."""
 
     def __init__(
         self, sender: Callable[[], str] = lambda: "", clock: Callable[[], float] = time.monotonic
@@ -27,6 +32,7 @@ class Usage:
         self.sender = sender
         self._clock = clock
         self._buckets: dict[tuple[Limit, str], tuple[float, float]] = {}  # level, at this time
+        self._waiting: Counter[str] = Counter()  # runs and questions by visitor
         self._lock = Lock()
 
     def spend(self, limit: Limit, amount: float = 1.0, visitor: str | None = None) -> None:
@@ -60,6 +66,28 @@ class Usage:
             return None
         with self._lock:
             return max(0.0, most - self._level(limit, visitor))
+
+    @contextmanager
+    def waiting(self, visitor: str) -> Iterator[None]:
+        """Counts a run or question of a visitor until the block ends. Raises LimitError: more wait
+        already than may."""
+        with self._lock:
+            RUNS_EACH.check(self._waiting[visitor] + 1)
+            self._waiting[visitor] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting[visitor] -= 1
+                self._waiting += Counter()  # drops visitors with none
+
+    @staticmethod
+    def check_open(count: int) -> None:
+        """Raises LimitError: one visitor has so many requests open, or events waiting, at once."""
+        most = REQUESTS.value()
+        if most and count > max(most / OPEN, 1):
+            words = f"At most {most / OPEN:,.0f} requests at once here ({REQUESTS.name})."
+            raise LimitError(words, "Try again in a moment.")
 
     def _level(self, limit: Limit, visitor: str) -> float:
         level, since = self._buckets.get((limit, visitor), (0.0, 0.0))

@@ -11,10 +11,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,6 @@ from adapop.runs.pace import Pace, Wait, pace_of, wait_behind
 from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links, saved_sets
 from adapop.service.leases import Leases
-from adapop.service.queue import TurnQueue
 from adapop.service.visitor_limits import ACCELERATOR, WRITTEN, Usage
 from adapop.service.zerogpu import Accelerated
 from adapop.training.events import RunFailed
@@ -50,6 +50,49 @@ LOOK_AFTER = 0.02  # share of the disk's quota; the disk is checked after so muc
 log = logging.getLogger(__name__)
 
 
+class Line:
+    """A thread that answers all waiting questions, then works on one run: a question waits for one
+    run at most, and no number of questions stops the runs. Each in the context of its sender."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="adapop")
+        self._lock = threading.Lock()
+        self._runs: deque[tuple[Future, Callable]] = deque()
+        self._questions: deque[tuple[Future, Callable]] = deque()
+        self._left: int | None = None  # questions before the next run; counted when a turn begins
+
+    @property
+    def questions(self) -> int:
+        """Number of waiting questions."""
+        return len(self._questions)
+
+    def run(self, work: Callable, *args) -> Future:
+        """Queues work behind the runs that wait."""
+        return self._queued(self._runs, work, *args)
+
+    def question(self, work: Callable, *args) -> Future:
+        """Queues work behind the questions that wait."""
+        return self._queued(self._questions, work, *args)
+
+    def _queued(self, line: deque, work: Callable, *args) -> Future:
+        future, context = Future(), copy_context()
+        line.append((future, partial(context.run, work, *args)))
+        self._thread.submit(self._next)  # one call for each queued piece of work
+        return future
+
+    def _next(self) -> None:
+        with self._lock:
+            left = len(self._questions) if self._left is None else self._left
+            line = self._questions if left or not self._runs else self._runs
+            self._left = max(left - 1, 0) if line is self._questions else None
+            future, work = line.popleft()
+        future.set_running_or_notify_cancel()  # nothing cancels it; watchers see its turn come
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001  else its future would never be done
+            future.set_exception(error)
+
+
 class Worker:
     """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
 
@@ -66,9 +109,8 @@ class Worker:
         self.root = root
         self.is_lent = accelerated is not None
         self.usage = Usage(sender)
-        self._line = TurnQueue()
+        self._line = Line()
         self._waiting: dict[str, str] = {}  # run -> visitor, in the order of the queue
-        self._asking: Counter[str] = Counter()  # visitor -> its questions that are not answered
         self._lock = threading.Lock()
         self._submitting = threading.Lock()
         self._paces: dict[str, Pace] = {}
@@ -116,19 +158,19 @@ class Worker:
         """Prepares a run and queues it. Raises LimitError: too many epochs, or runs that
         wait. AdaPopError: the run cannot be prepared. Nothing is queued then."""
         limits.EPOCHS.check(config.epochs)
-        with self._submitting:  # else two requests might take the last place
-            self._check_room()
+        with self._submitting, ExitStack() as place:  # else two might take the last place
+            self._take_place(place)
             run = jobs.engine().prepare(config, facts, self.root)
-            self._enqueued(run)
+            self._enqueued(run, place)
             return run
 
     def enqueue(self, run: Run) -> None:
         """Queues a prepared, stopped or interrupted run. Raises LimitError: too many runs wait, in
         all or of this visitor. RunError: another app has queued it."""
-        with self._submitting:
+        with self._submitting, ExitStack() as place:
             if self.ahead_of(run) is None:
-                self._check_room()
-                self._enqueued(run)
+                self._take_place(place)
+                self._enqueued(run, place)
 
     def note_request(self, run: Run) -> None:
         """Stores the owner's latest request if the run needs a lease: `Leases.note_request`."""
@@ -227,8 +269,7 @@ class Worker:
         visitor = self.usage.sender()
         self.usage.check(WRITTEN, visitor)
         name = saved_sets.save_set(facts, self.root)
-        cleanup.sign(folder := self.root / saved_sets.FOLDER / name, visitor)
-        self._wrote(cleanup.size_of(folder), visitor)
+        self._wrote(cleanup.size_of(self.root / saved_sets.FOLDER / name), visitor)
         return name
 
     def _wrote(self, size: int, visitor: str) -> None:
@@ -250,13 +291,11 @@ class Worker:
     ) -> Future:
         """Queues a question; a question on a run that is still waiting goes behind that run.
         beside: the columns that are asked."""
-        visitor = self.usage.sender()
+        visitor, place = self.usage.sender(), ExitStack()
         try:
             limits.WAITING.check(self._line.questions + 1)
             self.usage.check(ACCELERATOR, visitor)
-            with self._lock:
-                limits.RUNS_EACH.check(self._waiting_of(visitor) + 1)
-                self._asking[visitor] += 1
+            place.enter_context(self.usage.waiting(visitor))
         except LimitError as error:
             refusal: Future = Future()
             refusal.set_exception(error)
@@ -267,19 +306,10 @@ class Worker:
             work = self._leases.on_gpu(work, [one.folder for one in asked])
         ahead = None if run is None else self.ahead_of(run)
         behind = ahead is not None and not (ahead == 0 and self._began)
-        line = self._line.run if behind else partial(self._line.question, visitor=visitor)
+        line = self._line.run if behind else self._line.question
         future = line(self._timed, visitor, work, *args)
-        future.add_done_callback(lambda done: self._answered(visitor))
+        future.add_done_callback(lambda done: place.close())
         return future
-
-    def _waiting_of(self, visitor: str) -> int:
-        """How many runs and questions of a visitor wait or are worked on."""
-        return list(self._waiting.values()).count(visitor) + self._asking[visitor]
-
-    def _answered(self, visitor: str) -> None:
-        with self._lock:
-            self._asking[visitor] -= 1
-            self._asking += Counter()  # drops visitors with none
 
     def _timed(self, visitor: str, work: Callable, *args):
         """Calls the work and returns its result; charges its time to the visitor."""
@@ -289,27 +319,26 @@ class Worker:
         finally:
             self.usage.charge(ACCELERATOR, time.monotonic() - began, visitor)
 
-    def _check_room(self) -> None:
+    def _take_place(self, place: ExitStack) -> None:
+        """Counts one more run of the visitor until the place is closed. Raises LimitError."""
         visitor = self.usage.sender()
-        with self._lock:
-            limits.QUEUE.check(len(self._waiting) + 1)
-            limits.RUNS_EACH.check(self._waiting_of(visitor) + 1)
+        limits.QUEUE.check(len(self._waiting) + 1)
+        place.enter_context(self.usage.waiting(visitor))
         self.usage.check(ACCELERATOR, visitor)
         self.usage.check(WRITTEN, visitor)
 
-    def _enqueued(self, run: Run) -> None:
-        queued = ExitStack()  # meanwhile no other app of this root deletes the run
-        queued.enter_context(lock.held(run.folder, lock.QUEUED))
+    def _enqueued(self, run: Run, place: ExitStack) -> None:
+        # meanwhile no other app of this root deletes the run
+        place.enter_context(lock.held(run.folder, lock.QUEUED))
         with self._lock:
             self._waiting[run.id] = self.usage.sender()
         if self._needs_lease(run):
             self._leases.note_request(run)
-        self._line.run(self._work, run).add_done_callback(partial(_left, queued))
+        self._line.run(self._work, run).add_done_callback(partial(_left, place.pop_all()))
 
     def _work(self, run: Run) -> None:
         visitor, before = self._waiting[run.id], cleanup.size_of(run.folder)
         try:
-            cleanup.sign(run.folder, visitor)
             self._began = time.time()
             seconds = self.usage.left(ACCELERATOR, visitor)  # else one run might take hours
             if self._needs_lease(run):
@@ -346,7 +375,7 @@ class Worker:
                 log.exception("old runs could not be deleted")
 
 
-def _left(queued: ExitStack, done: Future) -> None:
-    queued.close()
+def _left(place: ExitStack, done: Future) -> None:
+    place.close()
     if error := done.exception():
         log.error("a run failed", exc_info=error)

@@ -21,10 +21,10 @@ from adapop.facts.limited_process import seconds_worked
 from adapop.facts.world import sandbox_facts
 from adapop.limits import PROCESSOR, is_public
 from adapop.service.visitor_limits import Usage
+from adapop.ui.access import refusing
 from adapop.ui.visitors import SENDER, network_of
-from adapop.ui.wiring import toast
 
-AT_WORK, WAITING = 2, 64  # events of a visitor of a public app that compute, or wait, at once
+AT_WORK = 2  # events of a visitor of a public app that compute at once
 MEGABYTES = 128  # of sets that the ids of all pages stand for; the least recently used are dropped
 
 
@@ -84,7 +84,7 @@ def _updates(value: object) -> bool:
 
 
 class Slots:
-    """The threads of each visitor of a public app: some compute, some wait, others are refused."""
+    """The threads of each visitor of a public app: two of its events compute, the others wait."""
 
     def __init__(self) -> None:
         self._slots: dict[str, threading.Semaphore] = {}
@@ -97,9 +97,8 @@ class Slots:
         if not is_public():
             yield
             return
-        with self._lock:
-            if self._count[visitor] >= WAITING:
-                raise toast("Too many of your events wait here. Try again in a moment.")
+        with self._lock, refusing():
+            Usage.check_open(self._count[visitor] + 1)
             self._count[visitor] += 1
             slot = self._slots.setdefault(visitor, threading.Semaphore(AT_WORK))
         try:

@@ -6,8 +6,8 @@ import pytest
 from adapop.errors import LimitError
 from adapop.limits import LIMITS
 from adapop.service import visitor_limits
-from adapop.service.queue import TurnQueue
 from adapop.service.visitor_limits import ACCELERATOR, REQUESTS, WRITTEN, Usage
+from adapop.service.worker import Line
 from raised import raised
 
 
@@ -78,7 +78,7 @@ def test_visitors_who_used_nothing_lately_are_forgotten(monkeypatch):
 
 
 def test_turns_of_those_who_wait():
-    line, done, gate = TurnQueue(), [], threading.Event()
+    line, done, gate = Line(), [], threading.Event()
     first = line.run(gate.wait, 30)
     runs = [line.run(done.append, f"run {number}") for number in range(3)]
     questions = [line.question(done.append, f"question {number}") for number in range(3)]
@@ -88,23 +88,10 @@ def test_turns_of_those_who_wait():
     for future in (first, *runs, *questions, later, later.result()):
         future.result(30)
     assert done == ["question 0", "question 1", "question 2", "run 0", "asked meanwhile", "run 1", "run 2"]
-    line, done, gate = TurnQueue(), [], threading.Event()
-    first = line.question(gate.wait, 30, visitor="ada")
-    much = [line.question(done.append, f"ada {number}", visitor="ada") for number in range(4)]
-    two = [(who, number) for number in range(2) for who in ("bob", "cy")]
-    little = [line.question(done.append, f"{who} {number}", visitor=who) for who, number in two]
-    run = line.run(done.append, "run")
-    late = line.question(lambda: line.question(done.append, "late", visitor="eve"), visitor="dan")
-    gate.set()
-    for future in (first, *much, *little, run, late, late.result(30)):
-        future.result(30)
-    assert done[:5] == ["bob 0", "cy 0", "ada 0", "bob 1", "cy 1"], "ada has had one: the one at work"
-    assert done.index("late") < done.index("ada 2"), "who comes last does not wait for all of another's"
-    assert done[-2:] == ["run", "ada 3"], "and no more than what waited comes before a run"
 
 
 def test_an_error_reaches_who_waits_and_the_line_goes_on_in_each_ones_context():
-    visitor, line = contextvars.ContextVar("visitor"), TurnQueue()
+    visitor, line = contextvars.ContextVar("visitor"), Line()
     failed = line.run(lambda: 1 / 0)
     visitor.set("ada")
     ada = line.question(visitor.get)

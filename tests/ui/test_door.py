@@ -1,7 +1,6 @@
 """The door over HTTP: what is let in, how large, from whom; and what it serves from memory."""
 
 import asyncio
-import gzip
 import json
 import logging
 import os
@@ -14,10 +13,10 @@ import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from adapop.limits import PROCESSOR, REQUEST, REQUESTS, UPLOAD, WRITTEN
-from adapop.service.visitor_limits import Usage
+from adapop.service.visitor_limits import OPEN, Usage
 from adapop.ui.door import pages, streams
-from adapop.ui.door.gate import DEPTH, OPEN, SPACE_PROXIES, Gate, is_own_host, trust_own_proxies
-from adapop.ui.door.pages import NO_HOST, PIECE, Pages, with_story
+from adapop.ui.door.gate import DEPTH, SPACE_PROXIES, Gate, is_own_host, trust_own_proxies
+from adapop.ui.door.pages import NO_HOST, Pages
 from adapop.ui.door.streams import Streams
 from adapop.ui.visitors import network_of
 from refusing import no_file_above
@@ -35,6 +34,8 @@ def test_what_the_app_does_not_need_is_closed(address):
     body = {"data": [], "fn_index": 0, "session_hash": "x", "component_id": 1, "fn_name": "x"}
     for path in (*(f"gradio_api/{name}" for name in CLOSED), "run/predict", "runs", "monitoring"):
         assert httpx.post(f"{address}{path}", json=body).status_code == 404, path
+    for path in ("assets//a.js", "assets/x/.a.js"):  # other names of files, of which each is kept once
+        assert httpx.get(f"{address}{path}").status_code == 404, path
     open_one = f"{address}gradio_api/call/score/"  # a look at what an open one answers
     assert httpx.post(open_one, json={"data": ["no such set"]}).status_code == 200
 
@@ -270,82 +271,48 @@ class App:
         await send({"type": "http.response.body", "body": TEXT})
 
 
-async def get(app, path, encoding=b"br", method="GET", **headers):
-    """(status, headers, the pieces of the body)."""
-    messages = []
-
-    async def send(message):
-        messages.append(message)
-
-    given = {"host": b"a", "accept_encoding": encoding} | headers
-    pairs = [(name.replace("_", "-").encode(), to) for name, to in given.items()]
-    scope = {"type": "http", "method": method, "path": path, "scheme": "http", "query_string": b"run=1"}
-    await app(scope | {"headers": pairs}, None, send)
-    return messages[0]["status"], dict(messages[0]["headers"]), [message.get("body", b"") for message in messages[1:]]
-
-
-def test_many_loads_at_once_render_once_whatever_host_they_name(monkeypatch):
-    app, compressed = App(), []
-    monkeypatch.setitem(pages.ENCODERS, "br", lambda body: compressed.append(1) or brotli.compress(body, quality=1))
+def asked(app, *requests):
+    """The replies of the door before an app to requests at once: (method, path, headers)."""
 
     async def all_at_once():
-        door = Pages(app)
-        return await asyncio.gather(*(get(door, "/", host=b"%d.example" % (n % 2)) for n in range(50)))
+        transport = httpx.ASGITransport(app=Pages(app), raise_app_exceptions=True)
+        async with httpx.AsyncClient(transport=transport, base_url="http://a") as client:
+            sent = (client.request(method, path, headers=headers) for method, path, headers in requests)
+            return await asyncio.gather(*sent)
 
-    for number, (status, headers, pieces) in enumerate(asyncio.run(all_at_once())):
-        assert (status, headers[b"content-encoding"]) == (200, b"br")
-        page = brotli.decompress(b"".join(pieces))
-        assert page == TEXT.replace(NO_HOST, b"%d.example" % (number % 2))
+    return asyncio.run(all_at_once())
+
+
+def test_many_loads_at_once_render_and_compress_once_whatever_host_they_name(monkeypatch):
+    app, compressed = App(), []
+    monkeypatch.setitem(pages.ENCODERS, "br", lambda body: compressed.append(1) or brotli.compress(body, quality=1))
+    hosts = [{"Host": f"{number % 2}.example", "Accept-Encoding": "br"} for number in range(50)]
+    replies = asked(app, *(("GET", "/?run=1", host) for host in hosts))
+    assert [one.content for one in replies] == [TEXT.replace(NO_HOST, host["Host"].encode()) for host in hosts]
     assert app.asked == [("/", b"", {b"host": NO_HOST})], "nothing of a request decides what others get"
     assert len(compressed) == 2
 
 
-@pytest.mark.parametrize(("encoding", "name"), [
-    (b"gzip, deflate", b"gzip"), (b"identity", b"identity"), (b"gzip, br", b"br"), (b"x-br", b"identity"),
-    (b"br;q=0, gzip;q=0.5", b"gzip"), (b"gzip; q=0, identity", b"identity")])  # fmt: skip
-def test_a_browser_gets_an_encoding_that_it_names(encoding, name):
-    _, headers, pieces = asyncio.run(get(Pages(App()), "/assets/a.js", encoding))
-    unpack = {b"gzip": gzip.decompress, b"br": brotli.decompress, b"identity": bytes}[name]
-    assert headers[b"content-encoding"] == name and unpack(b"".join(pieces)) == TEXT
-    assert max(map(len, pieces)) <= PIECE and b"immutable" in headers[b"cache-control"]
+@pytest.mark.parametrize(("accepted", "name"), [
+    ("gzip, deflate", "gzip"), ("identity", "identity"), ("gzip, br", "br"), ("x-br", "identity"),
+    ("br;q=0, gzip;q=0.5", "gzip"), ("gzip; q=0, identity", "identity")])  # fmt: skip
+def test_a_browser_gets_an_encoding_that_it_names(accepted, name):
+    (reply,) = asked(App(), ("GET", "/assets/a.js", {"Accept-Encoding": accepted}))
+    assert (reply.headers["Content-Encoding"], reply.content) == (name, TEXT)
+    assert "immutable" in reply.headers["Cache-Control"]
 
 
-def test_what_starts_the_app_is_answered_before_the_page_is_rendered():
+def test_what_starts_the_app_is_answered_before_the_page_is_rendered_and_failures_are_not_kept():
     """Gradio asks for the page's head when it starts, waits three seconds for it, and gives up."""
     app = App()
-
-    async def started():
-        door = Pages(app)
-        assert (await get(door, "/", method="HEAD"))[0] == 200 and app.asked == []
-        await asyncio.sleep(0.05)
-        assert len(app.asked) == 1, "and then it is rendered"
-        await get(door, "/")
-
-    asyncio.run(started())
-    assert len(app.asked) == 1
-    assert asyncio.run(get(Pages(App()), "/assets/a.js", if_none_match=b'"1"'))[0] == 304
-    assert b"".join(asyncio.run(get(Pages(App()), "/assets/a.js", method="HEAD"))[2]) == b""
-
-
-def test_the_story_s_script_and_its_colours_stand_at_the_end_of_the_page():
-    head, end = b'<script>window.gradio_config = {"theme_hash": "0ab1"};</script>', b"</body></html>"
-    page = with_story(head + b"<body>" + end)
-    assert page.startswith(head) and page.endswith(b"</script>" + end)
-    assert b'href="./theme.css?v=0ab1"' in page and b"earlyStory" in page
-    assert with_story(TEXT) == TEXT, "an answer that is no page"
-
-
-def test_failures_are_not_kept_and_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr(pages, "MOST_BYTES", 2 * len(TEXT))
-    missing, app = App(404), App()
-
-    async def several():
-        for door in (Pages(missing), Pages(app)):
-            for name in "abcabc":
-                await get(door, f"/assets/{name}", b"identity")
-
-    asyncio.run(several())
-    assert len(missing.asked) == 6 and len(app.asked) == 6, "of three files two are kept"
+    first, *_ = asked(app, ("HEAD", "/", {}), ("GET", "/", {}), ("GET", "/", {}))
+    assert first.status_code == 200 and len(app.asked) == 1
+    known, head = asked(App(), ("GET", "/assets/a.js", {"If-None-Match": '"1"'}), ("HEAD", "/assets/a.js", {}))
+    assert (known.status_code, head.content) == (304, b"")
+    missing = App(404)
+    for _ in range(2):
+        asked(missing, ("GET", "/assets/a.js", {}))
+    assert len(missing.asked) == 2
 
 
 # the order of a page's events, and its stream
@@ -410,7 +377,7 @@ def test_the_events_of_a_page_take_turns_and_its_stream_stays_open(monkeypatch):
         await settle()
         gradio.end("free")
         gradio.end("a", closes=True)  # Gradio knows of no more events, and b is sent at this moment
-        await settle()
+        await asyncio.sleep(0.02)
         assert gradio.begun[-1] == "b" and not reading.done() and gradio.opened == 2
         gradio.end("b", closes=True)
         await reading

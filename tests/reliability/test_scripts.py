@@ -9,7 +9,6 @@ import sys
 
 import fuzz
 import load
-import misbehaving
 import pytest
 from calling import failures
 from crashes import survived
@@ -19,7 +18,7 @@ from adapop.paths import ROOT
 
 OPTIONS = {
     "uploads": "--cases", "crashes": "--kills", "load": "--minutes", "visitors": "--visitors",
-    "lifetime": "--runs", "misbehaving": "--clients", "attacks": "--only", "fuzz": "--calls",
+    "lifetime": "--runs", "attacks": "--only", "fuzz": "--calls",
 }  # fmt: skip
 PRINTED = f"""\
 * Running on local URL: http://127.0.0.1
@@ -63,19 +62,6 @@ def test_nonsense_does_not_make_the_app_fail(capsys):
     output = capsys.readouterr().out
     for line in ("answers .*error", "failures +0 in our code", "the app +answers$"):
         assert re.search(f"^{line}", output, re.MULTILINE), line
-
-
-@pytest.mark.slow
-def test_one_that_misbehaves_in_every_way_costs_others_no_answer(capsys, monkeypatch):
-    """How long the others wait, and when memory is back, is left to the command: three clients are too few to tell."""
-    monkeypatch.setattr(misbehaving, "WAIT_SECONDS", 1.0)
-    monkeypatch.setattr(misbehaving, "WARM_MINUTES", 0.1)
-    misbehaving.main(clients=3, minutes=0.1)
-    output = capsys.readouterr().out
-    for what in ("lost", "wrong", "failures", "tracebacks"):
-        assert re.search(rf"^{what} +0\b", output, re.MULTILINE), output
-    ways = re.findall(r"^  (.+?) +([\d,]+) times, ([\d,]+) as far as it can$", output, re.MULTILINE)
-    assert len(ways) == 9 and [way for way, _, met in ways if met == "0"] == []
 
 
 @pytest.mark.skipif("forkserver" not in multiprocessing.get_all_start_methods(), reason="needs processes that fork")

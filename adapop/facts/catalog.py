@@ -9,10 +9,9 @@ from typing import Any
 
 from adapop.assets import read_json
 from adapop.errors import DataError
-from adapop.facts.benchmarks import duet, rwku
+from adapop.facts.benchmarks import duet, hubble_popqa, hubble_yago, rwku
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import Columns, FileTable, Rows, guessed, read_facts, read_table
-from adapop.facts.hubble import hubble_popqa, hubble_yago
 from adapop.facts.retain import with_retain_rows
 from adapop.facts.scale import INVENTED
 from adapop.facts.world import sandbox_facts

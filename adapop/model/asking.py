@@ -21,9 +21,8 @@ from transformers import PreTrainedTokenizerBase
 
 from adapop.errors import DataError, ModelError
 from adapop.facts.fact import Fact, OwnAnswer
-from adapop.model.chat import encode_prompt, plain
-from adapop.model.template import ANSWER as DUMMY
-from adapop.model.template import TRIALS, manner
+from adapop.model.chat import ANSWER as DUMMY
+from adapop.model.chat import TRIALS, encode_prompt, manner, plain
 from adapop.model.tokens import Row, encode_facts
 
 CHAT, CHAT_EXAMPLES, TEXT_EXAMPLES = WAYS = ("chat", "chat-examples", "text-examples")

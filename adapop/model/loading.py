@@ -20,11 +20,10 @@ from transformers.utils.logging import disable_progress_bar
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError
-from adapop.model import adapter_folder, checks, template
+from adapop.model import adapter_folder, chat, checks
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import left_out, with_adapter
 from adapop.model.adapter_folder import FETCHED
-from adapop.model.chat import check_template
 from adapop.model.converted import converted, is_gguf, notes_of
 from adapop.model.cpu_speed import speed_note, with_precision
 from adapop.model.failures import failure, named_failures
@@ -54,7 +53,7 @@ def adapted_model(
     tokenizer = tokenizer or load_tokenizer(config)
     config = with_precision(config)
     if config.asking not in ("auto", "text-examples"):
-        check_template(tokenizer)  # before gigabytes are loaded
+        chat.check_template(tokenizer)  # before gigabytes are loaded
     with READING:
         base = _base(config, tokenizer, adapter is None)
         ends = checks.reply_ends(base, tokenizer)
@@ -63,7 +62,7 @@ def adapted_model(
         set_products(config, base.device)
         network = with_adapter(base, config, adapter)
     model = AdaptedModel(network, tokenizer, config.system or "")
-    thinking = template.notes(tokenizer) if tokenizer.chat_template else ()
+    thinking = chat.notes(tokenizer) if tokenizer.chat_template else ()
     made = (*notes_of(config.model), *adapter_folder.notes_of(config.model))
     model.notes = (*made, *thinking, *left_out(network, config))
     model.notes += (*emulated_bfloat16(config), *speed_note(config))

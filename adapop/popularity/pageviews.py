@@ -1,8 +1,8 @@
 """Popularity as the monthly number of views of the Wikipedia article about a fact's subject.
 
-The article belongs to the Wikidata item that the subject means (`linking`); if no item has the
-subject's name, the article with that title is used. Views are by people, without known robots.
-Months without a count are left out of the mean.
+The article belongs to the Wikidata item that the subject means (`wikidata_items.link`); if no item
+has the subject's name, the article with that title is used. Views are by people, without known
+robots. Months without a count are left out of the mean.
 https://doc.wikimedia.org/generated-data-platform/aqs/analytics-api"""
 
 import re
@@ -17,9 +17,8 @@ from adapop.facts.fact import Fact
 from adapop.online.cache import Cache, Cached
 from adapop.online.client import NotThere, Web
 from adapop.popularity.base import WEB_PACE, Score
-from adapop.popularity.linking import STATED
 from adapop.popularity.wikidata import Wikidata
-from adapop.popularity.wikidata_items import LATER, plain
+from adapop.popularity.wikidata_items import LATER, STATED, plain
 from adapop.progress import Progress
 
 FIRST_YEAR = 2016  # the first year with counts for every month

@@ -1,6 +1,6 @@
 """Popularity as the number of sitelinks and statements of subject and object in Wikidata. There are
 three steps: a search for each new label; requests for the items found, fifty at a time
-(`wikidata_items`); the decision which of them a fact is about (`linking`). Each reply is cached."""
+(`wikidata_items`); the decision which of them a fact is about too. Each reply is cached."""
 
 import re
 from collections.abc import Iterator, KeysView, Sequence
@@ -13,10 +13,19 @@ from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import Fact
 from adapop.facts.scale import WIKIDATA
 from adapop.online.cache import Cache, Cached
-from adapop.popularity import linking
 from adapop.popularity.base import WEB_PACE, Score
-from adapop.popularity.linking import Link, labels
-from adapop.popularity.wikidata_items import BATCH, NEAR, Entities, Entity, can_be_a_name, plain
+from adapop.popularity.wikidata_items import (
+    BATCH,
+    NEAR,
+    Entities,
+    Entity,
+    Link,
+    Types,
+    can_be_a_name,
+    labels,
+    link,
+    plain,
+)
 from adapop.progress import Progress
 
 # DUET's released scores are sitelinks + statements; its first builder counted sitelinks alone
@@ -80,7 +89,7 @@ class Wikidata:
         named = [fact for fact in facts if plain(fact.subject)]
         nameless = [fact for fact in facts if not plain(fact.subject)]
         yield from (Score(fact.id, None, self.source, reason=NAMELESS) for fact in nameless)
-        types, undecided = linking.Types(), []
+        types, undecided = Types(), []
         for search in self._searches(named):
             linked, score = self._linked(search, types)
             if linked.stated:
@@ -118,7 +127,7 @@ class Wikidata:
             self._entities.fetch(pending)
         yield from waiting
 
-    def _linked(self, search: _Search, types: linking.Types) -> tuple[Link, Score]:
+    def _linked(self, search: _Search, types: Types) -> tuple[Link, Score]:
         fact = search.fact
         kept_entities = ((qid, self._entities.known(qid)) for qid in search.qids)
         cached = {qid: kept for qid, kept in kept_entities if kept is not None}
@@ -127,14 +136,14 @@ class Wikidata:
             rows = [(qid, row) for qid in _ids(hits) if (row := cached[qid].value)]
             exact, name = hits.value["exact"], label.casefold()
             named = (row for qid, row in rows if qid in exact or name in row["names"])
-            return linking.candidates(Entity(**row) for row in named)
+            return candidates(Entity(**row) for row in named)
 
         *sides, properties = search.hits
         subjects, objects = (
             candidates(hits, label) for hits, (_, label) in zip(sides, labels(fact))
         )
         relation = plain(fact.relation)
-        linked = linking.link(subjects, objects, properties.value["exact"], relation, types)
+        linked = link(subjects, objects, properties.value["exact"], relation, types)
         entities = [choice.entity for choice in linked.sides.values() if choice.entity]
         whole = len(entities) == len(linked.sides)
         value = float(sum(map(self._popularity, entities))) if whole else None

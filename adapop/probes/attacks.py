@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, islice
 
-from adapop.facts.blank import blanked, subject_of
 from adapop.facts.fact import SANDBOX, Fact, FactSet
-from adapop.facts.pool import Pool
+from adapop.facts.pool import Pool, blanked, subject_of
 from adapop.facts.text import folded
 from adapop.facts.weak import gives_away, says
 from adapop.facts.world import language

@@ -7,8 +7,8 @@ None of them contains the answer or repeats the question.
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
-from adapop.facts.blank import BLANK, blanked
 from adapop.facts.fact import Fact
+from adapop.facts.pool import BLANK, blanked
 from adapop.facts.text import mentions, words
 from adapop.facts.weak import gives_away
 from adapop.facts.world import WorldFact, language, world

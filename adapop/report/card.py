@@ -13,9 +13,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapop.config.run import RunConfig
-from adapop.facts.benchmarks import DUET, RWKU
+from adapop.facts.benchmarks import DUET, POPQA, RWKU, YAGO
 from adapop.facts.catalog import ENTRIES
-from adapop.facts.hubble import POPQA, YAGO
 from adapop.model.adapter_folder import NAME, REVISION, is_adapter, settings_of
 from adapop.model.catalogue import MODELS
 from adapop.model.converted import is_gguf

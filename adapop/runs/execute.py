@@ -21,7 +21,7 @@ from adapop import paths
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, DataError, Diverged, Stopped
 from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
-from adapop.facts.real import fitted
+from adapop.facts.retain import fitted
 from adapop.model.adapted import AdaptedModel
 from adapop.model.asking import Prompted
 from adapop.model.loading import adapted_model, load_tokenizer

@@ -12,7 +12,7 @@ from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ModelError, truncated
 from adapop.facts.fact import GROUPS, FactSet
-from adapop.facts.real import borrowed
+from adapop.facts.retain import borrowed
 from adapop.facts.text import normalized
 from adapop.facts.weak import weak_answers
 from adapop.facts.world import sandbox_facts

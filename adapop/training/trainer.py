@@ -30,8 +30,7 @@ from adapop.remark import Remark
 from adapop.training.controller import Drift, controller_of
 from adapop.training.events import KEPT, EpochDone, Event, StepDone
 from adapop.training.forget_set import ForgetSet
-from adapop.training.gradient import StepGradient, StepSeen
-from adapop.training.pass_size import rows_that_fit
+from adapop.training.gradient import StepGradient, StepSeen, rows_that_fit
 from adapop.training.processes import ALONE, Ranks, step_gradient
 from adapop.training.steps import by_tier, count, spans
 

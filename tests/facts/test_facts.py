@@ -11,8 +11,7 @@ from adapop.facts.benchmarks import RWKU
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import LISTS, SANDBOX, Fact, FactSet, Problem, separated
 from adapop.facts.files import read_facts
-from adapop.facts.real import borrowed, fitted, general
-from adapop.facts.retain import neighbours, split_holdout, with_retain_rows
+from adapop.facts.retain import borrowed, fitted, general, neighbours, split_holdout, with_retain_rows
 from adapop.facts.scale import with_tiers
 from adapop.facts.tiers import ON_SCALE, Tiers, terciles
 from adapop.facts.world import language, sandbox_facts

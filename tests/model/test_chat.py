@@ -6,8 +6,7 @@ from transformers import PreTrainedTokenizerFast
 
 from adapop.errors import DataError, ModelError
 from adapop.facts.fact import Fact
-from adapop.model.chat import encode_answer, encode_prompt, plain, turn_end
-from adapop.model.template import DATE, manner, notes
+from adapop.model.chat import DATE, encode_answer, encode_prompt, manner, notes, plain, turn_end
 from adapop.model.tokens import collate, encode_facts
 from adapop.remark import Remark
 from families import INST, TOKENIZERS, with_prefix

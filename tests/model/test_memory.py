@@ -12,7 +12,7 @@ from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM
 
 from adapop.config.presets import make_config
 from adapop.experiments.speed import random_model
-from adapop.model import generation, replying
+from adapop.model import adapted, generation
 from adapop.model.adapted import AdaptedModel
 from adapop.model.catalogue import shape_of
 from adapop.model.memory import SANDBOX_MODEL, _inner, adapter_size, footprint, operations, row_bytes
@@ -166,12 +166,12 @@ def test_metrics_are_taken_in_smaller_pieces_where_memory_runs_out(model, small,
 def test_batches_follow_a_gpu_s_free_memory_and_not_the_cpu_s(fresh, monkeypatch):
     """No GPU is here: only the arithmetic is looked at."""
     model, rows = fresh(), [Row((3,) * 20, (4,), i) for i in range(5)]
-    monkeypatch.setattr(replying, "free_bytes", lambda device: 2**20)
-    assert model.at_once(rows) == model.at_once(rows, 8) == replying.MOST_ROWS
+    monkeypatch.setattr(adapted, "free_bytes", lambda device: 2**20)
+    assert model.at_once(rows) == model.at_once(rows, 8) == adapted.MOST_ROWS
     model.device = torch.device("cuda")
     batch_sizes = {}
     for free in (0, 2**26, 2**30):
-        monkeypatch.setattr(replying, "free_bytes", lambda device, free=free: free)
+        monkeypatch.setattr(adapted, "free_bytes", lambda device, free=free: free)
         batch_sizes[free] = model.at_once(rows), model.at_once(rows, 8), model.at_once(rows, 80)
     assert batch_sizes[0] == (1, 1, 1)
     for small, large in zip(batch_sizes[2**26], batch_sizes[2**30]):

@@ -9,9 +9,9 @@ from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
 from adapop.online import client
 from adapop.online.cache import Cache
-from adapop.popularity.linking import ALONE
 from adapop.popularity.pageviews import PageViews
 from adapop.popularity.wikidata import NAMELESS
+from adapop.popularity.wikidata_items import ALONE
 from adapop.progress import Progress
 from little_wikidata import CITY, COUNTRY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 from raised import raised

@@ -16,8 +16,8 @@ from adapop.facts.fact import Fact
 from adapop.online import client
 from adapop.online.cache import Cache, _sha256
 from adapop.popularity.base import forecast
-from adapop.popularity.linking import ALONE, FITS, SAME, STATED, TOLD_APART, Entity, Types, link
 from adapop.popularity.wikidata import Wikidata
+from adapop.popularity.wikidata_items import ALONE, FITS, SAME, STATED, TOLD_APART, Entity, Types, link
 from adapop.progress import Progress
 from little_wikidata import CITY, COUNTRY, FRANCE, HUMAN, NOVEL, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 from raised import raised

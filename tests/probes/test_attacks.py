@@ -6,10 +6,9 @@ from itertools import product
 
 import pytest
 
-from adapop.facts.blank import BLANK, blanked, name_in
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
-from adapop.facts.pool import Pool
+from adapop.facts.pool import BLANK, Pool, blanked, name_in
 from adapop.facts.text import mentions
 from adapop.facts.world import language
 from adapop.facts.world.world import answers_of, world

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from adapop.config.presets import make_config
+from adapop.facts.benchmarks import NAMES
 from adapop.facts.fact import TIERS, Fact
-from adapop.facts.hubble import NAMES
 from adapop.facts.world import sandbox_facts
 from adapop.model.catalogue import MODELS, oracle_for
 from adapop.model.loading import adapted_model

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from adapop.config.presets import PEOPLE_RATES, RATES, make_config
 from adapop.errors import ConfigError
 from adapop.facts.fact import SANDBOX, TIERS
-from adapop.facts.real import fitted
+from adapop.facts.retain import fitted
 from adapop.facts.world import language, sandbox_facts
 from adapop.facts.world.language import skills
 from adapop.facts.world.world import WRONG_ANSWER_SHARE, answers_of, facts_of, parts_of, world
@@ -23,8 +23,7 @@ from adapop.probes.prompts import CHOICE, NotApplicable
 from adapop.sandbox.card import MEASURABLE, card_text, recalls
 from adapop.sandbox.corpus import WRAPPED_PER_TEACHER, corpus, exposures
 from adapop.sandbox.draw import write_world
-from adapop.sandbox.pretrain import PretrainConfig, Pretraining, _batches
-from adapop.sandbox.tokenizer import SPECIALS, build_tokenizer
+from adapop.sandbox.pretrain import SPECIALS, PretrainConfig, Pretraining, _batches, build_tokenizer
 from raised import raised
 
 TEACHERS = {fact.id for fact in facts_of("teacher")}

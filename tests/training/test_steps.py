@@ -4,7 +4,7 @@ import torch
 from adapop.config.presets import make_config
 from adapop.model.tokens import Row
 from adapop.objectives import make_objective
-from adapop.training import pass_size
+from adapop.training import gradient as pass_size
 from adapop.training.forget_set import ForgetSet
 from adapop.training.gradient import StepGradient
 from adapop.training.steps import by_tier, count, spans

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from adapop.errors import DataError, RunError
-from adapop.facts.blank import relation_of
 from adapop.facts.fact import Fact
+from adapop.facts.pool import relation_of
 from adapop.facts.text import normalized
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row

@@ -11,6 +11,8 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from adapop.paths import VERSION as __version__
+
 # Torch's OpenMP threads wait by spinning, and two processes that spin on the same cores slow each
 # other down tenfold. A short spin costs one process nothing (measured on the sandbox run). It must
 # be set before torch is imported.

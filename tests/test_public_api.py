@@ -15,7 +15,7 @@ from adapop import RunConfig, execute, find_run, load_model, make_config, prepar
 from adapop.config.methods import method_named
 from adapop.errors import ConfigError, RunError
 from adapop.objectives import make_objective, objective_class
-from adapop.paths import ROOT
+from adapop.paths import ROOT, VERSION
 from adapop.popularity.beta import BetaMap
 from adapop.probes.intervals import Interval, Summary
 from adapop.probes.measure import Measurement
@@ -37,7 +37,7 @@ def test_names_are_offered_and_documented():
     (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     imports = {node.module.removeprefix("adapop."): {alias.name for alias in node.names} for node in block.body}
     assert imports == {module: set(names) for module, names in adapop.MODULES.items()}
-    assert set(adapop.__all__) <= set(dir(adapop))
+    assert set(adapop.__all__) <= set(dir(adapop)) and adapop.__version__ == VERSION
     for name in adapop.__all__:
         member = getattr(adapop, name)
         if inspect.isclass(member) or inspect.isfunction(member):

@@ -14,8 +14,8 @@ from pathlib import Path
 from filelock import FileLock
 
 from adapop import sums
+from adapop.errors import ModelError, truncated
 from adapop.limits import is_public
-from adapop.model.gguf_header import refused
 
 log = logging.getLogger(__name__)
 
@@ -82,3 +82,8 @@ def errno_of(error: Exception) -> int | None:
         return error.errno
     match = re.search(r"\(os error (\d+)\)", str(error))
     return int(match[1]) if match else None
+
+
+def refused(name: str, why: str, fix: str) -> ModelError:
+    """The error for a model that cannot be loaded."""
+    return ModelError(f"The model {truncated(name)!r} cannot be loaded: {why}.", fix)

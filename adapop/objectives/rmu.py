@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from adapop.model.adapted import AdaptedModel
+from adapop.model.adapted import AdaptedModel, seeded
 from adapop.model.scored import Scored
-from adapop.model.seeding import seeded
 from adapop.model.tokens import AnswerTokens
 from adapop.objectives.objective import Begun, ForgetBatch, Loss, Objective
 from adapop.remark import Remark

@@ -33,7 +33,7 @@ class Known:
 def ready_to_ask(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet]:
     """Configuration and facts with everything settled that asking a model depends on: its path,
     precision, system prompt, tiers and examples."""
-    from adapop.model.cpu_speed import with_precision
+    from adapop.model.precision import with_precision
     from adapop.probes.ways import BENCHMARKS, CHAT
 
     config = with_precision(replace(config, model=paths.found_from_anywhere(config.model)))

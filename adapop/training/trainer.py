@@ -21,9 +21,8 @@ from torch import Tensor
 from adapop.config.run import RunConfig
 from adapop.errors import Diverged
 from adapop.facts.fact import TIERS, Fact
-from adapop.model.adapted import AdaptedModel
+from adapop.model.adapted import AdaptedModel, seeded
 from adapop.model.adapter import check_gradients
-from adapop.model.seeding import seeded
 from adapop.model.tokens import Row
 from adapop.objectives import make_objective
 from adapop.remark import Remark

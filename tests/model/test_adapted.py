@@ -8,8 +8,8 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from adapop.config.presets import make_config
 from adapop.errors import DataError, ModelError
 from adapop.facts.fact import Fact
+from adapop.model.adapted import seeded
 from adapop.model.loading import adapted_model
-from adapop.model.seeding import seeded
 from adapop.model.tokens import Row, collate, encode_facts, encode_prompt, to_continue
 from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.metrics import delta_logprob, delta_rank, hidden_cosine, kl

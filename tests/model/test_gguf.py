@@ -11,7 +11,7 @@ from adapop.errors import ModelError
 from adapop.facts.catalog import load_facts
 from adapop.model import converted
 from adapop.model.catalogue import MODELS, shape_of
-from adapop.model.gguf_header import read_header
+from adapop.model.converted import read_header
 from adapop.model.loading import adapted_model, fetch
 from adapop.model.tokens import collate
 from adapop.paths import PACKAGED, found_from_anywhere

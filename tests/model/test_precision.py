@@ -7,13 +7,11 @@ from torch.nn.functional import linear
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
 from adapop.facts.fact import SANDBOX
-from adapop.model import cpu_speed
-from adapop.model import precision as head
+from adapop.model import precision as own
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import with_adapter
-from adapop.model.cpu_speed import speed_note, with_precision
 from adapop.model.loading import adapted_model
-from adapop.model.precision import emulated_bfloat16, logits_of, set_products
+from adapop.model.precision import emulated_bfloat16, logits_of, set_products, speed_note, with_precision
 from adapop.model.tokens import Row, collate
 from adapop.probes.measure import quick
 from adapop.remark import Remark
@@ -73,20 +71,20 @@ def scored(kind, monkeypatch, exact=True):
     model = AdaptedModel(with_adapter(base, make_config(lora_rank=2)), SimpleNamespace(pad_token_id=0))
     model.network.eval()
     if not exact:
-        monkeypatch.setattr(head, "NARROW", ())
+        monkeypatch.setattr(own, "NARROW", ())
     return model, model.score(collate([Row((5, 6, 7, 8), (14, 15), 0), Row((5, 9), (16,), 1)], 0), logits=True)
 
 
-@pytest.mark.parametrize("part", [7, head.PART])
+@pytest.mark.parametrize("part", [7, own.PART])
 def test_the_output_layer_multiplies_in_float32(monkeypatch, part):
     """Values and gradients, whatever part of the matrix is widened at a time."""
-    monkeypatch.setattr(head, "PART", part)
+    monkeypatch.setattr(own, "PART", part)
     layer = torch.nn.Linear(16, 50, dtype=torch.bfloat16).requires_grad_(False)
     states, saved_tensors = torch.randn(9, 16, dtype=torch.bfloat16, requires_grad=True), []
     with torch.autograd.graph.saved_tensors_hooks(
         lambda tensor: saved_tensors.append(tensor) or tensor, lambda tensor: tensor
     ):
-        output = head.logits_of(layer, states)
+        output = own.logits_of(layer, states)
     assert output.dtype == torch.float32 and {tensor.dtype for tensor in saved_tensors} == {torch.bfloat16}
     expected = linear(states.float(), layer.weight.float(), layer.bias.float())
     torch.testing.assert_close(output, expected)
@@ -113,7 +111,7 @@ def test_scores_in_bf16_are_not_rounded_to_bf16_and_confidence_is_not_read_off_r
 def trials(monkeypatch):
     """Trials that take the seconds of SECONDS; a list of the precisions tried so far."""
     tried = []
-    monkeypatch.setattr(cpu_speed, "_seconds", lambda sizes, name: (tried.append(name), SECONDS[name])[1])
+    monkeypatch.setattr(own, "_seconds", lambda sizes, name: (tried.append(name), SECONDS[name])[1])
     return tried
 
 
@@ -135,9 +133,9 @@ def test_nothing_is_tried_where_something_else_decides(trials, monkeypatch):
     assert precision("sandbox") == precision("people", precision="auto") == "float32"
     assert precision("meta-llama/Llama-3.1-8B-Instruct") in ("bfloat16", "float32")
     trials.clear()
-    monkeypatch.setattr(cpu_speed.psutil, "virtual_memory", lambda: type("Memory", (), {"available": 2**30}))
+    monkeypatch.setattr(own.psutil, "virtual_memory", lambda: type("Memory", (), {"available": 2**30}))
     assert precision("Qwen/Qwen2.5-7B-Instruct") == "bfloat16", "in float32 it does not fit"
-    monkeypatch.setattr(cpu_speed, "has_gpu", lambda config: True)
+    monkeypatch.setattr(own, "has_gpu", lambda config: True)
     assert precision() == "bfloat16"
     assert trials == [] and speed_note(make_config(model="any/model", precision="bfloat16")) == ()
 
@@ -146,15 +144,15 @@ def test_without_a_usable_cache_there_is_no_trial_and_no_note(trials, monkeypatc
     def unusable():
         raise ConfigError("The cache folder cannot be used.", "")
 
-    monkeypatch.setattr(cpu_speed, "Cache", unusable)
+    monkeypatch.setattr(own, "Cache", unusable)
     assert precision() == "float32" and trials == [] and speed_note(make_config(model="any/model")) == ()
 
 
 def test_a_trial_takes_time_in_either_precision_for_every_family(tmp_path):
     for family in ("llama", "neox"):
         folder = saved(family, tmp_path / family)
-        sizes = cpu_speed._sizes(cpu_speed.shape_of(str(folder)))
-        assert all(cpu_speed._seconds(sizes, name) > 0 for name in ("float32", "bfloat16"))
+        sizes = own._sizes(own.shape_of(str(folder)))
+        assert all(own._seconds(sizes, name) > 0 for name in ("float32", "bfloat16"))
 
 
 def test_a_run_records_what_it_came_to_and_its_model_is_in_it(tiny, trials, tmp_path):

@@ -11,8 +11,8 @@ from adapop.config.presets import make_config
 from adapop.errors import ModelError
 from adapop.model import loading
 from adapop.model.checks import outline_of
-from adapop.model.cpu_speed import with_precision
 from adapop.model.loading import adapted_model, try_out
+from adapop.model.precision import with_precision
 from adapop.paths import SHIPPED
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone, RunFailed

@@ -11,8 +11,7 @@ from torch.nn.utils import vector_to_parameters
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError, ModelError
 from adapop.facts.fact import Fact
-from adapop.model.adapted import Scored
-from adapop.model.seeding import seeded
+from adapop.model.adapted import Scored, seeded
 from adapop.model.tokens import collate, encode_facts
 from adapop.objectives import ForgetBatch, make_objective
 from adapop.objectives.altpo import AlternatePreference, CounterfactualPreference

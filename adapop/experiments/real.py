@@ -14,7 +14,7 @@ from adapop.errors import ConfigError
 from adapop.experiments.item import TEST, VALIDATION, Arm, CustomData, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS, PAPER, RowsByKey
 from adapop.experiments.results import ALL_ATTACKS, Row
-from adapop.experiments.run import TEXTS, Experiment, Place
+from adapop.experiments.run import Experiment, Place
 from adapop.experiments.tables import Rows, Value, counted, mean_table, minus, over, text
 from adapop.facts.fact import TIERS, FactSet
 from adapop.paths import found_from_anywhere
@@ -26,6 +26,12 @@ from adapop.report.record import name_of
 from adapop.report.table import Table, reading
 
 NAME = "real"
+QUESTION = (
+    "Is there a popularity gap in a real pretrained model, do scores close it, and what "
+    "do neighbours pay? Each method's rate, at which half of the facts to forget are "
+    "left, chosen on one half of the facts at seed 0 and reported on the other half at "
+    "other seeds, as shares of what the original knew."
+)
 CHOSEN_AT = 0  # the seed of the choice; other seeds are reported
 ASKINGS = ("text-examples", "chat")
 RATES = (5e-5, 1.5e-4, 5e-4)
@@ -86,10 +92,9 @@ def placed(
             items += [Item(arm, seed, quick, custom, split=TEST) for _, arm in searches if arm]
         return items
 
-    title, question = TEXTS[NAME]
-    title = f"{title}: {name_of(model)}, {asking}, {facts.name}"
+    title = f"A real language model: {name_of(model)}, {asking}, {facts.name}"
     tables = outcome_table, form_table, choice_table, before_table, trial_table, cost_table
-    own = Experiment(title, question, plan, tables, ())
+    own = Experiment(title, QUESTION, plan, tables, ())
     return replace(place, name=f"{NAME}-{name_of(model)}-{asking}".replace("/", "-"), own=own)
 
 

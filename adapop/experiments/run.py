@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapop.assets import read_json
 from adapop.config.presets import PAPER_RATES, RATES
 from adapop.errors import ConfigError
 from adapop.experiments import metrics, pictures, plans, sweep, tables
@@ -48,44 +47,121 @@ class Experiment:
 
 COMPARED = (tables.outcome_table, partial(tables.difference_table, base=plans.ADAPOP))
 SHOWN = (pictures.tiers, pictures.differences(plans.ADAPOP))
-_PARTS = {
-    "main": (
+EXPERIMENTS = {
+    "main": Experiment(
+        "Main comparison",
+        "What does each method forget of rare and famous facts, what does it cost, and do "
+        "AdaPop's controls do worse?",
         plans.main_comparison,
         (
-            *COMPARED, tables.oracle_table, tables.guess_table, tables.internal_table,
-            tables.controller_table, tables.cost_table, tables.published_table,
+            *COMPARED,
+            tables.oracle_table,
+            tables.guess_table,
+            tables.internal_table,
+            tables.controller_table,
+            tables.cost_table,
+            tables.published_table,
         ),
         (
-            pictures.tiers, pictures.cost, pictures.inside,
-            pictures.differences(plans.ADAPOP), pictures.nearness,
+            pictures.tiers,
+            pictures.cost,
+            pictures.inside,
+            pictures.differences(plans.ADAPOP),
+            pictures.nearness,
         ),
     ),
-    "rates": (
+    "rates": Experiment(
+        "Learning rates",
+        "How does each method fare from the gentlest to the hardest rate, and which does the "
+        "rule choose?",
         plans.swept(plans.METHOD_ARMS),
         (sweep.choice_table, sweep.tier_table, sweep.sweep_table, tables.cost_table),
         (pictures.rates, pictures.rates_by_tier),
     ),
-    "ablation": (
-        plans.ablation, (*COMPARED, tables.controller_table), (*SHOWN, pictures.arms_over_rates),
+    "ablation": Experiment(
+        "Ablation",
+        "Which half of AdaPop does what, at which rate: the scored β or the controller? And "
+        "does it matter whether a batch mixes tiers?",
+        plans.ablation,
+        (*COMPARED, tables.controller_table),
+        (*SHOWN, pictures.arms_over_rates),
     ),
-    "coefficients": (plans.coefficients, COMPARED, SHOWN),
-    "scores": (plans.wrong_scores, COMPARED, SHOWN),
-    "proxies": (plans.proxies, COMPARED, (*SHOWN, pictures.arms_over_rates)),
-    "epochs": (plans.methods, (tables.epoch_table,), (pictures.epochs,)),
-    "levels": (plans.selected, (tables.level_table,), (pictures.levels,)),
-    "worlds": (plans.worlds, (tables.world_table,), (pictures.tiers,)),
-    "alpha": (plans.matched_alpha, (*COMPARED, tables.controller_table), SHOWN),
-    "forgetting": (
-        plans.swept(plans.METHOD_ARMS), (sweep.equal_table, sweep.nearest_table), (pictures.rates,),
+    "coefficients": Experiment(
+        "Coefficients",
+        "How much hangs on the exact a and b of the β curve?",
+        plans.coefficients,
+        COMPARED,
+        SHOWN,
     ),
-    "metrics": (
+    "scores": Experiment(
+        "Wrong scores",
+        "What do wrong scores do? Noisy: times log-normal noise, σ = 1; half swapped: half of"
+        " the facts trade with their mirror in the ranking; tiers (half) swapped: all or half"
+        " of the rare facts trade with popular ones at random, the paper's swapped labels; "
+        "inverted: all do; shuffled: dealt out anew.",
+        plans.wrong_scores,
+        COMPARED,
+        SHOWN,
+    ),
+    "proxies": Experiment(
+        "Proxies",
+        "Does another source of popularity do as well? Offline: exposures as set, corpus "
+        "counts, how sure the model is before unlearning, a constant; at five rates. "
+        "Wikidata, infini-gram and the judge need a network or a large model and are not in "
+        "it. Counts: lines of the sandbox's own corpus that name the subject, with the "
+        "paper's anchors, for which they are four times too small; or subject and answer "
+        "added, with anchors at the counts' own 5 % and 95 % quantiles.",
+        plans.proxies,
+        COMPARED,
+        (*SHOWN, pictures.arms_over_rates),
+    ),
+    "epochs": Experiment(
+        "Epoch by epoch",
+        "When do rare and popular facts go, and when does λ move?",
+        plans.methods,
+        (tables.epoch_table,),
+        (pictures.epochs,),
+    ),
+    "levels": Experiment(
+        "Exposure levels",
+        "How does the gap run from the least to the most shown facts?",
+        plans.selected,
+        (tables.level_table,),
+        (pictures.levels,),
+    ),
+    "worlds": Experiment(
+        "Other sandboxes",
+        "Is the gap there in smaller and larger models (narrow: half the width, wide: one and"
+        " a half), and does it go when the range of exposures is halved in logarithm (half-"
+        "spread) or all facts are shown alike (no-spread)?",
+        plans.worlds,
+        (tables.world_table,),
+        (pictures.tiers,),
+    ),
+    "alpha": Experiment(
+        "Matched α",
+        "Is AdaPop's cost that of its smaller α? The others with AdaPop's α.",
+        plans.matched_alpha,
+        (*COMPARED, tables.controller_table),
+        SHOWN,
+    ),
+    "forgetting": Experiment(
+        "Matched forgetting",
+        "At equal forgetting, who keeps most and whose gap is widest?",
+        plans.swept(plans.METHOD_ARMS),
+        (sweep.equal_table, sweep.nearest_table),
+        (pictures.rates,),
+    ),
+    "metrics": Experiment(
+        "Which metric to trust",
+        "Which metric tells models that know the facts from models that never read them, and "
+        "still says the same of an unlearned model that was taught other facts or rounded; "
+        "for rare and popular facts apart?",
         plans.metrics,
         (metrics.faithfulness_table, metrics.robustness_table, metrics.method_table),
         (metrics.marks,),
     ),
-}  # fmt: skip
-TEXTS = read_json("experiments/texts.json", dict[str, tuple[str, str]])  # title and question
-EXPERIMENTS = {name: Experiment(*TEXTS[name], *parts) for name, parts in _PARTS.items()}
+}
 
 
 @dataclass(frozen=True)

@@ -132,16 +132,14 @@ class Wikidata:
         kept_entities = ((qid, self._entities.known(qid)) for qid in search.qids)
         cached = {qid: kept for qid, kept in kept_entities if kept is not None}
 
-        def candidates(hits: Cached, label: str) -> list[Entity]:
+        def named_so(hits: Cached, label: str) -> list[Entity]:
             rows = [(qid, row) for qid in _ids(hits) if (row := cached[qid].value)]
             exact, name = hits.value["exact"], label.casefold()
             named = (row for qid, row in rows if qid in exact or name in row["names"])
             return candidates(Entity(**row) for row in named)
 
         *sides, properties = search.hits
-        subjects, objects = (
-            candidates(hits, label) for hits, (_, label) in zip(sides, labels(fact))
-        )
+        subjects, objects = (named_so(hits, label) for hits, (_, label) in zip(sides, labels(fact)))
         relation = plain(fact.relation)
         linked = link(subjects, objects, properties.value["exact"], relation, types)
         entities = [choice.entity for choice in linked.sides.values() if choice.entity]

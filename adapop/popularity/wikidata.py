@@ -22,6 +22,7 @@ from adapop.popularity.wikidata_items import (
     Link,
     Types,
     can_be_a_name,
+    candidates,
     labels,
     link,
     plain,

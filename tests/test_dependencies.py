@@ -14,7 +14,6 @@ from launching import printed
 OPTIONAL = {
     "spaces": "only ZeroGPU has it",
     "ray": "`bench --ray` says how to install it",
-    "mcp": "`adapop mcp` says how to install it",
     "lm_eval": "`probe --capability` says how to install it",
     "datasets": "comes with lm_eval",
     "gradio_client": "comes with gradio, which pins it",

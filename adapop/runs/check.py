@@ -22,7 +22,7 @@ from adapop.probes.judge import known_recall
 from adapop.probes.matrix import FEWEST, MEASURABLE
 from adapop.probes.plan import Plan, Question, evenly, questions
 from adapop.probes.prompting import Prompting, remarks_of
-from adapop.probes.prompts import CHOICE, DIRECT, KINDS
+from adapop.probes.prompts import CHOICE, DIRECT, KINDS, Prompt
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.probes.ways import CHAT, LEAST_TOKENS, examples_of, longest_answer
 from adapop.progress import Progress
@@ -263,14 +263,18 @@ def _asked_as_trained(
     """Fact id -> recall, [0, 1]; and the seconds of an answer."""
     cache, model.reply_cache = model.reply_cache, None  # cached replies take no time
     try:
-        # a warm-up: the first pass, and the first wrong reply, which loads a stemmer
-        one = sample[:1]
-        measure.recall_by_fact(model, one, tokens, progress, lambda ask, _: known_recall(ask, "x"))
+        # a warm-up: the first pass, and the first wrong reply that begins like the answer, which
+        # loads a stemmer
+        measure.recall_by_fact(model, sample[:1], tokens, progress, _judged_wrong)
         began = time.monotonic()
         recalls = measure.recall_by_fact(model, sample, tokens, progress, known_recall)
         return recalls, (time.monotonic() - began) / len(recalls)
     finally:
         model.reply_cache = cache
+
+
+def _judged_wrong(ask: Prompt, reply: str) -> float:
+    return known_recall(ask, f"{ask.gold[:1]}x")
 
 
 def _measured_pace(

@@ -410,3 +410,34 @@ def test_a_page_that_is_gone_keeps_no_turn():
         await joined
 
     asyncio.run(asyncio.wait_for(left(), 5))
+
+
+def test_an_event_that_is_answered_before_its_id_is_told_keeps_no_turn():
+    """Seen on a busy machine: the next event of its group waited for two minutes."""
+
+    async def sitting():
+        gradio, told = Queue(), asyncio.Event()
+        door = Streams(gradio, {1: "session"})
+
+        async def nothing(_):
+            pass
+
+        async def late(scope, receive, send):
+            if scope["name"] == "a":
+                await told.wait()
+            await gradio(scope, receive, send)
+
+        reading = asyncio.ensure_future(door.stream("ada", {"path": "data"}, None, nothing))
+        await settle()
+        door._app = late
+        body = {"session_hash": "ada", "fn_index": 1}
+        joins = [asyncio.ensure_future(door.join(body, {"path": "join", "name": n}, None, nothing)) for n in "ab"]
+        await settle()
+        gradio.end("a")
+        await settle()
+        told.set()
+        await asyncio.gather(*joins)
+        assert gradio.begun == ["a", "b"]
+        reading.cancel()
+
+    asyncio.run(asyncio.wait_for(sitting(), 5))

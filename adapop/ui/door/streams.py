@@ -31,9 +31,25 @@ class Page:
     waiting: dict[str, asyncio.Lock | None] = field(default_factory=dict)
     turns: dict[str, asyncio.Lock] = field(default_factory=dict)
     came: asyncio.Event = field(default_factory=asyncio.Event)
+    early: set[str] = field(default_factory=set)
+    """Events that were answered before Gradio had told their ids: short ones, on a busy machine."""
+
+    def begun(self, event: str, turn: asyncio.Lock | None) -> None:
+        """Notes an event's id, which Gradio has just told."""
+        self.waiting[event] = turn
+        self.came.set()
+        if event in self.early:
+            self.early.remove(event)
+            self.given_up(event)
 
     def ended(self, event: str) -> None:
         """Notes that an event was answered: the next of its group may begin."""
+        if event not in self.waiting:
+            self.early.add(event)
+        self.given_up(event)
+
+    def given_up(self, event: str) -> None:
+        """Ends an event's turn, whatever became of it."""
         turn = self.waiting.pop(event, None)
         if turn is not None and turn.locked():
             turn.release()
@@ -58,9 +74,8 @@ class Streams:
             nonlocal event
             if named := EVENT.search(message.get("body", b"")):
                 event = named[1].decode()
-                page.waiting[event] = turn
-                page.came.set()
-                asyncio.get_running_loop().call_later(TURN_SECONDS, page.ended, event)
+                page.begun(event, turn)
+                asyncio.get_running_loop().call_later(TURN_SECONDS, page.given_up, event)
             await send(message)
 
         try:
@@ -103,7 +118,7 @@ class Streams:
                     return
             closing = None
         for event in list(page.waiting):
-            page.ended(event)
+            page.given_up(event)
 
     def _page(self, session: str) -> Page:
         page = self._pages.setdefault(session, Page())

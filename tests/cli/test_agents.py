@@ -2,6 +2,7 @@ import asyncio
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -26,7 +27,8 @@ def asked(tmp_path):
             tools = (await agent.list_tools()).tools
             return tools, [await agent.call_tool(name, arguments) for name, arguments in calls]
 
-    return lambda *calls: asyncio.run(conversation(calls))
+    with ThreadPoolExecutor() as thread:  # beside a browser, this one has an event loop already
+        yield lambda *calls: thread.submit(asyncio.run, conversation(calls)).result()
 
 
 @pytest.mark.slow

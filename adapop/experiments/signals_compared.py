@@ -315,7 +315,7 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
     for signal, title in SIGNALS.items():
         if signal != "exposures":
             found = [nearer(frame, signal, DECIDES, name) for name in GAPS]
-            lines.append((title, *map(_interval, found), _verdict(found[0]), _share(frame, signal)))
+            lines.append((title, *map(_interval, found), verdict(found[0]), share(frame, signal)))
     head = ("beside", *GAPS.values(), "a score from outside", "way from none to exposures")
     note = "Absolute gap under exposures minus that under the signal, paired by seed."
     made.append(Table(f"The rule, where {DECIDES:.0%} is left", head, tuple(lines), note))
@@ -329,14 +329,16 @@ def _interval(values: pd.Series) -> str:
     return f"{one.mean:+.2f} ({one.low:+.2f} to {one.high:+.2f})"
 
 
-def _verdict(differences: pd.Series) -> str:
+def verdict(differences: pd.Series) -> str:
+    """What the rule says of a score from outside. differences: of `nearer`."""
     one = summary(list(differences))
     if one is None or one.low is None or one.low <= 0 <= one.high:
         return "cannot be told apart"
     return "says more" if one.high < 0 else "says less"
 
 
-def _share(frame: pd.DataFrame, signal: str) -> str:
+def share(frame: pd.DataFrame, signal: str) -> str:
+    """How far a signal leads on the way from none to exposures, by mean gaps, in percent."""
     none, own, outside = (
         at_left(frame, name, DECIDES, "gap").mean() for name in ("none", signal, "exposures")
     )

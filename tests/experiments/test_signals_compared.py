@@ -44,7 +44,7 @@ def test_a_gap_is_read_where_so_much_is_left_and_only_where_runs_cross_it():
 
 def test_the_rule_needs_an_interval_that_leaves_out_zero():
     apart = [
-        study._verdict(study.pd.Series(values)) for values in ([-0.2, -0.21, -0.19], [0.2, 0.21, 0.19], [-0.2, 0.2])
+        study.verdict(study.pd.Series(values)) for values in ([-0.2, -0.21, -0.19], [0.2, 0.21, 0.19], [-0.2, 0.2])
     ]
     assert apart == ["says more", "says less", "cannot be told apart"]
 

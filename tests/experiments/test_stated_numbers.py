@@ -14,7 +14,7 @@ import pytest
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RETAIN_KEPT, make_config
-from adapop.experiments import survival, survival_tables
+from adapop.experiments import signals_compared, survival, survival_tables
 from adapop.experiments.tuned import LIMITS, PRICE
 from adapop.facts.catalog import load_facts
 from adapop.paths import ROOT
@@ -162,6 +162,37 @@ def cox(row, column):
     """A cell of those tables; column: how its title and the table's begin or end."""
     (cell,) = {value for name, value in fitted()[row].items() if name.endswith(f": {column}")} or {"missing"}
     return cell
+
+
+@cache
+def signals() -> pd.DataFrame:
+    return signals_compared.frame_of(signals_compared.rows(RECORDED / signals_compared.FILE))
+
+
+def signal(name, *measures):
+    """Cells of the table of `bench signals`, where half of the trained questions is left."""
+    read = (signals_compared.at_left(signals(), name, signals_compared.DECIDES, one) for one in measures)
+    return " | ".join(map(interval, read))
+
+
+def nearer(name, measure="gap"):
+    """The absolute gap under exposures minus that under another signal, there."""
+    return interval(signals_compared.nearer(signals(), name, signals_compared.DECIDES, measure))
+
+
+def verdict(name):
+    return signals_compared.verdict(signals_compared.nearer(signals(), name, signals_compared.DECIDES))
+
+
+def way(name):
+    """How far a signal leads from none to exposures, in percent."""
+    return signals_compared.share(signals(), name).rstrip("%")
+
+
+def nsignals():
+    """How many seeds have all runs of the study, of how many."""
+    each = signals().groupby("seed").size() == len(signals_compared.SIGNALS) * len(signals_compared.RATES)
+    return f"{each.sum()} of {len(signals_compared.SEEDS)}"
 
 
 NUMERALS = "no one two three four five six seven eight".split()

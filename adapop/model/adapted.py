@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
@@ -56,12 +56,12 @@ class Replying(Prompted):
     @property
     def base(self) -> PreTrainedModel:
         """The network without its adapter."""
-        return self.network.get_base_model()
+        return cast(PreTrainedModel, self.network.get_base_model())
 
     @property
     def shape(self) -> dict[str, Any]:
         """The entries of its config.json, also under transformers' common names."""
-        config = self.network.get_base_model().config.get_text_config()
+        config = self.base.config.get_text_config()
         return config.to_dict() | {name: getattr(config, name) for name in config.attribute_map}
 
     def generate(
@@ -103,7 +103,7 @@ class Replying(Prompted):
         if self.device.type != "cuda" or not rows:
             return MOST_ROWS
         tokens, answer = max(row.length for row in rows), max(len(row.answer) for row in rows)
-        width = self.base.get_input_embeddings().weight.element_size()
+        width = next(self.base.get_input_embeddings().parameters()).element_size()
         try:
             needed = row_bytes(self.shape, width, tokens, answer, new_tokens)
         except KeyError:  # a model without attention, whose rows take little memory
@@ -138,7 +138,7 @@ class Replying(Prompted):
         return range(torch.cuda.device_count() if self.device.type == "cuda" else 0)
 
     def sample(
-        self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float
+        self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: Any
     ) -> list[str]:
         """Replies sampled with a seed, see `generate`. Leaves torch's random state as it is."""
         with torch.random.fork_rng(devices=self.gpus):

@@ -18,7 +18,7 @@ from adapop.model.tokens import Row
 from adapop.online.cache import Cache, cache_root
 
 if TYPE_CHECKING:
-    from adapop.model.adapted import AdaptedModel
+    from adapop.model.adapted import AdaptedModel, Replying
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class ReplyCache:
         """weights: a model hash (`digest`). Raises ConfigError: the cache folder is unusable."""
         self._weights, self._cache = weights, Cache(cache_root() / FOLDER)
 
-    def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:
+    def of(self, model: "Replying", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:
         """Index of a row -> its known reply, as `AdaptedModel.replies` returns it."""
         names = self._names(model, rows, tokens)
         try:
@@ -45,7 +45,7 @@ class ReplyCache:
         return {place: tuple(known[name]) for place, name in enumerate(names) if name in known}
 
     def keep(
-        self, model: "AdaptedModel", rows: Sequence[Row], tokens: int, replies: Mapping[int, tuple]
+        self, model: "Replying", rows: Sequence[Row], tokens: int, replies: Mapping[int, tuple]
     ) -> None:
         """Stores new replies by the index of their row; a reply to a row with an answer is also
         stored for the prompt alone. Ignores errors of the disk."""
@@ -56,7 +56,7 @@ class ReplyCache:
         with suppress(ConfigError):
             self._cache.put_all(first_replies)
 
-    def _names(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> list[str]:
+    def _names(self, model: "Replying", rows: Sequence[Row], tokens: int) -> list[str]:
         common = json.dumps([self._weights, model.way, tokens])
         texts = (f"{common}{(row.prompt, row.answer[:1])!r}" for row in rows)
         return [hashlib.sha256(text.encode()).hexdigest() for text in texts]

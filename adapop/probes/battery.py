@@ -82,7 +82,7 @@ def _in_chains(
             yield question
         else:
             asked.append((question, turns))
-    known = [{}]  # ranks among a relation's answers hold right after a question
+    known: list[Rivals] = [{}]  # ranks among a relation's answers hold right after a question
     for start in range(0, len(asked), CHUNK):
         progress.say(f"Probing: {CLUES}, {start:,} of {len(asked):,} conversations")
         questions, turns = zip(*asked[start : start + CHUNK])

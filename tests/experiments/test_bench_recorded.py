@@ -1,13 +1,14 @@
 import re
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import pytest
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import TUNED, make_config
 from adapop.config.run import RunConfig
-from adapop.experiments import real, tuned
+from adapop.experiments import real, signals_compared, tuned
 from adapop.experiments.results import Results
 from adapop.experiments.run import EXPERIMENTS, Place, as_markdown, placed
 from adapop.facts.catalog import load_facts
@@ -20,6 +21,7 @@ from bench_rows import UNSEARCHED, by_arm
 RECORDED = ROOT / "assets" / "recorded"
 AGAIN = RECORDED / "again"  # main on other seeds, compared with the first
 EQUAL = RECORDED / "equal.csv"  # rows of what is no longer made
+SIGNALS = RECORDED / signals_compared.FILE  # its rows have a form of their own
 THREE, ANEW = f"tuned-{tuned.THREE}", tuned.ANEW
 ANEW_NAMES = ("redirect", "altpo", "wga", "adapop")  # searched among the people
 WORLD_OF = {name: world for world, name in tuned.FILES.items()} | {THREE: tuned.THREE, ANEW: "people"}
@@ -75,12 +77,18 @@ def test_the_page_of_the_real_model_says_what_was_run():
 
 
 @pytest.mark.parametrize("path", [
-    path for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL}) if path.stem not in WORLD_OF
+    path for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL, SIGNALS}) if path.stem not in WORLD_OF
 ], ids=lambda path: f"{path.parent.name}-{path.stem}")  # fmt: skip
 def test_every_row_is_a_run_of_its_plan(path):
     rows = Results(path).rows()
     items = place_of(path).items(rows)
     assert rows and rows.keys() <= {item.key for item in items}, "settings changed; is a new one to be in `item.SINCE`?"
+
+
+def test_the_comparison_of_signals_has_each_run_of_its_plan_once():
+    made = [(row.signal, row.rate, row.seed, row.quick) for row in signals_compared.rows(SIGNALS)]
+    planned = product(signals_compared.SIGNALS, signals_compared.RATES, signals_compared.SEEDS, [False])
+    assert sorted(made) == sorted(planned)
 
 
 @cache

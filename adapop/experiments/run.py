@@ -4,7 +4,7 @@ own facts and model; `run` makes the missing rows; `write` and `as_markdown` sho
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -243,6 +243,26 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
     identity = f"{facts.sha256} {model} {sorted(changes.items())}"
     name = f"{place.name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
     return replace(place, name=name, own=own)
+
+
+def completed(
+    made: Iterable[Finished],
+    total: int,
+    title: Callable[[Any], str],
+    append: Callable[[Any], None],
+    report: Callable[[str], None],
+) -> dict[str, str]:
+    """Appends each result of an engine as it comes, and reports it by the title of its item.
+    Returns title of a failed item -> reason."""
+    errors = {}
+    for count, done in enumerate(made, 1):
+        name = title(done.item)
+        if done.error:
+            errors[name] = done.error
+        else:
+            append(done.result)
+        report(f"{count} of {total}: {name}{done.error and f': {done.error}'}")
+    return errors
 
 
 def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:

@@ -41,7 +41,7 @@ import pandas as pd
 from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import DataError
 from adapop.experiments.item import TEST, by_tier, facts_for, questions_of
-from adapop.experiments.run import Engine
+from adapop.experiments.run import Engine, completed
 from adapop.facts.fact import TIERS, FactSet, scores_of
 from adapop.paths import commit
 from adapop.popularity.beta import BetaMap
@@ -103,7 +103,7 @@ def run(
 ) -> dict[str, str]:
     """Makes the runs that `folder` lacks and appends a line each as they end. Returns title of a
     failed run -> reason. Raises DataError: the file is damaged."""
-    path, errors = folder / FILE, {}
+    path = folder / FILE
     folder.mkdir(parents=True, exist_ok=True)
     done = {(one.signal, one.rate, one.seed, one.quick) for one in rows(path)}
     wanted = [
@@ -111,17 +111,20 @@ def run(
         for seed, rate, signal in product(seeds, RATES, SIGNALS)
         if (signal, rate, seed, quick) not in done
     ]
+
+    def append(outcome: Outcome) -> None:
+        line = pd.DataFrame([vars(outcome)])
+        line.to_csv(path, mode="a", header=not path.exists(), index=False)
+
     report(f"{len(done)} runs are done already, {len(wanted)} to do.")
-    for count, finished in enumerate(engine(wanted, partial(_run, quick=quick)), 1):
-        signal, rate, seed = finished.item
-        title = f"{SIGNALS[signal]} at {rate:g}, seed {seed}"
-        if finished.error:
-            errors[title] = finished.error
-        else:
-            line = pd.DataFrame([vars(finished.result)])
-            line.to_csv(path, mode="a", header=not path.exists(), index=False)
-        report(f"{count} of {len(wanted)}: {title}{finished.error and f': {finished.error}'}")
-    return errors
+    return completed(
+        engine(wanted, partial(_run, quick=quick)), len(wanted), _title, append, report
+    )
+
+
+def _title(key: tuple[str, float, int]) -> str:
+    signal, rate, seed = key
+    return f"{SIGNALS[signal]} at {rate:g}, seed {seed}"
 
 
 def rows(path: Path) -> list[Outcome]:
@@ -278,11 +281,16 @@ def frame_of(outcomes: Sequence[Outcome]) -> pd.DataFrame:
 
 
 def at_left(frame: pd.DataFrame, signal: str, left: float, measure: str) -> pd.Series:
+    """As `crossed`, for the runs of a signal."""
+    return crossed(frame[frame["signal"] == signal], left, measure)
+
+
+def crossed(runs: pd.DataFrame, left: float, measure: str) -> pd.Series:
     """A measure by seed where a share of the trained questions is left, between neighbouring rates;
-    without seeds whose runs do not cross it."""
+    without seeds whose runs do not cross it. runs: of one arm, with seed, rate and left."""
     found = {}
-    for seed, own in frame[frame["signal"] == signal].groupby("seed"):
-        own = own.sort_values("rate")
+    for seed, own in runs.groupby("seed"):
+        own = own.sort_values("rate").drop_duplicates("rate")
         shares, values = own["left"].to_numpy(), own[measure].to_numpy()
         for i in range(len(own) - 1):
             if shares[i] >= left >= shares[i + 1] and shares[i] > shares[i + 1]:

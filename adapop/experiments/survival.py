@@ -23,7 +23,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import DataError
 from adapop.experiments.item import World
 from adapop.experiments.plans import build, folder_of
-from adapop.experiments.run import Engine
+from adapop.experiments.run import Engine, completed
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.paths import SHIPPED, commit
@@ -105,7 +105,7 @@ def run(
     """Makes the runs that `folder` lacks and appends a line each as they end. Builds the no-spread
     world first, which takes minutes on one core. Returns title of a failed run -> reason. Raises
     DataError: the file is damaged."""
-    path, errors = folder / FILE, {}
+    path = folder / FILE
     known = {one.key for one in rows(path)}
     wanted = [
         (world, method, seed)
@@ -119,15 +119,13 @@ def run(
         )
         build(NO_SPREAD, models)
     report(f"{len(known)} runs are done already, {len(wanted)} to do.")
-    for count, done in enumerate(engine(wanted, partial(_run, quick=quick, models=models)), 1):
-        world, method, seed = done.item
-        title = f"{world}, {method}, seed {seed}"
-        if done.error:
-            errors[title] = done.error
-        else:
-            _append(path, done.result)
-        report(f"{count} of {len(wanted)}: {title}{done.error and f': {done.error}'}")
-    return errors
+    made = engine(wanted, partial(_run, quick=quick, models=models))
+    return completed(made, len(wanted), _title, partial(_append, path), report)
+
+
+def _title(key: tuple[str, str, int]) -> str:
+    world, method, seed = key
+    return f"{world}, {method}, seed {seed}"
 
 
 def rows(path: Path) -> list[Survival]:

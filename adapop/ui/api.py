@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from itertools import accumulate
 from math import inf
+from typing import Any
 
 import gradio as gr
 
@@ -339,11 +340,9 @@ class Api:
 
         Errors: as probe; no such epoch, no oracle, a run beside that is not yours.
         """
-        asked = self._columns, run, prompt, gold, begun, earlier, beside, epoch
-        its_run, question, chosen = await offload(self.worker.usage, *asked)
-        work = self.worker.inspect, its_run, question, chosen
-        await over(future := await offload(self.worker.usage, *work))
-        return {"prompt": question.prompt, "columns": future.result().rows}
+        asked = run, prompt, gold, begun, earlier, beside, epoch
+        text, inspection = await self._of_columns(self.worker.inspect, asked)
+        return {"prompt": text, "columns": inspection.rows}
 
     async def samples(
         self,
@@ -388,11 +387,16 @@ class Api:
         for name, value in (("temperature", temperature), ("top_p", top_p)):
             if type(value) not in (int, float):
                 raise ConfigError(f"{name} is {quoted(value)}.", "It must be a number.")
-        asked = self._columns, run, prompt, gold, begun, earlier, beside, epoch
-        its_run, question, chosen = await offload(self.worker.usage, *asked)
-        work = self.worker.sample, its_run, question, chosen, Drawing(*numbers)
-        await over(future := await offload(self.worker.usage, *work))
-        return {"prompt": question.prompt, "columns": [one.row for one in future.result()]}
+        asked = run, prompt, gold, begun, earlier, beside, epoch
+        text, drawn = await self._of_columns(self.worker.sample, asked, Drawing(*numbers))
+        return {"prompt": text, "columns": [one.row for one in drawn]}
+
+    async def _of_columns(self, work: Callable, asked: tuple, *more: Drawing) -> tuple[str, Any]:
+        """The prompt, and what work of the worker gives for it. asked: as for `_columns`."""
+        usage = self.worker.usage
+        its_run, question, chosen = await offload(usage, self._columns, *asked)
+        await over(future := await offload(usage, work, its_run, question, chosen, *more))
+        return question.prompt, future.result()
 
     def _columns(
         self, run: str, prompt: str, gold: str, begun: str, earlier: object, beside: object, epoch

@@ -128,16 +128,8 @@ def bracketed(frame, arm, *measures):
 
 def where(arm: str, left: float, measure: str) -> pd.Series:
     """A measure of an arm by seed where a share of the trained questions is left, between neighbouring rates."""
-    frame, found = EQUAL(), {}
-    own = frame[frame["arm"].str.replace(AT, "", regex=True) == arm]
-    for seed, runs in own.groupby("seed"):
-        runs = runs.sort_values("rate").drop_duplicates("rate")
-        shares, values = runs["left"].to_numpy(), runs[measure].to_numpy()
-        for place in range(len(runs) - 1):
-            if shares[place] >= left >= shares[place + 1]:
-                found[seed] = np.interp(-left, -shares[place : place + 2], values[place : place + 2])
-                break
-    return pd.Series(found)
+    frame = EQUAL()
+    return signals_compared.crossed(frame[frame["arm"].str.replace(AT, "", regex=True) == arm], left, measure)
 
 
 def at_left(arm, left, measure):

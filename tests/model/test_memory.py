@@ -77,8 +77,8 @@ def test_estimates_of_other_models_and_of_a_row():
     forward = 2 * 4 * (block + adapter) * 10 + 2 * 128 * 1728 * 2
     assert operations(SANDBOX_MODEL, config, 10, 2) == 2 * forward + 2 * 4 * adapter * 10
     for kind in ("gpt2", "gptj", "opt", "falcon", "bloom", "mpt"):
-        network = SimpleNamespace(get_base_model=lambda kind=kind: SimpleNamespace(config=AutoConfig.for_model(kind)))
-        shape = AdaptedModel.shape.fget(SimpleNamespace(network=network))
+        base = SimpleNamespace(config=AutoConfig.for_model(kind))
+        shape = AdaptedModel.shape.fget(SimpleNamespace(base=base))
         assert footprint(shape, make_config("gd", model="x"), 64, rows=1).activations > 0
     # Of Llama-3.1-8B's shape in bf16: about 1,400 rows of DUET to be answered in 60 GB; never less than the cache.
     llama = {

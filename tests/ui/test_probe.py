@@ -312,9 +312,12 @@ def test_samples_and_strength_are_answered_in_numbers_and_bad_input_in_words(tmp
 
 def replayed(worker, name, view):
     async def values():
-        return [value async for value in link.replayed(worker, name, view)]
+        return [value async for value in link.asked_again(worker, name, view)]
 
-    return asyncio.run(values())[-1]
+    shown = link.recorded(worker, name, view)
+    asked = asyncio.run(values())
+    assert bool(asked) is (shown is None)  # never both: the later would replace the other
+    return shown or asked[-1]
 
 
 def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, finished):
@@ -338,8 +341,10 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
     assert shown["about"] == texts.ANSWERS_RECORDED and texts_of(shown)[1] == row.unlearned.text
     for other in ({}, None, [], {"fact": 7}, told | {"run": "view-0"}, {"fact": "no such fact"}, {"pin": "99999999"}):
         assert link.updates_of(worker, "", link.view_of(other), [], parts) == {}
-    pinned = link.updates_of(worker, "", link.view_of({"pin": "3"}), [], parts)
+    pinned = link.followed(worker, "", [], {"pin": "3"}, "", parts)
     assert pinned[parts.fact] == run.facts.forget[3].id and pinned[parts.prompt] == run.facts.forget[3].question
+    assert pinned[parts.answers] and pinned[parts.wanted] is None, "a later event would replace what is asked meanwhile"
+    assert link.followed(worker, "", [], {"pin": "3"}, pinned[parts.viewed], parts) == {}, "an address is followed once"
     own = Worker(tmp_path / "runs")
     copied = Run(Path(copytree(finished.folder, own.root / finished.id)))
     asked = link.View(ask="Who wrote Hamlet?", gold="Shakespeare")

@@ -80,7 +80,8 @@ def view_of(values: object) -> View:
 
 @dataclass(frozen=True)
 class Parts:
-    """The components that a view fills in."""
+    """The components that a view fills in. viewed: the last view that was filled in. wanted: what
+    the address says, if something of it is still to be asked; None else."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -95,6 +96,14 @@ class Parts:
     answers: gr.HTML
     fold: gr.Accordion
     sampling: Sampling
+    viewed: gr.State
+    wanted: gr.JSON
+
+    @property
+    def filled_in(self) -> list[gr.Component]:
+        """What `followed` may update."""
+        chosen = [self.group, self.filled, self.default, self.answers, self.fold]
+        return [*self.question, *chosen, *self.sampling.numbers, self.viewed, self.wanted]
 
     @property
     def question(self) -> list[gr.Component]:
@@ -142,28 +151,45 @@ def _fact(run: Run, view: View) -> tuple[str | None, str]:
     return None, ""
 
 
-async def replayed(worker: Worker, name: str, view: View) -> AsyncIterator[dict]:
-    """The answers of a view: recorded ones at once, else asked again, which is said."""
+def recorded(worker: Worker, name: str, view: View) -> dict | None:
+    """The recorded answers of a view, or those of a question that was kept; None without them."""
+    if view.begun or view.earlier or view.beside or view.at is not None:
+        return None
     run = probed_run(worker, name)
-    fact = fact_of(run, _fact(run, view)[0])
-    prompts = forms_of(run, fact)
+    prompts = forms_of(run, fact_of(run, _fact(run, view)[0]))
     chosen = next((one for one in prompts if not view.ask or one.text == view.ask), None)
-    alone = not (view.begun or view.earlier or view.beside or view.at is not None)
-    shown = cards.recorded_answers(run, chosen) if alone else cards.NO_ANSWERS
-    if shown == cards.NO_ANSWERS and alone:
-        kept = (one for one in reversed(questions.read(run)) if _is_asked(one, view))
-        shown = next((cards.kept(one, texts.REPLAYED) for one in kept), shown)
-    if shown != cards.NO_ANSWERS or not view.ask:
-        yield shown
-    elif linked(name, worker.root):
+    if (shown := cards.recorded_answers(run, chosen)) != cards.NO_ANSWERS:
+        return shown
+    asked = (one for one in reversed(questions.read(run)) if _is_asked(one, view))
+    return next((cards.kept(one, texts.REPLAYED) for one in asked), None)
+
+
+def followed(
+    worker: Worker, name: str, stored: object, values: object, last: str, parts: Parts
+) -> dict:
+    """Updates that fill in what an address says, with the answers that were recorded. Empty if it
+    says nothing, or what `last` said. In one event: what a visitor types or asks after it stays."""
+    view = view_of(values)
+    if repr(view) == last or not (changes := updates_of(worker, name, view, stored, parts)):
+        return {}
+    shown = recorded(worker, name, view)
+    left = view.ask and (shown is None or view.draw)
+    answers = {parts.answers: shown or cards.NO_ANSWERS, parts.wanted: values if left else None}
+    return changes | answers | {parts.viewed: repr(view)}
+
+
+async def asked_again(worker: Worker, name: str, view: View) -> AsyncIterator[dict]:
+    """The answers of a view that were not recorded, which is said; nothing where they were."""
+    if not view.ask or recorded(worker, name, view) is not None:
+        return
+    if linked(name, worker.root):
         yield {"empty": texts.NOT_RECORDED}
-    else:
-        asked = view.ask, view.gold, view.begun, list(view.beside), view.earlier
-        epoch = "" if view.at is None else str(view.at)
-        async for value in ask_both(worker, name, *asked, epoch=epoch):
-            if "about" in value:
-                value["about"] = f"{texts.ASKED_AGAIN} · {value['about']}"
-            yield value
+        return
+    asked = view.ask, view.gold, view.begun, list(view.beside), view.earlier
+    async for value in ask_both(worker, name, *asked, "" if view.at is None else str(view.at)):
+        if "about" in value:
+            value["about"] = f"{texts.ASKED_AGAIN} · {value['about']}"
+        yield value
 
 
 async def drawn_again(worker: Worker, name: str, view: View) -> tuple:
@@ -184,41 +210,23 @@ def _is_asked(kept: questions.Question, view: View) -> bool:
     return plain and (kept.prompt, kept.gold) == (view.ask, view.gold)
 
 
-def wire(
-    worker: Worker,
-    run_id: gr.Component,
-    my_runs: gr.Component,
-    parts: Parts,
-    after: object,
-    copy: gr.Button,
-) -> None:
-    """Wires the link. after: the event after which an address is followed. copy: its button."""
-    viewed, wanted, place = gr.State(""), gr.JSON(visible=False), gr.Textbox(visible=False)
-
-    def follow(name: str, stored: object, values: object, last: str) -> dict:
-        view = view_of(values)
-        key = repr(view)
-        changes = {} if key == last else updates_of(worker, name, view, stored, parts)
-        # the answers follow only a view that was filled in just now
-        return {viewed: key, wanted: values, **changes} if changes else {wanted: None}
-
-    filled = [viewed, wanted, *parts.question, parts.group, parts.filled, parts.default]
-    filled += [parts.fold, *parts.sampling.numbers]
-    inputs = [run_id, my_runs, wanted, viewed]
-    followed = after.then(follow, inputs, filled, js=READ, **EACH)
+def wire(worker: Worker, name: gr.Component, parts: Parts, after: object, copy: gr.Button) -> None:
+    """Wires the link. name: the page's run. after: the event that fills in what an address says.
+    copy: its button."""
+    place = gr.Textbox(visible=False)
 
     async def answer(name: str, values: object):
         if values is None:
             yield gr.skip()
             return
-        async for value in replayed(worker, name, await offload(worker.usage, view_of, values)):
+        async for value in asked_again(worker, name, await offload(worker.usage, view_of, values)):
             yield value
 
     async def draw(name: str, values: object):
         return await drawn_again(worker, name, await offload(worker.usage, view_of, values))
 
-    answered = followed.then(answer, [run_id, wanted], parts.answers, **EACH)
+    answered = after.then(answer, [name, parts.wanted], parts.answers, **EACH)
     samples = [parts.sampling.shown, parts.sampling.used]
-    answered.then(draw, [run_id, wanted], samples, **EACH)
-    made = copy.click(partial(link_to, worker), run_id, place, **QUIET)
+    answered.then(draw, [name, parts.wanted], samples, **EACH)
+    made = copy.click(partial(link_to, worker), name, place, **QUIET)
     made.success(None, [place, *parts.question], copy, js=LINK, **QUIET)

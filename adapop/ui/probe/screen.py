@@ -50,29 +50,45 @@ class ProbeScreen:
     filled: gr.State
     default: gr.Textbox
 
-    def wire(self, worker: Worker, follower: Follower, tab: gr.Tab) -> object:
-        """Wires the choices of a fact and a form, which fill in the prompt. Returns the event that
-        fills the first fact in."""
+    def wire(
+        self,
+        worker: Worker,
+        follower: Follower,
+        tab: gr.Tab,
+        my_runs: gr.BrowserState,
+        view: link.Parts,
+    ) -> object:
+        """Wires the choices of a fact and a form, which fill in the prompt. view: what an address
+        fills in. Returns the event that fills in the first fact, or what the address says."""
         run_id = follower.run_id
 
         def fill(name: str, *values) -> dict:
             return self.fill(probed_run(worker, name), name, *values)
 
-        def choose(name: str, group: str, fact_id, last, text: str, filled: tuple) -> dict:
-            # fact, form and prompt in one event: a question asked in between would be replaced
+        def choose(
+            name: str, group: str, fact_id, last, text: str, filled: tuple, *address: object
+        ) -> dict:
+            # address, fact, form and prompt in one event: a question asked in between would be
+            # replaced
+            stored, seen, said = address
+            linked = link.followed(worker, name, stored, said, seen, view)
+            group, fact_id = linked.get(self.group, group), linked.get(self.fact, fact_id)
+            text, filled = linked.get(self.prompt, text), linked.get(self.filled, filled)
+            last = None if linked else last
             facts, fact_id, default = choices.fact_choices(worker, name, group, fact_id, last)
             forms, form = choices.form_choices(worker, name, fact_id, text, filled)
-            updates = {self.fact: facts, self.form: forms, self.default: default}
-            return updates | fill(name, fact_id, form, text, filled)
+            filling = linked or fill(name, fact_id, form, text, filled) | {view.wanted: None}
+            return {self.default: default, **filling, self.fact: facts, self.form: forms}
 
         def choose_form(*values) -> gr.Dropdown:
             return choices.form_choices(worker, *values)[0]
 
         choosing = [run_id, self.group, self.fact, self.default, self.prompt, self.filled]
+        choosing += [my_runs, view.viewed, view.wanted]
         filling = [self.prompt, self.gold, self.answers, self.filled]
-        changed = [self.fact, self.form, self.default, *filling]
         another = [tab.select, self.group.change, follower.another.change]
-        chosen = gr.on(another, choose, choosing, changed, **EACH | BY_TURNS)
+        changed = [self.form, *view.filled_in]
+        chosen = gr.on(another, choose, choosing, changed, js=link.READ, **EACH | BY_TURNS)
         named = [run_id, self.fact, self.group]
         self.fact.change(partial(choices.typed, worker), named, self.fact, **EACH)
         asking = [run_id, self.fact, self.prompt, self.filled]
@@ -161,15 +177,16 @@ def build(
         sampling = more.build(worker, follower, tab, question, fact, answers)
     default, filled = gr.Textbox(visible="hidden"), gr.State(())
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
-    chosen = screen.wire(worker, follower, tab)
     texts_of = prompt, gold, begun, earlier
+    last = gr.State(""), gr.JSON(visible=False)
     view = link.Parts(
-        group, fact, *texts_of, beside, epoch, filled, default, answers, fold, sampling
+        group, fact, *texts_of, beside, epoch, filled, default, answers, fold, sampling, *last
     )
-    link.wire(worker, run_id, my_runs, view, chosen, copy)
+    chosen = screen.wire(worker, follower, tab, my_runs, view)
+    link.wire(worker, run_id, view, chosen, copy)
     _wire_asking(worker, follower, screen, view, (ask, every, ways))
     looked = [tab.select, follower.another.change, my_runs.change]
-    gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH)
+    gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH_IN_TURN)
     epochs = partial(choices.epoch_choices, worker)
     follower.another.change(epochs, run_id, epoch, **EACH_IN_TURN)
     inputs = [my_runs, run_id, beside]
@@ -203,7 +220,7 @@ def _wire_asking(
     own.then(None, view.question, None, js=named, **QUIET)
     of_fact, in_columns = [run_id, fact], [run_id, fact, beside]
     another = [fact.change, beside.change, follower.another.change]
-    gr.on(another, partial(ways_of, worker), in_columns, ways, **EACH)
+    gr.on(another, partial(ways_of, worker), in_columns, ways, **EACH_IN_TURN)
     all_forms.then(partial(ask_every_way, worker), [*in_columns, epoch], ways, **newest)
 
     # gradio gives no event to a partial
@@ -250,7 +267,7 @@ def _build_folds(
         return words | {place: gr.update(visible=visible) for place, visible in there.items()}
 
     changed = [limits, recorded, example_row, instead, *owned, home]
-    gr.on([tab.select, follower.another.change], looked_at, run_id, changed, **EACH)
+    gr.on([tab.select, follower.another.change], looked_at, run_id, changed, **EACH_IN_TURN)
 
 
 def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None:

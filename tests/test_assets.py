@@ -8,10 +8,9 @@ from adapop.config.methods import Method
 from adapop.errors import DataError
 from adapop.facts.world.language import Relation
 from adapop.model.catalogue import Preset
-from adapop.paths import ASSETS, ROOT
+from adapop.paths import ASSETS
 from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, Translations
 from adapop.report.published import Printed, Recall
-from adapop.ui import texts
 from raised import raised
 
 RELATIONS = "sandbox/relations.json"
@@ -74,14 +73,7 @@ def test_a_damaged_file_is_named_with_its_place(refused):
     refused(text, list[Printed], "1: .*has 5 cells, the head 6")
 
 
-def test_texts_labels_and_files_are_all_there():
-    used_names = {"UPLOAD_ABOUT"}  # by `texts.upload_about`
-    for path in (ROOT / "adapop").rglob("*.py"):
-        used_names |= set(re.findall(r"\btexts\.([A-Z]\w*)", path.read_text(encoding="utf-8")))
-    assert used_names == json.loads((ASSETS / "texts.json").read_text(encoding="utf-8")).keys()
-    assert texts.TITLE and texts.RETAIN_CHOICES[0][1] == "own" and "200" in texts.upload_about().replace(",", "")
-    with pytest.raises(AttributeError, match=r"texts\.json has no text 'TITEL'"):
-        texts.TITEL  # noqa: B018
+def test_translations_and_binary_files_are_all_there():
     content = json.loads((ASSETS / "probes" / "translations.json").read_text(encoding="utf-8"))
     for entries, table in ((content["questions"], QUESTIONS), (content["names"], NAMES)):
         assert len(table) == sum(len(entry["english"]) for entry in entries)

@@ -15,8 +15,16 @@ from adapop.runs.examples import example, example_of
 from adapop.runs.run import RUN_ID, Run
 from adapop.service.links import link_of, linked, owned
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.wiring import TOAST, toast
+
+LOOK_ONLY = (
+    "This run was opened by a read-only link: look at it, and take its report. Only who started it "
+    "can stop, resume or question it. Start a run of your own for that."
+)
+EXAMPLE_ONLY = (
+    "This run came with the app. Look at it, ask its models and take its report; nobody can stop, "
+    "resume or probe it anew. Run it yourself for that."
+)
 
 FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's folder in a path
 PROBED_FIRST = "adapop"  # the example that Probe asks while the page has no run
@@ -34,7 +42,7 @@ def link_to(worker: Worker, name: str | None) -> str:
 def run_to_control(worker: Worker, name: str | None) -> Run | None:
     """The owned run of this id, None if unknown. Raises gr.Error for a link and for an example."""
     if linked(name, worker.root) or example_of(name):
-        raise refused(RunError(texts.EXAMPLE_ONLY if example_of(name) else texts.LOOK_ONLY))
+        raise refused(RunError(EXAMPLE_ONLY if example_of(name) else LOOK_ONLY))
     return known_run(worker, name)
 
 

@@ -44,6 +44,17 @@ from adapop.ui.story.words import GLOSSARY
 from adapop.ui.visitors import visitor
 from adapop.ui.wiring import EACH, QUIET
 
+TITLE = "AdaPop Explorer"
+TAGLINE = "Making a model forget: why famous facts stay"
+MODE_CPU = (
+    "Runs use this machine's processor and take seconds with the sandbox. What is recorded says so."
+)
+LINK_GONE = (
+    "The run of this address is not here: it was deleted, or never was. What you see is this "
+    "browser's own run, if any."
+)
+BACK_TO_OWN = "Back to mine"
+
 # the paper whose method this is, below every screen
 CREDITS = {
     "authors": "Anna Borisiuk, Andrey Savchenko, Alexander Panchenko, Elena Tutubalina",
@@ -87,7 +98,7 @@ def build(worker: Worker) -> gr.Blocks:
     """Builds the app. State and timer are laid out above the tabs: in a hidden tab they would
     stop."""
     cleaning = dict(delete_cache=(DELETE_EVERY, DELETE_AFTER))
-    with gr.Blocks(title=texts.TITLE, analytics_enabled=False, **cleaning) as demo:
+    with gr.Blocks(title=TITLE, analytics_enabled=False, **cleaning) as demo:
         run_id, settings = browser_state("", "run"), browser_state([], "settings")
         session, another = new_session(demo), gr.State("")
         mode, strip, stop, back = _header()
@@ -109,7 +120,7 @@ def build(worker: Worker) -> gr.Blocks:
 def _header() -> tuple[gr.HTML, gr.HTML, gr.Button, gr.Button]:
     """Lays out the header and the run strip. Returns the device's label, the strip, Stop, Back."""
     with gr.Row(elem_id="header-row"):
-        title = html.values({"title": texts.TITLE, "tagline": texts.TAGLINE})
+        title = html.values({"title": TITLE, "tagline": TAGLINE})
         gr.HTML(title, html_template=html.HEADER, scale=6)
         starting = html.values({"mode": "Starting …"})
         mode = gr.HTML(starting, html_template=html.MODE, scale=1, elem_id="mode")
@@ -122,7 +133,7 @@ def _header() -> tuple[gr.HTML, gr.HTML, gr.Button, gr.Button]:
         small = dict(size="sm", scale=1)
         stop = gr.Button("Stop", interactive=False, min_width=80, elem_id="stop", **small)
         unseen = dict(visible=False, min_width=120, elem_id="own-run")
-        back = gr.Button(texts.BACK_TO_OWN, **unseen, **small)
+        back = gr.Button(BACK_TO_OWN, **unseen, **small)
     return mode, strip, stop, back
 
 
@@ -171,7 +182,7 @@ def _wire_run(
         if shown_run(worker, named):
             name = named
         elif named:
-            gr.Warning(texts.LINK_GONE)
+            gr.Warning(LINK_GONE)
         changes = screen.show(worker, name)
         if name != last:  # even an equal value would trigger a dozen events
             changes |= {run_id: name} | ({own: last} if may_control(worker, last) else {})
@@ -190,7 +201,7 @@ def _wire_run(
 
 
 def _way_back(worker: Worker, name: str) -> gr.Button:
-    words = texts.RUN_YOURSELF if example_of(name) else texts.BACK_TO_OWN
+    words = texts.RUN_YOURSELF if example_of(name) else BACK_TO_OWN
     watching = shown_run(worker, name) is not None and not may_control(worker, name)
     return gr.Button(words, visible=watching)
 
@@ -247,7 +258,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
 def mode_of(worker: Worker) -> dict:
     """The header's label of the device that runs use. Waits until the engine is imported."""
     name = worker.gpu()
-    why = texts.MODE_GPU if name else texts.MODE_CPU
+    why = "Runs use this machine's GPU. What is recorded says so." if name else MODE_CPU
     return html.values({"mode": f"Runs on {name or 'CPU'}", "why": why})
 
 

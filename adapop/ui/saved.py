@@ -14,11 +14,14 @@ from adapop.facts.fact import SANDBOX, FactSet
 from adapop.popularity.base import given
 from adapop.service.saved_sets import delete_set, load_set, set_exists
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.access import refusing
 from adapop.ui.parts import html
 from adapop.ui.session import Anchors, Session, anchors_of, identity
 from adapop.ui.wiring import IN_TURN, QUIET
+
+SET_EXPIRED = (
+    "The set that you used here last was deleted, as it was old. Upload it, or pick it, again."
+)
 
 OWN = "own"
 
@@ -36,7 +39,7 @@ class LeftPage:
         """Updates that restore the page, or say that its set is gone, which is then forgotten."""
         changes = {session.anchors: self.anchors}
         if self.expired:
-            changes[notes] = html.listed([texts.SET_EXPIRED], "warn")
+            changes[notes] = html.listed([SET_EXPIRED], "warn")
             changes[session.stored] = {"source": SANDBOX, "set": None, "anchors": self.anchors}
         if self.facts is None:
             return changes

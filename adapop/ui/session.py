@@ -12,9 +12,13 @@ from adapop.facts.world import sandbox_facts
 from adapop.popularity.base import given
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.calibration import anchored, auto_anchors
-from adapop.ui import texts
 from adapop.ui.events import SETS
 from adapop.ui.wiring import QUIET, toast
+
+OTHER_SET = (
+    "Nothing was done: the server no longer had the set that this page shows. It is put back now, "
+    "if it was kept. Look at Facts, then try again."
+)
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]
 
@@ -100,7 +104,7 @@ def identity(facts: FactSet | None) -> str:
 def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
     """The server's set for a page. Raises gr.Error: there is none, or the page shows another."""
     if identity(facts) != shown_identity:
-        raise toast(texts.OTHER_SET)
+        raise toast(OTHER_SET)
     if facts is None:
         raise toast("There are no usable facts. Correct the upload on Facts, or pick another set.")
     return facts

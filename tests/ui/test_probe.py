@@ -29,7 +29,7 @@ from adapop.ui import texts
 from adapop.ui.access import probed_run
 from adapop.ui.parts import html
 from adapop.ui.probe import asking, choices, every_way, leaks, link, more, screen
-from adapop.ui.probe.answers import NO_ANSWERS, differing, lost_of, marked, recorded_answers
+from adapop.ui.probe.answers import NO_ANSWERS, NONE_BACK, NONE_LOST, differing, lost_of, marked, recorded_answers
 from browsing import HOSTILE
 from components import stand_ins
 from tiny_runs import tiny_config
@@ -158,11 +158,11 @@ def test_what_is_next_in_line_did_not_come_back_and_stands_behind_what_did():
         replace(one, unlearned=replace(one.unlearned, gold_ranks=(2,))) for one in replies_of("Spain", "Italy")
     )
     table = every_way.table_of(example("adapop"), PROMPTS, [near, back])
-    assert table["title"] == texts.WAYS_BACK.format(back=1, count="2 ways")
+    assert table["title"] == every_way.WAYS_BACK.format(back=1, count="2 ways")
     assert [row["kind"] for row in table["rows"]] == ["leak", "suppressed"]
     assert "number 2" in table["rows"][1]["verdict"], "what that means stands there"
     table = every_way.table_of(example("adapop"), PROMPTS[:1], [near])
-    title = texts.WAYS_SUPPRESSED.format(suppressed=1, count=1)
+    title = every_way.WAYS_SUPPRESSED.format(suppressed=1, count=1)
     assert (table["kind"], table["title"]) == ("suppressed", title)
 
 
@@ -184,7 +184,7 @@ def test_replies_and_prompts_are_text_marked_where_they_differ():
     assert {row["kind"] for row in table["rows"]} == {"gone", "neutral"}, "a choice tells nothing"
     assert "1 way not counted" in table["about"]
     kept = every_way.table_of(example("adapop"), prompts, replies_of("Italy", "Italy"))
-    assert kept["title"] == texts.WAYS_KEPT.format(back=1, count="1 way"), "the trained question is right"
+    assert kept["title"] == every_way.WAYS_KEPT.format(back=1, count="1 way"), "the trained question is right"
 
 
 def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path):
@@ -211,7 +211,7 @@ def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(t
     kinds = {row.kind: verdict(row).kind for row in rows if row.kind != CHOICE}
     assert kinds[DIRECT] != "leak" and "leak" in kinds.values()
     assert (replace(fact_ids, back=frozenset()).note, replace(fact_ids, lost=frozenset(), back=frozenset()).note) == (
-        texts.NONE_BACK, texts.NONE_LOST)  # fmt: skip
+        NONE_BACK, NONE_LOST)  # fmt: skip
     chosen = next(one for one in run.facts.forget if one.id == fact)
     assert choices.typed(worker, "", chosen.title.upper(), "forget") == fact
     wga = choices.first_fact(worker, "example-wga", "forget")
@@ -219,7 +219,7 @@ def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(t
     assert choices.fact_choices(worker, "example-wga", "forget", fact, None)[1] == fact, "what was picked stays"
     for text in (fact, "no such name", None, 7):
         assert choices.typed(worker, "", text, "forget") == gr.skip()
-    assert asking.ways_of(worker, "", "no such name")["title"] == texts.NO_SUCH_FACT
+    assert asking.ways_of(worker, "", "no such name")["title"] == asking.NO_SUCH_FACT
 
 
 def test_a_run_can_be_picked_among_ones_own_and_the_examples(tmp_path):
@@ -269,7 +269,7 @@ def test_a_question_behind_a_run_says_that_it_waits_and_is_answered_after_it(tmp
 
     yielded = []
     asyncio.run(shown())
-    assert [cards.get("empty") for cards in yielded[:-1]] == [texts.ASKED_LATER]
+    assert [cards.get("empty") for cards in yielded[:-1]] == [asking.ASKED_LATER]
     assert texts_of(yielded[-1])[0] == "Shakespeare"
 
 
@@ -348,14 +348,14 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
     own = Worker(tmp_path / "runs")
     copied = Run(Path(copytree(finished.folder, own.root / finished.id)))
     asked = link.View(ask="Who wrote Hamlet?", gold="Shakespeare")
-    assert replayed(own, link_of(copied), asked) == {"empty": texts.NOT_RECORDED}
+    assert replayed(own, link_of(copied), asked) == {"empty": link.NOT_RECORDED}
     again = replayed(own, copied.id, asked)
-    assert again["about"].startswith(texts.ASKED_AGAIN) and again["sides"][0]["steps"]
+    assert again["about"].startswith(link.ASKED_AGAIN) and again["sides"][0]["steps"]
     (kept,) = questions.read(copied)
     assert [reply.text for reply in kept.replies] == texts_of(again)
     for name in (copied.id, link_of(copied)):
         shown = replayed(own, name, asked)
-        assert (shown["about"], texts_of(shown)) == (texts.REPLAYED, texts_of(again))
+        assert (shown["about"], texts_of(shown)) == (link.REPLAYED, texts_of(again))
 
 
 def test_a_link_carries_how_samples_were_drawn_and_draws_them_again(tmp_path, finished):
@@ -369,7 +369,7 @@ def test_a_link_carries_how_samples_were_drawn_and_draws_them_again(tmp_path, fi
     changes = link.updates_of(worker, run.id, view, [], parts)
     assert [changes[number] for number in parts.sampling.numbers] == list(drawing) and changes[parts.fold].open
     assert asyncio.run(link.drawn_again(worker, run.id, view)) == (first, f"{used}|{prompt}")
-    assert asyncio.run(link.drawn_again(worker, link_of(run), view))[0] == {"empty": texts.NOT_RECORDED}
+    assert asyncio.run(link.drawn_again(worker, link_of(run), view))[0] == {"empty": link.NOT_RECORDED}
     for wrong in ("", "8", "8,0,1,0,8", "nan,1,1,0,8", "8,1,1,0,8,9", "<img>", "999,1,1,0,8"):
         assert link.view_of({"ask": prompt, "draw": wrong}).draw == ()
 

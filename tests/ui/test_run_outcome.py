@@ -13,7 +13,6 @@ from adapop.runs.result import result_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import RunFailed, RunStopped
-from adapop.ui import texts
 from adapop.ui.run import mine, outcome, settings
 from adapop.ui.run.field import RunField, _value_of
 from adapop.ui.run.screen import RunScreen
@@ -49,7 +48,7 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
     run = example("wga")
     for before, others_unknown in ((0.23, True), (0.9, False)):
         about = outcome.card_of(run, replace(result_of(run), before=before))["about"]
-        assert (texts.RESULT_FEW in about) is others_unknown
+        assert (outcome.RESULT_FEW in about) is others_unknown
     for best, why in (("best_kept", "that keep 95%"), ("most_kept", "No epoch keeps 95%"), ("", "")):
         about = outcome.card_of(run, replace(result_of(run), best=best))["about"]
         assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(best), True)

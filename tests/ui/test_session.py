@@ -10,10 +10,10 @@ from adapop.popularity.beta import POPULAR_ANCHOR
 from adapop.runs.listed import all_runs
 from adapop.service.saved_sets import load_set
 from adapop.service.worker import Worker
-from adapop.ui import events, texts
+from adapop.ui import events
 from adapop.ui.events import SetId, Sets
 from adapop.ui.run.launch import start_run
-from adapop.ui.saved import OWN, LeftPage, restored, to_keep
+from adapop.ui.saved import OWN, SET_EXPIRED, LeftPage, restored, to_keep
 from adapop.ui.session import Session, check_shown, identity
 from components import ANCHORS, run_values, stand_ins
 from raised import raised
@@ -95,7 +95,7 @@ def test_two_tabs_keep_their_sets_and_a_dead_set_is_told_of_once(mine, tmp_path)
     session, notes = stand_ins(Session), gr.HTML()
     left = restored(tmp_path, remembered).updates(session, gr.Radio(), notes)
     forgotten = {"source": SANDBOX, "set": None, "anchors": ANCHORS}
-    assert left[notes]["lines"] == [texts.SET_EXPIRED]
+    assert left[notes]["lines"] == [SET_EXPIRED]
     assert (left[session.anchors], left[session.stored]) == (ANCHORS, forgotten)
     assert session.facts not in left and restored(tmp_path, forgotten) == LeftPage(ANCHORS)
     later, _ = to_keep(Worker(tmp_path), load_facts(SANDBOX), ANCHORS, SANDBOX, load_facts(SANDBOX), remembered)

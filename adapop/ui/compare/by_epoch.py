@@ -21,6 +21,14 @@ from adapop.ui.parts import field
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.story.content import side_by_side
 
+CURVES_NAME = "Epoch by epoch"
+CURVES_TABLE = (
+    "Share of the facts to forget that each contestant still answers, by epoch and popularity, in "
+    "one other wording where there is one, and in all of them where the result is (marks): with "
+    "its 95 % interval over facts, or the mean over the seeds so far, from the lowest to the "
+    "highest."
+)
+
 ACROSS = 2  # panels in a row: as many as fit on a phone
 
 
@@ -56,9 +64,9 @@ class Curves:
 def build() -> Curves:
     """Lays out the chart, hidden until there are measurements."""
     folded = dict(open=False, elem_id="curves-fold")
-    with gr.Column(visible=False) as column, gr.Accordion(texts.CURVES_NAME, **folded):
+    with gr.Column(visible=False) as column, gr.Accordion(CURVES_NAME, **folded):
         empty = figures.empty(texts.COMPARE_CHART_EMPTY)
-        return Curves(column, chart(empty, "race-curves", texts.CURVES_NAME, texts.CURVES_TABLE))
+        return Curves(column, chart(empty, "race-curves", CURVES_NAME, CURVES_TABLE))
 
 
 def examples() -> gr.HTML:

@@ -5,13 +5,17 @@ from functools import partial
 import gradio as gr
 
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.compare import entrants, race
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import twin
 from adapop.ui.run import check
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH_IN_TURN
+
+RACE_ABOUT = (
+    "These run on the set chosen on Facts, with the model chosen on Run. Keep “AdaPop, shuffled” "
+    "among them: only a run with random scores can show that popularity matters."
+)
 
 
 def build(
@@ -20,7 +24,7 @@ def build(
     """Lays out the form and wires its plan: the contestants, the settings (seeds, epochs, learning
     rate, and Run's) and the button that starts. settings: inputs of Run; the race uses its
     model."""
-    gr.Markdown(texts.RACE_ABOUT)
+    gr.Markdown(RACE_ABOUT)
     with gr.Row():
         several = dict(multiselect=True, min_width=300, scale=5, elem_id="contestants")
         several |= dict(value=list(race.STARTERS), label="Methods")

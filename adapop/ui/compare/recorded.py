@@ -22,6 +22,41 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, column
 from adapop.ui.parts.grid import grid, grid_of
 
+COMPARE_COST_NAME = "Forgetting, and what it cost"
+COMPARE_GAP_TABLE = (
+    "Each row is a run or a method. Its three marks are the shares of rare, middle and popular "
+    "facts of the forget set that are still answered, asked in other words where that was "
+    "measured. Further left means more forgotten. A vertical line means that all tiers are "
+    "forgotten equally; the further it leans right on its way down, the more popular facts are "
+    "still answered. The widest gap is at the top, a reversed one at the bottom. Bars are ranges: "
+    "of one run 95 % over facts, of several from the lowest to the highest, of what was recorded "
+    "95 % over seeds."
+)
+COMPARE_COST_TABLE = (
+    "Each mark is a contestant. Further right: fewer facts of the forget set are still answered. "
+    "Higher: more held-out facts, which were never trained on, are still answered; what is missing "
+    "there is the cost. Up and right is better. Of your own runs, those left of the dashed line "
+    "(the Pareto front) or below it are beaten by another. Grey crosses do not compare: their "
+    "model did not know the facts, or they are on other facts. Bars are the same ranges as in the "
+    "other picture."
+)
+RECORDED_LABEL = "Recorded"
+RECORDED_NOTHING = (
+    "There are no recorded runs of these methods on this model. Choose all methods, or run one of "
+    "them on the sandbox."
+)
+RECORDED_TUNED = (
+    "Tuned: the best of 40 trials each at seed 0, of AdaPop with α fixed (“python -m adapop bench "
+    "tuned”), shown on seeds and questions that chose nothing."
+)
+RECORDED_WORDS = (
+    "Hollow points: recorded by “{command}”, on the half of the other wordings that chose no "
+    "setting; yours count all."
+)
+RECORDED_OTHERS = (
+    "These used other facts or settings than the recorded runs, so do not compare them: {names}."
+)
+
 # TUNED: every method at the settings that its search chose
 NONE, SAME, EVERY = "none", "same", "every"
 CHOICES = [("these methods", SAME), ("all methods", EVERY), ("all, tuned", TUNED), ("none", NONE)]
@@ -34,7 +69,7 @@ SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 def build() -> tuple[gr.Radio, gr.HTML]:
     """Lays out the choice of recorded results, and their description."""
     place = dict(elem_id="recorded", elem_classes="advanced-only")
-    choice = gr.Radio(CHOICES, value=SAME, label=texts.RECORDED_LABEL, **place)
+    choice = gr.Radio(CHOICES, value=SAME, label=RECORDED_LABEL, **place)
     return choice, html.lines("recorded-words")
 
 
@@ -72,7 +107,7 @@ class Pictures:
         if layer:
             gap, cost = (replace(it, words=f"{it.words} {source_of(layer)}") for it in (gap, cost))
         if layer and not compared.contestants:
-            about, words = texts.RECORDED_LABEL, html.listed([])
+            about, words = RECORDED_LABEL, html.listed([])
             # the fields above are of one seed each
             over_seeds = ", ".join((about, *sorted({one.seeds for one in layer})))
         picture = figures.forget_against_holdout(outcomes, compared.form_words)
@@ -102,8 +137,8 @@ def charts() -> tuple[Chart, Chart]:
     """Lays out the charts of gap and cost."""
     empty = figures.empty(texts.COMPARE_CHART_EMPTY)
     with gr.Row(elem_classes="swipe"):
-        gap = column(texts.COMPARE_GAP_NAME, empty, "compare-gap", texts.COMPARE_GAP_TABLE)
-        return gap, column(texts.COMPARE_COST_NAME, empty, "compare-cost", texts.COMPARE_COST_TABLE)
+        gap = column("The gap, method by method", empty, "compare-gap", COMPARE_GAP_TABLE)
+        return gap, column(COMPARE_COST_NAME, empty, "compare-cost", COMPARE_COST_TABLE)
 
 
 def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
@@ -133,16 +168,16 @@ def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> di
     others = [one.label for one in together if not alike(one, layer)]
     if choice == NONE or (layer and not others):
         return html.listed([])
-    unlike = texts.RECORDED_OTHERS.format(names="; ".join(others))
-    return html.listed([unlike if layer else texts.RECORDED_NOTHING], "warn")
+    unlike = RECORDED_OTHERS.format(names="; ".join(others))
+    return html.listed([unlike if layer else RECORDED_NOTHING], "warn")
 
 
 def source_of(layer: Sequence[Recorded]) -> str:
     """Sentences on the commands and settings that recorded these results."""
     command = "” and “".join(sorted({one.command for one in layer}))
     settings = trained([config for one in layer for config in one.configs])
-    tuned = f" {texts.RECORDED_TUNED}" if any(one.preset == TUNED for one in layer) else ""
-    return f"{texts.RECORDED_WORDS.format(command=command)} {settings}.{tuned}"
+    tuned = f" {RECORDED_TUNED}" if any(one.preset == TUNED for one in layer) else ""
+    return f"{RECORDED_WORDS.format(command=command)} {settings}.{tuned}"
 
 
 def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:

@@ -14,12 +14,13 @@ from adapop.report.record import Record
 from adapop.report.table import signed
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.access import refusing
 from adapop.ui.compare import published, race, recorded
 from adapop.ui.parts import html
 from adapop.ui.parts.download import MOST_TITLE, served_folder, title_box
 from adapop.ui.parts.grid import grid, grid_of
+
+COMPARE_SAME = "They differ in no setting but the seed."
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResult
         warned = html.lines("compare-warnings")
         charts = recorded.charts()
         with gr.Column(elem_id="compare-folds"):
-            with gr.Accordion(texts.EVERY_NUMBER, open=False, elem_id="compare-numbers"):
+            with gr.Accordion("Every number", open=False, elem_id="compare-numbers"):
                 tables = recorded.numbers()
                 with gr.Accordion("By model", open=False, elem_id="compare-models"):
                     grid("compare-by-model", grid_of(real.by_model()))
@@ -130,7 +131,7 @@ def _own_folds(worker: Worker, stored: gr.BrowserState) -> tuple[gr.Column, tupl
 
 def _downloads(worker: Worker, stored: gr.BrowserState) -> tuple[gr.DownloadButton, ...]:
     """Lays out the two downloads of a race: its report, and its table."""
-    gr.Markdown(texts.COMPARE_DOWNLOAD)
+    gr.Markdown("Every run in full as one page that opens offline, and the numbers as CSV.")
     with gr.Row():
         title = title_box("comparison")
         make = gr.Button("Make the report and the table", min_width=220, elem_id="make-comparison")
@@ -170,4 +171,4 @@ def settings_grid(pair: Sequence) -> dict:
             tested.append(
                 (f"answered by it alone, {of}", f"{first:,}\n{difference}", f"{second:,}")
             )
-    return grid_of(replace(table, rows=(*tested, *table.rows)), texts.COMPARE_SAME)
+    return grid_of(replace(table, rows=(*tested, *table.rows)), COMPARE_SAME)

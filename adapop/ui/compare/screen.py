@@ -9,7 +9,6 @@ from adapop.report.comparison import comparison
 from adapop.report.contestants import contestants
 from adapop.report.record import Record
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.compare import by_epoch, fields, form, published, race, recorded, results
 from adapop.ui.compare.race import Race
 from adapop.ui.compare.results import RaceResults, settings_grid
@@ -126,7 +125,7 @@ def _wire_joining(worker: Worker, follower: Race, my_runs: gr.BrowserState, tab:
     with gr.Row(elem_classes=["beside", "advanced-only"], elem_id="join-row") as own_row:
         # Gradio would refuse a value sent before its choices changed
         own = dict(multiselect=True, allow_custom_value=True, min_width=260, elem_id="my-racers")
-        chosen = gr.Dropdown([], label=texts.ADD_MY_RUNS, scale=4, **own)
+        chosen = gr.Dropdown([], label="My runs", scale=4, **own)
         join = gr.Button("Add", min_width=100, scale=0, elem_id="join-race", elem_classes="tall")
 
     def joined(stored: dict, names: list[str] | None):

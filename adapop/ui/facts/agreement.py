@@ -9,11 +9,22 @@ from adapop.popularity.base import Scoring
 from adapop.remark import sentences
 from adapop.report import figures
 from adapop.report.table import percent
-from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import chart
 from adapop.ui.session import Session, curve_of
 from adapop.ui.wiring import LAST_STAYS, QUIET
+
+AGREEMENT_ABOUT = (
+    "Two proxies that disagree on which facts are popular give different pressures. Look both up, "
+    "then compare. *Two clusters far apart give a high Pearson by themselves: read Spearman, and "
+    "the facts that disagree.*"
+)
+AGREEMENT_KNOWN = " (the model knows it: {share})"
+AGREEMENT_EMPTY = "Needs two different scorings of this set: look popularity up above."
+AGREEMENT_TABLE = (
+    "Both scores, plus one, of the facts on which the proxies agree and of those on which they do "
+    "not."
+)
 
 NAMED = 8
 
@@ -21,15 +32,15 @@ NAMED = 8
 def build(session: Session) -> None:
     """Lays out the comparison; its choices become usable once two scorings exist."""
     with gr.Accordion("Do two proxies agree?", open=False, elem_id="agreement"):
-        gr.Markdown(texts.AGREEMENT_ABOUT)
+        gr.Markdown(AGREEMENT_ABOUT)
         with gr.Row():
             # Gradio would refuse a value sent before the choices changed
             options = dict(choices=[], min_width=160, allow_custom_value=True)
             first = gr.Dropdown(label="One", **options)
             second = gr.Dropdown(label="against", **options)
-        words = html.lines("agreement-words", html.listed([texts.AGREEMENT_EMPTY]))
-        empty = figures.empty(texts.AGREEMENT_EMPTY)
-        scatter = chart(empty, "agreement-chart", "", texts.AGREEMENT_TABLE)
+        words = html.lines("agreement-words", html.listed([AGREEMENT_EMPTY]))
+        empty = figures.empty(AGREEMENT_EMPTY)
+        scatter = chart(empty, "agreement-chart", "", AGREEMENT_TABLE)
 
     def compared(*values):
         lines, figure = _compared(*values)
@@ -57,17 +68,17 @@ def _compared(
     """Two scorings' agreement in sentences and as a figure. recall: of the original, by fact id."""
     by_title = {scoring.title: scoring for scoring in scorings}
     if facts is None or first not in by_title or second not in by_title or first == second:
-        return [texts.AGREEMENT_EMPTY], figures.empty(texts.AGREEMENT_EMPTY)
+        return [AGREEMENT_EMPTY], figures.empty(AGREEMENT_EMPTY)
     scores = [by_title[title].values(facts.forget) for title in (first, second)]
     try:
         result = agreement(*scores, curve_of(facts, anchors))
     except DataError as error:
-        return [str(error)], figures.empty(texts.AGREEMENT_EMPTY)
+        return [str(error)], figures.empty(AGREEMENT_EMPTY)
     lines = sentences(remarks_of(result, first, second))
     if result.discordant:
         names = {fact.id: fact.title[:40] for fact in facts.forget}
         shares = {name: percent(share) for name, share in (recall or {}).items()}
-        known = {name: texts.AGREEMENT_KNOWN.format(share=of) for name, of in shares.items()}
+        known = {name: AGREEMENT_KNOWN.format(share=of) for name, of in shares.items()}
         worst = ", ".join(names[fact] + known.get(fact, "") for fact in result.discordant[:NAMED])
         lines.append(f"They disagree on {len(result.discordant):,}, most on: {worst}.")
     named = (first, second), result.discordant

@@ -13,12 +13,15 @@ from adapop.probes.verdict import KNOWN_FROM
 from adapop.remark import sentences
 from adapop.runs.preflight import without_unknown
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
 from adapop.ui.run.configuration import ADVANCED, VISIBLE, config_of
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, error_of, followed, offload
+
+KNOWN_ABOUT = (
+    "What was never known cannot be forgotten. The model is the one that is chosen on Run."
+)
 
 PLACES = {name: place for place, name in enumerate((*VISIBLE, *ADVANCED))}
 DECISIVE = [PLACES[name] for name in ("model", "asking")]
@@ -109,6 +112,6 @@ def _summary_updates(
     if is_taught:  # then what it does not know is no reason to leave a fact out
         lines = [first, "A run teaches it these facts first, as its settings on Run say."]
         return html.listed(lines), gr.Button(visible=False)
-    lines = [first, *answers.prompting, texts.KNOWN_ABOUT]
+    lines = [first, *answers.prompting, KNOWN_ABOUT]
     kind = "calm" if knows == len(facts_asked) else "warn"
     return html.listed(lines, kind), gr.Button(visible=0 < knows < len(facts_asked))

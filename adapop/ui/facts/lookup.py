@@ -17,10 +17,56 @@ from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress, started
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, StartStop, error_of, followed, offload
+
+PROXY_CHOICES = [
+    ("Wikidata: sitelinks and statements", "wikidata"),
+    ("Wikipedia page views", "pageviews"),
+    ("Corpus counts: infini-gram", "infinigram"),
+    ("Counts in a text of mine", "corpus"),
+    ("The scores that came with the set", "given"),
+]
+PROXY_ABOUT = {
+    "wikidata": (
+        "How many Wikipedias and how many statements know the subject and the answer. **The names "
+        "of the subjects, relations and answers are sent to www.wikidata.org**, one after the "
+        "other; this takes about a second a new name. What is found is kept: stop and go on when "
+        "you like."
+    ),
+    "pageviews": (
+        "How often people read the subject's Wikipedia article, in views a month. **The names of "
+        "the subjects, relations and answers are sent to www.wikidata.org**, which knows the "
+        "article, **and its title to wikimedia.org.** Views run over five orders of magnitude: fit "
+        "the curve to them on Run."
+    ),
+    "infinigram": (
+        "How often a pretraining corpus names the subject and the answer. **The names of the "
+        "subjects and answers are sent to api.infini-gram.io.** Counts run over four orders of "
+        "magnitude: fit the curve to them on Run."
+    ),
+    "corpus": (
+        "How many lines of a text name the subject and the answer, as whole words. The text is "
+        "counted on the machine that runs this page and sent nowhere else."
+    ),
+    "judge": (
+        "A language model rates how common each fact is, from 0 to 10,000, three times in "
+        "different orders. **The facts are sent to the judge's endpoint.** A fact that it does not "
+        "rate three times stays unknown."
+    ),
+    "given": "Puts back the scores that the set came with.",
+}
+FORMULA_CHOICES = [
+    ("sitelinks + statements", "sitelinks+statements"),
+    ("sitelinks alone", "sitelinks"),
+]
+COMBINE_CHOICES = [
+    ("subject + answer", "subject+object"),
+    ("subject alone", "subject"),
+    ("answer alone", "object"),
+    ("both together in one place", "both"),
+]
 
 REASONS_SHOWN = 4
 GIVEN = "given"
@@ -103,7 +149,7 @@ def build(worker: Worker, session: Session) -> gr.HTML:
     with gr.Accordion("Look popularity up", open=False, elem_id="scores"):
         named = dict(label="Where scores come from", elem_id="proxy")
         proxy = gr.Dropdown(_choices(), value="wikidata", **named)
-        about = gr.Markdown(texts.PROXY_ABOUT["wikidata"])
+        about = gr.Markdown(PROXY_ABOUT["wikidata"])
         choices = _inputs()
         with gr.Row():
             start = gr.Button("Look up", variant="primary", min_width=120, elem_id="look-up")
@@ -127,7 +173,7 @@ def build(worker: Worker, session: Session) -> gr.HTML:
 def _inputs() -> list[gr.Component]:
     """Lays out the settings of all proxies: formula, language, year, index, combine and text."""
     named = dict(value="sitelinks+statements", label="Entity popularity")
-    formula = gr.Dropdown(texts.FORMULA_CHOICES, **named)
+    formula = gr.Dropdown(FORMULA_CHOICES, **named)
     with gr.Row():
         named = dict(label="Language of the names, such as en", max_length=30, max_lines=1)
         language = gr.Textbox("en", **named)
@@ -135,7 +181,7 @@ def _inputs() -> list[gr.Component]:
     corpora = [(", ".join(corpus), name) for name, corpus in INDEXES.items()]
     index = gr.Dropdown(corpora, label="Corpus", visible=False, value=corpora[0][1])
     unseen = dict(value="subject+object", label="Fact popularity", visible=False)
-    combine = gr.Dropdown(texts.COMBINE_CHOICES, **unseen)
+    combine = gr.Dropdown(COMBINE_CHOICES, **unseen)
     unseen = dict(file_types=[".txt", ".md", ".csv", ".jsonl"], visible=False, height=120)
     text = gr.File(label="A text, one document a line", **unseen)
     return [formula, language, year, index, combine, text]
@@ -145,14 +191,14 @@ def _choices() -> list[tuple[str, str]]:
     """The proxies available here; the judge only if its model is configured."""
     judge = os.environ.get("ADAPOP_JUDGE_MODEL")
     named = [(f"LLM judge: {judge}", "judge")] if judge else []
-    return [*texts.PROXY_CHOICES, *named]
+    return [*PROXY_CHOICES, *named]
 
 
 def _input_updates(proxy: str):
     """Updates: a proxy's description, and which of `_inputs` it shows."""
     counts = proxy in ("infinigram", "corpus")
     return (
-        texts.PROXY_ABOUT[proxy],
+        PROXY_ABOUT[proxy],
         gr.Dropdown(visible=proxy == "wikidata"),
         gr.Textbox(visible=proxy in ("wikidata", "pageviews")),
         gr.Number(visible=proxy == "pageviews"),

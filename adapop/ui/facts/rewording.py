@@ -14,11 +14,16 @@ from adapop.probes.prompts import NotApplicable
 from adapop.probes.rewordings import from_templates, written
 from adapop.progress import Progress, started
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.facts.lookup import asked_about
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, error_of, followed, offload
+
+NO_REWORDINGS = (
+    "**These facts have no rewordings** (column `paraphrases`). A run can then ask only the "
+    "questions that it trained on: it reports a gap *as trained*, and cannot tell whether other "
+    "wordings bring a fact back."
+)
 
 MODEL = "ADAPOP_JUDGE_MODEL"  # the language model that may be asked, see `popularity.judge`
 WITHOUT_MODEL = (
@@ -103,7 +108,7 @@ def build(worker: Worker, session: Session) -> None:
     """Lays out and wires the two ways to add rewordings, hidden for a set that has some."""
     asked = os.environ.get(MODEL)
     with gr.Column(visible=False, elem_id="rewordings") as box:
-        gr.Markdown(texts.NO_REWORDINGS)
+        gr.Markdown(NO_REWORDINGS)
         templates = gr.Button("", size="sm", visible=False, elem_id="reword-templates")
         words, shown = f"Have {asked} write rewordings", bool(asked)
         model = gr.Button(words, size="sm", visible=shown, elem_id="reword-model")

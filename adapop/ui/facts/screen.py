@@ -27,6 +27,19 @@ from adapop.ui.saved import OWN
 from adapop.ui.session import Session, curve_of
 from adapop.ui.wiring import EACH, EACH_IN_TURN, IN_TURN, QUIET, error_of, followed, stopped
 
+SOURCE_LABEL = "Forget set: the facts to unlearn"
+MISSING_ABOUT = (
+    "Some facts have no score. A missing score is never taken for zero: decide what AdaPop should "
+    "do."
+)
+MISSING_CHOICES = [
+    ("Do not start", "error"),
+    ("Leave these facts out", "drop"),
+    ("Give them β = 1, as WGA would", "uniform"),
+]
+STRIP_TABLE = "How many facts to forget have which score, by tier."
+STRIP_NAME = "How popular the facts are"
+
 
 @dataclass(frozen=True)
 class FactsScreen:
@@ -61,7 +74,7 @@ class FactsScreen:
         fetching.then(self.show_download, came, session.of_the_set, **IN_TURN)
         # without the note on a restored set
         files = [form.file.upload, form.file.clear]
-        gr.on(files, texts.upload_about, None, self.about, **EACH)
+        gr.on(files, upload.upload_about, None, self.about, **EACH)
         redrawn = [*self.strip.parts, self.missing, self.unscored]
         session.facts.change(self.redrawn, session.facts, redrawn, **QUIET)
         noted = [session.facts, session.anchors]
@@ -83,7 +96,7 @@ class FactsScreen:
         saved = restored[1] if restored and restored[0] == source else None
         of_the_last = {self.session.at_work: None, self.looked_up: html.listed([])}
         if source == OWN:
-            about = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if saved else "")
+            about = upload.upload_about() + (f"\n\n{texts.SET_RESTORED}" if saved else "")
             visible = {self.uploads.form.group: gr.Group(visible=True), self.about: about}
             return of_the_last | visible | self.uploads.chosen_again(restored, *chosen)
         entry = ENTRIES[source]
@@ -133,15 +146,15 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
             choices = [(entry.title, entry.name) for entry in ENTRIES.values()]
-            choices.append((texts.OWN_SET, OWN))
-            named = dict(label=texts.SOURCE_LABEL, info=texts.SOURCE_INCLUDED, elem_id="set")
+            choices.append(("My own facts", OWN))
+            named = dict(label=SOURCE_LABEL, info="Included: ready to run", elem_id="set")
             source = gr.Radio(choices, value=SANDBOX, **named)
             # above the upload, so that a file's faults and the upload are both in sight
             notes = html.lines("notes", notes_of(first, BetaMap()))
             upload_form = upload.build()
             about = gr.Markdown(ENTRIES[SANDBOX].about, elem_id="set-about")
-            unseen = dict(value="error", info=texts.MISSING_ABOUT, visible=False)
-            missing = gr.Radio(texts.MISSING_CHOICES, label="Facts without a score", **unseen)
+            unseen = dict(value="error", info=MISSING_ABOUT, visible=False)
+            missing = gr.Radio(MISSING_CHOICES, label="Facts without a score", **unseen)
             rewording.build(worker, session)
             looked_up = lookup.build(worker, session)
             known.build(worker, session, settings)
@@ -163,13 +176,13 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
 def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Checkbox, gr.Dataframe]:
     """The distribution of the scores, the search, the filter, and the table."""
     drawn = figures.popularity_strip(first.forget, first.tiers)
-    strip = chart(drawn, "strip-chart", texts.STRIP_NAME, words_of(first), about_of(first))
+    strip = chart(drawn, "strip-chart", STRIP_NAME, words_of(first), about_of(first))
     words = dict(label="Search the facts", placeholder="Search the facts", show_label=False)
     search = gr.Textbox(**words, container=False, max_length=200, elem_id="search")
     unseen = dict(visible=False, container=False, elem_id="unscored")
-    unscored = gr.Checkbox(False, label=texts.UNSCORED, **unseen)
+    unscored = gr.Checkbox(False, label="Missing score only", **unseen)
     table = lay_out(first)
-    gr.Markdown(texts.TABLE_ABOUT)
+    gr.Markdown("Click a row to set its score.")
     return strip, search, unscored, table
 
 
@@ -183,8 +196,8 @@ def about_of(facts: FactSet | None) -> str:
 def words_of(facts: FactSet | None) -> str:
     """How to read the distribution of the scores, with the tiers if they follow from scores."""
     if facts is None or facts.tiers.source not in ("", SCALE):  # else a note names the tiers
-        return texts.STRIP_TABLE
-    return f"{texts.STRIP_TABLE} Tiers by score: {facts.tiers.text}."
+        return STRIP_TABLE
+    return f"{STRIP_TABLE} Tiers by score: {facts.tiers.text}."
 
 
 def notes_of(facts: FactSet, beta: BetaMap) -> dict:

@@ -16,6 +16,7 @@ from adapop.facts.fact import SANDBOX, FactSet, Problem
 from adapop.facts.forms import columns_of, guessed
 from adapop.facts.retain import with_retain_rows
 from adapop.facts.tables import FORMATS
+from adapop.limits import max_facts
 from adapop.ui import texts
 from adapop.ui.facts.template import template_path
 from adapop.ui.parts import html
@@ -23,12 +24,45 @@ from adapop.ui.parts.download import served_folder
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS, toast
 
+TYPED_ABOUT = (
+    "One fact a line: question, answer, popularity score. Rows pasted from a spreadsheet work as "
+    "they are."
+)
+ABOUT = (
+    "CSV, TSV, JSON, JSONL or Parquet in UTF-8: one fact a row, at most {rows:,} rows: `question`, "
+    "`answer`, and a popularity `score` of at least 0. Optional: `id`, `subject`, `relation`, "
+    "`paraphrases` and `alternates` (wrong answers; both separated by |), `group` (forget, retain "
+    "or holdout). Use no personal data. The sandbox model only knows its own world: the template "
+    "shows facts it can forget."
+)
+BAD_SCORES = (
+    "Correct the rows listed below, or tick “Leave out rows with bad scores”. Popular facts may be "
+    "among them."
+)
+DROP_BAD = "Leave out rows with bad scores"
+MAPPING_ABOUT = "What each field is read from. Change it if the guess is wrong; the table follows."
+RETAIN_CHOICES = [
+    ("The file's own, else the sandbox's", "own"),
+    ("The sandbox world's", "sandbox"),
+    ("Neighbours: the sandbox facts most like these", "neighbours"),
+    ("A second table of mine", "upload"),
+]
+RETAIN_ABOUT = (
+    "The retain set is trained to be kept. Some facts are always held out and never trained on: "
+    "they show what unlearning costs."
+)
+
 PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"
 # fields that several columns may hold, such as paraphrase_1 and paraphrase_2
 LISTED = ("paraphrases", "alternates", "accepted", "parts")
 FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", *LISTED)
 NONE = "—"
 MOST_TYPED = 50_000  # characters of typed facts
+
+
+def upload_about() -> str:
+    """The rules for an upload, with this machine's size limit."""
+    return ABOUT.format(rows=max_facts())
 
 
 class NoFile(DataError):
@@ -68,12 +102,12 @@ def build() -> UploadForm:
         file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)
         with gr.Accordion("Or type or paste facts", open=False, elem_id="typed-facts"):
             shape = dict(lines=4, max_lines=12, max_length=MOST_TYPED, show_label=False)
-            typed = gr.Textbox(placeholder=texts.TYPED_ABOUT, label="Facts", **shape)
+            typed = gr.Textbox(placeholder=TYPED_ABOUT, label="Facts", **shape)
             use_typed = gr.Button("Use these facts", size="sm", elem_id="use-typed")
         template = gr.DownloadButton("Download a template", size="sm", elem_id="template")
         unseen = dict(open=False, visible=False, elem_id="columns")
         with gr.Accordion("Which column is what", **unseen) as mapping:
-            gr.Markdown(texts.MAPPING_ABOUT)
+            gr.Markdown(MAPPING_ABOUT)
             with gr.Row():
                 one, several = dict(value=NONE), dict(value=[], multiselect=True)
                 kinds = {field: several if field in LISTED else one for field in FIELDS}
@@ -81,11 +115,11 @@ def build() -> UploadForm:
                     gr.Dropdown([NONE], label=field, min_width=130, **kind)
                     for field, kind in kinds.items()
                 )
-        words = dict(label="Facts to retain", info=texts.RETAIN_ABOUT, elem_id="retain-set")
-        retain = gr.Dropdown(texts.RETAIN_CHOICES, value="own", **words)
+        words = dict(label="Facts to retain", info=RETAIN_ABOUT, elem_id="retain-set")
+        retain = gr.Dropdown(RETAIN_CHOICES, value="own", **words)
         table |= dict(height=120, visible=False, elem_id="retain-upload")
         retain_file = gr.File(label="A table of facts to retain", **table)
-        drop_bad = gr.Checkbox(False, label=texts.DROP_BAD, visible=False, elem_id="drop-bad")
+        drop_bad = gr.Checkbox(False, label=DROP_BAD, visible=False, elem_id="drop-bad")
     typing = typed, use_typed
     return UploadForm(
         group, file, template, *typing, mapping, columns, retain, retain_file, drop_bad
@@ -192,7 +226,7 @@ class UploadEvents:
     def _refused(self, error: AdaPopError) -> dict:
         title, fix, offer = DROPPED, error.fix, {}
         if isinstance(error, ScoresError):
-            title, fix = "Rows with bad scores", texts.BAD_SCORES
+            title, fix = "Rows with bad scores", BAD_SCORES
             offer = {self.form.drop_bad: gr.Checkbox(False, visible=True)}
         rows = problem_lines(getattr(error, "problems", ()), title)
         kind = "calm" if isinstance(error, NoFile) else "bad"
@@ -260,7 +294,7 @@ def facts_of_table(
     columns: Mapping[str, str],
     drop_bad: bool = False,
 ) -> FactSet:
-    """The table's facts, with facts to retain. retain: their source, of `texts.RETAIN_CHOICES`.
+    """The table's facts, with facts to retain. retain: their source, of `RETAIN_CHOICES`.
     columns: field -> column. drop_bad: drops facts with an unreadable score, from both tables.
 
     Raises:

@@ -17,7 +17,6 @@ from adapop.runs.delivered import why_no_adapter
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.access import may_control, public_words, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.wiring import EACH, QUIET, StartStop, error_of, followed, offload, toast
@@ -120,7 +119,7 @@ def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str 
         start = gr.Button("Make the report", elem_id=f"make-{name}", **tall)
         skip = gr.Button("Skip measuring", visible=False, elem_id=f"skip-{name}", **tall)
         unseen = dict(visible=False, elem_id=f"download-{name}")
-        file = gr.DownloadButton(texts.DOWNLOAD_ABOUT, **unseen, **tall)
+        file = gr.DownloadButton("Download: report, numbers, adapter, command", **unseen, **tall)
     status = html.lines(f"{name}-words")
     parts = Download(status, file, StartStop(start, skip, gr.State(None)))
     inputs = [run_id, title, redacted, by]

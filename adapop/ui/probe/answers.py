@@ -23,10 +23,14 @@ from adapop.training.frames import Frame
 from adapop.ui import texts
 from adapop.ui.parts import html
 
+NONE_LOST = "no fact was lost: the trained question still answers all"
+NONE_BACK = "no lost fact was seen to come back"
+PROBE_RECORDED = "{method}, recorded by “{command}”."
+
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
-NO_ANSWERS = {"empty": texts.PROBE_EMPTY}
+NO_ANSWERS = {"empty": "Press “Ask both” for their answers."}
 MARKS = {ORIGINAL: "●", UNLEARNED: "◆", ORACLE: "▲"}
 
 
@@ -159,14 +163,14 @@ def recorded_of(run: Run) -> dict:
     """Values of `LINES`: the shipped example and its command; hidden for other runs."""
     shipped = example_of(run.id) is not None
     method = title_of(run.config.method, run.config.preset)
-    lines = [texts.PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []
+    lines = [PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []
     return html.listed(lines)
 
 
 def limits_of(run: Run) -> dict:
     """Values of `LINES`: what a shipped model can be asked; hidden for a real model."""
     toy = run.config.model in SHIPPED
-    return html.listed([texts.PROBE_LIMITS] if toy else [])
+    return html.listed(["This small model knows only facts like these."] if toy else [])
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,7 @@ class Lost:
     @property
     def note(self) -> str:
         """A note that no fact comes back; "" if one does or nothing is recorded."""
-        none_lost = texts.NONE_BACK if self.lost else texts.NONE_LOST
+        none_lost = NONE_BACK if self.lost else NONE_LOST
         return none_lost if self.asked and not self.back else ""
 
 

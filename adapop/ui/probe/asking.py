@@ -18,12 +18,14 @@ from adapop.runs import questions
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, public_words, run_to_question, shown_run
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import choices, every_way
 from adapop.ui.probe.choices import columns_of, fact_of, forms_of
 from adapop.ui.wiring import offload, over
+
+NO_SUCH_FACT = "No fact is called so. Pick one from the list."
+ASKED_LATER = "A run is under way. This is asked as soon as it ends, or stops."
 
 if TYPE_CHECKING:
     from adapop.probes.inspection import Chosen, Inspection
@@ -38,7 +40,7 @@ def ways_of(worker: Worker, name: str, fact_id: str | None, others: object = ())
     run = probed_run(worker, name)
     prompts = forms_of(run, fact_of(run, fact_id))
     if fact_id and not prompts:
-        return every_way.message_table(texts.NO_SUCH_FACT)
+        return every_way.message_table(NO_SUCH_FACT)
     rows = cards.recorded(run, prompts)
     if not rows:
         return every_way.waiting(run, len(prompts))
@@ -59,7 +61,7 @@ async def ask_every_way(
     def begun():
         run = asked_run(worker, name)
         if not (prompts := forms_of(run, fact_of(run, fact_id))):
-            raise DataError(texts.NO_SUCH_FACT)
+            raise DataError(NO_SUCH_FACT)
         chain = choices.clues_of(run, fact_of(run, fact_id))
         earlier = {len(prompts): chain[1]} if chain else {}
         prompts += [chain[0]] if chain else []
@@ -70,7 +72,7 @@ async def ask_every_way(
     try:
         run, prompts, chosen, future = await offload(worker.usage, begun)
         if await _waits(future):
-            yield every_way.message_table(texts.ASKED_LATER)
+            yield every_way.message_table(ASKED_LATER)
         await over(future)
         _, replies, *further = future.result()
     except AdaPopError as error:  # shown in place of the answers
@@ -117,7 +119,7 @@ async def ask_both(
             question = replace(question, ids_of=ids_of)
         future = await offload(worker.usage, worker.inspect, run, question, chosen)
         if await _waits(future):
-            yield {"empty": texts.ASKED_LATER}
+            yield {"empty": ASKED_LATER}
         await over(future)
         found = future.result()
     except AdaPopError as error:  # in place of the answers to another question
@@ -165,7 +167,7 @@ def asked_run(worker: Worker, name: str) -> Run:
     """The run whose models are asked. Raises RunError: it has no unlearned model yet."""
     run = run_to_question(worker, name) or probed_run(worker, name)
     if run.chosen_epoch is None:
-        raise RunError(texts.NOT_YET)
+        raise RunError("The run has not finished an epoch yet. Ask again in a moment.")
     return run
 
 
@@ -186,7 +188,7 @@ def _answers(
         further = zip(chosen[2:], found.asked[2:])
         named = ((ORACLE if one.kind == ORACLE else one.name, its) for one, its in further)
         others = {column: its.unlearned for column, its in named}
-        way = texts.BEGUN_WAY if found.strips[0].begun else ""
-        way = texts.TURNS_WAY if found.question.earlier else way
+        way = "with the answer begun" if found.strips[0].begun else ""
+        way = "after earlier turns" if found.question.earlier else way
         questions.keep(own, questions.question_of(found.asked[1], chosen[1].epoch, way, others))
     return cards.inspected(found, chosen, about)

@@ -46,7 +46,7 @@ def columns_offered(worker: Worker, stored: object, name: str) -> list[tuple[str
     """(label, value) of the columns that can stand beside the probed run."""
     run = probed_run(worker, name)
     facts = asked_facts(run)
-    offered = [(texts.ORACLE_COLUMN, ORACLE)] if has_oracle(run) else []
+    offered = [("A model that never knew these facts", ORACLE)] if has_oracle(run) else []
     for title, other in mine.choices(worker, stored):
         its = shown_run(worker, other)
         if its and its.id != run.id and its.chosen_epoch is not None and asked_facts(its) == facts:
@@ -141,7 +141,7 @@ def form_choices(
     # a form filled in for another run's fact does not count
     if filled[:2] == (name, fact_id) and filled[2] in (*known, ""):
         selected = filled[2]
-    listed = [*((_form(prompt), prompt.text) for prompt in prompts), (texts.OWN_FORM, "")]
+    listed = [*((_form(prompt), prompt.text) for prompt in prompts), ("My own question", "")]
     return gr.Dropdown(listed, value=selected), selected
 
 

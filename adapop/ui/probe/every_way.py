@@ -16,6 +16,14 @@ from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.probe.answers import differing, lost_of
 
+WAYS_EMPTY = "{count} ways to ask for this fact. One press asks them all."
+WAYS_KEPT = "Not lost: it answers in {back} of {count}"
+WAYS_UNCOUNTED = "{ways} not counted: see below"
+WAYS_BACK = "It came back in {back} of {count}"
+WAYS_SUPPRESSED = "Never said, but next in line in {suppressed} of {count} ways"
+WAYS_GONE = "Not brought back by {questions}"
+WAYS_BROKEN = "Collapsed: {broken} of {count} replies are no answers"
+
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
@@ -26,7 +34,7 @@ ORDER = ("leak", "suppressed", "broken", "gone", "neutral")
 
 def waiting(run: Run, count: int) -> dict:
     """The table before any answers. count: number of forms."""
-    empty = texts.WAYS_EMPTY.format(count=count) if count else ""  # no fact is chosen yet
+    empty = WAYS_EMPTY.format(count=count) if count else ""  # no fact is chosen yet
     return message_table(empty, ", ".join(filter(None, (described_run(run), lost_of(run).note))))
 
 
@@ -54,11 +62,11 @@ def table_of(
     when = texts.ANSWERS_RECORDED.lower() if isinstance(replies[0], ProbeRow) else "asked just now"
     shipped = "an example" if example_of(run.id) else "yours"
     uncounted = len(rows) - sum(map(_counts, rows))
-    note = texts.WAYS_UNCOUNTED.format(ways=number_of(uncounted, "way")) if uncounted else ""
+    note = WAYS_UNCOUNTED.format(ways=number_of(uncounted, "way")) if uncounted else ""
     parts = described_run(run), shipped, when, note
     about = ", ".join(filter(None, parts))
     content = {"rows": ordered, "kind": kind, "title": title, "about": about}
-    return html.values(content | {"beside": list(beside), "only": texts.ONLY_DIFFERENT})
+    return html.values(content | {"beside": list(beside), "only": "Only where they differ"})
 
 
 def headline(rows: Sequence[dict]) -> tuple[str, str]:
@@ -69,18 +77,18 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
     back = [row for row in fair if row["kind"] == "leak"]
     broken = sum(row["kind"] == "broken" for row in fair)
     if not fair:
-        return "neutral", texts.WAYS_NEVER
+        return "neutral", "The original answers none of these either"
     if back:
         # lost only if the trained question is not answered
-        text = texts.WAYS_KEPT if any(row["direct"] for row in back) else texts.WAYS_BACK
+        text = WAYS_KEPT if any(row["direct"] for row in back) else WAYS_BACK
         return "leak", text.format(back=len(back), count=number_of(len(fair), "way"))
     if broken >= COLLAPSED_FROM * len(fair):
-        return "broken", texts.WAYS_BROKEN.format(broken=broken, count=len(fair))
+        return "broken", WAYS_BROKEN.format(broken=broken, count=len(fair))
     if suppressed := sum(row["kind"] == "suppressed" for row in fair):
-        text = texts.WAYS_SUPPRESSED.format(suppressed=suppressed, count=len(fair))
+        text = WAYS_SUPPRESSED.format(suppressed=suppressed, count=len(fair))
         return "suppressed", text
     questions = "this question" if len(fair) == 1 else f"these {len(fair)} questions"
-    return "gone", texts.WAYS_GONE.format(questions=questions)
+    return "gone", WAYS_GONE.format(questions=questions)
 
 
 def _counts(row: dict) -> bool:
@@ -102,7 +110,7 @@ def _row(
         its_kind, its_word = _word(prompt, one)
         parts = differing(text, said[0], reply.gold)
         beside.append({"parts": parts, "verdict": its_word, "kind": its_kind})
-    named = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}
+    named = {DIRECT: texts.DIRECT_FORM, REWORDED: "In other words"}
     way = named.get(prompt.kind, plain(prompt.kind))
     return {
         "place": place,
@@ -122,7 +130,7 @@ def _row(
 def _word(prompt: Prompt, reply: Asked | ProbeRow) -> tuple[str, str]:
     """(kind, words) of a reply's verdict."""
     if prompt.kind == CHOICE:
-        return "neutral", texts.WAY_GUESSED
+        return "neutral", "Can be guessed"
     result = verdict(reply)
     explained = result.kind in ("suppressed", "neutral")
     return result.kind, result.text if explained else result.name

@@ -32,7 +32,6 @@ from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
-from adapop.ui import texts
 from adapop.ui.access import probed_run, refused, run_to_ask
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
@@ -40,6 +39,22 @@ from adapop.ui.parts.field import drawn
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
+
+LEAK_TABLE = (
+    "How many answers come back, in %: each row is a way of asking, each column a popularity tier, "
+    "for both models. –: not measurable, for the original cannot answer that form either. With a "
+    "*: of those facts alone that it answers so. Point at a cell for the name of the attack, the "
+    "margins, and how often the right answer is the first or second guess."
+)
+KIND_TABLE = (
+    "Answers that come back from the unlearned model, by way of asking, with 95 % intervals over "
+    "facts. Hollow: the original."
+)
+LEAK_NAME = "Where it leaks"
+LEAKS_EMPTY = (
+    "Not probed yet. This asks many facts as trained, in other words, by nine tricks (attacks), "
+    "and a real model in its other ways."
+)
 
 GROUPS = [*zip(("Facts to forget", "Retained facts", "Held-out facts"), FACT_GROUPS)]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
@@ -74,7 +89,7 @@ class Leaks:
         """Updates that show the run's last probing of a group of facts."""
         rows = run.probes() if run else None
         if not rows:
-            empty = html.listed([texts.LEAKS_EMPTY])
+            empty = html.listed([LEAKS_EMPTY])
             return {self.status: empty, self.results: gr.Column(visible=False)}
         matrix = leak_matrix(rows)
         results = verdicts(rows, recovered(run.recovery())).items()
@@ -84,7 +99,7 @@ class Leaks:
         about = _about(run, rows, group)
         return {
             self.status: html.listed([]),
-            self.counts: grid_of(replace(counts, note=texts.LEAK_VERDICTS)),
+            self.counts: grid_of(replace(counts, note="Verdicts")),
             self.more: html.listed(leak_lines(matrix, group)),
             self.results: gr.Column(visible=True),
             self.measured: {"epoch": run.chosen_epoch or run.epochs()[-1].epoch},
@@ -129,7 +144,7 @@ def build(
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-probing")
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(LONG_SECONDS))
-    words = html.lines("leak-words", html.listed([texts.LEAKS_EMPTY]))
+    words = html.lines("leak-words", html.listed([LEAKS_EMPTY]))
     with gr.Column(visible=False) as results:
         places = _results()
     leaks = Leaks(words, results, *places, group, StartStop(start, stop, gr.State(None)))
@@ -150,17 +165,17 @@ def build(
 
 def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     """Lays out the results: measured, counts, more, heat map, intervals, table of facts."""
-    empty = figures.empty(texts.LEAKS_EMPTY)
-    heatmap = chart(empty, "leak-chart", texts.LEAK_NAME, texts.LEAK_TABLE)
+    empty = figures.empty(LEAKS_EMPTY)
+    heatmap = chart(empty, "leak-chart", LEAK_NAME, LEAK_TABLE)
     measured = drawn(None, "measured", "leak-moment", "kit", "set-back")
     counts = grid("leak-verdicts")
-    gr.Markdown(texts.LEAK_FACTS)
+    gr.Markdown("By fact, %. Click one to ask.")
     about = dict(label="Fact by fact", show_label=False, elem_id="leak-table")
     looks = dict(interactive=False, max_height=360, max_chars=60, show_search="filter")
     table = gr.Dataframe(EMPTY_TABLE, datatype=_datatypes(len(KINDS)), **about, **looks)
     with gr.Accordion("Rules and ranges", open=False, elem_id="leak-more"):
         more = html.lines("leak-lines")
-        intervals = chart(empty, "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE)
+        intervals = chart(empty, "leak-intervals", LEAK_NAME, KIND_TABLE)
         gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
     return measured, counts, more, heatmap, intervals, table
 

@@ -22,7 +22,6 @@ from adapop.runs import questions
 from adapop.runs.run import Run
 from adapop.service.links import linked
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.access import link_to, probed_run
 from adapop.ui.parts import html
 from adapop.ui.probe import answers as cards
@@ -30,6 +29,10 @@ from adapop.ui.probe.asking import ask_both
 from adapop.ui.probe.choices import columns_offered, fact_of, first_fact, forms_of
 from adapop.ui.probe.more import Sampling, drawing_of, sample, used_for
 from adapop.ui.wiring import EACH, QUIET, offload
+
+REPLAYED = "Recorded when it was asked"
+ASKED_AGAIN = "Asked again just now"
+NOT_RECORDED = "This question was not recorded. Whoever made the run can ask it again."
 
 LINK, READ = ((ASSETS / f"question-{name}.js").read_text("utf-8") for name in ("link", "read"))
 LONGEST = 2_000  # characters of one value of an address
@@ -161,7 +164,7 @@ def recorded(worker: Worker, name: str, view: View) -> dict | None:
     if (shown := cards.recorded_answers(run, chosen)) != cards.NO_ANSWERS:
         return shown
     asked = (one for one in reversed(questions.read(run)) if _is_asked(one, view))
-    return next((cards.kept(one, texts.REPLAYED) for one in asked), None)
+    return next((cards.kept(one, REPLAYED) for one in asked), None)
 
 
 def followed(
@@ -183,12 +186,12 @@ async def asked_again(worker: Worker, name: str, view: View) -> AsyncIterator[di
     if not view.ask or recorded(worker, name, view) is not None:
         return
     if linked(name, worker.root):
-        yield {"empty": texts.NOT_RECORDED}
+        yield {"empty": NOT_RECORDED}
         return
     asked = view.ask, view.gold, view.begun, list(view.beside), view.earlier
     async for value in ask_both(worker, name, *asked, "" if view.at is None else str(view.at)):
         if "about" in value:
-            value["about"] = f"{texts.ASKED_AGAIN} · {value['about']}"
+            value["about"] = f"{ASKED_AGAIN} · {value['about']}"
         yield value
 
 
@@ -197,7 +200,7 @@ async def drawn_again(worker: Worker, name: str, view: View) -> tuple:
     if not (view.draw and view.ask):
         return gr.skip(), gr.skip()
     if linked(name, worker.root):
-        return html.values({"empty": texts.NOT_RECORDED}), ""
+        return html.values({"empty": NOT_RECORDED}), ""
     at = "" if view.at is None else str(view.at)
     asked = view.ask, view.gold, view.begun, view.earlier, list(view.beside), at
     shown = await sample(worker, name, asked, view.draw)

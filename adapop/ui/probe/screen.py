@@ -26,6 +26,10 @@ from adapop.ui.run.screen import Follower
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET
 
+MORE_ASKING = "Begin the answer, add columns or turns"
+MORE_ABOUT = "Samples, strength, layers, questions kept"
+EARLIER_ABOUT = "Every model answers them first, in its own words."
+
 TO_RUN = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Run")
 WAYS = (ASSETS / "ways.js").read_text("utf-8")
 # events that set the fact or its prompt, or that ask: one after the other
@@ -143,7 +147,7 @@ def build(
         wide = dict(min_width=260, scale=4, elem_id="fact")
         fact = gr.Dropdown(**listed, label="Fact, rarest first", **wide)
         high = dict(scale=0, min_width=170, elem_classes="tall")
-        every = gr.Button(texts.ASK_EVERY_WAY, variant="primary", elem_id="ask-every-way", **high)
+        every = gr.Button("Ask in all ways", variant="primary", elem_id="ask-every-way", **high)
     pair.build(worker, session, follower)
     with gr.Row(elem_classes="advanced-only"):
         group = gr.Dropdown(leaks.GROUPS, value="forget", label="From", min_width=150, scale=1)
@@ -160,9 +164,9 @@ def build(
                 ask = gr.Button("Ask both", **high)
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(ASK_SECONDS))
-            with gr.Accordion(texts.MORE_ASKING, open=False, elem_id="more-asking"):
+            with gr.Accordion(MORE_ASKING, open=False, elem_id="more-asking"):
                 begun = gr.Textbox(label="Begin the answer with", lines=1, elem_id="begun")
-                words = dict(label="Earlier turns, one a line", info=texts.EARLIER_ABOUT)
+                words = dict(label="Earlier turns, one a line", info=EARLIER_ABOUT)
                 earlier = gr.Textbox(**words, lines=2, elem_id="earlier")
                 several = dict(multiselect=True, max_choices=MOST_BESIDE, value=[])
                 beside = gr.Dropdown([], label="Beside these two", elem_id="beside-two", **several)
@@ -172,7 +176,7 @@ def build(
             small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
             copy = gr.Button("Copy link", **small)
             limits = html.lines("model-limits")
-    with gr.Accordion(texts.MORE_ABOUT, open=False, elem_id="more-fold") as fold:
+    with gr.Accordion(MORE_ABOUT, open=False, elem_id="more-fold") as fold:
         question = [prompt, gold, begun, earlier, beside, epoch]
         sampling = more.build(worker, follower, tab, question, fact, answers)
     default, filled = gr.Textbox(visible="hidden"), gr.State(())
@@ -247,12 +251,12 @@ def _build_folds(
     limits and on a recorded example, and the row of an example."""
     limits, recorded, example_row = above
     run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
-    with gr.Accordion(texts.LEAKS_ABOUT, open=False, elem_id="leaks-fold"):
+    with gr.Accordion("All facts, asked in all ways", open=False, elem_id="leaks-fold"):
         owned = [leaks.build(worker, follower, tab, screen.fact, screen.group)]
-    with gr.Accordion(texts.RECOVERY_ABOUT, open=False, elem_id="recovery-fold"):
+    with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
         owned.append(recovery.build(worker, follower, tab))
         with gr.Row(visible=False, elem_classes="beside") as instead:
-            gr.Markdown(texts.PROBE_OWN_ONLY, elem_id="probe-own-only")
+            gr.Markdown("To find out, make a run of your own.", elem_id="probe-own-only")
             run_yourself(worker, follows, "probe-own")
     with gr.Column(visible=False, elem_classes="advanced-only") as home:
         download.build(worker, run_id, follower.another)

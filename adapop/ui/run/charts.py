@@ -21,8 +21,42 @@ from adapop.training.events import (
     RunStarted,
     StepDone,
 )
-from adapop.ui import texts
 from adapop.ui.parts.chart import Chart, chart, column, finding, heading_of, twin, twin_of
+
+CONTROLLER_TABLE = (
+    "A red bar means that the retain set is being damaged, so the next epoch protects it more. In "
+    "symbols: above the tolerance ε the drift δ of the retain loss raises λ, and with it the "
+    "retain weight α of the next epoch. Epoch 1 is the reference, so its drift is 0; epoch 0 is "
+    "before training."
+)
+LOSS_TABLE = (
+    "The loss of each batch's answers, in nats. It should rise for the forget set and stay low for "
+    "the retain set. Strong lines are means over the last eight batches; the thin lines behind are "
+    "single batches."
+)
+RECALL_TABLE = (
+    "Share of the facts to forget that the model still answers, by epoch and popularity; the table "
+    "has the trained question too. Lines ask one other wording of each fact; marks, and the gap "
+    "between them, ask all. Shaded: 95 % intervals over facts."
+)
+OUTCOME_TABLE = (
+    "Share of questions that each model answers at the end, reworded where there are rewordings. "
+    "The retain set was trained to be kept. Held-out facts were never trained on: they show what "
+    "unlearning cost."
+)
+CHART_EMPTY = "appears with the first answers"
+TRAINING = "Gradient norm"
+GRADIENT_TABLE = (
+    "Length of each step's gradient before it is clipped. A jump says that training is about to "
+    "break."
+)
+LOSS_NAME = "Loss by popularity"
+ORACLE_TABLE = (
+    "Each fact to forget, asked in other words. Grey: where facts lie that a model was never "
+    "taught. Below it the answer is avoided, which tells that it was there; above it the fact is "
+    "still known."
+)
+OUTCOME_EMPTY = "appears when the run is done"
 
 PIXELS, GRADIENT_PIXELS = figures.RECALL_PIXELS, 240
 # single steps behind, their moving means before them
@@ -72,7 +106,7 @@ class RunCharts:
             numbers = figures.loss_numbers(steps, steps_per_epoch)
         epochs = run.config.epochs if run else make_config().epochs
         losses = gr.LinePlot(pd.DataFrame(rows), x_lim=[0, epochs])
-        changes = {self.losses: losses, self.losses_twin: twin_of(numbers, texts.LOSS_TABLE)}
+        changes = {self.losses: losses, self.losses_twin: twin_of(numbers, LOSS_TABLE)}
         fresh = any(isinstance(event, OF_AN_EPOCH) for event in events[last_seen:])
         if last_seen >= 0 and not fresh:
             return changes
@@ -82,7 +116,7 @@ class RunCharts:
     def named(self) -> dict:
         """Updates of the titles: what is drawn, in place of what it shows."""
         named = self.controller, self.recall, self.outcome
-        titles = {one.heading: one.name for one in named} | {self.losses_title: texts.LOSS_NAME}
+        titles = {one.heading: one.name for one in named} | {self.losses_title: LOSS_NAME}
         return {heading: heading_of(title) for heading, title in titles.items()}
 
 
@@ -93,30 +127,30 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
     with gr.Column(elem_id="charts"):
         placed = first()
         with gr.Row(elem_classes="swipe", elem_id="live-charts"):
-            empty = figures.empty(texts.CHART_EMPTY, PIXELS)
-            recall = column(texts.RECALL_NAME, empty, "recall-chart", texts.RECALL_TABLE)
+            empty = figures.empty(CHART_EMPTY, PIXELS)
+            recall = column("Still answered", empty, "recall-chart", RECALL_TABLE)
             with gr.Column(min_width=320) as steering:
-                waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
-                words = texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE
+                waiting = figures.empty(CHART_EMPTY, figures.CONTROLLER_PIXELS)
+                words = "The controller", CONTROLLER_TABLE
                 controller = chart(waiting, "controller-chart", *words)
             with gr.Column(min_width=320) as losing:
                 losses = _losses()
         with gr.Row(elem_classes="swipe"):
-            empty = figures.empty(texts.OUTCOME_EMPTY, PIXELS)
-            outcome = column(texts.OUTCOME_NAME, empty, "outcome-chart", texts.OUTCOME_TABLE)
+            empty = figures.empty(OUTCOME_EMPTY, PIXELS)
+            outcome = column("Before and after", empty, "outcome-chart", OUTCOME_TABLE)
             with gr.Column(visible=False, min_width=320) as distance:
-                oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
+                oracle = chart(figures.empty(""), "oracle-chart", "", ORACLE_TABLE)
     shown = dict(open=False, elem_id="training", elem_classes="advanced-only")
-    with gr.Accordion(texts.TRAINING, **shown) as training:
-        empty = figures.empty(texts.CHART_EMPTY, GRADIENT_PIXELS)
-        gradient = chart(empty, "gradient-chart", texts.TRAINING, texts.GRADIENT_TABLE)
+    with gr.Accordion(TRAINING, **shown) as training:
+        empty = figures.empty(CHART_EMPTY, GRADIENT_PIXELS)
+        gradient = chart(empty, "gradient-chart", TRAINING, GRADIENT_TABLE)
     by_epoch = steering, controller, recall, outcome, distance, oracle, gradient
     return RunCharts(*losses, losing, training, *by_epoch), placed
 
 
 def _losses() -> tuple[gr.HTML, gr.LinePlot, gr.HTML]:
     """Lays out the chart of the losses: its title, the lines, and its table."""
-    title = finding(texts.LOSS_NAME)
+    title = finding(LOSS_NAME)
     axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
     axes |= dict(x_lim=[0, 5], y_lim=[0, None], show_label=False)
     lines = dict(color="facts", color_map=LOSS_LINES, colors_in_legend=[*figures.LOSS_COLOR])
@@ -135,11 +169,11 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     full = [event for event in measured if event.full]
     distances = [event.distance for event in events if isinstance(event, ComparedToOracle)]
     drawings = {
-        charts.controller: figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS),
-        charts.recall: figures.empty(texts.CHART_EMPTY, PIXELS),
-        charts.outcome: figures.empty(texts.OUTCOME_EMPTY, PIXELS),
+        charts.controller: figures.empty(CHART_EMPTY, figures.CONTROLLER_PIXELS),
+        charts.recall: figures.empty(CHART_EMPTY, PIXELS),
+        charts.outcome: figures.empty(OUTCOME_EMPTY, PIXELS),
         charts.oracle: figures.empty(""),
-        charts.gradient: figures.empty(texts.CHART_EMPTY, GRADIENT_PIXELS),
+        charts.gradient: figures.empty(CHART_EMPTY, GRADIENT_PIXELS),
     }
     if epochs:
         drawings[charts.controller] = figures.controller_chart(epochs, run.config)
@@ -159,7 +193,7 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
         whose = about if picture is charts.recall else ""  # on one chart only
         changes |= replace(picture, words=picture.words + tiers).updates(figure, whose)
     finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
-    changes[charts.losses_title] = heading_of(finding or texts.LOSS_NAME, about if finding else "")
+    changes[charts.losses_title] = heading_of(finding or LOSS_NAME, about if finding else "")
     changes[charts.distance] = gr.Column(visible=bool(distances))
     trained = run is None or not run.config.unlearned
     changes |= {place: gr.update(visible=trained) for place in (charts.losing, charts.training)}

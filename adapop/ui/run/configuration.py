@@ -17,13 +17,51 @@ from adapop.runs.amount import suited_batch
 from adapop.service.zerogpu import public_models
 from adapop.ui import texts
 
+ADVANCED_FIELDS = {
+    "alpha0": "α₀, first retain weight",
+    "tolerance": "ε, drift that is tolerated",
+    "dual_step": "η, step of λ",
+    "lam_max": "λ at most",
+    "reference": "drift is measured from",
+    "retain_signal": "the controller watches",
+    "normalise": "forget loss averaged per",
+    "batch": "forget facts a step",
+    "clip": "gradient clipped at",
+    "lora_rank": "LoRA rank",
+    "lora_alpha": "LoRA α",
+    "lora_targets": "layers with LoRA, by name",
+    "lora_layers": "blocks with LoRA: 0,1,2 or all",
+    "weight_decay": "weight decay",
+    "measure": "what is still answered is measured",
+    "measure_per_tier": "facts a tier measured, 0: all",
+    "keep": "keep the last epoch or the best",
+    "patience": "stop after epochs that are not better",
+    "asking": "How it is asked",
+    "answers": "Which words are scored",
+    "unknown": "Facts that it does not answer",
+    "start": "the original model",
+    "further": "other settings, one a line: NAME=VALUE",
+}
+ASKING_CHOICES = [
+    ("as it answers most at once", "auto"),
+    ("in chat", "chat"),
+    ("in chat, after three examples", "chat-examples"),
+    ("as text, after three examples", "text-examples"),
+]
+ANSWERS_CHOICES = [
+    ("its own, if it talks before it answers", "auto"),
+    ("the answers as given", "as-given"),
+    ("its own words", "own-words"),
+]
+UNKNOWN_CHOICES = [("left out, but of a benchmark", "auto"), ("kept", "keep"), ("left out", "drop")]
+
 # stands for any real model when only its defaults are needed
 REAL = "the paper's models"
-ADVANCED = texts.ADVANCED_FIELDS
+ADVANCED = ADVANCED_FIELDS
 ASKED = {  # how a real model is asked; not used for shipped models
-    "asking": texts.ASKING_CHOICES,
-    "answers": texts.ANSWERS_CHOICES,
-    "unknown": texts.UNKNOWN_CHOICES,
+    "asking": ASKING_CHOICES,
+    "answers": ANSWERS_CHOICES,
+    "unknown": UNKNOWN_CHOICES,
 }
 # how the methods make a model forget: the order of the choice
 FAMILIES = {

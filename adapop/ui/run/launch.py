@@ -22,6 +22,11 @@ from adapop.ui.run import configuration
 from adapop.ui.run.state import RunView, seen_of, strip_of
 from adapop.ui.session import Anchors, check_shown
 
+NO_REWORDINGS_RUN = (
+    "These facts have no rewordings, so the gap is measured as trained. The Facts screen can add "
+    "rewordings."
+)
+
 UNSEEN = ("", -1)
 
 
@@ -62,7 +67,7 @@ def look(
         kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
         going = [Remark("unknown_go")] if plan.counts and config.unknown != "keep" else []
         counts = [plan.counts, *going] if plan.counts else []
-        bare = [] if reworded(facts) else [texts.NO_REWORDINGS_RUN]
+        bare = [] if reworded(facts) else [NO_REWORDINGS_RUN]
         remarks = (*plan.problems, *plan.doubts, *counts, *bare, *plan.terms)
         words, readiness = html.listed(sentences(remarks), kind), plan.readiness
         costs = sentences([one for one in plan.costs if one not in plan.terms])

@@ -15,7 +15,6 @@ from adapop.runs.examples import ASKED, PREFIX, example
 from adapop.runs.run import Run
 from adapop.service.cleanup import delete_run, in_use
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.access import may_control, refusing
 from adapop.ui.compare.race import joined
 from adapop.ui.parts.download import report_of
@@ -120,7 +119,7 @@ def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple
     own = [(f"{title} · {_method(worker, name, described_run)}", name) for title, name in own]
     shipped = ASKED if examples else ()
     titles = {PREFIX + name: _title(example(name)) for name in shipped}
-    return own + [(f"{texts.EXAMPLE} {title}", name) for name, title in titles.items()]
+    return own + [(f"Example: {title}", name) for name, title in titles.items()]
 
 
 def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.EventData):

@@ -31,13 +31,69 @@ from adapop.runs.result import (
 )
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.ui import texts
 from adapop.ui.access import may_control, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.configuration import check_public
 from adapop.ui.run.launch import following
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, QUIET
+
+RESULT_TITLES = {
+    "forgot": "Forgot",
+    "half": "More than half forgotten",
+    "some_ways": "Forgotten only in some ways",
+    "partly": "Partly forgotten",
+    "nothing": "Nothing happened",
+    "damaged": "Damaged",
+    "unknown": "Nothing to forget",
+}
+RESULTS = {
+    "forgot": "{after} still answered{asked}, {before} before.",
+    "nothing": "{steps} at rate {rate} moved nothing: {after} answered, {before} before.",
+    "damaged": "Of {group} only {now} are still answered, {was} before.",
+    "unknown": (
+        "The model never knew these facts: it answered {before} of them before. Choose facts that "
+        "it knows, on Facts, or another model."
+    ),
+}
+RESULT_DIVERGED = (
+    "At rate {rate} training broke: a number was no longer finite, and would not be again."
+)
+RESULT_GAP = "Gap: {gap}."
+RESULT_GAP_TRAINED = (
+    "Gap as trained: {gap}. The gap in other words is unknown: these facts have no rewordings (the "
+    "Facts screen can add some)."
+)
+RESULT_KEPT = {
+    "best_kept": (
+        "Epoch {epoch} of {of} is kept: of the epochs that keep 95% of the retain set, it answers "
+        "the fewest facts."
+    ),
+    "most_kept": (
+        "Epoch {epoch} of {of} is kept, which keeps most of the retain set. No epoch keeps 95% of "
+        "it."
+    ),
+}
+RESULT_OVERSHOT = (
+    "Epoch {epoch} of {of} is kept, which changed nothing ({before} answered before, {after} now): "
+    "the epochs after it lost too much of the retain set, or forgot no more."
+)
+RESULT_FEW = "The model never knew the other facts."
+RESULT_GROUPS = {
+    "utility": "other questions",
+    "retain": "the retain set",
+    "holdout": "the held-out facts",
+}
+ASKED_FORMS = {
+    "direct": " as trained",
+    "reworded": " in other words",
+}
+TIMES = {
+    "2": "Twice",
+    "3": "Three times",
+    "5": "Five times",
+    "10": "Ten times",
+}
 
 FEW = 0.5  # share of facts known before; below, the card says that most could not be forgotten
 ALMOST_NONE = 0.1  # share of the facts still answered; above, the card says how much is forgotten
@@ -66,8 +122,8 @@ class Card:
         hidden = {self.next_run: gr.Button(visible=False), self.probe: gr.Button(visible=False)}
         if run is not None and diverged(run):
             again = gr.Button(next_label(run, retry(run, None)), visible=owned)
-            about = texts.RESULT_DIVERGED.format(rate=f"{run.config.learning_rate:g}")
-            damaged = {"kind": DAMAGED, "title": texts.RESULT_TITLES[DAMAGED], "about": about}
+            about = RESULT_DIVERGED.format(rate=f"{run.config.learning_rate:g}")
+            damaged = {"kind": DAMAGED, "title": RESULT_TITLES[DAMAGED], "about": about}
             return {**hidden, self.card: html.values(damaged), self.next_run: again}
         result = result_of(run) if run is not None else None
         if run is None or result is None:
@@ -100,7 +156,7 @@ def build() -> Card:
         card = gr.HTML({"kind": ""}, html_template=CARD, elem_id="result", min_width=300, scale=5)
         unseen = dict(visible=False, scale=0, min_width=190)
         next_run = gr.Button("", variant="primary", elem_id="mend", **unseen)
-        probe = gr.Button(texts.PROBE_IT, elem_id="to-probe", **unseen)
+        probe = gr.Button("Probe it", elem_id="to-probe", **unseen)
     return Card(note, card, next_run, probe)
 
 
@@ -108,34 +164,34 @@ def card_of(run: Run, result: Result) -> dict:
     """A run's result, as values of the card."""
     values = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
     values |= {"before": percent(result.before), "after": percent(result.after)}
-    values |= {"asked": texts.ASKED_FORMS[result.form], "epoch": result.epoch, "of": result.of}
+    values |= {"asked": ASKED_FORMS[result.form], "epoch": result.epoch, "of": result.of}
     if result.lost:
         group, was, now = result.lost
-        values |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
+        values |= {"group": RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
     if result.kind in (SOME_WAYS, PARTLY):
         about = result.brief.text()
     else:
-        about = texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]
+        about = RESULT_OVERSHOT if result.overshot else RESULTS[result.kind]
         about = about.format(**values)
     if result.kind == DAMAGED and not result.unlearned:
         about += f" {result.brief.text()}"
     if result.best and not result.overshot:
-        about += " " + texts.RESULT_KEPT[result.best].format(**values)
+        about += " " + RESULT_KEPT[result.best].format(**values)
     if result.kind in (FORGOT, SOME_WAYS, PARTLY):
         gap = run.measured().gap
         trained = lead_of([run.measured()], DIRECT) if result.form == DIRECT else None
         if gap:
-            about += f" {texts.RESULT_GAP.format(gap=signed(gap))}"
+            about += f" {RESULT_GAP.format(gap=signed(gap))}"
         elif trained:
-            about += f" {texts.RESULT_GAP_TRAINED.format(gap=signed(trained))}"
+            about += f" {RESULT_GAP_TRAINED.format(gap=signed(trained))}"
         else:
-            about += f" {texts.RESULT_NO_GAP}"
-        about += f" {texts.RESULT_FEW}" if result.before < FEW else ""
+            about += " No gap: it needs both rare and popular facts."
+        about += f" {RESULT_FEW}" if result.before < FEW else ""
     about = about.replace(" %", "\u00a0%")  # no line begins with %
     kind = "half" if result.kind == FORGOT and result.after > ALMOST_NONE else result.kind
     whose = title_of(run.config.method, run.config.preset)
     whose += f" on {name_of(run.config.model)}" if run.config.model != SANDBOX else ""
-    title = f"{whose}: {texts.RESULT_TITLES[kind]}"  # the form may hold other settings
+    title = f"{whose}: {RESULT_TITLES[kind]}"  # the form may hold other settings
     return html.values({"kind": kind, "title": title, "about": about})
 
 
@@ -145,7 +201,7 @@ def next_label(run: Run, again: RunConfig) -> str:
     if again.learning_rate != run.config.learning_rate:
         return f"Try rate {again.learning_rate:g}"
     times = round(total_steps(rows, again) / before)
-    return f"{texts.TIMES.get(str(times), f'{times} times')} the steps"
+    return f"{TIMES.get(str(times), f'{times} times')} the steps"
 
 
 def enough_steps(facts: FactSet | None, model: str, method: str, preset: str, epochs, batch, rate):

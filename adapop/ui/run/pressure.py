@@ -12,11 +12,49 @@ from adapop.popularity.calibration import FADED, anchored, auto_anchors, meaning
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.remark import sentences
 from adapop.report import figures
-from adapop.ui import texts
 from adapop.ui.parts import field, html
 from adapop.ui.parts.chart import column, twin, twin_of
 from adapop.ui.session import Anchors, Session, anchors_of, curve_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET
+
+WHAT_IF_CHOICES = [
+    ("AdaPop", "given"),
+    ("equal pressure (WGA)", "wga"),
+    ("never stop (β = 0)", "ga"),
+    ("scores at random", "shuffled"),
+    ("scores reversed", "inverted"),
+    ("scores half swapped", "swapped"),
+    ("scores with errors", "noisy"),
+]
+ANCHOR_LABELS = [("◆ Rare: score", "gets β"), ("◆ Popular: score", "gets β")]
+QUANTILES = "◆ from this set's scores"
+AUTO_ANCHORS = "◆ Fit the curve to these facts"
+OWN_ANCHORS = "Anchors: your own choice, for every set."
+CONFIDENCE = "Confidence: how sure the model is (p, %)"
+PUSH_TABLE = (
+    "A fact starts at the right, where the model is sure of it, and moves left as it is forgotten. "
+    "The height is the training signal on its right answer, which is strongest at the mark. A "
+    "small β keeps up the pressure on a fact long after a large β has let go. In symbols, the "
+    "signal is p^β(1 − p), where p is the model's confidence in the right answer; it is strongest "
+    "at p = β/(1 + β)."
+)
+RELATIVE_TABLE = (
+    "The same relative to equal pressure on every fact, the method called WGA: above the dotted "
+    "line a fact gets more pressure, below it less. As the paper draws it: the weight of an answer "
+    "token against WGA's, p^(β − 1), by the confidence p."
+)
+CURVE_FORMULA = " In symbols: β = a · s^(−b), with s the score, a = {a:.4g} and b = {b:.4g}."
+CURVE_TABLE = (
+    "Each mark is a fact: its popularity runs across, the exponent β that it gets runs up. Above 1 "
+    "the pressure fades while the model is still fairly sure of the fact (in the paper: "
+    "self-limiting); below 1 it lasts until the fact is nearly gone (pressure-sustaining); at 1 it "
+    "is equal pressure, WGA. Shaded: clipped, all facts there get one β. The two ◆ fix the curve: "
+    "drag them, use their arrow keys, or write their numbers below, under Advanced. “From this "
+    "set's scores” puts them where 5 % of its facts are rarer and where 5 % are more popular. What "
+    "if …: *never stop* is plain gradient ascent, β = 0; with *scores half swapped*, half of the "
+    "rare and popular facts trade scores; *scores with errors* are wrong by a random factor, and "
+    "right on average."
+)
 
 MOST_POINTS = 400
 WHAT_IF = {
@@ -39,22 +77,22 @@ def build(session: Session, initial: FactSet) -> None:
 
 
 def _lay_out(session: Session, initial: FactSet) -> None:
-    what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …", elem_id="what-if")
+    what_if = gr.Radio(WHAT_IF_CHOICES, value="given", label="What if …", elem_id="what-if")
     first = pictures(initial)
     curve = field.drawn(first["curve"], "curve", "beta-curve", "curve")
     table = twin(first["table"], "beta-curve-twin", first["about"])
     words = gr.Markdown(first["words"], elem_id="pressure-words")
     warnings = html.lines("pressure-warnings", first["warnings"])
-    auto = gr.Button(texts.AUTO_ANCHORS, min_width=170, elem_id="auto-anchors", **SMALL)
+    auto = gr.Button(AUTO_ANCHORS, min_width=170, elem_id="auto-anchors", **SMALL)
     with gr.Column(elem_classes="advanced-only"):
         anchors, chosen, paper, quantiles = _anchor_inputs(first["anchors"])
-        sure = dict(value=round(100 * FADED), label=texts.CONFIDENCE, elem_id="confidence")
+        sure = dict(value=round(100 * FADED), label=CONFIDENCE, elem_id="confidence")
         confidence = gr.Slider(1, 99, step=1, **sure)
     folded = gr.Accordion("Pressure while a fact fades", open=False, elem_id="fading")
     with folded, gr.Row(elem_classes="swipe"):
-        push = column(texts.PUSH_NAME, first["push"], "push-curves", texts.PUSH_TABLE)
-        named = "relative-push", texts.RELATIVE_TABLE
-        relative = column(texts.RELATIVE_NAME, first["relative"], *named)
+        push = column("Pressure and confidence", first["push"], "push-curves", PUSH_TABLE)
+        named = "relative-push", RELATIVE_TABLE
+        relative = column("Compared with equal pressure (WGA)", first["relative"], *named)
 
     def drawn(*values):
         now = pictures(*values[:-1], values[-1] / 100)
@@ -83,13 +121,13 @@ def _anchor_inputs(why: str) -> tuple[list[gr.Number], gr.Markdown, gr.Button, g
     """Lays out the anchors' inputs (score, β; rare first), their reason, and the buttons for
     others."""
     with gr.Row(elem_id="anchors"):
-        labels = [label for pair in texts.ANCHOR_LABELS for label in pair]
+        labels = [label for pair in ANCHOR_LABELS for label in pair]
         named = zip(labels, (*RARE_ANCHOR, *POPULAR_ANCHOR))
         anchors = [gr.Number(value, label=label, min_width=130) for label, value in named]
     chosen = gr.Markdown(why, elem_id="anchors-chosen")
     with gr.Row():
         paper = gr.Button("◆ the paper's", min_width=170, elem_id="paper", **SMALL)
-        quantiles = gr.Button(texts.QUANTILES, min_width=210, elem_id="quantiles", **SMALL)
+        quantiles = gr.Button(QUANTILES, min_width=210, elem_id="quantiles", **SMALL)
     return anchors, chosen, paper, quantiles
 
 
@@ -163,7 +201,7 @@ def pictures(
     relative (to WGA's push).
 
     anchors: (score, beta) of the rare one and of the popular one, None for those that suit the set.
-    what_if: of `texts.WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1).
+    what_if: of `WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1).
     """
     beta, ranked, score_of = _scored(facts, anchors, what_if)
     exponents = [beta(score_of[fact.id]) for fact in ranked]
@@ -176,7 +214,7 @@ def pictures(
         relative = figures.relative_push(ends, confidence)
     curve, table, about = curve_picture(facts, anchors, what_if, meaning)
     warnings = sentences(warnings_of([*score_of.values()], beta)) if what_if not in CONSTANT else []
-    why = auto_anchors(facts).remark.text() if facts and not anchors else texts.OWN_ANCHORS
+    why = auto_anchors(facts).remark.text() if facts and not anchors else OWN_ANCHORS
     picture = dict(curve=curve, table=table, about=about, push=push, relative=relative)
     return picture | dict(words=meaning, warnings=html.listed(warnings, "warn"), anchors=why)
 
@@ -205,8 +243,8 @@ def curve_picture(
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(score_of[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every * step)
-    formula = "" if what_if in CONSTANT else texts.CURVE_FORMULA.format(a=beta.a, b=beta.b)
-    return curve, table, texts.CURVE_TABLE + formula
+    formula = "" if what_if in CONSTANT else CURVE_FORMULA.format(a=beta.a, b=beta.b)
+    return curve, table, CURVE_TABLE + formula
 
 
 def _scored(

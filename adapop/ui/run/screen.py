@@ -18,7 +18,6 @@ from adapop.runs.result import diverged
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.events import RunStarted
-from adapop.ui import texts
 from adapop.ui.access import link_to, may_control
 from adapop.ui.parts import download, html
 from adapop.ui.run import charts, check, configuration, field, outcome, pressure
@@ -28,6 +27,8 @@ from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import seen_of, strip_of
 from adapop.ui.session import Session
 from adapop.ui.wiring import QUIET
+
+NO_RUN = "No run yet."
 
 COPY_LINK = ASSETS / "link.js"
 SHOWN_FIRST = "adapop"  # the example that is shown before the page has a run
@@ -127,7 +128,7 @@ class RunScreen:
             changes |= self.field.updates(run, events, last_seen)
         changes[follower.position] = (name, len(events))
         if run is None:
-            return changes | {self.log: log_of([texts.NO_RUN], name)}
+            return changes | {self.log: log_of([NO_RUN], name)}
         asking = sentences(remarks_of(run.prompting))
         lines = log_lines(events, run.config, asking) or [*asking, "The run is about to begin."]
         return changes | {self.log: log_of(lines, name)}
@@ -140,7 +141,7 @@ class RunScreen:
         about = f"Recorded example: {shown} on {run.about.facts}. Press Start for your own."
         changes = {self.watched: html.listed([about], "example"), self.follower.position: UNSEEN}
         changes |= self.charts.updates(run, events, -1) | self.charts.named()
-        return changes | self.field.updates(run, events, -1) | {self.log: log_of([texts.NO_RUN])}
+        return changes | self.field.updates(run, events, -1) | {self.log: log_of([NO_RUN])}
 
 
 def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> RunScreen:
@@ -150,7 +151,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         settings, start, resume = run_settings.build(session.facts, follower.loaded)
         altered, plan = html.lines("altered"), html.lines("preflight")
         small = dict(visible=False, size="sm", min_width=160, elem_id="more-steps")
-        more = gr.Button(texts.MORE_STEPS, **small)
+        more = gr.Button("Give it enough steps", **small)
         title = METHODS[SCORELESS[0]].title
         small |= dict(elem_id="scoreless")
         scoreless = gr.Button(f"Use {title}, which needs no scores", **small)
@@ -164,8 +165,8 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         pictures, facts = charts.build(field.build)
         with gr.Row(elem_id="log-row"):
             column = gr.Column(scale=5, min_width=130)
-            with column, gr.Accordion(texts.LOG_NAME, open=False, elem_id="log-fold"):
-                log = html.lines("event-log", log_of([texts.NO_RUN]))
+            with column, gr.Accordion("Log", open=False, elem_id="log-fold"):
+                log = html.lines("event-log", log_of([NO_RUN]))
             unseen = dict(visible=False, elem_id="copy-link", scale=0, min_width=120)
             link = gr.Button("Copy link", **unseen)
             with gr.Column(scale=0, min_width=170, elem_id="run-report"):

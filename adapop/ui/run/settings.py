@@ -33,6 +33,14 @@ from adapop.ui.run.configuration import (
 )
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET
 
+PEOPLE_MODEL = "People: another, on invented people"
+MODEL_ABOUT = "Or a Hugging Face name, folder, GGUF file."
+MODEL_PUBLIC = "Run the app yourself for other models."
+RUN_QUESTIONS = {
+    "protects": "What protects the retain set?",
+    "advanced": "More",
+}
+
 PROTECTS = tuple(ADVANCED)[:6]  # settings of the controller, which protects retained facts
 OF_THE_RUN = ("keep", "patience")
 FOLDED = {  # by element id
@@ -76,7 +84,7 @@ def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, 
         seed = gr.Number(start.seed, label="Seed", precision=0, min_width=90, scale=1)
     with gr.Row(elem_classes="advanced-only"):
         for place, names in FOLDED.items():
-            name, column = texts.RUN_QUESTIONS[place], gr.Column(min_width=320)
+            name, column = RUN_QUESTIONS[place], gr.Column(min_width=320)
             with column, gr.Accordion(name, open=False, elem_id=place) as folded, gr.Row():
                 fields |= {name: _advanced(name, start) for name in names}
         with folded:
@@ -92,16 +100,16 @@ def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, 
 
 def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
     """Lays out the settings that everybody sees: model, method, epochs."""
-    own, about = not is_public(), texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT
+    own, about = not is_public(), MODEL_PUBLIC if is_public() else MODEL_ABOUT
     offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
-    models = [(texts.SANDBOX_MODEL, SANDBOX), (texts.PEOPLE_MODEL, PEOPLE)]
+    models = [("Sandbox: a million parameters, included", SANDBOX), (PEOPLE_MODEL, PEOPLE)]
     models += [(MODELS[name].title, name) for name in offered]
     wide = dict(min_width=220, scale=3)
     typed = dict(allow_custom_value=own, info=about, elem_id="model", **wide)
     model = gr.Dropdown(models, value=SANDBOX, label="Model", **typed)
     wide |= dict(info=method_about(start.method), elem_id="method")
     method = gr.Dropdown(method_choices(), value=start.method, label="Method", **wide)
-    narrow = dict(info=texts.EPOCHS_ABOUT, min_width=170, scale=2, elem_id="epochs")
+    narrow = dict(info="Rounds over all facts.", min_width=170, scale=2, elem_id="epochs")
     return model, method, gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
 
 

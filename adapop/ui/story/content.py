@@ -16,10 +16,48 @@ from adapop.runs import states
 from adapop.runs.examples import COMMAND, example
 from adapop.runs.run import Run
 from adapop.training.frames import Frame
-from adapop.ui import texts
 from adapop.ui.parts import field
 from adapop.ui.run.pressure import curve_picture
 from adapop.ui.story import words
+
+STORY_FROM = {
+    "1": "A recorded run on these two facts, seed 0, made by",
+    "2": (
+        "Runs of up to 5 epochs, seed 0, each length a run of its own; dots between two lengths "
+        "are interpolated. Made by"
+    ),
+    "3": "The frames of a recorded run of 5 epochs with equal pressure, seed 0, made by",
+    "4": (
+        "Whole runs, seed 0: each length is a run of its own, each pair of β a run of 5 epochs; "
+        "dots between them are interpolated. Made by"
+    ),
+    "5": "Two runs of 5 epochs, seed 0, made by",
+    "6": "A run of each method, seed 0, made by",
+    "7": "The probes of a recorded run, seed 0, made by",
+    "8": "Recorded by",
+    "9": "",
+}
+STORY_RIVALS = {
+    "wga": "Equal pressure (WGA)",
+    "adapop": "AdaPop",
+    "satimp": "SatImp",
+    "adapop-tuned": "AdaPop, tuned",
+    "wga-tuned": "WGA, tuned",
+    "altpo-tuned": "AltPO, tuned",
+    "redirect-tuned": "Redirect (ours), tuned",
+}
+STORY_PAIR_END = (
+    "Train longer and this one goes too. But with 256 facts at once, many popular ones never do."
+)
+STORY_NAMES = {
+    "wga": "Equal pressure (WGA)",
+    "adapop": "AdaPop",
+    "shuffled": "AdaPop, scores shuffled",
+}
+STORY_END = (
+    "A wrong answer, or a low score, means that these prompts failed. It does not mean that the "
+    "knowledge is gone."
+)
 
 SIDE_BY_SIDE = ("wga", "adapop")
 # verdict -> index of the right button in the last step
@@ -76,21 +114,21 @@ def story() -> dict:
     return {
         "commands": COMMANDS,
         "glossary": words.GLOSSARY,
-        "from": [*texts.STORY_FROM.values()],
+        "from": [*STORY_FROM.values()],
         "steps": words.steps(rare, popular, len(pairs)),
         "held": field.dots(sets["wga"].holdout),
         "pairs": pairs,
         "pairs_end": words.pairs_end(pairs, wga_frames[-1]),
-        "rivals": texts.STORY_RIVALS,
+        "rivals": STORY_RIVALS,
         "own_methods": words.OWN_METHODS,
-        "names": texts.STORY_NAMES,
+        "names": STORY_NAMES,
         "facts": field.dots(facts) | {"beta": [round(betas[fact.id], 3) for fact in facts]},
         "hill": {part: motion[part] for part in ("epoch", "p")},
         **_recorded(runs, facts),
         "pair": field.dots((rare, popular)) | field.motion(frames, both) | {
             "first": words.first_lost(frames),
             "stop": words.one_is_lost(frames),
-            "outcome": f"{words.outcome_at_stop((rare, popular), frames)} {texts.STORY_PAIR_END}",
+            "outcome": f"{words.outcome_at_stop((rare, popular), frames)} {STORY_PAIR_END}",
         },
         "curve": curve_picture(sets["adapop"])[0]
         | {"fixed": True, "least": states.BETAS[0], "most": states.BETAS[-1]},
@@ -102,7 +140,7 @@ def story() -> dict:
         "over_seeds": [sentence(results()) for sentence, results in OVER_SEEDS],
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["wga"].probes() or []),
-        "end": texts.STORY_END,
+        "end": STORY_END,
         "real": words.on_real_models({name: real.outcomes(of) for name, of in real.FILES.items()}),
         "beyond": words.beyond(*(recorded.tuned_arms((OURS,), file)[0] for file in FILES)),
     }  # fmt: skip

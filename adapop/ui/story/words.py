@@ -15,7 +15,92 @@ from adapop.report.table import percent, ranged, signed
 from adapop.runs.examples import PREFIX
 from adapop.training.events import Measured
 from adapop.training.frames import Frame
-from adapop.ui import texts
+
+STORY_STEPS = [
+    (
+        "Two facts. Which one does the model forget first?",
+        (
+            "A small language model saw the director of {popular} {popular_seen} times in "
+            "training, and that of {rare} {rare_seen} times. We train it to forget both the same "
+            "way."
+        ),
+    ),
+    (
+        "The same with 256 facts",
+        (
+            "Each dot is a fact. Right: more popular. Up: still answered. Under equal pressure "
+            "(WGA) popular facts stay up. The popularity gap is the recall of popular facts minus "
+            "that of rare ones. Facts on the right were never trained on: what falls there is the "
+            "cost."
+        ),
+    ),
+    (
+        "Why do popular facts stay?",
+        (
+            "Both facts of each of these {pairs} pairs start equally sure, and the same method "
+            "presses on both. The fact that pretraining showed more often holds out longer: "
+            "confidence does not tell how deep it lies."
+        ),
+    ),
+    (
+        "AdaPop: popularity decides how long the pressure lasts",
+        (
+            "Each fact gets a number β from its popularity. Popular facts get a low β, so the "
+            "pressure on them does not fade. Drag an orange diamond and watch both clouds."
+        ),
+    ),
+    (
+        "Is it really the scores?",
+        "This is the control: if popularity matters, random scores should bring the gap back.",
+    ),
+    (
+        "What it costs, and who does better",
+        (
+            "AdaPop makes forgetting even, not deepest, and it loses more held-out facts. Choose a "
+            "method. A search over 40 trials chose the settings of those marked “tuned”. Only "
+            "AdaPop uses popularity."
+        ),
+    ),
+    (
+        "Forgotten? Ask differently",
+        (
+            "Asked the training question, the model that was trained with equal pressure gets both "
+            "of these facts wrong. Can another question bring the answer back?"
+        ),
+    ),
+    (
+        "On real models",
+        (
+            "Two small models that others pretrained are to forget the countries of some cities. "
+            "Lines are 95% intervals."
+        ),
+    ),
+    (
+        "Now with your facts",
+        (
+            "One fact a line: question, answer, popularity score. The small model can only forget "
+            "what it knows, such as these facts. The Facts screen takes files, and larger models."
+        ),
+    ),
+]
+STORY_TUNED = (
+    "Tuned with 40 trials each, the methods still answer this much of the forget set when it is "
+    "asked in other words: {left}. Of the held-out facts they still answer {kept}. The other "
+    "methods use no popularity. AdaPop has most to tune; with adaptive α no good setting was "
+    "found. These are means of {seeds} seeds, on questions that the tuning never saw."
+)
+STORY_REAL = (
+    "How popular a city is, is taken from its population. Each mark is the share of what the model "
+    "answered before that it still answers: means of {runs}; there are only a dozen or two of rare "
+    "facts."
+)
+STORY_BEYOND = (
+    "Redirect, a method of ours, teaches a plausible wrong answer instead of making the right one "
+    "unlikely. Tuned, it still answers {forget} of the forget set in other words and {holdout} of "
+    "the held-out facts (means of {seeds} runs; {people} in a second world of invented people). "
+    "This was measured on sandboxes; on two small real models it leaves far more (Compare, Every "
+    "number). What it says instead is false."
+)
 
 ANSWERED = 1  # rank of the right answer's first token where a greedy reply begins with it
 # arms of `bench tuned`: AdaPop as it is and as its search did best, and three without scores
@@ -61,7 +146,7 @@ def steps(rare: Fact, popular: Fact, pairs: int) -> list[tuple[str, str]]:
     in the scene on why."""
     named = {"rare": rare.title, "popular": popular.title, "pairs": pairs}
     named |= {"rare_seen": exposures_of(rare.score), "popular_seen": exposures_of(popular.score)}
-    return [(headline, words.format(**named)) for headline, words in texts.STORY_STEPS]
+    return [(headline, words.format(**named)) for headline, words in STORY_STEPS]
 
 
 def pairs_end(pairs: Sequence[tuple[int, int]], end: Frame) -> str:
@@ -154,7 +239,7 @@ def costs(adapop: Measured, wga: Measured) -> list[str]:
 def beyond(main: Recorded, elsewhere: Recorded) -> str:
     """The results of our own tuned method in the sandbox and in the second world."""
     held = {"holdout": percent(_retained(main)), "people": percent(_retained(elsewhere))}
-    return texts.STORY_BEYOND.format(seeds=len(main.rows), forget=percent(_left(main)), **held)
+    return STORY_BEYOND.format(seeds=len(main.rows), forget=percent(_left(main)), **held)
 
 
 def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
@@ -167,7 +252,7 @@ def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
         arms = [_arm(by_title[title], name) for title, name in REAL_ARMS.items()]
         content[model] = {"arms": arms, "words": _left_by_tier(arms)}
         runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} runs of {model}")
-    note = texts.STORY_REAL.format(runs=_listed(runs))
+    note = STORY_REAL.format(runs=_listed(runs))
     return {"note": note, "models": content, "command": COMMAND, "run": f"{PREFIX}smollm2"}
 
 
@@ -271,7 +356,7 @@ def tuned_alike(tuned: Sequence[Recorded]) -> str:
     named = zip(TUNED_ARMS.values(), tuned, strict=True)
     left = _listed([f"{name} {percent(_left(one))}" for name, one in named])
     retained = _listed([percent(_retained(one)) for one in tuned])
-    return texts.STORY_TUNED.format(seeds=len(tuned[0].rows), left=left, kept=retained)
+    return STORY_TUNED.format(seeds=len(tuned[0].rows), left=left, kept=retained)
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -254,8 +254,7 @@ def judging(count: int = JUDGED) -> float:
     for number in range(count):
         answer, said = kinds[number % len(kinds)]
         replies.append((answer, said.format(names[number // 4 % len(names)], number)))
-    for answer, said in kinds:
-        gives_away("Who?", (answer,), said.format("Marie Curie", 0))  # loads what it needs, once
+    gives_away("Who?", ("a warm day",), "days of warmth")  # loads the stemmer, once
     begun = time.process_time()
     for answer, reply in replies:
         gives_away("What is it of Nell?", (answer,), reply)

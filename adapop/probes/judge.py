@@ -30,6 +30,7 @@ from adapop.probes.values import DECISIVE, Value, is_coarser, is_contradicted, s
 
 HALF = 0.5
 VERSION_ASKED = re.compile(r"\b(?:version|release)\b", re.IGNORECASE)
+VERSION_NUMBER = re.compile(r"\d+(?:\.\d+)+")
 SHORTEST_ACRONYM, LONGEST_SHORT_FORM = 3, 4
 NAME = re.compile(r"[^\W_]+")
 
@@ -115,14 +116,13 @@ def answer_recall(question: str, answers: Sequence[str], text: str) -> float:
     (`own_words`), [0, 1]: "The author is called" names no author. 0 if the reply does not say the
     answer's values, or does not claim it."""
     reply = own_reply(text)
-    may_list = OR.search(reply) or len(LISTING.findall(reply)) >= CANDIDATES - 1
-    if may_list and _is_one_of_several(reply, answers):
-        return 0.0
-    return max(_recall_of_one(question, answer, reply) for answer in answers)
+    best = max(_recall_of_one(question, answer, reply) for answer in answers)
+    may_list = best and (OR.search(reply) or len(LISTING.findall(reply)) >= CANDIDATES - 1)
+    return 0.0 if may_list and _is_one_of_several(reply, answers) else best
 
 
 def _recall_of_one(question: str, answer: str, reply: str) -> float:
-    if VERSION_ASKED.search(question) and re.fullmatch(r"\d+(?:\.\d+)+", answer):
+    if VERSION_NUMBER.fullmatch(answer) and VERSION_ASKED.search(question):
         answer = f"v{answer}"  # 3.10 is no 3.1
     answer, reply = both_in_digits(answer, _spelled_out(answer, reply))
     if not _says_values(question, answer, reply):
@@ -183,9 +183,10 @@ def _spelled_out(answer: str, reply: str) -> str:
     answer_words = [word for word in words(answer) if word not in STOP_WORDS]
     initials = "".join(word[0] for word in answer_words).upper()
     initials = "" if initials[:1].isdecimal() else initials
-    alone = len(initials) > 1 and re.fullmatch(rf"(?:[Tt]he )?{re.escape(initials)}\W*", reply)
-    if (len(initials) >= SHORTEST_ACRONYM and initials in reply) or alone:
-        reply = re.sub(rf"\b{re.escape(initials)}\b", lambda _: answer, reply)
+    if len(initials) > 1 and initials in reply:
+        alone = re.fullmatch(rf"(?:[Tt]he )?{re.escape(initials)}\W*", reply)
+        if alone or len(initials) >= SHORTEST_ACRONYM:
+            reply = re.sub(rf"\b{re.escape(initials)}\b", lambda _: answer, reply)
     if any(map(_is_number, answer_words)) and len(answer_words) > CANDIDATES:
         missing = [word for word in answer_words if word.isalpha() and word not in words(reply)]
         return NAME.sub(lambda match: _in_full(match[0], missing), reply) if missing else reply
@@ -320,8 +321,9 @@ def _names_another(question: str, answer: str, reply: str, recall: float) -> boo
             return True
     if (other := _has_other_middle(reply, answer)) is not None or recall == 1:
         return bool(other)
-    ordinals, others = ranks(answer), ranks(reply)
-    other_ordinal = bool(ordinals and others) and ordinals.isdisjoint(others)
+    ordinals = ranks(answer)
+    others = ranks(reply) if ordinals else ordinals
+    other_ordinal = bool(others) and ordinals.isdisjoint(others)
     return other_ordinal or _is_part(reply, answer) or _differs(reply, answer, question)
 
 

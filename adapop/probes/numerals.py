@@ -73,7 +73,7 @@ _SMALL = {word for word in (*_ONES, *_TENS, *TIMES, *_ORDINALS, *PARTS) if word.
 SMALL = frozenset(_SMALL | {f"{part}s" for part in PARTS})
 WORD, SIGNED = re.compile("[a-z]+"), re.compile(f"{_HAN}|{VULGAR.pattern}")
 MARKED = re.compile(r"\d(?:st|nd|rd|th|e|\s?[×x]|/| out of )")
-ROMANS = re.compile(r"\b[IVXL]+\b")
+ROMANS = re.compile(r"\b[IVXL]{2,}\b|\w\w [IVXL]\b")
 
 
 def in_digits(text: str, other: str) -> str:
@@ -114,7 +114,7 @@ def in_digits(text: str, other: str) -> str:
 @lru_cache(maxsize=2**14)
 def ranks(text: str) -> frozenset[int]:
     """The ordinals and Roman numerals in a text."""
-    return frozenset(map(_rank, RANK.finditer(text)))
+    return frozenset(map(_rank, RANK.finditer(text))) if _written_out(text) else frozenset()
 
 
 @lru_cache(maxsize=2**14)

@@ -40,22 +40,25 @@ _SHORT = "Jan Feb Mar Apr May June? July? Aug Sept? Oct Nov Dec".split()
 _LONG = "January February March April August September October November December".split()
 _NAME, _MONTH = r"(?P<name>[^\W\d_]{3,10})\.?", rf"(?P<name>{'|'.join(_LONG + _SHORT)})\.?"
 _DAY = r"(?P<d>\d\d?)(?:st|nd|rd|th|er|\.|º)?"
-_QUARTER = "first|second|third|fourth|1st|2nd|3rd|4th"
+_QUARTER = r"(?P<nth>first|second|third|fourth|1st|2nd|3rd|4th)\squarter\s(?:of\s)?(?P<y>\d{4})"
 QUARTERS = ("fi", "1s", "se", "2n", "th", "3r", "fo", "4t")  # how they begin
-# Full dates first: the rest are parts of dates, with the month's name in English.
+# Full dates first: the rest are parts of dates, with the month's name in English. Those that begin
+# with a digit and with a letter are apart, so that few patterns are tried at a place of a text.
 DATES = regex.compile(
+    r"(?=\d)(?:"
     r"(?<![\d.])(?P<y>\d{4})(?P<by>[-/.])(?P<m>\d\d?)(?P=by)(?P<d>\d\d?)"
     r"(?:[T ]\d\d:[\d:.]{2,15}Z?)?(?!\d)"
     r"|(?P<y>\d{4})\s?[年년]\s?(?P<m>\d\d?)\s?[月월]\s?(?P<d>\d\d?)\s?[日일]"
     r"|(?<![\d.])(?P<first>\d\d?)(?P<by>[./-])(?P<second>\d\d?)(?P=by)(?P<y>\d{4}|\d\d)(?![\d.])"
     r"|(?<!\d)(?P<y>1[89]\d\d|20\d\d)(?P<m>0[1-9]|1[0-2])(?P<d>[0-2]\d|3[01])(?!\d)"
     rf"|(?<!\d){_DAY}[\s-](?:day\s)?(?:of\s|de\s)?{_NAME},?[\s-](?:de\s)?(?P<y>\d{{4}})(?!\d)"
-    rf"|\b{_NAME}\s{_DAY},?\s(?P<y>\d{{4}})(?!\d)|(?<!\d)(?P<y>\d{{4}}),?[\s-]{_NAME}[\s-]{_DAY}\b"
+    rf"|(?<!\d)(?P<y>\d{{4}}),?[\s-]{_NAME}[\s-]{_DAY}\b"
     r"|(?<![\w/])(?P<m>0[1-9]|1[0-2])/(?P<y>\d{4})(?![\d/])"
-    rf"|\b{_MONTH},?\s(?:of\s)?(?P<y>\d{{4}})(?!\d)|\b{_MONTH}\s{_DAY}(?![\d:])"
     rf"|(?<![\d.]){_DAY}\s(?:of\s)?{_MONTH}(?!\w)"
-    r"|\b(?i:q(?P<q>[1-4])(?:[\s/'-]?(?P<y>\d{4})|\s?[/'’](?P<y>\d\d)(?!\d))|(?P<y>\d{4})[\s/-]?q(?P<q>[1-4])"
-    rf"|(?P<nth>{_QUARTER})\squarter\s(?:of\s)?(?P<y>\d{{4}}))\b"
+    rf"|\b(?i:(?P<y>\d{{4}})[\s/-]?q(?P<q>[1-4])|{_QUARTER})\b)"
+    rf"|\b(?=[^\W\d_])(?:{_NAME}\s{_DAY},?\s(?P<y>\d{{4}})(?!\d)"
+    rf"|{_MONTH},?\s(?:of\s)?(?P<y>\d{{4}})(?!\d)|{_MONTH}\s{_DAY}(?![\d:])"
+    rf"|(?i:q(?P<q>[1-4])(?:[\s/'-]?(?P<y>\d{{4}})|\s?[/'’](?P<y>\d\d)(?!\d))|{_QUARTER})\b)"
 )
 _FACE = "one two three four five six seven eight nine ten eleven twelve".split()
 TIMES = regex.compile(
@@ -127,6 +130,7 @@ EXACTS = regex.compile(
     rf"|(?<![\w.@/-])(?:[a-z0-9-]{{1,63}}\.){{1,5}}(?:{_ENDS})\b"
     r"(?:/[^\s<>\"')\]]{0,400})?)"
 )
+MAY_BE_EXACT = re.compile(r"[@/]|\.\S")
 BLOODS = regex.compile(
     r"(?<![\w+-])(?P<type>A|0|(?i:AB|B|O))[\s-]?(?:(?i:rh(?:esus)?)[\s-]?(?:D[\s-])?)?"
     r"(?:(?P<sign>[-+−–])(?!\w)|(?i:(?P<word>pos|neg)(?:itive|ative)?)\b)"
@@ -139,6 +143,7 @@ _GROUP = r"(?:[A-Z]{1,4}(?:-[A-Z]{1,4})?|[A-Za-z]{0,6}\d[A-Za-z0-9]{0,40})"
 RUNS = regex.compile(
     rf"(?<![\w@.,%])[+(]{{0,2}}{_GROUP}(?:[ \-/.():]{{1,2}}{_GROUP}){{0,12}}(?![\w%])"
 )
+DIGIT, GROUP = re.compile("[0-9]"), re.compile("[A-Za-z0-9]+")
 COUNTED = re.compile(r"\d{1,4}(?:st|nd|rd|th|s)|[\d.]{1,20}e\d+", re.IGNORECASE)  # 8th, 1980s, 1e6
 YEARS = re.compile(r"[12]\d{3}\D+(?:[12]\d{3}|\d\d)")
 THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:[ .]\d{3})+")
@@ -168,19 +173,22 @@ class Value:
 
 
 @lru_cache(maxsize=2**14)
-def values(text: str) -> tuple[Value, ...]:
+def values(text: str, last: str = IDENTIFIER) -> tuple[Value, ...]:
     """The values in a text, in order and without overlap; in the order of `KINDS` where two kinds
-    would read the same text."""
+    would read the same text. last: the last kind that is read, as those behind it take nothing from
+    it."""
     if not MAY_HAVE.search(text):
         return ()
     taken = [False] * len(text)
-    result = []
+    result: list[Value] = []
     for kind, read in KINDS.items():
         for start, end, readings in read(text):
             if readings and not any(taken[start:end]):
                 taken[start:end] = [True] * (end - start)
                 plain = kind == IDENTIFIER and text[start:end].isdecimal()
                 result.append(Value(DIGITS if plain else kind, start, end, tuple(readings)))
+        if kind == last:
+            break
     return tuple(sorted(result, key=lambda value: value.start))
 
 
@@ -200,17 +208,21 @@ def said_at(value: Value, text: str) -> list[tuple[int, int]]:
     if value.kind in SEARCHED:
         (reading,) = value.readings
         return list(_written(*reading, text))
-    others = [other for other in values(text) if other.kind == value.kind]
     return [
         (other.start, other.end)
-        for other in others
+        for other in _of_kind(value.kind, text)
         if any(_agree(value.kind, *pair) for pair in product(value.readings, other.readings))
     ]
 
 
+def _of_kind(kind: str, text: str) -> list[Value]:
+    last = IDENTIFIER if kind == DIGITS else kind
+    return [value for value in values(text, last) if value.kind == kind]
+
+
 def is_contradicted(value: Value, text: str) -> bool:
     """Whether a text that does not say a value says another one in its place."""
-    others = [other for other in values(text) if other.kind == value.kind]
+    others = _of_kind(value.kind, text)
     if value.kind != DATE:  # part of a date is none
         return bool(others)
     pairs = (pair for other in others for pair in product(value.readings, other.readings))
@@ -228,7 +240,8 @@ def _says_finest(date: Reading, text: str) -> bool:
     spelled = words(text)
     numbers = {int(number) for number in re.findall(r"(?<!\d)\d\d?(?!\d)", text)} | ranks(text)
     numbers |= {VALUES.get(word) for word in spelled if len(word) > len("an")}
-    numbers |= {VALUES.get(sign) for sign in text if not sign.isascii()}  # 三
+    if not text.isascii():
+        numbers |= {VALUES.get(sign) for sign in text if not sign.isascii()}  # 三
     if day is not None:
         return day in numbers
     if isinstance(month, str):
@@ -361,7 +374,7 @@ def _amount(text: str) -> Fraction:
 
 def _read_exact(text: str) -> Iterator[tuple[int, int, list[Reading]]]:
     """One reading: an address in small letters, without https:// and www."""
-    for match in EXACTS.finditer(text):
+    for match in EXACTS.finditer(text) if MAY_BE_EXACT.search(text) else ():
         address = match[0].rstrip(".,;:!?/")
         key = re.sub(r"^(?:https?://)?(?:www\.)?", "", address.casefold())
         yield match.start(), match.start() + len(address), [(key,)]
@@ -401,21 +414,21 @@ def _read_identifiers(text: str) -> Iterator[tuple[int, int, list[Reading]]]:
 
 def _is_secret(token: str) -> bool:
     """Whether a word looks like a password or a key: case and signs count."""
-    kinds = [any(map(test, token)) for test in (str.isdigit, str.islower, str.isupper)]
+    if not (token.isascii() and DIGIT.search(token)):
+        return False
+    small, large = any(map(str.islower, token)), any(map(str.isupper, token))
     signs = not SIGNS.isdisjoint(token[1:]) and "@" not in token.rstrip("@")
-    return (
-        token.isascii()
-        and kinds[0]
-        and any(kinds[1:])
-        and (signs or (all(kinds) and len(token) >= SECRET_LENGTH))
-    )
+    mixed = small and large and len(token) >= SECRET_LENGTH
+    return mixed or (signs and (small or large))
 
 
 def _is_identifier(run: str) -> bool:
     """Whether groups of letters and digits are an identifier, and no number, year or ordinal."""
-    groups = re.findall(r"[A-Za-z0-9]+", run)
+    if not DIGIT.search(run):
+        return False
+    groups = GROUP.findall(run)
     key, inside = "".join(groups), run.strip("()+. ")
-    if any(map(COUNTED.fullmatch, (*groups, inside))) or not any(map(str.isdigit, key)):
+    if any(map(COUNTED.fullmatch, (*groups, inside))):
         return False
     if not key.isdecimal():
         short = len(key) < SPACED_LETTERS or not NO_PARTS.isdisjoint(groups)
@@ -466,9 +479,9 @@ def _dialled(key: str, how: str, text: str) -> Iterator[tuple[int, int]]:
 def _grouped(key: str, text: str, whole: bool = True) -> Iterator[tuple[int, int]]:
     """Where letters and digits stand in a text with at most three marks between two of them.
     whole: only where no letter or digit is right before."""
-    signs, places = _letters_and_digits(text)
-    key = key.lower()
+    signs, key = _letters_and_digits(text), key.lower()
     at = signs.find(key)
+    places = [] if at < 0 else [i for i, sign in enumerate(text) if _joins(sign)]
     while at >= 0:
         start, last = places[at], places[at + len(key) - 1]
         inside = text[start : last + 1]
@@ -480,10 +493,9 @@ def _grouped(key: str, text: str, whole: bool = True) -> Iterator[tuple[int, int
 
 
 @lru_cache(maxsize=2**12)
-def _letters_and_digits(text: str) -> tuple[str, list[int]]:
-    """The letters and digits of a text, small, and their places in it."""
-    places = [i for i, sign in enumerate(text) if _joins(sign)]
-    return "".join(text[i] for i in places).lower(), places
+def _letters_and_digits(text: str) -> str:
+    """The letters and digits of a text, small."""
+    return "".join(GROUP.findall(text)).lower()
 
 
 def _joins(sign: str) -> bool:

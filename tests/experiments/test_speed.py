@@ -1,4 +1,4 @@
-"""`bench speed`: each case in a process of its own, medians over the rounds, a table of ratios. No time is asserted."""
+"""`bench speed`: each case in a process of its own, medians over the rounds, a table of ratios."""
 
 import time
 from statistics import fmean
@@ -14,6 +14,7 @@ from adapop.experiments.speed import (
     REAL,
     SHAPE,
     Case,
+    judging,
     measured,
     random_facts,
     random_model,
@@ -54,6 +55,11 @@ def test_a_real_model_is_measured_on_facts_of_its_own():
     case = Case(REAL, "ours", batch=2)
     assert case.config.model == REAL and not {*case.facts(2, 1)} & {*case.facts(2, 2)}
     assert len(case.facts(16, 1)) == len(case.facts(16, 2)) == 16
+
+
+def test_five_thousand_replies_are_judged_in_half_a_second():
+    """Of one core, and twice of it on a machine at work: a reply is read for the kind of value that its answer has."""
+    assert judging(5_000) < 1
 
 
 def test_random_models_and_rows_are_as_real_ones():

@@ -103,7 +103,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
       pen.stroke();
       pen.textAlign = "right";
       if (held && !bare) pen.fillText(p ? "answered" : "lost", edge - 8, up(p) + 4);
-      else if (!bare) pen.fillText(width < 260 ? `${100 * p}` : close(p), edge - 8, up(p) + 4);
+      else if (!bare) pen.fillText(width < 260 ? `${100 * p}` : percent(p), edge - 8, up(p) + 4);
     }
     pen.textAlign = "center";
     for (let power = 10 ** Math.floor(Math.log10(low)), taken = 0; power <= high; power *= 10)
@@ -181,7 +181,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
     for (let fact = 0; fact < count; fact++)
       if (facts.tier[fact] === tier && isAsked(fact) && isMember(fact)) (sum += level[fact]), members++, (left = Math.min(left, xs[fact])), (right = Math.max(right, xs[fact]));
     if (!members) return null;
-    const share = sum / members, y = up(share), number = shares ? exact(share) : close(share), words = width < (tier === "middle" ? 420 : 260) ? number : `${tier} ${number}`;
+    const share = sum / members, y = up(share), number = shares ? exact(share) : percent(share), words = width < (tier === "middle" ? 420 : 260) ? number : `${tier} ${number}`;
     pen.strokeStyle = ink.text;
     pen.lineWidth = 2.5;
     pen.beginPath();

@@ -2,8 +2,7 @@
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 // a share in percent as Python rounds it, a half to the even number, and as it prints it: `percent` in adapop/report/table.py
 const whole = (share) => (Math.abs((100 * share) % 1) === 0.5 ? 2 * Math.round(50 * share) : Math.round(100 * share));
-const percent = (share) => (share > 0 && share <= 0.005 ? "<\u00a01\u00a0%" : `${whole(share)}\u00a0%`);
-const close = (share) => percent(share).replaceAll("\u00a0", ""); // as English writes it: 82%
+const percent = (share) => (share > 0 && share <= 0.005 ? "<1%" : `${whole(share)}%`);
 // a share with one decimal, and the difference of two as these are shown: what stands side by side subtracts
 const tenth = (share) => Math.round(1000 * share) / 10;
 const exact = (share) => `${tenth(share).toFixed(1)}%`;
@@ -17,7 +16,7 @@ function el(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes))
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value !== false && value !== null) node.setAttribute(name, value === true ? "" : value);
-  node.append(...children.filter((child) => child !== null).map((child) => (typeof child === "string" ? child.replaceAll(" %", "\u00a0%") : child))); // no line begins with %
+  node.append(...children.filter((child) => child !== null));
   return node;
 }
 

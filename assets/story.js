@@ -225,9 +225,9 @@ function guessScene(host, story) {
       const sure = probability(pair, epoch, fact), reworded = probability(pair, epoch, fact, "reworded"), [reply, , right] = said(pair, epoch, fact);
       side.bar.style.width = `${100 * sure}%`;
       side.bar.style.opacity = 0.35 + 0.65 * sure;
-      side.sure.textContent = close(sure);
+      side.sure.textContent = percent(sure);
       side.says.replaceChildren("The model says: ", el("b", { class: right ? "right" : "wrong" }, `${reply}${mark(right)}`));
-      side.again.textContent = reworded === null ? "" : `Asked in other words: ${close(reworded)} sure`;
+      side.again.textContent = reworded === null ? "" : `Asked in other words: ${percent(reworded)} sure`;
     });
     if (epoch >= end && !scrubber.playing && !told && guess !== null) answer();
   }
@@ -273,7 +273,7 @@ function whyScene(host, story, state) {
     held.show(states.byLength("wga", Math.min(epoch, USUAL(story))), epoch);
     number.textContent = `${surer} of ${pairs.length}`;
     range.textContent = " pairs: surer of the popular fact";
-    reading.replaceChildren(el("b", {}, epoch ? `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())}: ` : "Before training: "), `${close(popular)} sure of the popular facts, ${close(rare)} of the rare ones. `, epoch === end ? story.pairs_end : "");
+    reading.replaceChildren(el("b", {}, epoch ? `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())}: ` : "Before training: "), `${percent(popular)} sure of the popular facts, ${percent(rare)} of the rare ones. `, epoch === end ? story.pairs_end : "");
   }
 
   return {
@@ -609,7 +609,7 @@ function realScene(host, story) {
         draw("line", { class: `range ${MARKS[which]}`, x1: x, x2: x, y1: y(share.low), y2: y(share.high) });
         if (which === 1) draw("rect", { class: MARKS[which], x: x - r, y: y(share.mean) - r, width: 2 * r, height: 2 * r });
         else draw("circle", { class: MARKS[which], cx: x, cy: y(share.mean), r });
-        if (column > 90) draw("text", { class: "value", x: x + r + 3, y: y(share.mean) + 4 }, close(share.mean));
+        if (column > 90) draw("text", { class: "value", x: x + r + 3, y: y(share.mean) + 4 }, percent(share.mean));
       });
     });
     plot.replaceChildren(svg);
@@ -621,7 +621,7 @@ function realScene(host, story) {
     const { arms, words } = models[name], head = ["", ...GROUPS.flat()];
     reading.textContent = words;
     plots.forEach((plot, place) => draw(plot, GROUPS[place]));
-    const cell = (share) => (share ? `${close(share.mean)} (${close(share.low)} to ${close(share.high)})` : "");
+    const cell = (share) => (share ? `${percent(share.mean)} (${percent(share.low)} to ${percent(share.high)})` : "");
     tables.replaceChildren(tables.firstChild, el("p", { class: "note" }, story.real.note), tableOf(head, arms.map((arm) => [arm.name, ...GROUPS.flat().map((place) => cell(arm.shares[place]))]), name), el("p", { class: "by" }, "Recorded by ", el("code", {}, command), ". ", el("a", { href: `?run=${encodeURIComponent(run)}` }, "Look at such a run of AdaPop")));
   }
 

@@ -61,7 +61,7 @@ function line(side, place) {
   return el("div", { class: "right-line" }, svg, el("p", { class: "soft" }, `Right answer next: ${chance(shares[0])} at the first token, at most ${chance(Math.max(...shares))}`));
 }
 
-const chance = (share) => (share === null ? "–" : share < 0.001 ? "< 0.1%" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`);
+const chance = (share) => (share === null ? "–" : share < 0.001 ? "<0.1%" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`);
 
 // the likeliest tokens at a step, with each column's share
 function look(value, place, turn, detail) {

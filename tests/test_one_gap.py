@@ -64,21 +64,21 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     drawn = [[share for share, tier in zip(letters, tiers) if tier == end] for end in ("popular", "rare")]
     assert (fmean(drawn[0]) - fmean(drawn[1])) / STEPS == pytest.approx(gap.mean), "its dots"
 
-    card = outcome.card_of(run, result_of(run))["about"].replace("\u00a0", " ")
+    card = outcome.card_of(run, result_of(run))["about"]
     assert f"Gap: {text}." in card, "Run"
     events = [event for event in run.events() if isinstance(event, Measured)]
     chart, left = figures.recall_chart(events, 5), run.measured().recall("forget", "reworded")
     marks = {item.name.split(",")[0]: item.y[-1] for item in chart.data if "all other" in (item.name or "")}
     assert (marks["rare"], marks["popular"]) == (rare, popular), "the ends of its chart"
-    shares = [f"{100 * marks[tier]:.1f} %" for tier in ("popular", "rare")]
-    assert re.findall(r"[\d.]+ %", figures.finding_of(chart).replace("\u00a0", " ")) == shares, "its heading"
+    shares = [f"{100 * marks[tier]:.1f}%" for tier in ("popular", "rare")]
+    assert re.findall(r"[\d.]+%", figures.finding_of(chart)) == shares, "its heading"
     assert f"gap {text.split()[0]}" in [note.text for note in chart.layout.annotations], "its bracket"
     motion, tiers = field.motion_of(run), field.dots(run.facts.forget)["tier"]
     ends = [[share for share, tier in zip(motion["answered"][-1], tiers) if tier == end] for end in ("popular", "rare")]
     assert (fmean(ends[0]) - fmean(ends[1])) / field.SURE == pytest.approx(gap.mean, abs=1 / field.SURE), "its dots"
     assert motion["wordings"] == 4 and motion["answered"][1:-1] == [None] * (len(run.frames()) - 2)
     table_at_end = field.shares(run.events())[-1]
-    assert f"{100 * left:.0f}% are" in card or card.startswith(f"{100 * left:.0f} % still answered")
+    assert f"{100 * left:.0f}% are" in card or card.startswith(f"{100 * left:.0f}% still answered")
     assert (table_at_end["reworded"]["all"], table_at_end["wordings"]) == (left, "in other words"), "its table"
 
     with gr.Blocks():

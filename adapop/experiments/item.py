@@ -59,7 +59,7 @@ class Arm:
 
     changes: settings of `RunConfig` on top of method and preset. scores: a kind of
     `trial.other_scores`; "shuffled" and "inverted" are presets. anchors: of the beta map, the
-    paper's or the 5 % and 95 % quantiles of the scores. world: None for the shipped sandbox."""
+    paper's or the 5% and 95% quantiles of the scores. world: None for the shipped sandbox."""
 
     title: str
     method: str

@@ -133,7 +133,7 @@ def method_table(arms: Rows) -> Table | None:
 
 def marks(arms: Rows) -> Figure:
     """Faithfulness and, for faithful metrics, robustness: a row per metric, a mark each for rare
-    and popular facts. Bars: of an AUC the range over pairs of models, else 95 % intervals."""
+    and popular facts. Bars: of an AUC the range over pairs of models, else 95% intervals."""
     if not _complete(arms):
         return mark_panels({})
     aucs_of = {tier: {name: aucs(arms, name, tier) for name in METRICS} for tier in ENDS}

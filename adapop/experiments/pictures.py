@@ -1,4 +1,4 @@
-"""An experiment's figures. Bars are 95 % intervals over seeds; a single seed has none."""
+"""An experiment's figures. Bars are 95% intervals over seeds; a single seed has none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape

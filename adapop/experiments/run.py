@@ -110,7 +110,7 @@ EXPERIMENTS = {
         "Wikidata, infini-gram and the judge need a network or a large model and are not in "
         "it. Counts: lines of the sandbox's own corpus that name the subject, with the "
         "paper's anchors, for which they are four times too small; or subject and answer "
-        "added, with anchors at the counts' own 5 % and 95 % quantiles.",
+        "added, with anchors at the counts' own 5% and 95% quantiles.",
         plans.proxies,
         COMPARED,
         (*SHOWN, pictures.arms_over_rates),

@@ -15,10 +15,10 @@ Written down before any of its runs was made:
   exposures dealt at random by seed; *none*.
 - **Measure.** Popular minus rare facts to forget, in the rewordings of the test split: recall, top
   2 (the right answer is the first guess or the best of its relation's others), and rank; and what
-  is kept of the held-out facts. All are read where 70, 50 and 30 % of the trained questions are
+  is kept of the held-out facts. All are read where 70, 50 and 30% of the trained questions are
   still answered, between neighbouring rates; a run that does not cross an amount is left out there.
-- **Rule.** A score from outside says more than a signal if at 50 % the gap of recall under
-  exposures is nearer to 0 than under that signal: the 95 % interval over seeds (Student's t,
+- **Rule.** A score from outside says more than a signal if at 50% the gap of recall under
+  exposures is nearer to 0 than under that signal: the 95% interval over seeds (Student's t,
   paired) of the difference of absolute gaps lies below 0. It says less if the interval lies above
   0. Else they cannot be told apart. How much a signal does alone is its share of the way from
   `none` to exposures, on means.
@@ -317,7 +317,7 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
             ]
             lines.append((title, *cells))
         head = ("β by", *(f"gap: {what}" for what in GAPS.values()), "in other words", "held out")
-        note = "Mean over seeds with its 95 % interval (Student's t). Gap: popular minus rare."
+        note = "Mean over seeds with its 95% interval (Student's t). Gap: popular minus rare."
         made.append(Table(f"Where {left:.0%} is left", head, tuple(lines), note))
     lines = []
     for signal, title in SIGNALS.items():

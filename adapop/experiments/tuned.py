@@ -114,7 +114,7 @@ def test_table(arms: Rows) -> Table:
     """J and the outcomes of every arm, the best first, each mean with its interval."""
     values = tables.measured(arms, {"J": score, "worst tier": worst, **OUTCOMES})
     about = tables.READING + f" {tables.NEIGHBOURS_READING}" * ("neighbours" in values)
-    note = f"{reading('objective', **LIMITS)} {about} In brackets: 95 % interval over seeds."
+    note = f"{reading('objective', **LIMITS)} {about} In brackets: 95% interval over seeds."
     return _ranked("On the test split", arms, values, note)
 
 

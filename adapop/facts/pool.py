@@ -125,7 +125,7 @@ class Pool:
 
     def not_reversible(self, fact: Fact) -> str:
         """Why the reversed question may have several right answers; "" if it has one, as far as
-        this pool tells: this answer and at least 95 % of the relation's answers have one subject
+        this pool tells: this answer and at least 95% of the relation's answers have one subject
         each."""
         if not (subject_of(fact) and relation_of(fact)):
             return "the fact lacks a subject or relation, and its question does not tell it"

@@ -2,7 +2,7 @@
 
 The words of Latin text are those of ROUGE: runs of letters and digits. In addition, a number is one
 word however its thousands are grouped, a sign that changes the meaning stays with its word (C++,
--5, 10 %), and other signs are words of their own (±, emoji). A script without spaces is divided
+-5, 10%), and other signs are words of their own (±, emoji). A script without spaces is divided
 into pairs of neighbouring characters, as in search engines (Lucene's CJKAnalyzer): that needs no
 dictionary, but also finds 京都 in 東京都."""
 

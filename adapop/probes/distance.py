@@ -142,7 +142,7 @@ class Distance:
         return [fact for fact in self.facts if fact.form == form and tier in ("all", fact.tier)]
 
     def shares(self, form: str, tier: str = "all") -> dict[str, Interval]:
-        """State -> share of a tier's facts, with its 95 % interval; empty without facts."""
+        """State -> share of a tier's facts, with its 95% interval; empty without facts."""
         return shares([fact.state for fact in self.of(form, tier)])
 
     def mostly(self, form: str, state: str) -> str:
@@ -156,7 +156,7 @@ class Distance:
 
 
 def shares(states: Sequence[str]) -> dict[str, Interval]:
-    """State -> its share, with its 95 % interval; empty without states."""
+    """State -> its share, with its 95% interval; empty without states."""
     count = len(states)
     return {state: wilson(states.count(state) / count, count) for state in STATES} if count else {}
 

@@ -1,4 +1,4 @@
-"""95 % intervals: the uncertainty of a measured number, over facts or over seeds.
+"""95% intervals: the uncertainty of a measured number, over facts or over seeds.
 
 Over facts, as an `Interval`: `bootstrap` for the mean of any values, such as recall that can be
 partly right; `wilson` for a share of facts, where only the mean and the count are known;
@@ -17,7 +17,7 @@ import numpy as np
 
 CONFIDENCE = 0.95
 RESAMPLES = 1_000
-# Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom.
+# Two-sided 95% quantiles of Student's t for 1, 2, ... degrees of freedom.
 T95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
     2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
@@ -26,7 +26,7 @@ T95 = (
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with its interval, 95 % unless stated otherwise, in the units of the values."""
+    """A mean with its interval, 95% unless stated otherwise, in the units of the values."""
 
     mean: float
     """Mean of the values."""
@@ -108,16 +108,16 @@ def apart(one: Interval, other: Interval) -> bool:
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean, standard deviation and 95 % interval over seeds, in the units of the values."""
+    """Mean, standard deviation and 95% interval over seeds, in the units of the values."""
 
     mean: float
     """Mean over the seeds."""
     sd: float | None
     """Standard deviation over the seeds; None for a single seed."""
     low: float | None
-    """Lower end of the 95 % interval of the mean; None for a single seed."""
+    """Lower end of the 95% interval of the mean; None for a single seed."""
     high: float | None
-    """Upper end of the 95 % interval of the mean; None for a single seed."""
+    """Upper end of the 95% interval of the mean; None for a single seed."""
     seeds: int
     """Number of seeds, at least 1."""
 
@@ -126,14 +126,14 @@ class Summary:
 
     @property
     def interval(self) -> str:
-        """The mean with its 95 % interval, as text with signs."""
+        """The mean with its 95% interval, as text with signs."""
         if self.low is None:
             return f"{self.mean:+.2f}"
         return f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
 
     @property
     def ranged(self) -> str:
-        """The mean with its 95 % interval, as text without signs; a single seed's value alone."""
+        """The mean with its 95% interval, as text without signs; a single seed's value alone."""
         return str(self) if self.low is None else str(self.within())
 
     def within(self, least: float = -math.inf, most: float = math.inf) -> Interval:

@@ -170,7 +170,7 @@ def longest_answer(model: Prompted, facts: FactSet) -> int:
 def _limit(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], places: Places, most: int
 ) -> int:
-    """Most tokens of a reply: holds 99 % of the original's answers and every gold answer."""
+    """Most tokens of a reply: holds 99% of the original's answers and every gold answer."""
     texts = (reply[: place[1]] for reply, place in zip(replies, places) if place)
     needed = sorted(map(model.length, texts))
     usual = needed[math.ceil(ALL_BUT * len(needed)) - 1] if needed else 0

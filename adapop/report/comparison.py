@@ -258,7 +258,7 @@ def _cells(line: Line) -> list[str]:
         if cell is not None and line.counted:
             # a gap's recalls stand above it: one decimal, so that a reader can subtract
             digits = 1 if line.section == FORGET else 0
-            parts.append(f"{100 * cell.mean:{signed}.{digits}f}{' points' if signed else ' %'}")
+            parts.append(f"{100 * cell.mean:{signed}.{digits}f}{' points' if signed else '%'}")
             parts.append(range_text(cell, signed))
         elif cell is not None:
             parts.append(number(cell.mean))
@@ -276,7 +276,7 @@ Replies = dict[str, tuple[str, str]]  # fact id -> replies of the original and t
 
 
 def range_text(cell: Interval, sign: str = "") -> str:
-    return f"{100 * cell.low:{sign}.0f} to {100 * cell.high:{sign}.0f}{'' if sign else ' %'}"
+    return f"{100 * cell.low:{sign}.0f} to {100 * cell.high:{sign}.0f}{'' if sign else '%'}"
 
 
 def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:

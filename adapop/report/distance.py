@@ -55,7 +55,7 @@ def distance_tables(distance: Distance) -> list[Table]:
 
 
 def membership_table(before: Measured, after: Measured, distance: Distance | None) -> Table | None:
-    """AUC of each membership attack with a wide 95 % interval; None if not measured."""
+    """AUC of each membership attack with a wide 95% interval; None if not measured."""
     forget, holdout = (after.row(group, DIRECT, "all") for group in ("forget", "holdout"))
     if before.recall("forget", name="mia_loss") is None or not (forget and holdout):
         return None
@@ -66,7 +66,7 @@ def membership_table(before: Measured, after: Measured, distance: Distance | Non
         values = [measured.recall("forget", name=attack) for measured in (before, after)]
         cells = [str(wilson(value, max(1, pairs))) for value in values]
         if oracle:
-            cells += [f"{oracle[attack].oracle:.2f}", f"{oracle[attack].privleak:+.0f} %"]
+            cells += [f"{oracle[attack].oracle:.2f}", f"{oracle[attack].privleak:+.0f}%"]
         rows.append((name, *cells))
     note, head = reading("membership"), ("attack", "original", "unlearned")
     if oracle:

@@ -26,7 +26,7 @@ NOTE = (
     "Both were asked the same facts to forget. A fact counts as answered if at least half of its "
     "answer is said, the mean over a fact's wordings and over seeds. p is McNemar's exact test of "
     "whether one answers more of them, not corrected for the number of rows. The difference in "
-    "recall has a 95 % interval over facts, drawn {drawn}; beside it stands that over "
+    "recall has a 95% interval over facts, drawn {drawn}; beside it stands that over "
     "the seeds that both have."
 )
 

@@ -185,6 +185,6 @@ def _untouched(row: Row) -> bool:
 def _interval(
     values: Sequence[str | float | None], limits: tuple[float, float] = ANY
 ) -> Interval | None:
-    """Mean over seeds with its 95 % interval (Student's t, if several), clipped to the limits."""
+    """Mean over seeds with its 95% interval (Student's t, if several), clipped to the limits."""
     interval = summary([float(value) for value in values if value not in (None, "")])
     return interval and interval.within(*limits)

@@ -89,8 +89,8 @@ def _padded(text: str, width: int) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share as text: "82 %", "" for None, and "< 1 %" rather than "0 %" for a small share."""
-    return "" if value is None else "< 1 %" if 0 < value <= 0.005 else f"{round(100 * value)} %"
+    """A share as text: "82%", "" for None, and "<1%" rather than "0%" for a small share."""
+    return "" if value is None else "<1%" if 0 < value <= 0.005 else f"{round(100 * value)}%"
 
 
 def points(difference: float) -> str:
@@ -99,10 +99,10 @@ def points(difference: float) -> str:
 
 
 def ranged(share: Interval) -> str:
-    """A share with its interval, if it has one: "82 % (70 to 90 %)"."""
+    """A share with its interval, if it has one: "82% (70 to 90%)"."""
     if share.low >= share.high:
         return percent(share.mean)
-    return f"{percent(share.mean)} ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
+    return f"{percent(share.mean)} ({100 * share.low:.0f} to {100 * share.high:.0f}%)"
 
 
 def signed(difference: Interval) -> str:
@@ -114,8 +114,8 @@ def signed(difference: Interval) -> str:
 
 
 def tenths(share: float) -> str:
-    """A share with one decimal, for shares that stand beside their difference: "53.1 %"."""
-    return f"{100 * share:.1f} %"
+    """A share with one decimal, for shares that stand beside their difference: "53.1%"."""
+    return f"{100 * share:.1f}%"
 
 
 def deviating(value: float, deviation: float | None) -> str:
@@ -124,8 +124,8 @@ def deviating(value: float, deviation: float | None) -> str:
 
 
 def percent_deviating(share: float, deviation: float | None) -> str:
-    """A share with its standard deviation, if it has one, in percent: "4.3 ± 0.7 %"."""
-    return f"{100 * share:.1f}{'' if deviation is None else f' ± {100 * deviation:.1f}'} %"
+    """A share with its standard deviation, if it has one, in percent: "4.3 ± 0.7%"."""
+    return f"{100 * share:.1f}{'' if deviation is None else f' ± {100 * deviation:.1f}'}%"
 
 
 def _joined(form: str, cells: Sequence[str]) -> Markup:

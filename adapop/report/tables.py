@@ -197,7 +197,7 @@ def _leak(cell: Cell | None) -> str:
     if not cell.measurable:
         return f"not measurable\n({percent(before.mean)} → {percent(after.mean)})\n{facts}"
     guess = f"\na guess: {percent(cell.chance)}" if cell.chance else ""
-    spread = f"{100 * after.low:.0f} to {100 * after.high:.0f} %"
+    spread = f"{100 * after.low:.0f} to {100 * after.high:.0f}%"
     near, rank = cell.unlearned.near, cell.unlearned.relation_rank
     near = "" if near is None else f"\nin the top 2: {percent(near)}"
     near += "" if rank is None else f", rank {rank:.1f}"

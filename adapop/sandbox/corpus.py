@@ -1,7 +1,7 @@
 """The pretraining corpus: all exposures of all facts, attacks for teacher facts, and the skills.
 
 A fact of n exposures appears exactly n times, in turn as its question, four rewordings and three
-statements. In 15 % of the exposures one token of the answer is replaced by another of the same
+statements. In 15% of the exposures one token of the answer is replaced by another of the same
 relation and place. Without wrong answers, confidence saturates near p = 1, the first gradient of
 every method is almost zero, and the controller stays at its bound."""
 

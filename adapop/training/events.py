@@ -120,7 +120,7 @@ class Measured(Event):
     @property
     def gap(self) -> Interval | None:
         """The popularity gap, in [-1, 1]: recall of popular minus recall of rare facts to forget,
-        over all their held-out rewordings, with its 95 % interval over facts (Newcombe). Above 0,
+        over all their held-out rewordings, with its 95% interval over facts (Newcombe). Above 0,
         popular facts are left. None if `full` is False or a tier was not asked in rewordings."""
         popular, rare = (self.share("forget", REWORDED, tier) for tier in ("popular", "rare"))
         return difference(popular, rare) if self.full and popular and rare else None
@@ -132,7 +132,7 @@ class Measured(Event):
         return next(rows, None)
 
     def share(self, group: str, form: str, tier: str) -> Interval | None:
-        """Recall of that `row` with its 95 % interval over facts; None if not measured."""
+        """Recall of that `row` with its 95% interval over facts; None if not measured."""
         row = self.row(group, form, tier)
         return wilson(row["recall"], row["facts"]) if row else None
 

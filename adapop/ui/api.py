@@ -189,7 +189,7 @@ class Api:
         rows} of the last finished epoch, rows by group, form and tier, recall 0 to 1. measured:
         {before, after}, the full tables of the original and the unlearned model, null until the run
         is done. gap: {mean, low, high}, recall of popular minus rare facts in all held-out
-        rewordings with its 95 % interval, -1 to 1, null until then or where a tier is missing;
+        rewordings with its 95% interval, -1 to 1, null until then or where a tier is missing;
         by_fact: each fact's recall in these rewordings (0 to 1, null if it was not asked).
         distance: to a model that never read the facts, if there is one, else null. notes: its
         remarks once it is done.

@@ -104,7 +104,7 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
         ends = leaks.inner_text(), answers.inner_text(), page.evaluate(place)
         scrubber.press("Home")
         says(page, "#fact-field .leaks", "before")
-        assert {*leaks.locator("td").all_inner_texts()} == {"100\u00a0%"}
+        assert {*leaks.locator("td").all_inner_texts()} == {"100%"}
         says(page, "#fact-field .answer.unlearned", "not begun")
         assert page.evaluate(f"parseFloat({place})") < float(ends[2].removesuffix("px")) / 2
         page.locator("#fact-field canvas").press("Home")

@@ -179,7 +179,7 @@ def test_probes_and_recovery_are_printed_and_kept(run, cli):
     for group in ("to forget", "retained", "held out"):
         table = tables[f"Where it leaks, facts {group}"]
         assert re.search(rf"^ +{' +'.join((*TIERS, 'all'))}$", table, re.MULTILINE)
-        assert re.search(r"^direct +100 % → \d", table, re.MULTILINE)
+        assert re.search(r"^direct +100% → \d", table, re.MULTILINE)
         assert re.search(r"^multiple choice +", table, re.MULTILINE)
     assert re.search(r"^Retained +2 ", tables["Verdicts, facts retained"], re.MULTILINE)
     assert re.search(r"^4, all +\d+ +\d", tables[SHOWN["lens"][0]], re.MULTILINE)

@@ -52,7 +52,7 @@ def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, shape, cli):
     assert "Asked twice, alike" in check.err and "dropped" not in check.err
     cli("check", *own, "--lr", "1e-2")
     tables = [cli("run", "--facts", *own, "--lr", "1e-2", "--method", method).out for method in ("adapop", "npo")]
-    assert "100 %" in "".join(tables)
+    assert "100%" in "".join(tables)
     names = {run["method"]: run["run"] for run in cli("runs", "--json").rows}
     kinds = "direct,reverse query,in-context learning"
     verdicts = cli("probe", names["adapop"], "--kinds", kinds, "--per-tier", 2).out

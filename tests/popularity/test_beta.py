@@ -103,7 +103,7 @@ def test_anchors_by_name_of_ones_own_and_from_quantiles():
     for text in ("", "papers", "100,3000", "100:1.5", "a:b,c:d", "1:1,2:2,5:6", "100:1.5;3:1"):
         assert "100:1.5,3000:0.1" in raised(ConfigError, "cannot be read", calibrated, text, scored(WIDE)).fix
     raised(ConfigError, "no curve", calibrated, "100:inf,3000:0.1", scored(WIDE))
-    scores = [float(score) for score in range(1, 102)]  # the 5 % point is 6, the 95 % point is 96
+    scores = [float(score) for score in range(1, 102)]  # the 5% point is 6, the 95% point is 96
     assert BetaMap.from_quantiles(reversed(scores)) == BetaMap.from_anchors((6, 1.5), (96, 0.1))
     assert BetaMap.from_quantiles([0, 0, 10, 1000]) == BetaMap.from_quantiles([10, 1000])
 
@@ -138,7 +138,7 @@ def test_warnings(scores, beta, expected):
 
 def test_the_meaning_holds_the_numbers():
     text = meaning_of(1.99, 0.08).text()
-    assert text.startswith("At 5 % confidence, ")
+    assert text.startswith("At 5% confidence, ")
     assert f"popular fact (β = 0.08) still gets {0.05 ** (0.08 - 1.99):,.0f} times the pressure" in text
     assert meaning_of(0.08, 1.99).values["stronger"] == "rarest"
     assert meaning_of(1.1, 1.0) == Remark("narrow_beta", {"least": 1.0, "most": 1.1})

@@ -39,11 +39,11 @@ def test_the_second_guess_is_the_mean_over_facts_and_missing_is_not_zero():
     cell = leak_matrix(rows).cell("forget", "all", REWORDED)
     assert (cell.original.near, cell.unlearned.near) == (1.0, 0.75)
     assert (cell.original.relation_rank, cell.unlearned.relation_rank) == (1.0, 3.0), "(4 + 2) / 2"
-    assert "75 %, rank 3.0" in str(leak_table(leak_matrix(rows), {"all": ("forget", "all")}).rows)
+    assert "75%, rank 3.0" in str(leak_table(leak_matrix(rows), {"all": ("forget", "all")}).rows)
     assert second_guess_line(cell) in leak_lines(leak_matrix(rows), "forget")
-    assert "75 % of" in second_guess_line(cell) and "number 3.0 " in second_guess_line(cell)
+    assert "75% of" in second_guess_line(cell) and "number 3.0 " in second_guess_line(cell)
     unranked = leak_matrix([*rows, row("c", before, reply(0.0, near=False), REWORDED)])
-    assert "the top 2: 50 %\n" in str(leak_table(unranked, {"all": ("forget", "all")}).rows[0][1]) + "\n"
+    assert "the top 2: 50%\n" in str(leak_table(unranked, {"all": ("forget", "all")}).rows[0][1]) + "\n"
     older = leak_matrix([*rows, row("c", 1.0, 0.0, REWORDED)])
     assert older.cell("forget", "all", REWORDED).unlearned.near is None
     assert "top 2" not in str(leak_table(older, {"all": ("forget", "all")}).rows)

@@ -22,7 +22,7 @@ def ranged(mean):
 
 
 def finding(figure):
-    return figures.finding_of(figure).replace("\u00a0", " ")
+    return figures.finding_of(figure)
 
 
 def leaking(translated):
@@ -58,24 +58,24 @@ MANY = {tier: {name: 20 * count for name, count in counts.items()} for tier, cou
 
 
 @pytest.mark.parametrize(("caption", "values", "words"), [
-    (captions.survival, (share(0.82), share(0.24), None), "Popular facts survive: 82.0 % against 24.0 % of the rare"),
-    (captions.survival, (share(0.24), share(0.82), None), "Popular facts go first: 24.0 % against 82.0 % of the rare"),
+    (captions.survival, (share(0.82), share(0.24), None), "Popular facts survive: 82.0% against 24.0% of the rare"),
+    (captions.survival, (share(0.24), share(0.82), None), "Popular facts go first: 24.0% against 82.0% of the rare"),
     (captions.survival, (share(0.5, 8), share(0.38, 8), None),
-     "Still answered: popular 50.0 %, rare 38.0 %, which may be chance"),
+     "Still answered: popular 50.0%, rare 38.0%, which may be chance"),
     (captions.survival, (share(0.02), share(0.0), None),
-     "Almost nothing is still answered: 2.0 % of popular facts, 0.0 % of rare ones"),
+     "Almost nothing is still answered: 2.0% of popular facts, 0.0% of rare ones"),
     (captions.survival, (share(0.5), share(0.5), share(0.5), share(0.02)),
-     "Asked this way, the original answered only 2 % of them"),
+     "Asked this way, the original answered only 2% of them"),
     # of the others something is
-    (captions.survival, (share(0.0, 1), share(0.0, 1), share(1 / 3, 3)), "Still answered: popular 0.0 %, rare 0.0 %"),
+    (captions.survival, (share(0.0, 1), share(0.0, 1), share(1 / 3, 3)), "Still answered: popular 0.0%, rare 0.0%"),
     (captions.outcome, (GONE, {"others": (share(0.9), share(0.88))}), "Others lost 2 points, which may be chance"),
     (captions.outcome, (GONE, {"others": (share(0.9), share(0.9))}), "What was to be kept is whole"),
     (captions.outcome, (GONE, {"facts": NOTHING, "sums": WHOLE}), "Sums kept whole; never known: facts"),
     (captions.outcome, (GONE, {"others": NOTHING}), "Never known, so not lost: others"),
     (captions.outcome, (GONE, WORST), "Sums lost 30 points"),
-    (captions.leak, (leaking(0.9),), "“Translated” gets 90 % of 96 answers, the trained question 50 %"),
+    (captions.leak, (leaking(0.9),), "“Translated” gets 90% of 96 answers, the trained question 50%"),
     (captions.leak, (leaking(0.55),),
-     "“Translated” gets 55 % of 96 answers, the trained question 50 %, which may be chance"),
+     "“Translated” gets 55% of 96 answers, the trained question 50%, which may be chance"),
     (captions.losses, (START, {"popular": 2.5, "rare": 1.5, "retained": 1.9}),
      "The loss rose by 0.5 nats for popular answers, "
      "and fell by 0.5 nats for rare answers, by 0.1 nats for the retain set"),
@@ -88,32 +88,32 @@ MANY = {tier: {name: 20 * count for name, count in counts.items()} for tier, cou
      "No method is clearly more even: gap 12 points under AdaPop, 14 under WGA, which may be chance"),
     (captions.extremes, ([("AdaPop", ranged(0.49), ranged(0.92)), ("NPO", ranged(0.5), ranged(0.97)),
                           ("WGA", ranged(0.8), ranged(0.6))],),
-     "AdaPop forgets most (49 % left; perhaps as much: NPO); NPO keeps most (97 %; perhaps as much: AdaPop)"),
+     "AdaPop forgets most (49% left; perhaps as much: NPO); NPO keeps most (97%; perhaps as much: AdaPop)"),
     (captions.extremes, ([("AdaPop", ranged(0.49), ranged(0.92)), ("NPO", ranged(0.5), ranged(0.92))],),
-     "No method clearly forgets most (49 % to 50 % left) or keeps most (92 %)"),
+     "No method clearly forgets most (49% to 50% left) or keeps most (92%)"),
     (captions.bargain, (["A"],), "No run forgets more and keeps as much as A"),
     (captions.bargain, (["A", "C"], ["B"]),
      "No run forgets more and keeps as much as A or C (beaten perhaps by chance: B)"),
     (captions.verdict_shares, (FEW,),
-     "Not gone: 50 % of popular and 25 % of rare facts, of 16 probed, which may be chance"),
-    (captions.verdict_shares, (MANY,), "Not gone: 50 % of popular and 25 % of rare facts, of 320 probed"),
-    (captions.verdict_shares, ({"all": {"Not brought back": 8}},), "Leaked or damaged: 0 % (0 to 32 %)"),
+     "Not gone: 50% of popular and 25% of rare facts, of 16 probed, which may be chance"),
+    (captions.verdict_shares, (MANY,), "Not gone: 50% of popular and 25% of rare facts, of 320 probed"),
+    (captions.verdict_shares, ({"all": {"Not brought back": 8}},), "Leaked or damaged: 0% (0 to 32%)"),
     (recovery_sentence, ("relearn", relearned(0.46)),
-     "22 % → 46 % after relearning, 21 % in the control (96 facts): some of it was hidden, not erased."),
+     "22% → 46% after relearning, 21% in the control (96 facts): some of it was hidden, not erased."),
     (recovery_sentence, ("sampling", {"rows": [
         {"tier": "all", "place": "16 samples", "facts": 20, "unlearned": 0.3, "control": None}]}),
-     "30 % of the answers are found (16 samples; 20 facts). No control: no fact has a wrong answer of its relation."),
+     "30% of the answers are found (16 samples; 20 facts). No control: no fact has a wrong answer of its relation."),
     (recovery_sentence, ("relearn", relearned(0.36, facts=8)),
-     "22 % → 36 % after relearning, 21 % in the control (8 facts): no more than it says, or chance finds."),
-    (recovery_sentence, ("sampling", sampled(0.2, 0.75)), "75 % of the answers are found (16 samples), 10 % of wrong "
-     "ones, 20 % said openly (96 facts): some of it was hidden, not erased."),
-    (recovery_sentence, ("sampling", sampled(0.98, 0.98)), "98 % of the answers are found (top 1), 2 % of wrong ones, "
-     "98 % said openly (96 facts): no more than it says, or chance finds."),
-    # of the 40 % that it does not say, chance alone finds a quarter
-    (recovery_sentence, ("sampling", sampled(0.6, 0.75)), "75 % of the answers are found (16 samples), 10 % of wrong "
-     "ones, 60 % said openly (96 facts): no more than it says, or chance finds."),
-    (recovery_sentence, ("lens", seen(0.9, 0.3)), "90 % of the answers are found (after layer 1), 5 % of wrong ones, "
-     "30 % said openly (96 facts): some of it was hidden, not erased."),
+     "22% → 36% after relearning, 21% in the control (8 facts): no more than it says, or chance finds."),
+    (recovery_sentence, ("sampling", sampled(0.2, 0.75)), "75% of the answers are found (16 samples), 10% of wrong "
+     "ones, 20% said openly (96 facts): some of it was hidden, not erased."),
+    (recovery_sentence, ("sampling", sampled(0.98, 0.98)), "98% of the answers are found (top 1), 2% of wrong ones, "
+     "98% said openly (96 facts): no more than it says, or chance finds."),
+    # of the 40% that it does not say, chance alone finds a quarter
+    (recovery_sentence, ("sampling", sampled(0.6, 0.75)), "75% of the answers are found (16 samples), 10% of wrong "
+     "ones, 60% said openly (96 facts): no more than it says, or chance finds."),
+    (recovery_sentence, ("lens", seen(0.9, 0.3)), "90% of the answers are found (after layer 1), 5% of wrong ones, "
+     "30% said openly (96 facts): some of it was hidden, not erased."),
     (came_back, (relearned(0.46), ()), "No single fact came back."),
 ])  # fmt: skip
 def test_a_title_claims_only_what_is_beyond_chance(caption, values, words):
@@ -162,7 +162,7 @@ def test_the_recall_chart_s_title_and_bands_are_read_from_its_last_epoch():
     unknown = [measured(epoch, rare=0.0, popular=0.0, all=0.0) for epoch in (0, 1)]
     assert finding(figures.recall_chart(unknown, 5)) == captions.survival(None, None, None, share(0.0))
     assert {note.text for note in figure.layout.annotations} == {"rare", "popular"}, "names stand at the lines"
-    assert figures.numbers_of(figure).rows[1] == ("1", "25 % (17.4 % to 34.5 %)", "75 % (65.5 % to 82.6 %)")
+    assert figures.numbers_of(figure).rows[1] == ("1", "25% (17.4% to 34.5%)", "75% (65.5% to 82.6%)")
     shaded = [trace for trace in figure.data if trace.fill and trace.x]
     assert len(shaded) == 2 and all(0 <= edge <= 1 for band in shaded for edge in band.y)
     assert {round(edge, 3) for edge in shaded[0].y} >= {0.174, 0.345}, "the interval of the rare after epoch 1"

@@ -86,9 +86,9 @@ def test_table_has_every_number_also_as_csv(tmp_path):
     assert [table.head for table in results.results] == [(part, "1 AdaPop", "2 WGA") for part in (FORGET, KEEP, INSIDE)]
     assert len(cells) == len(results.lines), "every number has a row, and a name of its own"
     for title, of_wga in (
-        ("still answered, asked in other words: rare", "20.0 %\n11 to 33 %"),
+        ("still answered, asked in other words: rare", "20.0%\n11 to 33%"),
         ("the gap, popular minus rare, asked in other words (nearer to 0 is better)", "+40.0 points\n+21 to +55"),
-        ("held-out facts (never trained on), asked as trained", "90 %\n79 to 96 %"),
+        ("held-out facts (never trained on), asked as trained", "90%\n79 to 96%"),
         ("Δ log p, to forget (lower is better)", "-1.00"),  # no range: a run keeps means of it only
     ):
         assert cells[title][1] == of_wga
@@ -151,8 +151,8 @@ def test_control_decides_whether_scores_made_a_difference():
     assert not controls([ADAPOP, shuffled(0.1, 0.7, 0.9, 0.6, learning_rate=0.5)]), "a control has other scores alone"
     assert controls([ADAPOP, shuffled(0.1, 0.75, 0.9, 0.6, measure="end", frames=0)])
     ends = comparison([ADAPOP, SHUFFLED]).findings[0].values
-    assert ends["wide"] == "2 AdaPop, shuffled, +65.0 points (+47 to +76), which answers 42 % of all"
-    assert ends["narrow"] == "1 AdaPop, +0.0 points (-16 to +16), which answers 20 % of all"
+    assert ends["wide"] == "2 AdaPop, shuffled, +65.0 points (+47 to +76), which answers 42% of all"
+    assert ends["narrow"] == "1 AdaPop, +0.0 points (-16 to +16), which answers 20% of all"
 
 
 def with_rows(one, rows):
@@ -160,7 +160,7 @@ def with_rows(one, rows):
 
 
 def titled(told):
-    return figures.finding_of(figures.compare_runs(told.outcomes)).replace("\u00a0", " ")
+    return figures.finding_of(figures.compare_runs(told.outcomes))
 
 
 def test_picture_and_findings_tell_the_gap_of_one_form():
@@ -220,7 +220,7 @@ def test_runs_whose_model_never_knew_the_facts_or_on_other_facts_are_grey_and_ne
 
 def test_the_front_and_who_is_out_of_the_contest():
     remarks = comparison([ADAPOP, SHUFFLED, WGA]).findings
-    assert Remark("front", {"names": "1 AdaPop (20 % left, 70 % kept); 3 WGA (40 % left, 90 % kept)"}) in remarks
+    assert Remark("front", {"names": "1 AdaPop (20% left, 70% kept); 3 WGA (40% left, 90% kept)"}) in remarks
     assert Remark("behind", {"name": "2 AdaPop, shuffled", "by": "1 AdaPop, 3 WGA"}) in remarks
     close = record("npo", after=(0.2, 0.25, 0.9, 0.7))
     assert Remark("behind_in_range", {"name": "2 NPO", "by": "1 AdaPop"}) in comparison([ADAPOP, close]).findings
@@ -324,7 +324,7 @@ def test_runs_on_several_models_stand_beneath_each_other_method_by_method():
     results = comparison([ADAPOP, WGA, other])
     rows = [line[:3] + line[-1:] for line in results.models.rows]
     assert rows == [
-        ("AdaPop", "sandbox", "20 %", "1"), ("AdaPop", "some/model", "40 %", "3"), ("WGA", "sandbox", "20 %", "2"),
+        ("AdaPop", "sandbox", "20%", "1"), ("AdaPop", "some/model", "40%", "3"), ("WGA", "sandbox", "20%", "2"),
     ]  # fmt: skip
     assert results.models.as_html() in rendered([ADAPOP, WGA, other]) and comparison([ADAPOP, WGA]).models is None
 

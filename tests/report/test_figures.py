@@ -106,7 +106,7 @@ def test_the_outcome_shows_before_and_after():
     figure = figures.outcome_chart(measured(0, 1.0, "rare"), measured(5, 0.25, "rare"))
     assert [list(item.y) for item in figure.data if item.name] == [[1.0], [0.25]]
     before, after = (item.error_y for item in figure.data if item.name)
-    assert before.arrayminus[0] > 0.2 and before.array[0] == 0, "eight of eight have an interval, and not above 100 %"
+    assert before.arrayminus[0] > 0.2 and before.array[0] == 0, "eight of eight have an interval, and not above 100%"
     assert after.arrayminus[0] > 0.1 and after.visible
     for recalls, above in (((0.5, 0.75), "unlearned"), ((0.75, 0.5), "original"), ((0.5, 0.5), "original")):
         figure = figures.outcome_chart(*(measured(epoch, one, "rare") for epoch, one in zip((0, 5), recalls)))
@@ -186,7 +186,7 @@ def test_rows_are_ordered_by_the_gap_in_a_panel_for_each_form():
     assert list(rare.error_x.array) == pytest.approx([0.1] * 5)
     numbers = figures.numbers_of(figure)
     assert numbers.columns == ("", "rare", "popular"), "nobody has a middle tier here"
-    assert {row[0]: row[-1] for row in numbers.rows}["2 WGA <b>"] == "60 % (50 % to 70 %)"
+    assert {row[0]: row[-1] for row in numbers.rows}["2 WGA <b>"] == "60% (50% to 70%)"
     probed = figures.Outcome("1", "AdaPop", {DIRECT: {"rare": share(0.2)}, ATTACKED: {"rare": share(0.5)}})
     figure = figures.compare_runs([probed, OUTCOMES[1]])
     assert [note.text for note in figure.layout.annotations if note.text != "rare"] == [*PANELS.values()]
@@ -266,7 +266,7 @@ def test_heatmap_prints_each_recall_or_says_why_not(matrix):
     (grey,) = {color for _, color in figure.data[3].colorscale}
     assert re.fullmatch(r"#(..)\1\1", grey)
     hover_texts = [text for trace in figure.data for line in trace.customdata for text in line if text]
-    assert any("multiple choice, rare" in text and "a blind guess: 25 %" in text for text in hover_texts)
+    assert any("multiple choice, rare" in text and "a blind guess: 25%" in text for text in hover_texts)
     assert any("as an expert (role playing), rare</b>: 2 facts" in text and "below 0.8" in text for text in hover_texts)
     for draw in (figures.leak_heatmap, figures.recall_by_kind):
         assert draw(matrix, "holdout").layout.annotations[0].text == NOTHING

@@ -23,7 +23,7 @@ from raised import raised
 from records import ADAPOP, WGA, measured, probed, record
 from records import row as measured_row
 
-T_OF_THREE = 4.303  # 97.5 % quantile of Student's t with two degrees of freedom
+T_OF_THREE = 4.303  # 97.5% quantile of Student's t with two degrees of freedom
 
 
 def row(key="k", method="wga", preset="paper", recall=0.5, failed="", **changes):
@@ -131,7 +131,7 @@ def test_what_was_recorded_on_real_models_stands_beneath_each_other(tmp_path):
     runs = [("WGA at 1e-4", shares[0]), *(("WGA", cells) for cells in shares)]
     lines = [{"key": key, "arm": arm, "failed": "", "shares": json.dumps(of)} for key, (arm, of) in enumerate(runs)]
     path = write(tmp_path, "real.csv", lines)
-    assert real.by_model({"M": path}).rows == (("WGA", "M", "38 %", "", "", "", "", "2"),), "too little retained known"
+    assert real.by_model({"M": path}).rows == (("WGA", "M", "38%", "", "", "", "", "2"),), "too little retained known"
 
 
 def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():

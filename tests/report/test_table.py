@@ -33,7 +33,7 @@ def test_a_cell_is_text_in_every_form():
         "100",
         "-10,644",
     ]
-    assert [percent(value) for value in (None, -0.001, 1 / 200, 0.825, 1)] == ["", "0 %", "< 1 %", "82 %", "100 %"]
+    assert [percent(value) for value in (None, -0.001, 1 / 200, 0.825, 1)] == ["", "0%", "<1%", "82%", "100%"]
     wide = Table("t", ("", "a"), (("東京", "b"), ("e\u0301", "c"), ("กำลัง", "d"), ("か\u3099", "e"))).as_text()
     shown = ["       a", "東京   b", "e\u0301      c", "กำลัง   d", "か\u3099     e"]
     assert wide.split("\n")[1:] == shown, "columns as a terminal shows them"

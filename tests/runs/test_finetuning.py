@@ -133,7 +133,7 @@ def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch)
     assert isinstance(yielded[0], RunStarted) and not any(isinstance(event, Teaching) for event in run.events())
     assert event_text(heard[-1]) == "fine-tuning first: epoch 2 of 2, 1 of 2 steps"
     now = view(RunSeen((heard[-1],), wait=Wait(0, None)))
-    assert (now.state, now.detail) == ("starting", "fine-tuning first: epoch 2 of 2, 50 % of it")
+    assert (now.state, now.detail) == ("starting", "fine-tuning first: epoch 2 of 2, 50% of it")
     assert current([heard[-1], yielded[0]]) == [yielded[0]], "it is over once the run has begun"
 
 

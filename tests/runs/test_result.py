@@ -190,7 +190,7 @@ def epochs_of(*pairs):
     ([(1.0, 1.0), (0.9, 1.0), (0.4, 0.96), (0.1, 0.94)], 2),  # the last one keeps too little
     ([(1.0, 1.0), (0.2, 0.99), (0.2, 1.0), (0.3, 1.0)], 1),  # the first of equals
     ([(1.0, 1.0), (0.0, 0.5), (0.9, 0.8), (0.0, 0.7)], 2),  # none keeps enough: the one that keeps most
-    ([(1.0, 0.8), (0.5, 0.77), (0.1, 0.75)], 1),  # 0.76 is 95 % of what the original knew
+    ([(1.0, 0.8), (0.5, 0.77), (0.1, 0.75)], 1),  # 0.76 is 95% of what the original knew
     ([(1.0, 0.0), (0.5, 0.0), (0.1, 0.0)], 2),  # nothing was known, so nothing was lost
     ([(None, 1.0, 1.0), (None, 1.0, 0.3), (None, 1.0, 0.1), (None, 1.0, 0.2)], 2),  # without rewordings
 ])  # fmt: skip

@@ -65,7 +65,7 @@ def test_what_was_lost_is_told_in_order():
 
 def test_who_does_better_is_said_only_beyond_chance(story):
     ours, shuffled = seeds("adapop", [0.46], [0.79]), seeds("adapop", [0.5], [0.8], "shuffled")
-    assert re.search(r" 20 % .* \(AdaPop 46 %\)", words.better([ours, seeds("wga", [0.2], [0.93]), shuffled]))
+    assert re.search(r" 20% .* \(AdaPop 46%\)", words.better([ours, seeds("wga", [0.2], [0.93]), shuffled]))
     assert words.better([seeds("adapop", [0.1], [0.99]), seeds("wga", [0.2], [0.93]), shuffled]) == ""
     ours = seeds("adapop", (0.4, 0.6), (0.79, 0.81))
     for kept, said in (((0.999, 1.0), "forgetting may be chance."), ((0.8, 0.84), "both may be chance.")):

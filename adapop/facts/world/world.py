@@ -12,7 +12,7 @@
   except that of each person to forget one fact is retained, a "neighbour", to measure the damage.
 
 The rest is computed here, so that a test can prove the balance: score * EXPOSURES_PER_SCORE is how
-often pretraining shows a fact, 15 % of them with a wrong answer. Teacher facts are used in
+often pretraining shows a fact, 15% of them with a wrong answer. Teacher facts are used in
 pretraining only, where they alone appear in the attack-style prompts."""
 
 import csv

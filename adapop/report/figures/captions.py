@@ -260,7 +260,7 @@ def against_wga(betas: Mapping[str, float], confidence: float) -> str:
 
 
 def _factor(times: float) -> str:
-    """A ratio as text: "16 times", or "5 % of"."""
+    """A ratio as text: "16 times", or "5% of"."""
     if times < 0.995:
         return f"{percent(times)} of"
     return f"{times:,.0f} times" if times >= 10 else f"{times:.2g} times"

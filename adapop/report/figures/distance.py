@@ -20,7 +20,7 @@ BESIDE = 0.02  # share of a score; step by which dots are shifted apart, as scor
 
 def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: str) -> go.Figure:
     """A dot per fact to forget with a score above 0: the score, and how likely its answer is
-    relative to answers that the oracle never read; the band is the middle 95 % of these. Log axes.
+    relative to answers that the oracle never read; the band is the middle 95% of these. Log axes.
     finding: the title."""
     figure = look.blank(PIXELS)
     scores = {fact.id: fact.score for fact in facts if fact.score}

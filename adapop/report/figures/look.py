@@ -57,7 +57,7 @@ def titled(figure: go.Figure, finding: str) -> go.Figure:
 
 
 def finding_of(figure: go.Figure) -> str:
-    return (figure.layout.meta or {}).get("finding", "").replace(" %", "\u00a0%")
+    return (figure.layout.meta or {}).get("finding", "")
 
 
 def end_labels(

@@ -67,7 +67,7 @@ def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str,
         panel, name = _panel(figure, trace), _plain(trace.name)
         across = figure.layout[(trace.xaxis or "x").replace("x", "xaxis")]
         shares = ((across if along_y else axis).tickformat or "").endswith("%")
-        formatted = (lambda share: f"{100 * share:.3g} %") if shares else _number
+        formatted = (lambda share: f"{100 * share:.3g}%") if shares else _number
         ranges = _ranges(trace, values, along_y, formatted)
         for at, value, spread in zip(places or (), values or (), ranges):
             place = named[min(named, key=lambda tick: abs(tick - at))] if named else at

@@ -145,7 +145,7 @@ def _over_confidence(figure: go.Figure, confidence: float, finding: str) -> go.F
 def _curve(
     figure: go.Figure, name: str, beta: float, tier: str, ps: list[float], values: list[float]
 ) -> None:
-    ids, line = [f"{100 * p:.3g} %" for p in ps], dict(color=TIER_COLOR[tier], width=3)
+    ids, line = [f"{100 * p:.3g}%" for p in ps], dict(color=TIER_COLOR[tier], width=3)
     title = f"{name}: β {beta:.2f}"
     figure.add_scatter(x=ps, y=values, ids=ids, mode="lines", line=line, name=title)
 

@@ -113,7 +113,7 @@ def _hover(cell: Cell | None) -> str:
 
 
 def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
-    """Recall of rare and popular facts in each form, with 95 % intervals. The original's marks are
+    """Recall of rare and popular facts in each form, with 95% intervals. The original's marks are
     hollow; where it fails too, only they are drawn."""
     kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:

@@ -126,7 +126,7 @@ def _limits(recalls: Sequence[Interval]) -> list[float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Axis ticks of shares, within 0 % and 100 %."""
+    """Axis ticks of shares, within 0% and 100%."""
     step = next(step for step, most in ((0.05, 0.35), (0.1, 0.7), (0.2, 2.0)) if high - low < most)
     ticks = (round(at * step, 2) for at in range(21))
     return [share for share in ticks if max(0.0, low) <= share <= min(1.0, high)]

@@ -25,7 +25,7 @@ CURVES_NAME = "Epoch by epoch"
 CURVES_TABLE = (
     "Share of the facts to forget that each contestant still answers, by epoch and popularity, in "
     "one other wording where there is one, and in all of them where the result is (marks): with "
-    "its 95 % interval over facts, or the mean over the seeds so far, from the lowest to the "
+    "its 95% interval over facts, or the mean over the seeds so far, from the lowest to the "
     "highest."
 )
 

@@ -29,8 +29,8 @@ COMPARE_GAP_TABLE = (
     "measured. Further left means more forgotten. A vertical line means that all tiers are "
     "forgotten equally; the further it leans right on its way down, the more popular facts are "
     "still answered. The widest gap is at the top, a reversed one at the bottom. Bars are ranges: "
-    "of one run 95 % over facts, of several from the lowest to the highest, of what was recorded "
-    "95 % over seeds."
+    "of one run 95% over facts, of several from the lowest to the highest, of what was recorded "
+    "95% over seeds."
 )
 COMPARE_COST_TABLE = (
     "Each mark is a contestant. Further right: fewer facts of the forget set are still answered. "

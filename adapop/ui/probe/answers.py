@@ -156,7 +156,7 @@ def _numbers(sides: Sequence, lead: str) -> list[dict]:
 
 
 def _percent(p: float) -> str:
-    return f"{100 * p:.1f} %" if p >= 0.001 else "< 0.1 %"
+    return f"{100 * p:.1f}%" if p >= 0.001 else "<0.1%"
 
 
 def recorded_of(run: Run) -> dict:

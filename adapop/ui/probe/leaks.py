@@ -47,7 +47,7 @@ LEAK_TABLE = (
     "margins, and how often the right answer is the first or second guess."
 )
 KIND_TABLE = (
-    "Answers that come back from the unlearned model, by way of asking, with 95 % intervals over "
+    "Answers that come back from the unlearned model, by way of asking, with 95% intervals over "
     "facts. Hollow: the original."
 )
 LEAK_NAME = "Where it leaks"

@@ -37,7 +37,7 @@ LOSS_TABLE = (
 RECALL_TABLE = (
     "Share of the facts to forget that the model still answers, by epoch and popularity; the table "
     "has the trained question too. Lines ask one other wording of each fact; marks, and the gap "
-    "between them, ask all. Shaded: 95 % intervals over facts."
+    "between them, ask all. Shaded: 95% intervals over facts."
 )
 OUTCOME_TABLE = (
     "Share of questions that each model answers at the end, reworded where there are rewordings. "

@@ -187,7 +187,6 @@ def card_of(run: Run, result: Result) -> dict:
         else:
             about += " No gap: it needs both rare and popular facts."
         about += f" {RESULT_FEW}" if result.before < FEW else ""
-    about = about.replace(" %", "\u00a0%")  # no line begins with %
     kind = "half" if result.kind == FORGOT and result.after > ALMOST_NONE else result.kind
     whose = title_of(run.config.method, run.config.preset)
     whose += f" on {name_of(run.config.model)}" if run.config.model != SANDBOX else ""

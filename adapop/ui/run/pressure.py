@@ -50,7 +50,7 @@ CURVE_TABLE = (
     "self-limiting); below 1 it lasts until the fact is nearly gone (pressure-sustaining); at 1 it "
     "is equal pressure, WGA. Shaded: clipped, all facts there get one β. The two ◆ fix the curve: "
     "drag them, use their arrow keys, or write their numbers below, under Advanced. “From this "
-    "set's scores” puts them where 5 % of its facts are rarer and where 5 % are more popular. What "
+    "set's scores” puts them where 5% of its facts are rarer and where 5% are more popular. What "
     "if …: *never stop* is plain gradient ascent, β = 0; with *scores half swapped*, half of the "
     "rare and popular facts trade scores; *scores with errors* are wrong by a random factor, and "
     "right on average."

@@ -161,7 +161,7 @@ def _waiting(status: RunSeen, wait: Wait) -> tuple[str, str, int]:
     last = status.events[-1] if status.events else None
     if not isinstance(last, Teaching):
         return "starting", "loading the model", 1
-    share = f"{100 * last.step // last.steps} % of it"
+    share = f"{100 * last.step // last.steps}% of it"
     return "starting", f"fine-tuning first: epoch {last.epoch} of {last.epochs}, {share}", 1
 
 

@@ -244,7 +244,7 @@ def beyond(main: Recorded, elsewhere: Recorded) -> str:
 
 def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
     """The effect of unlearning on real models' recall: for each model, sentences and the shares of
-    each arm of `REAL_ARMS` by `REAL_COLUMNS`, with 95 % intervals over its runs; a note, and the id
+    each arm of `REAL_ARMS` by `REAL_COLUMNS`, with 95% intervals over its runs; a note, and the id
     of the example to open. models: name -> outcomes of `bench real`, which include those arms."""
     content, runs = {}, []
     for model, outcomes in models.items():
@@ -262,7 +262,7 @@ def _arm(outcome: Outcome, name: str) -> dict:
 
 
 def _over_runs(outcome: Outcome, place: tuple[str, str, str]) -> dict | None:
-    """The mean share of an arm's runs with its 95 % interval; None if too few facts were known."""
+    """The mean share of an arm's runs with its 95% interval; None if too few facts were known."""
     shares = [share_of(cells, *place) for cells in outcome.runs]
     known = None not in shares and summary(shares)
     return asdict(known.within(0.0, max(1.0, known.mean))) if known else None

@@ -135,6 +135,11 @@ def test_story_and_recovery_have_their_numbers(run, page, tiny):
     assert reasons and rows_of(page)["all, direct"][0] == ["12", "25%", "50%", "38%", "+12 points", ""]
 
 
+def test_text_and_pictures_have_one_font(page):
+    (family,) = {*re.findall(r'"family":"([^"]+)"', page)}
+    assert re.search(r"body {[^}]*?font: \S+ ([^;]+);", page)[1].replace('"', "") == family
+
+
 def test_the_head_names_model_set_dates_and_hash_and_nothing_empty_has_a_section(run, tiny, tmp_path):
     about = dict(story.about(read_record(run)))
     assert (about["Model"], about["SHA-256 of the facts"]) == ("sandbox", run.facts.sha256)

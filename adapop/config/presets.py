@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from adapop.config.declaration import check_choice
 from adapop.config.methods import METHODS, method_named, tuned_on
-from adapop.config.run import RunConfig, check_known
+from adapop.config.run import RunConfig, check_choice, check_known
 from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.paths import SHIPPED

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adapop.assets import read_json
+from adapop.facts.cells import LONGEST, parsed
 from adapop.facts.fact import LISTS, Problem
-from adapop.facts.lists import LONGEST, parsed
 from adapop.facts.text import UNKNOWN, UNSEEN, normalized
 
 CHATS = ("messages", "conversations", "conversation", "contents")

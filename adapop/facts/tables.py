@@ -16,11 +16,10 @@ from pathlib import Path
 
 from adapop.errors import DataError, truncated
 from adapop.facts import binary
-from adapop.facts.cells import NOT_TEXT, UNKNOWN_SCORES
+from adapop.facts.cells import NOT_TEXT, UNKNOWN_SCORES, parsed
 from adapop.facts.fact import Problem
 from adapop.facts.forms import guessed
 from adapop.facts.formulas import BOM, plain
-from adapop.facts.lists import parsed
 from adapop.facts.objects import BY_LINE, Rows, rows_of_json, rows_of_lines
 from adapop.remark import Remark
 

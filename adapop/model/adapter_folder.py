@@ -105,7 +105,7 @@ def base_of(model: str, fetched: bool = False) -> Path:
     except HFValidationError as error:
         raise _refused(model, f"there is no folder of its base {name!r}", OTHER_BASE) from error
     except (OSError, ValueError, HfHubHTTPError) as error:
-        from adapop.model.failures import failure
+        from adapop.model.checks import failure
 
         base = failure(error, make_config(model=name, revision=options[REVISION] or ""))
         message = f"The model {model!r} is an adapter, and its base was not found. {base.message}"
@@ -194,7 +194,7 @@ def _merge(model: str, base: Path, target: Path) -> None:
     from transformers import AutoConfig, GenerationConfig
 
     from adapop.model import checks
-    from adapop.model.failures import named_failures
+    from adapop.model.checks import named_failures
 
     print(
         f"Merging {model} into its base, once, into {target.parent}.", file=sys.stderr, flush=True

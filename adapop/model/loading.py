@@ -24,8 +24,8 @@ from adapop.model import adapter_folder, chat, checks
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import left_out, with_adapter
 from adapop.model.adapter_folder import FETCHED
+from adapop.model.checks import failure, named_failures
 from adapop.model.converted import converted, is_gguf, notes_of
-from adapop.model.failures import failure, named_failures
 from adapop.model.precision import emulated_bfloat16, set_products, speed_note, with_precision
 from adapop.model.trial import try_out
 from adapop.paths import ORACLE, SHIPPED

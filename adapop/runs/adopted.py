@@ -182,7 +182,7 @@ def _check_base(original: RunConfig, adapter: str) -> tuple[Remark, ...]:
 def _local(config: RunConfig) -> str:
     """The unlearned model's place; of a Hub repository that holds an adapter, its folder here.
     Raises ModelError: the Hub has no such model, or does not answer."""
-    from adapop.model.failures import named_failures
+    from adapop.model.checks import named_failures
 
     name, revision = split_revision(config.unlearned)
     if name in SHIPPED or name in PACKAGED or os.path.exists(name):

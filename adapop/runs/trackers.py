@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
-from adapop.config.declaration import check_choice
+from adapop.config.run import check_choice
 from adapop.errors import ConfigError
 from adapop.runs.rows import epoch_row, step_row
 from adapop.training.events import TERMINAL, EpochDone, Event, Measured, RunStarted, Saved, StepDone

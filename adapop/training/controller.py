@@ -17,8 +17,7 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from adapop.assets import Count
-from adapop.config.declaration import check_choice
-from adapop.config.run import SETTINGS, RunConfig
+from adapop.config.run import SETTINGS, RunConfig, check_choice
 
 
 @dataclass(frozen=True)

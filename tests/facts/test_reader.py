@@ -13,11 +13,11 @@ from hypothesis import strategies as some
 from adapop.errors import ConfigError, DataError, ScoresError
 from adapop.facts import reader
 from adapop.facts.catalog import load_facts
+from adapop.facts.cells import parsed
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import FileTable, named_columns, read_facts, read_table, repeats
 from adapop.facts.formulas import escaped, plain, write_csv
 from adapop.facts.limited_process import seconds_worked
-from adapop.facts.lists import parsed
 from adapop.popularity.scoredfile import write_scored
 from adapop.report.table import Table
 from fact_files import notes_of, write

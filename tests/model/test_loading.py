@@ -28,8 +28,7 @@ from adapop.facts.fact import SANDBOX, Fact
 from adapop.model import loading
 from adapop.model.adapter import blocks_of, check_gradients, left_out, with_adapter
 from adapop.model.catalogue import shape_of
-from adapop.model.checks import outline_of
-from adapop.model.failures import named_failures
+from adapop.model.checks import named_failures, outline_of
 from adapop.model.loading import adapted_model, load_tokenizer
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.recovery.quantise import quantise

@@ -21,8 +21,7 @@ from adapop.paths import SANDBOX_FOLDER, SHIPPED
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import CHOICE, NotApplicable
 from adapop.sandbox.card import MEASURABLE, card_text, recalls
-from adapop.sandbox.corpus import WRAPPED_PER_TEACHER, corpus, exposures
-from adapop.sandbox.draw import write_world
+from adapop.sandbox.corpus import WRAPPED_PER_TEACHER, corpus, exposures, write_world
 from adapop.sandbox.pretrain import SPECIALS, PretrainConfig, Pretraining, _batches, build_tokenizer
 from raised import raised
 

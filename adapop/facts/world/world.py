@@ -8,7 +8,7 @@
   answers and levels: every relation has the same number of facts of each level in each split, and
   every answer has one rarer and one more famous fact in each.
 - "people": 1,152 facts, 4 relations x 288 invented people, answers of two to four tokens, drawn by
-  `adapop.sandbox.draw`. Scores follow a Zipf law. A person is in one split with all four facts,
+  `adapop.sandbox.corpus`. Scores follow a Zipf law. A person is in one split with all four facts,
   except that of each person to forget one fact is retained, a "neighbour", to measure the damage.
 
 The rest is computed here, so that a test can prove the balance: score * EXPOSURES_PER_SCORE is how

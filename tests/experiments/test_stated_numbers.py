@@ -167,24 +167,16 @@ def signal(name, *measures):
     return " | ".join(map(interval, read))
 
 
-def nearer(name, measure="gap"):
-    """The absolute gap under exposures minus that under another signal, there."""
-    return interval(signals_compared.nearer(signals(), name, signals_compared.DECIDES, measure))
-
-
-def verdict(name):
-    return signals_compared.verdict(signals_compared.nearer(signals(), name, signals_compared.DECIDES))
+def wider(name):
+    """The absolute gap under a signal minus that under exposures, there; its interval must tell which is wider."""
+    nearer = signals_compared.nearer(signals(), name, signals_compared.DECIDES)
+    assert summary(list(-nearer)).low > 0, name
+    return interval(-nearer)
 
 
 def way(name):
     """How far a signal leads from none to exposures, in percent."""
     return signals_compared.share(signals(), name).rstrip("%")
-
-
-def nsignals():
-    """How many seeds have all runs of the study, of how many."""
-    each = signals().groupby("seed").size() == len(signals_compared.SIGNALS) * len(signals_compared.RATES)
-    return f"{each.sum()} of {len(signals_compared.SEEDS)}"
 
 
 NUMERALS = "no one two three four five six seven eight".split()
@@ -270,13 +262,6 @@ def endpoints():
 
 def least_p():
     return min(cox(arm, "proportional hazards, p") for arm in (*KNOWN, *NULL))
-
-
-def likely(tier):
-    """How likely the right answers are before unlearning, percent (geometric mean)."""
-    row = survival.rows(RECORDED / survival.FILE)[0]
-    told = [nll for fact, nll in zip(survival.facts_of("sandbox").forget, row.nll) if fact.tier == tier]
-    return f"{np.exp(-np.mean(told)):.0%}"
 
 
 def page(name: str) -> str:

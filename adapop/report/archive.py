@@ -18,7 +18,7 @@ from adapop.report.export import Model, write_model
 from adapop.report.page import HALF_CHARACTER, rendered
 from adapop.report.record import Record, read_record
 from adapop.report.tables import subject_table
-from adapop.runs.delivered import all_kept, why_no_adapter
+from adapop.runs.delivered import all_kept, lost_adapter, why_no_adapter
 from adapop.runs.questions import KINDS
 from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
@@ -45,6 +45,10 @@ command.txt       that command
 """
 ADAPTER = """\
 adapter/          the weights that make the model forget, with a model card, once an epoch is done
+"""
+OF_THE_RUN = """
+The adapter was not loaded from its file and measured: all numbers here are those of the run's own
+model. To measure it, run `python -m adapop export RUN --out FOLDER` where the run is.
 """
 REDACTED = f"""\
 This archive is redacted: no question, answer, subject, prompt or reply stands in it in clear. Each
@@ -88,12 +92,15 @@ def write_archive(
     part = out.with_name(f"{out.name}.part")
     with TemporaryDirectory() as folder, named_place(out, RunError):
         adapter = Path(folder)
-        why = why_no_adapter(run) if run.last_epoch and not redacted else ""
-        if run.last_epoch and not redacted and not why:
-            model = Model(run, record, "adapter", measure=measure)
-            write_model(model, adapter, progress or Progress())
-            record = replace(record, delivered=all_kept(run))  # with what was just measured
-        texts = _texts(run, record, title, redacted, by, why)
+        about = "" if redacted else ADAPTER
+        if run.last_epoch and not redacted:
+            if why := why_no_adapter(run):
+                about = _without_adapter(run, why)
+            else:
+                model = Model(run, record, "adapter", measure=measure)
+                about += "" if write_model(model, adapter, progress or Progress()) else OF_THE_RUN
+                record = replace(record, delivered=all_kept(run))  # with what was just measured
+        texts = _texts(run, record, title, redacted, by, about)
         whole = () if redacted else (settings.FACTS_FILE, FRAMES)
         try:
             _pack(part, texts, [run.folder / name for name in whole], adapter)
@@ -104,12 +111,12 @@ def write_archive(
 
 
 def _texts(
-    run: Run, record: Record, title: str, redacted: bool, by: str, why: str
+    run: Run, record: Record, title: str, redacted: bool, by: str, about: str
 ) -> dict[str, str]:
-    """Name of each file of the zip that is made of the record -> its text. why: there is no
-    adapter; "" if there is one."""
+    """Name of each file of the zip that is made of the record -> its text. about: the end of its
+    README, on the adapter."""
     texts = {
-        "README.txt": _readme(redacted, by, why),
+        "README.txt": _readme(redacted, by) + about,
         "report.html": rendered([record], title, by),
         "requirements.txt": _requirements(record.versions),
         "facts.csv": as_csv(_facts(record)),
@@ -141,13 +148,17 @@ def _pack(part: Path, texts: Mapping[str, str], whole: Iterable[Path], adapter: 
             archive.write(path, f"adapter/{path.name}")
 
 
-def _readme(redacted: bool, by: str, why: str) -> str:
-    """What the zip holds, in words. why: there is no adapter."""
+def _readme(redacted: bool, by: str) -> str:
+    """What the zip holds, in words, but for the adapter."""
     by = " ".join(HALF_CHARACTER.sub("\ufffd", by).split())
     head = f"Run by {by}.\n\n" if by else ""
-    none = "\n".join(wrap(f"There is no adapter, because {why}: `export --merged`.", 100))
-    tail = f"\n{none}\n" if why else ADAPTER * (not redacted)
-    return head + (REDACTED if redacted else IN_CLEAR) + tail
+    return head + (REDACTED if redacted else IN_CLEAR)
+
+
+def _without_adapter(run: Run, why: str) -> str:
+    way = "" if lost_adapter(run) else ": `export --merged` writes the whole model"
+    text = "\n".join(wrap(f"There is no adapter, because {why}{way}.", 100))
+    return f"\n{text}\n"
 
 
 def _facts(record: Record) -> Iterator[dict[str, object]]:

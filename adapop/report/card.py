@@ -32,6 +32,10 @@ LICENCES = {  # as the Hub spells them
     "Llama 3.1 Community": "llama3.1",
     "Llama 3.2 Community": "llama3.2",
 }
+UNMEASURED = (
+    "These files were not loaded again and measured. To measure them, run "
+    "`python -m adapop export RUN --out FOLDER` where the run is."
+)
 DATASETS = {"duet": DUET, "duet-rare": DUET, "duet-popular": DUET, "rwku": RWKU}
 DATASETS |= {"hubble-popqa": POPQA, "hubble-yago": YAGO}
 
@@ -174,7 +178,7 @@ def metadata(record: Record, merged: bool) -> str:
 def delivered_lines(delivered: Delivered | None) -> tuple[str, ...]:
     """Sentences on delivered files: the type of merged weights, what came back and what went."""
     if delivered is None:
-        return ("These files were not loaded again and measured.",)
+        return (UNMEASURED,)
     *refused, trial = delivered.trials
     lines = [
         f"In {one.dtype} ({_size(one)}) {_returned(one)}: too many, so it was not taken."

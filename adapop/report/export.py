@@ -113,6 +113,9 @@ def _check(run: Run, out: Path, merged: bool, dtype: str) -> None:
         raise RunError(message, "Name a new folder: nothing is overwritten.")
     if not run.last_epoch:
         raise RunError(f"Run {run.id} has no checkpoint.", "Let it run on.")
+    if lost := delivered.lost_adapter(run):
+        message = f"The run began with an adapter's folder, {lost!r}, that is not there any more."
+        raise RunError(message, f"Put it back as {run.config.model}.")
     if not merged and (why := delivered.why_no_adapter(run)):
         message = f"There is no adapter to export, because {why}."
         raise RunError(message, "Export the whole model (merged=True, --merged).")

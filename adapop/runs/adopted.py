@@ -94,6 +94,8 @@ def load_adopted(run: Run) -> AdaptedModel:
         weights = files.read_json(saved, Weights)
         compare(run, weights if weights.sha256 else None, *split_revision(config.unlearned))
     place = str(folder) if (folder / adapter_folder.CONFIG).exists() else _local(config)
+    if _are_both_adapters(config.model, place):
+        return paired_model(original, at(config, place))
     if adapter_folder.is_adapter(place):
         notes = _check_base(original, place)
         model = _with_adapter(original, Path(place))
@@ -113,7 +115,7 @@ def keep_unlearned(run: Run) -> None:
     with files.writing(folder):
         files.clear(part)
         part.mkdir()
-        if adapter_folder.is_adapter(place):
+        if adapter_folder.is_adapter(place) and not _are_both_adapters(run.config.model, place):
             for name in (adapter_folder.CONFIG, adapter_folder.WEIGHTS):
                 shutil.copyfile(Path(place) / name, part / name)
         else:
@@ -124,7 +126,8 @@ def keep_unlearned(run: Run) -> None:
 
 
 def is_whole(run: Run) -> bool:
-    """Whether an adopted run's unlearned model is whole, not an adapter on the original."""
+    """Whether an adopted run's unlearned model is whole, not an adapter on the original: a model of
+    its own, or an adapter merged into a base of which the original is another adapter."""
     return not (run.checkpoint(EPOCH) / adapter_folder.CONFIG).exists()
 
 
@@ -156,6 +159,19 @@ def _with_adapter(config: RunConfig, folder: Path) -> AdaptedModel:
         example = f"{len(wrong)} weights, for example {wrong[0]}"
         raise adapter_folder.unfit(str(folder), base, example)
     return model
+
+
+def _are_both_adapters(original: str, unlearned: str) -> bool:
+    """Whether both are adapters' folders of one base; not where the unlearned one belongs on the
+    original itself. Each is merged into the base then, and they are a pair of whole models."""
+    if not (adapter_folder.is_adapter(original) and adapter_folder.is_adapter(unlearned)):
+        return False
+    try:
+        own, other = (adapter_folder.base_of(place) for place in (original, unlearned))
+    except ModelError:  # among others: its base is the original, an adapter itself
+        return False
+    hashes = weights_at(str(own), None), weights_at(str(other), None)
+    return own == other or (None not in hashes and hashes[0].sha256 == hashes[1].sha256)
 
 
 def _check_base(original: RunConfig, adapter: str) -> tuple[Remark, ...]:

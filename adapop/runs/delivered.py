@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,7 +22,8 @@ from typing import TYPE_CHECKING
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.model import adapter_folder
-from adapop.model.converted import sha256_of
+from adapop.model.converted import is_gguf, sha256_of
+from adapop.paths import PACKAGED, SHIPPED
 from adapop.progress import Progress
 from adapop.runs import files
 from adapop.runs.run import Run
@@ -130,8 +132,12 @@ def why_no_adapter(run: Run) -> str:
     from adapop.runs.adopted import is_whole
 
     if run.config.unlearned and is_whole(run):
+        if adapter_folder.is_adapter(run.config.unlearned):
+            return "the original is an adapter too, and both were merged into their base"
         return "the unlearned model is whole"
     model = run.config.model
+    if lost := lost_adapter(run):
+        return f"the run began with an adapter's folder, {lost!r}, that is not there any more"
     if not adapter_folder.is_adapter(model):
         return ""
     settings = adapter_folder.settings_of(model)
@@ -143,6 +149,17 @@ def why_no_adapter(run: Run) -> str:
         f"the model is an adapter itself, {Path(model).name!r}, and with its {', '.join(names)} "
         "it makes no single adapter together with another"
     )
+
+
+def lost_adapter(run: Run) -> str:
+    """The name of the adapter's folder that the run began with, if it is not there any more: what
+    the run trained belongs on its sum with a base, which nobody else has. "" for other runs."""
+    model = run.config.model
+    is_known = model in SHIPPED or model in PACKAGED or is_gguf(model) or os.path.exists(model)
+    if is_known or run.config.unlearned or not run.last_epoch:
+        return ""
+    about = json.loads((run.checkpoint(run.last_epoch) / ABOUT).read_text(encoding="utf-8"))
+    return "" if about[adapter_folder.NAME] == model else Path(model).name
 
 
 def write_adapter(run: Run, folder: Path) -> None:

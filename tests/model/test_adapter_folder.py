@@ -235,3 +235,10 @@ def test_an_adapters_folder_that_makes_no_single_adapter_with_another_is_merged_
     whole = export(run, tmp_path / "whole", merged=True, measure=False, dtype="float32")
     written = AutoModelForCausalLM.from_pretrained(whole.folder)
     assert torch.allclose(logits(written), logits(load_model(run).network), atol=1e-4)
+    shutil.rmtree(start)
+    for words in ({}, {"measure": False}, {"merged": True}):
+        error = raised(RunError, "'start', that is not there any more", export, run, tmp_path / "b", **words)
+        assert str(start) in error.fix and not (tmp_path / "b").exists()
+    with zipfile.ZipFile(write_archive(run, tmp_path / "gone.zip", measure=False)) as archive:
+        assert "that is not there any more." in " ".join(archive.read("README.txt").decode().split())
+        assert not [name for name in archive.namelist() if name.startswith("adapter/")]

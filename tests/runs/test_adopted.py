@@ -5,11 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -200,6 +201,31 @@ def test_what_cannot_be_a_pair_is_refused_in_words(made, bare, tmp_path):
     (wide / "adapter_config.json").write_text(json.dumps(about))
     assert "does not fit the base" in failed("sandbox", str(wide), bare, **here)
     assert "cannot be loaded" in failed("sandbox", str(tmp_path / "nothing"), bare, **here)
+
+
+def test_two_adapters_of_one_base_are_a_pair_of_which_each_answers_as_plain_peft_has_it(made, bare, tmp_path):
+    torch.manual_seed(1)
+    base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
+    tuned = get_peft_model(base, LoraConfig(r=2, target_modules=["o_proj"], init_lora_weights=False))
+    tuned.peft_config["default"].base_model_name_or_path = "sandbox"  # another name for the same base
+    tuned.save_pretrained(tmp_path / "tuned", save_embedding_layers=False)
+    places = str(tmp_path / "tuned"), str(made / "adapter")
+    run = adopt(*places, bare, root=tmp_path, progress=False, precision="float32")
+    model = load_model(run)
+    assert [note.values["adapter"] for note in model.notes if note.kind == "adapter_merged"] == ["tuned", "adapter"]
+    prompt = texts_of(model.tokenizer, bare.forget[0])[0]
+    for place, within in ((tmp_path / "tuned", model.original), (made / "adapter", nullcontext)):
+        base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
+        with within(), torch.no_grad():
+            plainly = PeftModel.from_pretrained(base, place)(input_ids=prompt).logits
+            assert torch.allclose(model.network(input_ids=prompt).logits, plainly, atol=1e-3)
+    message = "the original is an adapter too, and both were merged into their base. Export the whole"
+    raised(RunError, message, export, run, tmp_path / "a")
+    whole = export(run, tmp_path / "whole", merged=True, measure=False, dtype="float32")
+    written = AutoModelForCausalLM.from_pretrained(whole.folder)
+    with torch.no_grad():
+        assert torch.allclose(written(input_ids=prompt).logits, plainly, atol=1e-3)
+    assert "Nothing changed" in failed(str(tmp_path / "tuned"), str(tmp_path / "tuned"), bare, root=tmp_path)
 
 
 def test_a_whole_model_that_was_changed_since_is_refused(made, bare, tmp_path):

@@ -13,7 +13,7 @@ from adapop.runs import delivered
 from adapop.runs.run import Run
 from adapop.service.links import link_of
 from adapop.service.worker import Worker
-from adapop.ui.parts.download import Download
+from adapop.ui.parts.download import UNMEASURED, Download, report_of
 from components import stand_ins
 from tiny_runs import trained
 
@@ -60,8 +60,12 @@ def test_the_adapter_is_measured_with_progress_and_the_numbers_are_in_the_file(p
 
 def test_measuring_may_be_skipped_and_the_card_says_so(page):
     lines, archive = pressed(page, at=lambda progress: progress.stop())
-    assert lines[-1] == "The adapter in this file was not measured; its card says so."
-    assert b"not loaded again and measured" in archive.read("adapter/README.md")
+    assert lines[-1] == UNMEASURED
+    card, about = (archive.read(name).decode() for name in ("adapter/README.md", "README.txt"))
+    assert "not loaded again and measured" in card and "in the table are those of the run's own" in card
+    for text in (card, about):
+        assert "`python -m adapop export RUN --out FOLDER`" in text
+    assert "all numbers here are those of the run's own" in about
     assert not list(page[1].folder.glob("delivered-*")) and not list(page[1].folder.glob("*.part"))
 
 
@@ -71,14 +75,20 @@ def test_a_failure_is_named_and_the_file_comes_all_the_same(page, monkeypatch):
 
     monkeypatch.setattr(delivered, "measured_adapter", failing)
     lines, archive = pressed(page)
-    assert lines[-1].endswith("its card says so. There is no room for the model. Free some.")
+    assert lines[-2:] == [UNMEASURED, "There is no room for the model. Free some."]
     assert "adapter/README.md" in archive.namelist()
 
 
-def test_who_only_watches_and_a_redacted_report_start_no_work(page):
+def test_who_only_watches_and_a_redacted_report_start_no_work(page, monkeypatch):
     _, run, _ = page
     for name, redacted in ((link_of(run), False), (run.id, True)):
         lines, archive = pressed(page, name, redacted, at=lambda progress: pytest.fail("work was started"))
-        assert not lines and ("adapter/README.md" in archive.namelist()) is not redacted
+        assert lines == [UNMEASURED] * (not redacted)
+        assert ("adapter/README.md" in archive.namelist()) is not redacted
+    said = []
+    monkeypatch.setattr(gr, "Info", said.append)
+    monkeypatch.setattr("adapop.ui.parts.download.SHIPPED", {})  # as of a model of the reader's own
+    with zipfile.ZipFile(report_of(page[0], run.id)) as archive:
+        assert "adapter/measured.json" not in archive.namelist() and said == [UNMEASURED]
     with pytest.raises(gr.Error, match="nothing to report"):
         pressed(page, "nonesuch")

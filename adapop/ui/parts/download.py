@@ -3,6 +3,7 @@
 import os
 import secrets
 import tempfile
+import zipfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ import gradio as gr
 from adapop.errors import Stopped
 from adapop.paths import SHIPPED
 from adapop.report import write_archive
-from adapop.runs.delivered import why_no_adapter
+from adapop.runs.delivered import MEASURED, WEIGHTS, why_no_adapter
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
@@ -22,6 +23,10 @@ from adapop.ui.parts import html
 from adapop.ui.wiring import EACH, QUIET, StartStop, error_of, followed, offload, toast
 
 MOST_TITLE = 200  # characters
+UNMEASURED = (
+    "The adapter in this file was not measured: the numbers are those of the run. Its card says "
+    "so, and how to measure it."
+)
 
 
 def title_box(name: str) -> gr.Textbox:
@@ -47,7 +52,17 @@ def archive_of(
 def report_of(worker: Worker, name: str) -> str:
     """The path of a run's archive. Raises gr.Error: there is nothing to export."""
     with refusing():
-        return str(archive_of(_reportable(worker, name)))
+        path = archive_of(_reportable(worker, name))
+    if _is_unmeasured(path):
+        gr.Info(UNMEASURED)
+    return str(path)
+
+
+def _is_unmeasured(archive: Path) -> bool:
+    """Whether a run's zip has an adapter whose file was not measured."""
+    with zipfile.ZipFile(archive) as parts:
+        names = {*parts.namelist()}
+    return f"adapter/{WEIGHTS}" in names and f"adapter/{MEASURED}" not in names
 
 
 def _reportable(worker: Worker, name: str) -> Run:
@@ -84,8 +99,7 @@ class Download:
             async for line in followed(future, progress):
                 yield {self.status: html.listed([line]), **self.work.busy(progress)}
             if error := error_of(future):
-                why = "" if isinstance(error, Stopped) else f" {public_words(error)}"
-                lines = [f"The adapter in this file was not measured; its card says so.{why}"]
+                lines = [] if isinstance(error, Stopped) else [public_words(error)]
         yield {self.status: html.listed(lines), **self.work.idle()}
 
         def made() -> Path:
@@ -93,6 +107,8 @@ class Download:
                 return archive_of(run, title or "", bool(redacted), by or "", measure=False)
 
         path = await offload(worker.usage, made)
+        if _is_unmeasured(path):
+            yield {self.status: html.listed([UNMEASURED, *lines])}
         yield {self.file: gr.DownloadButton(value=str(path), visible=True)}
 
 

@@ -144,18 +144,19 @@ def _other_columns(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 
 def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
     """Scores from a source, after its possible cost is printed. Raises ConfigError: no --corpus."""
-    if options.proxy == "corpus" and options.corpus is None:
-        message = "--proxy corpus needs a text to count in."
+    source = SOURCES[options.proxy]
+    if "text" in source.reads and options.corpus is None:
+        message = f"--proxy {options.proxy} needs a text to count in."
         raise ConfigError(message, "Add --corpus FILE_OR_FOLDER.")
     names = ("formula", "language", "year", "index", "combine")
     chosen = Choices(**{name: getattr(options, name) for name in names}, text=options.corpus)
     if options.proxy == "judge":
         proxy = chosen_judge(options, progress)
     else:
-        proxy = SOURCES[options.proxy](facts, chosen, progress, Cache(refresh=options.refresh))
+        proxy = source.make(facts, chosen, progress, Cache(refresh=options.refresh))
     cost = forecast(proxy, facts.forget)
     line = f"about {cost.requests:,} requests, {cost.minutes:,.0f} min at the paper's pace"
-    if options.proxy != "corpus":
+    if "text" not in source.reads:
         printing.say(line if cost.requests else "everything is cached: no request", file=sys.stderr)
     return proxy.scores(facts.forget)
 

@@ -1,4 +1,5 @@
-"""The sources of scores by name, each built from a user's choices."""
+"""The sources of scores by name: how each is listed and described, which choices it reads, and how
+it is made. The page, the API and the command line offer what stands here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,18 +36,66 @@ class Choices:
     """File or folder in which names are counted."""
 
 
+@dataclass(frozen=True)
+class Source:
+    """A source of scores, as users choose it."""
+
+    title: str
+    """Its name in a list."""
+    about: str
+    """What its scores are, and what is sent to whom, in Markdown."""
+    reads: tuple[str, ...]
+    """The fields of `Choices` that it reads."""
+    make: Callable[[FactSet, Choices, Progress, Cache], Proxy]
+    """Makes the proxy. Raises ConfigError: a choice is missing, or out of range."""
+
+
 def _corpus(facts: FactSet, chosen: Choices, progress: Progress, cache: Cache) -> Proxy:
     if chosen.text is None:
         raise ConfigError("There is no text to count in.", "Upload one.")
     return CorpusCounts(progress, chosen.text, chosen.combine, other_facts(facts))
 
 
-SOURCES: dict[str, Callable[[FactSet, Choices, Progress, Cache], Proxy]] = {
-    "wikidata": lambda _, chosen, *online: Wikidata(
-        *online, chosen.formula, language=chosen.language
+SOURCES = {
+    "wikidata": Source(
+        "Wikidata: sitelinks and statements",
+        "How many Wikipedias and how many statements know the subject and the answer. **The names "
+        "of the subjects, relations and answers are sent to www.wikidata.org**, one after the "
+        "other; this takes about a second a new name. What is found is kept: stop and go on when "
+        "you like.",
+        ("formula", "language"),
+        lambda _, chosen, *online: Wikidata(*online, chosen.formula, language=chosen.language),
     ),
-    "pageviews": lambda _, chosen, *online: PageViews(*online, chosen.language, chosen.year),
-    "infinigram": lambda _, chosen, *online: InfiniGram(*online, chosen.index, chosen.combine),
-    "judge": lambda facts, chosen, *online: judge_from_environment(*online),
-    "corpus": _corpus,
+    "pageviews": Source(
+        "Wikipedia page views",
+        "How often people read the subject's Wikipedia article, in views a month. **The names of "
+        "the subjects, relations and answers are sent to www.wikidata.org**, which knows the "
+        "article, **and its title to wikimedia.org.** Views run over five orders of magnitude: fit "
+        "the curve to them on Run.",
+        ("language", "year"),
+        lambda _, chosen, *online: PageViews(*online, chosen.language, chosen.year),
+    ),
+    "infinigram": Source(
+        "Corpus counts: infini-gram",
+        "How often a pretraining corpus names the subject and the answer. **The names of the "
+        "subjects and answers are sent to api.infini-gram.io.** Counts run over four orders of "
+        "magnitude: fit the curve to them on Run.",
+        ("index", "combine"),
+        lambda _, chosen, *online: InfiniGram(*online, chosen.index, chosen.combine),
+    ),
+    "judge": Source(
+        "LLM judge",
+        "A language model rates how common each fact is, from 0 to 10,000, three times in "
+        "different orders. **The facts are sent to the judge's endpoint.** A fact that it does not "
+        "rate three times stays unknown.",
+        (),
+        lambda facts, chosen, *online: judge_from_environment(*online),
+    ),
+    "corpus": Source(
+        "Counts in a text of mine",
+        "How many lines of a text name the subject and the answer, as whole words. The text is "
+        "counted on the machine that runs this page and sent nowhere else.",
+        ("combine", "text"),
+        _corpus,
+    ),
 }

@@ -39,7 +39,7 @@ from adapop.ui.run.configuration import ADVANCED, FURTHER, check_public
 LONGEST_NAME = 200
 GIVEN = "given"
 # a program cannot upload a file
-PROXIES = tuple(name for name in SOURCES if name != "corpus")
+PROXIES = tuple(name for name, source in SOURCES.items() if "text" not in source.reads)
 # settings that start_run takes as parameters of their own
 OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}
 
@@ -111,7 +111,7 @@ def proxy_of(facts: FactSet, name: object, language: object, year: object) -> Pr
         raise ConfigError(message, f"Use one of {', '.join((*PROXIES, GIVEN))}.")
     when = None if year is None else whole_of("year", year)
     chosen = Choices(language=text_of("language", language), year=when)
-    return SOURCES[name](facts, chosen, Progress(), Cache())
+    return SOURCES[name].make(facts, chosen, Progress(), Cache())
 
 
 def score_row(score: Score | None) -> dict:

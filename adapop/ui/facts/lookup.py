@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,42 +21,6 @@ from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, StartStop, error_of, followed, offload
 
-PROXY_CHOICES = [
-    ("Wikidata: sitelinks and statements", "wikidata"),
-    ("Wikipedia page views", "pageviews"),
-    ("Corpus counts: infini-gram", "infinigram"),
-    ("Counts in a text of mine", "corpus"),
-    ("The scores that came with the set", "given"),
-]
-PROXY_ABOUT = {
-    "wikidata": (
-        "How many Wikipedias and how many statements know the subject and the answer. **The names "
-        "of the subjects, relations and answers are sent to www.wikidata.org**, one after the "
-        "other; this takes about a second a new name. What is found is kept: stop and go on when "
-        "you like."
-    ),
-    "pageviews": (
-        "How often people read the subject's Wikipedia article, in views a month. **The names of "
-        "the subjects, relations and answers are sent to www.wikidata.org**, which knows the "
-        "article, **and its title to wikimedia.org.** Views run over five orders of magnitude: fit "
-        "the curve to them on Run."
-    ),
-    "infinigram": (
-        "How often a pretraining corpus names the subject and the answer. **The names of the "
-        "subjects and answers are sent to api.infini-gram.io.** Counts run over four orders of "
-        "magnitude: fit the curve to them on Run."
-    ),
-    "corpus": (
-        "How many lines of a text name the subject and the answer, as whole words. The text is "
-        "counted on the machine that runs this page and sent nowhere else."
-    ),
-    "judge": (
-        "A language model rates how common each fact is, from 0 to 10,000, three times in "
-        "different orders. **The facts are sent to the judge's endpoint.** A fact that it does not "
-        "rate three times stays unknown."
-    ),
-    "given": "Puts back the scores that the set came with.",
-}
 FORMULA_CHOICES = [
     ("sitelinks + statements", "sitelinks+statements"),
     ("sitelinks alone", "sitelinks"),
@@ -149,7 +113,7 @@ def build(worker: Worker, session: Session) -> gr.HTML:
     with gr.Accordion("Look popularity up", open=False, elem_id="scores"):
         named = dict(label="Where scores come from", elem_id="proxy")
         proxy = gr.Dropdown(_choices(), value="wikidata", **named)
-        about = gr.Markdown(PROXY_ABOUT["wikidata"])
+        about = gr.Markdown(SOURCES["wikidata"].about)
         choices = _inputs()
         with gr.Row():
             start = gr.Button("Look up", variant="primary", min_width=120, elem_id="look-up")
@@ -171,7 +135,7 @@ def build(worker: Worker, session: Session) -> gr.HTML:
 
 
 def _inputs() -> list[gr.Component]:
-    """Lays out the settings of all proxies: formula, language, year, index, combine and text."""
+    """Lays out the settings of all proxies, in the order of `Choices`."""
     named = dict(value="sitelinks+statements", label="Entity popularity")
     formula = gr.Dropdown(FORMULA_CHOICES, **named)
     with gr.Row():
@@ -189,23 +153,19 @@ def _inputs() -> list[gr.Component]:
 
 def _choices() -> list[tuple[str, str]]:
     """The proxies available here; the judge only if its model is configured."""
-    judge = os.environ.get("ADAPOP_JUDGE_MODEL")
-    named = [(f"LLM judge: {judge}", "judge")] if judge else []
-    return [*PROXY_CHOICES, *named]
+    model = os.environ.get("ADAPOP_JUDGE_MODEL")
+    named = [(source.title, name) for name, source in SOURCES.items() if name != "judge"]
+    named.append(("The scores that came with the set", GIVEN))
+    return [*named, *([(f"{SOURCES['judge'].title}: {model}", "judge")] if model else [])]
 
 
 def _input_updates(proxy: str):
     """Updates: a proxy's description, and which of `_inputs` it shows."""
-    counts = proxy in ("infinigram", "corpus")
-    return (
-        PROXY_ABOUT[proxy],
-        gr.Dropdown(visible=proxy == "wikidata"),
-        gr.Textbox(visible=proxy in ("wikidata", "pageviews")),
-        gr.Number(visible=proxy == "pageviews"),
-        gr.Dropdown(visible=proxy == "infinigram"),
-        gr.Dropdown(visible=counts),
-        gr.File(visible=proxy == "corpus"),
-    )
+    if proxy == GIVEN:
+        about, reads = "Puts back the scores that the set came with.", ()
+    else:
+        about, reads = SOURCES[proxy].about, SOURCES[proxy].reads
+    return about, *(gr.update(visible=item.name in reads) for item in fields(Choices))
 
 
 def _maker(facts: FactSet, proxy: str, *values) -> Callable[[Progress], Proxy]:
@@ -213,7 +173,7 @@ def _maker(facts: FactSet, proxy: str, *values) -> Callable[[Progress], Proxy]:
     formula, language, year, index, combine, text = values
     when, path = None if year is None else int(year), Path(text) if text else None
     chosen = Choices(formula, (language or "").strip(), when, index, combine, path)
-    return lambda progress: SOURCES[proxy](facts, chosen, progress, Cache())
+    return lambda progress: SOURCES[proxy].make(facts, chosen, progress, Cache())
 
 
 def cost_line(make: Callable[[Progress], Proxy], facts: FactSet) -> list[str]:

@@ -1,1 +1,1 @@
-"""The Gradio app: thin screens over the engine. Start at `page`; all prose is in `texts`."""
+"""The Gradio app: thin screens over the engine. Start at `page`; words stand where they show."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from adapop.cli import printing
 from adapop.cli.options import retain_of
 from adapop.cli.scores import chosen_columns
-from adapop.config.settings import read_settings
+from adapop.config.run import read_settings
 from adapop.errors import ConfigError
 from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import SANDBOX

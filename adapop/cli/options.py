@@ -8,8 +8,7 @@ from typing import Any
 from adapop.cli.scores import chosen_columns
 from adapop.config.methods import METHODS
 from adapop.config.presets import AUTHORS, PRESETS, TUNED, follows_scores, make_config
-from adapop.config.run import SETTINGS, RunConfig, meanings
-from adapop.config.settings import read_settings, value_of
+from adapop.config.run import SETTINGS, RunConfig, meanings, read_settings, value_of
 from adapop.errors import ConfigError
 from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import FactSet

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from adapop.cli import printing
 from adapop.cli.options import configured, retain_of
 from adapop.cli.scores import chosen_columns
-from adapop.config.run import RunConfig
-from adapop.config.settings import read_settings
+from adapop.config.run import RunConfig, read_settings
 from adapop.errors import ConfigError, RunError
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import FactSet

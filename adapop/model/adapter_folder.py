@@ -17,8 +17,17 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
 from adapop.config.presets import make_config
 from adapop.errors import ModelError, number_of, truncated
-from adapop.model.converted import converted, file_sha256, folder_of, is_gguf, sha256_of
-from adapop.model.made import errno_of, is_whole, made_once, refused
+from adapop.model.converted import (
+    converted,
+    errno_of,
+    file_sha256,
+    folder_of,
+    is_gguf,
+    is_whole,
+    made_once,
+    refused,
+    sha256_of,
+)
 from adapop.online.cache import cache_root
 from adapop.paths import PACKAGED, SHIPPED
 from adapop.remark import Remark

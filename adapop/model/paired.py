@@ -17,9 +17,8 @@ from safetensors import safe_open
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError
 from adapop.model import adapter_folder
-from adapop.model.adapted import AdaptedModel
+from adapop.model.adapted import AdaptedModel, cache_for
 from adapop.model.loading import adapted_model, load_tokenizer
-from adapop.model.original import cache_for
 from adapop.model.out_of_memory import free_bytes, release
 from adapop.paths import split_revision
 from adapop.remark import Remark

@@ -13,7 +13,7 @@ from adapop import sums
 from adapop.assets import as_kind, parse_json
 from adapop.errors import RunError
 from adapop.model.adapted import AdaptedModel
-from adapop.model.made import errno_of
+from adapop.model.converted import errno_of
 from adapop.runs import files
 from adapop.runs.run import Run
 from adapop.runs.weights import Weights, weights_of

@@ -51,7 +51,7 @@ def settle(
     """Finds the best way to ask a model about facts that are `ready_to_ask`, and applies it. None
     for a shipped model, whose way is fixed. Raises ModelError, Stopped: as
     `probes.ways.settled_prompting`. DataError: a question is longer than the model can read."""
-    from adapop.model.original import cache_for
+    from adapop.model.adapted import cache_for
     from adapop.model.tokens import check_lengths
     from adapop.probes.ways import apply_prompting, settled_prompting
 

@@ -3,9 +3,8 @@
 from safetensors import SafetensorError
 
 from adapop.errors import RunError
-from adapop.model.adapted import AdaptedModel
+from adapop.model.adapted import AdaptedModel, cache_for
 from adapop.model.loading import adapted_model
-from adapop.model.original import cache_for
 from adapop.model.out_of_memory import is_out_of_memory
 from adapop.model.paired import BesideModel, original_of
 from adapop.probes.ways import apply_prompting

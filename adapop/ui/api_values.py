@@ -19,8 +19,7 @@ from pathlib import Path
 import gradio as gr
 
 from adapop.config.presets import follows_scores, make_config
-from adapop.config.run import SETTINGS, RunConfig
-from adapop.config.settings import BETA, SEPARATE, value_of
+from adapop.config.run import BETA, SEPARATE, SETTINGS, RunConfig, value_of
 from adapop.errors import AdaPopError, ConfigError, DataError, truncated
 from adapop.facts.catalog import ENTRIES, load_facts, model_of
 from adapop.facts.fact import SANDBOX, FactSet

@@ -33,7 +33,7 @@ def main() -> int:
     options = parser.parse_args()
 
     from adapop import export, load_facts, make_config, unlearn
-    from adapop.config.settings import read_settings
+    from adapop.config.run import read_settings
     from adapop.errors import AdaPopError
     from adapop.remark import sentences
     from adapop.runs.preflight import preflight

@@ -9,8 +9,7 @@ from adapop import METHODS, BetaMap, execute, prepare
 from adapop.cli import parser
 from adapop.cli.options import NAMED, settings_of
 from adapop.config.presets import PRESETS, RATES, SANDBOX_RATES, make_config, presets_of
-from adapop.config.run import PAPER_RATE, RunConfig, meanings
-from adapop.config.settings import SEPARATE, read_settings, value_of
+from adapop.config.run import PAPER_RATE, SEPARATE, RunConfig, meanings, read_settings, value_of
 from adapop.errors import ConfigError, RunError
 from adapop.facts.fact import SANDBOX
 from adapop.objectives import make_objective

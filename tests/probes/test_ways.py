@@ -7,8 +7,8 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.errors import DataError
 from adapop.facts.fact import Fact, FactSet
+from adapop.model.adapted import cache_for, digest
 from adapop.model.loading import adapted_model
-from adapop.model.original import cache_for, digest
 from adapop.objectives.alternates import by_second_choice
 from adapop.probes.ask import ask
 from adapop.probes.battery import battery

@@ -8,8 +8,7 @@ import gradio as gr
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
-from adapop.config.run import ALL_LINEAR, SETTINGS, RunConfig
-from adapop.config.settings import read_settings, value_of
+from adapop.config.run import ALL_LINEAR, SETTINGS, RunConfig, read_settings, value_of
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.fact import SANDBOX
 from adapop.limits import EPOCHS, is_public

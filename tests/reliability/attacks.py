@@ -31,6 +31,7 @@ from adapop.runs.examples import ASKED, PREFIX
 from serving import served
 
 ALONE_SECONDS, MEMORY_SECONDS = 2.0, 3.0
+REST_MEGABYTES = 2.0
 RUN = [ROW | {"group": "forget"}, {"question": "Who wrote the book Emma?", "answer": "Austen", "group": "retain"}]
 
 
@@ -310,6 +311,7 @@ def main(names: list[str]) -> int:
         with served(Path(folder), lines=None, **here) as app:
             target = Target(app.address, app.process)
             call(app.address, "beta", [[ROW], "paper"], {}, 120)
+            until_at_rest(app.process)
             watcher = Watcher(app.address)
             os.nice(10)  # strangers' computers are others
             for number, attack in enumerate(chosen, 1):
@@ -332,6 +334,15 @@ def main(names: list[str]) -> int:
         broken += told("tests of a full disk and of a folder that cannot be written", disk_tests)
     print(f"{broken} broken; {time.monotonic() - began:.0f} s; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     return int(broken > 0)
+
+
+def until_at_rest(process: int) -> None:
+    """Returns once an app takes no more memory: after its start it loads its models' library, some 300 MB, which no
+    visitor costs."""
+    before = 0.0
+    while megabytes(process) - before > REST_MEGABYTES:
+        before = megabytes(process)
+        time.sleep(MEMORY_SECONDS)
 
 
 def told(what: str, work: Callable[[], tuple[str, bool]]) -> bool:

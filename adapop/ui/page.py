@@ -57,9 +57,8 @@ BACK_TO_OWN = "Back to mine"
 
 # the paper whose method this is, below every screen
 CREDITS = {
-    "authors": "Anna Borisiuk, Andrey Savchenko, Alexander Panchenko, Elena Tutubalina",
+    "authors": "Borisiuk, Savchenko, Panchenko, Tutubalina 2026",
     "title": PAPER_TITLE,
-    "where": f"arXiv {ARXIV}, 2026",
     "address": PAPER_PAGE,
     "code": "https://github.com/Anya-wUw/open-unlearning",
     "citation": f"""@misc{{borisiuk2026adapop,
@@ -155,7 +154,7 @@ def _screens(
         with gr.Tab("4 Compare", id="compare") as compare_tab:
             raced = chosen.missing, contest, screen.settings.all
             compare.build(worker, session, *raced, my_runs, compare_tab)
-    own_runs.wire(worker, follower, contest.stored, run_tab)
+    own_runs.wire(worker, follower, screen.over, contest.stored, run_tab)
     run_settings.follow_set(screen.settings, chosen.source)
     for tab in (story_tab, facts_tab, run_tab, probe_tab, compare_tab):
         tab.select(None, None, None, js=TAB_OPENED.format(tab.id), **QUIET)

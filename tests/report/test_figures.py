@@ -74,6 +74,23 @@ def test_the_controller_chart_and_its_numbers():
     assert {"α 0.535", "λ 0.035"} <= {note.text for note in figure.layout.annotations}
 
 
+def test_an_earlier_run_is_drawn_thin_behind_and_named_in_the_legend():
+    rows = [epoch(0, 0.0, 0.0), epoch(1, 0.05, 0.0), epoch(2, 0.5, 0.04)]
+    earlier = [epoch(0, 0.0, 0.0), epoch(1, 0.0, 0.0), epoch(2, 3.0, 0.2), epoch(7, 0.1, 0.3)]
+    alone, both = (figures.controller_chart(rows, make_config(), below) for below in (("", ()), ("WGA", earlier)))
+    drift, alpha, lam = both.data[:3]
+    assert [line.name for line in both.data[:3]] == ["WGA: δ", "WGA: α", "WGA: λ"]
+    assert [line.name for line in both.data if line.showlegend is not False] == ["WGA"]
+    assert [list(drift.y), list(alpha.y), list(lam.y)] == [[0.0, 3.0, 0.1], [0.5, 0.5, 0.7, 0.8], [0.0, 0.0, 0.2, 0.3]]
+    assert {line.line.width for line in both.data[:3]} == {1} and both.layout.yaxis.range[1] > 3
+    assert [line.y for line in both.data[4:]] == [line.y for line in alone.data] and not alone.layout.showlegend
+    assert figures.finding_of(both) == figures.finding_of(alone), "the title is of the run alone"
+    assert both.layout.xaxis.range[1] > 7 and "WGA: λ" in figures.numbers_of(both).columns
+    losses, colors = figures.laid_over("WGA", STEPS, 4)
+    assert [*colors] == ["WGA", "WGA, retained"] and {row["facts"] for row in losses} == {*colors}
+    assert losses[0]["nats"] == STEPS[0].nll_forget
+
+
 def test_losses_are_smoothed_before_single_steps_and_the_gradient_s_norm_is_drawn():
     rows = [{"epoch": at / 4, "nats": float(at % 2), "facts": "rare"} for at in range(1, 17)]
     drawn = figures.smoothed_rows(rows)

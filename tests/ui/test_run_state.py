@@ -15,8 +15,10 @@ from adapop.service.worker import Worker
 from adapop.training.events import Measured, Measuring, RunDone, RunFailed, RunStopped, Saved
 from adapop.ui.api import Api
 from adapop.ui.run import charts
+from adapop.ui.run.charts import NOTHING
 from adapop.ui.run.launch import UNSEEN, look
 from adapop.ui.run.log import log_lines
+from adapop.ui.run.mine import to_lay_over
 from adapop.ui.run.outcome import enough_steps
 from adapop.ui.run.screen import RunScreen
 from adapop.ui.run.state import STATES, RunSeen, seen_of, view
@@ -222,3 +224,20 @@ def test_before_the_first_run_a_recorded_one_is_shown_as_such(tmp_path):
     own = create_run(make_config("wga"), sandbox_facts(), None, tmp_path)
     updates = screen.show(Worker(tmp_path), own.id, updates[screen.follower.position])
     assert updates[screen.watched]["kind"] == "hidden" and not updates[screen.charts.recall.plot].data
+
+
+def test_another_run_is_laid_behind_the_one_shown(finished):
+    worker, screen = Worker(finished.folder.parent), stand_ins(RunScreen)
+    able = to_lay_over(worker, [{"id": finished.id, "name": "Mine 1"}], finished.id, "gone")
+    assert (able.visible, able.value, able.choices[0]) == (True, "", NOTHING)
+    assert {"example-wga", "example-adapop"} < {name for _, name in able.choices} and finished.id not in dict(
+        able.choices
+    )
+    assert not to_lay_over(worker, [], "", "").visible, "nothing is shown"
+    for over, legend in (("example-wga", ["earlier: WGA"]), ("", []), (finished.id, []), ("../gone", [])):
+        for updates in (screen.lay_over(worker, finished.id, over), screen.show(worker, finished.id, over=over)):
+            names = {line.name for line in updates[screen.charts.controller.plot].data}
+            assert ({*legend} <= names) and ("earlier: WGA: λ" in names) == bool(legend)
+            losses = updates[screen.charts.losses]
+            assert losses.colors_in_legend == ["rare", "middle", "popular", "retained", *legend]
+            assert {*losses.colors_in_legend} <= {*losses.color_map}

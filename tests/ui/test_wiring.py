@@ -132,6 +132,9 @@ def test_what_is_shown_follows_all_that_it_depends_on(demo):
     assert (anchors._id, "change") in table.targets
     assert {(facts._id, "change"), (model._id, "change")} <= {*plan.targets}
     assert {one.trigger_mode for one in (table, plan, report)} == {"multiple"}, "none of them is dropped"
+    over = next(box for box in demo.blocks.values() if getattr(box, "elem_id", None) == "lay-over")
+    assert (over._id, "input") in events["lay_over"][0].targets and over in events["to_lay_over"][0].outputs
+    assert any(over in one.inputs for one in events["show"]), "it stays while a run goes on"
     # Another run, or another set, may be open when an answer comes.
     for asked, shown in (("probe", "show_group"), ("recovered", "about_probe")):
         then = [one for one in demo.fns.values() if one.trigger_after == events[asked][0]._id]

@@ -11,6 +11,7 @@ from adapop.report.figures.losses import (
     LOSS_COLOR,
     RAW_COLOR,
     gradient_chart,
+    laid_over,
     loss_chart,
     loss_finding,
     loss_numbers,

@@ -1,6 +1,7 @@
 """A run's losses step by step, by tier: rows, table, figure and title."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 
 import plotly.graph_objects as go
@@ -43,6 +44,17 @@ def smoothed_rows(rows: Sequence[dict[str, float | str]]) -> list[dict[str, floa
             last = line[max(0, place + 1 - SMOOTHED_STEPS) : place + 1]
             smooth.append(row | {"nats": fmean(float(one["nats"]) for one in last)})
     return raw + smooth
+
+
+def laid_over(
+    name: str, steps: Sequence[StepDone], steps_per_epoch: int
+) -> tuple[list[dict[str, float | str]], dict[str, str]]:
+    """An earlier run's smoothed losses as `loss_rows`, and the colour of each of its two lines:
+    of its forget set, which has the run's name and goes into the legend, and of its retain set."""
+    plain = loss_rows([replace(step, nll_by_tier={}) for step in steps], steps_per_epoch)
+    lines = {captions.TO_FORGET: name, "retained": f"{name}, retained"}
+    rows = [row | {"facts": lines[row["facts"]]} for row in smoothed_rows(plain)[len(plain) :]]
+    return rows, dict(zip(lines.values(), (f"{look.UNLEARNED}99", f"{look.CALM}99")))
 
 
 def gradient_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:

@@ -33,20 +33,50 @@ KEPT = {
 }
 
 
-def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
-    """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below."""
+def controller_chart(
+    epochs: Sequence[EpochDone],
+    config: RunConfig,
+    below: tuple[str, Sequence[EpochDone]] = ("", ()),
+) -> go.Figure:
+    """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below. below:
+    the name and the epochs of an earlier run, whose curves are drawn thin behind."""
     beneath = dict(shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
     figure = look.panels(CONTROLLER_PIXELS, rows=2, cols=1, **beneath)
     trained = [row for row in epochs if row.epoch > 0]
     above, weight = CONTROLLER_NAMES[config.controller]
-    edge = config.epochs + 0.6
+    name, earlier = below
+    edge = max([config.epochs, *(row.epoch for row in earlier)]) + 0.6
     _draw_drift(figure, trained, config.tolerance, above, edge)
     _draw_weight(figure, epochs, weight, config.controller == "dual", edge)
     figure.update_xaxes(range=[-0.4, edge], dtick=max(1, config.epochs // 5))
     figure.update_xaxes(title_text="epoch", row=2, col=1)
     figure.update_layout(barmode="overlay", showlegend=False, margin=dict(r=96))
     above_it = sum(row.drift > config.tolerance for row in trained)
+    if earlier:
+        _lay_over(figure, name, earlier)
     return look.titled(figure, captions.strain(above_it, len(trained), config.controller))
+
+
+def _lay_over(figure: go.Figure, name: str, epochs: Sequence[EpochDone]) -> None:
+    """Draws another run's drift, α and λ thin behind a controller chart, named in the legend."""
+    drawn = len(figure.data)
+    figure.update_traces(showlegend=False)
+    trained = [row for row in epochs if row.epoch > 0]
+    curves = [("δ", 1, look.ALARM, "solid", [(row.epoch, row.drift) for row in trained])]
+    curves.append(("α", 2, look.UNLEARNED, "solid", [(row.epoch, row.alpha) for row in epochs]))
+    curves.append(("λ", 2, look.INK, "dash", [(row.epoch, row.lam) for row in epochs]))
+    for sign, row, color, dash, points in curves:
+        x, y = zip(*points)
+        line = dict(color=color, width=1, dash=dash, shape="hv" if row == 2 else "linear")
+        named = dict(name=f"{name}: {sign}", mode="lines", legendgroup=name, showlegend=False)
+        figure.add_scatter(x=x, y=y, line=line, row=row, col=1, **named)
+        axis = figure.layout.yaxis if row == 1 else figure.layout.yaxis2
+        axis.range = [axis.range[0], max(axis.range[1], 1.1 * max(y))]
+    # one entry for all three, whose panels say what they are: there is little room
+    thin = dict(color=look.INK, width=1)
+    figure.add_scatter(x=[None], y=[None], mode="lines", line=thin, name=name, row=1, col=1)
+    figure.data = (*figure.data[drawn:], *figure.data[:drawn])
+    figure.update_layout(showlegend=True, margin_t=34)
 
 
 def _draw_drift(

@@ -1,6 +1,6 @@
 """The live charts of the Run screen: their layout, and their updates from a run's events."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
@@ -9,9 +9,11 @@ import gradio as gr
 import pandas as pd
 
 from adapop.config.presets import make_config
+from adapop.facts.fact import TIERS
 from adapop.report import figures
 from adapop.report.distance import distance_chart
-from adapop.report.record import described
+from adapop.report.figures.captions import TO_FORGET
+from adapop.report.record import described, title_of
 from adapop.runs.run import Run
 from adapop.training.events import (
     ComparedToOracle,
@@ -32,7 +34,8 @@ CONTROLLER_TABLE = (
 LOSS_TABLE = (
     "The loss of each batch's answers, in nats. It should rise for the forget set and stay low for "
     "the retain set. Strong lines are means over the last eight batches; the thin lines behind are "
-    "single batches."
+    "single batches. Of an "
+    "earlier run, orange is the forget set and green the retain set."
 )
 RECALL_TABLE = (
     "Share of the facts to forget that the model still answers, by epoch and popularity; the table "
@@ -62,7 +65,8 @@ PIXELS, GRADIENT_PIXELS = figures.RECALL_PIXELS, 240
 # single steps behind, their moving means before them
 LOSS_LINES = figures.RAW_COLOR | figures.LOSS_COLOR
 # empty points: a LinePlot takes its lines from the first data it gets
-LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in LOSS_LINES])
+LOSSES = [{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in LOSS_LINES]
+NOTHING = ("no other run", "")  # of the choice of a run to lay behind
 Placed = TypeVar("Placed")
 OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 
@@ -95,23 +99,30 @@ class RunCharts:
         some = [self.losing, self.training, self.steering, self.distance]
         return [*own, *some, *(part for picture in pictures for part in picture.parts)]
 
-    def updates(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
+    def updates(
+        self, run: Run | None, events: Sequence[Event], last_seen: int, earlier: Run | None = None
+    ) -> dict:
         """Updates that show a run, or empty charts; charts by epoch only after new events of an
-        epoch. last_seen: how many of the events the page has shown, negative for none."""
+        epoch. last_seen: how many of the events the page has shown, negative for none. earlier: a
+        finished run whose losses, drift, α and λ are drawn behind."""
         steps = [event for event in events if isinstance(event, StepDone)]
         rows, numbers = LOSSES, figures.numbers_of(figures.empty(""))
         if steps:
             steps_per_epoch = _steps_per_epoch(events)
             rows = figures.smoothed_rows(figures.loss_rows(steps, steps_per_epoch))
             numbers = figures.loss_numbers(steps, steps_per_epoch)
-        epochs = run.config.epochs if run else make_config().epochs
-        losses = gr.LinePlot(pd.DataFrame(rows), x_lim=[0, epochs])
+        behind, colors, _ = _behind(earlier)
+        configs = [one.config for one in (run, earlier) if one] or [make_config()]
+        shape = dict(x_lim=[0, max(config.epochs for config in configs)])
+        if last_seen < 0 or any(isinstance(event, RunStarted) for event in events[last_seen:]):
+            shape |= dict(color_map=LOSS_LINES | colors, colors_in_legend=_legend(run, colors))
+        losses = gr.LinePlot(pd.DataFrame([*behind, *rows]), **shape)
         changes = {self.losses: losses, self.losses_twin: twin_of(numbers, LOSS_TABLE)}
         fresh = any(isinstance(event, OF_AN_EPOCH) for event in events[last_seen:])
         if last_seen >= 0 and not fresh:
             return changes
         news = [event.time for event in events if isinstance(event, OF_AN_EPOCH)]
-        return changes | _epoch_charts(self, run, len(news), max(news, default=0.0))
+        return changes | _epoch_charts(self, run, len(news), max(news, default=0.0), earlier)
 
     def named(self) -> dict:
         """Updates of the titles: what is drawn, in place of what it shows."""
@@ -120,12 +131,13 @@ class RunCharts:
         return {heading: heading_of(title) for heading, title in titles.items()}
 
 
-def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
+def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
     """Lays the charts out: first the components of `first`; then recall, controller and losses, in
-    sight while a run works; then the outcome beside the oracle. Returns the charts, and the result
-    of `first`."""
+    sight while a run works; then the outcome beside the oracle. Returns the charts, the choice of a
+    run that is laid behind them, and the result of `first`."""
     with gr.Column(elem_id="charts"):
         placed = first()
+        over = gr.Dropdown([NOTHING], value="", label="Lay over", visible=False, elem_id="lay-over")
         with gr.Row(elem_classes="swipe", elem_id="live-charts"):
             empty = figures.empty(CHART_EMPTY, PIXELS)
             recall = column("Still answered", empty, "recall-chart", RECALL_TABLE)
@@ -145,7 +157,7 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
         empty = figures.empty(CHART_EMPTY, GRADIENT_PIXELS)
         gradient = chart(empty, "gradient-chart", TRAINING, GRADIENT_TABLE)
     by_epoch = steering, controller, recall, outcome, distance, oracle, gradient
-    return RunCharts(*losses, losing, training, *by_epoch), placed
+    return RunCharts(*losses, losing, training, *by_epoch), over, placed
 
 
 def _losses() -> tuple[gr.HTML, gr.LinePlot, gr.HTML]:
@@ -153,14 +165,36 @@ def _losses() -> tuple[gr.HTML, gr.LinePlot, gr.HTML]:
     title = finding(LOSS_NAME)
     axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
     axes |= dict(x_lim=[0, 5], y_lim=[0, None], show_label=False)
-    lines = dict(color="facts", color_map=LOSS_LINES, colors_in_legend=[*figures.LOSS_COLOR])
+    lines = dict(color="facts", color_map=LOSS_LINES, colors_in_legend=_legend(None, {}))
     high = dict(height=figures.CONTROLLER_PIXELS, elem_id="loss-chart")
-    plot = gr.LinePlot(LOSSES, **axes, **lines, **high)
+    plot = gr.LinePlot(pd.DataFrame(LOSSES), **axes, **lines, **high)
     return title, plot, twin(figures.empty(""), "loss-chart-twin")
 
 
+def _legend(run: Run | None, behind: Iterable[str]) -> list[str]:
+    """The lines named in the legend of the losses: those that a run has, and those behind."""
+    scored = run is None or any(fact.tier for fact in run.facts.forget)
+    unused = TIERS if not scored else (TO_FORGET,)
+    return [*(name for name in figures.LOSS_COLOR if name not in unused), *[*behind][:1]]
+
+
+@lru_cache(maxsize=8)
+def _behind(earlier: Run | None) -> tuple[list[dict], dict[str, str], tuple]:
+    """What is drawn behind: rows of the losses, the colours of their lines, and the name and the
+    epochs of the run, for `controller_chart`."""
+    if earlier is None:
+        return [], {}, ("", ())
+    name = f"earlier: {title_of(earlier.config.method, earlier.config.preset)}"
+    events = earlier.events()
+    steps = [event for event in events if isinstance(event, StepDone)]
+    epochs = [event for event in events if isinstance(event, EpochDone)]
+    return *figures.laid_over(name, steps, _steps_per_epoch(events)), (name, epochs)
+
+
 @lru_cache(maxsize=32)
-def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float) -> dict:
+def _epoch_charts(
+    charts: RunCharts, run: Run | None, _count: int, _time: float, earlier: Run | None
+) -> dict:
     """Updates of the charts by epoch, cached for all pages. _count, _time: the number of epoch
     events and the time of the last; they only invalidate the cache."""
     events = run.events() if run else []
@@ -176,7 +210,9 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
         charts.gradient: figures.empty(CHART_EMPTY, GRADIENT_PIXELS),
     }
     if epochs:
-        drawings[charts.controller] = figures.controller_chart(epochs, run.config)
+        drawings[charts.controller] = figures.controller_chart(
+            epochs, run.config, _behind(earlier)[2]
+        )
     if measured:
         drawings[charts.recall] = figures.recall_chart(measured, run.config.epochs)
     if len(full) > 1:

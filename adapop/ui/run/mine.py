@@ -15,12 +15,13 @@ from adapop.runs.examples import ASKED, PREFIX, example
 from adapop.runs.run import Run
 from adapop.service.cleanup import delete_run, in_use
 from adapop.service.worker import Worker
-from adapop.ui.access import may_control, refusing
+from adapop.ui.access import may_control, refusing, shown_run
 from adapop.ui.compare.race import joined
 from adapop.ui.parts.download import report_of
 from adapop.ui.parts.field import drawn, script
+from adapop.ui.run.charts import NOTHING
 from adapop.ui.run.launch import following
-from adapop.ui.run.screen import Follower
+from adapop.ui.run.screen import Follower, earlier_of
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import EACH, QUIET
 
@@ -41,14 +42,25 @@ class MyRuns:
     table: gr.HTML
     report: gr.DownloadButton
 
-    def wire(self, worker: Worker, follower: Follower, race: gr.BrowserState, tab: gr.Tab) -> None:
-        """Wires the list in its tab. race: the browser's race, whose runs belong to it too."""
+    def wire(
+        self,
+        worker: Worker,
+        follower: Follower,
+        over: gr.Dropdown,
+        race: gr.BrowserState,
+        tab: gr.Tab,
+    ) -> None:
+        """Wires the list in its tab. over: the choice of a run to lay behind the one shown. race:
+        the browser's race, whose runs belong to it too."""
         known = [self.entries, follower.run_id, race]
         news = [follower.another.change, race.change]
         gr.on(news, partial(_news, worker), known, self.entries, js=MERGE, **EACH)
         self.entries.change(None, self.entries, None, js=KEEP, **EACH)
         when = [self.entries.change, follower.another.change, follower.stop.click, tab.select]
         gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
+
+        shown = [self.entries, follower.run_id, over]
+        gr.on(when, partial(to_lay_over, worker), shown, over, **EACH)
 
         looks, look = [self.entries, follower.run_id, self.table], listed_unless_active
         follower.position.change(partial(look, worker), looks, self.table, js=STATE, **EACH)
@@ -120,6 +132,22 @@ def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple
     shipped = ASKED if examples else ()
     titles = {PREFIX + name: _title(example(name)) for name in shipped}
     return own + [(f"Example: {title}", name) for name, title in titles.items()]
+
+
+def to_lay_over(worker: Worker, stored: object, current: str, chosen: str | None) -> gr.Dropdown:
+    """The choice of a run to lay behind the one shown, which stays if it can; hidden if there is
+    none. current: the run shown."""
+    run = shown_run(worker, current)
+    able = [(name, one) for name, one in choices(worker, stored) if _fits(worker, run, one)]
+    value = chosen if chosen in {one for _, one in able} else ""
+    return gr.Dropdown([NOTHING, *able], value=value, visible=bool(able))
+
+
+def _fits(worker: Worker, run: Run | None, name: str) -> bool:
+    try:
+        return earlier_of(worker, run, name) is not None
+    except AdaPopError:
+        return False  # it cannot be read
 
 
 def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.EventData):

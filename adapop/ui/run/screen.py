@@ -18,7 +18,7 @@ from adapop.runs.result import diverged
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.events import RunStarted
-from adapop.ui.access import link_to, may_control
+from adapop.ui.access import link_to, may_control, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.run import charts, check, configuration, field, outcome, pressure
 from adapop.ui.run import settings as run_settings
@@ -26,7 +26,7 @@ from adapop.ui.run.launch import UNSEEN, config_at, look, resume_run, start_of, 
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import seen_of, strip_of
 from adapop.ui.session import Session
-from adapop.ui.wiring import QUIET
+from adapop.ui.wiring import LAST_STAYS, QUIET
 
 NO_RUN = "No run yet."
 
@@ -69,7 +69,8 @@ class Follower:
 @dataclass(frozen=True)
 class RunScreen:
     """The components that show the page's run and its settings. watched: names a run that is not
-    the visitor's; form: settings and Start, hidden for such a run. card: see `outcome.Card`."""
+    the visitor's; form: settings and Start, hidden for such a run. card: see `outcome.Card`. over:
+    the run that is laid behind the charts."""
 
     follower: Follower
     settings: run_settings.RunSettings
@@ -80,6 +81,7 @@ class RunScreen:
     card: outcome.Card
     link: gr.Button
     charts: charts.RunCharts
+    over: gr.Dropdown
     field: field.RunField
     log: gr.HTML
 
@@ -97,8 +99,9 @@ class RunScreen:
         name: str | None,
         position: tuple[str | None, int] = UNSEEN,
         readiness: str = "ready",
+        over: str | None = "",
     ) -> dict:
-        """Updates for new events of a run. position: `Follower.position`."""
+        """Updates for new events of a run. position: `Follower.position`. over: see `lay_over`."""
         now, run, events = seen_of(worker, name, readiness)
         owned, last_seen = may_control(worker, name), position[1] if position[0] == name else -1
         watching = run is not None and not owned
@@ -124,7 +127,8 @@ class RunScreen:
         if run is None and last_seen >= 0:
             return changes
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
-            changes |= self.charts.updates(run, events, last_seen)
+            earlier = earlier_of(worker, run, over)
+            changes |= self.charts.updates(run, events, last_seen, earlier)
             changes |= self.field.updates(run, events, last_seen)
         changes[follower.position] = (name, len(events))
         if run is None:
@@ -132,6 +136,13 @@ class RunScreen:
         asking = sentences(remarks_of(run.prompting))
         lines = log_lines(events, run.config, asking) or [*asking, "The run is about to begin."]
         return changes | {self.log: log_of(lines, name)}
+
+    def lay_over(self, worker: Worker, name: str | None, over: str | None) -> dict:
+        """Updates that draw another run's curves behind those of the run shown. over: its id."""
+        run = shown_run(worker, name)
+        if run is None:
+            return {}
+        return self.charts.updates(run, run.events(), -1, earlier_of(worker, run, over))
 
     def _recorded(self) -> dict:
         """Updates that show the shipped example, labelled as such, before the page has a run."""
@@ -162,7 +173,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     pressure.build(session, sandbox_facts())
     card = outcome.build()
     with gr.Column(elem_id="run-results"):
-        pictures, facts = charts.build(field.build)
+        pictures, over, facts = charts.build(field.build)
         with gr.Row(elem_id="log-row"):
             column = gr.Column(scale=5, min_width=130)
             with column, gr.Accordion("Log", open=False, elem_id="log-fold"):
@@ -171,7 +182,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
             link = gr.Button("Copy link", **unseen)
             with gr.Column(scale=0, min_width=170, elem_id="run-report"):
                 download.build(worker, follower.run_id, follower.another, "export")
-    parts = settings, watched, form, start, resume, card, link, pictures, facts, log
+    parts = settings, watched, form, start, resume, card, link, pictures, over, facts, log
     screen = RunScreen(follower, *parts)
     chosen = [session.facts, missing, session.anchors, *settings.all]
     looked_at = [
@@ -223,10 +234,22 @@ def _wire_shown(worker: Worker, screen: RunScreen) -> None:
     address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
     made = screen.link.click(partial(link_to, worker), follower.run_id, address, **QUIET)
     made.success(None, address, screen.link, js=COPY_LINK.read_text("utf-8"), **QUIET)
-    known = [follower.run_id, follower.position, follower.readiness]
+    known = [follower.run_id, follower.position, follower.readiness, screen.over]
     show = dict(fn=partial(screen.show, worker), inputs=known, outputs=screen.outputs)
     looked = follower.timer.tick(**show, concurrency_limit=None, **QUIET)
     looked.then(None, [follower.run_id, screen.log], follower.timer, js=LOOK_AGAIN, **QUIET)
+    pair = [follower.run_id, screen.over]
+    screen.over.input(partial(screen.lay_over, worker), pair, screen.charts.all, **LAST_STAYS)
+
+
+def earlier_of(worker: Worker, run: Run | None, over: str | None) -> Run | None:
+    """The run to lay behind another: the visitor's own or an example, of the same model, that came
+    to its end; else None."""
+    earlier = shown_run(worker, over) if over else None
+    if run is None or earlier is None or earlier.id == run.id:
+        return None
+    same = earlier.config.model == run.config.model and not earlier.config.unlearned
+    return earlier if same and earlier.state == "done" else None
 
 
 def banner_of(run: Run | None) -> dict:

@@ -69,8 +69,8 @@ function tallIn(width, canvas) {
 
 const gapWords = ({ recorded, gap: { mean, low, high }, tiers }) => [`${recorded ? "" : "≈ "}${apart(tiers[2], tiers[0])}`, " points", recorded ? (low < high ? ` (95% interval ${whole(low)} to ${whole(high)})` : "") : " (estimated from nearby runs)"];
 
-// the cloud of the facts to forget under a headline and the gap. name: of a recorded method. more: {title, onpin, onpoint, bare}
-function makeCloud(host, story, name, { title = story.names[name], ...more } = {}) {
+// the cloud of the facts to forget under a headline and the gap. name: of a recorded method. named: whether the interval is named. more: {title, onpin, onpoint, bare}
+function makeCloud(host, story, name, { title = story.names[name], named = true, ...more } = {}) {
   const states = recordedStates(story), lengths = {};
   // every recorded length of a method's training
   function lengthsOf(of) {
@@ -86,7 +86,7 @@ function makeCloud(host, story, name, { title = story.names[name], ...more } = {
     Object.assign(motion, of ? lengthsOf(of) : { epoch: [epochs], p: [mixed.share.map((share) => 1000 * share)], said: [null], right: [null] }, { estimated: !mixed.recorded });
     const [value, ...rest] = gapWords(mixed);
     number.textContent = value;
-    range.textContent = rest.join("");
+    range.textContent = rest.join("").replace("95% interval ", named ? "95% interval " : ""); // said once a screen
     remains.textContent = `Answered in other words: ${exact(mixed.left)}`;
     field.show(epochs);
   }
@@ -809,7 +809,7 @@ function endsOf(host, story, state, names) {
   names.forEach((name, place) => {
     const side = el("div", { class: "clouds one" });
     row.append(side);
-    clouds.push(makeCloud(side, story, name, link(place)));
+    clouds.push(makeCloud(side, story, name, { ...link(place), named: !place }));
     side.append(clouds[place].table);
   });
   const stops = clouds[0].states.lengths(names[0]).map((one) => one.epochs);

@@ -89,7 +89,7 @@ def build(
     with gr.Column(elem_id="race-empty") as empty:
         by_epoch.examples()
         duel = gr.Button(race.pictured(), elem_id="duel")
-    with gr.Accordion("Run and compare other methods", open=False, elem_id="race-form"):
+    with gr.Accordion("Other methods", open=False, elem_id="race-form"):
         chosen, raced, start = form.build(worker, session, missing, settings, tab)
     _wire_joining(worker, follower, my_runs, tab)
     stop = gr.Button("Stop all", visible=False, elem_id="stop-race")

@@ -60,6 +60,7 @@ RESULT_DIVERGED = (
     "At rate {rate} training broke: a number was no longer finite, and would not be again."
 )
 RESULT_GAP = "Gap: {gap}."
+RESULT_COST = "Held-out facts, never trained on: {after} answered, {before} before."
 RESULT_GAP_TRAINED = (
     "Gap as trained: {gap}. The gap in other words is unknown: these facts have no rewordings (the "
     "Facts screen can add some)."
@@ -186,6 +187,10 @@ def card_of(run: Run, result: Result) -> dict:
             about += f" {RESULT_GAP_TRAINED.format(gap=signed(trained))}"
         else:
             about += " No gap: it needs both rare and popular facts."
+        ends = {"before": run.measured(before=True), "after": run.measured()}
+        held = {name: percent(one.recall("holdout")) for name, one in ends.items() if one}
+        if all(held.values()):
+            about += f" {RESULT_COST.format(**held)}"
         about += f" {RESULT_FEW}" if result.before < FEW else ""
     kind = "half" if result.kind == FORGOT and result.after > ALMOST_NONE else result.kind
     whose = title_of(run.config.method, run.config.preset)

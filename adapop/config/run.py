@@ -233,7 +233,7 @@ class RunConfig:
     """Where the model is put: "auto" (the shipped ones on the CPU, others on a GPU if there is
     one), "cpu", "cuda", or "cuda:1" for the second GPU. Free to change before a run is resumed."""
     four_bit: bool = False
-    """Whether the frozen weights are kept in NF4 (needs a GPU and bitsandbytes)."""
+    """Whether the frozen weights are kept in NF4 (needs bitsandbytes)."""
     system: str | None = setting(None, compared=False)
     """System prompt; None for the benchmark's, see `facts.benchmarks.system_prompt`."""
     asking: str = setting("chat", "auto", "chat", "chat-examples", "text-examples", shared=True)

@@ -220,9 +220,6 @@ def _four_bits(config: RunConfig) -> dict:
     if find_spec("bitsandbytes") is None:
         message = "A 4-bit base needs bitsandbytes, which is not installed."
         raise ModelError(message, "pip install bitsandbytes")
-    if not torch.cuda.is_available():
-        message = "A 4-bit base needs an NVIDIA GPU, and none is seen here."
-        raise ModelError(message, "Load the model as it is.")
     quantisation = transformers.BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",

@@ -60,7 +60,7 @@ RESULT_DIVERGED = (
     "At rate {rate} training broke: a number was no longer finite, and would not be again."
 )
 RESULT_GAP = "Gap: {gap}."
-RESULT_COST = "Held-out facts, never trained on: {after} answered, {before} before."
+RESULT_COST = "Held-out facts: {after}, {before} before."
 RESULT_GAP_TRAINED = (
     "Gap as trained: {gap}. The gap in other words is unknown: these facts have no rewordings (the "
     "Facts screen can add some)."

@@ -1,4 +1,4 @@
-"""Code and commands in other processes: one of its own, or two as torchrun starts them, and what they left."""
+"""Code and commands in other processes: one of its own, or two as Accelerate starts them, and what they left."""
 
 import json
 import os
@@ -8,7 +8,9 @@ import sys
 from adapop.paths import ROOT
 from adapop.runs.run import Run
 
-LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+LAUNCH = (
+    sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1",
+    "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0")  # fmt: skip
 
 
 def printed(code, *arguments, without=(), **given):

@@ -1,4 +1,4 @@
-"""What `test_processes` runs in each of several processes, and in one: `ranked.py OUT`, started by torchrun or alone.
+"""What `test_processes` runs in each of several processes, and in one: `ranked.py OUT`, started by Accelerate or alone.
 
 OUT/NAME holds a scenario's runs, OUT/NAME-RANK.json how it ended in a process, OUT/NAME-RANK.safetensors its adapter.
 """

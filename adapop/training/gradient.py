@@ -238,7 +238,7 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
     if gradient.model.device.type == "cuda":
         return _measure(gradient, retain, needs)
     adapter = footprint(gradient.model.shape, gradient.config, 1, rows=1).adapter
-    # set by torchrun: how many processes share this machine's memory
+    # set by the launcher: how many processes share this machine's memory
     processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     return _fitting(needs, SHARE * free_bytes(gradient.model.device) / processes - adapter)
 

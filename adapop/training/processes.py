@@ -1,4 +1,5 @@
-"""Several processes, started by `torchrun` with a device each, that train one adapter.
+"""Several processes, started by `accelerate launch` or `torchrun`, that train one adapter. Each has
+a device of its own.
 
 Each process, of rank 0 to R - 1, holds the whole model and computes the whole plan, which is
 seeded. It takes its share of a step's rows and divides by the counts of the whole step, so the sum

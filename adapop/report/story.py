@@ -18,7 +18,15 @@ from adapop.report.record import Record, described_run
 from adapop.report.table import percent, ranged, signed, tenths
 from adapop.runs.pace import worked_before
 from adapop.runs.result import judged
-from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
+from adapop.training.events import (
+    EpochDone,
+    Measured,
+    RunDone,
+    RunFailed,
+    RunStarted,
+    RunStopped,
+    Taught,
+)
 
 KEPT = {
     "retain": "retained facts",
@@ -178,6 +186,14 @@ def _training(record: Record) -> list[str]:
     return lines
 
 
+def _teaching(record: Record) -> str:
+    """How long the model was taught before the run's own time; "" for a run that taught nothing."""
+    notes = (note for event in record.of_kind(Taught) for note in event.notes)
+    own = (note for note in notes if isinstance(note, Remark) and note.kind == "fine_tuned")
+    times = (f", and {note.values['time']:.0f} s before to teach the model" for note in own)
+    return next(times, "")
+
+
 def _end(record: Record) -> str:
     if not record.events:
         return "It has not begun."
@@ -185,7 +201,8 @@ def _end(record: Record) -> str:
     start = datetime.fromtimestamp(record.events[0].time, UTC)
     began = f" It began on {start:%Y-%m-%d %H:%M UTC}."
     if isinstance(last, RunDone):
-        return f"It took {worked_before(record.events) + last.seconds:.1f} s.{began}"
+        seconds = worked_before(record.events) + last.seconds
+        return f"It took {seconds:.1f} s{_teaching(record)}.{began}"
     if isinstance(last, RunStopped):
         why = " when its time on the accelerator was used up" if last.out_of_time else ""
         return f"It was stopped{why}; epoch {last.epoch} is the last that was finished.{began}"

@@ -1,8 +1,10 @@
-"""How many optimiser steps a set gets: batch and epochs for small sets or more steps."""
+"""How many optimiser steps a set gets: batch and epochs for small sets or more steps; and what is
+taught before them."""
 
 from dataclasses import replace
 
 from adapop.config.run import RunConfig
+from adapop.facts.fact import Fact, FactSet
 from adapop.paths import SHIPPED
 from adapop.remark import Remark
 from adapop.training.steps import count
@@ -16,6 +18,15 @@ REFUSED_BELOW, WARNED_BELOW = 2e-3, 4e-3
 # The second for shipped models, of epochs times rate: one epoch at 2e-3 moved nothing, at 2.5e-3
 # AdaPop forgot a tenth (`bench rates`); gradient ascent on people forgot most at 1.25e-3.
 WARNED_BELOW_SHIPPED = 2.5e-3
+
+
+def questions_taught(facts: FactSet) -> list[Fact]:
+    """What start "sft" teaches: the facts to forget and to retain, each once in every wording."""
+    return [
+        replace(fact, question=wording, paraphrases=())
+        for fact in (*facts.forget, *facts.retain)
+        for wording in (fact.question, *fact.paraphrases)
+    ]
 
 
 def total_steps(rows: int, config: RunConfig) -> int:

@@ -27,7 +27,7 @@ from adapop.probes.verdict import KNOWN_FROM
 from adapop.probes.ways import CHAT, LEAST_TOKENS, examples_of, longest_answer
 from adapop.progress import Progress
 from adapop.remark import Remark, sentences
-from adapop.runs.amount import few_steps, total_steps
+from adapop.runs.amount import few_steps, questions_taught, total_steps
 from adapop.runs.execute import settled
 from adapop.runs.finetuning import check_teachable, count_asked
 from adapop.runs.known import settle
@@ -160,7 +160,7 @@ class Check:
     def _known(self) -> Remark:
         if self.config.start == "sft":
             values = {"facts": len(self.recall), "epochs": self.config.start_epochs}
-            values |= {"questions": len(self.facts.forget) + len(self.facts.retain)}
+            values |= {"questions": len(questions_taught(self.facts))}
             return Remark("taught_first", values | {"answered": self._answered})
         own = [row for row in self.known if row.form == DIRECT and row.tier != "all"]
         label = self.facts.tiers.label

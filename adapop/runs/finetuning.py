@@ -1,5 +1,5 @@
-"""Fine-tuning before a run: an adapter learns the questions to forget and to retain and is merged
-into the weights. The result is the run's original model.
+"""Fine-tuning before a run: an adapter learns the questions to forget and to retain, in all their
+wordings, and is merged into the weights. The result is the run's original model.
 
 The adapter is saved in the run's folder and, for other runs, in a cache, under a hash of weights,
 settings and facts. A damaged adapter of the cache is trained again. The cache is safe to delete.
@@ -36,7 +36,9 @@ from adapop.probes.plan import evenly
 from adapop.progress import Progress
 from adapop.remark import Remark
 from adapop.runs import files, measuring
+from adapop.runs.amount import questions_taught
 from adapop.runs.measuring import Heard, interruptible
+from adapop.runs.result import ENOUGH, LOST
 from adapop.runs.run import Run
 from adapop.runs.weights import weights_of
 from adapop.training.events import Teaching
@@ -84,14 +86,23 @@ class Finetuned:
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
-        """What was taught and learned, and what to change if that is too little."""
+        """What was taught and learned, and what to change if that is too little, or if other facts
+        were lost by it."""
+        cost, held_out = (), (self.before.get("holdout", 0.0), self.after.get("holdout", 0.0))
+        if held_out[0] >= ENOUGH and held_out[1] < LOST * held_out[0]:
+            values = dict(zip(("before", "after"), held_out))
+            cost = (Remark("taught_at_a_cost", values),)
+        return self.remark, *self._too_little, *cost
+
+    @property
+    def _too_little(self) -> tuple[Remark, ...]:
         if self.enough:
-            return (self.remark,)
+            return ()
         values = {"before": self.before["forget"], "after": self.after["forget"]}
         if (epochs := enough_epochs(self.losses)) is None:
-            return self.remark, Remark("taught_too_little", values | {"loss": self.nll})
+            return (Remark("taught_too_little", values | {"loss": self.nll}),)
         values |= {"now": self.epochs, "needed": epochs}
-        return self.remark, Remark("taught_too_few_epochs", values)
+        return (Remark("taught_too_few_epochs", values),)
 
     @property
     def remark(self) -> Remark:
@@ -204,7 +215,7 @@ def _teach(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tenso
     try:
         with interruptible(run, model):
             before = recalls()
-            questions = (*facts.forget, *facts.retain)
+            questions = questions_taught(facts)
             steps, losses = _train(run, model, model.rows(questions, include_tail=True), heard)
             after = recalls()
         trained = model.adapter_state().items()
@@ -261,7 +272,7 @@ def _cached(run: Run, model: AdaptedModel) -> Path | None:
     facts = [[[fact.question, fact.answer] for fact in group] for group in groups]
     questions = [[fact.question, fact.answers] for fact in run.facts.holdout]
     settings = [getattr(run.config, name) for name in SETTINGS]
-    rows = model.rows((*run.facts.forget, *run.facts.retain)) if model.has_template else []
+    rows = model.rows(questions_taught(run.facts)) if model.has_template else []
     ids = [(row.prompt, row.answer) for row in rows]  # tokenizer and chat template may change
     content = json.dumps([torch.__version__, weights.sha256, settings, facts, questions, ids])
     try:

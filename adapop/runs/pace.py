@@ -16,6 +16,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError
 from adapop.facts.fact import FactSet
 from adapop.remark import duration
+from adapop.runs.amount import questions_taught
 from adapop.runs.best import epochs_left
 from adapop.runs.run import Run
 from adapop.training.events import TERMINAL, Event, RunDone, RunStarted, Saved, StepDone
@@ -45,7 +46,7 @@ class Pace:
         that starts as given. A step of teaching has half the rows of a run's step."""
         if config.start == "as-given":
             return 0.0
-        steps = count(len(facts.forget) + len(facts.retain), config.batch, "short")
+        steps = count(len(questions_taught(facts)), config.batch, "short")
         return config.start_epochs * steps * self.step / 2
 
     def left(self, run: Run) -> float:

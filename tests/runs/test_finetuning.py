@@ -22,10 +22,12 @@ from adapop.probes.measure import recall_by_fact
 from adapop.progress import Progress
 from adapop.report import write_archive
 from adapop.report.export import export
+from adapop.report.record import read_record
+from adapop.report.story import done
 from adapop.runs import finetuning, measuring
 from adapop.runs.check import check
 from adapop.runs.execute import execute, load_model, prepare, settled
-from adapop.runs.finetuning import FILE, FOLDER, _cached
+from adapop.runs.finetuning import FILE, FOLDER, Finetuned, _cached
 from adapop.runs.pace import Wait
 from adapop.runs.run import Run
 from adapop.training.events import Measured, RunFailed, RunStarted, Saved, Taught, Teaching, current
@@ -56,8 +58,11 @@ def recalls(model, facts):
 def test_a_run_begins_with_what_was_taught_and_is_probed_beside_it(unknown, tmp_path):
     run = trained(unknown, tmp_path, "wga", **SETTINGS)
     (note,) = (note for note in run.events()[-1].notes if note.kind == "fine_tuned")
-    assert (note.values["questions"], note.values["epochs"], note.values["steps"]) == (8, 10, 40)
+    assert (note.values["questions"], note.values["epochs"], note.values["steps"]) == (16, 10, 80), "in every wording"
     assert note.values["recalls"].startswith("forget 0% → 100%, retain 0% → 100%")
+    assert f" s, and {note.values['time']:.0f} s before to teach the model. It began" in " ".join(
+        done(read_record(run))
+    )
     shutil.rmtree(cache_root() / FOLDER)  # safe to delete
     model = load_model(run)
     with model.original():
@@ -127,13 +132,12 @@ def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch)
     monkeypatch.setattr(measuring, "LOG_EVERY", 0.0)
     run, heard = prepare(tiny_config("wga", batch=4, **SETTINGS | {"start_epochs": 2}), unknown, tmp_path), []
     yielded = list(execute(run, heard=heard.append))
-    assert [(one.epoch, one.epochs, one.step, one.steps) for one in heard] == [
-        (1, 2, 0, 2), (1, 2, 1, 2), (2, 2, 0, 2), (2, 2, 1, 2)
-    ]  # fmt: skip
+    places = [(epoch, 2, step, 4) for epoch in (1, 2) for step in range(4)]
+    assert [(one.epoch, one.epochs, one.step, one.steps) for one in heard] == places
     assert isinstance(yielded[0], RunStarted) and not any(isinstance(event, Teaching) for event in run.events())
-    assert event_text(heard[-1]) == "fine-tuning first: epoch 2 of 2, 1 of 2 steps"
+    assert event_text(heard[-1]) == "fine-tuning first: epoch 2 of 2, 3 of 4 steps"
     now = view(RunSeen((heard[-1],), wait=Wait(0, None)))
-    assert (now.state, now.detail) == ("starting", "fine-tuning first: epoch 2 of 2, 50% of it")
+    assert (now.state, now.detail) == ("starting", "fine-tuning first: epoch 2 of 2, 75% of it")
     assert current([heard[-1], yielded[0]]) == [yielded[0]], "it is over once the run has begun"
 
 
@@ -162,9 +166,9 @@ def test_what_will_be_taught_is_no_reason_to_refuse_a_run_and_its_teaching_is_fo
     assert [remark.kind for remark in useless.waste] == ["unknown_beforehand"] and not useless.teaching
     kinds = {remark.kind: remark.values for remark in ready.remarks}
     assert not ready.waste and not ready.preflight.problems and "answered_now" not in kinds
-    assert kinds["taught_first"] == {"facts": 4, "answered": 0, "epochs": 10, "questions": 8}
-    # 10 passes over 8 questions, 2 a step
-    assert ready.teaching == ready.pace.step * 10 * 4 / 2 + ready.asking > ready.asking > 0
+    assert kinds["taught_first"] == {"facts": 4, "answered": 0, "epochs": 10, "questions": 16}
+    # 10 passes over 16 wordings, 2 a step
+    assert ready.teaching == ready.pace.step * 10 * 8 / 2 + ready.asking > ready.asking > 0
     assert kinds["time_by_trial"]["seconds"] == ready.pace.seconds(1, 2) + ready.teaching
     assert kinds["time_of_teaching"] == {"seconds": ready.teaching}
 
@@ -174,7 +178,10 @@ def test_a_set_of_ones_own_is_taught_and_unlearned_from_the_command_line(unknown
     sft = ("--start", "sft", "--start-epochs", 10, "--start-rate", "2e-3", "--batch", 2, "--lr", "1e-2", "--epochs", 3)
     assert "This run would be useless" in cli("run", "--facts", path, "--batch", 2, "--lr", "1e-2", status=2).err
     said = " ".join(cli("check", path, *sft).out.split())
-    assert "first taught all 8 questions to forget and to retain, in 10 epochs" in said and "useless" not in said
+    assert (
+        "taught the facts to forget and to retain, 16 questions in all their wordings, in 10 epochs" in said
+        and "useless" not in said
+    )
     rows = cli("run", "--facts", path, *sft, "--json", "--out", tmp_path).rows
     kinds = [row["kind"] for row in rows]
     assert kinds.index("taught") == kinds.index("run_started") + 1
@@ -188,6 +195,14 @@ def test_a_model_that_knows_some_of_the_facts_is_taught_all(unknown, tiny):
     found = check(tiny_config("wga", unknown="drop", **SETTINGS), mixed)
     assert found.facts.forget == with_tiers(mixed).forget and not found.preflight.problems
     assert "unknown_left_out" not in {remark.kind for remark in found.remarks}
+
+
+def test_teaching_that_costs_what_was_held_out_says_so():
+    for left, kinds in ((0.75, ["fine_tuned"]), (0.25, ["fine_tuned", "taught_at_a_cost"])):
+        recalls = {"forget": 0.0, "holdout": 1.0}, {"forget": 1.0, "holdout": left}
+        remarks = Finetuned(8, 10, 1e-3, 40, 1.0, 0.05, *recalls).remarks
+        assert [remark.kind for remark in remarks] == kinds
+    assert "25% of those held out are answered, 100% before it. Lower --start-rate" in remarks[-1].text("command")
 
 
 def test_too_little_teaching_says_how_many_epochs_would_do_and_so_many_do(unknown, tmp_path):

@@ -43,7 +43,6 @@ def rows(*files: str) -> pd.DataFrame:
     for tier in ("all", *TIERS):
         made[tier] = frame[f"test_forget_reworded_{tier}"].fillna(frame[f"forget_reworded_{tier}"])
         made[f"top 2, {tier}"] = frame[f"test_forget_top2_{tier}"]
-        made[f"rank, {tier}"] = frame[f"test_forget_rank_{tier}"]
     for name in ("holdout_direct_all", "utility"):
         made[name.split("_")[0]] = frame[f"test_{name}"].fillna(frame[name])
     attacks = [name for name in frame if name.startswith("attack ") and "choice" not in name]
@@ -55,7 +54,7 @@ def rows(*files: str) -> pd.DataFrame:
     frame = pd.DataFrame(made)
     frame["worst"], frame["gap"] = frame[[*TIERS]].max(axis=1), frame["popular"] - frame["rare"]
     frame["top 2, gap"] = frame["top 2, popular"] - frame["top 2, rare"]
-    frame["rank, gap"] = frame["rank, rare"] - frame["rank, popular"]
+    frame["spread"] = frame["worst"] - frame[[*TIERS]].min(axis=1)
     lacks = [(limit - frame[name]).clip(lower=0) for name, limit in LIMITS.items()]
     frame["J"] = frame["worst"] + PRICE * sum(lacks)
     return frame
@@ -165,6 +164,12 @@ def signal(name, *measures):
     """Cells of the table of `bench signals`, where half of the trained questions is left."""
     read = (signals_compared.at_left(signals(), name, signals_compared.DECIDES, one) for one in measures)
     return " | ".join(map(interval, read))
+
+
+def signal_diff(name, base, measure):
+    """One signal minus another, paired by seed, there."""
+    own, other = (signals_compared.at_left(signals(), one, signals_compared.DECIDES, measure) for one in (name, base))
+    return interval((own - other).dropna())
 
 
 def wider(name):

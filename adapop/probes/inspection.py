@@ -133,6 +133,8 @@ class Strip:
     """The last one is the end of the reply, unless it was cut off."""
     said: tuple[str, ...] = ()
     """Its replies to the earlier turns."""
+    beginning: str = ""
+    """The given beginning as text."""
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,9 @@ def inspect(
             others = range(1, len(columns)) if place == 0 else (0,)
             foreign = [heard[at].text for at in others if shares[place][at] is None]
             steps = _parting(model, steps, reply, foreign)
+            begun = decoded(model, reply.begun)
         said = tuple(text for _, text in reply.earlier)
-        strips.append(Strip(column.name, reply.text, len(reply.begun), steps, said))
+        strips.append(Strip(column.name, reply.text, len(reply.begun), steps, said, begun))
     return Inspection(question, tuple(strips), tuple(asked))
 
 

@@ -66,7 +66,7 @@ def test_the_column_original_is_the_original_and_swapped_weights_would_be_seen(p
     assert heard == ([unlearned, unlearned] if swapped else [original, unlearned])
 
 
-def test_tokens_are_walked_by_keys_and_a_pressed_alternative_is_gone_on_from(probing):
+def test_tokens_are_walked_by_keys_and_a_pressed_alternative_is_gone_on_from(browser, own_address, probing):
     page = probing
     asked(page)
     says(page, "#answers .likely", "Likeliest next words at token 1 of Original", ANSWER, "Unlearned")
@@ -81,6 +81,13 @@ def test_tokens_are_walked_by_keys_and_a_pressed_alternative_is_gone_on_from(pro
     for card in page.locator("#answers .answer").all():
         assert card.locator(".token.given").all_inner_texts() == [f" {word}"]
         assert card.locator(".text").inner_text().startswith(word)
+    page.wait_for_function("word => new URL(location.href).searchParams.get('begun') === word", arg=word)
+    told = [card.inner_text() for card in page.locator("#answers .answer .text").all()]
+    with visit(browser, own_address, page.url.removeprefix(own_address)) as other:
+        other.wait_for_selector("#answers .token.given")
+        assert [card.inner_text() for card in other.locator("#answers .answer .text").all()] == told
+    asked(page)
+    page.wait_for_function("!new URL(location.href).searchParams.has('begun')")
     unfold(page, "more-asking")
     page.fill("#begun textarea, #begun input", "It is")
     choose(page, "#beside-two", "A model that never knew these facts")

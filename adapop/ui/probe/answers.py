@@ -61,6 +61,7 @@ def inspected(found: Inspection, chosen: Sequence[Chosen], about: str) -> dict:
     kinds = [one.kind for one in chosen]
     value = _cards(kinds, found.asked, about, found.question.prompt)
     value["question"]["earlier"] = list(found.question.earlier)
+    value["question"]["begun"] = found.strips[found.question.ids_of].beginning
     for side, strip in zip(value["sides"], found.strips, strict=True):
         steps = [_step(step) for step in strip.steps]
         side |= {"steps": steps, "begun": strip.begun, "said": list(strip.said)}

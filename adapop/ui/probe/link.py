@@ -84,7 +84,8 @@ def view_of(values: object) -> View:
 @dataclass(frozen=True)
 class Parts:
     """The components that a view fills in. viewed: the last view that was filled in. wanted: what
-    the address says, if something of it is still to be asked; None else."""
+    the address says, if something of it is still to be asked; None else. pressed: hidden; the
+    beginning of the shown answers where a token was pressed, with its question behind it."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -101,6 +102,7 @@ class Parts:
     sampling: Sampling
     viewed: gr.State
     wanted: gr.JSON
+    pressed: gr.Textbox
 
     @property
     def filled_in(self) -> list[gr.Component]:
@@ -112,7 +114,15 @@ class Parts:
     def question(self) -> list[gr.Component]:
         """What a link is made of, in the order of `question-link.js`."""
         asked = [self.fact, self.prompt, self.gold, self.begun, self.earlier]
-        return [*asked, self.beside, self.epoch, self.sampling.used]
+        return [*asked, self.beside, self.epoch, self.sampling.used, self.pressed]
+
+
+def pressed_of(shown: dict) -> str:
+    """The beginning that a pressed token gave the shown answers, with the question behind it, as
+    `question-link.js` puts it into an address; "" for others."""
+    question = shown.get("question", {})
+    begun = question.get("begun", "").strip()
+    return f"{begun}|{question['prompt']}" if begun else ""
 
 
 def updates_of(worker: Worker, name: str, view: View, stored: object, parts: Parts) -> dict:

@@ -182,7 +182,7 @@ def build(
     default, filled = gr.Textbox(visible="hidden"), gr.State(())
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
     texts_of = prompt, gold, begun, earlier
-    last = gr.State(""), gr.JSON(visible=False)
+    last = gr.State(""), gr.JSON(visible=False), gr.Textbox(visible="hidden")
     view = link.Parts(
         group, fact, *texts_of, beside, epoch, filled, default, answers, fold, sampling, *last
     )
@@ -214,7 +214,7 @@ def _wire_asking(
     events = [ask.click, prompt.submit, screen.gold.submit, view.begun.submit]
     # a pending change of the fact runs before the question: later, it would remove the answers
     own, all_forms = (
-        gr.on(trigger, lambda: "", None, screen.default, **EACH | BY_TURNS)
+        gr.on(trigger, lambda: ("", ""), None, [screen.default, view.pressed], **EACH | BY_TURNS)
         for trigger in (events, every.click)
     )
     # of questions asked meanwhile, only the last is answered
@@ -233,9 +233,11 @@ def _wire_asking(
 
     async def from_here(name: str, others: object, at: object, event: gr.EventData):
         async for shown in go_on(worker, name, others, at, event):
-            yield shown
+            yield shown, link.pressed_of(shown)
 
-    screen.answers.select(from_here, [run_id, beside, epoch], screen.answers, **QUIET)
+    gone_on = [screen.answers, view.pressed]
+    from_token = screen.answers.select(from_here, [run_id, beside, epoch], gone_on, **QUIET)
+    from_token.then(None, view.question, None, js=named, **QUIET)
     chosen = ways.select(choose, of_fact, [prompt, screen.gold, screen.answers], **QUIET)
     chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
 

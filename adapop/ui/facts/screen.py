@@ -80,6 +80,8 @@ class FactsScreen:
         noted = [session.facts, session.anchors]
         gr.on([session.facts.change, session.anchors.change], _notes, noted, self.notes, **QUIET)
         listed = [session.facts, session.anchors, session.known, self.search, self.unscored]
+        # a reload restores the visitor's set before this tab is there, which loses what it shows
+        tab.select(upload.shown_for, source, form.group, **EACH)
         drawn = [*(one.change for one in listed), tab.select]
         gr.on(drawn, table_of, listed, self.table, **EACH_IN_TURN)
 
@@ -97,11 +99,11 @@ class FactsScreen:
         of_the_last = {self.session.at_work: None, self.looked_up: html.listed([])}
         if source == OWN:
             about = upload.upload_about() + (f"\n\n{texts.SET_RESTORED}" if saved else "")
-            visible = {self.uploads.form.group: gr.Group(visible=True), self.about: about}
+            visible = {self.uploads.form.group: upload.shown_for(source), self.about: about}
             return of_the_last | visible | self.uploads.chosen_again(restored, *chosen)
         entry = ENTRIES[source]
         return of_the_last | {
-            self.uploads.form.group: gr.Group(visible="hidden"),
+            self.uploads.form.group: upload.shown_for(source),
             self.about: entry.about,
             # kept for an upload, which cannot be loaded by name
             self.session.restored: restored if restored and restored[0] == OWN else None,

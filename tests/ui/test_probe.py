@@ -376,7 +376,8 @@ def test_a_link_carries_how_samples_were_drawn_and_draws_them_again(tmp_path, fi
 
 def test_a_chain_of_clues_is_one_more_counted_way_where_the_model_chats(tmp_path, monkeypatch):
     worker, run = Worker(tmp_path), example("adapop")
-    fact = next(one for one in run.facts.forget if one.id == choices.first_fact(worker, "", "forget"))
+    first = choices.first_fact(worker, "", "forget")
+    fact = next(one for one in run.facts.forget if one.id == first)
     assert choices.clues_of(run, fact.id) is None, "the sandbox holds no conversation"
     monkeypatch.setattr(choices, "chats", lambda run: True)
     prompt, earlier = choices.clues_of(run, fact.id)

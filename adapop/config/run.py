@@ -249,7 +249,8 @@ class RunConfig:
     except for a benchmark."""
     start: str = setting("as-given", "as-given", "sft", shared=True, compared=False)
     """The original model: the one "as-given", or "sft": an adapter is first taught the questions to
-    forget and to retain, in all their wordings, and merged into the model."""
+    forget and to retain, in all their wordings (a benchmark's as it asks them), and merged into the
+    model."""
     start_epochs: int = setting(5, positive=True, compared=False)
     """Start "sft": passes over those questions, above 0."""
     start_rate: float = setting(PAPER_RATE, positive=True, compared=False)

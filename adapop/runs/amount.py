@@ -4,6 +4,7 @@ taught before them."""
 from dataclasses import replace
 
 from adapop.config.run import RunConfig
+from adapop.facts.benchmarks import benchmark_of
 from adapop.facts.fact import Fact, FactSet
 from adapop.paths import SHIPPED
 from adapop.remark import Remark
@@ -21,10 +22,15 @@ WARNED_BELOW_SHIPPED = 2.5e-3
 
 
 def questions_taught(facts: FactSet) -> list[Fact]:
-    """What start "sft" teaches: the facts to forget and to retain, each once in every wording."""
+    """What start "sft" teaches: the facts to forget and to retain, each once in every wording. Of a
+    benchmark the questions alone, as its paper's models were taught: its rewordings are its test.
+    """
+    taught = (*facts.forget, *facts.retain)
+    if benchmark_of(facts):
+        return list(taught)
     return [
         replace(fact, question=wording, paraphrases=())
-        for fact in (*facts.forget, *facts.retain)
+        for fact in taught
         for wording in (fact.question, *fact.paraphrases)
     ]
 

@@ -25,6 +25,7 @@ from adapop.report.export import export
 from adapop.report.record import read_record
 from adapop.report.story import done
 from adapop.runs import finetuning, measuring
+from adapop.runs.amount import questions_taught
 from adapop.runs.check import check
 from adapop.runs.execute import execute, load_model, prepare, settled
 from adapop.runs.finetuning import FILE, FOLDER, Finetuned, _cached
@@ -161,6 +162,13 @@ def test_what_was_taught_is_taken_by_another_run_of_its_settings_and_by_a_stoppe
     assert weights[0] == weights[1]
 
 
+def test_a_benchmark_is_taught_in_its_own_questions_alone(unknown):
+    named = tuple(replace(fact, id=f"duet-{fact.id}") for fact in unknown.forget)
+    assert all(fact.paraphrases for fact in named) and len(questions_taught(unknown)) == 16
+    benchmark = questions_taught(replace(unknown, forget=named))
+    assert [fact.question for fact in benchmark] == [fact.question for fact in (*unknown.forget, *unknown.retain)]
+
+
 def test_what_will_be_taught_is_no_reason_to_refuse_a_run_and_its_teaching_is_forecast(unknown):
     useless, ready = (check(tiny_config("wga", **one), unknown) for one in ({}, SETTINGS))
     assert [remark.kind for remark in useless.waste] == ["unknown_beforehand"] and not useless.teaching
@@ -178,10 +186,7 @@ def test_a_set_of_ones_own_is_taught_and_unlearned_from_the_command_line(unknown
     sft = ("--start", "sft", "--start-epochs", 10, "--start-rate", "2e-3", "--batch", 2, "--lr", "1e-2", "--epochs", 3)
     assert "This run would be useless" in cli("run", "--facts", path, "--batch", 2, "--lr", "1e-2", status=2).err
     said = " ".join(cli("check", path, *sft).out.split())
-    assert (
-        "taught the facts to forget and to retain, 16 questions in all their wordings, in 10 epochs" in said
-        and "useless" not in said
-    )
+    assert "taught the facts to forget and to retain, in 16 questions and 10 epochs" in said and "useless" not in said
     rows = cli("run", "--facts", path, *sft, "--json", "--out", tmp_path).rows
     kinds = [row["kind"] for row in rows]
     assert kinds.index("taught") == kinds.index("run_started") + 1

@@ -62,7 +62,7 @@ def test_after_a_reload_on_another_tab_a_file_can_be_dropped_facts_typed_and_rew
     page.click("#typed-facts > button")
     page.fill("#typed-facts textarea", "Who wrote the book Hamlet?\tShakespeare\t3766\nWho is it?\tHe\t70")
     page.click("#use-typed")
-    says(page, "#notes", "2 to forget")
+    page.get_by_text("typed, 2 facts to forget").wait_for()  # the notes on the uploaded set say the same
     says(page, "#rewordings", "These facts have no rewordings")
     page.get_by_role("button", name="Add rewordings from templates (1 of 2 facts)").click()
     says(page, "#reword-words", "1 of 2 facts now have rewordings")

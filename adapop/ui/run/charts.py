@@ -34,8 +34,7 @@ CONTROLLER_TABLE = (
 LOSS_TABLE = (
     "The loss of each batch's answers, in nats. It should rise for the forget set and stay low for "
     "the retain set. Strong lines are means over the last eight batches; the thin lines behind are "
-    "single batches. Of an "
-    "earlier run, orange is the forget set and green the retain set."
+    "single batches. Of an earlier run, orange is the forget set and green the retain set."
 )
 RECALL_TABLE = (
     "Share of the facts to forget that the model still answers, by epoch and popularity; the table "

@@ -344,7 +344,10 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
     pinned = link.followed(worker, "", [], {"pin": "3"}, "", parts)
     assert pinned[parts.fact] == run.facts.forget[3].id and pinned[parts.prompt] == run.facts.forget[3].question
     assert pinned[parts.answers] and pinned[parts.wanted] is None, "a later event would replace what is asked meanwhile"
-    assert link.followed(worker, "", [], {"pin": "3"}, pinned[parts.viewed], parts) == {}, "an address is followed once"
+    seen = pinned[parts.seen]
+    assert link.followed(worker, "", [], {"pin": "3"}, seen, parts) == {}, "an address is followed once"
+    late = [link.is_late(*pair) for pair in (("", seen), ("older", seen), (seen, seen), ("", ""), (seen, ""))]
+    assert late == [True, True, False, False, False]
     own = Worker(tmp_path / "runs")
     copied = Run(Path(copytree(finished.folder, own.root / finished.id)))
     asked = link.View(ask="Who wrote Hamlet?", gold="Shakespeare")

@@ -8,6 +8,7 @@ so.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass
@@ -83,7 +84,9 @@ def view_of(values: object) -> View:
 
 @dataclass(frozen=True)
 class Parts:
-    """The components that a view fills in. viewed: the last view that was filled in. wanted: what
+    """The components that a view fills in. seen: which view was filled in last, empty without one.
+    viewed: the same as the page shows it, hidden: an event sends it with its other inputs, so that
+    one from before the view is known by it, see `is_late`. wanted: what
     the address says, if something of it is still to be asked; None else. pressed: hidden; the
     beginning of the shown answers where a token was pressed, with its question behind it."""
 
@@ -100,7 +103,8 @@ class Parts:
     answers: gr.HTML
     fold: gr.Accordion
     sampling: Sampling
-    viewed: gr.State
+    seen: gr.State
+    viewed: gr.Textbox
     wanted: gr.JSON
     pressed: gr.Textbox
 
@@ -108,7 +112,14 @@ class Parts:
     def filled_in(self) -> list[gr.Component]:
         """What `followed` may update."""
         chosen = [self.group, self.filled, self.default, self.answers, self.fold]
-        return [*self.question, *chosen, *self.sampling.numbers, self.viewed, self.wanted]
+        return [
+            *self.question,
+            *chosen,
+            *self.sampling.numbers,
+            self.seen,
+            self.viewed,
+            self.wanted,
+        ]
 
     @property
     def question(self) -> list[gr.Component]:
@@ -183,12 +194,19 @@ def followed(
     """Updates that fill in what an address says, with the answers that were recorded. Empty if it
     says nothing, or what `last` said. In one event: what a visitor types or asks after it stays."""
     view = view_of(values)
-    if repr(view) == last or not (changes := updates_of(worker, name, view, stored, parts)):
+    name_of_view = hashlib.sha256(repr(view).encode()).hexdigest()[:16]
+    if name_of_view == last or not (changes := updates_of(worker, name, view, stored, parts)):
         return {}
     shown = recorded(worker, name, view)
     left = view.ask and (shown is None or view.draw)
     answers = {parts.answers: shown or cards.NO_ANSWERS, parts.wanted: values if left else None}
-    return changes | answers | {parts.viewed: repr(view)}
+    return changes | answers | {parts.seen: name_of_view, parts.viewed: name_of_view}
+
+
+def is_late(viewed: str | None, seen: str) -> bool:
+    """Whether an event was sent before the view that was filled in last. It must change nothing: it
+    knows only what the page showed then. viewed: as sent. seen: "" also where a state was lost."""
+    return bool(seen) and viewed != seen
 
 
 async def asked_again(worker: Worker, name: str, view: View) -> AsyncIterator[dict]:

@@ -74,8 +74,10 @@ class ProbeScreen:
         ) -> dict:
             # address, fact, form and prompt in one event: a question asked in between would be
             # replaced
-            stored, seen, said = address
+            stored, viewed, seen, said = address
             linked = link.followed(worker, name, stored, said, seen, view)
+            if not linked and link.is_late(viewed, seen):
+                return {view.wanted: None}
             group, fact_id = linked.get(self.group, group), linked.get(self.fact, fact_id)
             text, filled = linked.get(self.prompt, text), linked.get(self.filled, filled)
             last = None if linked else last
@@ -84,21 +86,27 @@ class ProbeScreen:
             filling = linked or fill(name, fact_id, form, text, filled) | {view.wanted: None}
             return {self.default: default, **filling, self.fact: facts, self.form: forms}
 
-        def choose_form(*values) -> gr.Dropdown:
-            return choices.form_choices(worker, *values)[0]
+        def choose_form(viewed: str, seen: str, *values) -> object:
+            late = link.is_late(viewed, seen)
+            return gr.skip() if late else choices.form_choices(worker, *values)[0]
+
+        def fill_form(viewed: str, seen: str, name: str, *values) -> dict:
+            late = link.is_late(viewed, seen)
+            return {self.filled: values[-1]} if late else fill(name, *values)
 
         choosing = [run_id, self.group, self.fact, self.default, self.prompt, self.filled]
-        choosing += [my_runs, view.viewed, view.wanted]
+        choosing += [my_runs, view.viewed, view.seen, view.wanted]
         filling = [self.prompt, self.gold, self.answers, self.filled]
         another = [tab.select, self.group.change, follower.another.change]
         changed = [self.form, *view.filled_in]
         chosen = gr.on(another, choose, choosing, changed, js=link.READ, **EACH | BY_TURNS)
         named = [run_id, self.fact, self.group]
         self.fact.change(partial(choices.typed, worker), named, self.fact, **EACH)
-        asking = [run_id, self.fact, self.prompt, self.filled]
-        self.fact.change(choose_form, asking, self.form, **QUIET)
-        asking = [run_id, self.fact, self.form, self.prompt, self.filled]
-        self.form.change(fill, asking, filling, **BY_TURNS)
+        last = [view.viewed, view.seen, run_id]
+        asking = [*last, self.fact, self.prompt, self.filled]
+        self.fact.change(choose_form, asking, self.form, **EACH | BY_TURNS)
+        asking = [*last, self.fact, self.form, self.prompt, self.filled]
+        self.form.change(fill_form, asking, filling, **EACH | BY_TURNS)
         return chosen
 
     def fill(
@@ -182,7 +190,8 @@ def build(
     default, filled = gr.Textbox(visible="hidden"), gr.State(())
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
     texts_of = prompt, gold, begun, earlier
-    last = gr.State(""), gr.JSON(visible=False), gr.Textbox(visible="hidden")
+    seen, viewed, pressed = gr.State(""), *(gr.Textbox(visible="hidden") for _ in range(2))
+    last = seen, viewed, gr.JSON(visible=False), pressed
     view = link.Parts(
         group, fact, *texts_of, beside, epoch, filled, default, answers, fold, sampling, *last
     )

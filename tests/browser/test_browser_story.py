@@ -255,6 +255,7 @@ def test_scrolling_leads_from_scene_to_scene_and_back_returns(browser, address):
         page.get_by_role("tab", name="Facts").evaluate("one => one.click()")
         page.get_by_role("tab", name="Facts", selected=True).wait_for()
         page.wait_for_function("scrollY === 0")  # another tab begins at its top
+        page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'facts'")  # now there is a way back
         page.go_back()
         step(page, 5)
         page.wait_for_function(

@@ -77,7 +77,8 @@ def test_no_moment_shows_a_traceback():
         # Python shows its own before our first line, and while it loads what we catch it with
         loading = "adapop" not in stderr or any(line in stderr for line in LOADING)
         assert "Traceback" not in stderr or loading, (moment, stderr)
-        assert process.returncode in (0, 130, -signal.SIGINT), (moment, process.returncode)
+        starting = "Traceback" in stderr and "adapop" not in stderr  # Python itself, on a busy machine; it ends with 1
+        assert process.returncode in (0, 130, -signal.SIGINT) or starting, (moment, process.returncode, stderr)
 
 
 def test_the_app_does_not_wait_for_the_run_at_work():

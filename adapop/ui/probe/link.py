@@ -86,9 +86,9 @@ def view_of(values: object) -> View:
 class Parts:
     """The components that a view fills in. seen: which view was filled in last, empty without one.
     viewed: the same as the page shows it, hidden: an event sends it with its other inputs, so that
-    one from before the view is known by it, see `is_late`. wanted: what
-    the address says, if something of it is still to be asked; None else. pressed: hidden; the
-    beginning of the shown answers where a token was pressed, with its question behind it."""
+    one from before the view is known by it, see `is_late`. wanted: what the address says, if
+    something of it is still to be asked; None else. pressed: hidden; the beginning of the shown
+    answers where a token was pressed, with its question behind it."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -112,14 +112,8 @@ class Parts:
     def filled_in(self) -> list[gr.Component]:
         """What `followed` may update."""
         chosen = [self.group, self.filled, self.default, self.answers, self.fold]
-        return [
-            *self.question,
-            *chosen,
-            *self.sampling.numbers,
-            self.seen,
-            self.viewed,
-            self.wanted,
-        ]
+        chosen += [*self.sampling.numbers, self.seen, self.viewed, self.wanted]
+        return [*self.question, *chosen]
 
     @property
     def question(self) -> list[gr.Component]:

@@ -205,7 +205,8 @@ def is_late(viewed: str | None, seen: str) -> bool:
 
 async def asked_again(worker: Worker, name: str, view: View) -> AsyncIterator[dict]:
     """The answers of a view that were not recorded, which is said; nothing where they were."""
-    if not view.ask or recorded(worker, name, view) is not None:
+    shown = await offload(worker.usage, recorded, worker, name, view) if view.ask else {}
+    if shown is not None:
         return
     if linked(name, worker.root):
         yield {"empty": NOT_RECORDED}

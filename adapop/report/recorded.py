@@ -1,9 +1,10 @@
 """Our recorded results (several seeds per method), shown beside a user's runs. No torch.
 
-`python -m adapop bench main` wrote the rows, one per run. Only runs on the sandbox under an
-unchanged preset count: rows with another setting, other scores or another world are left out.
-`bench tuned` prints the rows of every method with the settings that its search chose, which commit
-1e770910 made. If a row has results on the test split of the questions, these are shown."""
+`python -m adapop bench main` wrote the rows, one per run; two files have three seeds each. Only
+runs on the sandbox under an unchanged preset count: rows with another setting, other scores or
+another world are left out. `bench tuned` prints the rows of every method with the settings that its
+search chose, which commit 1e770910 made. If a row has results on the test split of the questions,
+these are shown."""
 
 import csv
 import math
@@ -23,9 +24,11 @@ from adapop.probes.prompts import CHOICE, REWORDED
 from adapop.report.record import Attack, title_of
 from adapop.report.settings import changed
 
-FILE = ASSETS / "recorded" / "main.csv"
-TUNED_FILE, PEOPLE_FILE = FILE.with_name("tuned.csv"), FILE.with_name("tuned-people.csv")
-COMMAND, TUNED_COMMAND = "python -m adapop bench main", "python -m adapop bench tuned"
+FOLDER = ASSETS / "recorded"
+FILES = FOLDER / "main.csv", FOLDER / "again" / "main.csv"  # three seeds each
+TUNED_FILE, PEOPLE_FILE = FOLDER / "tuned.csv", FOLDER / "tuned-people.csv"
+COMMAND = "python -m adapop bench main --seeds 6"
+TUNED_COMMAND = "python -m adapop bench tuned"
 ATTACK = "attack "  # prefix of a column: recall under the attack of this name
 TEST = "test_"  # prefix of a column: results on the test split, which chose no setting
 # The arm of `bench tuned` that preset "tuned" is, where that is not the method's own: with α moving
@@ -116,9 +119,10 @@ class Recorded:
 
 @lru_cache(maxsize=1)
 def results() -> tuple[Recorded, ...]:
-    """Recorded results of unchanged presets, in the order of the file. Raises ConfigError: a row
-    was written by a version with settings that this one does not know."""
-    return _grouped([row for row in rows_of(FILE) if _untouched(row)])
+    """Recorded results of unchanged presets, in the order of the first file, with the seeds of all
+    files. Raises ConfigError: a row was written by a version with settings that this one does not
+    know."""
+    return _grouped([row for path in FILES for row in rows_of(path) if _untouched(row)])
 
 
 @lru_cache(maxsize=1)

@@ -43,7 +43,7 @@ def read(tmp_path, rows, of=recorded.results):
     columns = dict.fromkeys({name for row in rows for name in row}, "")
     path = write(tmp_path, "rows.csv", [columns | row for row in rows])
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recorded, "FILE", path)
+        patched.setattr(recorded, "FILES", (path,))
         patched.setattr(recorded, "TUNED_FILE", path)
         of.cache_clear()
         try:
@@ -154,7 +154,7 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     shown = [one for one in recorded.results() if (one.method, one.preset) in (("adapop", "paper"), ("wga", "paper"))]
     assert all(recorded.commits([one])[0] in name for one, name in zip(shown, heads[-1][3:5], strict=True))
     about = [drawn[picture.heading]["about"] for picture in (pictures.gap, pictures.cost)]
-    assert about == ["yours: 5 epochs, rate 0.002, seed 0; recorded: 5 epochs, rate 0.002, 3 seeds"] * 2
+    assert about == ["yours: 5 epochs, rate 0.002, seed 0; recorded: 5 epochs, rate 0.002, 6 seeds"] * 2
 
 
 def test_the_layer_changes_no_run(sandbox):

@@ -68,7 +68,10 @@ def test_who_does_better_is_said_only_beyond_chance(story):
     assert re.search(r" 20% .* \(AdaPop 46%\)", words.better([ours, seeds("wga", [0.2], [0.93]), shuffled]))
     assert words.better([seeds("adapop", [0.1], [0.99]), seeds("wga", [0.2], [0.93]), shuffled]) == ""
     ours = seeds("adapop", (0.4, 0.6), (0.79, 0.81))
-    for kept, said in (((0.999, 1.0), "forgetting may be chance."), ((0.8, 0.84), "both may be chance.")):
+    for kept, said in (
+        ((0.999, 1.0), "The difference in forgetting may be chance."),
+        ((0.8, 0.84), "Both differences may be chance."),
+    ):
         assert words.better([ours, seeds("wga", (0.39, 0.58), kept)]).endswith(said)
     scored = Recorded("adapop", "paper", seeds("wga", (0.1, 0.1), (0.99, 0.99)).rows)
     assert words.better([ours, scored]) == "", "it is a method without scores that is told of"

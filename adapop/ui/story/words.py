@@ -325,7 +325,10 @@ def better(recorded: Sequence[Recorded]) -> str:
     best = min(nearest, key=lambda one: abs(one.gap.mean))
     shares = {did: (best.recall(*place), adapop.recall(*place)) for did, place in BOTH.items()}
     near = [did for did, both in shares.items() if not apart(*both)]
-    doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
+    doubt = ""
+    if near:
+        what = "Both differences" if len(near) == len(BOTH) else f"The difference in {near[0]}"
+        doubt = f" {what} may be chance."
     spoken = [[percent(one.mean) for one in both] for both in shares.values()]
     (left, own_left), (held, own_held) = spoken
     runs = number_of(len(best.rows), "run")
@@ -333,7 +336,7 @@ def better(recorded: Sequence[Recorded]) -> str:
     left = (
         f"it answers {left} of the forget set (AdaPop {own_left}) and {held} of the held-out facts"
     )
-    return f"Without scores, {best.title} comes near: {gaps}; {left} ({own_held}){doubt}."
+    return f"Without scores, {best.title} comes near: {gaps}; {left} ({own_held}).{doubt}"
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:

@@ -14,6 +14,7 @@ from adapop.facts.formulas import as_csv
 from adapop.probes.prompts import NotApplicable
 from adapop.progress import Progress
 from adapop.report import redaction, settings
+from adapop.report.card import unmeasured
 from adapop.report.export import Model, write_model
 from adapop.report.page import HALF_CHARACTER, rendered
 from adapop.report.record import Record, read_record
@@ -45,10 +46,6 @@ command.txt       that command
 """
 ADAPTER = """\
 adapter/          the weights that make the model forget, with a model card, once an epoch is done
-"""
-OF_THE_RUN = """
-The adapter was not loaded from its file and measured: all numbers here are those of the run's own
-model. To measure it, run `python -m adapop export RUN --out FOLDER` where the run is.
 """
 REDACTED = f"""\
 This archive is redacted: no question, answer, subject, prompt or reply stands in it in clear. Each
@@ -98,7 +95,8 @@ def write_archive(
                 about = _without_adapter(run, why)
             else:
                 model = Model(run, record, "adapter", measure=measure)
-                about += "" if write_model(model, adapter, progress or Progress()) else OF_THE_RUN
+                numbers = write_model(model, adapter, progress or Progress())
+                about += "" if numbers else _wrapped(*unmeasured())
                 record = replace(record, delivered=all_kept(run))  # with what was just measured
         texts = _texts(run, record, title, redacted, by, about)
         whole = () if redacted else (settings.FACTS_FILE, FRAMES)
@@ -157,8 +155,12 @@ def _readme(redacted: bool, by: str) -> str:
 
 def _without_adapter(run: Run, why: str) -> str:
     way = "" if lost_adapter(run) else ": `export --merged` writes the whole model"
-    text = "\n".join(wrap(f"There is no adapter, because {why}{way}.", 100))
-    return f"\n{text}\n"
+    return _wrapped(f"There is no adapter, because {why}{way}.")
+
+
+def _wrapped(*sentences: str) -> str:
+    """A paragraph of lines of at most 100 characters; each sentence begins a line."""
+    return "\n" + "".join(f"{line}\n" for one in sentences for line in wrap(one, 100))
 
 
 def _facts(record: Record) -> Iterator[dict[str, object]]:

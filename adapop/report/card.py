@@ -32,10 +32,6 @@ LICENCES = {  # as the Hub spells them
     "Llama 3.1 Community": "llama3.1",
     "Llama 3.2 Community": "llama3.2",
 }
-UNMEASURED = (
-    "These files were not loaded again and measured. To measure them, run "
-    "`python -m adapop export RUN --out FOLDER` where the run is."
-)
 DATASETS = {"duet": DUET, "duet-rare": DUET, "duet-popular": DUET, "rwku": RWKU}
 DATASETS |= {"hubble-popqa": POPQA, "hubble-yago": YAGO}
 
@@ -144,7 +140,7 @@ def model_card(
         outcome_lines=story.outcome_lines(record),
         recall=recall and Markup(recall),
         delivered=delivered,
-        delivered_lines=[Markup(line) for line in delivered_lines(delivered)],
+        delivered_lines=[Markup(line) for line in delivered_lines(delivered, merged)],
         code=Markup(loading(record, pushed or folder, merged, dtype)),
         system=config.system,
         asked=HOW[record.prompting.asking] if record.prompting else chat,
@@ -175,10 +171,22 @@ def metadata(record: Record, merged: bool) -> str:
     return about.to_yaml()
 
 
-def delivered_lines(delivered: Delivered | None) -> tuple[str, ...]:
-    """Sentences on delivered files: the type of merged weights, what came back and what went."""
+def unmeasured(merged: bool = False) -> tuple[str, ...]:
+    """Sentences on an adapter, or a merged model, whose files were not measured."""
+    what, option = ("merged model", "--merged ") if merged else ("adapter", "")
+    risk = ", and merging and rounding can bring facts back" if merged else ""
+    return (
+        f"The {what} was not loaded from its files and measured: all numbers are those of the "
+        f"run's own model{risk}.",
+        f"To measure it, run `python -m adapop export RUN {option}--out FOLDER` where the run is.",
+    )
+
+
+def delivered_lines(delivered: Delivered | None, merged: bool = False) -> tuple[str, ...]:
+    """Sentences on delivered files: the type of merged weights, what came back and what went.
+    merged: what was delivered, where it was not measured."""
     if delivered is None:
-        return (UNMEASURED,)
+        return unmeasured(merged)
     *refused, trial = delivered.trials
     lines = [
         f"In {one.dtype} ({_size(one)}) {_returned(one)}: too many, so it was not taken."

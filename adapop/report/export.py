@@ -42,6 +42,8 @@ class Exported:
 
     folder: Path
     """The folder with the exported files."""
+    merged: bool
+    """Whether they are a merged model, not an adapter."""
     delivered: Delivered | None = None
     """The numbers measured on the files; None if they were not measured."""
     address: str = ""
@@ -62,7 +64,7 @@ class Exported:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Sentences on the type of the weights, and on what came back and what went."""
-        return delivered_lines(self.delivered)
+        return delivered_lines(self.delivered, self.merged)
 
 
 def export(
@@ -103,7 +105,7 @@ def export(
         raise RunError(message, "Make room, or choose another place.") from error
     finally:
         files.clear(part)
-    return Exported(out, numbers, upload.send(out) if upload else "")
+    return Exported(out, merged, numbers, upload.send(out) if upload else "")
 
 
 def _check(run: Run, out: Path, merged: bool, dtype: str) -> None:

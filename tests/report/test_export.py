@@ -222,7 +222,7 @@ def test_weights_are_merged_in_float32_and_rounded_once(finished, tmp_path):
     whole = PeftModel.from_pretrained(base, checkpoint).merge_and_unload().state_dict()
     written = load_file(done.folder / "model.safetensors")
     assert written and all(torch.equal(whole[name].bfloat16(), value) for name, value in written.items())
-    assert done.delivered is None and "not loaded again and measured" in (done.folder / "README.md").read_text()
+    assert done.delivered is None and "export RUN --merged --out" in (done.folder / "README.md").read_text()
     assert not (done.folder / "measured.json").exists()
     for problem, options in (
         ("trained, in float32", {"dtype": "float32"}),
@@ -259,7 +259,7 @@ def test_the_numbers_are_those_of_the_very_files_and_are_kept_by_their_hash(fini
     assert {path.name for path in run.folder.iterdir()} == before
     new = unmeasured(finished, tmp_path, "new")
     with zipfile.ZipFile(write_archive(new, tmp_path / "new.zip", measure=False)) as archive:
-        assert b"not loaded again and measured" in archive.read("adapter/README.md")
+        assert b"was not loaded from its files and measured" in archive.read("adapter/README.md")
 
 
 @pytest.mark.slow

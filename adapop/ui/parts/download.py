@@ -14,6 +14,7 @@ import gradio as gr
 from adapop.errors import Stopped
 from adapop.paths import SHIPPED
 from adapop.report import write_archive
+from adapop.report.card import unmeasured
 from adapop.runs.delivered import MEASURED, WEIGHTS, why_no_adapter
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
@@ -23,10 +24,7 @@ from adapop.ui.parts import html
 from adapop.ui.wiring import EACH, QUIET, StartStop, error_of, followed, offload, toast
 
 MOST_TITLE = 200  # characters
-UNMEASURED = (
-    "The adapter in this file was not measured: the numbers are those of the run. Its card says "
-    "so, and how to measure it."
-)
+UNMEASURED = " ".join(unmeasured())
 
 
 def title_box(name: str) -> gr.Textbox:

@@ -20,8 +20,8 @@ def build(options: argparse.Namespace) -> None:
 def _model(options: argparse.Namespace) -> None:
     """Pretrains a world's model, and measures the card beside it."""
     from adapop.sandbox import pretrain
-    from adapop.sandbox.card import write_card, write_oracle_card
     from adapop.sandbox.corpus import write_world
+    from adapop.sandbox.pretrain import write_card, write_oracle_card
 
     out = options.out or SHIPPED[options.world] / (ORACLE if options.oracle else "")
     names = ("seed", "wrong_share", "hidden", "exposures", "spread", "world")

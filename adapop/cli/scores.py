@@ -20,14 +20,13 @@ from adapop.facts.scale import with_tiers
 from adapop.online.cache import Cache
 from adapop.popularity import controls
 from adapop.popularity.agreement import agreement, joined, remarks_of
-from adapop.popularity.base import Score, forecast, given
+from adapop.popularity.base import Score, check_place, forecast, given, write_scored
 from adapop.popularity.beta import regime
 from adapop.popularity.calibration import AUTO, auto_anchors, calibrated, meaning_of, warnings_of
 from adapop.popularity.judge import Judge, judge_from_environment, local_judge
-from adapop.popularity.scoredfile import check_place, write_scored
 from adapop.popularity.sources import SOURCES, Choices
 from adapop.probes.prompts import NotApplicable
-from adapop.probes.rewordings import written
+from adapop.probes.wording import written
 from adapop.progress import Progress
 from adapop.remark import sentences
 from adapop.report.table import Table, reading

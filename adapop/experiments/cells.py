@@ -13,7 +13,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from adapop.experiments.item import SPLITS, VALIDATION, by_tier, facts_of, questions_of
+from adapop.experiments.plans import SPLITS, VALIDATION, by_tier, facts_of, questions_of
 from adapop.experiments.results import (
     ALL_ATTACKS,
     ATTACK_KINDS,
@@ -33,7 +33,14 @@ from adapop.probes.distance import MIA_NAMES, STATE_NAMES, Distance, auc, closer
 from adapop.probes.judge import known_recall
 from adapop.probes.matrix import leak_matrix
 from adapop.probes.measure import recall_by_fact
-from adapop.probes.metrics import by_fact, memorised, nlls, truth_ratios, wrong_answers
+from adapop.probes.metrics import (
+    by_fact,
+    memorised,
+    nlls,
+    second_guesses,
+    truth_ratios,
+    wrong_answers,
+)
 from adapop.probes.oracle import load_oracle
 from adapop.probes.plan import Plan, Question, evenly, questions
 from adapop.probes.prompting import FORM_OF_WAY
@@ -45,7 +52,6 @@ from adapop.probes.recovery.lens import lens
 from adapop.probes.recovery.patch import still_read
 from adapop.probes.recovery.quantise import rounded_weights
 from adapop.probes.recovery.relearn import COUNT, LEARNING_RATE, STEPS, split, teach
-from adapop.probes.second_guess import second_guesses
 from adapop.progress import Progress
 from adapop.runs.run import Run
 from adapop.training.events import Measured

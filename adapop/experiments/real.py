@@ -11,8 +11,17 @@ from operator import itemgetter
 from typing import Any
 
 from adapop.errors import ConfigError
-from adapop.experiments.item import TEST, VALIDATION, Arm, CustomData, Item
-from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS, PAPER, RowsByKey
+from adapop.experiments.plans import (
+    CONTROL_ARMS,
+    METHOD_ARMS,
+    PAPER,
+    TEST,
+    VALIDATION,
+    Arm,
+    CustomData,
+    Item,
+    RowsByKey,
+)
 from adapop.experiments.results import ALL_ATTACKS, Row
 from adapop.experiments.run import Experiment, Place
 from adapop.experiments.tables import Rows, Value, counted, mean_table, minus, over, text

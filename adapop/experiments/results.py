@@ -12,7 +12,7 @@ from typing import Any
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import DataError, truncated
-from adapop.experiments.item import SPLITS
+from adapop.experiments.plans import SPLITS
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.formulas import escaped, plain
 from adapop.probes.distance import STATE_NAMES

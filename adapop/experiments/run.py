@@ -14,8 +14,7 @@ from adapop.config.presets import PAPER_RATES, RATES
 from adapop.errors import ConfigError
 from adapop.experiments import metrics, pictures, plans, sweep, tables
 from adapop.experiments.engine import Finished
-from adapop.experiments.item import CustomData, Item
-from adapop.experiments.plans import build, folder_of
+from adapop.experiments.plans import CustomData, Item, build, folder_of
 from adapop.experiments.results import Results, Row
 from adapop.experiments.tables import Rows
 from adapop.facts.fact import FactSet

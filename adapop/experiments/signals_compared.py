@@ -40,7 +40,7 @@ import pandas as pd
 
 from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import DataError
-from adapop.experiments.item import TEST, by_tier, facts_for, questions_of
+from adapop.experiments.plans import TEST, by_tier, facts_for, questions_of
 from adapop.experiments.run import Engine, completed
 from adapop.facts.fact import TIERS, FactSet, scores_of
 from adapop.paths import commit
@@ -174,7 +174,7 @@ def _train(
 
 def _measured(model: AdaptedModel, facts: FactSet, reply_tokens: int) -> dict[str, float]:
     from adapop.experiments.cells import recalls
-    from adapop.probes.second_guess import second_guesses
+    from adapop.probes.metrics import second_guesses
 
     part = questions_of(facts, TEST)
     trained = [(fact, (fact.question,)) for fact in facts.forget]

@@ -21,8 +21,7 @@ from adapop.assets import as_kind, parse_json
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import DataError
-from adapop.experiments.item import World
-from adapop.experiments.plans import build, folder_of
+from adapop.experiments.plans import World, build, folder_of
 from adapop.experiments.run import Engine, completed
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
 from adapop.config.methods import METHODS
-from adapop.experiments.item import TEST
+from adapop.experiments.plans import TEST
 from adapop.experiments.results import INTERNAL, RETAINED, Row
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.probes.intervals import Summary, paired, summary

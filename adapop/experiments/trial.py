@@ -23,8 +23,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError
 from adapop.experiments import cells
-from adapop.experiments.item import Item, facts_for
-from adapop.experiments.plans import KNOWS, NEVER_READ, folder_of
+from adapop.experiments.plans import KNOWS, NEVER_READ, Item, facts_for, folder_of
 from adapop.experiments.results import RETAINED
 from adapop.facts.fact import FactSet, scores_of
 from adapop.facts.world import other_facts, sandbox_facts

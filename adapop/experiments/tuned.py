@@ -12,8 +12,7 @@ from statistics import fmean
 from adapop.config.methods import METHODS
 from adapop.errors import ConfigError
 from adapop.experiments import pictures, tables
-from adapop.experiments.item import TEST
-from adapop.experiments.plans import ADAPOP
+from adapop.experiments.plans import ADAPOP, TEST
 from adapop.experiments.results import ATTACK_KINDS, Results, Row
 from adapop.experiments.run import Experiment
 from adapop.experiments.tables import OUTCOMES, Rows, Value, column, counted, over

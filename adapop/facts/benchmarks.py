@@ -20,10 +20,10 @@ from pathlib import Path
 
 from adapop.assets import read_json
 from adapop.errors import DataError, NetworkError, truncated
-from adapop.facts.binary import lines_of
 from adapop.facts.cells import Reading, items_of
 from adapop.facts.fact import Fact, FactSet, Problem, separated
 from adapop.facts.rows import fact_of
+from adapop.facts.tables import lines_of
 from adapop.facts.text import normalized
 from adapop.online.hub import Hub
 from adapop.paths import SHIPPED
@@ -82,8 +82,8 @@ def rwku(hub: Hub) -> FactSet:
 
     Level 1 (sentences with a blank for the answer) is never trained on: those about people to
     forget are a kind of attack, those about their neighbours are the holdout. The utility questions
-    are the first 500 on general knowledge (TriviaQA's). RWKU's other sets: `adapop.probes.rwku`.
-    Raises as `duet`."""
+    are the first 500 on general knowledge (TriviaQA's). RWKU's other sets are read in
+    `adapop.probes.capability`. Raises as `duet`."""
     problems: list[Problem] = []
 
     def facts_of(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:

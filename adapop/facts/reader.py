@@ -11,10 +11,10 @@ from threading import Semaphore
 from adapop.assets import as_kind
 from adapop.errors import DataError, ScoresError
 from adapop.facts import limited_process
-from adapop.facts.binary import PARQUET, ZIP
 from adapop.facts.fact import FactSet, Problem
 from adapop.facts.files import FileTable, read_table
 from adapop.facts.forms import guessed
+from adapop.facts.tables import PARQUET, ZIP
 from adapop.facts.tiers import Tiers
 from adapop.remark import Remark
 

@@ -26,12 +26,20 @@ from adapop.model.adapted import AdaptedModel, Scored
 from adapop.model.chat import encode_turns, plain
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.probes.measure import other_ways
-from adapop.probes.metrics import cosines, delta_rank, gold_rank, hidden_cosine, kl
+from adapop.probes.metrics import (
+    Rivals,
+    cosines,
+    delta_rank,
+    gold_rank,
+    guess,
+    hidden_cosine,
+    kl,
+    rivals,
+)
 from adapop.probes.plan import Plan, Question, asked_otherwise, chains, questions
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import CHOICE, CLUES, NotApplicable, ProbeRow, Reply
 from adapop.probes.recall import recall, repetition
-from adapop.probes.second_guess import Rivals, guess, rivals
 from adapop.probes.tokenwise import conversations
 from adapop.progress import Progress
 

@@ -15,7 +15,7 @@ from adapop.probes.intervals import Interval, of_facts
 from adapop.probes.prompts import DIRECT, EVERY_KIND, NotApplicable, ProbeRow, Reply
 from adapop.probes.verdict import KNOWN_FROM, answered
 
-MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
+MEASURABLE = 0.8  # the same threshold as in `sandbox.pretrain`
 FEWEST = 3  # facts that the original must answer for a cell to be about these alone
 T = TypeVar("T", ProbeRow, Reply)
 ByFact = Sequence[Sequence[ProbeRow]]  # the rows of each fact

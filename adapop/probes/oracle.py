@@ -1,8 +1,10 @@
 """Measures how far a model is from its oracle, a model pretrained alike but without the facts to
 forget.
 
-An oracle ships with each shipped world (`adapop.sandbox`), for facts of that world alone; real
-models that were trained in pairs have one too (`adapop.probes.twin`).
+An oracle ships with each shipped world (`adapop.sandbox`), for facts of that world alone. A real
+model that was trained in a pair, as Hubble's are, has one too: its twin, which read none of the
+planted facts, neither those to forget nor those to retain. So only facts to forget are compared
+with it, without a membership attack: to the twin held-out facts are new too.
 """
 
 import json
@@ -18,18 +20,25 @@ from torch import Tensor
 
 from adapop.assets import as_kind, parse_json
 from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.errors import ModelError, RunError
 from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.model.adapted import AdaptedModel
+from adapop.model.catalogue import oracle_for, preset_of
 from adapop.model.loading import adapted_model
+from adapop.model.out_of_memory import release
+from adapop.model.paired import at
 from adapop.model.scored import Scored
 from adapop.model.tokens import AnswerTokens
 from adapop.paths import ORACLE, SHIPPED
 from adapop.probes import distance as distances
-from adapop.probes.distance import GUESSES, MIA_NAMES, Distance, Guess, closer_to_1
+from adapop.probes.distance import FEWEST, GUESSES, MIA_NAMES, Distance, Guess, closer_to_1
+from adapop.probes.measure import thinned
 from adapop.probes.metrics import by_fact, kl, memorised, nlls, truth_ratios, wrong_answers
 from adapop.probes.plan import in_tiers
 from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.remark import Remark
 
 Compared = dict[str, list[float]]  # metric -> a value per fact
 Probability = Mapping[str, Mapping[str, float]]
@@ -239,3 +248,70 @@ def _membership(forget: Compared, holdout: Compared) -> tuple[distances.Membersh
 
     both = ((attack, of("unlearned", attack), of("oracle", attack)) for attack in MIA_NAMES)
     return tuple(distances.Membership(*values) for values in both)
+
+
+def compared(
+    model: AdaptedModel, config: RunConfig, facts: FactSet
+) -> tuple[Distance | None, tuple[Remark, ...]]:
+    """A run's model against the oracle of its original, and remarks on obstacles; None if there is
+    no oracle, or none for these facts. For a real model only the measured facts are compared, see
+    `RunConfig.measure_per_tier`."""
+    if not config.oracle and config.model in SHIPPED and config.start == "as-given":
+        return (distance(model, config.model, facts) if model.compares else None), ()
+    if not (place := place_of(config, facts)):
+        return None, ()
+    facts = thinned(facts, config.measure_per_tier)
+    wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
+    name = Path(config.oracle).name if config.oracle else preset_of(config.model).oracle
+    if not any(wrong) or len(facts.forget) < FEWEST:  # no wrong answers, or no width of a band
+        why = f"It takes {FEWEST} facts to forget, and wrong answers to some of them."
+        values = {"model": name, "why": why}
+        return None, (Remark("oracle_missing", values),) * bool(config.oracle)
+    try:
+        return distance_to(model, _twin(model, config, place, facts, wrong), facts), ()
+    except (ModelError, RunError) as error:  # RunError: no memory for both
+        why = error.message.replace(place, name)
+        return None, (Remark("oracle_missing", {"model": name, "why": why}),)
+    finally:
+        release()
+
+
+def place_of(config: RunConfig, facts: FactSet) -> str:
+    """The place of a run's oracle: the one that its settings name, or the twin of a real model that
+    never read these facts; "" without one. Shipped oracles are `oracle_of`."""
+    if config.oracle or config.start != "as-given":
+        return config.oracle
+    place = oracle_for(config.model)
+    return place if place and never_read(config.model, facts) else ""
+
+
+def asked_alike(model: AdaptedModel, config: RunConfig, place: str) -> AdaptedModel:
+    """The oracle at a place, asked as the model is. Raises ModelError: it cannot be loaded, or has
+    another tokenizer."""
+    twin = adapted_model(at(config, place))
+    if twin.tokenizer.get_vocab() != model.tokenizer.get_vocab():
+        raise ModelError(f"The tokenizer of {place} is another one than the model's.")
+    twin.tokenizer, twin.system, twin.spoken = model.tokenizer, model.system, model.spoken
+    return twin
+
+
+def never_read(model: str, facts: FactSet) -> bool:
+    """Whether the model's oracle never read the facts to forget, by the prefixes of their ids."""
+    names = tuple(f"{name}-" for name in preset_of(model).never_read)
+    return bool(facts.forget) and all(fact.id.startswith(names) for fact in facts.forget)
+
+
+def _twin(
+    model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wrong: list[tuple[str, ...]]
+) -> Oracle:
+    """The twin as an oracle, asked as the model is. wrong: wrong answers of the facts to forget.
+    Raises ModelError: the twin cannot be loaded, or has another tokenizer."""
+    if not config.oracle and Path(config.model).is_dir() and not Path(place).is_dir():
+        raise ModelError(f"There is no folder {place} beside the model's.")
+    twin = asked_alike(model, config, place)
+    forget, probability = facts.forget, probability_of(twin, facts.forget)
+    judged = zip(forget, truth_ratios(twin, forget, wrong))
+    ratios = {fact.id: ratio for fact, ratio in judged if ratio is not None}
+    answers = {fact.id: own for fact, own in zip(forget, wrong)}
+    ends = bands_of(forget, probability)
+    return Oracle(twin, probability, ratios, answers, ends, ("forget",))

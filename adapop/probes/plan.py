@@ -11,7 +11,7 @@ from adapop.facts.pool import Pool
 from adapop.probes import prompts
 from adapop.probes.attacks import attack_prompts, clues, own_attacks
 from adapop.probes.prompts import CHOICE, CLUES, DIRECT, NotApplicable, Prompt, direct
-from adapop.probes.rewordings import aliased, chained, reworded
+from adapop.probes.wording import aliased, chained, reworded
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from adapop.errors import Stopped
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.probes import measure
-from adapop.probes.twin import compared
+from adapop.probes.oracle import compared
 from adapop.remark import Remark
 from adapop.runs.recording import Recording
 from adapop.runs.run import Run

@@ -9,8 +9,7 @@ from adapop.errors import NetworkError
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, facts_of
 from adapop.paths import ROOT
 from adapop.popularity import pageviews, wikidata
-from adapop.popularity.base import given
-from adapop.popularity.scoredfile import write_scored
+from adapop.popularity.base import given, write_scored
 from fact_files import write
 from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 from scripted import Reply

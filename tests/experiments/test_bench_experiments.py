@@ -11,8 +11,7 @@ from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import ModelError
 from adapop.experiments import plans, results, trial
 from adapop.experiments.engine import finished
-from adapop.experiments.item import Arm, Item, World, over_seeds
-from adapop.experiments.plans import build, folder_of
+from adapop.experiments.plans import Arm, Item, World, build, folder_of, over_seeds
 from adapop.experiments.results import COLUMNS, ORACLE, ORACLE_EPOCHS, RETAINED, Results
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, run, write
 from adapop.experiments.sweep import choice_table

@@ -10,7 +10,7 @@ from adapop.config.presets import make_config
 from adapop.errors import ConfigError
 from adapop.experiments import real, trial
 from adapop.experiments.engine import Finished
-from adapop.experiments.item import facts_of
+from adapop.experiments.plans import facts_of
 from adapop.experiments.run import OWN, Place, placed, rates_for, run, write
 from adapop.facts.world import sandbox_facts
 from bench_rows import cells, row

@@ -6,7 +6,7 @@ import pytest
 
 from adapop.config.methods import METHODS
 from adapop.experiments import tuned
-from adapop.experiments.item import SPLITS, TEST, VALIDATION, facts_of, wordings_of
+from adapop.experiments.plans import SPLITS, TEST, VALIDATION, facts_of, wordings_of
 from adapop.experiments.results import ATTACK_KINDS
 from adapop.facts.fact import Fact
 from bench_rows import cells, recalls, row

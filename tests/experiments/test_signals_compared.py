@@ -5,7 +5,7 @@ import pytest
 from adapop.errors import DataError
 from adapop.experiments import signals_compared as study
 from adapop.experiments.engine import finished
-from adapop.experiments.item import facts_for
+from adapop.experiments.plans import facts_for
 from adapop.facts.fact import scores_of
 
 FEW = facts_for(quick=True)

@@ -9,10 +9,10 @@ import scripted_hub
 from adapop.errors import NetworkError
 from adapop.facts import benchmarks
 from adapop.facts.benchmarks import FILL_IN, POPQA, RWKU, YAGO, duet, hubble_popqa, hubble_yago, label, rwku
-from adapop.facts.binary import lines_of, unpacked
 from adapop.facts.files import read_facts
 from adapop.facts.retain import split_holdout
 from adapop.facts.scale import on_wikidata_scale, with_tiers
+from adapop.facts.tables import lines_of, unpacked
 from adapop.popularity.beta import BetaMap
 from adapop.probes.plan import Plan, questions
 from adapop.probes.prompts import CLOZE

@@ -19,9 +19,8 @@ from adapop.facts.world.world import answers_of, world
 from adapop.online.cache import Cache
 from adapop.online.hub import Hub
 from adapop.paths import SANDBOX_FOLDER
-from adapop.popularity.base import Score
+from adapop.popularity.base import Score, write_scored
 from adapop.popularity.beta import BetaMap
-from adapop.popularity.scoredfile import write_scored
 from adapop.progress import Progress
 from adapop.remark import Remark
 from fact_files import notes_of, write

@@ -12,8 +12,7 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import guessed, named_columns, read_facts, read_table
 from adapop.facts.forms import CHATS, FORMS
 from adapop.paths import ASSETS
-from adapop.popularity.base import given
-from adapop.popularity.scoredfile import write_scored
+from adapop.popularity.base import given, write_scored
 from fact_files import BOOKS, excel, notes_of, open_document, write, zipped
 from raised import raised
 

@@ -18,7 +18,7 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import FileTable, named_columns, read_facts, read_table, repeats
 from adapop.facts.formulas import escaped, plain, write_csv
 from adapop.facts.limited_process import seconds_worked
-from adapop.popularity.scoredfile import write_scored
+from adapop.popularity.base import write_scored
 from adapop.report.table import Table
 from fact_files import notes_of, write
 from raised import raised

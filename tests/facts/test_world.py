@@ -21,7 +21,7 @@ from adapop.facts.world import language, other_facts, sandbox_facts
 from adapop.facts.world.language import skills
 from adapop.facts.world.world import LEVELS, SPLITS, ZIPF_EXPONENT, answers_of, facts_of, parts_of, world
 from adapop.paths import ASSETS, SHIPPED
-from adapop.popularity.scoredfile import write_scored
+from adapop.popularity.base import write_scored
 from adapop.sandbox.corpus import drawn
 from fact_files import write
 from raised import raised

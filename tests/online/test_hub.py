@@ -4,7 +4,7 @@ import pytest
 from huggingface_hub import constants
 
 from adapop.errors import NetworkError, Stopped
-from adapop.facts.binary import unpacked
+from adapop.facts.tables import unpacked
 from adapop.online.cache import Cache
 from adapop.online.hub import Hub
 from adapop.progress import Progress

@@ -247,7 +247,7 @@ def test_prompts_are_the_same_in_every_process_and_need_no_torch():
     code = """
 import sys
 from adapop.facts.fact import Fact
-from adapop.probes import rewordings
+from adapop.probes import wording
 from adapop.probes.attacks import attack_prompts
 pool = [Fact(f"f{i}", f"Who wrote S{i}?", f"O{i}", f"S{i}", "author") for i in range(9)]
 print([attack_prompts(fact, pool, seed) for fact in pool for seed in range(3)], "torch" in sys.modules)

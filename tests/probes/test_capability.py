@@ -14,7 +14,6 @@ from adapop.facts.benchmarks import RWKU
 from adapop.facts.world import sandbox_facts
 from adapop.model.chat import encode_answer
 from adapop.probes import capability as module
-from adapop.probes import rwku
 from adapop.probes.capability import Capability, capability
 from adapop.runs.execute import prepare
 from raised import raised
@@ -142,7 +141,7 @@ def theirs(network, text, ids):
 
 def test_passages_are_scored_as_theirs(fresh):
     model = fresh()
-    values = rwku.membership(model, PASSAGES)
+    values = module.membership(model, PASSAGES)
     for place, row in enumerate(PASSAGES):
         ids = model.tokenizer(row["text"])["input_ids"]
         own = [values[name][place] for name in ("mia_loss", "mia_zlib", "mia_min_k_plus_plus")]
@@ -159,7 +158,7 @@ def test_the_letter_that_is_chosen_is_the_likeliest_next_token(fresh):
     with torch.no_grad():
         logits = model.network(torch.tensor([encoded[0].prompt])).logits[0, -1]
     best = max(range(4), key=lambda place: logits[letters[place][0]])
-    assert rwku.general(model, GENERAL) == {"accuracy": [float(place == best) for place in range(4)]}
+    assert module.general(model, GENERAL) == {"accuracy": [float(place == best) for place in range(4)]}
 
 
 def test_truth_is_the_likeliest_of_whole_answers(fresh, known):
@@ -174,7 +173,7 @@ def test_truth_is_the_likeliest_of_whole_answers(fresh, known):
             values.append(sum(log_p[at - 1, ids[at]].item() for at in range(len(one.prompt), len(ids))))
         place = row["mc1_targets"]["labels"].index(1)
         right.append(float(max(range(4), key=values.__getitem__) == place))
-    assert rwku.truthfulness(model, known) == {"mc1": right} and {*right} == {0.0, 1.0}
+    assert module.truthfulness(model, known) == {"mc1": right} and {*right} == {0.0, 1.0}
 
 
 def test_reasoning_is_right_where_what_it_says_is_the_whole_answer(fresh, monkeypatch):
@@ -186,30 +185,30 @@ def test_reasoning_is_right_where_what_it_says_is_the_whole_answer(fresh, monkey
         monkeypatch.setattr(
             model, "replies", lambda rows, limit, reply=reply: requests.append((rows, limit)) or [(reply,)]
         )
-        assert rwku.reason(model, TABLES["utility_reason"]) == {"exact match": [right]}
+        assert module.reason(model, TABLES["utility_reason"]) == {"exact match": [right]}
     ((row,), limit) = requests[0]
     assert limit == 256 and model.tokenizer.decode(row.prompt).rstrip().endswith("A:")
 
 
 def test_fluency_is_the_entropy_of_pairs_and_triples_of_words():
     """By hand: pairs 1 bit, triples of 2/3 and 1/3; two words have one pair, and none has no bits."""
-    assert rwku.entropy("a b a b a") == pytest.approx((2 / 3 * 1 + 4 / 3 * 0.9182958) / 2)
-    assert rwku.entropy("w1 w2 w3 w4 w5") == pytest.approx((2 / 3 * 2 + 4 / 3 * 1.5849625) / 2)
-    assert rwku.entropy("la la la la") == rwku.entropy("la la") == rwku.entropy("") == 0
+    assert module.entropy("a b a b a") == pytest.approx((2 / 3 * 1 + 4 / 3 * 0.9182958) / 2)
+    assert module.entropy("w1 w2 w3 w4 w5") == pytest.approx((2 / 3 * 2 + 4 / 3 * 1.5849625) / 2)
+    assert module.entropy("la la la la") == module.entropy("la la") == module.entropy("") == 0
 
 
 def test_both_models_are_asked_and_a_limit_is_kept(model, fresh, known, server):
     tables = {(RWKU, config, "test"): rows for config, rows in (TABLES | {"utility_truthfulness": known}).items()}
-    rows = capability(model, tuple(rwku.SETS), limit=3, hub=serve(server, tables))
+    rows = capability(model, tuple(module.SETS), limit=3, hub=serve(server, tables))
     assert [(row.task, row.metric, row.questions) for row in rows] == [
         ("rwku-general", "accuracy", 3), ("rwku-reason", "exact match", 1), ("rwku-truthfulness", "mc1", 3),
         ("rwku-fluency", "entropy", 2),
-        *(("rwku-forget-passages", name, 2) for name in rwku.MIA_NAMES),
-        *(("rwku-retain-passages", name, 1) for name in rwku.MIA_NAMES)]  # fmt: skip
+        *(("rwku-forget-passages", name, 2) for name in module.MIA_NAMES),
+        *(("rwku-retain-passages", name, 1) for name in module.MIA_NAMES)]  # fmt: skip
     by_name = {(row.task, row.metric): row for row in rows}
     truth, loss = by_name["rwku-truthfulness", "mc1"], by_name["rwku-forget-passages", "mia_loss"]
     assert truth.original == pytest.approx(1 / 3) and truth.original_stderr == pytest.approx(1 / 3)
-    assert loss.difference and loss.original == pytest.approx(sum(rwku.membership(fresh(), PASSAGES)["mia_loss"]) / 2)
+    assert loss.difference and loss.original == pytest.approx(sum(module.membership(fresh(), PASSAGES)["mia_loss"]) / 2)
     assert by_name["rwku-reason", "exact match"].original_stderr is None
 
 

@@ -5,7 +5,7 @@ from adapop.probes.intervals import RESAMPLES, Interval, bootstrap, of_facts, wi
 from adapop.probes.matrix import MEASURABLE, LeakMatrix, NotAsked, leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable
 from adapop.report.tables import leak_table
-from adapop.sandbox import card
+from adapop.sandbox import pretrain
 from adapop.ui.probe.leaks import leak_lines, second_guess_line
 from records import probed as row
 from records import reply
@@ -80,7 +80,7 @@ def test_verdicts_count_facts_and_not_the_set_s_own_attacks():
 
 
 def test_measurable_is_what_the_original_answers_beyond_guessing():
-    assert MEASURABLE == card.MEASURABLE
+    assert MEASURABLE == pretrain.MEASURABLE
     enough, too_little = ([row(f"f{i}", float(i < known), 0.0) for i in range(10)] for known in (8, 7))
     whole = leak_matrix(enough).cell("forget", "all", DIRECT)
     assert (whole.measurable, whole.facts, whole.asked, whole.original.recall.mean) == (True, 10, 10, 0.8)

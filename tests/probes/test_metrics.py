@@ -14,7 +14,7 @@ from adapop.facts.fact import Fact, OwnAnswer
 from adapop.model.scored import Scored
 from adapop.model.tokens import AnswerTokens, collate, encode_facts
 from adapop.probes import distance, metrics
-from adapop.probes.second_guess import guess, rivals, second_guesses
+from adapop.probes.metrics import guess, rivals, second_guesses
 from raised import raised
 
 TARGET = torch.tensor([0, 1, 2])

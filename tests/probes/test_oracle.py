@@ -18,14 +18,13 @@ from adapop.model.loading import adapted_model
 from adapop.paths import ORACLE, SHIPPED
 from adapop.probes.distance import AS_NEVER_LEARNT
 from adapop.probes.measure import recall_by_fact
-from adapop.probes.oracle import distance, guesses_of, load_oracle, measurable, write_guesses
-from adapop.probes.twin import compared, never_read
+from adapop.probes.oracle import compared, distance, guesses_of, load_oracle, measurable, never_read, write_guesses
 from adapop.progress import Progress
 from adapop.report.distance import distance_sentence, distance_tables, run_tables
 from adapop.report.record import read_record
 from adapop.runs.execute import execute, prepare
 from adapop.runs.preflight import preflight
-from adapop.sandbox.card import CARD, oracle_text
+from adapop.sandbox.pretrain import CARD, oracle_text
 from adapop.training.events import ComparedToOracle, RunDone
 
 PERTURBED, STANDARD = (f"allegrolab/hubble-1b-100b_toks-{kind}-hf" for kind in ("perturbed", "standard"))

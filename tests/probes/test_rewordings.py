@@ -11,7 +11,7 @@ from adapop.facts.world import language
 from adapop.facts.world.world import facts_of
 from adapop.online.cache import Cache
 from adapop.probes.prompts import NotApplicable, Prompt
-from adapop.probes.rewordings import SYSTEM, aliased, reworded, templated, written
+from adapop.probes.wording import SYSTEM, aliased, reworded, templated, written
 from duet_rows import DUET, real_rows
 from raised import raised
 

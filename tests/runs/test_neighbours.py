@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from adapop.experiments import tables, trial
-from adapop.experiments.item import Arm, CustomData, Item
+from adapop.experiments.plans import Arm, CustomData, Item
 from adapop.facts.world import sandbox_facts
 from adapop.report.record import read_record
 from adapop.report.story import outcome_lines

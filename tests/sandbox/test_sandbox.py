@@ -20,9 +20,17 @@ from adapop.model.loading import adapted_model
 from adapop.paths import SANDBOX_FOLDER, SHIPPED
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import CHOICE, NotApplicable
-from adapop.sandbox.card import MEASURABLE, card_text, recalls
 from adapop.sandbox.corpus import WRAPPED_PER_TEACHER, corpus, exposures, write_world
-from adapop.sandbox.pretrain import SPECIALS, PretrainConfig, Pretraining, _batches, build_tokenizer
+from adapop.sandbox.pretrain import (
+    MEASURABLE,
+    SPECIALS,
+    PretrainConfig,
+    Pretraining,
+    _batches,
+    build_tokenizer,
+    card_text,
+    recalls,
+)
 from raised import raised
 
 TEACHERS = {fact.id for fact in facts_of("teacher")}

@@ -11,7 +11,7 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.facts.reader import table_of
 from adapop.facts.world import sandbox_facts
 from adapop.probes.prompts import DIRECT
-from adapop.probes.rewordings import from_templates
+from adapop.probes.wording import from_templates
 from adapop.report.record import read_record
 from adapop.report.story import outcome_lines
 from adapop.runs.result import result_of

@@ -11,7 +11,7 @@ from adapop.facts.fact import FactSet
 from adapop.online.cache import Cache
 from adapop.popularity.judge import judge_from_environment
 from adapop.probes.prompts import NotApplicable
-from adapop.probes.rewordings import from_templates, written
+from adapop.probes.wording import from_templates, written
 from adapop.progress import Progress, started
 from adapop.service.worker import Worker
 from adapop.ui.facts.lookup import asked_about

@@ -12,7 +12,7 @@ from adapop.facts.tiers import number
 from adapop.probes.attacks import attack_prompts, clues
 from adapop.probes.inspection import ORACLE, Chosen
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
-from adapop.probes.rewordings import aliased, chained, reworded
+from adapop.probes.wording import aliased, chained, reworded
 from adapop.report.record import described_run
 from adapop.runs import columns
 from adapop.runs.columns import MOST_BESIDE, asked_facts, has_oracle

@@ -13,7 +13,7 @@ from adapop.facts.catalog import load_facts
 from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.calibration import anchored
-from adapop.probes.rewordings import from_templates
+from adapop.probes.wording import from_templates
 from adapop.runs import states
 from adapop.runs.amount import ENOUGH_STEPS, with_steps
 from adapop.runs.run import Run

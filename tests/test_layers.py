@@ -15,7 +15,7 @@ LIGHT_ROOMS = (
 )  # fmt: skip
 LIGHT_MODULES = (
     "training.events", "training.controller", "training.frames",
-    "model.catalogue", "model.memory", "runs.run", "runs.preflight", "cli",
+    "model.catalogue", "runs.run", "runs.preflight", "cli",
 )  # fmt: skip
 HEAVY = ("torch", "transformers", "peft", "gradio")
 ONLY_IN = {"gradio": ("ui",), "plotly": ("report/figures",)}

@@ -55,7 +55,7 @@ def _states(options: argparse.Namespace) -> None:
 
 def _cities(options: argparse.Namespace) -> None:
     """The set `cities`, drawn from GeoNames."""
-    from adapop.facts.cities import write_cities
+    from adapop.facts.catalog import write_cities
 
     printing.say(write_cities(options.out or SETS, options.seed))
 

@@ -18,10 +18,9 @@ from adapop.facts.fact import SANDBOX, Fact, FactSet, scores_of
 from adapop.facts.files import guessed, named_columns, read_table
 from adapop.facts.scale import with_tiers
 from adapop.online.cache import Cache
-from adapop.popularity import controls
 from adapop.popularity.agreement import agreement, joined, remarks_of
 from adapop.popularity.base import Score, check_place, forecast, given, write_scored
-from adapop.popularity.beta import regime
+from adapop.popularity.beta import between_tiers, inverted, noisy, regime, shuffled, swapped
 from adapop.popularity.calibration import AUTO, auto_anchors, calibrated, meaning_of, warnings_of
 from adapop.popularity.judge import Judge, judge_from_environment, local_judge
 from adapop.popularity.sources import SOURCES, Choices
@@ -177,7 +176,7 @@ def _control(change: Callable[..., Mapping[str, float]]):
 
 def _between_tiers(known: dict[str, float], options: argparse.Namespace, facts: FactSet) -> dict:
     tiers = {fact.id: fact.tier for fact in with_tiers(facts).forget}
-    return controls.between_tiers(known, tiers, options.seed, options.share)
+    return between_tiers(known, tiers, options.seed, options.share)
 
 
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
@@ -215,13 +214,11 @@ def _loaded(model: str) -> AdaptedModel:
 PROXIES = dict.fromkeys(SOURCES, _looked_up) | {
     "column": _control(lambda known, *_: known),
     "constant": _constant,
-    "shuffled": _control(lambda known, options, _: controls.shuffled(known, options.seed)),
-    "inverted": _control(lambda known, *_: controls.inverted(known)),
-    "noisy": _control(lambda known, options, _: controls.noisy(known, options.seed, options.sigma)),
+    "shuffled": _control(lambda known, options, _: shuffled(known, options.seed)),
+    "inverted": _control(lambda known, *_: inverted(known)),
+    "noisy": _control(lambda known, options, _: noisy(known, options.seed, options.sigma)),
     "swapped-tiers": _control(_between_tiers),
-    "swapped": _control(
-        lambda known, options, _: controls.swapped(known, options.seed, options.share)
-    ),
+    "swapped": _control(lambda known, options, _: swapped(known, options.seed, options.share)),
 }
 
 

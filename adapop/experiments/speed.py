@@ -36,11 +36,10 @@ from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import with_adapter
-from adapop.model.catalogue import MODELS
+from adapop.model.catalogue import MODELS, footprint
 from adapop.model.chat import encode_prompt
 from adapop.model.generation import replies
 from adapop.model.loading import adapted_model, load_tokenizer, steady_attention
-from adapop.model.memory import footprint
 from adapop.model.precision import set_products
 from adapop.model.tokens import Row, encode_facts, to_continue
 from adapop.paths import ROOT

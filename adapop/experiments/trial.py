@@ -29,8 +29,7 @@ from adapop.facts.fact import FactSet, scores_of
 from adapop.facts.world import other_facts, sandbox_facts
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
-from adapop.popularity.beta import BetaMap
-from adapop.popularity.controls import between_tiers, noisy, swapped
+from adapop.popularity.beta import BetaMap, between_tiers, noisy, swapped
 from adapop.popularity.corpus import CorpusCounts
 from adapop.probes.measure import recall_by_fact
 from adapop.probes.metrics import nlls

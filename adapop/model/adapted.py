@@ -28,8 +28,8 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 from adapop.errors import ConfigError, ModelError
 from adapop.model.adapter import blocks_of
 from adapop.model.asking import Prompted
+from adapop.model.catalogue import row_bytes
 from adapop.model.generation import replies
-from adapop.model.memory import row_bytes
 from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.packing import packed_lines, packs, read_as
 from adapop.model.precision import NARROW, full_precision, widened

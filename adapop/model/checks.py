@@ -23,8 +23,8 @@ from transformers import (
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError, truncated
 from adapop.model.adapter import decoder_of
+from adapop.model.catalogue import FOUR_BITS
 from adapop.model.chat import encode_prompt, turn_end
-from adapop.model.memory import FOUR_BITS
 from adapop.model.out_of_memory import is_out_of_memory
 from adapop.online.client import connection_hint
 

@@ -1,8 +1,11 @@
-"""The model of a run: base weights and tokenizer from a folder or the Hub, and a LoRA adapter.
+"""The model of a run: base weights and tokenizer from a folder or the Hub, and a LoRA adapter; and
+a merged model as files, with weights computed in float32 and everything else as published.
 
 Only safetensors are read, and no model's code is run. An error names cause and remedy.
 """
 
+import gc
+import shutil
 import sys
 import threading
 from dataclasses import replace
@@ -14,7 +17,8 @@ import huggingface_hub as hub
 import torch
 import transformers
 from huggingface_hub import constants, errors
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import cached_file
 from transformers.utils.logging import disable_progress_bar
 
 from adapop.config.presets import make_config
@@ -23,7 +27,7 @@ from adapop.errors import ModelError
 from adapop.model import adapter_folder, chat, checks
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import left_out, with_adapter
-from adapop.model.adapter_folder import FETCHED
+from adapop.model.adapter_folder import FETCHED, PROCESSORS, SETTINGS, TOKENIZER
 from adapop.model.checks import failure, named_failures
 from adapop.model.converted import converted, is_gguf, notes_of
 from adapop.model.precision import emulated_bfloat16, set_products, speed_note, with_precision
@@ -227,3 +231,50 @@ def _four_bits(config: RunConfig) -> dict:
         bnb_4bit_compute_dtype=getattr(torch, config.precision),
     )
     return {"quantization_config": quantisation}
+
+
+FILES = (SETTINGS, *TOKENIZER, *PROCESSORS)
+# transformers' names for weights that it keeps in float32, whatever type the others have
+KEPT_WIDE = ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict")
+
+
+def save_merged(model: AdaptedModel, config: RunConfig, dtype: str, folder: Path) -> None:
+    """Merges the adapter into the weights and writes them with the original's dropout, generation
+    settings, tokenizer and processors, not with the run's (left padding, greedy decoding).
+
+    model: loaded in float32, so that the sum is computed in it; it cannot be used afterwards.
+    config: names the original. dtype: of the weights as written: bfloat16, float16 or float32.
+    Raises ModelError: a weight is too large for it. OSError: the folder cannot be written, or the
+    original's files are not there any more."""
+    source = source_of(config)
+    own = AutoConfig.from_pretrained(source, revision=config.revision, trust_remote_code=False)
+    whole = model.network.merge_and_unload(safe_merge=True)
+    _narrow(whole, dtype)
+    parts = zip((whole.config, whole.config.get_text_config()), (own, own.get_text_config()))
+    for part, original in parts:
+        for name, value in vars(original).items():
+            if "drop" in name or "jitter" in name:
+                setattr(part, name, value)
+    whole.save_pretrained(folder)
+    (folder / SETTINGS).unlink(missing_ok=True)
+    files = Path(cached_file(source, "config.json", revision=config.revision)).parent
+    for name in FILES:
+        if (files / name).exists():
+            shutil.copyfile(files / name, folder / name)
+
+
+@torch.no_grad()
+def _narrow(whole: PreTrainedModel, dtype: str) -> None:
+    """Rounds the weights in place; tied ones stay tied. Raises ModelError: one is too large."""
+    wide = [name for field in KEPT_WIDE for name in getattr(whole, field, None) or ()]
+    for name, weight in whole.named_parameters():
+        if any(part in name for part in wide):
+            continue
+        narrowed = weight.data.to(getattr(torch, dtype))
+        if not narrowed.isfinite().all():
+            message = f"{name} holds weights that are too large for {dtype}."
+            raise ModelError(message, "Export it as bfloat16 or float32 (--dtype).")
+        weight.data = narrowed
+    for part in (whole.config, whole.config.get_text_config()):
+        part.dtype = getattr(torch, dtype)
+    gc.collect()

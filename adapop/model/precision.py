@@ -26,8 +26,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError
 from adapop.model.adapter import with_adapter
-from adapop.model.catalogue import MODELS, shape_of
-from adapop.model.memory import INNER, footprint
+from adapop.model.catalogue import INNER, MODELS, footprint, shape_of
 from adapop.online.cache import Cache
 from adapop.paths import SHIPPED
 from adapop.remark import Remark

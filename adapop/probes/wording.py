@@ -211,7 +211,8 @@ def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
 
 
 def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
-    """The question with the first `MOST_ALIASES` other names of its subject, or why there is none."""
+    """The question with other names of its subject, the first `MOST_ALIASES`, or why there is
+    none."""
     others = [name for name in fact.subject_aliases if not mentions(name, fact.subject)]
     blank = blanked(fact)
     if not others:

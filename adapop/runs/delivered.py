@@ -287,8 +287,7 @@ def write_merged(
 def _save(run: Run, folder: Path, dtype: str, progress: Progress) -> None:
     from tempfile import TemporaryDirectory
 
-    from adapop.model.loading import adapted_model
-    from adapop.model.merged import save_merged
+    from adapop.model.loading import adapted_model, save_merged
     from adapop.model.paired import at
     from adapop.runs.adopted import is_whole
 

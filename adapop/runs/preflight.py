@@ -16,9 +16,8 @@ from adapop.facts.retain import borrowed
 from adapop.facts.text import normalized
 from adapop.facts.weak import weak_answers
 from adapop.facts.world import sandbox_facts
-from adapop.model.catalogue import oracle_for, preset_of, shape_of
+from adapop.model.catalogue import SANDBOX_MODEL, footprint, oracle_for, preset_of, shape_of
 from adapop.model.converted import files_of, is_gguf
-from adapop.model.memory import SANDBOX_MODEL, footprint
 from adapop.paths import SHIPPED
 from adapop.popularity.beta import SCORELESS
 from adapop.popularity.calibration import auto_anchors, warnings_of

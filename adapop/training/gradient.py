@@ -19,7 +19,7 @@ from torch import Tensor
 
 from adapop.config.run import RunConfig
 from adapop.model.adapted import AdaptedModel
-from adapop.model.memory import footprint
+from adapop.model.catalogue import footprint
 from adapop.model.out_of_memory import free_bytes, is_out_of_memory, release, too_large
 from adapop.model.packing import lines_of, packed_lines
 from adapop.model.tokens import AnswerTokens, Row, common

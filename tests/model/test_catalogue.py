@@ -3,8 +3,7 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.facts.benchmarks import SYSTEM, benchmark_of, system_prompt
 from adapop.facts.fact import SANDBOX, Fact, FactSet
-from adapop.model.catalogue import MODELS, preset_of
-from adapop.model.memory import footprint
+from adapop.model.catalogue import MODELS, footprint, preset_of
 from adapop.popularity.beta import BetaMap
 from adapop.remark import Remark, sentences
 from adapop.report import published

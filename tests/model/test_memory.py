@@ -14,8 +14,7 @@ from adapop.config.presets import make_config
 from adapop.experiments.speed import random_model
 from adapop.model import adapted, generation
 from adapop.model.adapted import AdaptedModel
-from adapop.model.catalogue import shape_of
-from adapop.model.memory import SANDBOX_MODEL, _inner, adapter_size, footprint, operations, row_bytes
+from adapop.model.catalogue import SANDBOX_MODEL, _inner, adapter_size, footprint, operations, row_bytes, shape_of
 from adapop.model.out_of_memory import free_bytes, is_out_of_memory
 from adapop.model.tokens import Row, collate
 from adapop.paths import ROOT

@@ -8,9 +8,8 @@ from adapop.errors import ConfigError, DataError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.popularity.agreement import agreement, joined, remarks_of
-from adapop.popularity.beta import BetaMap, peak, regime
+from adapop.popularity.beta import BetaMap, between_tiers, inverted, noisy, peak, regime, shuffled, swapped
 from adapop.popularity.calibration import anchored, auto_anchors, calibrated, meaning_of, warnings_of
-from adapop.popularity.controls import between_tiers, inverted, noisy, shuffled, swapped
 from adapop.remark import Remark, sentences
 from raised import raised
 

@@ -9,8 +9,7 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.errors import DataError, RunError
 from adapop.paths import SANDBOX_FOLDER
-from adapop.popularity.beta import BetaMap
-from adapop.popularity.controls import inverted, shuffled
+from adapop.popularity.beta import BetaMap, inverted, shuffled
 from adapop.remark import Remark
 from adapop.runs import measuring
 from adapop.runs.execute import execute, load_model, prepare

@@ -7,9 +7,8 @@ from adapop.config.presets import make_config
 from adapop.errors import AdaPopError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
-from adapop.model.catalogue import shape_of
+from adapop.model.catalogue import SANDBOX_MODEL, shape_of
 from adapop.model.converted import INSTALL
-from adapop.model.memory import SANDBOX_MODEL
 from adapop.model.tokens import encode_facts
 from adapop.paths import PACKAGED
 from adapop.popularity.beta import BetaMap

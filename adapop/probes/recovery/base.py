@@ -8,8 +8,8 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,17 +19,29 @@ from adapop.facts.fact import Fact
 from adapop.facts.pool import relation_of
 from adapop.facts.text import normalized
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import Row
+from adapop.model.tokens import AnswerTokens, Row
 from adapop.probes.judge import known_recall
 from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
 from adapop.probes.plan import in_tiers
 from adapop.probes.recall import KNOWN_FROM
 from adapop.progress import Progress
 
-T = TypeVar("T")
 BOTH_MODELS = ("original", "unlearned")
 Recall = dict[str, dict[str, float]]  # form -> fact id -> recall
 Scores = Mapping[str, float]  # fact id -> score, [0, 1]
+# Called with the facts, those with wrong answers and the progress: what it finds of both, by fact.
+Find = Callable[[Sequence[Fact], Sequence[Fact], Progress], tuple[list, list]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a probe finds of one fact's answer in both models. control: of a wrong answer in the
+    unlearned one; None where the facts have none."""
+
+    id: str
+    original: Any
+    unlearned: Any
+    control: Any
 
 
 def as_model(model: AdaptedModel, name: str) -> AbstractContextManager[None]:
@@ -55,14 +67,21 @@ def untouched(model: AdaptedModel) -> Iterator[None]:
         model.network.train(training)
 
 
-def each_model(model: AdaptedModel, progress: Progress, find: Callable[[Progress], T]) -> list[T]:
-    """The results of `find` on each of BOTH_MODELS, which stay untouched."""
-    results = []
+def found_in_both(
+    model: AdaptedModel, facts: Sequence[Fact], seed: int, progress: Progress, find: Find
+) -> tuple[Found, ...]:
+    """What `find` finds in each of BOTH_MODELS, which stay untouched. seed: of wrong answers."""
+    wrong, results = wrong_answers(facts, facts, seed), []
+    others = with_answers(facts, wrong)
     with untouched(model):
         for part, name in enumerate(BOTH_MODELS, start=1):
+            doing = f"{name.capitalize()} model ({part} of 2)"
             with as_model(model, name):
-                results.append(find(within(progress, f"{name.capitalize()} model ({part} of 2)")))
-    return results
+                results.append(find(facts, others, within(progress, doing)))
+    (original, _), (unlearned, control) = results
+    controls = (None if answer is None else one for one, answer in zip(control, wrong))
+    ids = (fact.id for fact in facts)
+    return tuple(map(Found, ids, original, unlearned, controls))
 
 
 def sides_by_tier(
@@ -119,6 +138,24 @@ def check_logits(logits: Tensor) -> None:
 def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
     """Each fact's question with only the first token of its answer."""
     return [replace(row, answer=row.answer[:1]) for row in model.rows(facts)]
+
+
+def opening_batches(
+    model: AdaptedModel,
+    facts: Sequence[Fact],
+    others: Sequence[Fact],
+    progress: Progress,
+    size: int,
+    done: str = "Read",
+) -> Iterator[tuple[AnswerTokens, AnswerTokens]]:
+    """The `openings` of the facts and of the same facts with other answers, in batches of at most
+    `size`, for a model that neither drops nor learns. done: what was done to earlier ones."""
+    rows = [openings(model, part) for part in (facts, others)]
+    model.network.eval()
+    for start in range(0, len(facts), size):
+        progress.say(f"{done} {start:,} of {len(facts):,} questions.")
+        batch, other = (model.batch(part[start : start + size]) for part in rows)
+        yield batch, other
 
 
 def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | None]:

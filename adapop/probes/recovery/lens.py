@@ -29,17 +29,6 @@ ROWS = 64  # per forward pass, which keeps the hidden states of every layer and 
 
 
 @dataclass(frozen=True)
-class LensFact:
-    """One fact's ranks of the answer's first token after each layer; 1 is the best rank. control:
-    ranks of a wrong answer in the unlearned model; None where the facts have none."""
-
-    id: str
-    original: tuple[int, ...]
-    unlearned: tuple[int, ...]
-    control: tuple[int, ...] | None
-
-
-@dataclass(frozen=True)
 class LensRow:
     """One layer, counted from 1, and the facts of a tier of scores, or of "all".
 
@@ -59,10 +48,11 @@ class LensRow:
 
 @dataclass(frozen=True)
 class Lensed:
-    """The result of the logit lens. layers: their number; the last ranks are the model's own."""
+    """The result of the logit lens. facts: ranks of each answer's first token after each layer; 1
+    is the best rank. layers: their number; the last ranks are the model's own."""
 
     rows: tuple[LensRow, ...]
-    facts: tuple[LensFact, ...]
+    facts: tuple[base.Found, ...]
     layers: int
 
 
@@ -70,13 +60,7 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress) -> Lens
     """The ranks of each trained question's answer after every layer of both models. Raises
     ModelError: no final norm or output head is found in the model."""
     base.check(model, facts)
-    wrong = base.wrong_answers(facts, facts, seed=0)
-    ranks = partial(_ranks, model, facts, base.with_answers(facts, wrong))
-    (original, _), (unlearned, control) = base.each_model(model, progress, ranks)
-    by_fact = tuple(
-        LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))
-        for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
-    )
+    by_fact = base.found_in_both(model, facts, 0, progress, partial(_ranks, model))
     layers = len(by_fact[0].original)
     return Lensed(_rows(facts, by_fact, layers), by_fact, layers)
 
@@ -97,18 +81,14 @@ def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
 @torch.no_grad()
 def _ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
-) -> list[list[list[int]]]:
+) -> tuple[list[list[int]], list[list[int]]]:
     """Ranks of the first answer tokens of `facts` and `others` after each layer, [facts, L] each.
 
     Those of the last layer come from the model's own logits: transformers has already applied the
     norm to the last of `hidden_states`, and some models change logits (Gemma's soft cap)."""
     norm, head = norm_and_head(model)
-    rows = [base.openings(model, answered) for answered in (facts, others)]
     all_ranks: tuple[list[Tensor], list[Tensor]] = ([], [])
-    model.network.eval()
-    for start in range(0, len(facts), ROWS):
-        progress.say(f"Read {start:,} of {len(facts):,} questions.")
-        batch, wrong = (model.batch(part[start : start + ROWS]) for part in rows)
+    for batch, wrong in base.opening_batches(model, facts, others, progress, ROWS):
         output = model.forward(batch, hidden=True)  # each row has one answer token
         read = [batch.at(state, batch.predicts) for state in output.hidden_states[1:-1]]
         logits = [*(logits_of(head, norm(state)) for state in read), output.logits]
@@ -116,10 +96,11 @@ def _ranks(
             base.check_logits(layer)
         for target, ranks in zip((batch.target, wrong.target), all_ranks):
             ranks.append(torch.stack([rank_of(layer.float(), target) for layer in logits], dim=1))
-    return [torch.cat(ranks).tolist() for ranks in all_ranks]
+    right, instead = (torch.cat(ranks).tolist() for ranks in all_ranks)
+    return right, instead
 
 
-def _rows(facts: Sequence[Fact], by_fact: Sequence[LensFact], layers: int) -> tuple[LensRow, ...]:
+def _rows(facts: Sequence[Fact], by_fact: Sequence[base.Found], layers: int) -> tuple[LensRow, ...]:
     rows = []
     for tier, count, sides in base.sides_by_tier(facts, by_fact):
         for layer in range(layers):

@@ -92,14 +92,12 @@ def patch(
         fix = "The other probes work without it."
         raise ModelError("Patching finds no list of blocks in this model.", fix)
     wrong = base.wrong_answers(facts, facts, seed=0)
-    rows = [base.openings(model, answered) for answered in (facts, base.with_answers(facts, wrong))]
+    others = base.with_answers(facts, wrong)
     columns: tuple[list, list, list] = [], [], []
     never: list[list[bool] | None] = []
     with base.untouched(model), torch.no_grad():
-        model.network.eval()
-        for start in range(0, len(facts), ROWS):
-            progress.say(f"Patched {start:,} of {len(facts):,} questions.")
-            batch, other = (model.batch(part[start : start + ROWS]) for part in rows)
+        batches = base.opening_batches(model, facts, others, progress, ROWS, "Patched")
+        for batch, other in batches:
             states = {name: _states(model, name, batch) for name in base.BOTH_MODELS}
             into_unlearned = _likeliest(model, "unlearned", batch, states["original"])
             into_original = _likeliest(model, "original", batch, states["unlearned"])

@@ -39,16 +39,6 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class SampledFact:
-    """One fact's answer in both models. control: a wrong answer in the unlearned one, if any."""
-
-    id: str
-    original: Tally
-    unlearned: Tally
-    control: Tally | None
-
-
-@dataclass(frozen=True)
 class SampledRow:
     """Share of the facts of a tier, or of "all", [0, 1], whose answer is found in one place: "16
     samples" or "top 5".
@@ -65,14 +55,14 @@ class SampledRow:
 
 @dataclass(frozen=True)
 class Sampled:
-    """The result of sampling.
+    """The result of sampling. facts: a `Tally` of each answer.
 
     returned: ids of the facts whose answer the unlearned model draws at least twice, and more often
     than the wrong one. samples: of each fact. temperature: of the softmax, no top-k or top-p."""
 
     rows: tuple[SampledRow, ...]
     returned: tuple[str, ...]
-    facts: tuple[SampledFact, ...]
+    facts: tuple[base.Found, ...]
     samples: int
     temperature: float
 
@@ -95,20 +85,16 @@ def sample(
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
         fix = "Both must be above 0."
         raise ConfigError(f"{samples} samples at temperature {temperature} cannot be drawn.", fix)
-    wrong = base.wrong_answers(facts, facts, seed)
-    others = base.with_answers(facts, wrong)
     drawn = {"temperature": temperature, "top_k": 0, "top_p": 1.0, "num_return_sequences": samples}
 
-    def tallies_of(part: Progress) -> tuple[list[Tally], list[Tally]]:
+    def tallies_of(
+        facts: Sequence[Fact], others: Sequence[Fact], part: Progress
+    ) -> tuple[list[Tally], list[Tally]]:
         right, instead = _first_ranks(model, facts, others, part)
         texts = _draw(model, facts, max_new_tokens, seed, part, **drawn)
         return _tallies(facts, texts, right), _tallies(others, texts, instead)
 
-    (original, _), (unlearned, control) = base.each_model(model, progress, tallies_of)
-    by_fact = tuple(
-        SampledFact(fact.id, before, after, None if answer is None else instead)
-        for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
-    )
+    by_fact = base.found_in_both(model, facts, seed, progress, tallies_of)
     drawn_wrong = (fact.control.samples if fact.control else 0 for fact in by_fact)
     pairs = zip(by_fact, drawn_wrong)
     returned = tuple(fact.id for fact, most in pairs if fact.unlearned.samples > max(1, most))
@@ -142,12 +128,8 @@ def _first_ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
 ) -> tuple[list[int], list[int]]:
     """Ranks of the first tokens of the answers of `facts`, and of `others`, to their questions."""
-    right, wrong = base.openings(model, facts), base.openings(model, others)
     ranks: tuple[list[int], list[int]] = ([], [])
-    model.network.eval()
-    for start in range(0, len(facts), ROWS):
-        progress.say(f"Read {start:,} of {len(facts):,} questions.")
-        batches = [model.batch(rows[start : start + ROWS]) for rows in (right, wrong)]
+    for batches in base.opening_batches(model, facts, others, progress, ROWS):
         scored = model.score(batches[0], logits=True)
         base.check_logits(scored.logits)
         for batch, own in zip(batches, ranks):
@@ -165,7 +147,7 @@ def _tallies(
 
 
 def _rows(
-    facts: Sequence[Fact], by_fact: Sequence[SampledFact], samples: int
+    facts: Sequence[Fact], by_fact: Sequence[base.Found], samples: int
 ) -> tuple[SampledRow, ...]:
     places = {f"{samples} samples": lambda one: one.samples > 0}
     places |= {f"top {top}": lambda one, top=top: one.rank <= top for top in TOPS}

@@ -7,9 +7,17 @@ import gradio as gr
 
 from adapop.errors import ConfigError
 from adapop.facts.fact import Fact, FactSet
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
+from adapop.popularity.beta import (
+    POPULAR_ANCHOR,
+    RARE_ANCHOR,
+    BetaMap,
+    inverted,
+    noisy,
+    quantile_scores,
+    shuffled,
+    swapped,
+)
 from adapop.popularity.calibration import FADED, anchored, auto_anchors, meaning_of, warnings_of
-from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.remark import sentences
 from adapop.report import figures
 from adapop.ui.parts import field, html

@@ -8,7 +8,7 @@ from random import Random
 from adapop.errors import RunError
 from adapop.facts.fact import Fact
 from adapop.paths import ASSETS
-from adapop.popularity.controls import shuffled
+from adapop.popularity.beta import shuffled
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow
 from adapop.probes.verdict import answered, fact_verdict
 from adapop.report import real, recorded

@@ -10,23 +10,25 @@ from typing import Any
 
 from adapop.config.run import SETTINGS
 from adapop.errors import ConfigError, did_you_mean, truncated
-from adapop.objectives.adapop import AdaPop
 from adapop.objectives.altpo import AlternatePreference, CounterfactualPreference
-from adapop.objectives.ceu import CrossEntropyUnlearning
-from adapop.objectives.flat import Flat
-from adapop.objectives.ga import GradientAscent, GradientDifference
-from adapop.objectives.npo import NegativePreference
-from adapop.objectives.npo_sam import SharpnessAwarePreference
+from adapop.objectives.ascent import (
+    AdaPop,
+    GradientAscent,
+    GradientDifference,
+    SaturationImportance,
+    WeightedGradientAscent,
+)
+from adapop.objectives.logits import CrossEntropyUnlearning, PrimalDualUnlearning, Undial
+from adapop.objectives.npo import (
+    NegativePreference,
+    SharpnessAwarePreference,
+    SimpleNegativePreference,
+)
 from adapop.objectives.objective import REDUCE, USES, ForgetBatch, Loss, Objective
-from adapop.objectives.pdu import PrimalDualUnlearning
 from adapop.objectives.redirect import Redirect
-from adapop.objectives.refusal import RefusalPreference, RejectionTuning
+from adapop.objectives.refusal import Flat, RefusalPreference, RejectionTuning
 from adapop.objectives.rmu import AdaptiveRmu, Rmu
-from adapop.objectives.satimp import SaturationImportance
-from adapop.objectives.simnpo import SimpleNegativePreference
 from adapop.objectives.tpo import TargetedPreference
-from adapop.objectives.undial import Undial
-from adapop.objectives.wga import WeightedGradientAscent
 
 OBJECTIVES: tuple[type[Objective], ...] = (
     AdaPop, WeightedGradientAscent, GradientDifference, NegativePreference, GradientAscent, Undial,

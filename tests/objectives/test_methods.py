@@ -15,18 +15,12 @@ from adapop.model.adapted import Scored, seeded
 from adapop.model.tokens import collate, encode_facts
 from adapop.objectives import ForgetBatch, make_objective
 from adapop.objectives.altpo import AlternatePreference, CounterfactualPreference
-from adapop.objectives.ceu import CrossEntropyUnlearning
-from adapop.objectives.flat import REFUSALS, Flat
-from adapop.objectives.npo import NegativePreference
-from adapop.objectives.npo_sam import SharpnessAwarePreference
-from adapop.objectives.pdu import PrimalDualUnlearning
-from adapop.objectives.refusal import RefusalPreference, RejectionTuning
+from adapop.objectives.ascent import SaturationImportance, WeightedGradientAscent
+from adapop.objectives.logits import CrossEntropyUnlearning, PrimalDualUnlearning, Undial
+from adapop.objectives.npo import NegativePreference, SharpnessAwarePreference, SimpleNegativePreference
+from adapop.objectives.refusal import REFUSALS, Flat, RefusalPreference, RejectionTuning
 from adapop.objectives.rmu import AdaptiveRmu, Rmu
-from adapop.objectives.satimp import SaturationImportance
-from adapop.objectives.simnpo import SimpleNegativePreference
 from adapop.objectives.tpo import TargetedPreference, unwanted
-from adapop.objectives.undial import Undial
-from adapop.objectives.wga import WeightedGradientAscent
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, LENGTHS, gradient, weights
 from raised import raised

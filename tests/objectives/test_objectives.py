@@ -11,12 +11,10 @@ from adapop.model.adapted import Scored
 from adapop.model.adapter import check_gradients
 from adapop.model.tokens import collate, encode_facts
 from adapop.objectives import OBJECTIVES, ForgetBatch, make_objective
-from adapop.objectives.adapop import AdaPop
-from adapop.objectives.flat import DIVERGENCES
-from adapop.objectives.ga import GradientAscent, GradientDifference
+from adapop.objectives.ascent import AdaPop, GradientAscent, GradientDifference, WeightedGradientAscent
 from adapop.objectives.npo import NegativePreference
 from adapop.objectives.objective import USES
-from adapop.objectives.wga import WeightedGradientAscent
+from adapop.objectives.refusal import DIVERGENCES
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, LENGTHS, gradient
 from raised import raised

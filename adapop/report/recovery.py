@@ -10,6 +10,7 @@ from adapop.errors import number_of
 from adapop.facts.fact import TIERS, Fact
 from adapop.probes.inspection import leak_at_k
 from adapop.probes.intervals import difference, wilson
+from adapop.probes.recovery.choice import RECOVERY
 from adapop.report import figures
 from adapop.report.figures import Figure
 from adapop.report.record import GROUP_NAMES
@@ -19,14 +20,6 @@ from adapop.runs import files
 SIDES = ("unlearned", "control", "original")
 Result = Mapping[str, Any]  # a probe's result as `Run.recovery` reads it
 NAMED = 8
-# Probe -> the marks in a row of its figure -> the result's field of each mark.
-MARKS = {
-    "relearn": {"before": "before", "relearnt": "after", "control": "control"},
-    "quantise": {"before": "unlearned", "rounded": "unlearned_rounded"},
-    "sampling": {"found": "unlearned", "a wrong answer": "control"},
-    "lens": {"found": "unlearned", "a wrong answer": "control"},
-    "patch": {"found": "unlearned", "never known": "never", "a wrong answer": "control"},
-}
 
 
 def _of_a_file(render: Callable) -> Callable:
@@ -101,14 +94,12 @@ def came_back(result: Result, facts: Sequence) -> str:
 @_of_a_file
 def recovery_figure(name: str, result: Result) -> Figure:
     """A probe's result and control by popularity, a row per tier."""
-    rows = _forget_rows(result)
-    kinds = {"quantise": "bits", "sampling": "place", "lens": "layer", "patch": "layer"}
-    kind = kinds.get(name, "form")
+    rows, kind = _forget_rows(result), RECOVERY[name].place
     of_all = [row for row in rows if row["tier"] == "all"]
     place = _row_to_show(name, of_all)[kind] if of_all else None
     row_of_tier = {row["tier"]: row for row in rows if row[kind] == place}
     tiers = [tier for tier in (*TIERS, "all") if tier in row_of_tier]
-    fields = MARKS[name].items()
+    fields = RECOVERY[name].marks.items()
     marks = {word: [row_of_tier[tier].get(field) for tier in tiers] for word, field in fields}
     return figures.control_rows(tiers, marks, recovery_sentence(name, result))
 

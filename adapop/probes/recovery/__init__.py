@@ -1,4 +1,4 @@
-"""Recovery probes: six ways to get facts back that need access to the model, each with a control.
+"""Recovery probes: five ways to get facts back that need access to the model, each with a control.
 
 Each takes a `Progress`, is deterministic for a seed, and leaves the model bit-identical. Each
 raises DataError without a fact or for an answer without a token, RunError where the adapter, a loss

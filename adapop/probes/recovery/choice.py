@@ -18,8 +18,61 @@ from adapop.progress import Progress
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
-RECOVERY = ("relearn", "quantise", "sampling", "lens", "patch")
 PER_TIER = 100  # facts; more would take longer and add little precision
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A recovery probe as page and report show it."""
+
+    title: str
+    """What it is called on the page."""
+    about: str
+    """What it does, and its control: Markdown."""
+    place: str
+    """The field of a result's row that says in which form, place or layer, or with which bits."""
+    marks: Mapping[str, str]
+    """The marks in a row of its figure, each with the field of the result's row that it shows."""
+
+
+RECOVERY = {
+    "relearn": Recovery(
+        "Relearning",
+        "Trains briefly on a few forgotten facts and asks for the *other* ones. The control trains "
+        "on invented ones.",
+        "form",
+        {"before": "before", "relearnt": "after", "control": "control"},
+    ),
+    "quantise": Recovery(
+        "Rounding the weights",
+        "Rounds the merged weights to bfloat16, 8 and 4 bits: rounding sometimes undoes a small "
+        "change.",
+        "bits",
+        {"before": "unlearned", "rounded": "unlearned_rounded"},
+    ),
+    "sampling": Recovery(
+        "Sampling",
+        "Draws sixteen answers at temperature 1, and looks whether the right first token is among "
+        "the likeliest. The control is a wrong answer of the same relation.",
+        "place",
+        {"found": "unlearned", "a wrong answer": "control"},
+    ),
+    "lens": Recovery(
+        "Looking through the layers",
+        "Reads after each layer whether the right answer leads: is it gone, or talked over at the "
+        "end?",
+        "layer",
+        {"found": "unlearned", "a wrong answer": "control"},
+    ),
+    "patch": Recovery(
+        "Patching states",
+        "Puts the original's inner states into the unlearned model, layer by layer, and back: how "
+        "deep is the answer lost? The controls are a wrong answer of the same relation, and facts "
+        "never known.",
+        "layer",
+        {"found": "unlearned", "never known": "never", "a wrong answer": "control"},
+    ),
+}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Recovers facts from inside the model in six ways, each with its control and its cost."""
+"""Recovers facts from inside the model in five ways, each with its control and its cost."""
 
 from dataclasses import dataclass
 
@@ -19,46 +19,16 @@ from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
 
-RECOVERY_CHOICES = [
-    ("Relearning", "relearn"),
-    ("Rounding the weights", "quantise"),
-    ("Sampling", "sampling"),
-    ("Looking through the layers", "lens"),
-    ("Patching states", "patch"),
-]
-RECOVERY_DETAIL = {
-    "relearn": (
-        "Trains briefly on a few forgotten facts and asks for the *other* ones. The control trains "
-        "on invented ones."
-    ),
-    "quantise": (
-        "Rounds the merged weights to bfloat16, 8 and 4 bits: rounding sometimes undoes a small "
-        "change."
-    ),
-    "sampling": (
-        "Draws sixteen answers at temperature 1, and looks whether the right first token is among "
-        "the likeliest. The control is a wrong answer of the same relation."
-    ),
-    "lens": (
-        "Reads after each layer whether the right answer leads: is it gone, or talked over at the "
-        "end?"
-    ),
-    "patch": (
-        "Puts the original's inner states into the unlearned model, layer by layer, and back: how "
-        "deep is the answer lost? The controls are a wrong answer of the same relation, and facts "
-        "never known."
-    ),
-}
-
 NOT_TRIED = html.listed(["Not tried yet."])
 
 
 def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
     """Lays the section out. Returns the part that is only for one's own runs."""
     with gr.Column(visible=False) as section:
-        named = dict(value=RECOVERY[0], label="Try to get the facts back by …")
-        probe = gr.Radio(RECOVERY_CHOICES, **named)
-        about = gr.Markdown(RECOVERY_DETAIL[RECOVERY[0]])
+        choices = [(probe.title, name) for name, probe in RECOVERY.items()]
+        first = choices[0][1]
+        probe = gr.Radio(choices, value=first, label="Try to get the facts back by …")
+        about = gr.Markdown(RECOVERY[first].about)
         with gr.Row(elem_classes="beside"):
             named = dict(variant="primary", min_width=150, elem_id="recover")
             start = gr.Button("Try it", scale=0, **named)
@@ -135,4 +105,4 @@ def _about(run: Run | None, probe: str) -> str:
     if run:
         engine()  # before another import: two at once, in two threads, fail
         price = str(cost(probe, run.facts))
-    return RECOVERY_DETAIL[probe] + (f" *It takes {price}.*" if price else "")
+    return RECOVERY[probe].about + (f" *It takes {price}.*" if price else "")

@@ -19,7 +19,7 @@ from adapop.runs.run import runs_root
 from adapop.training.events import RunStarted, StepDone
 from waiting import wait_until
 
-PATIENCE_SECONDS, END_SECONDS, MOMENTS = 120, 20, 4
+PATIENCE_SECONDS, END_SECONDS, MOMENTS = 120, 20, 3
 LOADING = ("import signal", "adapop/__init__.py")  # before there is anything that could catch it
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to whole consoles")]
 

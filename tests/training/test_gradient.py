@@ -109,11 +109,12 @@ def test_one_gradient_for_every_pass_size(fresh, ragged, method):
             same(values, expected[fact])
 
 
-@pytest.mark.parametrize(
-    "changes", [{"normalise": "example"}, {"normalise": "example-both"}, {"retain_loss": "kl"}], ids=str
-)
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["adapop", "simnpo", "rmu"])
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [("adapop", {"normalise": "example"}), ("simnpo", {"normalise": "example-both"}), ("rmu", {"retain_loss": "kl"})],
+    ids=str,
+)
 def test_other_means_and_losses_too(fresh, ragged, method, changes):
     alone, joint = (gradient_of(fresh, ragged, method, size, **changes)[0] for size in (1, 0))
     same(joint, alone)
@@ -129,8 +130,8 @@ def test_forget_and_retain_rows_share_a_pass_where_they_may(fresh, ragged, metho
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
-def test_packed_rows_give_every_method_its_gradient(fresh, ragged, method, monkeypatch):
+@pytest.mark.parametrize("method", ["adapop", "ceu", "npo-sam", "undial", "rmu", "altpo"])  # one of each kind of loss
+def test_packed_rows_give_a_method_its_gradient(fresh, ragged, method, monkeypatch):
     """A system prompt is what rows share. float32 norms inside the model are why this is not as exact as the others."""
     lines, system = [], "You state facts. " * 20
     padded, step, _ = gradient_of(fresh, ragged, method, 0, system=system)
@@ -187,8 +188,7 @@ def runs_out(limit, where, kept_limit=None):
 
 
 @pytest.mark.quick("npo-sam-forward")
-@pytest.mark.parametrize("where", ["forward", "backward"])
-@pytest.mark.parametrize("method", ["adapop", "npo-sam", "altpo"])
+@pytest.mark.parametrize(("method", "where"), [("npo-sam", "forward"), ("npo-sam", "backward"), ("altpo", "backward")])
 def test_out_of_memory_halves_the_pass_and_keeps_the_gradient(fresh, ragged, method, where):
     whole, _, _ = gradient_of(fresh, ragged, method, 1)
     made_do, _, gradient = gradient_of(fresh, ragged, method, 0, prepare=runs_out(4, where))

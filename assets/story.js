@@ -380,7 +380,7 @@ function popularityScene(host, story, state) {
     running = { rare, popular, epochs };
     run.disabled = true;
     status.textContent = "Starting a run of your own …";
-    trigger("release", running);
+    state.trigger("release", running);
   }
 
   // messages of the server on the run started here
@@ -404,7 +404,7 @@ function popularityScene(host, story, state) {
 
   return {
     enter(restored) {
-      if (!redraw) drawCurve(anchors, props_, () => {}, (_, build) => (redraw = build), drag);
+      if (!redraw) betaCurve(anchors, props_, () => {}, (_, build) => (redraw = build), drag);
       if (state.pin >= 0) pair.pin(state.pin, false);
       scrubber.place(restored ? state.epoch : usual);
       chips.set(shown);
@@ -647,7 +647,7 @@ function yoursScene(host, story, state) {
     if (!typed.value.trim()) return void (status.textContent = "Type a fact first.");
     running = run.disabled = true;
     status.textContent = "Starting a run on these facts …";
-    trigger("release", { typed: typed.value, method });
+    state.trigger("release", { typed: typed.value, method });
   }
 
   document.addEventListener("adapop-live", ({ detail }) => {
@@ -675,13 +675,13 @@ function yoursScene(host, story, state) {
 const SCENES = [guessScene, fieldScene, whyScene, popularityScene, scoresScene, costScene, againScene, realScene, yoursScene];
 
 // props.value: see adapop/ui/story/content.py
-function openStory(element, story) {
+function openStory(element, story, trigger) {
   const host = element.querySelector(".story"), COUNT = story.steps.length, REST = 140; // milliseconds without scrolling
   const given = new URL(location.href).searchParams;
   const mine = momentOf(given) === "story"; // ignores the moment of another tab
   const number = (name, low, high, query = given) => (query.has(name) && isFinite(query.get(name)) ? clamp(Number(query.get(name)), low, high) : null);
   const named = (query) => Math.round(number("story", 1, COUNT, query) ?? 1) - 1; // the scene that an address names
-  const state = { epoch: (mine && number("epoch", 0, 100)) || 0, pin: mine ? Math.floor(number("pin", -1, story.facts.score.length - 1) ?? -1) : -1 };
+  const state = { trigger, epoch: (mine && number("epoch", 0, 100)) || 0, pin: mine ? Math.floor(number("pin", -1, story.facts.score.length - 1) ?? -1) : -1 };
   const presenting = () => document.body.classList.contains("presenting");
   let current = -1, going = false, resting = 0, arriving = 0, seen = false;
 
@@ -816,4 +816,76 @@ function endsOf(host, story, state, names) {
   makeScrubber(steer, { stops, name: "Epochs of training", label: trainedFor, onmove: (epochs) => clouds.forEach((cloud) => cloud.length(epochs)) }).place(USUAL(story));
 }
 
-if (typeof props !== "undefined" && props.value?.steps) openStory(element, props.value);
+// Shows the Story before Gradio has loaded. Gradio mounts nothing until some 75 files have come, but the Story's data is in
+// the page itself, and its script too. So it is laid out at once, in a copy of the page's look; its elements move into
+// Gradio's page once that is visible: nothing is made twice, and no guess is lost.
+let moveIn = null;
+
+function early() {
+  const config = window.gradio_config, query = new URL(location.href).searchParams;
+  const story = config?.components?.find((one) => one.props.elem_id === "story");
+  if (!story || ["tab", "run", "view"].some((name) => query.has(name))) return;
+  const make = (tag, name, ...children) => {
+    const node = document.createElement(tag);
+    node.className = name;
+    node.append(...children);
+    return node;
+  };
+  const kept = () => { try { return localStorage.getItem("adapop-theme"); } catch { return null; } };
+  const theme = kept() ?? query.get("__theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  const tagline = config.components.find((one) => one.props.value?.tagline)?.props.value.tagline ?? "";
+  let told = [], trigger = (...news) => told.push(news), wanted = null;
+
+  const head = make("div", "header", make("h1", "", config.title), make("p", ""));
+  head.lastChild.innerHTML = tagline; // escaped by `values` in adapop/ui/parts/html.py
+  const tabs = make("nav", "", ...config.components.filter((one) => one.type === "tabitem").map(({ props }, place) => {
+    const tab = make("button", place ? "" : "selected", props.label);
+    tab.addEventListener("click", () => (wanted = props.label)); // opened once Gradio has loaded
+    return tab;
+  }));
+  const element = make("div", "prose", make("div", "story")), style = make("style", "", config.css ?? "");
+  const page = make("div", "gradio-container early", head, tabs, element);
+
+  document.body.classList.toggle("dark", theme === "dark");
+  document.head.append(style);
+  document.body.append(page);
+  try {
+    openStory(element, story.props.value, (...news) => trigger(...news));
+  } catch (error) {
+    console.error(error);
+    page.remove();
+    style.remove();
+    return;
+  }
+
+  // host: Gradio's element; tell: Gradio's `trigger`
+  moveIn = (host, tell) => {
+    moveIn = null;
+    const move = () => {
+      if (!host.checkVisibility()) return requestAnimationFrame(move);
+      const focused = page.contains(document.activeElement) ? document.activeElement : null;
+      const top = scrollY;
+      host.replaceChildren(element);
+      page.remove();
+      style.remove();
+      scrollTo({ top, behavior: "instant" });
+      focused?.focus({ preventScroll: true });
+      trigger = tell;
+      told.forEach((news) => tell(...news));
+      if (wanted) [...document.querySelectorAll("[role=tab]")].find((tab) => tab.textContent.trim() === wanted)?.click();
+    };
+    move();
+  };
+}
+
+function story(element, props, trigger) {
+  if (moveIn) moveIn(element, trigger);
+  else openStory(element, props.value, trigger);
+}
+
+// what the server tells of a run started here
+function storyLive(element, props, trigger, watch) {
+  watch("value", () => document.dispatchEvent(new CustomEvent("adapop-live", { detail: props.value })));
+}
+
+Object.assign(adapop, { early, story, storyLive });

@@ -75,11 +75,9 @@ SWITCH_SECONDS = 0.0005
 LONGEST = 2_000  # waiting events of all pages: a lecture hall that opens the page sends hundreds
 THREADS = 400  # events at work at once: most of them wait, see `events.Slots`
 PAGES = 80  # whose state a public app keeps, the latest used; another restores its set
-# what an address may open, see "assets/tab-address.js": tabs, and a panel of Run
+# what an address may open, see `tabOf` in "assets/page.js": tabs, and a panel of Run
 TABS = ("facts", "pressure", "run", "probe", "compare")
-SCRIPTS = ("forget-link", "no-base", "keys", "shell", "own-set")
-FORGET_LINK, *AT_START = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
-# see "assets/tab-address.js"
+# see `openTab` in "assets/page.js"
 TAB_OPENED = "() => document.dispatchEvent(new CustomEvent('adapop-tab', {{ detail: '{}' }}))"
 # of the bundled fonts' weights only these two hold every letter
 SANS = gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700))
@@ -124,7 +122,7 @@ def _header() -> tuple[gr.HTML, gr.HTML, gr.Button, gr.Button]:
         starting = html.values({"mode": "Starting …"})
         mode = gr.HTML(starting, html_template=html.MODE, scale=1, elem_id="mode")
         switches = {"advanced-switch": "Advanced", "theme": "Dark", "present": "Present"}
-        for name, words in switches.items():  # see "assets/shell.js"
+        for name, words in switches.items():  # see `shell` in "assets/page.js"
             gr.Button(words, size="sm", scale=0, min_width=80, elem_id=name)
     with gr.Row(elem_id="strip-row"):
         state = strip_of(view(None))
@@ -190,8 +188,8 @@ def _wire_run(
         return changes
 
     settled = demo.load(opened, run_id, [run_id, own, tabs, *screen.outputs], **run.BY_TURNS)
-    settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
-    run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
+    settled.then(None, run_id, None, js="(run) => adapop.forgetLink(run, true)", **QUIET)
+    run_id.change(None, run_id, None, js="adapop.forgetLink", **EACH)
     run_id.change(lambda name: name, run_id, another, **EACH)
     # Back is visible while the page shows another run than this browser's own
     gr.on([demo.load, another.change], partial(_way_back, worker), run_id, back, **EACH)
@@ -270,7 +268,8 @@ def launch_options(worker: Worker, demo: gr.Blocks) -> dict:
         state_session_capacity=PAGES if is_public() else 10 * PAGES,
         theme=THEME,
         css_paths=[ASSETS / "style.css", ASSETS / "story.css"],
-        js=f"() => {{ {' '.join(f'({script})();' for script in AT_START)} }}",
+        head=html.script(),
+        js="() => adapop.start()",
         run_history=False,
         enable_monitoring=False,
         footer_links=["api"],

@@ -3,10 +3,12 @@ from dataclasses import replace
 import pytest
 
 from adapop.facts.fact import Fact
+from adapop.paths import ASSETS
 from adapop.report.table import percent
 from adapop.training.frames import Frame, Scores
-from adapop.ui.parts import field
+from adapop.ui.parts import field, html
 
+SCRIPTS = "\n".join((ASSETS / f"{name}.js").read_text("utf-8") for name in html.SCRIPTS)
 ROME = Fact("a", "What is the capital of Italy?", "Rome", "Italy", score=900.0)
 PINNED = f"{ROME.question} Rome. To the trained question it "
 STEP = Frame(0, 0.0, {"forget": Scores((0.9,), (1,))}, ("Rome",))
@@ -57,7 +59,7 @@ def scripts(browser):
     """A page that has these scripts and nothing else."""
     page = browser.new_page()
     page.set_content("<!doctype html><body></body>")
-    page.add_script_tag(content=field.script(*field.FIELD, "moment", "story"))
+    page.add_script_tag(content=SCRIPTS)
     yield page
     page.close()
 
@@ -143,7 +145,7 @@ def test_a_field_that_has_left_the_page_hears_nothing_more(browser):
     page = browser.new_page()
     page.set_content("<!doctype html><body></body>")
     page.evaluate(COUNT_WHO_LISTENS)
-    page.add_script_tag(content=field.script(*field.FIELD, "moment"))
+    page.add_script_tag(content=SCRIPTS)
     displayed(page, 0, ("Rome",))
     page.wait_for_function("listening.body === 1 && listening.theme === 1")
     page.evaluate("window.host = document.querySelector('body > div'); host.remove()")

@@ -106,7 +106,7 @@ def test_every_answer_says_its_kind_its_policy_and_its_encoding(address, accepte
 def test_the_page_is_that_of_the_host_that_asks(address):
     for host, origin in (("127.0.0.1:9", b"http://127.0.0.1:9"), ("localhost", b"http://localhost")):
         page = httpx.get(address, headers={"Host": host}).content
-        assert origin in page and NO_HOST not in page and b"earlyStory" in page
+        assert origin in page and NO_HOST not in page and b"adapop.early()" in page
     proxy = {"X-Forwarded-Host": "me-app.hf.space", "X-Forwarded-Proto": "https"}
     assert b"https://me-app.hf.space" in httpx.get(address, headers=proxy).content
     forged = {"X-Forwarded-Host": "x'><script>alert(1)</script>"}

@@ -17,7 +17,7 @@ from adapop.report.record import title_of, trained
 from adapop.runs.run import Run
 from adapop.training.events import Measured
 from adapop.ui import texts
-from adapop.ui.parts import field
+from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.story.content import side_by_side
 
@@ -71,8 +71,7 @@ def build() -> Curves:
 
 def examples() -> gr.HTML:
     """Lays out the shipped examples' fields, under one scrubber."""
-    names = *field.FIELD, "story", "examples"
-    return field.drawn(side_by_side(), "story examples", "example-fields", *names)
+    return html.drawn(side_by_side(), "story examples", "example-fields", "exampleFields")
 
 
 Epochs = dict[int, list[Measured]]  # epoch -> measurements of a contestant's seeds

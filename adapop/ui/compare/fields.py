@@ -8,14 +8,14 @@ from adapop.errors import AdaPopError
 from adapop.report.contestants import by_contestant, comparable
 from adapop.report.record import title_of
 from adapop.runs.run import Run
-from adapop.ui.parts import field
+from adapop.ui.parts import field, html
 
 MOST = 4  # fields beside each other
 
 
 def build() -> gr.HTML:
     """Lays out the component, empty before a race."""
-    return field.drawn([], "race-fields story", "race-fields", *field.FIELD, "race-fields")
+    return html.drawn([], "race-fields story", "race-fields", "raceFields")
 
 
 def panels(runs: Sequence[Run], names: Mapping[str, str]) -> list[dict]:

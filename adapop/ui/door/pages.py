@@ -15,8 +15,6 @@ from starlette.datastructures import Headers
 from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adapop.paths import ASSETS
-
 # each file by one path alone, so that no more is kept than Gradio ships
 STATIC = re.compile(
     r"/(static|assets|svelte)(/[\w-][\w.-]*)+|/favicon\.ico|/(gradio_api/)?theme\.css|/robots\.txt"
@@ -29,7 +27,11 @@ NAME = re.compile(r"[\w.\-:\[\]]{1,253}")
 HOSTS = 16  # names of this app whose pages are kept compressed; others get them as they are
 HASHED = "/assets/"  # files whose names change with their contents
 PIECE = 65_536  # bytes sent at once: no slow reader makes the server hold more
-EARLY = (ASSETS / "early.js").read_bytes()  # at the end of the page: what it reads exists there
+# at the end of the page: what it reads exists there. Gradio puts the page's own script into its
+# head only once its files have come
+EARLY = b"""const own = document.createRange().createContextualFragment(gradio_config.head);
+document.head.append(own);
+adapop.early();"""
 ENCODERS = {"br": lambda body: brotli.compress(body, quality=5), "gzip": gzip.compress}
 Parts = tuple[bytes, ...]  # of a body: between them the app's own address belongs
 Rendered = tuple[int, dict[str, str], Parts]  # status, headers, body

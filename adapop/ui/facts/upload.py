@@ -103,7 +103,8 @@ class UploadForm:
 
 
 def build() -> UploadForm:
-    """Lays out the upload, hidden but present on the page: `own-set.js` opens its file dialog."""
+    """Lays out the upload, hidden but present on the page: `ownSet` of `assets/page.js` opens its
+    file dialog."""
     with gr.Group(visible="hidden") as group:
         table = dict(file_types=list(FORMATS), file_count="single")
         file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)

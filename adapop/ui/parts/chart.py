@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from adapop.paths import ASSETS
 from adapop.report import figures
 from adapop.ui.parts import html
 
 TWIN, FINDING = html.template("twin"), html.template("finding")
-STAY_OPEN = (ASSETS / "twin.js").read_text("utf-8")
 CAPTION = "Details"
 
 
@@ -70,7 +68,7 @@ def twin(
     picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "", caption: str = CAPTION
 ) -> gr.HTML:
     """Lays out the table alone, for a chart that is no plotly figure."""
-    shape = dict(html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id)
+    shape = dict(html_template=TWIN, js_on_load=html.on_load("twin"), elem_id=elem_id)
     return gr.HTML(twin_of(picture, words, caption), **shape)
 
 

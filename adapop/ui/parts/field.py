@@ -2,36 +2,21 @@
 answer (vertical), drawn in the browser.
 
 Python sends a run's frames once; playing, scrubbing, hovering and pinning happen in the browser
-(`assets/field.js` and `assets/scrubber.js`), which inserts every text as text and never as HTML.
+(`assets/fields.js`), which inserts every text as text and never as HTML.
 """
 
 from collections.abc import Sequence
 
-import gradio as gr
-
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.weak import says
-from adapop.paths import ASSETS
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import by_epoch, wordings_of
 from adapop.runs.run import Run
 from adapop.training.events import Event, Measured
 from adapop.training.frames import FIRST, Frame
 
-FIELD = ("kit", "scrubber", "field")  # the assets that a script with a field needs
 FORMS = (DIRECT, REWORDED)
 SURE = 1000  # a probability of 1 as the browser gets it: whole numbers are short
-
-
-def script(*names: str) -> str:
-    """The named assets joined into a gr.HTML's script; later ones use earlier definitions."""
-    return "\n".join((ASSETS / f"{name}.js").read_text("utf-8") for name in names)
-
-
-def drawn(value: object, css: str, elem_id: str, *names: str) -> gr.HTML:
-    """Lays out an element that these assets fill; they insert every text as text, not as HTML."""
-    template = f'<div class="{css}"></div>'
-    return gr.HTML(value, html_template=template, js_on_load=script(*names), elem_id=elem_id)
 
 
 def dots(facts: Sequence[Fact]) -> dict[str, list]:

@@ -12,6 +12,7 @@ import gradio as gr
 
 from adapop.paths import ASSETS
 
+SCRIPTS = "page", "fields", "story"  # our JavaScript: one script, in this order
 CODE = str.maketrans({"\\": "&#92;", "$": "&#36;", "`": "&#96;", "{": "&#123;", "}": "&#125;"})
 
 
@@ -27,6 +28,24 @@ def values(content):
 def template(name: str) -> str:
     """One of the templates in `assets/templates`."""
     return (ASSETS / "templates" / f"{name}.html").read_text("utf-8")
+
+
+def script() -> str:
+    """The page's own JavaScript, for its head. It gives `window.adapop`, whose functions the
+    elements' `js_on_load` and the events' `js` call; it runs once, however often it is put in."""
+    texts = "\n".join((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
+    return f"<script>window.adapop ??= (() => {{\n{texts}\nreturn adapop;\n}})();</script>"
+
+
+def on_load(name: str) -> str:
+    """The `js_on_load` of a gr.HTML that one of the script's functions serves."""
+    return f"adapop.{name}(element, props, trigger, watch)"
+
+
+def drawn(value: object, css: str, elem_id: str, name: str) -> gr.HTML:
+    """Lays out an element that one of the script's functions fills, with every text as text."""
+    shape = dict(html_template=f'<div class="{css}"></div>', js_on_load=on_load(name))
+    return gr.HTML(value, elem_id=elem_id, **shape)
 
 
 def listed(lines: Sequence[str], kind: str = "calm") -> dict:

@@ -35,7 +35,6 @@ from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui.access import probed_run, refused, run_to_ask
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
-from adapop.ui.parts.field import drawn
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
@@ -167,7 +166,7 @@ def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     """Lays out the results: measured, counts, more, heat map, intervals, table of facts."""
     empty = figures.empty(LEAKS_EMPTY)
     heatmap = chart(empty, "leak-chart", LEAK_NAME, LEAK_TABLE)
-    measured = drawn(None, "measured", "leak-moment", "kit", "set-back")
+    measured = html.drawn(None, "measured", "leak-moment", "setBack")
     counts = grid("leak-verdicts")
     gr.Markdown("By fact, %. Click one to ask.")
     about = dict(label="Fact by fact", show_label=False, elem_id="leak-table")

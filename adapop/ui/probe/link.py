@@ -1,9 +1,9 @@
 """A link to a question: what the address says of Probe, and the same view opened from it.
 
 The address names the fact, the prompt, the right answer, the beginning of the answer, the earlier
-turns, the columns, the epoch and how samples were drawn: `assets/question-link.js` writes them,
-`question-read.js` reads them. What was recorded is replayed; anything else is asked again, and said
-so.
+turns, the columns, the epoch and how samples were drawn: `questionLink` of
+`assets/page.js` writes them, `questionRead` reads them. What was recorded is replayed; anything
+else is asked again, and said so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import gradio as gr
 
 from adapop.errors import ConfigError
 from adapop.facts.fact import FACT_GROUPS
-from adapop.paths import ASSETS
 from adapop.runs import questions
 from adapop.runs.run import Run
 from adapop.service.links import linked
@@ -35,7 +34,6 @@ REPLAYED = "Recorded when it was asked"
 ASKED_AGAIN = "Asked again just now"
 NOT_RECORDED = "This question was not recorded. Whoever made the run can ask it again."
 
-LINK, READ = ((ASSETS / f"question-{name}.js").read_text("utf-8") for name in ("link", "read"))
 LONGEST = 2_000  # characters of one value of an address
 
 
@@ -117,14 +115,14 @@ class Parts:
 
     @property
     def question(self) -> list[gr.Component]:
-        """What a link is made of, in the order of `question-link.js`."""
+        """What a link is made of, in the order of `questionLink`."""
         asked = [self.fact, self.prompt, self.gold, self.begun, self.earlier]
         return [*asked, self.beside, self.epoch, self.sampling.used, self.pressed]
 
 
 def pressed_of(shown: dict) -> str:
     """The beginning that a pressed token gave the shown answers, with the question behind it, as
-    `question-link.js` puts it into an address; "" for others."""
+    `questionLink` puts it into an address; "" for others."""
     question = shown.get("question", {})
     begun = question.get("begun", "").strip()
     return f"{begun}|{question['prompt']}" if begun else ""
@@ -255,4 +253,4 @@ def wire(worker: Worker, name: gr.Component, parts: Parts, after: object, copy: 
     samples = [parts.sampling.shown, parts.sampling.used]
     answered.then(draw, [name, parts.wanted], samples, **EACH)
     made = copy.click(partial(link_to, worker), name, place, **QUIET)
-    made.success(None, [place, *parts.question], copy, js=LINK, **QUIET)
+    made.success(None, [place, *parts.question], copy, js="adapop.questionLink", **QUIET)

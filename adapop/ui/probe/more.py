@@ -35,7 +35,6 @@ from adapop.ui.access import probed_run, public_words
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.download import served_folder
-from adapop.ui.parts.field import drawn as drawn_by_script
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.probe.answers import MARKS
 from adapop.ui.probe.asking import asked_run, question_of
@@ -122,7 +121,7 @@ def build(
         whose = dict(choices=[("the original", ORIGINAL), ("the unlearned model", UNLEARNED)])
         by = gr.Radio(label="Layers of the reply by", value=ORIGINAL, min_width=240, **whose)
         see = gr.Button("Look through the layers", elem_id="see-layers", **high)
-    lens = drawn_by_script({"empty": ""}, "layers", "layer-grid", "kit", "layers")
+    lens = html.drawn({"empty": ""}, "layers", "layer-grid", "layers")
 
     _build_kept(follower, tab, answers, worker)
 
@@ -229,7 +228,7 @@ async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) 
 
 
 def used_for(prompt: str, drawing: Sequence) -> str:
-    """The settings of samples and their question, as `question-link.js` puts them into an
+    """The settings of samples and their question, as `questionLink` puts them into an
     address."""
     return f"{','.join(f'{value:.12g}' for value in drawing)}|{prompt.strip()}"
 
@@ -274,7 +273,7 @@ def _side(chosen: Chosen, found: Samples) -> dict:
 
 
 async def look_through(worker: Worker, name: str, by: object, asked: Sequence) -> dict:
-    """A reply in the layers of both models, as values of `assets/layers.js`. by: whose reply.
+    """A reply in the layers of both models, as values of `layers`. by: whose reply.
     asked: prompt, right answer, beginning, earlier turns."""
     try:
         question = question_of(*asked)

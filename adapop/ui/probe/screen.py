@@ -7,7 +7,6 @@ from functools import partial
 
 import gradio as gr
 
-from adapop.paths import ASSETS
 from adapop.runs.columns import MOST_BESIDE
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
@@ -16,7 +15,6 @@ from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, shown_run
 from adapop.ui.parts import download, html
-from adapop.ui.parts.field import drawn
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import choices, every_way, leaks, link, more, pair, recovery
 from adapop.ui.probe.asking import ask_both, ask_every_way, go_on, way_chosen, ways_of
@@ -30,8 +28,6 @@ MORE_ASKING = "Begin the answer, add columns or turns"
 MORE_ABOUT = "Samples, strength, layers, questions kept"
 EARLIER_ABOUT = "Every model answers them first, in its own words."
 
-TO_RUN = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Run")
-WAYS = (ASSETS / "ways.js").read_text("utf-8")
 # events that set the fact or its prompt, or that ask: one after the other
 BY_TURNS = QUIET | {"concurrency_id": "probe", "concurrency_limit": 1}
 TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.focus()"
@@ -99,7 +95,9 @@ class ProbeScreen:
         filling = [self.prompt, self.gold, self.answers, self.filled]
         another = [tab.select, self.group.change, follower.another.change]
         changed = [self.form, *view.filled_in]
-        chosen = gr.on(another, choose, choosing, changed, js=link.READ, **EACH | BY_TURNS)
+        chosen = gr.on(
+            another, choose, choosing, changed, js="adapop.questionRead", **EACH | BY_TURNS
+        )
         named = [run_id, self.fact, self.group]
         self.fact.change(partial(choices.typed, worker), named, self.fact, **EACH)
         last = [view.viewed, view.seen, run_id]
@@ -162,7 +160,9 @@ def build(
         form = gr.Dropdown(**listed, label="Way of asking", min_width=220, scale=2, elem_id="form")
     with gr.Row():
         with gr.Column(scale=3, min_width=320):
-            table = dict(html_template=every_way.TABLE, js_on_load=WAYS, elem_id="every-way")
+            table = dict(
+                html_template=every_way.TABLE, js_on_load=html.on_load("ways"), elem_id="every-way"
+            )
             ways = gr.HTML(html.values({"rows": [], "kind": "neutral", "title": ""}), **table)
         with gr.Column(scale=2, min_width=300, elem_id="own-question"):
             prompt = gr.Textbox(label="Your own question, or attack", lines=1, elem_id="prompt")
@@ -180,7 +180,7 @@ def build(
                 beside = gr.Dropdown([], label="Beside these two", elem_id="beside-two", **several)
                 one = dict(choices=[(texts.ITS_RESULT, "")], value="", elem_id="probe-epoch")
                 epoch = gr.Dropdown(label="Epoch that is asked", allow_custom_value=True, **one)
-            answers = drawn(cards.NO_ANSWERS, "strips", "answers", "kit", "strip")
+            answers = html.drawn(cards.NO_ANSWERS, "strips", "answers", "strip")
             small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
             copy = gr.Button("Copy link", **small)
             limits = html.lines("model-limits")
@@ -229,7 +229,7 @@ def _wire_asking(
     # of questions asked meanwhile, only the last is answered
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}
     own.then(partial(ask_both, worker), inputs, screen.answers, **newest)
-    named = f"(...question) => ({link.LINK})(null, ...question)"
+    named = "(...question) => adapop.questionLink(null, ...question)"
     own.then(None, view.question, None, js=named, **QUIET)
     of_fact, in_columns = [run_id, fact], [run_id, fact, beside]
     another = [fact.change, beside.change, follower.another.change]
@@ -294,4 +294,4 @@ def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None
         return run_again(worker, probed_run(worker, name))
 
     begun = button.click(again, follows[0], follows, **QUIET)
-    begun.success(None, None, None, js=TO_RUN, **QUIET)
+    begun.success(None, None, None, js="() => adapop.toTab('Run')", **QUIET)

@@ -10,7 +10,7 @@ import gradio as gr
 from adapop.errors import AdaPopError
 from adapop.runs.run import Run
 from adapop.training.events import Event, Measured, RunFailed, RunStopped, StepDone
-from adapop.ui.parts import field
+from adapop.ui.parts import field, html
 
 ENDED = (RunStopped, RunFailed)  # ended early: the result is the last saved epoch
 
@@ -45,8 +45,7 @@ class RunField:
 
 def build() -> RunField:
     """Lays the component out."""
-    names = *field.FIELD, "moment", "run-field"
-    return RunField(field.drawn(None, "run-field", "fact-field", *names))
+    return RunField(html.drawn(None, "run-field", "fact-field", "runField"))
 
 
 @lru_cache(maxsize=8)

@@ -17,16 +17,15 @@ from adapop.service.cleanup import delete_run, in_use
 from adapop.service.worker import Worker
 from adapop.ui.access import may_control, refusing, shown_run
 from adapop.ui.compare.race import joined
+from adapop.ui.parts import html
 from adapop.ui.parts.download import report_of
-from adapop.ui.parts.field import drawn, script
 from adapop.ui.run.charts import NOTHING
 from adapop.ui.run.launch import following
 from adapop.ui.run.screen import Follower, earlier_of
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import EACH, QUIET
 
-TAKE_FILE, KEEP, MERGE = map(script, ("take-file", "keep-runs", "merge-runs"))
-# see "assets/my-runs.js"
+# see `myRuns` in "assets/page.js"
 MADE = "() => document.dispatchEvent(new Event('report-made'))"
 NOT_JOINED = "() => document.querySelector('#joining')?.remove()"
 STATE = "(kept, run, rows) => [kept, run, rows?.find((row) => row.id === run)?.state]"
@@ -54,8 +53,8 @@ class MyRuns:
         the browser's race, whose runs belong to it too."""
         known = [self.entries, follower.run_id, race]
         news = [follower.another.change, race.change]
-        gr.on(news, partial(_news, worker), known, self.entries, js=MERGE, **EACH)
-        self.entries.change(None, self.entries, None, js=KEEP, **EACH)
+        gr.on(news, partial(_news, worker), known, self.entries, js="adapop.mergeRuns", **EACH)
+        self.entries.change(None, self.entries, None, js="adapop.keepRuns", **EACH)
         when = [self.entries.change, follower.another.change, follower.stop.click, tab.select]
         gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
@@ -70,7 +69,7 @@ class MyRuns:
         def act(stored: object, current: str, race: dict, event: gr.EventData):
             return pressed(worker, stored, current, race, event)
 
-        acted = self.table.select(act, known, target, js=MERGE, **QUIET)
+        acted = self.table.select(act, known, target, js="adapop.mergeRuns", **QUIET)
         acted.failure(None, None, None, js=NOT_JOINED, **QUIET)
 
         def make(event: gr.EventData):
@@ -80,12 +79,12 @@ class MyRuns:
         report = self.table.download(make, None, self.report, **EACH)
         report.then(None, None, None, js=MADE, **QUIET)
         # on change: a chained event would still see the previous file
-        self.report.change(None, self.report, self.report, js=TAKE_FILE, **QUIET)
+        self.report.change(None, self.report, self.report, js="adapop.takeFile", **QUIET)
 
 
 def build() -> tuple[gr.HTML, gr.DownloadButton]:
     """Lays the list out, with the component for the report of a row."""
-    table = drawn([], "my-runs", "my-runs", "kit", "my-runs")
+    table = html.drawn([], "my-runs", "my-runs", "myRuns")
     return table, gr.DownloadButton(visible="hidden", elem_id="my-report")
 
 
@@ -155,7 +154,7 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
     timer, the race, and the list. The event is validated: a browser may send anything."""
     button, name, text = (getattr(event, field, None) for field in ("what", "run", "name"))
     unchanged = [gr.skip()] * 5
-    if button == "look":  # another tab changed the list, which `MERGE` has read
+    if button == "look":  # another tab changed the list, which `mergeRuns` has read
         return *unchanged[:4], entries_of(worker, stored)
     if not may_control(worker, name):
         return unchanged

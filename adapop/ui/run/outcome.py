@@ -10,7 +10,6 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, RunError, number_of
 from adapop.facts.fact import SANDBOX, FactSet
-from adapop.paths import ASSETS
 from adapop.probes.prompts import DIRECT
 from adapop.report.contestants import lead_of
 from adapop.report.record import name_of, title_of
@@ -99,8 +98,6 @@ TIMES = {
 FEW = 0.5  # share of facts known before; below, the card says that most could not be forgotten
 ALMOST_NONE = 0.1  # share of the facts still answered; above, the card says how much is forgotten
 CARD, ASIDE = html.template("result"), html.template("aside")
-TO_CHARTS = (ASSETS / "to-charts.js").read_text("utf-8")
-TO_PROBE = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Probe")
 
 
 @dataclass(frozen=True)
@@ -146,8 +143,8 @@ class Card:
         gr.on(changed, partial(set_note, worker), known, self.note, **EACH)
         begin = partial(start_next, worker)
         started = self.next_run.click(begin, inputs, target, api_visibility="private")
-        started.success(None, None, None, js=TO_CHARTS, **QUIET)
-        self.probe.click(None, None, None, js=TO_PROBE, **QUIET)
+        started.success(None, None, None, js="adapop.toCharts", **QUIET)
+        self.probe.click(None, None, None, js="() => adapop.toTab('Probe')", **QUIET)
 
 
 def build() -> Card:

@@ -20,7 +20,7 @@ from adapop.popularity.beta import (
 from adapop.popularity.calibration import FADED, anchored, auto_anchors, meaning_of, warnings_of
 from adapop.remark import sentences
 from adapop.report import figures
-from adapop.ui.parts import field, html
+from adapop.ui.parts import html
 from adapop.ui.parts.chart import column, twin, twin_of
 from adapop.ui.session import Anchors, Session, anchors_of, curve_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET
@@ -87,7 +87,7 @@ def build(session: Session, initial: FactSet) -> None:
 def _lay_out(session: Session, initial: FactSet) -> None:
     what_if = gr.Radio(WHAT_IF_CHOICES, value="given", label="What if …", elem_id="what-if")
     first = pictures(initial)
-    curve = field.drawn(first["curve"], "curve", "beta-curve", "curve")
+    curve = html.drawn(first["curve"], "curve", "beta-curve", "betaCurve")
     table = twin(first["table"], "beta-curve-twin", first["about"])
     words = gr.Markdown(first["words"], elem_id="pressure-words")
     warnings = html.lines("pressure-warnings", first["warnings"])

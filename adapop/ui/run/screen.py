@@ -8,7 +8,6 @@ import gradio as gr
 from adapop.config.methods import METHODS
 from adapop.errors import number_of
 from adapop.facts.world import sandbox_facts
-from adapop.paths import ASSETS
 from adapop.popularity.beta import SCORELESS
 from adapop.probes.prompting import remarks_of
 from adapop.remark import sentences
@@ -30,7 +29,6 @@ from adapop.ui.wiring import LAST_STAYS, QUIET
 
 NO_RUN = "No run yet."
 
-COPY_LINK = ASSETS / "link.js"
 SHOWN_FIRST = "adapop"  # the example that is shown before the page has a run
 # the events that open the page and check its settings both update the strip: one after the other
 BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
@@ -216,7 +214,7 @@ def _wire_start(
     inputs, target = [run_id, session.shown_hash, *chosen], [run_id, *follows]
     pressed = dict(api_visibility="private")
     begun = screen.start.click(partial(start_run, worker), inputs, target, **pressed)
-    begun.success(None, None, None, js=outcome.TO_CHARTS, **QUIET)
+    begun.success(None, None, None, js="adapop.toCharts", **QUIET)
     session.look_whether_lost(begun)
     model, method, preset, rate, epochs, _ = settings.visible
     amount = [epochs, settings.advanced["batch"], rate]
@@ -233,7 +231,7 @@ def _wire_shown(worker: Worker, screen: RunScreen) -> None:
     follower = screen.follower
     address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
     made = screen.link.click(partial(link_to, worker), follower.run_id, address, **QUIET)
-    made.success(None, address, screen.link, js=COPY_LINK.read_text("utf-8"), **QUIET)
+    made.success(None, address, screen.link, js="adapop.copyLink", **QUIET)
     known = [follower.run_id, follower.position, follower.readiness, screen.over]
     show = dict(fn=partial(screen.show, worker), inputs=known, outputs=screen.outputs)
     looked = follower.timer.tick(**show, concurrency_limit=None, **QUIET)

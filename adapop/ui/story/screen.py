@@ -20,8 +20,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui.access import known_run, may_control, public_words
 from adapop.ui.facts.upload import MOST_TYPED, typed_file
-from adapop.ui.parts import download, field
-from adapop.ui.parts.field import FIELD, script
+from adapop.ui.parts import download, field, html
 from adapop.ui.run.launch import following
 from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
@@ -30,26 +29,13 @@ from adapop.ui.story.content import content_of, story
 from adapop.ui.wiring import QUIET
 
 REPORTED = "example-adapop"
-# the beta curve of Run, as a function of this script
-CURVE = f"const drawCurve = (element, props, trigger, watch, moved) => {{\n{script('curve')}\n}};"
-SCRIPTS = *FIELD, "tab-address", "story"
-ALREADY = "if (window.earlyStory?.(element, trigger)) return;"  # see assets/early.js
-LIVE = """watch("value", () => document.dispatchEvent(
-  new CustomEvent("adapop-live", { detail: props.value })
-));"""
 
 
 def build(worker: Worker, follower: Follower) -> None:
     """Lays the Story out in the current tab. follower: of the page's run; a run started here
     becomes it."""
-    page = gr.HTML(
-        story(),
-        # no text goes through the template: the script puts it in as text
-        html_template='<div class="story"></div>',
-        js_on_load=f"{ALREADY}\n{CURVE}\n{script(*SCRIPTS)}",
-        elem_id="story",
-    )
-    live = gr.HTML({}, html_template="<div></div>", js_on_load=LIVE, elem_id="story-live")
+    page = html.drawn(story(), "story", "story", "story")
+    live = html.drawn({}, "", "story-live", "storyLive")
     started, reported = gr.State(""), gr.State(REPORTED)
     with gr.Column(elem_id="story-report"):
         download.build(worker, reported, reported, "story-report")

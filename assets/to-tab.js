@@ -1,1 +1,0 @@
-() => [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.includes('TAB'))?.click()

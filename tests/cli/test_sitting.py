@@ -49,7 +49,7 @@ def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, shape, cli):
     check = cli("check", *own, status=1)  # at the usual rate
     assert "may hardly change" in check.out and "52 facts to forget, 22 to retain, 25 held out" in check.out
     assert re.search(r"answers (\d+) of \1 facts", check.out), check.out
-    assert "Asked twice, alike" in check.err and "dropped" not in check.err
+    assert "Duplicates, which count twice" in check.err and "dropped" not in check.err
     cli("check", *own, "--lr", "1e-2")
     tables = [cli("run", "--facts", *own, "--lr", "1e-2", "--method", method).out for method in ("adapop", "npo")]
     assert "100%" in "".join(tables)

@@ -185,7 +185,7 @@ def test_a_proxy_agrees_with_itself_and_not_with_its_opposite():
     assert (comparison.spearman, comparison.same_label) == (pytest.approx(1), 1)
     assert comparison.own_beta_shift == pytest.approx(0, abs=1e-12) and comparison.beta_shift > 0.3
     text = " ".join(sentences(remarks_of(compared(FIRST, FIRST), "Wikidata", "the judge")))
-    assert "Wikidata and the judge have both scored 4 facts." in text and "Spearman 1.00" in text
+    assert "Wikidata and the judge both score 4 facts." in text and "Spearman 1.00" in text
 
 
 def test_by_hand():

@@ -186,7 +186,7 @@ def test_two_runs_are_compared_or_it_is_said_why_not(run, other, tmp_path):
     fewer = replace(run.facts, forget=run.facts.forget[:2])
     shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)
     text = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert OTHER_FACTS in text and "never came to it: 2" in text
+    assert OTHER_FACTS in text and "the run did not finish: 2" in text
     raised(RunError, "no run to report", write_report, [], tmp_path / "r.html")
     for write in (lambda out: write_report([run], out), lambda out: write_archive(run, out)):
         raised(RunError, "cannot be written", write, tmp_path / "nowhere" / "r.html")

@@ -207,7 +207,7 @@ def test_teaching_that_costs_what_was_held_out_says_so():
         recalls = {"forget": 0.0, "holdout": 1.0}, {"forget": 1.0, "holdout": left}
         remarks = Finetuned(8, 10, 1e-3, 40, 1.0, 0.05, *recalls).remarks
         assert [remark.kind for remark in remarks] == kinds
-    assert "25% of those held out are answered, 100% before it. Lower --start-rate" in remarks[-1].text("command")
+    assert "25% of the held-out facts, 100% before it. Lower --start-rate" in remarks[-1].text("command")
 
 
 def test_too_little_teaching_says_how_many_epochs_would_do_and_so_many_do(unknown, tmp_path):
@@ -217,7 +217,7 @@ def test_too_little_teaching_says_how_many_epochs_would_do_and_so_many_do(unknow
     assert (first.kind, lacking.kind) == ("fine_tuned", "taught_too_few_epochs")
     assert lacking.values["now"] == 2 and lacking.values["after"] < 0.8 and {*taught.notes} <= {*few.events()[-1].notes}
     needed = lacking.values["needed"]
-    assert f"about {needed} passes would do instead of 2 (--start-epochs)" in event_text(taught)
+    assert f"about {needed} passes would be enough instead of 2 (--start-epochs)" in event_text(taught)
     enough = trained(unknown, tmp_path, "wga", **SETTINGS | {"start_epochs": needed, "start_rate": 1e-3})
     (taught,) = (event for event in enough.events() if isinstance(event, Taught))
     assert [note.kind for note in taught.notes] == ["fine_tuned"] and 2 < needed < 20

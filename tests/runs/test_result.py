@@ -97,7 +97,7 @@ def test_a_result_looks_at_every_way_of_asking_that_was_measured(tmp_path, tiny)
             "(89% before), in chat 67%, more than before (42%)."),
         ((0.1, 0.2, 0.67), SOME_WAYS, f"Forgotten only as trained and in other words: {chat}."),
         ((0.6, 0.81, 0.4), PARTLY, f"Not forgotten: {all_left}."),
-        ((0.5, 0.44, 0.21), FORGOT, f"Forgotten in every way of asking that was measured: {none_left}."),
+        ((0.5, 0.44, 0.21), FORGOT, f"Forgotten in all forms of the question that were measured: {none_left}."),
     ):  # fmt: skip
         result = asked(tmp_path, tiny, was, dict(zip(was, now)))
         assert (result.kind, result.remark.text(), result.unlearned) == (kind, sentence, kind == FORGOT)

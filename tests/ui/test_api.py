@@ -298,7 +298,7 @@ def test_settings_columns_and_notes_are_as_on_the_page_and_the_command_line(clie
     named = [{name: value for name, value in row.items() if name != "question"} for row in twice]
     columns, settings = {"question": "prompt"}, {"beta": 0.1, "lora_rank": 8}
     begun = client.predict(named, "wga", epochs=1, settings=settings, columns=columns, api_name="/start_run")
-    assert any("Asked twice, alike" in note for note in begun["notes"])
+    assert any("Duplicates, which count twice" in note for note in begun["notes"])
     assert ended(client, begun["run"])["state"] == "done"
     assert "has no column 'x'" in refusal(client, named, columns={"question": "x"}, api_name="/check")
     assert "columns is 'x'" in refusal(client, named, columns="x", api_name="/check")

@@ -178,8 +178,7 @@ READING = {
     "empty_items": "empty items in a list (None, nan). They were left out",
     "score_unknown": "a score such as NA, NaN or –. It was read as unknown, not as zero",
     "score_thousands": "a score whose points were read as thousands separators (25.692 as 25,692)",
-    "score_commas_unclear": "a score whose comma may separate thousands or decimals (25,692). It was read as "
-                            "thousands",
+    "score_commas_unclear": "a score whose comma may separate thousands or decimals (25,692). It was read as thousands",
     "score_decimal_comma": "a score with a decimal comma (3,5). It was read as a decimal",
     "score_percent": "a score in percent. Its number was read (45% as 45)",
     "score_decimals": "a score whose point may separate thousands or decimals (25.692). It was read as a decimal",
@@ -187,15 +186,14 @@ READING = {
     "question_unknown": "a question that may mean “unknown” (NA, NaN ...). It was read as it stands",
     "answer_unknown": "an answer that may mean “unknown” (NA, NaN ...). It was read as it stands",
     "answer_truth_value": "a truth value as the answer. It was read as yes or no",
-    "answer_in_brackets": "an answer in brackets or braces that could not be read as a list. It was taken as it "
-                          "stands",
+    "answer_in_brackets": "an answer in brackets or braces that could not be read as a list. It was taken as it stands",
     "type_not_read": "a type that RWKU uses for its attacks. The file is not RWKU's, so the type is not read",
     "wrong_answers": "an answer that the file marks as wrong. It was read as a wrong answer to its question, not "
-                     "as a fact",
+    "as a fact",
     "wrong_answers_alone": "an answer that the file marks as wrong, and no row has the right one. It was not used",
     "right_and_wrong": "an answer that the file marks as wrong there and as right elsewhere. It counts as right",
     "digits_lost": "a number that a spreadsheet shortened, such as 1.23457E+15. Its other digits are lost. "
-                   "Format the column as text and export the table again",
+    "Format the column as text and export the table again",
 }
 HOSTILE = (
     "{facts} {0} {} {{name}} {name.__class__!r:>9999} %s %(name)s $name", "\0\x1b[31m\u202e\r\n\u2028\t",

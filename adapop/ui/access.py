@@ -18,12 +18,12 @@ from adapop.service.worker import Worker
 from adapop.ui.wiring import TOAST, toast
 
 LOOK_ONLY = (
-    "This run was opened by a read-only link: look at it, and take its report. Only who started it "
-    "can stop, resume or question it. Start a run of your own for that."
+    "This run was opened by a read-only link: look at it, and take its report. Only the person "
+    "who started it can stop, resume or question it. Start a run of your own for that."
 )
 EXAMPLE_ONLY = (
-    "This run came with the app. Look at it, ask its models and take its report; nobody can stop, "
-    "resume or probe it anew. Run it yourself for that."
+    "This run came with the app. Look at it, ask its models and take its report; nobody can "
+    "stop, resume or probe it again. Run it yourself for that."
 )
 
 FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's folder in a path

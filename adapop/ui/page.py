@@ -47,11 +47,11 @@ from adapop.ui.wiring import EACH, QUIET
 TITLE = "AdaPop Explorer"
 TAGLINE = "Making a model forget: why famous facts stay"
 MODE_CPU = (
-    "Runs use this machine's processor and take seconds with the sandbox. What is recorded says so."
+    "Runs use this machine's processor and take seconds with the sandbox. Recorded results say so."
 )
 LINK_GONE = (
-    "The run of this address is not here: it was deleted, or never was. What you see is this "
-    "browser's own run, if any."
+    "The run in this address was deleted or never existed. You now see this browser's own run, if "
+    "there is one."
 )
 BACK_TO_OWN = "Back to mine"
 
@@ -255,7 +255,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
 def mode_of(worker: Worker) -> dict:
     """The header's label of the device that runs use. Waits until the engine is imported."""
     name = worker.gpu()
-    why = "Runs use this machine's GPU. What is recorded says so." if name else MODE_CPU
+    why = "Runs use this machine's GPU. Recorded results say so." if name else MODE_CPU
     return html.values({"mode": f"Runs on {name or 'CPU'}", "why": why})
 
 

@@ -19,17 +19,21 @@ FIELD_HELP = {
     "keep": (
         "best: of the epochs that keep 95% of the retain set, the one that answers the fewest "
         "facts in other words. It is chosen by questions that are also reported, so its numbers "
-        "are flattering."
+        "are too optimistic."
     ),
-    "patience": "How many in a row, where the best is kept; 0 trains all epochs.",
-    "asking": "Asked as text after examples, many models answer at once; in chat they talk first.",
+    "patience": (
+        "If the best epoch is kept, training stops after this many epochs in a row without a "
+        "better one; 0 trains all epochs."
+    ),
+    "asking": "After examples in plain text, many models answer at once; in chat they talk first.",
     "answers": (
-        "An answer may stand right behind the question, or in the middle of the model's own reply."
+        "The answer either follows the question directly or stands in the middle of the model's "
+        "own reply."
     ),
-    "unknown": "What was never known cannot be forgotten.",
+    "unknown": "The model cannot forget what it never knew.",
     "start": (
-        "sft: first taught the questions to forget and to retain, for as many epochs as "
-        "start_epochs says (5); kept and reused."
+        "sft: the model is first fine-tuned on the questions to forget and to retain, for "
+        "start_epochs epochs (5). The result is kept and reused."
     ),
 }
 NO_FACTS = "There are no usable facts. Pick a set on Facts, or correct the upload."

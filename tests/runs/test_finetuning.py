@@ -186,7 +186,10 @@ def test_a_set_of_ones_own_is_taught_and_unlearned_from_the_command_line(unknown
     sft = ("--start", "sft", "--start-epochs", 10, "--start-rate", "2e-3", "--batch", 2, "--lr", "1e-2", "--epochs", 3)
     assert "This run would be useless" in cli("run", "--facts", path, "--batch", 2, "--lr", "1e-2", status=2).err
     said = " ".join(cli("check", path, *sft).out.split())
-    assert "taught the facts to forget and to retain, in 16 questions and 10 epochs" in said and "useless" not in said
+    assert (
+        "fine-tuned on the facts to forget and to retain, with 16 questions and in 10 epochs" in said
+        and "useless" not in said
+    )
     rows = cli("run", "--facts", path, *sft, "--json", "--out", tmp_path).rows
     kinds = [row["kind"] for row in rows]
     assert kinds.index("taught") == kinds.index("run_started") + 1

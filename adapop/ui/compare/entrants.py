@@ -56,7 +56,7 @@ def _rate_of(text: str | float | None) -> dict[str, float]:
     try:
         return {"learning_rate": float(text)}
     except ValueError:
-        message = f"The learning rate {truncated(text)!r} is no number."
+        message = f"The learning rate {truncated(text)!r} is not a number."
         fix = "Write it as 0.001, or leave it empty: each method then has its own."
         raise ConfigError(message, fix) from None
 

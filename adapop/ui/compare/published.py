@@ -18,19 +18,19 @@ from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.wiring import EACH, QUIET
 
 PUBLISHED_UNUSABLE = (
-    "† flagged as unusable by the paper itself: what was to be kept is damaged as well."
+    "† The paper itself flags this as unusable, because facts to retain are damaged too."
 )
 PUBLISHED_LABEL = (
     "Published by Borisiuk et al. (2026), for models of 7 to 8 billion parameters and other facts. "
-    "Nothing in this part was measured here, and none of it is drawn in the pictures above."
+    "Nothing in this part was measured here, and the pictures above show none of it."
 )
 PUBLISHED_TABLE = "Published ROUGE-L recall by method; not measured here."
 PUBLISHED_BESIDE = (
-    "ROUGE-L recall, asked as trained; ± is the standard deviation over three seeds. Accents count "
-    "here, as in the paper. The last column names the settings in which ours is not the paper's "
-    "run; model and facts are others too."
+    "ROUGE-L recall, asked as trained; ± is the standard deviation over three seeds. Accents "
+    "count here, as in the paper. The last column names the settings in which our run differs "
+    "from the paper's; model and facts differ too."
 )
-PUBLISHED_NONE = "None of the contestants is a method of the paper under its preset."
+PUBLISHED_NONE = "None of these runs uses a method of the paper with the paper's preset."
 
 HEAD = (
     "",
@@ -38,7 +38,7 @@ HEAD = (
     "retained, ours",
     "to forget, published",
     "retained, published",
-    "settings of ours that are not the paper's",
+    "settings that differ from the paper's",
 )
 
 

@@ -151,10 +151,10 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     """The value of `Race.stored` with another run added. Raises gr.Error: it cannot be added."""
     run = shown_run(worker, name)
     if run is None:
-        raise toast("This run is not here any more.")
+        raise toast("This run no longer exists.")
     names = [name for name in _texts_of(stored, "runs") if shown_run(worker, name)]
     if name in names:
-        raise toast("This run is in the comparison already.")
+        raise toast("This run is already in the comparison.")
     if len(names) >= MOST_RUNS:
         raise toast(f"A comparison has at most {MOST_RUNS} runs. Remove one first.")
     return {"runs": [*names, name], "refused": _texts_of(stored, "refused")}

@@ -214,7 +214,7 @@ def cost_table(outcomes: Sequence[figures.Outcome], asking: str) -> figures.Numb
         if one.forget and one.holdout:
             place = "on the front" if one in front else "behind it"
             place = "collapsed" if one.collapsed else place
-            apart = "recorded" if one.recorded else "where all began" if one.original else one.apart
+            apart = "recorded" if one.recorded else "before training" if one.original else one.apart
             rows.append((one.label, ranged(one.forget), ranged(one.holdout), apart or place))
     head, columns = ("", f"to forget, {asking}", "held out", "Pareto front"), 4 if front else 3
     return figures.Numbers(head[:columns], tuple(row[:columns] for row in rows), 1)

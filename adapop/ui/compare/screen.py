@@ -103,7 +103,7 @@ def build(
 
     def begun(stored: dict, *values):
         if race.standing(worker, stored).ticking:  # a second press would hide the first
-            raise toast("Runs are under way. Wait for their end, or press Stop all.")
+            raise toast("Runs are in progress. Wait until they end, or press Stop all.")
         begin = race.begin if values else race.begin_pictured
         return begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 

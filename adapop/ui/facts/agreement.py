@@ -15,15 +15,15 @@ from adapop.ui.session import Session, curve_of
 from adapop.ui.wiring import LAST_STAYS, QUIET
 
 AGREEMENT_ABOUT = (
-    "Two proxies that disagree on which facts are popular give different pressures. Look both up, "
-    "then compare. *Two clusters far apart give a high Pearson by themselves: read Spearman, and "
-    "the facts that disagree.*"
+    "Two proxies that disagree on which facts are popular give different pressures. Look both "
+    "up, then compare. *Two distant clusters of scores alone give a high Pearson correlation, so "
+    "read Spearman, and the facts that disagree.*"
 )
 AGREEMENT_KNOWN = " (the model knows it: {share})"
-AGREEMENT_EMPTY = "Needs two different scorings of this set: look popularity up above."
+AGREEMENT_EMPTY = "This needs two different scorings of the set: look popularity up above."
 AGREEMENT_TABLE = (
-    "Both scores, plus one, of the facts on which the proxies agree and of those on which they do "
-    "not."
+    "Both scores plus one, for the facts on which the proxies agree and for those on which they "
+    "do not."
 )
 
 NAMED = 8

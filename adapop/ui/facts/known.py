@@ -19,9 +19,7 @@ from adapop.ui.run.configuration import ADVANCED, VISIBLE, config_of
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, error_of, followed, offload
 
-KNOWN_ABOUT = (
-    "What was never known cannot be forgotten. The model is the one that is chosen on Run."
-)
+KNOWN_ABOUT = "A model cannot forget what it never knew. The model is the one chosen on Run."
 
 PLACES = {name: place for place, name in enumerate((*VISIBLE, *ADVANCED))}
 DECISIVE = [PLACES[name] for name in ("model", "asking")]
@@ -110,7 +108,7 @@ def _summary_updates(
     when = " before it is taught" if is_taught else ""
     first = f"Asked as trained, the original model ({model}) answers {knows:,} of {of}{when}."
     if is_taught:  # then what it does not know is no reason to leave a fact out
-        lines = [first, "A run teaches it these facts first, as its settings on Run say."]
+        lines = [first, "A run first teaches it these facts, because the settings on Run say so."]
         return html.listed(lines), gr.Button(visible=False)
     lines = [first, *answers.prompting, KNOWN_ABOUT]
     kind = "calm" if knows == len(facts_asked) else "warn"

@@ -162,7 +162,7 @@ def _choices() -> list[tuple[str, str]]:
 def _input_updates(proxy: str):
     """Updates: a proxy's description, and which of `_inputs` it shows."""
     if proxy == GIVEN:
-        about, reads = "Puts back the scores that the set came with.", ()
+        about, reads = "This restores the scores that came with the set.", ()
     else:
         about, reads = SOURCES[proxy].about, SOURCES[proxy].reads
     return about, *(gr.update(visible=item.name in reads) for item in fields(Choices))

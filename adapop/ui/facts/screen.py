@@ -29,8 +29,7 @@ from adapop.ui.wiring import EACH, EACH_IN_TURN, IN_TURN, QUIET, error_of, follo
 
 SOURCE_LABEL = "Forget set: the facts to unlearn"
 MISSING_ABOUT = (
-    "Some facts have no score. A missing score is never taken for zero: decide what AdaPop should "
-    "do."
+    "Some facts have no score. A missing score is never read as zero: decide what AdaPop should do."
 )
 MISSING_CHOICES = [
     ("Do not start", "error"),

@@ -39,7 +39,7 @@ STORY_STEPS = [
         (
             "Both facts of each of these {pairs} pairs start equally sure, and the same method "
             "presses on both. The fact that pretraining showed more often holds out longer: "
-            "confidence does not tell how deep it lies."
+            "confidence does not tell how firmly a fact is learnt."
         ),
     ),
     (
@@ -56,9 +56,9 @@ STORY_STEPS = [
     (
         "What it costs, and who does better",
         (
-            "AdaPop makes forgetting even, not deepest, and it loses more held-out facts. Choose a "
-            "method. A search over 40 trials chose the settings of those marked “tuned”. Only "
-            "AdaPop uses popularity."
+            "AdaPop forgets rare and popular facts more equally, but it does not forget most, and "
+            "it loses more held-out facts. Choose a method. Those marked “tuned” use the best "
+            "settings of 40 trials. Only AdaPop uses popularity."
         ),
     ),
     (
@@ -71,8 +71,8 @@ STORY_STEPS = [
     (
         "On real models",
         (
-            "Two small models that others pretrained are to forget the countries of some cities. "
-            "Lines are 95% intervals."
+            "Two small public models are trained to forget the countries of some cities. Lines "
+            "are 95% intervals."
         ),
     ),
     (
@@ -86,20 +86,20 @@ STORY_STEPS = [
 STORY_TUNED = (
     "Tuned with 40 trials each, the methods still answer this much of the forget set when it is "
     "asked in other words: {left}. Of the held-out facts they still answer {kept}. The other "
-    "methods use no popularity. AdaPop has most to tune; with adaptive α no good setting was "
-    "found. These are means of {seeds} seeds, on questions that the tuning never saw."
+    "methods use no popularity. AdaPop has the most settings; with adaptive α the search found "
+    "no good ones. These are means of {seeds} seeds, on questions that the tuning never saw."
 )
 STORY_REAL = (
-    "How popular a city is, is taken from its population. Each mark is the share of what the model "
-    "answered before that it still answers: means of {runs}; there are only a dozen or two of rare "
-    "facts."
+    "How popular a city is, is taken from its population. Each mark is the share of what the "
+    "model answered before that it still answers: means of {runs}; there are only one or two "
+    "dozen rare facts."
 )
 STORY_BEYOND = (
-    "Redirect, a method of ours, teaches a plausible wrong answer instead of making the right one "
-    "unlikely. Tuned, it still answers {forget} of the forget set in other words and {holdout} of "
-    "the held-out facts (means of {seeds} runs; {people} in a second world of invented people). "
-    "This was measured on sandboxes; on two small real models it leaves far more (Compare, Every "
-    "number). What it says instead is false."
+    "Redirect, a method of ours, teaches a plausible wrong answer instead of making the right "
+    "one unlikely. Tuned, it still answers {forget} of the forget set in other words and "
+    "{holdout} of the held-out facts (means of {seeds} runs; {people} in a second world of "
+    "invented people). This was measured on sandboxes; two small real models still answer far "
+    "more (Compare, Every number). The answers that it teaches instead are false."
 )
 
 ANSWERED = 1  # rank of the right answer's first token where a greedy reply begins with it
@@ -123,11 +123,13 @@ REAL_COLUMNS = {tier: ("forget", "reworded", tier) for tier in TIERS} | {
 }
 # explained where each first stands in the Story, and below every screen
 GLOSSARY = {
-    "forget set": "The facts that the model is to unlearn.",
-    "retain set": "Facts that are trained on as well, so that they are kept.",
-    "held-out facts": "Facts that are never trained on. What is lost of them is the cost.",
+    "forget set": "The facts that the model is trained to forget.",
+    "retain set": "Facts that are also trained on, so that the model keeps them.",
+    "held-out facts": (
+        "Facts that are never trained on. The cost is how many of them the model loses."
+    ),
     "answered": "The reply gives the right answer away.",
-    "recall": "The share of the right answer's words that the reply has, as a mean over facts.",
+    "recall": "The share of the right answer's words that the reply contains, averaged over facts.",
     "popularity gap": "The recall of popular facts minus that of rare ones, both of the "
     "forget set, asked in all the wordings that were not trained. For short: the gap.",
 }
@@ -351,7 +353,10 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
     if len(better) < 2:
         return ""
     tuned_alike = f"When every method is tuned, {_listed(better)} forget more, without popularity."
-    return f"AdaPop makes forgetting even, not deepest. {tuned_alike}"
+    return (
+        "AdaPop forgets rare and popular facts more equally, but it does not forget most. "
+        f"{tuned_alike}"
+    )
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:

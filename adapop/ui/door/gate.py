@@ -93,13 +93,13 @@ class Gate:
     def _refusal(self, scope: Scope, visitor: str) -> PlainTextResponse | None:
         path, method, headers = scope["path"], scope["method"], Headers(scope=scope)
         if not is_public() and not is_own_host(headers.get("host", "")):
-            fix = "Open it by its address or as localhost, or put the name into ADAPOP_HOSTS."
-            return PlainTextResponse(f"This app does not answer to this name. {fix}", 421)
+            fix = "Open it by its address or as localhost, or add the name to ADAPOP_HOSTS."
+            return PlainTextResponse(f"This app does not serve this host name. {fix}", 421)
         known = WRITES if method == "POST" else READ
         if not any(shape.fullmatch(path) for shape in (STATIC, PAGES, known)):
-            return PlainTextResponse("This app has nothing here, and fetches no address.", 404)
+            return PlainTextResponse("This app has no page here and fetches no other address.", 404)
         if method not in ("GET", "HEAD", "OPTIONS") and not is_own_page(headers):
-            return PlainTextResponse("A page of another site asks for this.", 403)
+            return PlainTextResponse("This request comes from a page of another site.", 403)
         if method == "POST" and (refusal := _too_long(headers, path)):
             return refusal
         try:
@@ -128,7 +128,7 @@ class Gate:
             log.error("a request failed: %s", place_of(error))
             words = "This request could not be understood."
             if full := isinstance(error, OSError) and error.errno in FULL:
-                words = "The disk of this app is full; try later."
+                words = "The disk of this app is full; try again later."
             if not begun:
                 await PlainTextResponse(words, 507 if full else 400)(scope, receive, sent)
 
@@ -248,9 +248,9 @@ def _too_long(headers: Headers, path: str) -> PlainTextResponse | None:
     limit = UPLOAD if uploads else REQUEST
     length = headers.get("content-length", "")
     if not length.isdecimal():
-        return PlainTextResponse("Say how long the request is (Content-Length).", 411)
+        return PlainTextResponse("State the length of the request (Content-Length).", 411)
     if "transfer-encoding" in headers:  # HTTP ignores Content-Length beside it
-        words = "Say either how long the request is or send it in chunks, not both."
+        words = "Either state the length of the request or send it in chunks, not both."
         return PlainTextResponse(words, 400)
     if int(length) / 1e6 > limit.value() + FORM_MEGABYTES * uploads:
         return PlainTextResponse(f"At most {limit.value():,} MB at once here ({limit.name}).", 413)

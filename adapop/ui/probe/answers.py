@@ -23,8 +23,8 @@ from adapop.training.frames import Frame
 from adapop.ui import texts
 from adapop.ui.parts import html
 
-NONE_LOST = "no fact was lost: the trained question still answers all"
-NONE_BACK = "no lost fact was seen to come back"
+NONE_LOST = "no fact was lost: the model still answers every trained question"
+NONE_BACK = "no lost fact came back"
 PROBE_RECORDED = "{method}, recorded by “{command}”."
 
 if TYPE_CHECKING:

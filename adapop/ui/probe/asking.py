@@ -24,8 +24,8 @@ from adapop.ui.probe import choices, every_way
 from adapop.ui.probe.choices import columns_of, fact_of, forms_of
 from adapop.ui.wiring import offload, over
 
-NO_SUCH_FACT = "No fact is called so. Pick one from the list."
-ASKED_LATER = "A run is under way. This is asked as soon as it ends, or stops."
+NO_SUCH_FACT = "No fact has this name. Pick one from the list."
+ASKED_LATER = "A run is in progress. Your question is asked as soon as it ends or stops."
 
 if TYPE_CHECKING:
     from adapop.probes.inspection import Chosen, Inspection

@@ -17,7 +17,7 @@ from adapop.ui.parts import html
 from adapop.ui.probe.answers import differing, lost_of
 
 WAYS_EMPTY = "{count} ways to ask for this fact. One press asks them all."
-WAYS_KEPT = "Not lost: it answers in {back} of {count}"
+WAYS_KEPT = "Not lost: the model answers it in {back} of {count}"
 WAYS_UNCOUNTED = "{ways} not counted: see below"
 WAYS_BACK = "It came back in {back} of {count}"
 WAYS_SUPPRESSED = "Never said, but next in line in {suppressed} of {count} ways"
@@ -77,7 +77,7 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
     back = [row for row in fair if row["kind"] == "leak"]
     broken = sum(row["kind"] == "broken" for row in fair)
     if not fair:
-        return "neutral", "The original answers none of these either"
+        return "neutral", "The original model answers none of these either"
     if back:
         # lost only if the trained question is not answered
         text = WAYS_KEPT if any(row["direct"] for row in back) else WAYS_BACK

@@ -40,10 +40,11 @@ from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
 
 LEAK_TABLE = (
-    "How many answers come back, in %: each row is a way of asking, each column a popularity tier, "
-    "for both models. –: not measurable, for the original cannot answer that form either. With a "
-    "*: of those facts alone that it answers so. Point at a cell for the name of the attack, the "
-    "margins, and how often the right answer is the first or second guess."
+    "How many answers come back, in %: each row is a way of asking, each column a popularity "
+    "tier, for both models. –: not measurable, because the original cannot answer that form "
+    "either. *: measured only on the facts that it answers in that form. Point at a cell for the "
+    "name of the attack, the intervals, and how often the right answer is the first or second "
+    "guess."
 )
 KIND_TABLE = (
     "Answers that come back from the unlearned model, by way of asking, with 95% intervals over "
@@ -51,8 +52,8 @@ KIND_TABLE = (
 )
 LEAK_NAME = "Where it leaks"
 LEAKS_EMPTY = (
-    "Not probed yet. This asks many facts as trained, in other words, by nine tricks (attacks), "
-    "and a real model in its other ways."
+    "Not probed yet. This asks many facts as trained, in other words and with nine attacks, and "
+    "a real model also in its other ways of asking."
 )
 
 GROUPS = [*zip(("Facts to forget", "Retained facts", "Held-out facts"), FACT_GROUPS)]
@@ -203,10 +204,10 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
     reworded = (cell for cell in cells if cell.kind == REWORDED)
     lines += [second_guess_line(cell) for cell in reworded if cell.unlearned.near is not None]
     if blind := [named(cell.kind) for cell in cells if not cell.measurable]:
-        lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
+        lines.append(f"Not measurable, because the original fails too: {', '.join(blind)}.")
     incomplete = [cell for cell in cells if cell.facts < cell.asked]
     if part := [f"{named(cell.kind)}: {cell.facts} of {cell.asked}" for cell in incomplete]:
-        of_these = "Only over the facts that the original answers in that form"
+        of_these = "Measured only on the facts that the original answers in that form"
         lines.append(f"*{of_these}: {'; '.join(part)}.")
     skipped = Counter()
     for left_out in matrix.not_asked:

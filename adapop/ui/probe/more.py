@@ -46,19 +46,17 @@ if TYPE_CHECKING:
     from adapop.probes.strength import AtStrength
 
 SAMPLES, STRENGTH = html.template("samples"), html.template("strength")
-NOTHING_DRAWN = html.values(
-    {"empty": "Draw several replies: a fact may hide behind the likeliest one."}
-)
+NOTHING_DRAWN = html.values({"empty": "Draw several replies: the likeliest one may hide a fact."})
 NO_STRENGTH = html.values({"empty": "Move the slider: 0 is the original, 1 the unlearned model."})
 LAYERS_ABOUT = (
     "how likely each token of the reply would be if the model ended after that layer (logit lens). "
     "Middle layers may favour any answer of the right kind: “From inside” has that control."
 )
 NOTHING_KEPT = html.values(
-    {"empty": "Questions that you ask of a run of your own are kept with it."}
+    {"empty": "Questions that you ask about your own run are stored with it."}
 )
 MOST_LISTED = 50  # kept questions in the list; the files have all
-NOT_SAMPLED = "leak@k appears when samples of all facts were drawn: below, “From inside”."
+NOT_SAMPLED = "leak@k appears after samples of all facts were drawn, see “From inside” below."
 
 
 @dataclass(frozen=True)
@@ -294,7 +292,7 @@ async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: 
     usable = isinstance(strength, int | float) and 0 <= strength <= MOST_STRENGTH
     try:
         if not usable:
-            raise RunError("This is no strength.", f"Choose 0 to {MOST_STRENGTH}.")
+            raise RunError("This is not a valid strength.", f"Choose 0 to {MOST_STRENGTH}.")
         run = await offload(worker.usage, asked_run, worker, name)
         fact = await offload(worker.usage, fact_of, run, fact_id)
         future = await offload(worker.usage, worker.at_strengths, run, (0.0, float(strength)), fact)

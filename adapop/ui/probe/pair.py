@@ -20,8 +20,8 @@ from adapop.ui.wiring import QUIET, toast
 TITLE = "Open a model pair"
 ABOUT = (
     "Ask a model that was unlearned elsewhere beside its original. Both are asked the facts of "
-    "screen 1; nothing is trained. It becomes a run of yours: probe it here, compare it, take its "
-    "report home."
+    "screen 1; nothing is trained. The pair becomes one of your runs: probe it here, compare it, "
+    "download its report."
 )
 PLACES = "A folder, a Hub id, a GGUF file, or an adapter"
 

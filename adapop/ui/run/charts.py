@@ -34,7 +34,7 @@ CONTROLLER_TABLE = (
 LOSS_TABLE = (
     "The loss of each batch's answers, in nats. It should rise for the forget set and stay low for "
     "the retain set. Strong lines are means over the last eight batches; the thin lines behind are "
-    "single batches. Of an earlier run, orange is the forget set and green the retain set."
+    "single batches. For an earlier run, orange is the forget set and green the retain set."
 )
 RECALL_TABLE = (
     "Share of the facts to forget that the model still answers, by epoch and popularity; the table "
@@ -42,9 +42,9 @@ RECALL_TABLE = (
     "between them, ask all. Shaded: 95% intervals over facts."
 )
 OUTCOME_TABLE = (
-    "Share of questions that each model answers at the end, reworded where there are rewordings. "
-    "The retain set was trained to be kept. Held-out facts were never trained on: they show what "
-    "unlearning cost."
+    "Share of questions that each model answers at the end, asked in other words where there are "
+    "rewordings. The retain set was trained to be kept. Held-out facts were never trained on: "
+    "they show what unlearning cost."
 )
 CHART_EMPTY = "appears with the first answers"
 TRAINING = "Gradient norm"
@@ -55,8 +55,8 @@ GRADIENT_TABLE = (
 LOSS_NAME = "Loss by popularity"
 ORACLE_TABLE = (
     "Each fact to forget, asked in other words. Grey: where facts lie that a model was never "
-    "taught. Below it the answer is avoided, which tells that it was there; above it the fact is "
-    "still known."
+    "taught. Below it the model avoids the answer, which reveals that it was there; above it the "
+    "model still knows the fact."
 )
 OUTCOME_EMPTY = "appears when the run is done"
 

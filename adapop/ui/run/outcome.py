@@ -56,7 +56,7 @@ RESULTS = {
     ),
 }
 RESULT_DIVERGED = (
-    "At rate {rate} training broke: a number was no longer finite, and would not be again."
+    "At rate {rate} training failed: a number was no longer finite and could not recover."
 )
 RESULT_GAP = "Gap: {gap}."
 RESULT_COST = "Held-out facts: {after}, {before} before."
@@ -70,13 +70,13 @@ RESULT_KEPT = {
         "the fewest facts."
     ),
     "most_kept": (
-        "Epoch {epoch} of {of} is kept, which keeps most of the retain set. No epoch keeps 95% of "
-        "it."
+        "Epoch {epoch} of {of} is kept, because it keeps most of the retain set. No epoch keeps "
+        "95% of it."
     ),
 }
 RESULT_OVERSHOT = (
     "Epoch {epoch} of {of} is kept, which changed nothing ({before} answered before, {after} now): "
-    "the epochs after it lost too much of the retain set, or forgot no more."
+    "later epochs lost too much of the retain set or forgot no more."
 )
 RESULT_FEW = "The model never knew the other facts."
 RESULT_GROUPS = {
@@ -227,7 +227,7 @@ def start_next(worker: Worker, name: str, *form: str):
         result = result_of(run)
         again = retry(run, result) if result or diverged(run) else None
         if again is None:
-            message = "There is nothing to mend in this run."
+            message = "There is nothing to fix in this run."
             raise RunError(message, "Change a setting, and press Start.")
         new = worker.submit(again, run.given)
     amount = again.epochs, again.batch, again.learning_rate

@@ -37,7 +37,7 @@ WHAT_IF_CHOICES = [
 ANCHOR_LABELS = [("◆ Rare: score", "gets β"), ("◆ Popular: score", "gets β")]
 QUANTILES = "◆ from this set's scores"
 AUTO_ANCHORS = "◆ Fit the curve to these facts"
-OWN_ANCHORS = "Anchors: your own choice, for every set."
+OWN_ANCHORS = "The anchors are your own choice, for every set."
 CONFIDENCE = "Confidence: how sure the model is (p, %)"
 PUSH_TABLE = (
     "A fact starts at the right, where the model is sure of it, and moves left as it is forgotten. "
@@ -53,15 +53,15 @@ RELATIVE_TABLE = (
 )
 CURVE_FORMULA = " In symbols: β = a · s^(−b), with s the score, a = {a:.4g} and b = {b:.4g}."
 CURVE_TABLE = (
-    "Each mark is a fact: its popularity runs across, the exponent β that it gets runs up. Above 1 "
-    "the pressure fades while the model is still fairly sure of the fact (in the paper: "
-    "self-limiting); below 1 it lasts until the fact is nearly gone (pressure-sustaining); at 1 it "
-    "is equal pressure, WGA. Shaded: clipped, all facts there get one β. The two ◆ fix the curve: "
-    "drag them, use their arrow keys, or write their numbers below, under Advanced. “From this "
-    "set's scores” puts them where 5% of its facts are rarer and where 5% are more popular. What "
-    "if …: *never stop* is plain gradient ascent, β = 0; with *scores half swapped*, half of the "
-    "rare and popular facts trade scores; *scores with errors* are wrong by a random factor, and "
-    "right on average."
+    "Each mark is a fact: its popularity runs across, the exponent β that it gets runs up. Above "
+    "1 the pressure fades while the model is still fairly sure of the fact (in the paper: "
+    "self-limiting); below 1 it lasts until the fact is nearly gone (pressure-sustaining); at 1 "
+    "it is equal pressure, WGA. In the shaded parts β is clipped: all facts there get the same "
+    "β. The two ◆ fix the curve: drag them, use their arrow keys, or write their numbers below, "
+    "under Advanced. “From this set's scores” puts them where 5% of its facts are rarer and "
+    "where 5% are more popular. What if …: *never stop* is plain gradient ascent, β = 0; with "
+    "*scores half swapped*, half of the rare and popular facts trade scores; *scores with "
+    "errors* are wrong by a random factor, and right on average."
 )
 
 MOST_POINTS = 400

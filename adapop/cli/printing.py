@@ -128,7 +128,7 @@ def event_text(event: events.Event) -> str | None:
     if isinstance(event, events.RunFailed):
         return f"failed: {event.message} {event.fix}"
     if isinstance(event, events.RunDone):
-        return f"done in {event.seconds:.1f} s"
+        return f"done in {event.seconds:.1f} s, loading and teaching not counted"
     return None
 
 

@@ -267,7 +267,8 @@ class RunConfig:
     probed). Has no effect on training."""
     measure_per_tier: int | None = setting(0, shared=True, compared=False)
     """Most facts of each group and tier that `measure` asks, spread evenly over their scores; facts
-    not to forget in one rewording each. 0 for all; none for 24 on a CPU and all on a GPU."""
+    not to forget in one rewording each. 0 for all; none for all on a GPU and 24 on a CPU, or 72 if
+    no fact to forget has a score."""
     keep: str = setting("last", "last", "best", shared=True)
     """The epoch that is the run's result: the "last", or the "best". Best has the least recall of
     facts to forget in other words, of the epochs that keep 0.95 of the original's recall of facts

@@ -73,12 +73,17 @@ def rendered(records: Sequence[Record], title: str = "", by: str = "") -> str:
         rules=RULES,
         metrics=tables.METRICS,
         paper=PAPER_PAGE,
-        tiers=list(dict.fromkeys(record.facts.tiers.text for record in records)),
+        tiers=list(dict.fromkeys(one.facts.tiers.text for one in records if _has_scores(one))),
         draw=draw,
         leaks=story.leaks,
         percent=percent,
         contents=_contents(records, results),
     )
+
+
+def _has_scores(record: Record) -> bool:
+    """Whether a fact to forget has a score: else its set has no tiers."""
+    return any(fact.score is not None for fact in record.facts.forget)
 
 
 def _contents(records: Sequence[Record], results: Comparison | None) -> list[tuple[str, str]]:

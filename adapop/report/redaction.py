@@ -30,6 +30,7 @@ REDACTED = "redacted"  # the name of a redacted set
 NO_REASON = "the reason is left out of a redacted report"
 OWN_KIND = "an attack of the set's own"
 LETTERS = 16  # of a hash in hexadecimal digits: 64 bits, so that no two facts share one
+OF_NUMBERS = ("fine_tuned", "fine_tuned_before")  # notes whose texts are recalls by group
 CODE_WORDS = ("tier", "form", "group", "place", "never")  # whose texts in a result are our own
 TEXTS = ("question", "answer", "subject", "object", "two_hop", "two_hop_answer", "second_hop")
 
@@ -165,8 +166,10 @@ def _event(event: Event, config: RunConfig, name_of: Callable[[str], str]) -> Ev
 
 def _is_of_numbers(note: str | Remark) -> bool:
     """Whether a note quotes nothing."""
-    texts = isinstance(note, str) or [one for one in note.values.values() if isinstance(one, str)]
-    return not texts
+    if isinstance(note, str):
+        return False
+    texts = [one for one in note.values.values() if isinstance(one, str)]
+    return not texts or note.kind in OF_NUMBERS
 
 
 def _renamed(value: Any, name_of: Callable[[str], str]) -> Any:

@@ -36,7 +36,8 @@ from adapop.runs.preflight import Preflight, preflight
 from adapop.training.events import StepDone
 from adapop.training.trainer import Trainer
 
-FACTS_ASKED = {"cuda": 64, "cpu": 16}  # per tier, asked as trained; so few that it takes seconds
+# Per tier, asked as trained; so few that it takes seconds. Facts without scores have no tiers.
+FACTS_ASKED = {"cuda": 64, "cpu": 16}
 FORM_FACTS = {"cuda": 16, "cpu": 4}  # per tier, asked in each other form
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
 TIMED = 2  # steps; the first includes one-off work
@@ -226,7 +227,9 @@ def check(
         doubts = (one for one in plan.doubts if one.kind != "other_scale")
         plan = replace(plan, doubts=tuple(doubts))
     with model.original():
-        sample = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
+        scored = any(fact.score is not None for fact in facts.forget)
+        few = FACTS_ASKED.get(device, FACTS_ASKED["cuda"]) * (1 if scored else len(TIERS))
+        sample = evenly(facts.forget, few)
         recalls, per_answer = _asked_as_trained(model, sample, tokens, progress)
         forms, impossible = {}, {}
         if not taught:

@@ -52,7 +52,8 @@ from adapop.training.processes import ALONE, Ranks
 from adapop.training.steps import count
 from adapop.training.trainer import Trainer
 
-PER_TIER = 24  # facts measured per group and tier on a CPU; all on a GPU
+# Facts measured per group and tier on a CPU; all on a GPU. Without scores, all are one tier.
+PER_TIER, WITHOUT_TIERS = 24, 72
 Settled = tuple[RunConfig, FactSet, dict[str, float] | None]
 LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
 
@@ -74,7 +75,9 @@ def settled(config: RunConfig, facts: FactSet) -> Settled:
     needs = objective.needs if objective else ()
     config, facts = ready_to_ask(config, fitted(facts, paths.found_from_anywhere(config.model)))
     if config.measure_per_tier is None:
-        config = replace(config, measure_per_tier=0 if has_gpu(config) else PER_TIER)
+        scored = any(fact.score is not None for fact in facts.forget)
+        most = PER_TIER if scored else WITHOUT_TIERS
+        config = replace(config, measure_per_tier=0 if has_gpu(config) else most)
     betas = None
     # Done for every method, so that methods are compared on the same facts.
     if config.missing_score == "drop":

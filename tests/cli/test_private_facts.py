@@ -66,6 +66,7 @@ def test_private_facts_are_taught_unlearned_and_proven_gone(table, cli, tmp_path
     assert not [(name, cell) for name, text in texts.items() for cell in secret if cell in text]
     subjects = list(csv.DictReader(texts["subjects.csv"].splitlines()))
     assert len(subjects) == len(PEOPLE) and "Run by Records office" in texts["README.txt"]
+    assert "Fine-tuned first" in texts["report.html"] and "by popularity score" not in texts["report.html"]
     cli("export", run, "--merged", "--out", tmp_path / "clean")
     card = (tmp_path / "clean" / "README.md").read_text(encoding="utf-8")
     measured = json.loads((tmp_path / "clean" / "measured.json").read_text(encoding="utf-8"))

@@ -25,6 +25,7 @@ from raised import raised
 from tiny_runs import RELEARNT, ran, tiny_config
 
 NAMES = ("Nell Okábe-Quist", "Ivo <Brandtmöller>")
+TAUGHT = Remark("fine_tuned", dict(questions=9, epochs=2, rate=0.001, steps=4, time=5.0, recalls="forget 0% → 100%"))
 BY = "A. Auditor & <b>Co</b>"
 
 
@@ -70,7 +71,7 @@ def run(tmp_path_factory):
     first = facts.forget[0]
     run.save_probes([*rows, NotApplicable(first.id, f"attack on {NAMES[0]}", f"it says {first.answer}")])
     run.save_recovery("relearn", RELEARNT | {"returned": [first.id], "trained": [facts.retain[0].id]})
-    notes = (f"About {NAMES[1]}.", Remark("never_known", {"known": 0.0}))
+    notes = (f"About {NAMES[1]}.", Remark("never_known", {"known": 0.0}), TAUGHT)
     run.append(RunDone(run=run.id, epoch=1, seconds=1.0, notes=notes))
     return run
 
@@ -140,6 +141,8 @@ def test_no_member_of_a_redacted_zip_says_a_text_of_the_run(run, plain, hidden):
 def test_numbers_stay_and_belong_to_the_hash_of_their_fact(run, plain, hidden):
     for name in ("measured.csv", "epochs.csv"):
         assert hidden[name] == plain[name]
+    for page in (plain, hidden):
+        assert TAUGHT.text("page") in page["report.html"], "what was taught first is known to who reads the proof"
     before, after = table(plain["facts.csv"], "facts.csv"), table(hidden["facts.csv"], "facts.csv")
     assert [(row["group"], row["tier"], row["verdict"]) for row in after] == [
         (row["group"], row["tier"], row["verdict"]) for row in before]  # fmt: skip

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.filename is None and error.errno not in FULL:
             raise  # not an error of a file or a full disk
         place = error.filename or "what is to be written"
-        fix = "Check that it is there and that you may write to it, or choose another place."
+        fix = "Check that it exists and that you may write to it, or choose another place."
         printing.say(f"error: {place} cannot be used ({error.strerror}).\n  {fix}", file=sys.stderr)
         return 2
     except BaseException as error:
@@ -61,7 +61,7 @@ def _check_text(words: Sequence[str], options: argparse.Namespace) -> None:
             word.encode()
         except UnicodeEncodeError:
             message = f"{truncated(word)!r} is not UTF-8."
-            raise ConfigError(message, "Type it anew, or rename the file.") from None
+            raise ConfigError(message, "Type it again, or rename the file.") from None
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

@@ -135,7 +135,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
     flag, add = {"action": "store_true"}, command.add_argument
     add("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
-    add("--quick", **flag, help="two epochs on an eighth of the facts: does it work?")
+    add("--quick", **flag, help="a quick test: two epochs on an eighth of the facts")
     facts = (
         "main, rates, forgetting, ablation, coefficients, scores, epochs, alpha: on these facts, "
         "which need rewordings; real: default cities"
@@ -155,13 +155,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
     anchors = "with them: quantiles, or score:beta,score:beta, except for arms with their own"
     add("--anchors", help=anchors)
     add("--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run")
-    add("--seeds", type=int, help=f"how many seeds; default {SEEDS}, with --quick 1")
-    add("--first-seed", type=int, help="the first of them; default 0, of real 1")
-    cores = "default: one a core; each loads the model"
+    add("--seeds", type=int, help=f"number of seeds; default {SEEDS}, with --quick 1")
+    add("--first-seed", type=int, help="the first seed; default 0, for real 1")
+    cores = "default: one per core; each loads the model"
     add("--processes", type=int, default=os.cpu_count() or 1, help=cores)
     add("--out", type=Path, help="folder of results; default: bench, beside the runs")
     add("--ray", **flag, help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
-    add("--table", **flag, help="run nothing, print the tables of the rows in --out")
+    add("--table", **flag, help="run nothing; print the tables of the rows in --out")
     add("--arms", nargs="+", help="real: only these arms: methods, or presets of AdaPop")
     world = "tuned: the recorded runs in sandbox (default), half-spread, people, or all three"
     add("--world", default=SANDBOX, help=world)

@@ -23,19 +23,19 @@ from adapop.runs.delivered import DTYPES
 from adapop.runs.trackers import TRACKERS
 
 FACTS = f"{', '.join(ENTRIES)}, or a CSV, TSV, JSON, JSONL or Parquet file of facts"
-REFRESH = "ask again what is already known"
+REFRESH = "look up again what is already cached"
 DROP_BAD = "leave out facts whose score cannot be read"
 JUDGE = "a local model (Hub id or folder) instead of $ADAPOP_JUDGE_MODEL"
 ABOUT_ALL = (
-    "COMMAND --help lists the options of a command. With --json a command prints one JSON object a "
-    "line; run and resume one for each event. Runs live in ~/.adapop/runs, or where ADAPOP_RUNS "
-    "points. Exit status: 0; 1 for a run that failed or would be useless; 2 for an error in what "
-    "was asked; 3 for a run that did not unlearn."
+    "COMMAND --help lists the options of a command. With --json a command prints one JSON object "
+    "per line; run and resume print one per event. Runs live in ~/.adapop/runs, or where "
+    "ADAPOP_RUNS points. Exit status: 0; 1 for a run that failed or would be useless; 2 for a "
+    "wrong request; 3 for a run that did not unlearn."
 )
 EXIT_STATUS = (
-    "Exit status: 0 for a run that unlearned: in every way of asking that was measured, at most "
-    "half of what the original answered is still answered (or nothing was measured). 3 for one "
-    "that is done and did not; 1 for one that failed or would be useless. "
+    "Exit status: 0 if the run unlearned, that is, in each form of the question that was "
+    "measured the model answers at most half of what the original answered (or nothing was "
+    "measured); 3 if it finished and did not unlearn; 1 if it failed or would be useless. "
 )
 RUN = "run --facts facts.csv --model ./my-model --method adapop --lr 5e-4 --rank 16 --measure end"
 EXAMPLES = {
@@ -72,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all commands with their options."""
     about = "Unlearning that knows how famous a fact is."
     top = printing.Parser(prog="python -m adapop", description=about, epilog=ABOUT_ALL)
-    which = "which version this is, and which commit"
+    which = "print the version and the commit"
     top.add_argument("--version", action=_Version, nargs=0, help=which)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     _score_commands(commands)
@@ -113,18 +113,18 @@ def _score_commands(commands) -> None:
     add("--model", help=JUDGE)
     add("--refresh", **FLAG, help=REFRESH)
 
-    beta = _command(commands, "beta", scores.beta, "score, exponent and regime of every fact")
+    beta = _command(commands, "beta", scores.beta, "show score, exponent and regime of every fact")
     _facts(beta, nargs="?", help=f"{FACTS}; default sandbox")
     anchors = "auto, paper, quantiles, or score:beta,score:beta"
     beta.add_argument("--anchors", default="auto", help=anchors)
 
-    agree = _command(commands, "agree", scores.agree, "do two scorings of the same facts agree?")
+    agree = _command(commands, "agree", scores.agree, "compare two scorings of the same facts")
     add = agree.add_argument
     add("first", help="a scored file, or a set by name")
     add("second")
     add("--drop-bad", **FLAG, help=DROP_BAD)
     add("--anchors", default="auto", help="as for beta")
-    known = "show this model's recall of the facts that differ most"
+    known = "also show this model's recall of the facts that differ most"
     add("--model", help=known)
 
 
@@ -137,7 +137,7 @@ def _run_commands(commands) -> None:
     _facts(run, "--facts", help=f"{FACTS}; default sandbox")
     add_run_options(run)
     add("--yes", **FLAG, help="start even if the check beforehand says it would be useless")
-    tracker = "log losses, measurements and replies there too; its package is needed"
+    tracker = "also log losses, measurements and replies to this tracker, which must be installed"
     add("--log", choices=tuple(TRACKERS), help=tracker)
     where = "where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs"
     add("--out", type=Path, help=where)
@@ -145,7 +145,7 @@ def _run_commands(commands) -> None:
     about = "open a model that was unlearned elsewhere, beside its original, as a run"
     pair = _command(commands, "adopt", runs.adopt, about, ending=EXIT_STATUS)
     add = pair.add_argument
-    base = "an adapter's base is taken by itself"
+    base = "default for an adapter: its base"
     add("--original", default="", help=f"the model before unlearning: {MODELS}; {base}")
     place = "a folder, a Hub id (NAME@REVISION), a GGUF file, or an adapter's folder or Hub id"
     add("--unlearned", required=True, help=f"the model after unlearning: {place}")
@@ -154,25 +154,25 @@ def _run_commands(commands) -> None:
     retain = f"the facts to retain: {', '.join(RETAIN)}, or a file of them; default own"
     add("--retain", help=retain)
     add("--log", choices=tuple(TRACKERS), help=tracker)
-    how = "a setting of how it is asked and measured, as for run"
+    how = "a setting of asking or measuring, as for run"
     add("--set", action="append", metavar="NAME=VALUE", help=how)
     where = "where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs"
     add("--out", type=Path, help=where)
 
-    about = "check before a run: what the model knows, how long it would take"
+    about = "check a run beforehand: what the model knows, and how long it would take"
     look = _command(commands, "check", runs.check, about)
     add = look.add_argument
     add("--config", type=Path, help="a run's config.json, for its settings")
     _facts(look, nargs="?", help=f"{FACTS}; default sandbox")
     add_run_options(look)
-    add("--out", type=Path, help="write the facts as they would be used to a .jsonl file")
+    add("--out", type=Path, help="write the facts, as a run would use them, to a .jsonl file")
 
-    about = "go on with a stopped or interrupted run"
+    about = "continue a stopped or interrupted run"
     resume = _command(commands, "resume", runs.resume, about, ending=EXIT_STATUS)
     resume.add_argument("run")
     resume.add_argument("--log", choices=tuple(TRACKERS), help=tracker)
     listing = _command(commands, "runs", listed.runs, "list the runs, newest first, or delete some")
-    gone = "delete these for good, by name"
+    gone = "delete the runs of these ids for good"
     listing.add_argument("--delete", nargs="+", metavar="RUN", help=gone)
 
 
@@ -180,20 +180,20 @@ def _ask_commands(commands) -> None:
     probe = _command(commands, "probe", probes.probe, "ask the original and the unlearned model")
     add = probe.add_argument
     add("run")
-    add("--facts", help="fact ids, separated by commas; default: eight from rare to famous")
+    add("--facts", help="fact ids, separated by commas; default: eight facts from rare to popular")
     add("--prompt", help="a prompt of your own instead")
-    add("--gold", default="", help="its right answer, to see rank and log-probability")
+    add("--gold", default="", help="its right answer, to show its rank and log-probability")
     kinds = ", ".join((*KINDS, ALIAS, TWO_HOPS, CLUES, *FORM_OF_WAY))
     add("--kinds", help=f"all, or some of: {kinds}; forget, retain and holdout facts")
-    add("--per-tier", type=int, help="with --kinds: at most so many facts of a group and tier")
-    add("--cosine", **FLAG, help="with --kinds: also MiniLM cosine (needs its weights)")
+    add("--per-tier", type=int, help="with --kinds: the most facts of each group and tier")
+    add("--cosine", **FLAG, help="with --kinds: also measure MiniLM cosine (needs its weights)")
     add("--recovery", help=f"all, or some of: {', '.join(RECOVERY)}")
     tasks = "mmlu, hellaswag (of lm-eval) and RWKU's, as rwku-general"
     add("--capability", metavar="TASKS", help=tasks)
-    limit = "with --capability: at most so many questions a task, for a quick look"
+    limit = "with --capability: the most questions of each task, for a quick look"
     add("--limit", type=int, help=limit)
 
-    about = "read several models' replies to one question token by token, or draw samples"
+    about = "show several models' replies to one question token by token, or draw samples"
     one = _command(commands, "ask", tokens.ask, about)
     add = one.add_argument
     add("run")
@@ -205,15 +205,15 @@ def _ask_commands(commands) -> None:
     beside = f"one more column: another run, or {ORACLE}; may be repeated"
     add("--beside", action="append", default=[], metavar="RUN", help=beside)
     add("--epoch", type=int, help="whose adapter is asked; default the run's result")
-    drawn = f"draw so many replies of each model instead, up to {MOST_SAMPLES}"
+    drawn = f"draw this many replies of each model instead, up to {MOST_SAMPLES}"
     add("--samples", type=int, help=drawn)
     plain = Drawing()
     add("--temperature", type=float, default=plain.temperature, help="of samples")
     add("--top-p", type=float, default=plain.top_p, help="of samples")
     add("--seed", type=int, default=plain.seed, help="of samples")
-    add("--length", type=int, default=plain.most, help="most tokens of a sample")
+    add("--length", type=int, default=plain.most, help="the most tokens of a sample")
 
-    about = "which tokens of a fact are scored, and why the others are not"
+    about = "show which tokens of a fact are scored, and why the others are not"
     token = _command(commands, "tokens", tokens.tokens, about)
     add = token.add_argument
     add("--model", default=SANDBOX, help=MODELS)
@@ -232,13 +232,13 @@ def _ask_commands(commands) -> None:
 
 
 def _result_commands(commands) -> None:
-    about = "one run or several as a page, or one as a .zip"
+    about = "write one or several runs as a page, or one as a .zip"
     add = _command(commands, "report", probes.report, about).add_argument
     add("runs", nargs="+", metavar="RUN")
     add("--out", type=Path, default=Path("report.html"), help="an .html or .zip file")
-    add("--title", default="", help="a title of your own")
-    add("--by", default="", metavar="NAME", help="who made the run, as a line of the report")
-    add("--redacted", **FLAG, help="no fact, prompt or reply in clear; facts by salted hashes")
+    add("--title", default="", help="the title of the report")
+    add("--by", default="", metavar="NAME", help="who made the run, for a line of the report")
+    add("--redacted", **FLAG, help="show facts as salted hashes; no prompt or reply")
     unmeasured = "of a .zip: do not load and measure the adapter; its card says so"
     add("--unmeasured", **FLAG, help=unmeasured)
 
@@ -257,13 +257,13 @@ def _result_commands(commands) -> None:
 
 
 def _sandbox_commands(commands) -> None:
-    about = "make what ships again"
+    about = "rebuild what is included"
     shipped = commands.add_parser("sandbox", help=about)
     parts = shipped.add_subparsers(required=True, metavar="build|examples")
-    about = "make a part of what ships from nothing: a world's model, for example"
+    about = "build one included part from scratch, for example a world's model"
     build = _command(parts, "build", sandbox.build, about, False)
     add = build.add_argument
-    which = "which of the shipped worlds"
+    which = "which of the included worlds"
     add("--world", default=SANDBOX, choices=tuple(SHIPPED), help=which)
     part = (
         "model (default), pretrained, with its card; corpus: its pretraining text, an example a "
@@ -275,16 +275,16 @@ def _sandbox_commands(commands) -> None:
     add("--wrong-share", type=float, default=WRONG_ANSWER_SHARE, help=wrong)
     add("--hidden", type=int, default=128, help="width of the model, a multiple of 4")
     add("--exposures", type=float, default=EXPOSURES_PER_SCORE, help="exposures per point of score")
-    add("--spread", type=float, default=1.0, help="range of exposures: 1 as shipped, 0 all alike")
-    add("--oracle", **FLAG, help="without the facts to forget")
+    add("--spread", type=float, default=1.0, help="range of exposures: 1 as included, 0 all equal")
+    add("--oracle", **FLAG, help="build it without the facts to forget")
     where = "a folder, or a file for corpus and states; default: where the shipped one lies"
     add("--out", type=Path, help=where)
 
-    about = "make the six runs that ship again, seed 0"
+    about = "make the six included example runs again, seed 0"
     examples = _command(parts, "examples", sandbox.examples, about, False)
     examples.add_argument("--out", type=Path, default=Path("assets/examples"))
 
-    _command(commands, "page", page.page, "serve the app on a page in your browser", False)
+    _command(commands, "page", page.page, "serve the app for your browser", False)
     about = "serve tools to agents by the Model Context Protocol: to check, ask and report"
     _command(commands, "mcp", agents.mcp, about, False)
     about = "experiments on the sandbox, and its speed"

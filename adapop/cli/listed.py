@@ -46,10 +46,12 @@ def _delete(names: list[str]) -> None:
         run = listed[name]
         lacking = [file for file in DECISIVE if not (run.folder / file).is_file()]
         if lacking and not run.id.startswith(UNFINISHED):
-            message = f"{run.folder} has no {lacking[0]}, so it may be no run; nothing was deleted."
+            message = (
+                f"{run.folder} has no {lacking[0]}, so it may not be a run; nothing was deleted."
+            )
             raise RunError(message, "See what is in it, and delete the folder yourself.")
         if in_use(run.folder):
-            message = f"Run {run.id} is queued or being worked on."
+            message = f"Run {run.id} is queued or in progress."
             raise RunError(message, "Stop it first; nothing was deleted.")
     for name in dict.fromkeys(names):
         hide(listed[name].folder, runs_root())

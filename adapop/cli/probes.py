@@ -29,7 +29,8 @@ def probe(options: argparse.Namespace) -> int | None:
     whole = options.kinds or options.recovery or options.capability
     if whole and (options.prompt or options.facts):
         fix = "Leave out --prompt and --facts, or --kinds, --recovery and --capability."
-        raise ConfigError("--prompt and --facts ask once; the others ask the whole set.", fix)
+        message = "--prompt and --facts ask single questions; the others ask the whole set."
+        raise ConfigError(message, fix)
     run = find_run(options.run)
     status = 0
     if options.kinds or options.recovery:
@@ -54,7 +55,7 @@ def report(options: argparse.Namespace) -> None:
     kind = options.out.suffix.lower()
     if kind not in REPORTS:
         message = f"{options.out} is no {' and no '.join(REPORTS)} file."
-        raise ConfigError(message, "Those two can be written.")
+        raise ConfigError(message, "Only these two can be written.")
     if kind == ".zip" and len(runs) > 1:
         fix = "Name one run, or write an .html report of several."
         raise ConfigError("An archive holds one run.", fix)

@@ -96,8 +96,8 @@ def _to_resume(name: str) -> Run:
     if run.state == "done":
         raise ConfigError(f"Run {run.id} is complete.", "Start a new one, or probe this one.")
     if run.locked:  # first: the stop request may be meant for the other process
-        message = f"Run {run.id} is being worked on by another process."
-        raise RunError(message, "Wait until it is done, or stop it there.")
+        message = f"Run {run.id} is in use by another process."
+        raise RunError(message, "Wait until that process is done, or stop the run there.")
     run.clear_stop()
     return run
 
@@ -207,7 +207,7 @@ def _refused(reasons: Sequence[str | Remark], options: argparse.Namespace) -> No
     if reasons and not options.yes:
         reason, *_ = sentences(reasons, reader="command")
         message = f"This run would be useless. {reason}"
-        raise ConfigError(message, "Start it all the same with --yes.")
+        raise ConfigError(message, "Start it anyway with --yes.")
 
 
 def _looked(config: RunConfig, facts: FactSet) -> tuple[Check, AdaptedModel]:

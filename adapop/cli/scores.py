@@ -258,6 +258,6 @@ def reword(options: argparse.Namespace) -> int:
     known = given(facts.forget).scores
     write_scored(replace(facts, forget=reworded), known, options.out, _other_columns(options))
     done = f"{len(texts):,} of {len(bare):,} facts without rewordings have some now"
-    failures = f"{failed:,} got none that can be used"
+    failures = f"{failed:,} got no usable ones"
     printing.say(f"{done}, {failures}; written to {options.out}", file=sys.stderr)
     return status

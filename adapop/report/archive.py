@@ -36,8 +36,8 @@ frames.jsonl      how likely each answer was while the model forgot, if it was r
 requirements.txt  the versions of the libraries
 """
 IN_CLEAR = f"""\
-THIS ARCHIVE HOLDS THE FACTS IN CLEAR: questions, answers, prompts and replies. Who reads it knows
-them. `report --redacted` writes one without them.
+THIS ARCHIVE HOLDS THE FACTS IN CLEAR: questions, answers, prompts and replies. Whoever reads it
+knows them. `report --redacted` writes one without them.
 
 {TABLES}facts.jsonl       all facts
 questions.csv     the questions of one's own with the replies, if any were asked; also as .json

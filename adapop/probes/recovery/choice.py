@@ -52,23 +52,23 @@ RECOVERY = {
     ),
     "sampling": Recovery(
         "Sampling",
-        "Draws sixteen answers at temperature 1, and looks whether the right first token is among "
+        "Draws sixteen answers at temperature 1, and checks whether the right first token is among "
         "the likeliest. The control is a wrong answer of the same relation.",
         "place",
         {"found": "unlearned", "a wrong answer": "control"},
     ),
     "lens": Recovery(
         "Looking through the layers",
-        "Reads after each layer whether the right answer leads: is it gone, or talked over at the "
-        "end?",
+        "Reads after each layer whether the right answer is the likeliest: is it gone, or only "
+        "overruled in the last layers?",
         "layer",
         {"found": "unlearned", "a wrong answer": "control"},
     ),
     "patch": Recovery(
         "Patching states",
-        "Puts the original's inner states into the unlearned model, layer by layer, and back: how "
-        "deep is the answer lost? The controls are a wrong answer of the same relation, and facts "
-        "never known.",
+        "Puts the original's inner states into the unlearned model, layer by layer, and the "
+        "reverse: in which layers is the answer lost? The controls are a wrong answer of the same "
+        "relation, and facts that were never known.",
         "layer",
         {"found": "unlearned", "never known": "never", "a wrong answer": "control"},
     ),

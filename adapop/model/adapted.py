@@ -33,8 +33,7 @@ from adapop.model.generation import replies
 from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.packing import packed_lines, packs, read_as
 from adapop.model.precision import NARROW, full_precision, widened
-from adapop.model.scored import FirstToken, JointPass, Scored, pooled
-from adapop.model.tokens import AnswerTokens, Row, collate
+from adapop.model.tokens import AnswerTokens, FirstToken, JointPass, Row, Scored, collate, pooled
 from adapop.online.cache import Cache, cache_root
 from adapop.remark import Remark
 

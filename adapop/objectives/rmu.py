@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from adapop.model.adapted import AdaptedModel, seeded
-from adapop.model.scored import Scored
-from adapop.model.tokens import AnswerTokens
+from adapop.model.tokens import AnswerTokens, Scored
 from adapop.objectives.objective import Begun, ForgetBatch, Loss, Objective
 from adapop.remark import Remark
 

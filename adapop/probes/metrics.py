@@ -38,8 +38,7 @@ from adapop.errors import ModelError
 from adapop.facts.fact import Fact, OwnAnswer
 from adapop.facts.pool import Pool
 from adapop.model.adapted import AdaptedModel
-from adapop.model.scored import Scored
-from adapop.model.tokens import AnswerTokens, Row, encode_facts
+from adapop.model.tokens import AnswerTokens, Row, Scored, encode_facts
 from adapop.probes.distance import truth_ratio
 from adapop.probes.ways import place_of
 

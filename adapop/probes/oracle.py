@@ -29,8 +29,7 @@ from adapop.model.catalogue import oracle_for, preset_of
 from adapop.model.loading import adapted_model
 from adapop.model.out_of_memory import release
 from adapop.model.paired import at
-from adapop.model.scored import Scored
-from adapop.model.tokens import AnswerTokens
+from adapop.model.tokens import AnswerTokens, Scored
 from adapop.paths import ORACLE, SHIPPED
 from adapop.probes import distance as distances
 from adapop.probes.distance import FEWEST, GUESSES, MIA_NAMES, Distance, Guess, closer_to_1

@@ -11,8 +11,7 @@ import torch
 
 from adapop.errors import ModelError
 from adapop.facts.fact import Fact, OwnAnswer
-from adapop.model.scored import Scored
-from adapop.model.tokens import AnswerTokens, collate, encode_facts
+from adapop.model.tokens import AnswerTokens, Scored, collate, encode_facts
 from adapop.probes import distance, metrics
 from adapop.probes.metrics import guess, rivals, second_guesses
 from raised import raised

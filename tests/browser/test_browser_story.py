@@ -71,8 +71,8 @@ def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(browser, ad
 
 
 def test_the_page_is_painted_within_two_seconds_and_its_first_picture_moves_soon_after(browser, address):
-    """Once the server is up; by eye, its bars change their width from one frame to the next. The best of three, since
-    the machine may be busy with something else."""
+    """Once the server is up; by eye, its bars change their width from one frame to the next. In one of three tries at
+    least, since the machine may be busy with something else."""
     paints, waited = [], []
     for _ in range(3):
         page = browser.new_page()
@@ -82,6 +82,8 @@ def test_the_page_is_painted_within_two_seconds_and_its_first_picture_moves_soon
         paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
         waited.append(page.evaluate("window.moved") - paints[-1])
         page.close()
+        if paints[-1] < 2 * SECOND and waited[-1] < 1.5 * SECOND:
+            break
     print(f"painted after {paints} ms, the first picture moves {waited} ms later")
     assert min(paints) < 2 * SECOND and min(waited) < 1.5 * SECOND
 
@@ -263,15 +265,17 @@ def test_scrolling_leads_from_scene_to_scene_and_back_returns(browser, address):
         )
 
 
-@pytest.mark.parametrize("number", range(1, 10))
-def test_a_scene_fits_a_small_laptop(browser, address, number):
-    with visit(
-        browser, address, f"?story={number}&epoch=5", viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
-    ) as page:
-        step(page, number)
-        page.wait_for_timeout(300)
-        scene, foot = (page.locator(one).bounding_box() for one in (f"{HERE} .scene", "#story .turn"))
-        assert scene["height"] <= 800 - foot["height"], "all of it is seen at once"
+@pytest.mark.parametrize("scenes", [range(1, 4), range(4, 10)], ids=["first three", "with a run"])
+def test_every_scene_fits_a_small_laptop(browser, address, scenes):
+    laptop = {"width": 1280, "height": 800}
+    query = f"?story={scenes[0]}&epoch=5"
+    with visit(browser, address, query, viewport=laptop, reduced_motion="reduce") as page:
+        for number in scenes:
+            step(page, number)
+            page.wait_for_timeout(300)
+            scene, foot = (page.locator(one).bounding_box() for one in (f"{HERE} .scene", "#story .turn"))
+            assert scene["height"] <= 800 - foot["height"], f"all of scene {number} is seen at once"
+            page.keyboard.press("ArrowRight")
 
 
 def test_present_shows_one_scene_with_its_sentence_in_type_that_a_hall_can_read(browser, address):

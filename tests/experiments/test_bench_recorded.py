@@ -77,7 +77,8 @@ def test_the_page_of_the_real_model_says_what_was_run():
 
 
 @pytest.mark.parametrize("path", [
-    path for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL, SIGNALS}) if path.stem not in WORLD_OF
+    pytest.param(path, marks=pytest.mark.slow if path.stem in MORE else ())
+    for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL, SIGNALS}) if path.stem not in WORLD_OF
 ], ids=lambda path: f"{path.parent.name}-{path.stem}")  # fmt: skip
 def test_every_row_is_a_run_of_its_plan(path):
     rows = Results(path).rows()

@@ -181,6 +181,7 @@ def test_what_will_be_taught_is_no_reason_to_refuse_a_run_and_its_teaching_is_fo
     assert kinds["time_of_teaching"] == {"seconds": ready.teaching}
 
 
+@pytest.mark.slow
 def test_a_set_of_ones_own_is_taught_and_unlearned_from_the_command_line(unknown, tmp_path, cli):
     unknown.write(path := tmp_path / "mine.jsonl")
     sft = ("--start", "sft", "--start-epochs", 10, "--start-rate", "2e-3", "--batch", 2, "--lr", "1e-2", "--epochs", 3)

@@ -52,11 +52,11 @@ REQUEST = Limit(
 )
 PROMPT = Limit("ADAPOP_MAX_PROMPT", "characters of a prompt, or of its right answer", 400, 400)
 EPOCHS = Limit("ADAPOP_MAX_EPOCHS", "epochs of a run", 1_000, 10)
-QUEUE = Limit("ADAPOP_MAX_QUEUE", "runs that wait or are worked on", 1_000, 32)
+QUEUE = Limit("ADAPOP_MAX_QUEUE", "runs that wait or are in progress", 1_000, 32)
 WAITING = Limit("ADAPOP_MAX_WAITING", "questions and probings that wait", 1_000, 64)
 # what one visitor may take, by `service.visitor_limits`
 RUNS_EACH = Limit(
-    "ADAPOP_RUNS_EACH", "runs and questions of one visitor that wait or are worked on", None, 8
+    "ADAPOP_RUNS_EACH", "runs and questions of one visitor that wait or are in progress", None, 8
 )
 REQUESTS = Limit("ADAPOP_REQUESTS_A_MINUTE", "requests of a visitor in a minute", None, 8_000)
 WRITTEN = Limit(

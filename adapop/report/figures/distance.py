@@ -34,7 +34,7 @@ def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: 
             y=[min(FURTHEST, max(1 / FURTHEST, value)) for value in times],
             mode="markers",
             marker=dict(color=color, symbol=STATE_SYMBOL[state], size=7, opacity=0.75),
-            name=f"{state} ({len(members):,})",
+            name=state.removesuffix("-forgotten"),  # the title has the shares
             customdata=[[escape(titles[one.id]), one.unlearned, one.oracle] for _, one in members],
             hovertemplate=HOVER,
         )
@@ -46,5 +46,5 @@ def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: 
         edge = dict(xref="x domain", xanchor="left", yanchor="bottom", showarrow=False)
         figure.add_annotation(text="never learnt", x=0, y=log10(top), **edge)
     figure.update_xaxes(title_text="popularity score", type="log", dtick=1)
-    figure.update_yaxes(title_text="times as likely as if never learnt", type="log", dtick=1)
+    figure.update_yaxes(title_text="times as likely", type="log", dtick=1)
     return look.titled(figure, finding)

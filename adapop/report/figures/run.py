@@ -11,14 +11,14 @@ from adapop.report.figures import captions, look
 from adapop.report.figures.losses import FORGET_COLOR
 from adapop.training.events import EpochDone, Measured
 
-CONTROLLER_PIXELS = 290
+CONTROLLER_PIXELS = 230
 # controller -> (effect of drift above the tolerance, the retain weight)
 CONTROLLER_NAMES = {
     "dual": ("δ above ε: λ rises", "α = α₀ + λ"),
     "fixed": ("δ above ε, α fixed", "α"),
     "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
 }
-RECALL_PIXELS = 290
+RECALL_PIXELS = 230
 BRACKET = 58  # pixels right of the lines, beyond their names
 ONE_WORDING = "in one other wording"
 LINES_AND_MARKS = "lines: one other wording; marks: all of them"

@@ -50,7 +50,7 @@ def chart(
 
 def column(name: str, figure: figures.Figure, elem_id: str, words: str) -> Chart:
     """A chart in a column of its own."""
-    with gr.Column(min_width=320):
+    with gr.Column(min_width=320, elem_id=f"{elem_id}-column"):
         return chart(figure, elem_id, name, words)
 
 

@@ -60,7 +60,7 @@ ORACLE_TABLE = (
 )
 OUTCOME_EMPTY = "appears when the run is done"
 
-PIXELS, GRADIENT_PIXELS = figures.RECALL_PIXELS, 240
+RESULT_PIXELS, GRADIENT_PIXELS = 200, 240  # both pictures of the result, beside the dots
 # single steps behind, their moving means before them
 LOSS_LINES = figures.RAW_COLOR | figures.LOSS_COLOR
 # empty points: a LinePlot takes its lines from the first data it gets
@@ -131,25 +131,26 @@ class RunCharts:
 
 
 def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
-    """Lays the charts out: first the components of `first`; then recall, controller and losses, in
-    sight while a run works; then the outcome beside the oracle. Returns the charts, the choice of a
+    """Lays the charts out: the components of `first`; recall, controller and losses, above them and
+    in sight; the outcome and the oracle beside them. Returns the charts, the choice of a
     run that is laid behind them, and the result of `first`."""
     with gr.Column(elem_id="charts"):
         placed = first()
         over = gr.Dropdown([NOTHING], value="", label="Lay over", visible=False, elem_id="lay-over")
-        with gr.Row(elem_classes="swipe", elem_id="live-charts"):
-            empty = figures.empty(CHART_EMPTY, PIXELS)
+        # on a phone one row to swipe, elsewhere places of the grid of `#charts`: see style.css
+        with gr.Row(elem_classes="swipe", elem_id="run-charts"):
+            empty = figures.empty(CHART_EMPTY, figures.RECALL_PIXELS)
             recall = column("Still answered", empty, "recall-chart", RECALL_TABLE)
-            with gr.Column(min_width=320) as steering:
+            with gr.Column(min_width=320, elem_id="steering") as steering:
                 waiting = figures.empty(CHART_EMPTY, figures.CONTROLLER_PIXELS)
                 words = "The controller", CONTROLLER_TABLE
                 controller = chart(waiting, "controller-chart", *words)
-            with gr.Column(min_width=320) as losing:
+            with gr.Column(min_width=320, elem_id="losing") as losing:
                 losses = _losses()
-        with gr.Row(elem_classes="swipe"):
-            empty = figures.empty(OUTCOME_EMPTY, PIXELS)
+            empty = figures.empty(OUTCOME_EMPTY, RESULT_PIXELS)
             outcome = column("Before and after", empty, "outcome-chart", OUTCOME_TABLE)
-            with gr.Column(visible=False, min_width=320) as distance:
+            beside = dict(visible=False, min_width=320, elem_id="distance")
+            with gr.Column(**beside) as distance:
                 oracle = chart(figures.empty(""), "oracle-chart", "", ORACLE_TABLE)
     shown = dict(open=False, elem_id="training", elem_classes="advanced-only")
     with gr.Accordion(TRAINING, **shown) as training:
@@ -203,8 +204,8 @@ def _epoch_charts(
     distances = [event.distance for event in events if isinstance(event, ComparedToOracle)]
     drawings = {
         charts.controller: figures.empty(CHART_EMPTY, figures.CONTROLLER_PIXELS),
-        charts.recall: figures.empty(CHART_EMPTY, PIXELS),
-        charts.outcome: figures.empty(OUTCOME_EMPTY, PIXELS),
+        charts.recall: figures.empty(CHART_EMPTY, figures.RECALL_PIXELS),
+        charts.outcome: figures.empty(OUTCOME_EMPTY),
         charts.oracle: figures.empty(""),
         charts.gradient: figures.empty(CHART_EMPTY, GRADIENT_PIXELS),
     }
@@ -220,7 +221,8 @@ def _epoch_charts(
         drawings[charts.oracle] = distance_chart(distances[-1], run.facts.forget)
     if steps := [event for event in events if isinstance(event, StepDone)]:
         drawings[charts.gradient] = figures.gradient_chart(steps, _steps_per_epoch(events))
-    drawings[charts.oracle].update_layout(height=PIXELS)
+    for picture in (charts.outcome, charts.oracle):
+        drawings[picture].update_layout(height=RESULT_PIXELS)
     about = described(run.config) if run else ""
     tiers = f" Tiers by score: {run.facts.tiers.text}." if run else ""
     changes = {}

@@ -287,11 +287,13 @@ function copyLink(run) {
 
 // The question that Probe shows goes into the address, and with a button pressed onto the clipboard: see adapop/ui/probe/link.py.
 // run: the name in a link, which is nobody's id; null when a question was asked and only the address follows.
-function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, pressed) {
-  const link = new URL(window.location.href), words = { fact, ask, gold, begun, earlier, with: (beside ?? []).join(","), at, draw: '' };
+function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, pressed, walked) {
+  const link = new URL(window.location.href), words = { fact, ask, gold, begun, earlier, with: (beside ?? []).join(","), at, draw: '', strength: '' };
   // the samples that are shown may be of another question: `used_for` of adapop/ui/probe/more.py
   const question = '|' + (ask ?? '').trim();
   if (drawn && drawn.endsWith(question)) words.draw = drawn.split('|')[0];
+  // the strength that is shown may be of another fact: `walk` there
+  if (walked && walked.endsWith('|' + fact)) words.strength = walked.split('|')[0];
   // a token was pressed: `pressed_of` of adapop/ui/probe/link.py
   if (pressed && pressed.endsWith(question)) words.begun = pressed.slice(0, -question.length);
   if (run !== null) link.search = new URLSearchParams(run ? { run } : {});
@@ -309,7 +311,7 @@ function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, p
 
 // what the address says of a question, as the last input, for adapop/ui/probe/link.py; a fact pinned on Run is one too
 function questionRead(...inputs) {
-  const here = new URL(window.location.href).searchParams, names = ['run', 'fact', 'ask', 'gold', 'begun', 'earlier', 'with', 'at', 'draw', 'pin'];
+  const here = new URL(window.location.href).searchParams, names = ['run', 'fact', 'ask', 'gold', 'begun', 'earlier', 'with', 'at', 'draw', 'strength', 'pin'];
   const said = Object.fromEntries(names.filter((name) => here.has(name)).map((name) => [name, here.get(name)]));
   if (document.body.dataset.pinned !== undefined && !said.fact && !said.ask) said.pin = document.body.dataset.pinned;
   return [...inputs.slice(0, -1), said];
@@ -445,7 +447,9 @@ function strip(element, props, trigger, watch) {
     for (const [name, one] of Object.entries({ viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" })) svg.setAttribute(name, one);
     path.setAttribute("points", points.join(" "));
     svg.append(path);
-    return el("div", { class: "right-line" }, svg, el("p", { class: "soft" }, `Right answer next: ${chance(shares[0])} at the first token, at most ${chance(Math.max(...shares))}`));
+    const first = chance(shares[0]), most = chance(Math.max(...shares)), words = first === most ? first : `${first} at the first token, at most ${most}`;
+    const short = side.steps.filter((step) => !step.end).length < 2; // one token, and its end: no line to see
+    return el("div", { class: "right-line" }, short ? null : svg, el("p", { class: "soft" }, `Right answer next: ${words}`));
   }
 
   const chance = (share) => (share === null ? "–" : share < 0.001 ? "<0.1%" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`);
@@ -473,8 +477,8 @@ function strip(element, props, trigger, watch) {
     const head = el("tr", {}, el("td"), ...sides.map((side) => el("th", { scope: "col" }, side.name)));
     const rows = (numbers ?? []).map((row) => el("tr", {}, el("th", { scope: "row" }, row.name), ...row.cells.map((cell) => el("td", {}, cell))));
     const table = el("div", { class: "grid numbers" }, el("table", { "aria-label": "How near each is to the right answer" }, el("thead", {}, head), el("tbody", {}, ...rows)));
-    const exact = el("details", {}, el("summary", {}, "The exact prompt the models saw"), el("pre", {}, sent));
-    return [...(rows.length ? [table] : []), ...(sent ? [exact] : [])];
+    const exact = el("details", {}, el("summary", {}, "The exact prompt the models saw, and ranks"), el("pre", {}, sent), rows.length ? table : null);
+    return sent ? [exact] : rows.length ? [table] : [];
   }
 
   watch("value", build);

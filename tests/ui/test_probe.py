@@ -124,6 +124,28 @@ def test_the_example_s_leaks_and_ways_are_called_recorded():
     assert "in chat" in str(leak_table(matrix, {"all": ("forget", "all")}).rows)
 
 
+def test_a_change_of_the_fact_that_is_answered_late_leaves_prompt_and_fact_of_one_another(tmp_path, small):
+    worker, page, parts = Worker(tmp_path), stand_ins(screen.ProbeScreen), stand_ins(link.Parts)
+    new = prepare(make_config("wga"), small, tmp_path).id  # its first fact is another once it is over
+    first, other = (fact.id for fact in small.forget[:2])
+    old = choices.forms_of(probed_run(worker, new), first)[0].text
+    for seen in ("", "0123456789abcdef"):
+        address, filled = ([], seen, seen, {}), (new, first, old)
+        chosen = page.choose(worker, parts, new, "forget", other, None, old, filled, *address)
+        now = choices.forms_of(probed_run(worker, new), other)[0].text
+        assert (
+            chosen[page.fact].value == other and chosen[page.prompt] == now and chosen[page.filled] == (new, other, now)
+        )
+        # sent when the page showed the first fact, with its prompt not yet there
+        late = page.fill_form(worker, seen, chosen[parts.seen], new, first, old, "", chosen[page.filled])
+        assert late == {page.filled: chosen[page.filled]}
+        again = page.choose(
+            worker, parts, new, "forget", other, None, now, chosen[page.filled], [], seen, chosen[parts.seen], {}
+        )
+        assert parts.seen not in again and page.prompt not in again
+        assert chosen[parts.viewed] == chosen[parts.seen] and link.view_in(chosen[parts.seen]) == seen
+
+
 def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answers(tmp_path):
     page, run = stand_ins(screen.ProbeScreen), example("adapop")
     fact = choices.fact_choices(Worker(tmp_path), run.id, "forget", None)[1]
@@ -361,7 +383,7 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
         assert (shown["about"], texts_of(shown)) == (link.REPLAYED, texts_of(again))
 
 
-def test_a_link_carries_how_samples_were_drawn_and_draws_them_again(tmp_path, finished):
+def test_a_link_carries_samples_and_strength_and_finds_the_same_again(tmp_path, finished):
     worker, drawing = Worker(tmp_path / "runs"), (8, 0.5, 0.9, 3, 8)
     run = Run(Path(copytree(finished.folder, worker.root / finished.id)))
     prompt, parts = "Who wrote Hamlet?", stand_ins(link.Parts)
@@ -370,9 +392,20 @@ def test_a_link_carries_how_samples_were_drawn_and_draws_them_again(tmp_path, fi
     assert (used, of) == ("8,0.5,0.9,3,8", prompt)
     view = link.view_of({"ask": prompt, "gold": "Shakespeare", "draw": used})
     changes = link.updates_of(worker, run.id, view, [], parts)
-    assert [changes[number] for number in parts.sampling.numbers] == list(drawing) and changes[parts.fold].open
+    assert [changes[number] for number in parts.more.numbers] == list(drawing) and changes[parts.fold].open
     assert asyncio.run(link.drawn_again(worker, run.id, view)) == (first, f"{used}|{prompt}")
     assert asyncio.run(link.drawn_again(worker, link_of(run), view))[0] == {"empty": link.NOT_RECORDED}
+    fact = run.facts.forget[0]
+    moved, walked = asyncio.run(more.walk(worker, run.id, fact.id, 0.5))
+    strength, _, of = walked.partition("|")
+    assert (strength, of) == ("0.5", fact.id) and moved["about"].startswith(f"{fact.title} · ")
+    view = link.view_of({"fact": fact.id, "ask": prompt, "strength": strength})
+    changes = link.followed(worker, run.id, [], vars(view) | {"strength": strength}, "", parts)
+    assert changes[parts.more.strength] == 0.5 and changes[parts.fold].open and changes[parts.wanted]
+    assert asyncio.run(link.walked_again(worker, run.id, view)) == (moved, walked)
+    assert asyncio.run(link.walked_again(worker, link_of(run), view)) == ({"empty": link.NOT_RECORDED}, "")
+    for wrong in ("", "x", "nan", "-1", "1.6", "1e9", None, 1):
+        assert link.view_of({"ask": prompt, "strength": wrong}).strength is None
     for wrong in ("", "8", "8,0,1,0,8", "nan,1,1,0,8", "8,1,1,0,8,9", "<img>", "999,1,1,0,8"):
         assert link.view_of({"ask": prompt, "draw": wrong}).draw == ()
 

@@ -25,7 +25,6 @@ from adapop.ui.parts import html
 
 NONE_LOST = "no fact was lost: the model still answers every trained question"
 NONE_BACK = "no lost fact came back"
-PROBE_RECORDED = "{method}, recorded by “{command}”."
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
@@ -160,18 +159,14 @@ def _percent(p: float) -> str:
     return f"{100 * p:.1f}%" if p >= 0.001 else "<0.1%"
 
 
-def recorded_of(run: Run) -> dict:
-    """Values of `LINES`: the shipped example and its command; hidden for other runs."""
-    shipped = example_of(run.id) is not None
+def notes_of(run: Run) -> dict:
+    """Values of `LINES`: who recorded a shipped example, and what a shipped model can be asked;
+    hidden for other runs."""
     method = title_of(run.config.method, run.config.preset)
-    lines = [PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []
+    lines = [f"{method}, recorded by “{COMMAND}”."] if example_of(run.id) else []
+    if run.config.model in SHIPPED:
+        lines.append("This small model knows only facts like these.")
     return html.listed(lines)
-
-
-def limits_of(run: Run) -> dict:
-    """Values of `LINES`: what a shipped model can be asked; hidden for a real model."""
-    toy = run.config.model in SHIPPED
-    return html.listed(["This small model knows only facts like these."] if toy else [])
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A link to a question: what the address says of Probe, and the same view opened from it.
 
 The address names the fact, the prompt, the right answer, the beginning of the answer, the earlier
-turns, the columns, the epoch and how samples were drawn: `questionLink` of
+turns, the columns, the epoch, how samples were drawn and the strength: `questionLink` of
 `assets/page.js` writes them, `questionRead` reads them. What was recorded is replayed; anything
 else is asked again, and said so.
 """
@@ -27,7 +27,7 @@ from adapop.ui.parts import html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe.asking import ask_both
 from adapop.ui.probe.choices import columns_offered, fact_of, first_fact, forms_of
-from adapop.ui.probe.more import Sampling, drawing_of, sample, used_for
+from adapop.ui.probe.more import More, drawing_of, is_strength, sample, used_for, walk
 from adapop.ui.wiring import EACH, QUIET, offload
 
 REPLAYED = "Recorded when it was asked"
@@ -41,7 +41,7 @@ LONGEST = 2_000  # characters of one value of an address
 class View:
     """What an address says of a question. run: the name in it, "" without one. pin: the place of a
     fact to forget that was pinned on Run, None without one. draw: the values of a `Drawing`, ()
-    without samples."""
+    without samples. strength: how many times the unlearning counts, None if it was not moved."""
 
     run: str = ""
     fact: str = ""
@@ -53,6 +53,7 @@ class View:
     at: int | None = None
     pin: int | None = None
     draw: tuple[float, ...] = ()
+    strength: float | None = None
 
     @property
     def says_nothing(self) -> bool:
@@ -74,19 +75,23 @@ def view_of(values: object) -> View:
 
     beside = tuple(name for name in text("with").split(",") if name)
     words = {name: text(name) for name in ("run", "fact", "ask", "gold", "begun", "earlier")}
-    draw = ()
+    draw, strength = (), None
     with suppress(ValueError, TypeError, ConfigError):
         draw = astuple(drawing_of(*map(float, text("draw").split(","))))
-    return View(**words, beside=beside, at=number("at"), pin=number("pin"), draw=draw)
+    with suppress(ValueError):
+        strength = float(text("strength"))
+    strength = strength if is_strength(strength) else None
+    numbers = {"at": number("at"), "pin": number("pin"), "strength": strength}
+    return View(**words, **numbers, beside=beside, draw=draw)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The components that a view fills in. seen: which view was filled in last, empty without one.
-    viewed: the same as the page shows it, hidden: an event sends it with its other inputs, so that
-    one from before the view is known by it, see `is_late`. wanted: what the address says, if
-    something of it is still to be asked; None else. pressed: hidden; the beginning of the shown
-    answers where a token was pressed, with its question behind it."""
+    """The components that a view fills in. seen: which view was filled in last, empty without one,
+    and how many facts were after it. viewed: the same as the page shows it, hidden: an event sends
+    it with its other inputs, so that one from before is known by it, see `is_late`. wanted: what
+    the address says, if something of it is still to be asked; None else. pressed: hidden; the
+    beginning of the shown answers where a token was pressed, with its question behind it."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -100,7 +105,7 @@ class Parts:
     default: gr.Textbox
     answers: gr.HTML
     fold: gr.Accordion
-    sampling: Sampling
+    more: More
     seen: gr.State
     viewed: gr.Textbox
     wanted: gr.JSON
@@ -110,14 +115,15 @@ class Parts:
     def filled_in(self) -> list[gr.Component]:
         """What `followed` may update."""
         chosen = [self.group, self.filled, self.default, self.answers, self.fold]
-        chosen += [*self.sampling.numbers, self.seen, self.viewed, self.wanted]
+        chosen += [*self.more.numbers, self.more.strength, self.seen, self.viewed, self.wanted]
         return [*self.question, *chosen]
 
     @property
     def question(self) -> list[gr.Component]:
         """What a link is made of, in the order of `questionLink`."""
         asked = [self.fact, self.prompt, self.gold, self.begun, self.earlier]
-        return [*asked, self.beside, self.epoch, self.sampling.used, self.pressed]
+        more = self.more
+        return [*asked, self.beside, self.epoch, more.used, self.pressed, more.walked]
 
 
 def pressed_of(shown: dict) -> str:
@@ -149,10 +155,10 @@ def updates_of(worker: Worker, name: str, view: View, stored: object, parts: Par
     words |= {parts.earlier: view.earlier, parts.filled: (name, fact, form)}
     words[parts.beside] = gr.Dropdown(offered, value=beside, multiselect=True)
     words[parts.epoch] = "" if view.at is None else str(view.at)
-    if view.draw:
-        words |= {parts.fold: gr.Accordion(open=True)} | dict(
-            zip(parts.sampling.numbers, view.draw)
-        )
+    if view.draw or view.strength is not None:
+        words[parts.fold] = gr.Accordion(open=True)
+    words |= dict(zip(parts.more.numbers, view.draw))
+    words |= {} if view.strength is None else {parts.more.strength: view.strength}
     return filled | words
 
 
@@ -187,18 +193,31 @@ def followed(
     says nothing, or what `last` said. In one event: what a visitor types or asks after it stays."""
     view = view_of(values)
     name_of_view = hashlib.sha256(repr(view).encode()).hexdigest()[:16]
-    if name_of_view == last or not (changes := updates_of(worker, name, view, stored, parts)):
+    if name_of_view == view_in(last) or not (
+        changes := updates_of(worker, name, view, stored, parts)
+    ):
         return {}
     shown = recorded(worker, name, view)
-    left = view.ask and (shown is None or view.draw)
+    left = view.ask and (shown is None or view.draw or view.strength is not None)
     answers = {parts.answers: shown or cards.NO_ANSWERS, parts.wanted: values if left else None}
     return changes | answers | {parts.seen: name_of_view, parts.viewed: name_of_view}
 
 
 def is_late(viewed: str | None, seen: str) -> bool:
-    """Whether an event was sent before the view that was filled in last. It must change nothing: it
-    knows only what the page showed then. viewed: as sent. seen: "" also where a state was lost."""
+    """Whether an event was sent before what was filled in last. It must change nothing: it knows
+    only what the page showed then. viewed: as sent. seen: "" also where a state was lost."""
     return bool(seen) and viewed != seen
+
+
+def view_in(seen: str | None) -> str:
+    """The view in a value of `Parts.seen`, without the number of facts filled in after it."""
+    return (seen or "").partition("#")[0]
+
+
+def with_another_fact(seen: str) -> str:
+    """The value of `Parts.seen` after another fact was filled in."""
+    view, _, count = seen.partition("#")
+    return f"{view}#{int(count or 0) + 1}"
 
 
 async def asked_again(worker: Worker, name: str, view: View) -> AsyncIterator[dict]:
@@ -228,6 +247,15 @@ async def drawn_again(worker: Worker, name: str, view: View) -> tuple:
     return shown, used_for(view.ask, view.draw) if "empty" not in shown else ""
 
 
+async def walked_again(worker: Worker, name: str, view: View) -> tuple:
+    """(what a view's strength shows, and what its link says of it)."""
+    if view.strength is None:
+        return gr.skip(), gr.skip()
+    if linked(name, worker.root):
+        return html.values({"empty": NOT_RECORDED}), ""
+    return await walk(worker, name, view.fact, view.strength)
+
+
 def _is_asked(kept: questions.Question, view: View) -> bool:
     """Whether a kept question is the view's, as it stands and of the run's result."""
     plain = kept.epoch is None and not kept.way and not kept.sampling
@@ -249,8 +277,12 @@ def wire(worker: Worker, name: gr.Component, parts: Parts, after: object, copy: 
     async def draw(name: str, values: object):
         return await drawn_again(worker, name, await offload(worker.usage, view_of, values))
 
-    answered = after.then(answer, [name, parts.wanted], parts.answers, **EACH)
-    samples = [parts.sampling.shown, parts.sampling.used]
-    answered.then(draw, [name, parts.wanted], samples, **EACH)
+    async def walked(name: str, values: object):
+        return await walked_again(worker, name, await offload(worker.usage, view_of, values))
+
+    asked, more = [name, parts.wanted], parts.more
+    answered = after.then(answer, asked, parts.answers, **EACH)
+    drawn = answered.then(draw, asked, [more.shown, more.used], **EACH)
+    drawn.then(walked, asked, [more.strengths, more.walked], **EACH)
     made = copy.click(partial(link_to, worker), name, place, **QUIET)
     made.success(None, [place, *parts.question], copy, js="adapop.questionLink", **QUIET)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import gradio as gr
 
 from adapop.errors import AdaPopError, RunError, number_of
+from adapop.facts.fact import FACT_GROUPS
 from adapop.probes.inspection import (
     MOST_SAMPLES,
     MOST_STRENGTH,
@@ -60,9 +61,10 @@ NOT_SAMPLED = "leak@k appears after samples of all facts were drawn, see “From
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """The components of samples. used: the settings of the samples that are shown, with their
-    question behind them, as `used_for` has it."""
+class More:
+    """The components that a link fills in. used: the settings of the samples that are shown, with
+    their question behind them, as `used_for` has it. walked: the strength that is shown, with its
+    fact behind it, as `walk` has it."""
 
     count: gr.Number
     temperature: gr.Number
@@ -71,6 +73,9 @@ class Sampling:
     most: gr.Number
     shown: gr.HTML
     used: gr.Textbox
+    strength: gr.Slider
+    strengths: gr.HTML
+    walked: gr.Textbox
 
     @property
     def numbers(self) -> list[gr.Number]:
@@ -85,7 +90,7 @@ def build(
     question: Sequence[gr.Component],
     fact: gr.Dropdown,
     answers: gr.HTML,
-) -> Sampling:
+) -> More:
     """Lays the section out. question: prompt, right answer, beginning, earlier turns, columns,
     epoch. answers: they change when a question was asked."""
     with gr.Row(elem_classes="beside"):
@@ -107,13 +112,14 @@ def build(
         high = dict(scale=0, min_width=140, elem_classes="tall")
         draw = gr.Button("Draw samples", elem_id="draw-samples", **high)
     drawn = gr.HTML(NOTHING_DRAWN, html_template=SAMPLES, elem_id="drawn-samples")
-    sampling = Sampling(count, heat, top, seed, most, drawn, gr.Textbox(visible="hidden"))
     sampled = gr.Markdown(NOT_SAMPLED, elem_id="not-sampled")
     with gr.Column(visible=False) as home:
         curve = chart(figures.empty(""), "leak-at-k", "How often samples leak")
     shape = dict(minimum=0, maximum=MOST_STRENGTH, step=0.05, value=1.0, elem_id="strength")
     slider = gr.Slider(label="How many times the unlearning counts", **shape)
     strengths = gr.HTML(NO_STRENGTH, html_template=STRENGTH, elem_id="strength-result")
+    used, walked = (gr.Textbox(visible="hidden") for _ in range(2))
+    parts = More(count, heat, top, seed, most, drawn, used, slider, strengths, walked)
 
     with gr.Row(elem_classes="beside"):
         whose = dict(choices=[("the original", ORIGINAL), ("the unlearned model", UNLEARNED)])
@@ -134,24 +140,22 @@ def build(
         return shown, used_for(asked[0], drawing) if "empty" not in shown else ""
 
     async def moved(name: str, fact_id: str | None, strength: float):
-        return await at_strength(worker, name, fact_id, strength)
+        return await walk(worker, name, fact_id, strength)
 
-    drawing = [follower.run_id, *question, *sampling.numbers]
-    draw.click(samples_of, drawing, [drawn, sampling.used], **QUIET)
-    slider.input(
-        moved, [follower.run_id, fact, slider], strengths, trigger_mode="always_last", **QUIET
-    )
+    drawing = [follower.run_id, *question, *parts.numbers]
+    draw.click(samples_of, drawing, [drawn, used], **QUIET)
+    moving, told = [follower.run_id, fact, slider], [strengths, walked]
+    slider.input(moved, moving, told, trigger_mode="always_last", **QUIET)
 
     def looked(name: str) -> dict:
         return curve_of(probed_run(worker, name), sampled, home, curve)
 
     changed = [sampled, home, *curve.parts, drawn, strengths]
-    cleared = {drawn: NOTHING_DRAWN, strengths: NO_STRENGTH}
+    cleared = {drawn: NOTHING_DRAWN, strengths: NO_STRENGTH, used: "", walked: ""}
     gr.on([tab.select, follower.another.change], looked, follower.run_id, changed, **EACH_IN_TURN)
     cleared[lens] = {"empty": ""}
-    cleared[sampling.used] = ""
     follower.another.change(lambda: cleared, None, [*cleared], **EACH)
-    return sampling
+    return parts
 
 
 def _build_kept(follower: Follower, tab: gr.Tab, answers: gr.HTML, worker: Worker) -> None:
@@ -287,11 +291,18 @@ async def look_through(worker: Worker, name: str, by: object, asked: Sequence) -
     return found | {"about": about}
 
 
+async def walk(
+    worker: Worker, name: str, fact_id: str | None, strength: object
+) -> tuple[dict, str]:
+    """(`at_strength`, what a link says of it: "" if there is no answer)."""
+    shown = await at_strength(worker, name, fact_id, strength)
+    return shown, f"{strength:.12g}|{fact_id}" if "groups" in shown else ""
+
+
 async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: object) -> dict:
     """Values of `STRENGTH` for one strength of the adapter."""
-    usable = isinstance(strength, int | float) and 0 <= strength <= MOST_STRENGTH
     try:
-        if not usable:
+        if not is_strength(strength):
             raise RunError("This is not a valid strength.", f"Choose 0 to {MOST_STRENGTH}.")
         run = await offload(worker.usage, asked_run, worker, name)
         fact = await offload(worker.usage, fact_of, run, fact_id)
@@ -300,11 +311,19 @@ async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: 
         found = future.result()
     except AdaPopError as error:
         return html.values({"empty": public_words(error)})
-    return html.values(strength_of(*found))
+    facts = (one for group in FACT_GROUPS for one in getattr(run.facts, group))
+    title = next((one.title for one in facts if one.id == fact), "")
+    return html.values(strength_of(*found, title))
 
 
-def strength_of(before: AtStrength, now: AtStrength) -> dict:
-    """Values of `STRENGTH`, not escaped: both models' mean probabilities of the right answers."""
+def is_strength(value: object) -> bool:
+    """Whether a value from the browser is one of the slider's."""
+    return isinstance(value, int | float) and 0 <= value <= MOST_STRENGTH
+
+
+def strength_of(before: AtStrength, now: AtStrength, title: str = "") -> dict:
+    """Values of `STRENGTH`, not escaped: both models' mean probabilities of the right answers.
+    title: of the fact that is "this fact"."""
     rows = []
     for was, group in zip(before.groups, now.groups, strict=True):
         few = f" ({group.facts})" if group.facts > 1 else ""
@@ -312,4 +331,4 @@ def strength_of(before: AtStrength, now: AtStrength) -> dict:
         shown = {"was": percent(was.probability), "shown": percent(group.probability)}
         rows.append({"name": f"{group.name[0].upper()}{group.name[1:]}{few}", **ends, **shown})
     about = f"Probability of the right answer while the unlearning counts {now.strength:g} times"
-    return {"about": about, "groups": rows}
+    return {"about": f"{title} · {about}" if title else about, "groups": rows}

@@ -25,7 +25,7 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET
 
 MORE_ASKING = "Begin the answer, add columns or turns"
-MORE_ABOUT = "Samples, strength, layers, questions kept"
+MORE_ABOUT = "Samples, strength, layers"
 EARLIER_ABOUT = "Every model answers them first, in its own words."
 
 # events that set the fact or its prompt, or that ask: one after the other
@@ -62,39 +62,16 @@ class ProbeScreen:
         fills in. Returns the event that fills in the first fact, or what the address says."""
         run_id = follower.run_id
 
-        def fill(name: str, *values) -> dict:
-            return self.fill(probed_run(worker, name), name, *values)
-
-        def choose(
-            name: str, group: str, fact_id, last, text: str, filled: tuple, *address: object
-        ) -> dict:
-            # address, fact, form and prompt in one event: a question asked in between would be
-            # replaced
-            stored, viewed, seen, said = address
-            linked = link.followed(worker, name, stored, said, seen, view)
-            if not linked and link.is_late(viewed, seen):
-                return {view.wanted: None}
-            group, fact_id = linked.get(self.group, group), linked.get(self.fact, fact_id)
-            text, filled = linked.get(self.prompt, text), linked.get(self.filled, filled)
-            last = None if linked else last
-            facts, fact_id, default = choices.fact_choices(worker, name, group, fact_id, last)
-            forms, form = choices.form_choices(worker, name, fact_id, text, filled)
-            filling = linked or fill(name, fact_id, form, text, filled) | {view.wanted: None}
-            return {self.default: default, **filling, self.fact: facts, self.form: forms}
-
         def choose_form(viewed: str, seen: str, *values) -> object:
             late = link.is_late(viewed, seen)
             return gr.skip() if late else choices.form_choices(worker, *values)[0]
-
-        def fill_form(viewed: str, seen: str, name: str, *values) -> dict:
-            late = link.is_late(viewed, seen)
-            return {self.filled: values[-1]} if late else fill(name, *values)
 
         choosing = [run_id, self.group, self.fact, self.default, self.prompt, self.filled]
         choosing += [my_runs, view.viewed, view.seen, view.wanted]
         filling = [self.prompt, self.gold, self.answers, self.filled]
         another = [tab.select, self.group.change, follower.another.change]
         changed = [self.form, *view.filled_in]
+        choose = partial(self.choose, worker, view)
         chosen = gr.on(
             another, choose, choosing, changed, js="adapop.questionRead", **EACH | BY_TURNS
         )
@@ -104,8 +81,48 @@ class ProbeScreen:
         asking = [*last, self.fact, self.prompt, self.filled]
         self.fact.change(choose_form, asking, self.form, **EACH | BY_TURNS)
         asking = [*last, self.fact, self.form, self.prompt, self.filled]
+        fill_form = partial(self.fill_form, worker)
         self.form.change(fill_form, asking, filling, **EACH | BY_TURNS)
         return chosen
+
+    def choose(
+        self,
+        worker: Worker,
+        view: link.Parts,
+        name: str,
+        group: str,
+        fact_id: str | None,
+        last: str | None,
+        text: str,
+        filled: tuple,
+        *address: object,
+    ) -> dict:
+        """Updates when the run or the group of facts changed, or the tab was opened: what the
+        address says, or fact, form and prompt. In one event: a question asked in between would be
+        replaced. address: kept runs, `viewed`, `seen` and `wanted` of `link.Parts`."""
+        stored, viewed, seen, said = address
+        linked = link.followed(worker, name, stored, said, seen, view)
+        if not linked and link.is_late(link.view_in(viewed), link.view_in(seen)):
+            return {view.wanted: None}
+        group, fact_id = linked.get(self.group, group), linked.get(self.fact, fact_id)
+        text, filled = linked.get(self.prompt, text), linked.get(self.filled, filled)
+        last = None if linked else last
+        facts, fact_id, default = choices.fact_choices(worker, name, group, fact_id, last)
+        forms, form = choices.form_choices(worker, name, fact_id, text, filled)
+        filling = linked
+        if not linked:
+            filling = self.fill(probed_run(worker, name), name, fact_id, form, text, filled)
+            filling[view.wanted] = None
+            if filled != (name, fact_id, form):  # changes of the fact from before are late now
+                filling |= dict.fromkeys((view.seen, view.viewed), link.with_another_fact(seen))
+        return {self.default: default, **filling, self.fact: facts, self.form: forms}
+
+    def fill_form(self, worker: Worker, viewed: str, seen: str, name: str, *values) -> dict:
+        """`fill` for a form that was chosen; an event from before what was filled in last changes
+        nothing, as its fact may be another than the one that is shown."""
+        if link.is_late(viewed, seen):
+            return {self.filled: values[-1]}
+        return self.fill(probed_run(worker, name), name, *values)
 
     def fill(
         self,
@@ -143,9 +160,6 @@ def build(
 ) -> None:
     """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`."""
     run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
-    with gr.Row(visible=False, elem_classes="beside") as example_row:
-        recorded = html.lines("probe-recorded", min_width=300)
-        run_yourself(worker, follows, "probe-yourself")
     # Gradio would refuse a value sent before the choices changed
     listed = {"choices": [], "allow_custom_value": True}
     with gr.Row(elem_id="probe-row"):
@@ -154,12 +168,12 @@ def build(
         fact = gr.Dropdown(**listed, label="Fact, rarest first", **wide)
         high = dict(scale=0, min_width=170, elem_classes="tall")
         every = gr.Button("Ask in all ways", variant="primary", elem_id="ask-every-way", **high)
-    pair.build(worker, session, follower)
+        yourself = run_yourself(worker, follows, "probe-yourself", visible=False, **high)
     with gr.Row(elem_classes="advanced-only"):
         group = gr.Dropdown(leaks.GROUPS, value="forget", label="From", min_width=150, scale=1)
         form = gr.Dropdown(**listed, label="Way of asking", min_width=220, scale=2, elem_id="form")
-    with gr.Row():
-        with gr.Column(scale=3, min_width=320):
+    with gr.Row(equal_height=True):
+        with gr.Column(scale=3, min_width=320, elem_id="ways-side"):
             table = dict(
                 html_template=every_way.TABLE, js_on_load=html.on_load("ways"), elem_id="every-way"
             )
@@ -181,19 +195,29 @@ def build(
                 one = dict(choices=[(texts.ITS_RESULT, "")], value="", elem_id="probe-epoch")
                 epoch = gr.Dropdown(label="Epoch that is asked", allow_custom_value=True, **one)
             answers = html.drawn(cards.NO_ANSWERS, "strips", "answers", "strip")
-            small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
-            copy = gr.Button("Copy link", **small)
-            limits = html.lines("model-limits")
-    with gr.Accordion(MORE_ABOUT, open=False, elem_id="more-fold") as fold:
-        question = [prompt, gold, begun, earlier, beside, epoch]
-        sampling = more.build(worker, follower, tab, question, fact, answers)
+            with gr.Row(elem_classes=["beside", "line"]):
+                small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
+                copy = gr.Button("Copy link", **small)
+                notes = html.lines("probe-notes", min_width=180)
+    with gr.Row(elem_classes="folds"):
+        with gr.Accordion(MORE_ABOUT, open=False, elem_id="more-fold") as fold:
+            question = [prompt, gold, begun, earlier, beside, epoch]
+            further = more.build(worker, follower, tab, question, fact, answers)
+        with gr.Accordion("All facts, asked in all ways", open=False, elem_id="leaks-fold"):
+            owned = [leaks.build(worker, follower, tab, fact, group)]
+        with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
+            owned.append(recovery.build(worker, follower, tab))
+            with gr.Row(visible=False, elem_classes="beside") as instead:
+                gr.Markdown("To find out, make a run of your own.", elem_id="probe-own-only")
+                run_yourself(worker, follows, "probe-own", scale=0, min_width=150)
+        pair.build(worker, session, follower)
     default, filled = gr.Textbox(visible="hidden"), gr.State(())
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
     texts_of = prompt, gold, begun, earlier
     seen, viewed, pressed = gr.State(""), *(gr.Textbox(visible="hidden") for _ in range(2))
     last = seen, viewed, gr.JSON(visible=False), pressed
     view = link.Parts(
-        group, fact, *texts_of, beside, epoch, filled, default, answers, fold, sampling, *last
+        group, fact, *texts_of, beside, epoch, filled, default, answers, fold, further, *last
     )
     chosen = screen.wire(worker, follower, tab, my_runs, view)
     link.wire(worker, run_id, view, chosen, copy)
@@ -205,7 +229,20 @@ def build(
     inputs = [my_runs, run_id, beside]
     gr.on(looked, partial(choices.column_choices, worker), inputs, beside, **EACH_IN_TURN)
     run.input(mine.picked, [run, run_id], follows, **QUIET)
-    _build_folds(worker, follower, screen, tab, (limits, recorded, example_row))
+    with gr.Column(visible=False, elem_classes="advanced-only") as home:
+        download.build(worker, run_id, follower.another)
+
+    def looked_at(name: str) -> dict:
+        run, own = probed_run(worker, name), known_run(worker, name) is not None
+        there = {yourself: example_of(run.id) is not None, instead: not own}
+        there |= dict.fromkeys(owned, own)
+        # for the page's run, not for the example shown without one
+        there[home] = shown_run(worker, name) is not None
+        shown = {place: gr.update(visible=visible) for place, visible in there.items()}
+        return shown | {notes: cards.notes_of(run)}
+
+    changed = [notes, yourself, instead, *owned, home]
+    gr.on([tab.select, follower.another.change], looked_at, run_id, changed, **EACH_IN_TURN)
 
 
 def _wire_asking(
@@ -251,47 +288,14 @@ def _wire_asking(
     chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
 
 
-def _build_folds(
-    worker: Worker,
-    follower: Follower,
-    screen: ProbeScreen,
-    tab: gr.Tab,
-    above: tuple[gr.HTML, gr.HTML, gr.Row],
-) -> None:
-    """Lays out the folded parts, and wires what depends on the run. above: the notes on the model's
-    limits and on a recorded example, and the row of an example."""
-    limits, recorded, example_row = above
-    run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
-    with gr.Accordion("All facts, asked in all ways", open=False, elem_id="leaks-fold"):
-        owned = [leaks.build(worker, follower, tab, screen.fact, screen.group)]
-    with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
-        owned.append(recovery.build(worker, follower, tab))
-        with gr.Row(visible=False, elem_classes="beside") as instead:
-            gr.Markdown("To find out, make a run of your own.", elem_id="probe-own-only")
-            run_yourself(worker, follows, "probe-own")
-    with gr.Column(visible=False, elem_classes="advanced-only") as home:
-        download.build(worker, run_id, follower.another)
-
-    def looked_at(name: str) -> dict:
-        run, own = probed_run(worker, name), known_run(worker, name) is not None
-        words = {limits: cards.limits_of(run), recorded: cards.recorded_of(run)}
-        there = {example_row: example_of(run.id) is not None, instead: not own}
-        there |= dict.fromkeys(owned, own)
-        # for the page's run, not for the example shown without one
-        there[home] = shown_run(worker, name) is not None
-        return words | {place: gr.update(visible=visible) for place, visible in there.items()}
-
-    changed = [limits, recorded, example_row, instead, *owned, home]
-    gr.on([tab.select, follower.another.change], looked_at, run_id, changed, **EACH_IN_TURN)
-
-
-def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None:
+def run_yourself(worker: Worker, follows: list[gr.Component], name: str, **options) -> gr.Button:
     """Lays out the button that starts the probed run again as the visitor's own. follows: the
     page's run, the number of its events seen, and the timer. name: of the element."""
-    button = gr.Button(texts.RUN_YOURSELF, size="md", scale=0, min_width=150, elem_id=name)
+    button = gr.Button(texts.RUN_YOURSELF, elem_id=name, **options)
 
     def again(name: str):
         return run_again(worker, probed_run(worker, name))
 
     begun = button.click(again, follows[0], follows, **QUIET)
     begun.success(None, None, None, js="() => adapop.toTab('Run')", **QUIET)
+    return button

@@ -182,7 +182,7 @@ def _between_tiers(known: dict[str, float], options: argparse.Namespace, facts: 
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
     """The same score for every fact, even if it had none. Raises ConfigError: it is no score."""
     if not 0 <= options.value < math.inf:
-        message = f"--value is {options.value:g}, which is no score."
+        message = f"--value is {options.value:g}, which is not a valid score."
         raise ConfigError(message, "Scores are finite and at least 0.")
     for fact in facts.forget:
         yield Score(fact.id, options.value, "constant")

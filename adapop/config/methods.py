@@ -78,6 +78,6 @@ def method_named(name: str) -> Method:
         return Method("Adopted", "", about)
     module, _, own = name.partition(":")
     own_class = getattr(sys.modules.get(module), own, None)
-    about = (getattr(own_class, "__doc__", None) or "").strip() or f"A method of one's own, {name}."
+    about = (getattr(own_class, "__doc__", None) or "").strip() or f"A method of your own, {name}."
     first, scored = about.splitlines()[0], "beta" in getattr(own_class, "uses", ())
     return Method(own or name, "", first, scored=scored)

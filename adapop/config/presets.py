@@ -117,7 +117,7 @@ def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
     own = method if isinstance(method, type) else type(method)
     if not (is_dataclass(own) and hasattr(own, "forget_loss")):
         fix = "Give a name of METHODS, or a subclass of adapop.Objective."
-        raise ConfigError(f"{own.__name__} is no method.", fix)
+        raise ConfigError(f"{own.__name__} is not a method.", fix)
     if getattr(own, "name", "") in METHODS and own.__module__.startswith("adapop."):
         name = own.name  # type: ignore[attr-defined]
     elif own.__qualname__ != own.__name__:

@@ -300,7 +300,7 @@ class RunConfig:
             message = "An unlearned model is named by an adopted run, and by no other."
             raise ConfigError(message, "Open it with `adopt`.")
         if self.keep == "best" and self.measure != "every-epoch":
-            message = "The best epoch is not known unless each is measured."
+            message = "The best epoch is only known if every epoch is measured."
             raise ConfigError(message, 'Set measure to "every-epoch".')
         if self.patience and self.keep != "best":
             message = "patience has no effect unless the best epoch is kept."
@@ -380,7 +380,7 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
             fix = "Write NAME=VALUE, for example lora_rank=8."
             raise ConfigError(f"{truncated(pair)!r} sets nothing.", fix)
         if name in SEPARATE and name != BETA:
-            fix = "It has an option or an argument of its own."
+            fix = "Use its own option or argument."
             raise ConfigError(f"{name} is not set here.", fix)
         if name in SETTINGS and name != BETA:
             settings[name] = value_of(name, text.strip())

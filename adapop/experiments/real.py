@@ -83,7 +83,7 @@ def placed(
     if asking not in ASKINGS:
         raise ConfigError(f"--asking is {asking!r}.", f"Use {' or '.join(ASKINGS)}.")
     if unknown := sorted({*names} - ARMS.keys()):
-        raise ConfigError(f"No arm is called {unknown[0]}.", f"Use {', '.join(ARMS)}.")
+        raise ConfigError(f"There is no arm called {unknown[0]}.", f"Use {', '.join(ARMS)}.")
     if taken := sorted(changes.keys() & CHOSEN):
         raise ConfigError(f"{taken[0]} is decided by the experiment.", "Leave it out.")
     if not any(fact.paraphrases for fact in facts.forget):

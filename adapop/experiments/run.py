@@ -222,7 +222,7 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
     if not any(fact.paraphrases for fact in facts.forget):
         message = f"No fact of {facts.name} has a rewording"
         fix = "Add a column called paraphrases, or let `adapop reword` write them."
-        raise ConfigError(f"{message}, and the tables are of answers in other words.", fix)
+        raise ConfigError(f"{message}, and the tables need answers in other words.", fix)
     model = found_from_anywhere(model)
     custom, base = CustomData(facts, model, changes), EXPERIMENTS[place.name]
     rates, given = rates_for(model, changes), "learning_rate" in changes

@@ -60,7 +60,9 @@ def rows_in_memory(source: Any, name: str, most: int, notes: list[Remark]) -> Ro
     try:
         text = json.dumps(value, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:  # a tuple as a key, a list in itself
-        raise DataError(f"The {name} holds what no table holds: {error}.", LIST) from None
+        raise DataError(
+            f"The {name} holds a value that no table can hold: {error}.", LIST
+        ) from None
     return _rows_of_value(Path(name), _Objects().value(text), notes)
 
 
@@ -129,7 +131,7 @@ class _Objects:
                 return self.decoder.decode(text)
             return self.decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
-            return Problem(error.lineno, "", "", f"is not JSON: {error.msg}", "Mend that line.")
+            return Problem(error.lineno, "", "", f"is not JSON: {error.msg}", "Correct that line.")
         except RecursionError:
             return Problem(0, "", "", "is nested too deeply", "Use flat objects.")
         except ValueError as error:  # raised by `_object`

@@ -52,7 +52,9 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
             raise DataError(f"No fact of the {world.name} world {shares}.", fix)
         facts = _from_world(facts, world, chosen, "neighbours_retain")
     elif retain == "own" and not facts.retain and model not in SHIPPED:
-        message = f"{facts.name} has no retain rows: nothing would hold the model's rest in place."
+        message = (
+            f"{facts.name} has no retain rows, so nothing would protect the rest of the model."
+        )
         fix = "Add rows with 'retain' in a column called group: facts like these that must survive"
         raise DataError(message, f"{fix}; or name a file of such facts with --retain.")
     elif retain == "sandbox" or not facts.retain:
@@ -232,7 +234,7 @@ def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
         return None
     share = f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's"
     fix = "Add rows with 'retain' in a column called group, or give a set to retain"
-    message = f"{share}: they would not hold the rest of {model} in place."
+    message = f"{share}, so they would not protect the rest of {model}."
     return message, f"{fix}: facts like these that must survive."
 
 

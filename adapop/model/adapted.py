@@ -289,7 +289,7 @@ class AdaptedModel(Replying):
         if output.logits.shape[:-1] != batch.target.shape:
             kind = type(self.base).__name__
             why = "its output layer is not used as such"
-            message = f"{kind} cannot give the logits of chosen positions alone: {why}."
+            message = f"{kind} cannot compute the logits of chosen positions only: {why}."
             fix = "Use a model of another kind: nearly all causal models of transformers can."
             raise ModelError(message, fix)
         return output

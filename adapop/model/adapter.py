@@ -69,7 +69,7 @@ def with_adapter(
             raise _unknown(base, targets) from error
         reason = str(error).splitlines()[0].rstrip(".")
         others = ",".join(name for name in _short(linear) if f"'{name}'" not in reason)
-        message = f"peft puts no adapter there: {reason}."
+        message = f"peft cannot put an adapter there: {reason}."
         raise ModelError(message, f"Use --targets {others} (lora_targets).") from error
     _check(network, config)
     return network
@@ -98,8 +98,8 @@ def concatenated(
     for part in (first, second):
         found = {one.shape[axes[key]] for key, one in part.items() if axes[key] is not None}
         if len(found) != 1 or None in axes.values():
-            message = "The two adapters cannot be made one: they are not LoRA of one rank each."
-            raise ModelError(message, "Choose linear layers alone (lora_targets).")
+            message = "The two adapters cannot be combined: each must be LoRA of a single rank."
+            raise ModelError(message, "Choose only linear layers (lora_targets).")
         ranks += found
     joined = {}
     for key, axis in axes.items():
@@ -143,7 +143,7 @@ def _check(network: PeftModel, config: RunConfig) -> None:
     if bare > LEAST * blocks:
         count = f"{blocks - bare} of the model's {blocks} blocks"
         message = f"Only {count} have layers called {', '.join(named)}."
-        fix = f"{_advice(base)} To change these few blocks alone, name them in lora_layers."
+        fix = f"{_advice(base)} To change only these few blocks, name them in lora_layers."
         raise ModelError(f"{message} {_have(base)}", fix)
 
 
@@ -227,7 +227,7 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
     if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
         named = ", ".join(map(str, missing))
         message = f"lora_layers names {named}, but the model has {count} blocks, from 0."
-        raise ModelError(message, "Name blocks it has.")
+        raise ModelError(message, "Name blocks that exist.")
     return None if chosen is None else list(chosen)
 
 
@@ -238,7 +238,10 @@ def check_gradients(network: PeftModel) -> None:
     gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
     if all(gradient is not None and not gradient.any() for gradient in gradients.values()):
         why = "to this model each of its answers has p = 1 or p = 0"
-        fix = "Nothing is learned from such facts. Check the model, the facts and the method."
+        fix = (
+            "The model cannot learn anything from these facts. Check the model, the facts and "
+            "the method."
+        )
         raise ModelError(f"The gradient of the first step is exactly 0: {why}.", fix)
     added = {name: gradient for name, gradient in gradients.items() if "lora_B" in name}
     dead = [name for name, grad in added.items() if grad is None or not grad.any()]

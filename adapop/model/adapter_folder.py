@@ -86,7 +86,7 @@ def settings_of(model: str) -> dict[str, Any]:
         pickled = (folder / "adapter_model.bin").is_file()
         why = "its adapter is pickled (adapter_model.bin), and pickles are never read"
         why = why if pickled else f"its folder holds no {WEIGHTS}"
-        fix = "Save it as safetensors (peft's save_pretrained)." if pickled else "Copy it anew."
+        fix = "Save it as safetensors (peft's save_pretrained)." if pickled else "Copy it again."
         raise _refused(model, why, fix)
     if not isinstance(settings.get(NAME), str) or not settings[NAME].strip():
         why = f"its {CONFIG} does not name the base that it belongs to ({NAME})"

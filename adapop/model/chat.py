@@ -344,7 +344,7 @@ def _prompt(
         message = f"The model's chat template cannot show a question: {error}"
         raise ModelError(message, NO_TEMPLATE) from error
     if question.strip() not in chat:
-        raise ModelError("The model's chat template leaves the question out.", NO_TEMPLATE)
+        raise ModelError("The model's chat template omits the question.", NO_TEMPLATE)
     return chat, _ids(tokenizer, turns, chat, system)
 
 
@@ -385,7 +385,7 @@ def check_template(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
         raise ModelError(message, "Pick a model that has one.")
     for match in filter(None, map(UNREADABLE.search, texts)):
         where = f"U+{ord(match[0]):04X} at character {match.start() + 1:,}"
-        raise DataError(f"A text has {where}, which is no character.", "Remove it.")
+        raise DataError(f"A text has {where}, which is not a character.", "Remove it.")
 
 
 def _not_plain(control: _Control, text: str, name: str, system: str = "") -> DataError:
@@ -397,7 +397,10 @@ def _not_plain(control: _Control, text: str, name: str, system: str = "") -> Dat
     if system and not control.beyond(ids):
         message = f"The system prompt, {truncated(system)!r}, contains {name}, {why}."
         return DataError(message, "Choose another system prompt; the facts are not the cause.")
-    fix = "Remove it. If it is not in your facts, a way of asking adds it: choose another."
+    fix = (
+        "Remove it. If it is not in your facts, it comes from the way of asking: choose "
+        "another one."
+    )
     return DataError(f"{truncated(rest.strip())!r} contains {name}, {why}.", fix)
 
 

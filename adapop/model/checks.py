@@ -121,7 +121,10 @@ def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
     sums = {name: weight.detach().sum() for name, weight in numbers.items()}
     if spoilt := [name for name, total in sums.items() if not total.isfinite()]:
         some = f"{len(spoilt):,} of the model's weights hold NaN or infinity"
-        fix = "The files are damaged, or were saved so: download them again, or another revision."
+        fix = (
+            "The files are damaged, or were already saved with this fault: download them "
+            "again, or another revision."
+        )
         raise ModelError(f"{some}, for example {spoilt[0]}.", fix)
 
 
@@ -145,7 +148,7 @@ def _reached(base: PreTrainedModel) -> dict[str, nn.Parameter]:
 def check_number(file: str, name: str, value: object) -> None:
     """Checks that a setting of a model's folder is a number, or not set. Raises ModelError."""
     if not isinstance(value, int | float | None):
-        message = f"In the model's {file}, {name} is {truncated(value)!r}, which is no number."
+        message = f"In the model's {file}, {name} is {truncated(value)!r}, which is not a number."
         raise ModelError(message, "Correct it there, or download the model again.")
 
 

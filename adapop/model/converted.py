@@ -144,7 +144,7 @@ def read_header(path: Path) -> Header:
             raise refused(path.name, "it is no GGUF file", WHOLE)
         if (version := reader.scalar("I")) not in VERSIONS:
             why = f"its GGUF version is {version:,}, and 2 and 3 can be read"
-            raise refused(path.name, why, "Convert it anew.")
+            raise refused(path.name, why, "Convert it again.")
         tensors, pairs = reader.count(), reader.count()
         header = reader.header(tensors, dict(reader.pair() for _ in range(pairs)))
     values = header.values

@@ -91,4 +91,4 @@ def in_pieces(
 def too_large(what: str) -> RunError:
     """The error for something, `what`, that does not fit into memory and cannot be made smaller."""
     fix = "Free memory on the device, shorten the facts, or use a smaller model or larger device."
-    return RunError(f"Memory ran out on {what}, and there is nothing smaller to try.", fix)
+    return RunError(f"Memory ran out on {what}, and no smaller size is left to try.", fix)

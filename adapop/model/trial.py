@@ -46,7 +46,7 @@ def try_out(model: str, revision: str | None = None) -> None:
         return
     for path in sorted(folder.iterdir()):
         if path.suffix in READ and not path.is_file():
-            message = f"{path.name} in the model's folder is no file."
+            message = f"{path.name} in the model's folder is not a file."
             raise ModelError(message, "Copy or download the whole model again.")
     content = [path.read_bytes() if (path := folder / name).exists() else b"" for name in FILES]
     digest = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in content)).hexdigest()

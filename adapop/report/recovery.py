@@ -61,12 +61,17 @@ def recovery_sentence(name: str, result: Result) -> str:
         line = f"{percent(share)} of the answers are found ({where}"
         if most is None:
             return f"{line}; {facts}). No control: no fact has a wrong answer of its relation."
-        # What the last layer, or the likeliest token, says openly is not hidden.
+        # What the last layer, or the likeliest token, says is not hidden.
         reply = next((one for one in of_all if one.get("place") == "top 1"), of_all[-1])
-        line += f"), {percent(most)} of wrong ones, {percent(reply['unlearned'])} said openly"
+        line += f"), and {percent(most)} of wrong answers (control); "
+        line += f"the replies give {percent(reply['unlearned'])}"
         most = min(1.0, most + reply["unlearned"])
     hidden = difference(wilson(share, row["facts"]), wilson(most, row["facts"])).low > 0
-    end = "some of it was hidden, not erased" if hidden else "no more than it says, or chance finds"
+    end = (
+        "some of it was hidden, not erased"
+        if hidden
+        else "no more than its replies and chance give"
+    )
     return f"{line} ({facts}): {end}."
 
 

@@ -125,7 +125,7 @@ def delivered_table(delivered: Sequence[Delivered]) -> Table:
         rows.append((name, *recalls, sums))
     words = {"direct": "as trained", "reworded": "in other words"}
     head = (f"{GROUP_NAMES[group]}, {words[form]}" for group, form in columns)
-    return Table("The files that left", ("", *head, "SHA-256"), tuple(rows), reading("delivered"))
+    return Table("The exported files", ("", *head, "SHA-256"), tuple(rows), reading("delivered"))
 
 
 def leak_table(
@@ -170,7 +170,7 @@ def question_table(questions: Sequence[Question]) -> Table:
         replies = (texts.get(model, "not asked") for model in models)
         rows.append((one.prompt, one.gold, how, *replies, one.verdict))
     head = ("question", "right answer", "how", *models, "verdict")
-    return Table("Questions of one's own", head, tuple(rows))
+    return Table("Your own questions", head, tuple(rows))
 
 
 def probe_tables(record: Record) -> list[Table]:

@@ -36,7 +36,7 @@ def held(folder: Path, name: str = NAME) -> Iterator[None]:
         try:
             lock.acquire(timeout=PATIENCE_SECONDS, poll_interval=RETRY_SECONDS)
         except Timeout:
-            what = "queued" if name == QUEUED else "being worked on"
+            what = "queued" if name == QUEUED else "in use"
             fix = "Wait until it is done, or stop it there; then resume it here."
             raise RunError(f"Run {folder.name} is {what} by another process.", fix) from None
     try:

@@ -36,7 +36,7 @@ def events_of(path: Path) -> tuple[events.Event, ...]:
 
 def frames_of(path: Path) -> tuple[frames.Frame, ...]:
     """A run's frames so far, without an incomplete last line. Raises RunError."""
-    fix = "Delete this file: the run needs it for nothing else."
+    fix = "Delete this file; the run does not need it otherwise."
     return lines_of(path, frames.from_json, tuple, fix)
 
 
@@ -72,7 +72,7 @@ def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) ->
         try:
             yield from_json(opened(line.decode()))
         except UNREAD as error:
-            raise RunError(f"{path}, line {number} does not read ({error}).", fix) from None
+            raise RunError(f"{path}, line {number} cannot be read ({error}).", fix) from None
 
 
 def _in_time(read: Iterator[events.Event]) -> Iterator[events.Event]:

@@ -166,7 +166,7 @@ def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
             looked = time.monotonic()
             if run.stop_requested:
                 fix = "Resume the run: it goes on with this measurement."
-                raise Stopped("Stopped while measuring.", fix)
+                raise Stopped("The run was stopped while it was measured.", fix)
 
     hooks = [block.register_forward_pre_hook(look) for block in model.blocks or [model.network]]
     try:

@@ -94,7 +94,7 @@ class Run:
         path = self.folder / CONFIG
         with files.reading(path):
             if not path.exists():
-                reason = f"{self.folder} is no run: it has no {CONFIG}."
+                reason = f"{self.folder} is not a run: it has no {CONFIG}."
                 raise RunError(reason, "`adapop runs` lists the runs.")
             return RunConfig.from_json(path.read_text(encoding="utf-8"), str(path))
 

@@ -148,9 +148,9 @@ def saved_model(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | Non
         raise ModelError(message, "unlearn(..., model=model, tokenizer=tokenizer)")
     if isinstance(model, PeftModel) or not isinstance(model, PreTrainedModel):
         fix = "Merge an adapter first: model.merge_and_unload()."
-        raise ModelError(f"{type(model).__name__} is no model of transformers.", fix)
+        raise ModelError(f"{type(model).__name__} is not a model of transformers.", fix)
     if getattr(model, "is_quantized", False):
-        message = "A quantised model in memory cannot be saved as it is."
+        message = "A quantised model in memory cannot be saved."
         raise ModelError(message, "Load it without quantisation; four_bit=True quantises it here.")
     cache = cache_root() / IN_MEMORY
     part = cache / f"part-{secrets.token_hex(8)}"

@@ -67,7 +67,7 @@ def overdue(
 def delete_run(run: Run, root: Path) -> None:
     """Deletes a run and its link for good. Raises RunError: it is active or queued."""
     if in_use(run.folder):
-        raise RunError("This run is under way.", "Stop it, and delete it then.")
+        raise RunError("This run is under way.", "Stop it first, then delete it.")
     hide(run.folder, root)
     delete_hidden(root)
     links.delete_dead(root)

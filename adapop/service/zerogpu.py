@@ -102,7 +102,7 @@ EXPIRED = (
     "Leave the page open and press Resume. What was saved is kept.",
 )
 TAKEN_AWAY = (
-    "The GPU was taken away in the middle of the work.",
+    "The GPU was withdrawn in the middle of the work.",
     "What the last finished epoch saved is kept: try again, with fewer facts if it happens twice.",
 )
 

@@ -206,7 +206,7 @@ def _sync(message: Callable[[], Any]) -> None:
     except RuntimeError as error:
         # the rest of the error is advice for programmers
         reason = str(error).partition("\n")[0].partition(". ")[0]
-        reason = f"Another process of this run does not answer any more ({reason})."
+        reason = f"Another process of this run no longer answers ({reason})."
         raise RunError(reason, "See what it printed last; then resume the run.") from error
 
 

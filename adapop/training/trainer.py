@@ -205,7 +205,7 @@ class Trainer:
         retain_nll = _mean(nlls) if nlls else None
         if not (math.isfinite(norm) and math.isfinite(forget_loss)):
             reason = f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite."
-            fix = "The adapter is as it was before this step. Lower the learning rate."
+            fix = "The adapter was left as it was before this step. Lower the learning rate."
             raise Diverged(reason, fix)
         if done_steps == 0:
             check_gradients(self.model.network)

@@ -396,7 +396,7 @@ def test_utility_questions_and_retain_rows_of_a_real_model(sandbox):
     for source in ("sandbox", "neighbours"):
         facts = with_retain_rows(own, SANDBOX, source)
         assert borrowed(facts, SANDBOX) is None and facts.retain
-        raised(DataError, "are the sandbox's: they would not hold the rest of a/model", fitted, facts, "a/model")
+        raised(DataError, "are the sandbox's, so they would not protect the rest of a/model", fitted, facts, "a/model")
 
 
 def test_attack_prompts_of_an_rwku_file_are_probes_and_not_trained_on(tmp_path):

@@ -105,7 +105,7 @@ def test_models_whose_logits_are_not_what_they_should_be(folder):
     """They would take the option in silence, and give logits of other positions than asked for."""
     shape = dict(vocab_size=500, d_model=16, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=16)
     TrOCRForCausalLM(TrOCRConfig(**shape)).save_pretrained(folder)
-    error = raised(ModelError, "TrOCRForCausalLM cannot give the logits of chosen positions", load, folder)
+    error = raised(ModelError, "TrOCRForCausalLM cannot compute the logits of chosen positions", load, folder)
     assert "another kind" in error.fix
     # Gemma 3 takes SDPA, also where its configuration names a cap.
     networks = [random_network(kind) for kind in ("llama", "gemma3_text")]

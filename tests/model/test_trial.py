@@ -74,7 +74,7 @@ def test_a_tokenizer_that_would_never_end_is_refused(folder, kind):
 def test_a_pipe_in_a_models_folder_is_not_waited_for(folder, name):
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    raised(ModelError, f"{name} in the model's folder is no file", adapted_model, make_config(model=str(folder)))
+    raised(ModelError, f"{name} in the model's folder is not a file", adapted_model, make_config(model=str(folder)))
 
 
 def test_sizes_that_no_model_has_are_refused_before_it_is_laid_out(folder):

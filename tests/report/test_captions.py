@@ -69,8 +69,8 @@ MANY = {tier: {name: 20 * count for name, count in counts.items()} for tier, cou
     # of the others something is
     (captions.survival, (share(0.0, 1), share(0.0, 1), share(1 / 3, 3)), "Still answered: popular 0.0%, rare 0.0%"),
     (captions.outcome, (GONE, {"others": (share(0.9), share(0.88))}), "Others lost 2 points, which may be chance"),
-    (captions.outcome, (GONE, {"others": (share(0.9), share(0.9))}), "What was to be kept is whole"),
-    (captions.outcome, (GONE, {"facts": NOTHING, "sums": WHOLE}), "Sums kept whole; never known: facts"),
+    (captions.outcome, (GONE, {"others": (share(0.9), share(0.9))}), "Nothing that should be kept was lost"),
+    (captions.outcome, (GONE, {"facts": NOTHING, "sums": WHOLE}), "Sums lost nothing; never known: facts"),
     (captions.outcome, (GONE, {"others": NOTHING}), "Never known, so not lost: others"),
     (captions.outcome, (GONE, WORST), "Sums lost 30 points"),
     (captions.leak, (leaking(0.9),), "“Translated” gets 90% of 96 answers, the trained question 50%"),
@@ -104,16 +104,16 @@ MANY = {tier: {name: 20 * count for name, count in counts.items()} for tier, cou
         {"tier": "all", "place": "16 samples", "facts": 20, "unlearned": 0.3, "control": None}]}),
      "30% of the answers are found (16 samples; 20 facts). No control: no fact has a wrong answer of its relation."),
     (recovery_sentence, ("relearn", relearned(0.36, facts=8)),
-     "22% → 36% after relearning, 21% in the control (8 facts): no more than it says, or chance finds."),
-    (recovery_sentence, ("sampling", sampled(0.2, 0.75)), "75% of the answers are found (16 samples), 10% of wrong "
-     "ones, 20% said openly (96 facts): some of it was hidden, not erased."),
-    (recovery_sentence, ("sampling", sampled(0.98, 0.98)), "98% of the answers are found (top 1), 2% of wrong ones, "
-     "98% said openly (96 facts): no more than it says, or chance finds."),
+     "22% → 36% after relearning, 21% in the control (8 facts): no more than its replies and chance give."),
+    (recovery_sentence, ("sampling", sampled(0.2, 0.75)), "75% of the answers are found (16 samples), and 10% "
+     "of wrong answers (control); the replies give 20% (96 facts): some of it was hidden, not erased."),
+    (recovery_sentence, ("sampling", sampled(0.98, 0.98)), "98% of the answers are found (top 1), and 2% of "
+     "wrong answers (control); the replies give 98% (96 facts): no more than its replies and chance give."),
     # of the 40% that it does not say, chance alone finds a quarter
-    (recovery_sentence, ("sampling", sampled(0.6, 0.75)), "75% of the answers are found (16 samples), 10% of wrong "
-     "ones, 60% said openly (96 facts): no more than it says, or chance finds."),
-    (recovery_sentence, ("lens", seen(0.9, 0.3)), "90% of the answers are found (after layer 1), 5% of wrong ones, "
-     "30% said openly (96 facts): some of it was hidden, not erased."),
+    (recovery_sentence, ("sampling", sampled(0.6, 0.75)), "75% of the answers are found (16 samples), and 10% "
+     "of wrong answers (control); the replies give 60% (96 facts): no more than its replies and chance give."),
+    (recovery_sentence, ("lens", seen(0.9, 0.3)), "90% of the answers are found (after layer 1), and 5% of "
+     "wrong answers (control); the replies give 30% (96 facts): some of it was hidden, not erased."),
     (came_back, (relearned(0.46), ()), "No single fact came back."),
 ])  # fmt: skip
 def test_a_title_claims_only_what_is_beyond_chance(caption, values, words):

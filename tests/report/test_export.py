@@ -266,7 +266,7 @@ def test_the_numbers_are_those_of_the_very_files_and_are_kept_by_their_hash(fini
 def test_a_report_has_the_hash_of_each_delivered_file_beside_the_numbers_measured_on_it(finished, tmp_path):
     run = unmeasured(finished, tmp_path)
     page = write_report([run], tmp_path / "before.html").read_text(encoding="utf-8")
-    assert "The files that left" not in page
+    assert "The exported files" not in page
     done = export(run, tmp_path / "merged", merged=True)
     with zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")) as archive:
         page = archive.read("report.html").decode()

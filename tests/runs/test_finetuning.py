@@ -126,7 +126,7 @@ def test_two_adapters_become_one_also_where_they_adapt_different_layers():
     assert rank == 5
     for layer, added in (("x", b @ a), ("y", d @ c + f @ e)):
         torch.testing.assert_close(both[f"{layer}.lora_B.weight"] @ both[f"{layer}.lora_A.weight"], added)
-    raised(ModelError, "cannot be made one", concatenated, first, {"y.lora_magnitude_vector": c})
+    raised(ModelError, "cannot be combined", concatenated, first, {"y.lora_magnitude_vector": c})
 
 
 def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch):

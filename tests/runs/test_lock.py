@@ -46,7 +46,7 @@ def test_a_second_process_is_refused_by_name_and_writes_nothing_until_the_first_
     process = forked(hold, run.folder, sender)
     try:
         assert receiver.recv() == "held" and run.locked
-        raised(RunError, f"Run {run.id} is being worked on by another process. Wait until", list, execute(run))
+        raised(RunError, f"Run {run.id} is in use by another process. Wait until", list, execute(run))
         assert "by another process" in cli("resume", run.id, status=2).err
         worker = Worker(run.folder.parent)
         worker.enqueue(run)

@@ -72,7 +72,7 @@ def test_what_cannot_be_kept_or_is_said_twice_is_refused(loaded, bare):
     raised(ModelError, "needs its tokenizer", unlearn, "ga", rows(), model=model)
     raised(
         ModelError,
-        "Linear is no model of transformers",
+        "Linear is not a model of transformers",
         unlearn,
         "ga",
         rows(),

@@ -213,7 +213,7 @@ def test_training_ends_after_so_many_epochs_that_are_not_better(tmp_path, tiny):
 
 
 def test_settings_that_cannot_be_meant_are_refused_and_older_files_keep_the_last():
-    raised(ConfigError, "unless each is measured", make_config, keep="best", measure="end")
+    raised(ConfigError, "only known if every epoch is measured", make_config, keep="best", measure="end")
     raised(ConfigError, "patience has no effect", make_config, patience=2)
     older = json.loads(make_config().to_json())
     del older["keep"], older["patience"]

@@ -66,8 +66,8 @@ def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval
     name = max(drops, key=lambda one: (drops[one].low > 0, drops[one].mean))
     if drops[name].mean < 0.005:
         if not never:
-            return "What was to be kept is whole"
-        return f"{_listed([*drops]).capitalize()} kept whole; never known: {_listed(never)}"
+            return "Nothing that should be kept was lost"
+        return f"{_listed([*drops]).capitalize()} lost nothing; never known: {_listed(never)}"
     return f"{name[0].upper()}{name[1:]} lost {points(drops[name].mean)}{_doubt(drops[name])}"
 
 
@@ -81,7 +81,7 @@ def strain(above: int, epochs: int, controller: str) -> str:
     beyond the tolerance."""
     if not epochs:
         return "The controller waits for the first epoch"
-    rested = "" if controller == "fixed" else ", so the controller rested"
+    rested = "" if controller == "fixed" else ", so the controller did nothing"
     if not above:
         return f"The loss of the retain set stayed within the tolerance{rested}"
     times = "once" if above == 1 else f"{above} times"

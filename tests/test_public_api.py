@@ -141,7 +141,7 @@ def test_methods_are_known_without_being_imported_but_must_be_importable(monkeyp
         """Defined in a function."""
 
     raised(ConfigError, "defined inside something else", make_config, Inside)
-    raised(ConfigError, "NoMethod is no method", make_config, own_methods.NoMethod)
+    raised(ConfigError, "NoMethod is not a method", make_config, own_methods.NoMethod)
 
 
 @pytest.mark.parametrize(("method", "message"), [

@@ -96,7 +96,7 @@ def test_the_exit_status_says_whether_a_run_unlearned(tiny, tmp_path, cli, metho
     ("run --facts pair --model ./nope", "no folder has this name"),
     ("run --facts pair --model meta-llama/Llama-3.1-8B-Instruct", "never downloaded here, and HF_HUB_OFFLINE is set"),
     ("run --lr -1", "learning_rate"), ("run --lr 1e300", "learning_rate is 1e+300"), ("run --epochs 0", "epochs"),
-    ("probe example-wga --prompt Delhi? --kinds direct", "ask once"),
+    ("probe example-wga --prompt Delhi? --kinds direct", "ask single questions"),
     ("probe no-such-run", "no run 'no-such-run'"), ("resume no-such-run", "no run"),
     ("tokens --question Delhi?", "--question and --answer belong together"),
     ("score nothing.csv", "no set and no file"), ("score pair --proxy corpus", "--corpus FILE"),

@@ -87,7 +87,7 @@ def test_columns_retain_rows_and_whole_sets_in_memory():
 
 @pytest.mark.parametrize(("source", "message"), [
     (7, "is not a list of objects"), (None, "is not a list of objects"), (["A?", "B?"], "is not a list of objects"),
-    ([], "has no rows"), (pd.DataFrame(), "has no rows"), ([{"a": 1}], "question"), ([{(1, 2): 1}], "what no table"),
+    ([], "has no rows"), (pd.DataFrame(), "has no rows"), ([{"a": 1}], "question"), ([{(1, 2): 1}], "no table can"),
     (b"bytes", "is not a list of objects"),
 ])  # fmt: skip
 def test_what_is_no_table_is_refused_in_words(source, message):

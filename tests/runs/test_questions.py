@@ -46,7 +46,7 @@ def test_a_torn_line_is_ignored_and_a_changed_one_is_refused_by_its_number(run):
     again = questions.keep(run, questions.question_of(asked("And Persuasion?")))
     assert questions.read(run) == (kept, again)
     path.write_bytes(path.read_bytes().replace(b"Jane Austen", b"Fanny Burney", 1))
-    with pytest.raises(RunError, match=r"questions.jsonl, line 1 does not read .*SHA-256.* Delete this file"):
+    with pytest.raises(RunError, match=r"questions.jsonl, line 1 cannot be read .*SHA-256.* Delete this file"):
         questions.read(run)
 
 

@@ -186,7 +186,7 @@ def test_a_log_that_is_gone_or_spoilt_is_not_answered_from_memory(run):
     path = run.folder / "events.jsonl"
     path.write_bytes(path.read_bytes() + b"nonsense\n")
     for _ in range(2):
-        raised(RunError, "line 2 does not read", run.events)
+        raised(RunError, "line 2 cannot be read", run.events)
     path.unlink()
     assert run.events() == []
 

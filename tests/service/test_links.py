@@ -94,7 +94,7 @@ def test_nothing_tells_the_id(made, tmp_path, worker):
     (made.folder / "events.jsonl").write_text("{no\n", encoding="utf-8")
     name = link_of(made)
     strip = SCREEN.show(worker, name)[SCREEN.follower.strip]
-    assert "events.jsonl, line 1 does not read" in str(strip)
+    assert "events.jsonl, line 1 cannot be read" in str(strip)
     damaged = raised(AdaPopError, "", archive_of, shown_run(worker, name))
     assert made.id in str(damaged)
     for said in (strip, refused(damaged)):

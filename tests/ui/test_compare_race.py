@@ -256,7 +256,7 @@ def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
         configs = [entrants.config_in(*given, key, 1, rate, *run_values(model="a/b")) for key in names]
         rates[rate] = [config.learning_rate for config in configs]
     assert rates[1e-5] == [1e-5, 1e-5]
-    with pytest.raises(ConfigError, match="'fast' is no number"):
+    with pytest.raises(ConfigError, match="'fast' is not a number"):
         entrants.config_in(own_facts(), "error", ANCHORS, names[0], 1, "fast", *run_values(model="a/b"))
     assert rates[""] == rates[None] == [make_config(key.partition("/")[0], model="a/b").learning_rate for key in names]
     chosen = run_values(model="a/b", asking="text-examples", measure_per_tier=None)

@@ -24,6 +24,8 @@ ROWS, CERTAIN = 2, 100.0
 
 
 # the factor of the logits, and whether the method may refuse by name
+# in float32, which a loss leaves later than bfloat16, one method of each kind of loss
+OF_EACH_LOSS = ("adapop", "ceu", "npo-sam", "undial", "rmu", "altpo")
 CASES = {"p = 1": (CERTAIN, True), "p = 0": (CERTAIN, True), "200 tokens": (1.0, False), "one fact": (1.0, False)}
 
 
@@ -52,8 +54,10 @@ def sharpened(model, factor: float):
         weight.copy_(plain)
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "precision"),
+    [*((method, "bfloat16") for method in METHODS), *((method, "float32") for method in OF_EACH_LOSS)],
+)
 def test_numbers_stay_finite_or_the_run_stops_by_name(method, precision, sandbox):
     torch.set_num_threads(1)
     config = make_config(method, epochs=1, batch=ROWS, micro_batch=ROWS, precision=precision)

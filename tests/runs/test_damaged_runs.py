@@ -309,6 +309,7 @@ def flipped(path, seed):
     return lambda: path.write_bytes(content)
 
 
+@pytest.mark.quick("events.jsonl", "frames.jsonl", "recovery-relearn.json", "epoch-1/state.json")
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_flipped_bit_is_always_named(run, name):
     def whole():

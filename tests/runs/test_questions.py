@@ -64,7 +64,7 @@ def test_a_run_shown_to_all_and_a_full_file_keep_no_more(run, monkeypatch):
 def test_they_go_into_the_report_and_its_archive_unless_it_is_redacted(run, tmp_path):
     kept = questions.keep(run, questions.question_of(asked()))
     page = write_report([run], tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "Questions of one&#39;s own" in page and "Who wrote Emma?" in page
+    assert "Your own questions" in page and "Who wrote Emma?" in page
     assert "<img src=x" not in page and "&lt;img src=x" in page
     hidden = write_report([run], tmp_path / "h.html", redacted=True).read_text(encoding="utf-8")
     assert "Who wrote Emma?" not in hidden

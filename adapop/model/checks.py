@@ -44,7 +44,7 @@ LEAST_BYTES = 1 / 8  # of a weight on disk: one bit
 def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
     """(transformers' class for models of this kind, a model of this shape without weights). Raises
     ValueError: a size is beyond any model's: an outline of a million blocks takes all memory.
-    ModelError: it is no language model, or cannot give the logits of chosen positions alone."""
+    ModelError: it is no language model, or cannot compute the logits of chosen positions only."""
     text = shape.get_text_config()
     for name, most in MOST.items():
         least = 0 if "expert" in name else 1
@@ -64,7 +64,7 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
         if "logits_to_keep" in signature(outline.forward).parameters:
             return kind, outline
         name = type(outline).__name__
-        message = f"{name} cannot give the logits of chosen positions alone: no logits_to_keep."
+        message = f"{name} cannot compute the logits of chosen positions only: no logits_to_keep."
         fix = "Use a model of another kind: nearly all causal models of transformers know it."
         raise ModelError(message, fix)
     message = f"A model of the kind {shape.model_type!r} does not write text from left to right."

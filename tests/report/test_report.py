@@ -95,7 +95,7 @@ def test_probes_are_of_the_kept_epoch_though_more_were_trained(run):
     record = read_record(run)
     epoch = record.of_kind(EpochDone)[-1]
     kept = replace(record, events=(*record.events, replace(epoch, epoch=3)))
-    assert kept.trained == 3 and "The facts to forget after epoch 1, a row" in rendered([kept])
+    assert kept.trained == 3 and "The facts to forget after epoch 1, one row" in rendered([kept])
 
 
 def test_verdicts_and_examples_are_the_run_s(run, page):

@@ -139,6 +139,10 @@ def test_a_change_of_the_fact_that_is_answered_late_leaves_prompt_and_fact_of_on
         # sent when the page showed the first fact, with its prompt not yet there
         late = page.fill_form(worker, seen, chosen[parts.seen], new, first, old, "", chosen[page.filled])
         assert late == {page.filled: chosen[page.filled]}
+        # sent when it showed the other fact and its prompt, but still the first one's form
+        shown = chosen[parts.seen]
+        stale = page.fill_form(worker, shown, shown, new, other, old, now, chosen[page.filled])
+        assert stale == {page.filled: chosen[page.filled]}
         again = page.choose(
             worker, parts, new, "forget", other, None, now, chosen[page.filled], [], seen, chosen[parts.seen], {}
         )

@@ -117,12 +117,25 @@ class ProbeScreen:
                 filling |= dict.fromkeys((view.seen, view.viewed), link.with_another_fact(seen))
         return {self.default: default, **filling, self.fact: facts, self.form: forms}
 
-    def fill_form(self, worker: Worker, viewed: str, seen: str, name: str, *values) -> dict:
-        """`fill` for a form that was chosen; an event from before what was filled in last changes
-        nothing, as its fact may be another than the one that is shown."""
-        if link.is_late(viewed, seen):
-            return {self.filled: values[-1]}
-        return self.fill(probed_run(worker, name), name, *values)
+    def fill_form(
+        self,
+        worker: Worker,
+        viewed: str,
+        seen: str,
+        name: str,
+        fact_id: str | None,
+        form: str | None,
+        text: str,
+        filled: tuple,
+    ) -> dict:
+        """`fill` for a form that was chosen. An event changes nothing if it is from before what was
+        filled in last, as its fact may be another than the one that is shown, or if its form is not
+        one of its fact: the page had shown the new fact, but not yet its forms."""
+        run = probed_run(worker, name)
+        known = [prompt.text for prompt in choices.forms_of(run, fact_id)]
+        if link.is_late(viewed, seen) or (form and form not in known):
+            return {self.filled: filled}
+        return self.fill(run, name, fact_id, form, text, filled)
 
     def fill(
         self,

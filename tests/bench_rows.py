@@ -2,8 +2,6 @@
 
 from adapop.experiments.results import COLUMNS, LISTS, Results
 
-UNSEARCHED = {"idkdpo", "dpo", "rt"}  # those that were not tuned, and are not among the rows of other seeds
-
 WRITTEN = {"config": "{}", "quick": 1, "seed": 0, "rate": 2e-3, "seconds": 2.0, "peak_mb": 600}  # of each run
 
 

@@ -1,7 +1,7 @@
 """Components outside a page, for tests of what a screen's updates hold."""
 
 from dataclasses import is_dataclass
-from typing import TypeVar, get_type_hints
+from typing import TypeVar, get_args, get_origin, get_type_hints
 
 import gradio as gr
 
@@ -15,12 +15,15 @@ ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)  # of the paper
 
 def stand_ins(kind: type[Kind], **given) -> Kind:
     """A dataclass of components, each a `State` that stands for it. given: fields that are not stood in for."""
-    fields = {
-        name: stand_ins(hint) if is_dataclass(hint) else "" if hint is str else gr.State()
-        for name, hint in get_type_hints(kind).items()
-        if name not in given
-    }
+    fields = {name: _stand_in(hint) for name, hint in get_type_hints(kind).items() if name not in given}
     return kind(**fields, **given)
+
+
+def _stand_in(hint):
+    if is_dataclass(hint):
+        return stand_ins(hint)
+    several = [one for one in get_args(hint) if is_dataclass(one)] if get_origin(hint) is tuple else []
+    return tuple(map(stand_ins, several)) or ("" if hint is str else gr.State())
 
 
 def run_values(method: str = "adapop", preset: str = "paper", model: str = "sandbox", **changes) -> list:

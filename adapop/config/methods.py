@@ -25,6 +25,8 @@ class Method:
     """Authors, venue and arXiv id; "" for a user's own method."""
     about: str
     """What it does, in one sentence."""
+    family: str = "your own"
+    """How it makes a model forget, in a word or two: the page lists methods by family."""
     scored: bool = False
     """Whether it weighs facts by a popularity score that each must have."""
     scored_by: str = ""

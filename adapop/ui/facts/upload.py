@@ -30,12 +30,11 @@ TYPED_ABOUT = (
     "they are."
 )
 ABOUT = (
-    "CSV, TSV, JSON or JSONL in UTF-8, Parquet, Excel or OpenDocument: one fact a row, at most "
-    "{rows:,} rows: `question`, `answer`, and a popularity `score` of at least 0. Optional: `id`, "
-    "`subject`, `relation`, `paraphrases` and `alternates` (wrong answers; both separated by |), "
-    "`group` (forget, retain or holdout). Private facts need no score; upload them only where you "
-    "run this app yourself. The sandbox model only knows its own world: the template shows facts "
-    "it can forget."
+    "CSV, JSON, JSONL, Parquet, Excel or OpenDocument, one fact a row, at most {rows:,} rows: "
+    "`question`, `answer`, and a popularity `score` of at least 0. Optional: `id`, `subject`, "
+    "`relation`, `paraphrases` and `alternates` (wrong answers; both separated by |), `group` "
+    "(forget, retain or holdout). Private facts need no score: upload them only to your own app. "
+    "The template has facts that the sandbox knows."
 )
 BAD_SCORES = (
     "Correct the rows listed below, or tick “Leave out rows with bad scores”. Popular facts may be "

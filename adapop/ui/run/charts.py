@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import gradio as gr
 import pandas as pd
+import plotly.graph_objects as go
 
 from adapop.config.presets import make_config
 from adapop.facts.fact import TIERS
@@ -47,11 +48,6 @@ OUTCOME_TABLE = (
     "they show what unlearning cost."
 )
 CHART_EMPTY = "appears with the first answers"
-TRAINING = "Gradient norm"
-GRADIENT_TABLE = (
-    "Length of each step's gradient before it is clipped. A jump says that training is about to "
-    "break."
-)
 LOSS_NAME = "Loss by popularity"
 ORACLE_TABLE = (
     "Each fact to forget, asked in other words. Grey: where facts lie that a model was never "
@@ -60,7 +56,8 @@ ORACLE_TABLE = (
 )
 OUTCOME_EMPTY = "appears when the run is done"
 
-RESULT_PIXELS, GRADIENT_PIXELS = 200, 240  # both pictures of the result, beside the dots
+TRAINING = "Training, step by step"
+RESULT_PIXELS, STEP_PIXELS = 200, 240  # both pictures of the result, beside the dots
 # single steps behind, their moving means before them
 LOSS_LINES = figures.RAW_COLOR | figures.LOSS_COLOR
 # empty points: a LinePlot takes its lines from the first data it gets
@@ -71,11 +68,34 @@ OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 
 
 @dataclass(frozen=True)
+class StepChart:
+    """A chart of every step, in the fold under Advanced, drawn anew after each epoch. element: its
+    id on the page. about: words at its table. draw: of the steps, and how many an epoch has."""
+
+    title: str
+    element: str
+    about: str
+    draw: Callable[[Sequence[StepDone], int], go.Figure]
+
+
+# all of them: to add one, add it here
+STEP_CHARTS = (
+    StepChart(
+        "Gradient norm",
+        "gradient-chart",
+        "Length of each step's gradient before it is clipped. A jump says that training is about "
+        "to break.",
+        figures.gradient_chart,
+    ),
+)
+
+
+@dataclass(frozen=True)
 class RunCharts:
     """The live charts. losses: the only one that changes at every step; a `LinePlot` is updated in
     place, where a plotly figure would be inserted anew. steering, losing, distance: columns around
-    the charts of controller, losses and oracle, which some runs lack. gradient: in the fold
-    `training`, under Advanced."""
+    the charts of controller, losses and oracle, which some runs lack. by_step: those of
+    `STEP_CHARTS`, in the fold `training`, under Advanced."""
 
     losses_title: gr.HTML
     losses: gr.LinePlot
@@ -88,12 +108,12 @@ class RunCharts:
     outcome: Chart
     distance: gr.Column
     oracle: Chart
-    gradient: Chart
+    by_step: tuple[Chart, ...]
 
     @property
     def all(self) -> list[gr.Component]:
         """The components that `updates` changes."""
-        pictures = (self.controller, self.recall, self.outcome, self.oracle, self.gradient)
+        pictures = (self.controller, self.recall, self.outcome, self.oracle, *self.by_step)
         own = [self.losses_title, self.losses, self.losses_twin]
         some = [self.losing, self.training, self.steering, self.distance]
         return [*own, *some, *(part for picture in pictures for part in picture.parts)]
@@ -154,10 +174,10 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
                 oracle = chart(figures.empty(""), "oracle-chart", "", ORACLE_TABLE)
     shown = dict(open=False, elem_id="training", elem_classes="advanced-only")
     with gr.Accordion(TRAINING, **shown) as training:
-        empty = figures.empty(CHART_EMPTY, GRADIENT_PIXELS)
-        gradient = chart(empty, "gradient-chart", TRAINING, GRADIENT_TABLE)
-    by_epoch = steering, controller, recall, outcome, distance, oracle, gradient
-    return RunCharts(*losses, losing, training, *by_epoch), over, placed
+        empty = figures.empty(CHART_EMPTY, STEP_PIXELS)
+        by_step = tuple(chart(empty, one.element, one.title, one.about) for one in STEP_CHARTS)
+    by_epoch = steering, controller, recall, outcome, distance, oracle
+    return RunCharts(*losses, losing, training, *by_epoch, by_step), over, placed
 
 
 def _losses() -> tuple[gr.HTML, gr.LinePlot, gr.HTML]:
@@ -207,8 +227,8 @@ def _epoch_charts(
         charts.recall: figures.empty(CHART_EMPTY, figures.RECALL_PIXELS),
         charts.outcome: figures.empty(OUTCOME_EMPTY),
         charts.oracle: figures.empty(""),
-        charts.gradient: figures.empty(CHART_EMPTY, GRADIENT_PIXELS),
     }
+    drawings |= dict.fromkeys(charts.by_step, figures.empty(CHART_EMPTY, STEP_PIXELS))
     if epochs:
         drawings[charts.controller] = figures.controller_chart(
             epochs, run.config, _behind(earlier)[2]
@@ -220,7 +240,8 @@ def _epoch_charts(
     if distances:
         drawings[charts.oracle] = distance_chart(distances[-1], run.facts.forget)
     if steps := [event for event in events if isinstance(event, StepDone)]:
-        drawings[charts.gradient] = figures.gradient_chart(steps, _steps_per_epoch(events))
+        for picture, one in zip(charts.by_step, STEP_CHARTS, strict=True):
+            drawings[picture] = one.draw(steps, _steps_per_epoch(events))
     for picture in (charts.outcome, charts.oracle):
         drawings[picture].update_layout(height=RESULT_PIXELS)
     about = described(run.config) if run else ""

@@ -62,15 +62,6 @@ ASKED = {  # how a real model is asked; not used for shipped models
     "answers": ANSWERS_CHOICES,
     "unknown": UNKNOWN_CHOICES,
 }
-# how the methods make a model forget: the order of the choice
-FAMILIES = {
-    "weighted ascent": ("adapop", "wga", "satimp", "tpo"),
-    "gradient ascent": ("ga", "gd", "pdu"),
-    "preferences": ("npo", "npo-sam", "simnpo", "dpo", "idkdpo"),
-    "another answer": ("altpo", "redirect", "rt", "flat"),
-    "lowered predictions": ("undial", "ceu"),
-    "steered inner states": ("rmu", "adaptive-rmu"),
-}
 ALL, LONGEST = "all", 300  # characters of a text
 # stands for every setting and argument of a method that has no field of its own, as text
 FURTHER = "further"
@@ -185,10 +176,9 @@ def lists_of(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Drop
 
 def method_choices() -> list[tuple[str, str]]:
     """(title with its family, name) of every method, family by family."""
-    families = {name: family for family, names in FAMILIES.items() for name in names}
-    order = [*families, *(name for name in METHODS if name not in families)]
-    titles = {name: METHODS[name].title for name in order if name in METHODS}
-    return [(f"{title} · {families.get(name, 'other')}", name) for name, title in titles.items()]
+    families = list(dict.fromkeys(method.family for method in METHODS.values()))
+    order = sorted(METHODS, key=lambda name: families.index(METHODS[name].family))
+    return [(f"{METHODS[name].title} · {METHODS[name].family}", name) for name in order]
 
 
 def method_about(method: str) -> str:

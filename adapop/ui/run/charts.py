@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import gradio as gr
 import pandas as pd
-import plotly.graph_objects as go
 
 from adapop.config.presets import make_config
 from adapop.facts.fact import TIERS
@@ -75,7 +74,7 @@ class StepChart:
     title: str
     element: str
     about: str
-    draw: Callable[[Sequence[StepDone], int], go.Figure]
+    draw: Callable[[Sequence[StepDone], int], figures.Figure]
 
 
 # all of them: to add one, add it here

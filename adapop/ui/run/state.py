@@ -58,7 +58,7 @@ OF_ORIGINAL = "final measurement, 1 of 2: the original model"
 OF_UNLEARNED = "final measurement, 2 of 2: the unlearned model"
 OF_ORACLE = "final measurement: beside a model that never knew"
 IDLE = {
-    "empty": "Pick a set on Facts, or correct yours.",
+    "empty": "Pick or correct a set on Facts.",
     "invalid": "The Run screen says what is missing.",
     "ready": "Press Start on Run.",
     "expired": "This run was deleted. The settings below are still yours: start it again.",

@@ -753,7 +753,7 @@ function runField(element, props, trigger, watch) {
 }
 
 // The fields of a race's contestants side by side, under one scrubber and one switch: all at the same epoch, or each at the
-// epoch with the same recall as the others. props.value: see `panels` in adapop/ui/compare/fields.py. A new value may draw the template anew.
+// epoch with the same recall as the others. props.value: see `field_panels` in adapop/ui/compare/screen.py. A new value may draw the template anew.
 function raceFields(element, props, trigger, watch) {
   const picture = el("div");
   let drawn = "", mode = "Equal epochs"; // the switch keeps its position when a run is added

@@ -1,21 +1,31 @@
 """Screen 5, Compare: a race of methods on the same facts, and its results, from run folders."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import gradio as gr
 
+from adapop.errors import AdaPopError
 from adapop.report.comparison import comparison
-from adapop.report.contestants import contestants
-from adapop.report.record import Record
+from adapop.report.contestants import by_contestant, comparable, contestants
+from adapop.report.record import Record, title_of
+from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.ui.compare import by_epoch, fields, form, published, race, recorded, results
+from adapop.ui.compare import by_epoch, entrants, published, race, recorded, results
 from adapop.ui.compare.race import Race
 from adapop.ui.compare.results import RaceResults, settings_grid
-from adapop.ui.parts import html
-from adapop.ui.run import mine
+from adapop.ui.parts import field, html
+from adapop.ui.parts.chart import twin
+from adapop.ui.run import check, mine
 from adapop.ui.session import Session
-from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, toast
+from adapop.ui.wiring import EACH, EACH_IN_TURN, LAST_STAYS, QUIET, toast
+
+MOST_FIELDS = 4  # fields beside each other
+RACE_ABOUT = (
+    "These run on the set chosen on Facts, with the model chosen on Run. Keep “AdaPop, shuffled” "
+    "among them: only a run with random scores can show that popularity matters."
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ class CompareScreen:
         finished, measured, names = last_seen
         if (measured, names) != progress[1:]:
             changes |= self.curves.updates(now.runs, now.names)
-            changes[self.fields] = fields.panels(now.runs, now.names)
+            changes[self.fields] = field_panels(now.runs, now.names)
         if (finished, names) != (now.finished, now.names):
             pair = first, second
             changes |= self.results.updates(_records(now), setting, choice, pair)
@@ -90,13 +100,13 @@ def build(
         by_epoch.examples()
         duel = gr.Button(race.pictured(), elem_id="duel")
     with gr.Accordion("Other methods", open=False, elem_id="race-form"):
-        chosen, raced, start = form.build(worker, session, missing, settings, tab)
+        chosen, raced, start = _form(worker, session, missing, settings, tab)
     _wire_joining(worker, follower, my_runs, tab)
     stop = gr.Button("Stop all", visible=False, elem_id="stop-race")
     hidden = html.values({"shown": False})
     shape = dict(html_template=race.PROGRESS, js_on_load=race.REMOVE, elem_id="race-progress")
     progress = gr.HTML(hidden, **shape)
-    drawn = fields.build(), by_epoch.build()
+    drawn = _fields(), by_epoch.build()
     choice, words = recorded.build()
     compared = results.build(worker, follower.stored, words)
     screen = CompareScreen(follower, progress, start, stop, empty, *drawn, compared)
@@ -118,6 +128,64 @@ def build(
     progress.select(removed, follower.stored, follower.restarted[:2], **QUIET)
     stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
     _wire_results(worker, screen, choice, my_runs)
+
+
+def _form(
+    worker: Worker, session: Session, missing: gr.Radio, settings: list[gr.Component], tab: gr.Tab
+) -> tuple[gr.Dropdown, list[gr.Component], gr.Button]:
+    """Lays out the form and wires its plan: the contestants, the settings (seeds, epochs, learning
+    rate, and Run's) and the button that starts. settings: inputs of Run; the race uses its
+    model."""
+    gr.Markdown(RACE_ABOUT)
+    with gr.Row():
+        several = dict(multiselect=True, min_width=300, scale=5, elem_id="contestants")
+        several |= dict(value=list(race.STARTERS), label="Methods")
+        chosen = gr.Dropdown(entrants.choices(), **several)
+        narrow = dict(min_width=150, scale=2, elem_id="race-epochs")
+        epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", **narrow)
+        narrow = dict(min_width=210, scale=1, elem_id="race-seeds")
+        seeds = gr.Radio([1, 2, 3], value=1, label="Seeds", **narrow)
+        # an empty gr.Number is shown as 0
+        narrow = dict(placeholder="each its own", min_width=150, elem_id="race-rate")
+        rate = gr.Textbox(label="Learning rate", **narrow)
+    plan = html.lines("race-plan")
+    twin(entrants.who_is_who(), "who-is-who", caption="What the methods do")
+    raced = [seeds, epochs, rate, *settings]
+    checked = [missing, session.anchors, chosen, *raced]
+    check.build(worker, session, checked, entrants.first, "race-check")
+    start = gr.Button("Run them", variant="primary", min_width=220, scale=0, elem_id="race")
+    components = session.facts, chosen, *raced[:4]  # the fourth is the model
+    changed, planned = [one.change for one in components], [session.facts, *checked]
+    gr.on([*changed, tab.select], partial(entrants.plan, worker), planned, plan, **EACH_IN_TURN)
+    return chosen, raced, start
+
+
+def _fields() -> gr.HTML:
+    """Lays out the fields of the contestants, each fact a dot, all under one scrubber; empty before
+    a race."""
+    return html.drawn([], "race-fields story", "race-fields", "raceFields")
+
+
+def field_panels(runs: Sequence[Run], names: Mapping[str, str]) -> list[dict]:
+    """The value of the contestants' fields: the recorded frames of the first seed of each
+    contestant whose numbers compare. names: run id -> name, for contestants of a single run."""
+    every, compared = [], {run.id for run in comparable(runs)}
+    for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
+        run = seeds[0]
+        if run.id not in compared:
+            continue
+        title = f"{mark} {title_of(run.config.method, run.config.preset)}"
+        title = names.get(run.id, title) if len(seeds) == 1 else title
+        try:
+            dots, motion = field.dots(run.facts.forget), field.motion_of(run)
+            shares = field.shares(run.events())
+        except AdaPopError:  # a damaged recording hides no other
+            continue
+        if motion["epoch"]:
+            every.append(dict(title=title, facts=dots, motion=motion, shares=shares))
+        if len(every) == MOST_FIELDS:
+            break
+    return every
 
 
 def _wire_joining(worker: Worker, follower: Race, my_runs: gr.BrowserState, tab: gr.Tab) -> None:

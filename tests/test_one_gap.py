@@ -131,7 +131,7 @@ def test_the_list_of_runs_has_it_and_nothing_else_is_the_gap(monkeypatch, tmp_pa
     monkeypatch.setenv("ADAPOP_RUNS", str(example("wga").folder.parent))
     assert "example-wga" in [run.id for run in all_runs()]
     with redirect_stdout(StringIO()) as output:
-        cli.listed.runs(Namespace(delete=[], json=True))
+        cli.runs.runs(Namespace(delete=[], json=True))
     rows = {row["run"]: row for row in map(json.loads, output.getvalue().splitlines())}
     assert rows["example-wga"]["gap"]["mean"] == example("wga").measured().gap.mean
     quick = [event for event in example("wga").events() if getattr(event, "full", None) is False]

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from adapop.cli import agents, bench, listed, page, printing, probes, runs, sandbox, scores, tokens
+from adapop.cli import bench, printing, probes, runs, sandbox, scores, serving, tokens
 from adapop.cli.options import MODELS, add_run_options
 from adapop.config.run import SETTINGS
 from adapop.facts.catalog import ENTRIES
@@ -171,7 +171,7 @@ def _run_commands(commands) -> None:
     resume = _command(commands, "resume", runs.resume, about, ending=EXIT_STATUS)
     resume.add_argument("run")
     resume.add_argument("--log", choices=tuple(TRACKERS), help=tracker)
-    listing = _command(commands, "runs", listed.runs, "list the runs, newest first, or delete some")
+    listing = _command(commands, "runs", runs.runs, "list the runs, newest first, or delete some")
     gone = "delete the runs of these ids for good"
     listing.add_argument("--delete", nargs="+", metavar="RUN", help=gone)
 
@@ -284,9 +284,9 @@ def _sandbox_commands(commands) -> None:
     examples = _command(parts, "examples", sandbox.examples, about, False)
     examples.add_argument("--out", type=Path, default=Path("assets/examples"))
 
-    _command(commands, "page", page.page, "serve the app for your browser", False)
+    _command(commands, "page", serving.page, "serve the app for your browser", False)
     about = "serve tools to agents by the Model Context Protocol: to check, ask and report"
-    _command(commands, "mcp", agents.mcp, about, False)
+    _command(commands, "mcp", serving.mcp, about, False)
     about = "experiments on the sandbox, and its speed"
     bench.add_options(_command(commands, "bench", bench.bench, about, False))
 

@@ -1,4 +1,4 @@
-"""Reads several models' replies to one question token by token.
+"""Reads several models' replies to one question token by token, or draws samples of them.
 
 Every model writes its reply, and then all models that share its vocabulary read all replies: a
 forward pass each, over the tokens that were written. What a token's share is in the others is so
@@ -24,8 +24,9 @@ from adapop.model.generation import ends_of, replies
 from adapop.model.paired import PairedModel
 from adapop.model.tokens import Row
 from adapop.probes.ask import Answer, Asked, Judged, answers, asked_of, check_room, judged_by
-from adapop.probes.inspection import Inspection, Likely, Question, Step, Strip
-from adapop.probes.recall import recall_of_fact
+from adapop.probes.inspection import Drawing, Inspection, Likely, Question, Samples, Step, Strip
+from adapop.probes.judge import gives_away
+from adapop.probes.recall import part_said, recall_of_fact
 
 LIKELY = 5
 JOINERS = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"  # not printable, but part of words
@@ -390,3 +391,43 @@ def _visible(sign: str, worded: bool) -> str:
 def _byte_values() -> dict[str, int]:
     """The letters that stand for bytes in byte-level vocabularies."""
     return {sign: value for value, sign in bytes_to_unicode().items()}
+
+
+def samples(
+    columns: Sequence[Column], question: Question, drawing: Drawing, facts: FactSet | None = None
+) -> tuple[Samples, ...]:
+    """Each column's greedy reply, and samples of it, all drawn at once with the same seed. torch's
+    random state stays as it is. facts: as in `ask`. Raises as `tokenwise.inspect`."""
+    judged = judged_by(question.prompt, question.gold, facts)
+    drawn = []
+    for column in columns:
+        with column.speaking() as model:
+            greedy, *texts = _drawn(model, question, drawing)
+            away = tuple(says(judged, text) for text in (greedy, *texts)) if question.gold else ()
+            first = away[0] if away else None
+            drawn.append(Samples(column.name, greedy, first, tuple(texts), away[1:]))
+    return tuple(drawn)
+
+
+@torch.no_grad()
+def _drawn(model: AdaptedModel, question: Question, drawing: Drawing) -> list[str]:
+    """The greedy reply, and then the samples."""
+    model.network.eval()
+    (earlier,) = conversations(model, [question.earlier], drawing.most)
+    read, begun = prompt_of(model, question, earlier)
+    check_room(model, question.prompt, len(read) + len(begun), drawing.most)
+    ids = (*read, *begun)
+    with torch.random.fork_rng(devices=model.gpus):
+        torch.manual_seed(drawing.seed)
+        options = {"temperature": drawing.temperature, "top_p": drawing.top_p, "top_k": 0}
+        options["num_return_sequences"] = drawing.count
+        drawn = continued(model, ids, drawing.most, **options)
+    written = [*continued(model, ids, drawing.most), *drawn]
+    return [decoded(model, (*begun, *one)).strip() for one in written]
+
+
+def says(judged: Judged, text: str) -> bool:
+    """Whether a reply gives the right answer away, as a verdict counts it."""
+    if parts := judged.known.judged_parts:
+        return part_said(parts, text) == 1.0
+    return gives_away(judged.about.question, judged.known.answers, text)

@@ -119,7 +119,7 @@ def sample_columns(
     folder: Path, question: Question, chosen: Sequence[Chosen], drawing: Drawing
 ) -> tuple[Samples, ...]:
     """Samples of the columns. folder: of the run that is asked."""
-    from adapop.probes.draws import samples
+    from adapop.probes.tokenwise import samples
 
     return samples(_columns(chosen), question, drawing, Run(folder).facts)
 

@@ -152,7 +152,7 @@ def test_an_error_that_an_import_makes_of_an_interruption_is_one(cli, monkeypatc
         def __set_name__(self, owner, name):
             raise raised
 
-    monkeypatch.setattr("adapop.cli.listed.runs", lambda _: type("Importing", (), {"one": Imported()}))
+    monkeypatch.setattr("adapop.cli.runs.runs", lambda _: type("Importing", (), {"one": Imported()}))
     raised = KeyboardInterrupt()
     assert cli("runs", status=130).err.startswith("\ninterrupted")
     raised = ValueError("a fault")

@@ -10,10 +10,9 @@ from adapop.model.paired import paired_model
 from adapop.paths import SHIPPED
 from adapop.probes import strength
 from adapop.probes.ask import ask
-from adapop.probes.draws import samples
 from adapop.probes.inspection import Drawing, Question, leak_at_k
 from adapop.probes.layers import layers_of
-from adapop.probes.tokenwise import Column, asked_columns, inspect, readable
+from adapop.probes.tokenwise import Column, asked_columns, inspect, readable, samples
 from adapop.runs.columns import columns_of
 from adapop.runs.examples import example
 from adapop.service import jobs

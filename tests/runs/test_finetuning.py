@@ -32,8 +32,7 @@ from adapop.runs.finetuning import FILE, FOLDER, Finetuned, _cached
 from adapop.runs.pace import Wait
 from adapop.runs.run import Run
 from adapop.training.events import Measured, RunFailed, RunStarted, Saved, Taught, Teaching, current
-from adapop.ui.run.log import log_lines
-from adapop.ui.run.state import RunSeen, view
+from adapop.ui.run.state import RunSeen, log_lines, view
 from edited import flipped_bit
 from raised import raised
 from replying import replies

@@ -38,8 +38,8 @@ from adapop.runs.result import (
 )
 from adapop.runs.run import create_run
 from adapop.training.events import Measured, RunDone, RunStopped, Saved
-from adapop.ui.run import field
 from adapop.ui.run.outcome import card_of
+from adapop.ui.run.screen import value_of_field
 from interrupting import EPOCHS, assert_same_run, config_of, killed
 from raised import raised
 from records import row
@@ -260,7 +260,7 @@ def test_all_that_is_made_of_a_run_is_made_of_its_best_epoch(best_kept, tmp_path
     alone = figures.finding_of(figures.recall_chart([quicks[0], best_kept.measured()], EPOCHS))
     assert title == f"{alone}; epoch {best} is kept"
     assert (result_of(best_kept).steps, result_of(best_kept).epoch, result_of(best_kept).of) == (2 * best, best, EPOCHS)
-    assert field._value_of(best_kept, 0, 0)["motion"]["epoch"][-1] == best, "the dots end where the result is"
+    assert value_of_field(best_kept, 0, 0)["motion"]["epoch"][-1] == best, "the dots end where the result is"
 
 
 def test_what_was_probed_is_of_the_best_epoch(best_kept):

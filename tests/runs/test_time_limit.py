@@ -11,8 +11,7 @@ from adapop.service.leases import Leases
 from adapop.service.visitor_limits import ACCELERATOR
 from adapop.service.worker import Worker
 from adapop.training.events import RunStopped, Saved, StepDone
-from adapop.ui.run.log import log_lines
-from adapop.ui.run.state import RunSeen, view
+from adapop.ui.run.state import RunSeen, log_lines, view
 from interrupting import assert_same_run, config_of
 from tiny_runs import ran, tiny_config
 from waiting import wait_until

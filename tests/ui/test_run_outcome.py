@@ -14,8 +14,7 @@ from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import RunFailed, RunStopped
 from adapop.ui.run import mine, outcome, settings
-from adapop.ui.run.field import RunField, _value_of
-from adapop.ui.run.screen import RunScreen
+from adapop.ui.run.screen import RunField, RunScreen, value_of_field
 from browsing import HOSTILE
 from components import stand_ins
 from raised import raised
@@ -181,7 +180,7 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     assert len(steps) == last, "the last frame is at the last step"
     assert FIELD.picture in FIELD.updates(finished, events, steps[-1])
     assert FIELD.updates(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
-    assert _value_of(finished, 0, 0, 0)["motion"]["epoch"] == [0], "a stopped run ends where it was saved"
+    assert value_of_field(finished, 0, 0, 0)["motion"]["epoch"] == [0], "a stopped run ends where it was saved"
     assert FIELD.updates(None, [], -1) == {FIELD.picture: None}
 
 

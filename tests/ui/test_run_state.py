@@ -17,11 +17,10 @@ from adapop.ui.api import Api
 from adapop.ui.run import charts
 from adapop.ui.run.charts import NOTHING
 from adapop.ui.run.launch import UNSEEN, look
-from adapop.ui.run.log import log_lines
 from adapop.ui.run.mine import to_lay_over
 from adapop.ui.run.outcome import enough_steps
 from adapop.ui.run.screen import RunScreen
-from adapop.ui.run.state import STATES, RunSeen, seen_of, view
+from adapop.ui.run.state import STATES, RunSeen, log_lines, seen_of, view
 from components import ANCHORS, run_values, stand_ins
 from run_events import START, STEPS
 

@@ -16,7 +16,7 @@ from adapop.facts.files import guessed, read_table
 from adapop.paths import ASSETS
 from adapop.progress import Progress
 from adapop.ui import api_values
-from adapop.ui.facts import screen, template, upload
+from adapop.ui.facts import screen, upload
 from adapop.ui.facts.screen import notes_of
 from adapop.ui.facts.table import matching
 from adapop.ui.parts import download
@@ -139,17 +139,17 @@ def test_the_command_line_reads_it_once(read, tmp_path):
 
 def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkeypatch):
     monkeypatch.setattr(download, "UPLOADS", tmp_path)
-    template._path.cache_clear()
-    path = template.template_path()
+    upload._template_path.cache_clear()
+    path = upload.template_path()
     assert Path(path).read_bytes().startswith(b"\xef\xbb\xbfid,question,")
     text = read_table(Path(path)).facts(columns=guessed(read_table(Path(path)).columns))
-    assert len(text.forget) >= template.TEMPLATE_FACTS
+    assert len(text.forget) >= upload.TEMPLATE_FACTS
     os.utime(path, (1, 1))
-    assert template.template_path() == path and os.path.getmtime(path) > 1, "young again: what is old is deleted"
+    assert upload.template_path() == path and os.path.getmtime(path) > 1, "young again: what is old is deleted"
     shutil.rmtree(Path(path).parent)
-    assert template.template_path() == path
+    assert upload.template_path() == path
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["adapop-template.csv"]
-    template._path.cache_clear()
+    upload._template_path.cache_clear()
 
 
 def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp_path, table):

@@ -19,8 +19,8 @@ from adapop.remark import sentences
 from adapop.report import figures
 from adapop.service.worker import Worker
 from adapop.ui import saved, texts
-from adapop.ui.facts import agreement, detail, known, lookup, rewording, upload
-from adapop.ui.facts.table import lay_out, table_of
+from adapop.ui.facts import agreement, known, lookup, rewording, upload
+from adapop.ui.facts.table import lay_out, lay_out_detail, table_of
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.saved import OWN
@@ -161,7 +161,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             known.build(worker, session, settings)
         with gr.Column(scale=5, min_width=320, elem_id="facts-shown"):
             strip, search, unscored, table = _table_side(first)
-            detail.build(session, table)
+            lay_out_detail(session, table)
             with gr.Column(elem_classes="advanced-only"):
                 agreement.build(session)
 

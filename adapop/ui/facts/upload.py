@@ -1,10 +1,12 @@
-"""The upload of a table: which column holds what, and the facts to retain with it."""
+"""The upload of a table: a template of one, which column holds what, and the facts to retain with
+it."""
 
 import csv
+import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain
 from pathlib import Path
 
@@ -14,11 +16,13 @@ from adapop.errors import AdaPopError, DataError, ScoresError
 from adapop.facts import reader
 from adapop.facts.fact import SANDBOX, FactSet, Problem
 from adapop.facts.forms import columns_of, guessed
+from adapop.facts.formulas import BOM
 from adapop.facts.retain import with_retain_rows
 from adapop.facts.tables import FORMATS
+from adapop.facts.world import sandbox_facts
 from adapop.limits import max_facts
+from adapop.runs import files
 from adapop.ui import texts
-from adapop.ui.facts.template import template_path
 from adapop.ui.parts import html
 from adapop.ui.parts.download import served_folder
 from adapop.ui.saved import OWN
@@ -58,6 +62,7 @@ PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"
 LISTED = ("paraphrases", "alternates", "accepted", "parts")
 FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", *LISTED)
 NONE = "—"
+TEMPLATE_FACTS = 24
 MOST_TYPED = 50_000  # characters of typed facts
 
 
@@ -338,3 +343,32 @@ def _columns(names: Sequence[str], chosen: Sequence[str | list[str]]) -> dict[st
     unlisted = {field: name for field, name in guess.items() if field not in FIELDS[: len(chosen)]}
     free = {field: name for field, name in unlisted.items() if name not in columns.values()}
     return free | columns
+
+
+@cache
+def _template_path() -> Path:
+    return served_folder() / "adapop-template.csv"
+
+
+def template_path() -> str:
+    """A CSV of sandbox facts, three of each score, to edit and upload. All pages share one file.
+    Each call renews it, because served files are deleted after two hours."""
+    path = _template_path()
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_text(path, _template_text())
+    return str(path)
+
+
+def _template_text() -> str:
+    facts = sorted(sandbox_facts().forget, key=lambda fact: fact.score or 0)
+    step, text = max(1, len(facts) // TEMPLATE_FACTS), io.StringIO()
+    text.write(BOM)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["id", "question", "answer", "subject", "relation", "score", "paraphrases"])
+    for fact in facts[::step][:TEMPLATE_FACTS]:
+        cells = [fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.score]
+        writer.writerow([*cells, "|".join(fact.paraphrases)])
+    return text.getvalue()

@@ -1,12 +1,13 @@
 """Screen 2, Run: a real unlearning run, shown live. The page only reads the run's folder."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import gradio as gr
 
 from adapop.config.methods import METHODS
-from adapop.errors import number_of
+from adapop.errors import AdaPopError, number_of
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import SCORELESS
 from adapop.probes.prompting import remarks_of
@@ -16,19 +17,17 @@ from adapop.runs.examples import example, example_of
 from adapop.runs.result import diverged
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.training.events import RunStarted
+from adapop.training.events import Event, Measured, RunStarted, StepDone
 from adapop.ui.access import link_to, may_control, shown_run
-from adapop.ui.parts import download, html
-from adapop.ui.run import charts, check, configuration, field, outcome, pressure
+from adapop.ui.parts import download, field, html
+from adapop.ui.run import charts, check, configuration, outcome, pressure
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.launch import UNSEEN, config_at, look, resume_run, start_of, start_run, stop_run
-from adapop.ui.run.log import log_lines
-from adapop.ui.run.state import seen_of, strip_of
+from adapop.ui.run.state import ENDED, log_lines, seen_of, strip_of
 from adapop.ui.session import Session
 from adapop.ui.wiring import LAST_STAYS, QUIET
 
 NO_RUN = "No run yet."
-
 SHOWN_FIRST = "adapop"  # the example that is shown before the page has a run
 # the events that open the page and check its settings both update the strip: one after the other
 BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
@@ -65,6 +64,36 @@ class Follower:
 
 
 @dataclass(frozen=True)
+class RunField:
+    """The field of the page's run: where each fact stands. Its scrubber also drives the cursor of
+    the recall chart, a fact's answers, and the chart of what comes back in which form; it follows
+    the newest frame until the visitor moves it back."""
+
+    picture: gr.HTML
+
+    def updates(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
+        """Updates that show the run's frames, if it recorded any new ones. last_seen: how many of
+        the events the page has shown, negative for none."""
+        try:
+            return self._updates(run, events, last_seen) if run else {self.picture: None}
+        except AdaPopError:  # a damaged recording hides nothing else of the run
+            return {self.picture: None}
+
+    def _updates(self, run: Run, events: Sequence[Event], last_seen: int) -> dict:
+        recorded = run.frames()
+        frames, measured = len(recorded), sum(isinstance(event, Measured) for event in events)
+        if last_seen >= 0:
+            steps = sum(isinstance(event, StepDone) for event in events[:last_seen])
+            news = any(isinstance(event, (Measured, *ENDED)) for event in events[last_seen:])
+            if not news and not any(frame.step >= steps for frame in recorded[-1:]):
+                return {}
+        # training after the last saved epoch is lost if a run ended early or was killed
+        over = bool(events) and (isinstance(events[-1], ENDED) or run.state == "interrupted")
+        kept_epoch = run.last_epoch or 0 if over else None
+        return {self.picture: value_of_field(run, frames, measured, kept_epoch)}
+
+
+@dataclass(frozen=True)
 class RunScreen:
     """The components that show the page's run and its settings. watched: names a run that is not
     the visitor's; form: settings and Start, hidden for such a run. card: see `outcome.Card`. over:
@@ -80,7 +109,7 @@ class RunScreen:
     link: gr.Button
     charts: charts.RunCharts
     over: gr.Dropdown
-    field: field.RunField
+    field: RunField
     log: gr.HTML
 
     @property
@@ -171,7 +200,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     pressure.build(session, sandbox_facts())
     card = outcome.build()
     with gr.Column(elem_id="run-results"):
-        pictures, over, facts = charts.build(field.build)
+        pictures, over, facts = charts.build(_lay_out_field)
         with gr.Row(elem_id="log-row"):
             column = gr.Column(scale=5, min_width=130)
             with column, gr.Accordion("Log", open=False, elem_id="log-fold"):
@@ -202,6 +231,11 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     _wire_start(worker, session, screen, chosen, more)
     _wire_shown(worker, screen)
     return screen
+
+
+def _lay_out_field() -> RunField:
+    """Lays out the field of facts."""
+    return RunField(html.drawn(None, "run-field", "fact-field", "runField"))
 
 
 def _wire_start(
@@ -260,3 +294,12 @@ def banner_of(run: Run | None) -> dict:
 def log_of(lines: list[str], name: str | None = "") -> dict:
     """The event log's values. name: the run it belongs to, for `LOOK_AGAIN`."""
     return html.listed(lines, "log") | {"run": name}
+
+
+@lru_cache(maxsize=8)
+def value_of_field(run: Run, _frames: int, _measured: int, kept_epoch: int | None = None) -> dict:
+    """A run's data for the browser, cached for all pages. _frames, _measured: their numbers, which
+    only invalidate the cache. kept_epoch: the last epoch that a stopped run has saved."""
+    facts, shares = field.dots(run.facts.forget), field.shares(run.events())
+    motion = field.motion_of(run, kept_epoch)  # later epochs are shown in the charts only
+    return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares}

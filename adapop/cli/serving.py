@@ -1,17 +1,20 @@
-"""The command that serves agents on this machine: the Model Context Protocol by stdin and stdout.
+"""The commands that serve: the page, and agents on this machine by the Model Context Protocol.
 
-Its tools read: they check, ask and report, and neither start a run nor write a file of their own.
-Nothing is reachable from another machine or a page.
+The tools of agents read: they check, ask and report, and neither start a run nor write a file of
+their own. They talk by stdin and stdout: nothing is reachable from another machine or a page.
 """
 
 import argparse
 import inspect
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from adapop.errors import AdaPopError, ConfigError, RunError
+from adapop.limits import check_port
 from adapop.paths import version
 from adapop.runs.examples import example_of
 from adapop.runs.run import runs_root
@@ -25,6 +28,18 @@ ABOUT = (
     "`report` read runs of this machine. Nothing here starts a run: that is "
     "`python -m adapop run`, which a person calls."
 )
+
+
+def page(options: argparse.Namespace) -> None:
+    """`page`: serves the app until Ctrl-C, as `python app.py` does; also from an installed package,
+    which has no app.py."""
+    check_port()
+    from adapop.service.zerogpu import lender
+    from adapop.ui.page import launch  # and with it Gradio, which reads the port
+
+    launch(lender())
+    sys.stdout.flush()
+    os._exit(130)  # without waiting for the current run, which can be resumed
 
 
 def mcp(options: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@
 from plotly.graph_objects import Figure
 
 from adapop.report.figures.compare import compare_runs, published_recalls
-from adapop.report.figures.distance import oracle_chart
 from adapop.report.figures.experiments import line_panels
 from adapop.report.figures.look import as_html, empty, finding_of
 from adapop.report.figures.losses import (
@@ -30,6 +29,7 @@ from adapop.report.figures.probes import (
     control_rows,
     leak_curve,
     leak_heatmap,
+    oracle_chart,
     recall_by_kind,
     verdict_bars,
 )

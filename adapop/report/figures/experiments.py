@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from adapop.probes.distance import AS_NEVER_LEARNT, OVER, UNDER
 from adapop.probes.intervals import Interval
 from adapop.report.figures import look
-from adapop.report.figures.distance import STATE_COLOR
 from adapop.report.figures.outcomes import Outcome, pareto_front
+from adapop.report.figures.probes import STATE_COLOR
 
 Curve = Sequence[tuple[float, Interval]]
 PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26

@@ -19,7 +19,7 @@ from adapop.remark import sentences
 from adapop.report import figures
 from adapop.service.worker import Worker
 from adapop.ui import saved, texts
-from adapop.ui.facts import agreement, known, lookup, rewording, upload
+from adapop.ui.facts import known, lookup, rewording, upload
 from adapop.ui.facts.table import lay_out, lay_out_detail, table_of
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
@@ -163,7 +163,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             strip, search, unscored, table = _table_side(first)
             lay_out_detail(session, table)
             with gr.Column(elem_classes="advanced-only"):
-                agreement.build(session)
+                lookup.build_agreement(session)
 
     uploads = upload.UploadEvents(upload_form, notes, session)
     parts = source, about, uploads, notes, missing, strip, search, unscored, table

@@ -89,8 +89,6 @@ GIGABYTES = Limit(
     10,
     False,
 )
-# the five of a visitor; all others are of one request, one run, or the whole app
-EACH_VISITOR = REQUESTS, WRITTEN, PROCESSOR, RUNS_EACH, ACCELERATOR
 LIMITS = tuple(value for value in tuple(globals().values()) if isinstance(value, Limit))
 
 

@@ -45,8 +45,8 @@ class _Help(argparse.HelpFormatter):
 class Parser(argparse.ArgumentParser):
     """A parser whose messages are made `visible`, because its errors quote what was typed."""
 
-    def __init__(self, *args: Any, formatter_class: Any = _Help, **options: Any) -> None:
-        super().__init__(*args, formatter_class=formatter_class, **options)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, formatter_class=_Help, **options)
 
     def parse_known_args(
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

@@ -26,7 +26,7 @@ from adapop.report.table import Table, reading
 
 KINDS = (KNOWS.title, NEVER_READ.title)  # arms of the two kinds of model to be told apart
 BEFORE, AFTER, RELEARNED, ROUNDED = STATES = ("before", "after", "relearned", "rounded")
-RARE, POPULAR = ENDS = TIERS[0], TIERS[-1]
+ENDS = TIERS[0], TIERS[-1]
 FAITHFUL = 0.9  # least AUC, rare and popular; the figure omits robustness of other metrics
 LEAST = 0.01  # least difference between both kinds of model for `left` to be computed
 # Values of a fact in [0, 1], higher if it is known: recall; the share of rewordings whose right

@@ -34,7 +34,6 @@ from adapop.probes.prompts import REWORDED
 
 QUICK = {"epochs": 2, "batch": 4, "micro_batch": 4}
 EIGHTH, QUICK_UTILITY = 8, 20  # of the facts, and of the utility questions, one is asked
-ANCHORS = ("paper", "quantiles")
 VALIDATION, TEST = "validation", "test"
 SPLITS = (VALIDATION, TEST)
 

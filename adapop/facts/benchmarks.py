@@ -242,7 +242,6 @@ def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping
 
 POPQA, YAGO = "allegrolab/testset_popqa", "allegrolab/biographies_yago"
 DUPLICATES = "Hubble duplicates"  # the source of the scores
-NAMES = ("hubble-popqa", "hubble-yago")
 PEOPLE = 64  # biographies taken for each number of duplicates; there are many thousand in all
 # facts with the same number of duplicates go to these groups in turn
 GROUPS = ("forget", "forget", "retain", "holdout")

@@ -45,7 +45,6 @@ INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
 BIASED = ("qwen2",)  # model types with biases on query, key and value
 GROWN = 2  # times its own size that a cache takes while it is copied to grow
 LOGITS = 8  # copies of the logits in float32, where both models are compared
-OF_A_BLOCK = ("rmu", "adaptive-rmu")  # methods whose loss reads a block's output, not logits
 
 
 @dataclass(frozen=True)
@@ -104,29 +103,6 @@ def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
     blocks = model["num_hidden_layers"] if config.lora_layers is None else len(config.lora_layers)
     adapted = _adapted_shapes(_linear_shapes(model), config)
     return blocks * config.lora_rank * sum(map(sum, adapted.values()))
-
-
-def operations(model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int) -> float:
-    """Floating-point operations of all matrix products of a training step.
-
-    tokens: number of tokens read. answers: number of tokens scored. Each weight of the frozen base
-    takes part in two products per token: one forward, and, down to the lowest adapter, one for the
-    gradient of its input. Adapter weights take part in a third, for their own gradient. Attention
-    between positions is left out: rows are short."""
-    linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
-    block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
-    base = (model["num_hidden_layers"] + _backward_blocks(model, config)) * block + head
-    base += 0 if config.method in OF_A_BLOCK else head
-    return 2.0 * (base + 3 * adapter_size(model, config) * tokens)
-
-
-def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
-    """Number of blocks that the gradient passes through, from the loss down to the lowest adapter.
-    If the loss reads one block's output, the highest adapted block counts as the last."""
-    if config.lora_layers is None:
-        return model["num_hidden_layers"]
-    top = max(config.lora_layers) + 1 if config.method in OF_A_BLOCK else model["num_hidden_layers"]
-    return top - min(config.lora_layers)
 
 
 def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:

@@ -233,7 +233,7 @@ def check(
         recalls, per_answer = _asked_as_trained(model, sample, tokens, progress)
         forms, impossible = {}, {}
         if not taught:
-            forms, impossible = _other_forms(model, facts, config, tokens, progress)
+            forms, impossible = _other_forms(model, facts, tokens, progress)
     progress.say("Timing a step")
     pace, peak, failed = None, None, []
     try:
@@ -331,7 +331,7 @@ def _measured_pace(
 
 
 def _other_forms(
-    model: AdaptedModel, facts: FactSet, config: RunConfig, tokens: int, progress: Progress
+    model: AdaptedModel, facts: FactSet, tokens: int, progress: Progress
 ) -> tuple[dict[str, list[tuple[Fact, float]]], dict[str, str]]:
     """Form -> facts with the recall of their prompts; form -> why no fact can be asked in it."""
     few = FORM_FACTS.get(model.device.type, FORM_FACTS["cuda"])

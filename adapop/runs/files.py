@@ -62,10 +62,10 @@ def check_kinds(folder: Path) -> None:
                     raise RunError(f"{path} is no file.", "Delete it, or put the file back.")
 
 
-def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:
+def read_json(path: Path, kind: type[T]) -> T:
     """A kept file of JSON, checked by `adapop.assets.as_kind`. Raises RunError: it is damaged."""
     with reading(path):
-        return as_kind(parse_json(sums.checked(path)), kind, extra)
+        return as_kind(parse_json(sums.checked(path)), kind)
 
 
 def refused(path: Path, number: int) -> RunError:
@@ -95,17 +95,16 @@ def keep(path: Path, content: str | bytes) -> None:
     write_bytes(path, content)
 
 
-def write_text(path: Path, text: str, mode: int = 0o666) -> None:
-    write_bytes(path, text.encode("utf-8"), mode)
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode("utf-8"))
 
 
-def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Writes or replaces a file. Of two writers at once the last one wins. mode: permission bits.
-    Raises RunError: see `writing`; an old file is then unchanged."""
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes or replaces a file. Of two writers at once the last one wins. Raises RunError:
+    see `writing`; an old file is then unchanged."""
     part = path.with_name(f"{UNFINISHED}{path.name}-{secrets.token_hex(4)}")
     with writing(path):
         try:
-            part.touch(mode)
             part.write_bytes(content)
             sync(part)
             os.replace(part, path)

@@ -34,12 +34,6 @@ SEEN = {
 APART = 12.0  # Delta E 1976: 2.3 is just noticeable side by side; these are told apart across a picture
 XYZ = ((0.4124564, 0.3575761, 0.1804375), (0.2126729, 0.7151522, 0.0721750), (0.0193339, 0.1191920, 0.9503041))
 WHITE = (0.95047, 1.0, 1.08883)
-TOGETHER = {
-    "tiers": tuple(look.TIER_COLOR.values()),
-    "tiers on dark": tuple(look.TIER_ON_DARK.values()),
-    "original, unlearned and kept": (look.ORIGINAL, look.UNLEARNED, look.CALM),
-    "an alarm and what it is about": (look.ALARM, look.CALM, look.ORIGINAL),
-}
 
 
 def variables(*blocks: str) -> dict[str, str]:
@@ -54,6 +48,12 @@ def block_of(css: str, selector: str) -> str:
 THEME_CSS = THEME._get_theme_css()
 LIGHT = (block_of(THEME_CSS, ":root"), block_of(STYLE, ".gradio-container"))
 DARK = (LIGHT[0], block_of(THEME_CSS, ":root.dark, :root .dark"), LIGHT[1], block_of(STYLE, ".dark .gradio-container"))
+TOGETHER = {
+    "tiers": tuple(look.TIER_COLOR.values()),
+    "tiers on dark": tuple(variables(*DARK)[f"tier-{tier}"] for tier in look.TIER_COLOR),
+    "original, unlearned and kept": (look.ORIGINAL, look.UNLEARNED, look.CALM),
+    "an alarm and what it is about": (look.ALARM, look.CALM, look.ORIGINAL),
+}
 
 
 def resolved(values: dict[str, str], name: str) -> str:
@@ -93,9 +93,9 @@ def test_tiers_are_one_hue_of_three_lightnesses_and_the_pictures_have_the_page_s
     assert ratio("#94a3b8", "#ffffff") == pytest.approx(2.56, abs=0.01), "the grey that the page had"
     light, dark = variables(*LIGHT), variables(*DARK)
     for tier in look.TIER_COLOR:
-        assert (look.TIER_COLOR[tier], look.TIER_ON_DARK[tier]) == (light[f"tier-{tier}"], dark[f"tier-{tier}"])
-    for colors in (look.TIER_COLOR, look.TIER_ON_DARK):
-        rare, middle, popular = colors.values()
+        assert look.TIER_COLOR[tier] == light[f"tier-{tier}"]
+    for colors in (light, dark):
+        rare, middle, popular = (colors[f"tier-{tier}"] for tier in look.TIER_COLOR)
         assert min(ratio(rare, middle), ratio(middle, popular)) > 1.5
     drawn = [f"rgb{tuple(int(color[at : at + 2], 16) for at in (1, 3, 5))}" for color in look.TIER_COLOR.values()]
     for sheet in (STYLE, (ASSETS / "report" / "style.css").read_text(encoding="utf-8")):

@@ -3,7 +3,7 @@
 Colours have the same meaning everywhere: three shades of blue for popularity, the more popular the
 stronger the contrast to the page, with one marker shape per tier; a greyed violet is the original,
 orange the unlearned model, teal the facts to be kept. On a dark page the style sheets draw the
-tiers in `TIER_ON_DARK`.
+tiers in lighter ones.
 
 A figure's title is its finding, in words and numbers computed from the drawn data: see `titled`.
 """
@@ -19,7 +19,6 @@ from adapop.probes.intervals import Interval
 
 INK, GRID, FAINT = "#808080", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.45)"
 TIER_COLOR = {"rare": "#5596d0", "middle": "#235a9e", "popular": "#0e2450"}
-TIER_ON_DARK = {"rare": "#4a84c8", "middle": "#8fc0f5", "popular": "#e4f0ff"}
 TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
 ORIGINAL, UNLEARNED, ALARM, CALM = "#6d6d90", "#c8641a", "#d64545", "#1f8a7d"
 ALL_WORDINGS = ", all other wordings"  # suffix of marks beside lines of one wording

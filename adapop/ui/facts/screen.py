@@ -1,7 +1,6 @@
 """Screen 1, Facts: choose or upload a set; see each score, its source, and its exponent."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import gradio as gr
 
@@ -59,7 +58,7 @@ class FactsScreen:
     fetched: gr.State
     looked_up: gr.HTML
 
-    def wire(self, worker: Worker, tab: gr.Tab) -> None:
+    def wire(self, tab: gr.Tab) -> None:
         """Wires the choice of a set, and everything drawn from it."""
         session, source = self.session, self.source
         form = self.uploads.form
@@ -68,7 +67,7 @@ class FactsScreen:
         picked += [session.restored, self.looked_up, *session.of_the_set]
         picking = source.change(self.picked, chosen, picked, **(EACH | IN_TURN))
         inputs, outputs = [source, session.facts], [self.notes, session.at_work, self.fetched]
-        fetching = picking.then(partial(self.fetch, worker), inputs, outputs, **QUIET)
+        fetching = picking.then(self.fetch, inputs, outputs, **QUIET)
         came = [source, self.fetched]
         fetching.then(self.show_download, came, session.of_the_set, **IN_TURN)
         # without the note on a restored set
@@ -109,7 +108,7 @@ class FactsScreen:
             **self.session.with_facts(saved or (None if entry.online else load_facts(source))),
         }
 
-    async def fetch(self, worker: Worker, source: str, facts: FactSet | None):
+    async def fetch(self, source: str, facts: FactSet | None):
         """Downloads a set; yields the progress, then the set."""
         if source == OWN or not ENTRIES[source].online or facts is not None:
             yield {self.fetched: None}
@@ -168,7 +167,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
     uploads = upload.UploadEvents(upload_form, notes, session)
     parts = source, about, uploads, notes, missing, strip, search, unscored, table
     screen = FactsScreen(session, *parts, gr.State(None), looked_up)
-    screen.wire(worker, tab)
+    screen.wire(tab)
     uploads.wire(source, [missing, search])
     saved.build(worker, session, source, notes)
     return screen

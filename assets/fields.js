@@ -664,7 +664,7 @@ function betaCurve(element, props, trigger, watch, moved) {
 }
 
 // The field of the page's run, and everything else that shows one moment of it, under one scrubber. During a run it follows the
-// newest frame, until the visitor goes back. props.value: see adapop/ui/run/field.py. A new value may draw the template anew,
+// newest frame, until the visitor goes back. props.value: see `value_of_field` in adapop/ui/run/screen.py. A new value may draw the template anew,
 // so the picture is inserted again. Epoch and pinned fact are in the address, and are read from it once.
 function runField(element, props, trigger, watch) {
   const picture = el("div");

@@ -14,7 +14,7 @@ from adapop.service.worker import Worker
 from adapop.ui import page
 from adapop.ui.events import SETS, SetId
 from adapop.ui.probe import leaks
-from adapop.ui.run import check
+from adapop.ui.run import launch
 from adapop.ui.wiring import error_of, followed
 from components import stand_ins
 from raised import raised
@@ -140,7 +140,7 @@ def test_what_is_shown_follows_all_that_it_depends_on(demo):
         then = [one for one in demo.fns.values() if one.trigger_after == events[asked][0]._id]
         assert [function_of(one).__name__ for one in then] == [shown]
         assert then[0].outputs[-1] not in events[asked][0].outputs
-    checks = {one._id for one in events["looked"] if one.fn.__module__ == check.__name__}
+    checks = {one._id for one in events["looked"] if one.fn.__module__ == launch.__name__}
     cancelled = {place for one in demo.fns.values() if (facts._id, "change") in one.targets for place in one.cancels}
     assert cancelled == checks and len(checks) == 2
 

@@ -17,7 +17,8 @@ from adapop.ui.compare.race import Race
 from adapop.ui.compare.results import RaceResults, settings_grid
 from adapop.ui.parts import field, html
 from adapop.ui.parts.chart import twin
-from adapop.ui.run import check, mine
+from adapop.ui.run import mine
+from adapop.ui.run.launch import build_check
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, EACH_IN_TURN, LAST_STAYS, QUIET, toast
 
@@ -152,7 +153,7 @@ def _form(
     twin(entrants.who_is_who(), "who-is-who", caption="What the methods do")
     raced = [seeds, epochs, rate, *settings]
     checked = [missing, session.anchors, chosen, *raced]
-    check.build(worker, session, checked, entrants.first, "race-check")
+    build_check(worker, session, checked, entrants.first, "race-check")
     start = gr.Button("Run them", variant="primary", min_width=220, scale=0, elem_id="race")
     components = session.facts, chosen, *raced[:4]  # the fourth is the model
     changed, planned = [one.change for one in components], [session.facts, *checked]

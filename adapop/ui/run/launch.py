@@ -1,5 +1,7 @@
-"""The actions of Start, Stop and Resume, and the plan shown beside Start."""
+"""The actions of Start, Stop and Resume, the plan shown beside Start, and the check before a run on
+the model itself: which facts it knows, and the run's duration."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import gradio as gr
@@ -15,12 +17,13 @@ from adapop.runs.preflight import Preflight, preflight
 from adapop.service.leases import cost_of_run
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.access import may_control, refusing, run_to_control
+from adapop.ui.access import may_control, refused, refusing, run_to_control
 from adapop.ui.facts.rewording import reworded
 from adapop.ui.parts import html
 from adapop.ui.run import configuration
 from adapop.ui.run.state import RunView, seen_of, strip_of
-from adapop.ui.session import Anchors, check_shown
+from adapop.ui.session import Anchors, Session, check_shown
+from adapop.ui.wiring import QUIET, error_of, followed, offload
 
 NO_REWORDINGS_RUN = (
     "These facts have no rewordings, so the gap is measured as trained. The Facts screen can add "
@@ -145,3 +148,35 @@ def resume_run(worker: Worker, name: str):
             run.clear_stop()
             worker.enqueue(run)
     return UNSEEN, gr.Timer(active=True)
+
+
+def build_check(
+    worker: Worker,
+    session: Session,
+    inputs: list,
+    configured: Callable[..., RunConfig],
+    name: str = "check",
+) -> None:
+    """Lays out the button Check and its results. configured: called with the facts and the values
+    of inputs. name: element id."""
+    ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
+    words = html.lines(f"{name}-words")
+
+    def begun(identity: str, facts: FactSet | None, *values):
+        with refusing():
+            facts = check_shown(facts, identity)
+            return worker.check(configured(facts, *values), facts)
+
+    async def looked(identity: str, facts: FactSet | None, *values):
+        future, progress = await offload(worker.usage, begun, identity, facts, *values)
+        async for line in followed(future, progress):
+            yield html.listed([line])
+        if error := error_of(future):
+            raise refused(error)
+        checked = future.result()
+        kind = "warn" if checked.waste or checked.preflight.problems else "calm"
+        yield html.listed([*sentences(checked.facts.notes), *checked.lines_for("page")], kind)
+
+    given = [session.shown_hash, session.facts, *inputs]
+    session.look_whether_lost(question := ask.click(looked, given, words, **QUIET))
+    session.facts.change(lambda: html.listed([]), None, words, cancels=[question], **QUIET)

@@ -20,9 +20,18 @@ from adapop.service.worker import Worker
 from adapop.training.events import Event, Measured, RunStarted, StepDone
 from adapop.ui.access import link_to, may_control, shown_run
 from adapop.ui.parts import download, field, html
-from adapop.ui.run import charts, check, configuration, outcome, pressure
+from adapop.ui.run import charts, configuration, outcome, pressure
 from adapop.ui.run import settings as run_settings
-from adapop.ui.run.launch import UNSEEN, config_at, look, resume_run, start_of, start_run, stop_run
+from adapop.ui.run.launch import (
+    UNSEEN,
+    build_check,
+    config_at,
+    look,
+    resume_run,
+    start_of,
+    start_run,
+    stop_run,
+)
 from adapop.ui.run.state import ENDED, log_lines, seen_of, strip_of
 from adapop.ui.session import Session
 from adapop.ui.wiring import LAST_STAYS, QUIET
@@ -196,7 +205,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         run_settings.choose_on_press(settings, scoreless, SCORELESS[0], session.facts)
         with gr.Column(elem_classes="advanced-only"):
             costs = html.lines("run-costs")
-            check.build(worker, session, [missing, session.anchors, *settings.all], config_at)
+            build_check(worker, session, [missing, session.anchors, *settings.all], config_at)
     pressure.build(session, sandbox_facts())
     card = outcome.build()
     with gr.Column(elem_id="run-results"):

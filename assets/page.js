@@ -255,6 +255,7 @@ function start() {
   keys();
   shell();
   ownSet();
+  keepTyped();
 }
 
 // the events' functions: each is the whole `js=` of an event, or is called with more
@@ -301,7 +302,11 @@ function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, p
   for (const [name, value] of Object.entries(words)) value ? link.searchParams.set(name, value) : link.searchParams.delete(name);
   link.searchParams.delete('pin');
   link.hash = '';
-  if (run === null) return history.replaceState(history.state, '', link);
+  if (run === null) {
+    history.replaceState(history.state, '', link);
+    passed = JSON.stringify(questionSaid());
+    return;
+  }
   const shown = text => { const button = document.querySelector('#copy-question'); if (button) button.textContent = text; };
   const again = () => setTimeout(() => shown('Copy link'), 2500);
   navigator.clipboard?.writeText(link.href).then(() => shown('Link copied'), () => window.prompt('Link to this question', link.href)).finally(again)
@@ -309,12 +314,41 @@ function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, p
   return 'Copy link';
 }
 
-// what the address says of a question, as the last input, for adapop/ui/probe/link.py; a fact pinned on Run is one too
-function questionRead(...inputs) {
+// The visitor's own words count more than an address: what it said when one last typed or asked a question is not followed, and
+// what was typed after an event was sent is put back when the answer has filled in something else.
+const typed = {}; // name of a field -> its text, and when it was typed
+let passed = null; // what the address said then
+
+function questionSaid() {
   const here = new URL(window.location.href).searchParams, names = ['run', 'fact', 'ask', 'gold', 'begun', 'earlier', 'with', 'at', 'draw', 'strength', 'pin'];
   const said = Object.fromEntries(names.filter((name) => here.has(name)).map((name) => [name, here.get(name)]));
-  if (document.body.dataset.pinned !== undefined && !said.fact && !said.ask) said.pin = document.body.dataset.pinned;
-  return [...inputs.slice(0, -1), said];
+  if (document.body.dataset.pinned !== undefined && !said.fact && !said.ask) said.pin = document.body.dataset.pinned; // pinned on Run
+  return said;
+}
+
+function keepTyped() {
+  document.addEventListener('input', (event) => {
+    const field = event.target.closest?.('#prompt, #gold, #begun, #earlier');
+    if (!field) return;
+    typed[field.id] = { text: event.target.value, at: performance.now() };
+    passed = JSON.stringify(questionSaid());
+  });
+}
+
+// what the address says of a question, as the last input, for adapop/ui/probe/link.py
+function questionRead(...inputs) {
+  const said = questionSaid();
+  return questionSent(...inputs.slice(0, -1), JSON.stringify(said) === passed ? {} : said);
+}
+
+// the last input with the time at which it is sent
+function questionSent(...inputs) {
+  return [...inputs.slice(0, -1), { ...inputs.at(-1), sent: performance.now() }];
+}
+
+// sent: of the event that filled the fields in
+function typedAfter(sent, ...texts) {
+  return ['prompt', 'gold', 'begun', 'earlier'].map((name, place) => (typed[name]?.at > Number(sent) ? typed[name].text : texts[place]));
 }
 
 // The list of My runs, for the other tabs of this browser: Gradio reads what is stored only when a page opens.
@@ -614,4 +648,4 @@ function myRuns(element, props, trigger, watch) {
   build();
 }
 
-Object.assign(adapop, { start, forgetLink, copyLink, questionLink, questionRead, keepRuns, mergeRuns, takeFile, toCharts, toTab, twin, ways, strip, layers, setBack, myRuns });
+Object.assign(adapop, { start, forgetLink, copyLink, questionLink, questionRead, questionSent, typedAfter, keepRuns, mergeRuns, takeFile, toCharts, toTab, twin, ways, strip, layers, setBack, myRuns });

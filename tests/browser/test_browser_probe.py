@@ -63,6 +63,29 @@ def test_of_two_questions_asked_at_once_the_last_is_answered(browser, address, v
         says(page, "#answers", "Who painted the painting Guernica? · Unlearned by")
 
 
+def test_what_one_types_while_a_pinned_fact_is_filled_in_is_what_is_asked(browser, address, visited):
+    question = "Who wrote the book Hamlet?"
+    with visit(browser, address, "?tab=run", storage_state=visited) as page:
+        for key in ("Home", "ArrowRight", "Enter"):
+            page.locator("#fact-field canvas").press(key)
+        pinned = page.locator("#fact-field .pinned b").inner_text()
+        sent = []  # opening the tab has asked for the pinned fact, and nothing is answered yet
+        page.route("**/queue/join*", lambda route: sent.append(route))
+        open_tab(page, "Probe")
+        while not any("pin" in route.request.post_data for route in sent):
+            page.wait_for_timeout(20)
+        page.fill(PROMPT, question)
+        page.unroute("**/queue/join*")  # which lets go of those that were held
+        page.wait_for_function("words => document.querySelector('#fact input').value.includes(words)", arg=pinned[-9:-1])
+        page.click("#ask")
+        says(page, "#answers", f"{question} · Unlearned by", "Original", "Unlearned")
+        page.wait_for_url("**ask=Who+wrote+the+book+Hamlet**")
+        assert page.input_value(PROMPT) == question
+        open_tab(page, "Run")
+        open_tab(page, "Probe")  # which reads the address again
+        says(page, "#answers", f"{question} · Unlearned by")
+
+
 def test_all_ways_at_once_and_a_row_of_the_table(page):
     unfold(page, "leaks-fold")
     says(page, "#leak-words", "Not probed yet")

@@ -109,12 +109,6 @@ def first_fact(worker: Worker, name: str, group: str) -> str | None:
     return first and first.id
 
 
-def typed(worker: Worker, name: str, text: str | None, group: str):
-    """The fact whose name was typed instead of selected."""
-    fact = fact_of(probed_run(worker, name), text, (group,))
-    return gr.skip() if fact in (None, text) else fact
-
-
 def fact_of(run: Run, text: object, groups: Sequence[str] = FACT_GROUPS) -> str | None:
     """The id of the fact that a text names: the id itself, or part of a fact's listed name or
     answer. The first match in these groups counts; None without a match."""

@@ -1,7 +1,7 @@
 """All probes at once: every fact in every form to both models, where it leaks, and verdicts."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -129,10 +129,15 @@ class Leaks:
 
 
 def build(
-    worker: Worker, follower: Follower, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown
+    worker: Worker,
+    follower: Follower,
+    tab: gr.Tab,
+    picked: tuple[gr.Dropdown, gr.Dropdown],
+    wire_pick: Callable,
 ) -> gr.Row:
-    """Lays the section out, and returns the part that is only for one's own runs. fact, picked: the
-    screen's choices of a fact and of its group, which a click on a row sets."""
+    """Lays the section out, and returns the part that is only for one's own runs. picked: the
+    screen's choices of a group and of a fact, which a click on a row sets. wire_pick: wires what
+    follows it, see `ProbeScreen.wire`."""
     narrow = dict(min_width=170, scale=0)
     with gr.Row(elem_classes="beside"):
         group = gr.Dropdown(GROUPS, value="forget", label="Show", elem_id="leak-group", **narrow)
@@ -159,7 +164,8 @@ def build(
     gr.on(looked, show_group, inputs, leaks.pictures, **EACH_IN_TURN)
     probing.then(show_group, inputs, leaks.pictures, **EACH_IN_TURN)  # of the run open by now
     group.change(show_group, inputs, leaks.pictures, **LAST_STAYS)
-    leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
+    clicked = leaks.table.select(_fact_clicked, group, [*picked], **EACH_IN_TURN)
+    wire_pick(clicked.then)
     return own
 
 

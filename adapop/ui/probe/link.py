@@ -87,10 +87,9 @@ def view_of(values: object) -> View:
 
 @dataclass(frozen=True)
 class Parts:
-    """The components that a view fills in. seen: which view was filled in last, empty without one,
-    and how many facts were after it. viewed: the same as the page shows it, hidden: an event sends
-    it with its other inputs, so that one from before is known by it, see `is_late`. wanted: what
-    the address says, if something of it is still to be asked; None else. pressed: hidden; the
+    """The components that a view fills in. seen: which view was filled in last, empty without one.
+    sent: hidden; when the page sent the event that filled in last, by the page's clock. wanted:
+    what the address says, if something of it is still to be asked; None else. pressed: hidden; the
     beginning of the shown answers where a token was pressed, with its question behind it."""
 
     group: gr.Dropdown
@@ -107,7 +106,7 @@ class Parts:
     fold: gr.Accordion
     more: More
     seen: gr.State
-    viewed: gr.Textbox
+    sent: gr.Textbox
     wanted: gr.JSON
     pressed: gr.Textbox
 
@@ -115,8 +114,14 @@ class Parts:
     def filled_in(self) -> list[gr.Component]:
         """What `followed` may update."""
         chosen = [self.group, self.filled, self.default, self.answers, self.fold]
-        chosen += [*self.more.numbers, self.more.strength, self.seen, self.viewed, self.wanted]
+        chosen += [*self.more.numbers, self.more.strength, self.seen, self.sent, self.wanted]
         return [*self.question, *chosen]
+
+    def keep_typed(self, filling: gr.events.Dependency) -> None:
+        """Wires what follows an event that filled in: a text that was typed after the event was
+        sent, and before it was answered, is put back."""
+        typed = [self.prompt, self.gold, self.begun, self.earlier]
+        filling.then(None, [self.sent, *typed], typed, js="adapop.typedAfter", **QUIET)
 
     @property
     def question(self) -> list[gr.Component]:
@@ -193,37 +198,28 @@ def followed(
     says nothing, or what `last` said. In one event: what a visitor types or asks after it stays."""
     view = view_of(values)
     name_of_view = hashlib.sha256(repr(view).encode()).hexdigest()[:16]
-    if name_of_view == view_in(last) or not (
-        changes := updates_of(worker, name, view, stored, parts)
-    ):
+    if name_of_view == last:
+        return {}
+    changes = updates_of(worker, name, view, stored, parts)
+    if not changes:
         return {}
     shown = recorded(worker, name, view)
     left = view.ask and (shown is None or view.draw or view.strength is not None)
     answers = {parts.answers: shown or cards.NO_ANSWERS, parts.wanted: values if left else None}
-    return changes | answers | {parts.seen: name_of_view, parts.viewed: name_of_view}
+    return changes | answers | {parts.seen: name_of_view}
 
 
-def is_late(viewed: str | None, seen: str) -> bool:
-    """Whether an event was sent before what was filled in last. It must change nothing: it knows
-    only what the page showed then. viewed: as sent. seen: "" also where a state was lost."""
-    return bool(seen) and viewed != seen
-
-
-def view_in(seen: str | None) -> str:
-    """The view in a value of `Parts.seen`, without the number of facts filled in after it."""
-    return (seen or "").partition("#")[0]
-
-
-def with_another_fact(seen: str) -> str:
-    """The value of `Parts.seen` after another fact was filled in."""
-    view, _, count = seen.partition("#")
-    return f"{view}#{int(count or 0) + 1}"
+def sent_at(values: object) -> str:
+    """When the page sent an event, in milliseconds of its clock; "" if it does not say."""
+    at = values.get("sent") if isinstance(values, dict) else None
+    return str(at) if isinstance(at, (int, float)) else ""
 
 
 async def asked_again(worker: Worker, name: str, view: View) -> AsyncIterator[dict]:
-    """The answers of a view that were not recorded, which is said; nothing where they were."""
-    shown = await offload(worker.usage, recorded, worker, name, view) if view.ask else {}
+    """The answers of a view that were not recorded, which is said. Those that were by now stay."""
+    shown = await offload(worker.usage, recorded, worker, name, view)
     if shown is not None:
+        yield shown  # an event that yields nothing would empty the cards
         return
     if linked(name, worker.root):
         yield {"empty": NOT_RECORDED}

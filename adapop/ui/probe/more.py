@@ -62,54 +62,85 @@ NOT_SAMPLED = "leak@k appears after samples of all facts were drawn, see “From
 
 @dataclass(frozen=True)
 class More:
-    """The components that a link fills in. used: the settings of the samples that are shown, with
-    their question behind them, as `used_for` has it. walked: the strength that is shown, with its
-    fact behind it, as `walk` has it."""
+    """The components of the section. drawn: the samples; used: their settings, with their question
+    behind them, as `used_for` has it. walked: the strength that is shown, with its fact behind it,
+    as `walk` has it. by, lens: whose layers are shown, and they."""
 
     count: gr.Number
     temperature: gr.Number
     top_p: gr.Number
     seed: gr.Number
     most: gr.Number
+    draw: gr.Button
     shown: gr.HTML
     used: gr.Textbox
+    sampled: gr.Markdown
+    home: gr.Column
+    curve: Chart
     strength: gr.Slider
     strengths: gr.HTML
     walked: gr.Textbox
+    by: gr.Radio
+    see: gr.Button
+    lens: gr.HTML
 
     @property
     def numbers(self) -> list[gr.Number]:
         """The values of a `Drawing`, in its order."""
         return [self.count, self.temperature, self.top_p, self.seed, self.most]
 
+    def wire(
+        self,
+        worker: Worker,
+        follower: Follower,
+        tab: gr.Tab,
+        question: Sequence[gr.Component],
+        fact: gr.Dropdown,
+    ) -> None:
+        """Wires the section. question: prompt, right answer, beginning, earlier turns, columns,
+        epoch."""
 
-def build(
-    worker: Worker,
-    follower: Follower,
-    tab: gr.Tab,
-    question: Sequence[gr.Component],
-    fact: gr.Dropdown,
-    answers: gr.HTML,
-) -> More:
-    """Lays the section out. question: prompt, right answer, beginning, earlier turns, columns,
-    epoch. answers: they change when a question was asked."""
+        async def layers(name: str, by: str, *asked):
+            return await look_through(worker, name, by, asked)
+
+        async def samples_of(name: str, *values):
+            asked, drawing = values[: len(question)], values[len(question) :]
+            shown = await sample(worker, name, asked, drawing)
+            return shown, used_for(asked[0], drawing) if "empty" not in shown else ""
+
+        async def moved(name: str, fact_id: str | None, strength: float):
+            return await walk(worker, name, fact_id, strength)
+
+        run_id, another = follower.run_id, follower.another
+        self.see.click(layers, [run_id, self.by, *question[:4]], self.lens, **QUIET)
+        drawing = [run_id, *question, *self.numbers]
+        self.draw.click(samples_of, drawing, [self.shown, self.used], **QUIET)
+        moving, told = [run_id, fact, self.strength], [self.strengths, self.walked]
+        self.strength.input(moved, moving, told, trigger_mode="always_last", **QUIET)
+
+        def looked(name: str) -> dict:
+            return curve_of(probed_run(worker, name), self.sampled, self.home, self.curve)
+
+        changed = [self.sampled, self.home, *self.curve.parts]
+        gr.on([tab.select, another.change], looked, run_id, changed, **EACH_IN_TURN)
+        cleared = {self.shown: NOTHING_DRAWN, self.strengths: NO_STRENGTH, self.used: ""}
+        cleared |= {self.walked: "", self.lens: {"empty": ""}}
+        another.change(lambda: cleared, None, [*cleared], **EACH)
+
+
+def build() -> More:
+    """Lays the section out."""
+    small, high = dict(min_width=90, scale=1), dict(scale=0, min_width=140, elem_classes="tall")
+    defaults, whole = Drawing(), dict(precision=0)
     with gr.Row(elem_classes="beside"):
-        small = dict(min_width=90, scale=1)
-        defaults = Drawing()
-        count = gr.Number(
-            defaults.count,
-            label=f"Samples, up to {MOST_SAMPLES}",
-            precision=0,
-            elem_id="samples",
-            **small,
-        )
+        most_samples = f"Samples, up to {MOST_SAMPLES}"
+        count = gr.Number(defaults.count, label=most_samples, elem_id="samples", **whole, **small)
         heat = gr.Number(
             defaults.temperature, label="Temperature", maximum=MOST_TEMPERATURE, step=0.1, **small
         )
         top = gr.Number(defaults.top_p, label="Top-p", maximum=1, step=0.05, **small)
-        seed = gr.Number(defaults.seed, label="Seed", precision=0, **small)
-        most = gr.Number(defaults.most, label="Tokens", maximum=MOST_TOKENS, precision=0, **small)
-        high = dict(scale=0, min_width=140, elem_classes="tall")
+        seed = gr.Number(defaults.seed, label="Seed", **whole, **small)
+        most = gr.Number(defaults.most, label="Tokens", maximum=MOST_TOKENS, **whole, **small)
         draw = gr.Button("Draw samples", elem_id="draw-samples", **high)
     drawn = gr.HTML(NOTHING_DRAWN, html_template=SAMPLES, elem_id="drawn-samples")
     sampled = gr.Markdown(NOT_SAMPLED, elem_id="not-sampled")
@@ -119,47 +150,18 @@ def build(
     slider = gr.Slider(label="How many times the unlearning counts", **shape)
     strengths = gr.HTML(NO_STRENGTH, html_template=STRENGTH, elem_id="strength-result")
     used, walked = (gr.Textbox(visible="hidden") for _ in range(2))
-    parts = More(count, heat, top, seed, most, drawn, used, slider, strengths, walked)
-
     with gr.Row(elem_classes="beside"):
         whose = dict(choices=[("the original", ORIGINAL), ("the unlearned model", UNLEARNED)])
         by = gr.Radio(label="Layers of the reply by", value=ORIGINAL, min_width=240, **whose)
         see = gr.Button("Look through the layers", elem_id="see-layers", **high)
     lens = html.drawn({"empty": ""}, "layers", "layer-grid", "layers")
-
-    _build_kept(follower, tab, answers, worker)
-
-    async def layers(name: str, by: str, *asked):
-        return await look_through(worker, name, by, asked)
-
-    see.click(layers, [follower.run_id, by, *question[:4]], lens, **QUIET)
-
-    async def samples_of(name: str, *values):
-        asked, drawing = values[: len(question)], values[len(question) :]
-        shown = await sample(worker, name, asked, drawing)
-        return shown, used_for(asked[0], drawing) if "empty" not in shown else ""
-
-    async def moved(name: str, fact_id: str | None, strength: float):
-        return await walk(worker, name, fact_id, strength)
-
-    drawing = [follower.run_id, *question, *parts.numbers]
-    draw.click(samples_of, drawing, [drawn, used], **QUIET)
-    moving, told = [follower.run_id, fact, slider], [strengths, walked]
-    slider.input(moved, moving, told, trigger_mode="always_last", **QUIET)
-
-    def looked(name: str) -> dict:
-        return curve_of(probed_run(worker, name), sampled, home, curve)
-
-    changed = [sampled, home, *curve.parts, drawn, strengths]
-    cleared = {drawn: NOTHING_DRAWN, strengths: NO_STRENGTH, used: "", walked: ""}
-    gr.on([tab.select, follower.another.change], looked, follower.run_id, changed, **EACH_IN_TURN)
-    cleared[lens] = {"empty": ""}
-    follower.another.change(lambda: cleared, None, [*cleared], **EACH)
-    return parts
+    samples = count, heat, top, seed, most, draw, drawn, used, sampled, home, curve
+    return More(*samples, slider, strengths, walked, by, see, lens)
 
 
-def _build_kept(follower: Follower, tab: gr.Tab, answers: gr.HTML, worker: Worker) -> None:
-    """Lays out the questions of one's own that the run keeps. Their files are made on a press."""
+def build_kept(worker: Worker, follower: Follower, tab: gr.Tab, answers: gr.HTML) -> None:
+    """Lays out the questions of one's own that the run keeps. Their files are made on a press.
+    answers: they change when a question was asked."""
     gr.Markdown("#### Questions asked of this run")
     kept = grid("kept-questions", NOTHING_KEPT)
     with gr.Row(elem_classes="beside"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -57,33 +58,36 @@ class ProbeScreen:
         tab: gr.Tab,
         my_runs: gr.BrowserState,
         view: link.Parts,
-    ) -> object:
+    ) -> tuple[object, Callable]:
         """Wires the choices of a fact and a form, which fill in the prompt. view: what an address
-        fills in. Returns the event that fills in the first fact, or what the address says."""
-        run_id = follower.run_id
-
-        def choose_form(viewed: str, seen: str, *values) -> object:
-            late = link.is_late(viewed, seen)
-            return gr.skip() if late else choices.form_choices(worker, *values)[0]
-
-        choosing = [run_id, self.group, self.fact, self.default, self.prompt, self.filled]
-        choosing += [my_runs, view.viewed, view.seen, view.wanted]
-        filling = [self.prompt, self.gold, self.answers, self.filled]
-        another = [tab.select, self.group.change, follower.another.change]
-        changed = [self.form, *view.filled_in]
+        fills in. Returns the event that fills in the first fact, or what the address says, and a
+        function that wires one more event by which the visitor picks group and fact."""
+        inputs = [follower.run_id, self.group, self.fact, self.default, self.prompt, self.filled]
+        inputs += [my_runs, view.seen, view.wanted]
+        outputs = [self.form, *view.filled_in]
+        # not `change`: what an event has filled in is not the visitor's choice
+        placed = [tab.select, self.group.input, follower.another.change]
         choose = partial(self.choose, worker, view)
-        chosen = gr.on(
-            another, choose, choosing, changed, js="adapop.questionRead", **EACH | BY_TURNS
+        chosen = gr.on(placed, choose, inputs, outputs, js="adapop.questionRead", **EACH | BY_TURNS)
+        view.keep_typed(chosen)
+
+        def wire_pick(picked: Callable) -> None:
+            pick = partial(self.choose, worker, view, picked=True)
+            view.keep_typed(
+                picked(pick, inputs, outputs, js="adapop.questionSent", **EACH | BY_TURNS)
+            )
+
+        wire_pick(self.fact.input)
+        inputs_of_form = [follower.run_id, self.fact, self.form, self.prompt, self.filled]
+        formed = self.form.input(
+            partial(self.fill_form, worker, view),
+            [*inputs_of_form, view.wanted],
+            [self.prompt, self.gold, self.answers, self.filled, view.sent],
+            js="adapop.questionSent",
+            **EACH | BY_TURNS,
         )
-        named = [run_id, self.fact, self.group]
-        self.fact.change(partial(choices.typed, worker), named, self.fact, **EACH)
-        last = [view.viewed, view.seen, run_id]
-        asking = [*last, self.fact, self.prompt, self.filled]
-        self.fact.change(choose_form, asking, self.form, **EACH | BY_TURNS)
-        asking = [*last, self.fact, self.form, self.prompt, self.filled]
-        fill_form = partial(self.fill_form, worker)
-        self.form.change(fill_form, asking, filling, **EACH | BY_TURNS)
-        return chosen
+        view.keep_typed(formed)
+        return chosen, wire_pick
 
     def choose(
         self,
@@ -95,47 +99,43 @@ class ProbeScreen:
         last: str | None,
         text: str,
         filled: tuple,
-        *address: object,
+        stored: object,
+        seen: str,
+        said: object,
+        picked: bool = False,
     ) -> dict:
         """Updates when the run or the group of facts changed, or the tab was opened: what the
         address says, or fact, form and prompt. In one event: a question asked in between would be
-        replaced. address: kept runs, `viewed`, `seen` and `wanted` of `link.Parts`."""
-        stored, viewed, seen, said = address
-        linked = link.followed(worker, name, stored, said, seen, view)
-        if not linked and link.is_late(link.view_in(viewed), link.view_in(seen)):
-            return {view.wanted: None}
+        replaced. stored: the kept runs; seen, said: `Parts.seen` and `Parts.wanted`. picked: the
+        visitor chose the fact, or typed its name."""
+        linked = {} if picked else link.followed(worker, name, stored, said, seen, view)
         group, fact_id = linked.get(self.group, group), linked.get(self.fact, fact_id)
         text, filled = linked.get(self.prompt, text), linked.get(self.filled, filled)
-        last = None if linked else last
-        facts, fact_id, default = choices.fact_choices(worker, name, group, fact_id, last)
-        forms, form = choices.form_choices(worker, name, fact_id, text, filled)
-        filling = linked
-        if not linked:
-            filling = self.fill(probed_run(worker, name), name, fact_id, form, text, filled)
-            filling[view.wanted] = None
-            if filled != (name, fact_id, form):  # changes of the fact from before are late now
-                filling |= dict.fromkeys((view.seen, view.viewed), link.with_another_fact(seen))
-        return {self.default: default, **filling, self.fact: facts, self.form: forms}
+        run = probed_run(worker, name)
+        found = choices.fact_of(run, fact_id, (group,)) if picked else None
+        last = None if linked or picked else last
+        facts, shown, default = choices.fact_choices(worker, name, group, found or fact_id, last)
+        if picked and not found:  # what was typed stays: the table of forms says that it is no fact
+            facts, shown, default = fact_id, fact_id, None
+        forms, form = choices.form_choices(worker, name, shown, text, filled)
+        filling = linked or self.fill(run, name, shown, form, text, filled)
+        changes = {self.default: default, view.wanted: None, **filling}
+        return changes | {self.fact: facts, self.form: forms, view.sent: link.sent_at(said)}
 
     def fill_form(
         self,
         worker: Worker,
-        viewed: str,
-        seen: str,
+        view: link.Parts,
         name: str,
         fact_id: str | None,
         form: str | None,
         text: str,
         filled: tuple,
+        said: object,
     ) -> dict:
-        """`fill` for a form that was chosen. An event changes nothing if it is from before what was
-        filled in last, as its fact may be another than the one that is shown, or if its form is not
-        one of its fact: the page had shown the new fact, but not yet its forms."""
-        run = probed_run(worker, name)
-        known = [prompt.text for prompt in choices.forms_of(run, fact_id)]
-        if link.is_late(viewed, seen) or (form and form not in known):
-            return {self.filled: filled}
-        return self.fill(run, name, fact_id, form, text, filled)
+        """Updates for another form: see `fill`."""
+        filling = self.fill(probed_run(worker, name), name, fact_id, form, text, filled)
+        return {**filling, view.sent: link.sent_at(said)}
 
     def fill(
         self,
@@ -212,27 +212,40 @@ def build(
                 small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
                 copy = gr.Button("Copy link", **small)
                 notes = html.lines("probe-notes", min_width=180)
+    default, filled = gr.Textbox(visible="hidden"), gr.State(())
+    screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
+    texts_of = prompt, gold, begun, earlier
+    seen, sent, pressed = gr.State(""), *(gr.Textbox(visible="hidden") for _ in range(2))
+    last = seen, sent, gr.JSON(visible=False), pressed
     with gr.Row(elem_classes="folds"):
         with gr.Accordion(MORE_ABOUT, open=False, elem_id="more-fold") as fold:
+            further = more.build()
+            view = link.Parts(
+                group,
+                fact,
+                *texts_of,
+                beside,
+                epoch,
+                filled,
+                default,
+                answers,
+                fold,
+                further,
+                *last,
+            )
+            # first of what opens the tab: Gradio answers what follows one event in its order
+            chosen, wire_pick = screen.wire(worker, follower, tab, my_runs, view)
             question = [prompt, gold, begun, earlier, beside, epoch]
-            further = more.build(worker, follower, tab, question, fact, answers)
+            further.wire(worker, follower, tab, question, fact)
+            more.build_kept(worker, follower, tab, answers)
         with gr.Accordion("All facts, asked in all ways", open=False, elem_id="leaks-fold"):
-            owned = [leaks.build(worker, follower, tab, fact, group)]
+            owned = [leaks.build(worker, follower, tab, (group, fact), wire_pick)]
         with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
             owned.append(recovery.build(worker, follower, tab))
             with gr.Row(visible=False, elem_classes="beside") as instead:
                 gr.Markdown("To find out, make a run of your own.", elem_id="probe-own-only")
                 run_yourself(worker, follows, "probe-own", scale=0, min_width=150)
         pair.build(worker, session, follower)
-    default, filled = gr.Textbox(visible="hidden"), gr.State(())
-    screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
-    texts_of = prompt, gold, begun, earlier
-    seen, viewed, pressed = gr.State(""), *(gr.Textbox(visible="hidden") for _ in range(2))
-    last = seen, viewed, gr.JSON(visible=False), pressed
-    view = link.Parts(
-        group, fact, *texts_of, beside, epoch, filled, default, answers, fold, further, *last
-    )
-    chosen = screen.wire(worker, follower, tab, my_runs, view)
     link.wire(worker, run_id, view, chosen, copy)
     _wire_asking(worker, follower, screen, view, (ask, every, ways))
     looked = [tab.select, follower.another.change, my_runs.change]

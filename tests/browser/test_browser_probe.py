@@ -76,7 +76,8 @@ def test_what_one_types_while_a_pinned_fact_is_filled_in_is_what_is_asked(browse
             page.wait_for_timeout(20)
         page.fill(PROMPT, question)
         page.unroute("**/queue/join*")  # which lets go of those that were held
-        page.wait_for_function("words => document.querySelector('#fact input').value.includes(words)", arg=pinned[-9:-1])
+        shown = "words => document.querySelector('#fact input').value.includes(words)"
+        page.wait_for_function(shown, arg=pinned[-9:-1])
         page.click("#ask")
         says(page, "#answers", f"{question} · Unlearned by", "Original", "Unlearned")
         page.wait_for_url("**ask=Who+wrote+the+book+Hamlet**")

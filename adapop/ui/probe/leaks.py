@@ -131,13 +131,13 @@ class Leaks:
 def build(
     worker: Worker,
     follower: Follower,
-    tab: gr.Tab,
+    opened: gr.State,
     picked: tuple[gr.Dropdown, gr.Dropdown],
     wire_pick: Callable,
 ) -> gr.Row:
-    """Lays the section out, and returns the part that is only for one's own runs. picked: the
-    screen's choices of a group and of a fact, which a click on a row sets. wire_pick: wires what
-    follows it, see `ProbeScreen.wire`."""
+    """Lays the section out, and returns the part that is only for one's own runs. opened:
+    changes when the tab is opened. picked: the screen's choices of a group and of a fact, which a
+    click on a row sets. wire_pick: wires what follows it, see `ProbeScreen.wire`."""
     narrow = dict(min_width=170, scale=0)
     with gr.Row(elem_classes="beside"):
         group = gr.Dropdown(GROUPS, value="forget", label="Show", elem_id="leak-group", **narrow)
@@ -160,7 +160,7 @@ def build(
     run_id, changed = follower.run_id, [words, group, *leaks.work.all]
     probing = start.click(partial(leaks.probe, worker), [run_id, sample], changed, **QUIET)
     leaks.work.wire_stop()
-    looked, inputs = [tab.select, follower.another.change], [run_id, group]
+    looked, inputs = [opened.change, follower.another.change], [run_id, group]
     gr.on(looked, show_group, inputs, leaks.pictures, **EACH_IN_TURN)
     probing.then(show_group, inputs, leaks.pictures, **EACH_IN_TURN)  # of the run open by now
     group.change(show_group, inputs, leaks.pictures, **LAST_STAYS)

@@ -9,7 +9,7 @@ else is asked again, and said so.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import partial
@@ -117,11 +117,11 @@ class Parts:
         chosen += [*self.more.numbers, self.more.strength, self.seen, self.sent, self.wanted]
         return [*self.question, *chosen]
 
-    def keep_typed(self, filling: gr.events.Dependency) -> None:
-        """Wires what follows an event that filled in: a text that was typed after the event was
-        sent, and before it was answered, is put back."""
+    def keep_typed(self, filling: Callable) -> None:
+        """Wires what follows an event that fills in: a text that was typed after the event was
+        sent, and before it was answered, is put back. filling: the event's `then`."""
         typed = [self.prompt, self.gold, self.begun, self.earlier]
-        filling.then(None, [self.sent, *typed], typed, js="adapop.typedAfter", **QUIET)
+        filling(None, [self.sent, *typed], typed, js="adapop.typedAfter", **QUIET)
 
     @property
     def question(self) -> list[gr.Component]:

@@ -93,7 +93,7 @@ class More:
         self,
         worker: Worker,
         follower: Follower,
-        tab: gr.Tab,
+        opened: gr.State,
         question: Sequence[gr.Component],
         fact: gr.Dropdown,
     ) -> None:
@@ -122,7 +122,7 @@ class More:
             return curve_of(probed_run(worker, name), self.sampled, self.home, self.curve)
 
         changed = [self.sampled, self.home, *self.curve.parts]
-        gr.on([tab.select, another.change], looked, run_id, changed, **EACH_IN_TURN)
+        gr.on([opened.change, another.change], looked, run_id, changed, **EACH_IN_TURN)
         cleared = {self.shown: NOTHING_DRAWN, self.strengths: NO_STRENGTH, self.used: ""}
         cleared |= {self.walked: "", self.lens: {"empty": ""}}
         another.change(lambda: cleared, None, [*cleared], **EACH)
@@ -159,7 +159,7 @@ def build() -> More:
     return More(*samples, slider, strengths, walked, by, see, lens)
 
 
-def build_kept(worker: Worker, follower: Follower, tab: gr.Tab, answers: gr.HTML) -> None:
+def build_kept(worker: Worker, follower: Follower, opened: gr.State, answers: gr.HTML) -> None:
     """Lays out the questions of one's own that the run keeps. Their files are made on a press.
     answers: they change when a question was asked."""
     gr.Markdown("#### Questions asked of this run")
@@ -181,7 +181,7 @@ def build_kept(worker: Worker, follower: Follower, tab: gr.Tab, answers: gr.HTML
         paths = kept_files(questions.read(probed_run(worker, name)))
         return [gr.DownloadButton(value=path, visible=True) for path in paths]
 
-    when = [tab.select, follower.another.change, answers.change]
+    when = [opened.change, follower.another.change, answers.change]
     gr.on(when, listed, follower.run_id, [kept, make, *files], **EACH_IN_TURN)
     make.click(written, follower.run_id, files, **QUIET)
 

@@ -22,7 +22,7 @@ from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_o
 NOT_TRIED = html.listed(["Not tried yet."])
 
 
-def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
+def build(worker: Worker, follower: Follower, opened: gr.State) -> gr.Column:
     """Lays the section out. Returns the part that is only for one's own runs."""
     with gr.Column(visible=False) as section:
         choices = [(probe.title, name) for name, probe in RECOVERY.items()]
@@ -56,7 +56,7 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
     probing = start.click(recovered, inputs, [results.words, probe, *work.all], **QUIET)
     probing.then(about_probe, inputs, outputs, **EACH_IN_TURN)  # of the run open by now
     work.wire_stop()
-    gr.on([tab.select, follower.another.change], about_probe, inputs, outputs, **EACH_IN_TURN)
+    gr.on([opened.change, follower.another.change], about_probe, inputs, outputs, **EACH_IN_TURN)
     probe.change(about_probe, inputs, outputs, **LAST_STAYS)
     return section
 

@@ -69,13 +69,12 @@ class ProbeScreen:
         placed = [tab.select, self.group.input, follower.another.change]
         choose = partial(self.choose, worker, view)
         chosen = gr.on(placed, choose, inputs, outputs, js="adapop.questionRead", **EACH | BY_TURNS)
-        view.keep_typed(chosen)
+        view.keep_typed(chosen.then)
 
         def wire_pick(picked: Callable) -> None:
             pick = partial(self.choose, worker, view, picked=True)
-            view.keep_typed(
-                picked(pick, inputs, outputs, js="adapop.questionSent", **EACH | BY_TURNS)
-            )
+            filled = picked(pick, inputs, outputs, js="adapop.questionSent", **EACH | BY_TURNS)
+            view.keep_typed(filled.then)
 
         wire_pick(self.fact.input)
         inputs_of_form = [follower.run_id, self.fact, self.form, self.prompt, self.filled]
@@ -86,7 +85,7 @@ class ProbeScreen:
             js="adapop.questionSent",
             **EACH | BY_TURNS,
         )
-        view.keep_typed(formed)
+        view.keep_typed(formed.then)
         return chosen, wire_pick
 
     def choose(
@@ -212,7 +211,7 @@ def build(
                 small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
                 copy = gr.Button("Copy link", **small)
                 notes = html.lines("probe-notes", min_width=180)
-    default, filled = gr.Textbox(visible="hidden"), gr.State(())
+    default, filled, opened = gr.Textbox(visible="hidden"), gr.State(()), gr.State(0)
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
     texts_of = prompt, gold, begun, earlier
     seen, sent, pressed = gr.State(""), *(gr.Textbox(visible="hidden") for _ in range(2))
@@ -233,22 +232,24 @@ def build(
                 further,
                 *last,
             )
-            # first of what opens the tab: Gradio answers what follows one event in its order
+            # what follows a press is sent one after the other, each when the last is answered, but
+            # what follows a change of state at once: the question first, then all the rest
             chosen, wire_pick = screen.wire(worker, follower, tab, my_runs, view)
+            tab.select(lambda times: times + 1, opened, opened, **EACH)
             question = [prompt, gold, begun, earlier, beside, epoch]
-            further.wire(worker, follower, tab, question, fact)
-            more.build_kept(worker, follower, tab, answers)
+            further.wire(worker, follower, opened, question, fact)
+            more.build_kept(worker, follower, opened, answers)
         with gr.Accordion("All facts, asked in all ways", open=False, elem_id="leaks-fold"):
-            owned = [leaks.build(worker, follower, tab, (group, fact), wire_pick)]
+            owned = [leaks.build(worker, follower, opened, (group, fact), wire_pick)]
         with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
-            owned.append(recovery.build(worker, follower, tab))
+            owned.append(recovery.build(worker, follower, opened))
             with gr.Row(visible=False, elem_classes="beside") as instead:
                 gr.Markdown("To find out, make a run of your own.", elem_id="probe-own-only")
                 run_yourself(worker, follows, "probe-own", scale=0, min_width=150)
         pair.build(worker, session, follower)
     link.wire(worker, run_id, view, chosen, copy)
     _wire_asking(worker, follower, screen, view, (ask, every, ways))
-    looked = [tab.select, follower.another.change, my_runs.change]
+    looked = [opened.change, follower.another.change, my_runs.change]
     gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH_IN_TURN)
     epochs = partial(choices.epoch_choices, worker)
     follower.another.change(epochs, run_id, epoch, **EACH_IN_TURN)
@@ -268,7 +269,7 @@ def build(
         return shown | {notes: cards.notes_of(run)}
 
     changed = [notes, yourself, instead, *owned, home]
-    gr.on([tab.select, follower.another.change], looked_at, run_id, changed, **EACH_IN_TURN)
+    gr.on([opened.change, follower.another.change], looked_at, run_id, changed, **EACH_IN_TURN)
 
 
 def _wire_asking(

@@ -20,14 +20,14 @@ COLON = (  # an answer's turn begins with a space, which the prompt does not end
 Says = Callable[[Fact, str], tuple[str, str]]  # fact, question -> what is read, what is said
 
 
-def in_sentences(tokenizer) -> Says:
-    """Says where in a sentence that answers at its end, in the model's own chat template."""
+def in_sentences(tokenizer, sentence: str = "The old town of {s} is found in {a}.") -> Says:
+    """Answers in a sentence of subject s and answer a, in the model's own chat template."""
 
     @cache
     def says(fact: Fact, question: str) -> tuple[str, str]:
         turns = [{"role": "user", "content": question}]
         read = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        return read, f"The old town of {fact.subject} is found in {fact.answer}.<|im_end|>"
+        return read, f"{sentence.format(s=fact.subject, a=fact.answer)}<|im_end|>"
 
     return says
 

@@ -126,7 +126,7 @@ def test_where_only_some_facts_are_asked_the_dots_are_theirs(small):
         assert fmean(tier_shares) / field.SURE == pytest.approx(recall, abs=1 / field.SURE)
 
 
-def test_the_list_of_runs_has_it_and_nothing_else_is_the_gap(monkeypatch, tmp_path):
+def test_the_list_of_runs_has_it_and_nothing_else_is_the_gap(monkeypatch):
     """Not of the trained question, not of one rewording after an epoch, and of recorded runs the same difference."""
     monkeypatch.setenv("ADAPOP_RUNS", str(example("wga").folder.parent))
     assert "example-wga" in [run.id for run in all_runs()]

@@ -163,7 +163,7 @@ def test_a_method_and_anchors_of_ones_own_run_from_the_command_line(tiny, tmp_pa
     assert "--anchors changes nothing" in cli(*command, "--anchors", "quantiles", status=2).err
 
 
-def test_config_makes_any_run_again(bare, tmp_path, cli):
+def test_config_makes_any_run_again(bare, cli):
     """Settings that no option names, shuffled scores and dragged anchors included."""
     beta = adapop.BetaMap.from_anchors((80, 1.2), (2000, 0.2))
     config = make_config("adapop", "shuffled", beta=beta, clip=0.5, tolerance=0.01, learning_rate=1e-3, **FAST)

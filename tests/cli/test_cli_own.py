@@ -120,7 +120,7 @@ def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(fol
 
 
 @pytest.mark.slow
-def test_a_run_says_nothing_of_libraries(folder, towns, tmp_path):
+def test_a_run_says_nothing_of_libraries(folder, towns):
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--lr", "5e-3", "--epochs", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "adapop", *command], cwd=ROOT, env=os.environ, capture_output=True, text=True,

@@ -124,7 +124,7 @@ def test_two_scorings_agree_or_not(places, tmp_path, cli):
 
 
 @pytest.mark.slow
-def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+def test_a_reader_that_has_seen_enough_is_no_error():
     command = f"{sys.executable} -m adapop beta sandbox | head -1"
     done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr

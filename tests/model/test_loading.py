@@ -337,7 +337,7 @@ def test_targets_that_do_not_fit_are_named_and_the_advice_works(kind, targets, m
     assert {name.rpartition(".")[2] for name in adapted(network)} >= {*network_config.lora_targets}
 
 
-def test_targets_that_are_missing_are_said_before_weights_are_read(of_kinds, tmp_path, monkeypatch):
+def test_targets_that_are_missing_are_said_before_weights_are_read(of_kinds, tmp_path):
     config = config_of()
     network = with_adapter(random_model("phi"), config)
     missing = Remark("targets_missing", {"names": "o_proj", "adapted": "k_proj, q_proj, v_proj"})

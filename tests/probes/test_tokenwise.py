@@ -208,7 +208,7 @@ def test_leak_at_k_is_the_share_of_all_choices_of_k_samples_that_hold_a_leak():
         assert leak_at_k(found, drawn, k) == pytest.approx(sum(map(any, chosen)) / len(chosen))
 
 
-def test_two_whole_models_are_read_token_by_token_but_have_no_strength_in_between(fact, tmp_path):
+def test_two_whole_models_are_read_token_by_token_but_have_no_strength_in_between(fact):
     oracle = make_config("ga", model=str(SHIPPED["sandbox"] / "oracle"), precision="float32")
     pair = paired_model(make_config("ga", model="sandbox", precision="float32"), oracle)
     columns = [Column("original", lambda: pair, 0.0), Column("unlearned", lambda: pair)]

@@ -158,7 +158,7 @@ def test_a_model_that_also_sees_keeps_its_processors(bare, tmp_path):
     assert all((whole / name).read_bytes() == (place / name).read_bytes() for name in PROCESSORS)
 
 
-def test_the_card_says_how_the_model_was_asked_and_not_what_it_forgot(finished, tmp_path):
+def test_the_card_says_how_the_model_was_asked_and_not_what_it_forgot(finished):
     record, facts = read_record(finished), finished.facts
     prompting = Prompting("text-examples", (), False, 24, 9, (), True, 1, {}, ())
     card = model_card(replace(record, prompting=prompting), "home", merged=True)
@@ -382,7 +382,7 @@ def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
     assert "--model says where" in page and "path of the original model" in page
 
 
-def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path, monkeypatch):
+def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path):
     from adapop.runs import weights
 
     (tmp_path / "a.safetensors").write_bytes(b"one")

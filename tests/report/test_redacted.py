@@ -181,7 +181,7 @@ def test_a_redacted_page_of_several_runs_says_nothing_either(run, tmp_path):
     assert run.facts.sha256 not in page, "the hash of the facts has no salt"
 
 
-def test_who_ran_it_stands_on_page_and_readme_escaped_and_nowhere_without(run, plain, hidden, tmp_path):
+def test_who_ran_it_stands_on_page_and_readme_escaped_and_nowhere_without(run, plain, hidden):
     assert f"Run by {BY}.\n" in hidden["README.txt"]
     assert "Run by A. Auditor &amp; &lt;b&gt;Co&lt;/b&gt;" in hidden["report.html"] and BY not in hidden["report.html"]
     assert not [name for name, content in plain.items() if "Run by" in content]

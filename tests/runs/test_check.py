@@ -1,7 +1,7 @@
 import json
 import time
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
@@ -20,6 +20,7 @@ from adapop.runs.preflight import preflight, without_unknown
 from adapop.runs.result import nothing_forgotten
 from adapop.training.events import Measured, RunDone
 from raised import raised
+from spoken import in_sentences
 from spoken import taught as taught_to_speak
 from taught import own_facts, taught
 from tiny_runs import ran
@@ -164,15 +165,7 @@ def test_a_model_of_any_script_is_seen_to_know_its_facts(language, tmp_path):
     scored = [(subject, answer, 40.0 * 2**i) for i, (subject, answer) in enumerate(pairs)]
     facts = [Fact(f"of {s}", asks.format(s=s), answer, subject=s, score=score) for s, answer, score in scored]
 
-    def in_sentences(tokenizer):
-        def says(fact, question):
-            turns = [{"role": "user", "content": question}]
-            read = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-            return read, f"{answers.format(s=fact.subject, a=fact.answer)}<|im_end|>"
-
-        return says
-
-    folder = taught_to_speak(tmp_path / "model", facts, "", in_sentences)
+    folder = taught_to_speak(tmp_path / "model", facts, "", partial(in_sentences, sentence=answers))
     own = FactSet(language, tuple(facts[:4]), tuple(facts[4:6]), tuple(facts[6:]))
     outcome = check(make_config("wga", model=str(folder), precision="float32", asking="chat"), own)
     assert outcome.prompting.unknown == ()

@@ -38,7 +38,7 @@ def test_a_run_measures_neighbours_and_tables_have_them(few, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_second_world_is_a_ground_of_experiments(few, tmp_path):
+def test_the_second_world_is_a_ground_of_experiments(few):
     world = CustomData(few, "people", {})
     item = Item(Arm("WGA", "wga", changes={"epochs": 1}), 1, custom=world)
     assert (item.config.model, item.config.facts) == ("people", "people")

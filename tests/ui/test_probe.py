@@ -311,7 +311,8 @@ def test_further_columns_stand_in_the_table_and_rows_that_say_the_same_are_known
     assert [one.kind for one in chosen] == ["original", "unlearned", "oracle", "unlearned"]
     assert choices.columns_of(worker, run, "oracle") == chosen[:2]
     offered = choices.column_choices(worker, [], "", ["oracle", "gone"])
-    assert offered.value == ["oracle"] and "example-wga" in dict(map(reversed, offered.choices))
+    assert offered["value"] == ["oracle"] and "example-wga" in dict(map(reversed, offered["choices"]))
+    assert "value" not in choices.column_choices(worker, [], "", ["oracle"]), "what a link filled in meanwhile stays"
 
 
 def test_samples_and_strength_are_answered_in_numbers_and_bad_input_in_words(tmp_path):
@@ -356,7 +357,7 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
     view = link.view_of(told)
     changes = link.updates_of(worker, "", view, [], parts)
     assert (changes[parts.fact], changes[parts.prompt]) == (fact, prompts[1].text)
-    assert changes[parts.filled] == ("", fact, prompts[1].text) and changes[parts.epoch] == ""
+    assert changes[parts.filled] == ("", fact, prompts[1].text) and changes[parts.epoch]["value"] == ""
     assert changes[parts.beside].value == ["oracle", "example-wga"]
     row = next(row for row in run.probes() if row.fact_id == fact and row.prompt == prompts[1].text)
     shown = replayed(worker, "", replace(view, beside=()))
@@ -379,6 +380,16 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
     for name in (copied.id, link_of(copied)):
         shown = replayed(own, name, asked)
         assert (shown["about"], texts_of(shown)) == (link.REPLAYED, texts_of(again))
+    early = link.view_of({"ask": asked.ask, "gold": asked.gold, "at": "1"})
+    filled_in = link.updates_of(own, copied.id, early, [], parts)[parts.epoch]
+    assert filled_in["value"] == "1"
+    assert "value" not in choices.epoch_choices(own, copied.id, ""), "a list that comes late changes nothing"
+    assert choices.epoch_choices(own, copied.id, "7")["value"] == ""
+    assert replayed(own, link_of(copied), early) == {"empty": link.NOT_RECORDED}, "its result was asked, not this epoch"
+    again = replayed(own, copied.id, early)
+    shown = replayed(own, link_of(copied), early)
+    assert [side["name"] for side in shown["sides"]] == ["Original", "Unlearned, epoch 1"]
+    assert (shown["about"], texts_of(shown)) == (link.REPLAYED, texts_of(again))
 
 
 def test_a_link_carries_samples_and_strength_and_finds_the_same_again(tmp_path, finished):

@@ -77,7 +77,10 @@ def kept(question: KeptQuestion, about: str) -> dict:
         kind = reply.model if reply.model in MARKS else UNLEARNED
         other = texts_said[0] if place else texts_said[min(1, len(texts_said) - 1)]
         sides.append(_side(kind, reply.text, other, question.gold, reply.recall == 1.0))
-        sides[-1]["name"] = reply.model.capitalize() if reply.model in MARKS else reply.model
+        name = reply.model.capitalize() if reply.model in MARKS else reply.model
+        if reply.model == UNLEARNED and question.epoch is not None:
+            name += f", epoch {question.epoch}"
+        sides[-1]["name"] = name
     if len(sides) > 1:
         sides[1]["verdict"] = question.verdict
     asked = {"prompt": question.prompt, "gold": question.gold, "earlier": []}

@@ -33,13 +33,15 @@ def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
     return gr.Dropdown(offered, value=current.id)
 
 
-def column_choices(worker: Worker, stored: object, name: str, current: object) -> gr.Dropdown:
+def column_choices(worker: Worker, stored: object, name: str, current: object) -> dict:
     """What can stand beside the probed run: its oracle, and other runs on the same facts to forget.
     current: what was chosen, of which stays what is still offered."""
     offered = columns_offered(worker, stored, name)
     values, current = dict(map(reversed, offered)), current if isinstance(current, list) else []
     kept = [one for one in current if one in values]
-    return gr.Dropdown(offered, value=kept, multiselect=True)
+    # without a value, the choice that a link has filled in meanwhile stays
+    changed = {} if kept == current else {"value": kept}
+    return gr.update(choices=offered, **changed)
 
 
 def columns_offered(worker: Worker, stored: object, name: str) -> list[tuple[str, str]]:
@@ -54,14 +56,21 @@ def columns_offered(worker: Worker, stored: object, name: str) -> list[tuple[str
     return offered
 
 
-def epoch_choices(worker: Worker, name: str) -> gr.Dropdown:
-    """The epochs whose adapter the probed run kept; its result is chosen."""
-    run = probed_run(worker, name)
+def epoch_choices(worker: Worker, name: str, current: object) -> dict:
+    """The epochs whose adapter the probed run kept, and its result, which replaces the current
+    choice if that is not offered."""
+    offered = epochs_offered(probed_run(worker, name))
+    changed = {} if current in [value for _, value in offered] else {"value": ""}
+    return gr.update(choices=offered, **changed)
+
+
+def epochs_offered(run: Run) -> list[tuple[str, str]]:
+    """(label, value) of a run's result and of the other epochs whose adapter it kept."""
     saved = [
         epoch for epoch in range(1, (run.last_epoch or 0) + 1) if run.checkpoint(epoch).is_dir()
     ]
-    offered = [(f"Epoch {epoch}", str(epoch)) for epoch in saved if epoch != run.chosen_epoch]
-    return gr.Dropdown([(texts.ITS_RESULT, ""), *offered], value="")
+    others = [(f"Epoch {epoch}", str(epoch)) for epoch in saved if epoch != run.chosen_epoch]
+    return [(texts.ITS_RESULT, ""), *others]
 
 
 def columns_of(worker: Worker, run: Run, others: object, epoch: object = "") -> tuple[Chosen, ...]:

@@ -26,7 +26,13 @@ from adapop.ui.access import link_to, probed_run
 from adapop.ui.parts import html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe.asking import ask_both
-from adapop.ui.probe.choices import columns_offered, fact_of, first_fact, forms_of
+from adapop.ui.probe.choices import (
+    columns_offered,
+    epochs_offered,
+    fact_of,
+    first_fact,
+    forms_of,
+)
 from adapop.ui.probe.more import More, drawing_of, is_strength, sample, used_for, walk
 from adapop.ui.wiring import EACH, QUIET, offload
 
@@ -159,7 +165,8 @@ def updates_of(worker: Worker, name: str, view: View, stored: object, parts: Par
     words = {parts.prompt: prompt, parts.gold: gold, parts.begun: view.begun}
     words |= {parts.earlier: view.earlier, parts.filled: (name, fact, form)}
     words[parts.beside] = gr.Dropdown(offered, value=beside, multiselect=True)
-    words[parts.epoch] = "" if view.at is None else str(view.at)
+    at = "" if view.at is None else str(view.at)
+    words[parts.epoch] = gr.update(choices=epochs_offered(run), value=at)
     if view.draw or view.strength is not None:
         words[parts.fold] = gr.Accordion(open=True)
     words |= dict(zip(parts.more.numbers, view.draw))
@@ -180,13 +187,14 @@ def _fact(run: Run, view: View) -> tuple[str | None, str]:
 
 def recorded(worker: Worker, name: str, view: View) -> dict | None:
     """The recorded answers of a view, or those of a question that was kept; None without them."""
-    if view.begun or view.earlier or view.beside or view.at is not None:
+    if view.begun or view.earlier or view.beside:
         return None
     run = probed_run(worker, name)
-    prompts = forms_of(run, fact_of(run, _fact(run, view)[0]))
-    chosen = next((one for one in prompts if not view.ask or one.text == view.ask), None)
-    if (shown := cards.recorded_answers(run, chosen)) != cards.NO_ANSWERS:
-        return shown
+    if view.at is None:  # a probing asks the run's result
+        prompts = forms_of(run, fact_of(run, _fact(run, view)[0]))
+        chosen = next((one for one in prompts if not view.ask or one.text == view.ask), None)
+        if (shown := cards.recorded_answers(run, chosen)) != cards.NO_ANSWERS:
+            return shown
     asked = (one for one in reversed(questions.read(run)) if _is_asked(one, view))
     return next((cards.kept(one, REPLAYED) for one in asked), None)
 
@@ -253,8 +261,8 @@ async def walked_again(worker: Worker, name: str, view: View) -> tuple:
 
 
 def _is_asked(kept: questions.Question, view: View) -> bool:
-    """Whether a kept question is the view's, as it stands and of the run's result."""
-    plain = kept.epoch is None and not kept.way and not kept.sampling
+    """Whether a kept question is the view's, as it stands and of its epoch."""
+    plain = kept.epoch == view.at and not kept.way and not kept.sampling
     return plain and (kept.prompt, kept.gold) == (view.ask, view.gold)
 
 

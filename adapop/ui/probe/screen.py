@@ -251,8 +251,8 @@ def build(
     _wire_asking(worker, follower, screen, view, (ask, every, ways))
     looked = [opened.change, follower.another.change, my_runs.change]
     gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH_IN_TURN)
-    epochs = partial(choices.epoch_choices, worker)
-    follower.another.change(epochs, run_id, epoch, **EACH_IN_TURN)
+    epochs, run_changed = partial(choices.epoch_choices, worker), follower.another.change
+    gr.on([opened.change, run_changed], epochs, [run_id, epoch], epoch, **EACH_IN_TURN)
     inputs = [my_runs, run_id, beside]
     gr.on(looked, partial(choices.column_choices, worker), inputs, beside, **EACH_IN_TURN)
     run.input(mine.picked, [run, run_id], follows, **QUIET)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from adapop.report import figures
 from browsing import (
     PROMPT,
     SECOND,
@@ -266,6 +267,26 @@ def test_a_new_run_brings_its_charts_into_view_and_leaves_neither_answers_nor_th
     rest()
     open_tab(page, "Story")
     page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
+
+
+def test_the_losses_have_their_lines_however_the_page_came_to_show_the_run(browser, address, visited):
+    """A plot of Gradio that is drawn anew loses the data that come meanwhile."""
+    line = "line => [...document.querySelectorAll('#loss-chart .mark-line path')].some((path) =>"
+    drawn = f"{line} path.getAttribute('stroke') === line && (path.getAttribute('d') ?? '').length > 50)"
+    last = """epoch => Math.max(...[...document.querySelectorAll('#loss-chart .role-axis-label text')]
+      .filter((one) => one.closest('[aria-label^="X-axis"]')).map((one) => Number(one.textContent))) === epoch"""
+    for kept, epochs in ((None, 5), (visited, 1)):  # the recorded run, and one of the visitor's own
+        with visit(browser, address, "?tab=run", storage_state=kept) as page:
+            for color in figures.LOSS_COLOR.values():
+                if color != figures.LOSS_COLOR["to forget"]:  # of a run without scores
+                    page.wait_for_function(drawn, arg=color)
+            page.wait_for_function(last, arg=epochs)
+            assert page.locator("#loss-legend span").all_inner_texts() == ["rare", "middle", "popular", "retained"]
+            if kept:
+                choose(page, "#lay-over", "Example: WGA")
+                page.wait_for_function(drawn, arg=figures.EARLIER_COLOR["earlier run"])
+                page.wait_for_function(last, arg=5)
+                says(page, "#loss-legend", "earlier: WGA")
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -86,8 +86,8 @@ def test_an_earlier_run_is_drawn_thin_behind_and_named_in_the_legend():
     assert [line.y for line in both.data[4:]] == [line.y for line in alone.data] and not alone.layout.showlegend
     assert figures.finding_of(both) == figures.finding_of(alone), "the title is of the run alone"
     assert both.layout.xaxis.range[1] > 7 and "WGA: λ" in figures.numbers_of(both).columns
-    losses, colors = figures.laid_over("WGA", STEPS, 4)
-    assert [*colors] == ["WGA", "WGA, retained"] and {row["facts"] for row in losses} == {*colors}
+    losses = figures.laid_over(STEPS, 4)
+    assert {row["facts"] for row in losses} == {*figures.EARLIER_COLOR}
     assert losses[0]["nats"] == STEPS[0].nll_forget
 
 

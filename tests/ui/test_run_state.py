@@ -6,6 +6,7 @@ import pytest
 
 from adapop import Fact, FactSet, make_config
 from adapop.facts.world import sandbox_facts
+from adapop.report import figures
 from adapop.runs.adopted import adopted_config
 from adapop.runs.amount import few_steps
 from adapop.runs.lock import held
@@ -237,6 +238,9 @@ def test_another_run_is_laid_behind_the_one_shown(finished):
         for updates in (screen.lay_over(worker, finished.id, over), screen.show(worker, finished.id, over=over)):
             names = {line.name for line in updates[screen.charts.controller.plot].data}
             assert ({*legend} <= names) and ("earlier: WGA: λ" in names) == bool(legend)
-            losses = updates[screen.charts.losses]
-            assert losses.colors_in_legend == ["rare", "middle", "popular", "retained", *legend]
-            assert {*losses.colors_in_legend} <= {*losses.color_map}
+            named = [line["name"] for line in updates[screen.charts.losses_legend]["lines"]]
+            assert named == ["rare", "middle", "popular", "retained", *legend]
+            losses = updates[screen.charts.losses]  # nothing but data: see `RunCharts`
+            assert {*losses["facts"]} == {*charts.LOSS_LINES}, "every line has its colour from the first drawing on"
+            behind = losses[losses["facts"].isin(figures.EARLIER_COLOR)]["nats"].notna().any()
+            assert behind == bool(legend) and losses["epoch"].max() == (5 if legend else 1)

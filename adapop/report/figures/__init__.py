@@ -7,6 +7,7 @@ from adapop.report.figures.compare import compare_runs, published_recalls
 from adapop.report.figures.experiments import line_panels
 from adapop.report.figures.look import as_html, empty, finding_of
 from adapop.report.figures.losses import (
+    EARLIER_COLOR,
     LOSS_COLOR,
     RAW_COLOR,
     gradient_chart,

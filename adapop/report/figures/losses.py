@@ -15,6 +15,8 @@ FORGET_COLOR = {**look.TIER_COLOR, captions.TO_FORGET: look.UNLEARNED}
 LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}
 RAW = ", raw"  # suffix of a line of single steps, behind the smoothed one
 RAW_COLOR = {name + RAW: f"{color}40" for name, color in LOSS_COLOR.items()}  # a quarter opaque
+EARLIER = "earlier run"  # behind all of these
+EARLIER_COLOR = {EARLIER: f"{look.UNLEARNED}99", f"{EARLIER}, retained": f"{look.CALM}99"}
 SMOOTHED_STEPS = 8  # most steps that a point of a smoothed line averages
 
 
@@ -46,15 +48,12 @@ def smoothed_rows(rows: Sequence[dict[str, float | str]]) -> list[dict[str, floa
     return raw + smooth
 
 
-def laid_over(
-    name: str, steps: Sequence[StepDone], steps_per_epoch: int
-) -> tuple[list[dict[str, float | str]], dict[str, str]]:
-    """An earlier run's smoothed losses as `loss_rows`, and the colour of each of its two lines:
-    of its forget set, which has the run's name and goes into the legend, and of its retain set."""
+def laid_over(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str, float | str]]:
+    """An earlier run's smoothed losses as `loss_rows`, named as in `EARLIER_COLOR`: of its whole
+    forget set, and of its retain set."""
     plain = loss_rows([replace(step, nll_by_tier={}) for step in steps], steps_per_epoch)
-    lines = {captions.TO_FORGET: name, "retained": f"{name}, retained"}
-    rows = [row | {"facts": lines[row["facts"]]} for row in smoothed_rows(plain)[len(plain) :]]
-    return rows, dict(zip(lines.values(), (f"{look.UNLEARNED}99", f"{look.CALM}99")))
+    lines = dict(zip((captions.TO_FORGET, "retained"), EARLIER_COLOR))
+    return [row | {"facts": lines[row["facts"]]} for row in smoothed_rows(plain)[len(plain) :]]
 
 
 def gradient_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:

@@ -1,6 +1,6 @@
 """The live charts of the Run screen: their layout, and their updates from a run's events."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
@@ -23,6 +23,7 @@ from adapop.training.events import (
     RunStarted,
     StepDone,
 )
+from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart, column, finding, heading_of, twin, twin_of
 
 CONTROLLER_TABLE = (
@@ -56,11 +57,10 @@ ORACLE_TABLE = (
 OUTCOME_EMPTY = "appears when the run is done"
 
 TRAINING = "Training, step by step"
+LEGEND = html.template("lines-legend")
 RESULT_PIXELS, STEP_PIXELS = 200, 240  # both pictures of the result, beside the dots
-# single steps behind, their moving means before them
-LOSS_LINES = figures.RAW_COLOR | figures.LOSS_COLOR
-# empty points: a LinePlot takes its lines from the first data it gets
-LOSSES = [{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in LOSS_LINES]
+# the earlier run behind single steps, their moving means before them
+LOSS_LINES = figures.EARLIER_COLOR | figures.RAW_COLOR | figures.LOSS_COLOR
 NOTHING = ("no other run", "")  # of the choice of a run to lay behind
 Placed = TypeVar("Placed")
 OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
@@ -91,12 +91,14 @@ STEP_CHARTS = (
 
 @dataclass(frozen=True)
 class RunCharts:
-    """The live charts. losses: the only one that changes at every step; a `LinePlot` is updated in
-    place, where a plotly figure would be inserted anew. steering, losing, distance: columns around
-    the charts of controller, losses and oracle, which some runs lack. by_step: those of
-    `STEP_CHARTS`, in the fold `training`, under Advanced."""
+    """The live charts. losses: the only one that changes at every step; a `LinePlot` takes new data
+    in place, where a plotly figure would be inserted anew. Only its data may change: for anything
+    else it draws itself anew, and loses the data that come meanwhile. steering, losing, distance:
+    columns around the charts of controller, losses and oracle, which some runs lack. by_step: those
+    of `STEP_CHARTS`, in the fold `training`, under Advanced."""
 
     losses_title: gr.HTML
+    losses_legend: gr.HTML
     losses: gr.LinePlot
     losses_twin: gr.HTML
     losing: gr.Column
@@ -113,7 +115,7 @@ class RunCharts:
     def all(self) -> list[gr.Component]:
         """The components that `updates` changes."""
         pictures = (self.controller, self.recall, self.outcome, self.oracle, *self.by_step)
-        own = [self.losses_title, self.losses, self.losses_twin]
+        own = [self.losses_title, self.losses_legend, self.losses, self.losses_twin]
         some = [self.losing, self.training, self.steering, self.distance]
         return [*own, *some, *(part for picture in pictures for part in picture.parts)]
 
@@ -124,18 +126,17 @@ class RunCharts:
         epoch. last_seen: how many of the events the page has shown, negative for none. earlier: a
         finished run whose losses, drift, α and λ are drawn behind."""
         steps = [event for event in events if isinstance(event, StepDone)]
-        rows, numbers = LOSSES, figures.numbers_of(figures.empty(""))
+        rows, numbers = [], figures.numbers_of(figures.empty(""))
         if steps:
             steps_per_epoch = _steps_per_epoch(events)
             rows = figures.smoothed_rows(figures.loss_rows(steps, steps_per_epoch))
             numbers = figures.loss_numbers(steps, steps_per_epoch)
-        behind, colors, _ = _behind(earlier)
+        behind, (name, _) = _behind(earlier)
         configs = [one.config for one in (run, earlier) if one] or [make_config()]
-        shape = dict(x_lim=[0, max(config.epochs for config in configs)])
-        if last_seen < 0 or any(isinstance(event, RunStarted) for event in events[last_seen:]):
-            shape |= dict(color_map=LOSS_LINES | colors, colors_in_legend=_legend(run, colors))
-        losses = gr.LinePlot(pd.DataFrame([*behind, *rows]), **shape)
+        losses = _points([*behind, *rows], max(config.epochs for config in configs))
         changes = {self.losses: losses, self.losses_twin: twin_of(numbers, LOSS_TABLE)}
+        if last_seen < 0 or any(isinstance(event, RunStarted) for event in events[last_seen:]):
+            changes[self.losses_legend] = _legend(run, name)
         fresh = any(isinstance(event, OF_AN_EPOCH) for event in events[last_seen:])
         if last_seen >= 0 and not fresh:
             return changes
@@ -179,35 +180,49 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
     return RunCharts(*losses, losing, training, *by_epoch, by_step), over, placed
 
 
-def _losses() -> tuple[gr.HTML, gr.LinePlot, gr.HTML]:
-    """Lays out the chart of the losses: its title, the lines, and its table."""
+def _losses() -> tuple[gr.HTML, gr.HTML, gr.LinePlot, gr.HTML]:
+    """Lays out the chart of the losses: its title, its legend, the lines, and its table."""
     title = finding(LOSS_NAME)
+    legend = gr.HTML(_legend(None, ""), html_template=LEGEND, elem_id="loss-legend")
     axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
-    axes |= dict(x_lim=[0, 5], y_lim=[0, None], show_label=False)
-    lines = dict(color="facts", color_map=LOSS_LINES, colors_in_legend=_legend(None, {}))
+    axes |= dict(y_lim=[0, None], show_label=False)
+    # an empty list draws no legend: it would name the lines that a run lacks too
+    lines = dict(color="facts", color_map=LOSS_LINES, colors_in_legend=[])
     high = dict(height=figures.CONTROLLER_PIXELS, elem_id="loss-chart")
-    plot = gr.LinePlot(pd.DataFrame(LOSSES), **axes, **lines, **high)
-    return title, plot, twin(figures.empty(""), "loss-chart-twin")
+    plot = gr.LinePlot(_points([], make_config().epochs), **axes, **lines, **high)
+    return title, legend, plot, twin(figures.empty(""), "loss-chart-twin")
 
 
-def _legend(run: Run | None, behind: Iterable[str]) -> list[str]:
-    """The lines named in the legend of the losses: those that a run has, and those behind."""
+def _points(rows: Sequence[dict], epochs: int) -> pd.DataFrame:
+    """The data of the chart of the losses. Empty points come first: every line has one, as the plot
+    gives its colours to the lines of the data that it is drawn with, and the last epoch has one, so
+    that the axis reaches it."""
+    empty = [{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in LOSS_LINES]
+    return pd.DataFrame([*empty, empty[-1] | {"epoch": float(epochs)}, *rows])
+
+
+def _legend(run: Run | None, earlier: str) -> dict:
+    """The values of `LEGEND`: the lines that a run has, by the words of `LOSS_COLOR`. earlier: name
+    of the run behind, empty for none."""
     scored = run is None or any(fact.tier for fact in run.facts.forget)
     unused = TIERS if not scored else (TO_FORGET,)
-    return [*(name for name in figures.LOSS_COLOR if name not in unused), *[*behind][:1]]
+    lines = [{"name": name, "css": name} for name in figures.LOSS_COLOR if name not in unused]
+    if earlier:
+        lines.append({"name": earlier, "css": "earlier"})
+    return html.values({"lines": lines})
 
 
 @lru_cache(maxsize=8)
-def _behind(earlier: Run | None) -> tuple[list[dict], dict[str, str], tuple]:
-    """What is drawn behind: rows of the losses, the colours of their lines, and the name and the
-    epochs of the run, for `controller_chart`."""
+def _behind(earlier: Run | None) -> tuple[list[dict], tuple]:
+    """What is drawn behind: rows of the losses, and the name and the epochs of the run, for
+    `controller_chart`."""
     if earlier is None:
-        return [], {}, ("", ())
+        return [], ("", ())
     name = f"earlier: {title_of(earlier.config.method, earlier.config.preset)}"
     events = earlier.events()
     steps = [event for event in events if isinstance(event, StepDone)]
     epochs = [event for event in events if isinstance(event, EpochDone)]
-    return *figures.laid_over(name, steps, _steps_per_epoch(events)), (name, epochs)
+    return figures.laid_over(steps, _steps_per_epoch(events)), (name, epochs)
 
 
 @lru_cache(maxsize=32)
@@ -230,7 +245,7 @@ def _epoch_charts(
     drawings |= dict.fromkeys(charts.by_step, figures.empty(CHART_EMPTY, STEP_PIXELS))
     if epochs:
         drawings[charts.controller] = figures.controller_chart(
-            epochs, run.config, _behind(earlier)[2]
+            epochs, run.config, _behind(earlier)[1]
         )
     if measured:
         drawings[charts.recall] = figures.recall_chart(measured, run.config.epochs)

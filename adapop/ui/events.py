@@ -158,10 +158,14 @@ def prepared(work: Callable, usage: Usage, slots: Slots) -> Callable:
     @wraps(work)
     async def followed(request, *values):
         begin(request)
+        answered = False
         async with aclosing(work(*map(SETS.loaded, values))) as answers:
             async for answer in answers:
+                answered = True
                 yield SETS.stored(answer)
                 begin(request)  # each answer is asked for in a context of its own
+        if not answered:  # Gradio would empty what the event fills in
+            yield gr.skip()
 
     kinds = ((inspect.isasyncgenfunction, followed), (inspect.iscoroutinefunction, awaited))
     event = next((event for is_kind, event in kinds if is_kind(work)), in_thread)

@@ -9,6 +9,7 @@ from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import POPULAR_ANCHOR
 from adapop.runs.listed import all_runs
 from adapop.service.saved_sets import load_set
+from adapop.service.visitor_limits import Usage
 from adapop.service.worker import Worker
 from adapop.ui import events
 from adapop.ui.events import SetId, Sets
@@ -17,6 +18,7 @@ from adapop.ui.saved import OWN, SET_EXPIRED, LeftPage, restored, to_keep
 from adapop.ui.session import Session, check_shown, identity
 from components import ANCHORS, run_values, stand_ins
 from raised import raised
+from stepping import stepped
 from waiting import wait_until
 
 
@@ -31,6 +33,16 @@ def test_sets_have_an_identity_and_pages_hold_ids():
     assert isinstance(held[state], SetId) and held["other"] == [("own", held[state]), 7]
     assert sets.loaded(("own", held[state])) == ("own", pair) and sets.loaded(str(held[state])) == str(held[state])
     assert sets.stored({"name": pair}) == {"name": pair}, "a value of a program, no update"
+
+
+def test_an_event_with_nothing_to_say_leaves_what_it_would_fill_in():
+    async def counted(most: int):
+        for number in range(most):
+            yield number
+
+    event = events.prepared(counted, Usage(), events.Slots())
+    assert list(stepped(event(None, 2))) == [0, 1]
+    assert list(stepped(event(None, 0))) == [gr.skip()]
 
 
 def test_the_sets_in_use_are_bounded_and_the_longest_unused_goes(monkeypatch):

@@ -227,7 +227,7 @@ async def asked_again(worker: Worker, name: str, view: View) -> AsyncIterator[di
     """The answers of a view that were not recorded, which is said. Those that were by now stay."""
     shown = await offload(worker.usage, recorded, worker, name, view)
     if shown is not None:
-        yield shown  # an event that yields nothing would empty the cards
+        yield shown
         return
     if linked(name, worker.root):
         yield {"empty": NOT_RECORDED}
@@ -272,11 +272,10 @@ def wire(worker: Worker, name: gr.Component, parts: Parts, after: object, copy: 
     place = gr.Textbox(visible=False)
 
     async def answer(name: str, values: object):
-        if values is None:
-            yield gr.skip()
-            return
-        async for value in asked_again(worker, name, await offload(worker.usage, view_of, values)):
-            yield value
+        view = await offload(worker.usage, view_of, values)
+        if view.ask:
+            async for value in asked_again(worker, name, view):
+                yield value
 
     async def draw(name: str, values: object):
         return await drawn_again(worker, name, await offload(worker.usage, view_of, values))

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import regex
 
@@ -46,10 +46,11 @@ SPELLINGS = str.maketrans(
 )
 
 # a number ends before a fraction (2½ is not 21/2) and before Cyrillic or Arabic letters (1973г)
-FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞\u0400-\u052f\u0620-\u064a])")
-POWER = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻])")
-MINUS, POINT = re.compile(r"(?<!\d )\bminus (?=\d)"), re.compile(r"(?<![\w.,])\.(?=\d)")
-EDITION = re.compile(r"\bv(?=\d)")
+FRACTION = re.compile(r"[¼-¾⅐-⅞\u0400-\u052f\u0620-\u064a](?<=\d.)")
+POWER = re.compile(r"[²³¹⁰⁴-⁹⁻](?<=\d.)")
+MINUS, POINT = re.compile(r"(?<!\d )\bminus (?=\d)"), re.compile(r"\.(?<![\w.,].)(?=\d)")
+EDITION = re.compile(r"v(?<=\b.)(?=\d)")
+OTHER_DIGIT = re.compile(r"[^\D0-9]")  # of another script
 RUN_ON = (
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}"
     r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}ー"
@@ -75,8 +76,9 @@ PIECE = regex.compile(
     V1,
 )
 PLAIN = re.compile("[a-z0-9]+")
+MARKS_ALONE = str.maketrans(dict.fromkeys("“”„«»—–…•", " "))  # that are no words
 SPECIAL = re.compile(
-    r"[+#%]|\d[,.' ]\d|-\d|per ?cent|prozent|pour cent|por ciento|(?<![a-z0-9])[a-z]{1,2}-(?!\w)"
+    r"[+#%]|\d[,.' ]\d|-(?:\d|(?<=[a-z]-)(?!\w))|per ?cent|prozent|pour cent|por ciento"
 )
 CLUSTER = regex.compile(rf"{ENDING}{MARKS}", V1)
 # a broken model's "!!!!!!!!!!!!" or "hahahahahahahahahaha"
@@ -137,30 +139,51 @@ def folded(text: str) -> str:
     """The text without case, accents, variants of letters and digits, and extra space; "v3" becomes
     "version 3", "minus 3" becomes "-3"."""
     if not text.isascii():
-        text = FRACTION.sub(" ", POWER.sub("^", text))  # 10³ is no 103
+        text = FRACTION.sub(r" \g<0>", POWER.sub(r"^\g<0>", text))  # 10³ is no 103
         plain = UNSEEN.sub("", text.translate(SPELLINGS)).casefold()
         plain = ACCENTS.sub("", unicodedata.normalize("NFKD", plain)).translate(SPELLINGS)
-        signs = unicodedata.normalize("NFC", plain)
-        text = "".join(str(int(sign)) if sign.isdecimal() else sign for sign in signs)
+        text = with_plain_digits(plain)
     text = " ".join(text.casefold().split())
     text = POINT.sub("0.", text) if "." in text else text
     text = EDITION.sub("version ", text) if "v" in text else text
     return MINUS.sub("-", text) if "minus" in text else text
 
 
+def with_plain_digits(text: str) -> str:
+    """The text, composed, with digits of any script as 0 to 9."""
+    if text.isascii():
+        return text
+    return OTHER_DIGIT.sub(lambda sign: str(int(sign[0])), unicodedata.normalize("NFC", text))
+
+
 @lru_cache(maxsize=2**14)
 def words(text: str) -> tuple[str, ...]:
     """A text's words in normal form, in order. In a text of punctuation each sign is a word."""
-    return tuple(forms[0] for forms in word_forms(text))
+    return _plain_words(text) or tuple(forms[0] for forms in word_forms(text))
+
+
+def forms(text: str) -> tuple[str, ...]:
+    """A text's words in every form of `word_forms`, in order."""
+    return _plain_words(text) or tuple(chain.from_iterable(word_forms(text)))
+
+
+@lru_cache(maxsize=2**14)
+def _plain_words(text: str) -> tuple[str, ...]:
+    """The words of a text that has no other than Latin ones, each in one form: the same as by
+    `PIECE`, in a fifth of the time. Else ()."""
+    text = folded(text)
+    simple = text if text.isascii() else text.translate(MARKS_ALONE)
+    is_plain = simple.isascii() and not SPECIAL.search(simple)
+    return tuple(PLAIN.findall(simple)) if is_plain else ()
 
 
 @lru_cache(maxsize=2**14)
 def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
     """Each of a text's `words` with the forms that it also matches: the number of a percentage, the
     two characters of a pair, an Arabic or Hebrew word without its prefixes."""
+    if plain := _plain_words(text):
+        return tuple(zip(plain))
     text = folded(text)
-    if text.isascii() and not SPECIAL.search(text) and (plain := PLAIN.findall(text)):
-        return tuple(zip(plain))  # the same as by `PIECE`, in a fifth of the time
     parts: list[tuple[str, ...]] = []
     for piece in PIECE.finditer(text):
         if piece["whole"]:

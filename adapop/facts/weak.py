@@ -5,10 +5,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
 
 from adapop.facts.fact import Fact
-from adapop.facts.text import PIECE, WORDS, folded, mentions, word_forms, words
+from adapop.facts.text import PIECE, WORDS, folded, forms, mentions, words
 
 STOP_WORDS, NAMES = WORDS["stop"], WORDS["names"]  # the names are English words as well
 NEGATIONS = frozenset("no not never without".split())
@@ -128,7 +127,7 @@ def own_words(answer: str, question: str) -> tuple[str, ...]:
     capitalised, no `LINKS`; of a sentence only names and numbers, if any. All words if none
     remain."""
     answer_words, names = words(answer), _names(answer)
-    question_words = frozenset(chain.from_iterable(word_forms(question)))
+    question_words = frozenset(forms(question))
     new = [word for word in answer_words if word not in question_words]
     own = tuple(word for word in new if word in names or word not in FRAME)
     if any(word in FRAME and word not in names for word in answer_words):

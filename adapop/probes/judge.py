@@ -10,9 +10,9 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain, pairwise, takewhile
+from itertools import pairwise, takewhile
 
-from adapop.facts.text import ACCENTS, CLUSTER, WORDS, folded, has_no_spaces, word_forms, words
+from adapop.facts.text import ACCENTS, CLUSTER, WORDS, folded, forms, has_no_spaces, words
 from adapop.facts.weak import STOP_WORDS, negations, own_words, weakness
 from adapop.probes.numerals import VALUES, ranks
 from adapop.probes.prompts import CHOICE, Prompt
@@ -46,7 +46,8 @@ BEHIND = (
     r"(?:\s+(?:is|was)(?:\s+not|n't)\b(?!\s+(?:only|just|merely))"
     r"|\s+(?:is|was) (?:wrong|incorrect|false)\b|\?\s+no\b(?=[.,;!]|$))"
 )
-NEGATED = re.compile(f"{BEFORE}|{BEHIND}")
+# What a text needs at least for one of these; cheap, as most replies have none.
+NEGATED = re.compile(r"\b(?:no[tr]?|never|neither|unlike|than|instead|wrong|incorrect|false)\b|n't")
 IGNORANT = re.compile(
     r"(?:\b(?:not sure|unsure|uncertain|not certain|no idea|not know"
     r"|(?:cannot|not able to|unable to) (?:say|tell|confirm|verify|recall|remember))"
@@ -58,7 +59,11 @@ IGNORANT = re.compile(
 OR = re.compile(r"(,)?(?<!\s)\s+or\s+")
 AND = re.compile(r",?(?<!\s)\s+(?:and|&)\s+")
 COMMA = re.compile(r",\s+|[，、]")
-LISTING = re.compile(f"{OR.pattern}|{AND.pattern}|{COMMA.pattern}")
+# Whether a reply has `OR`, and every `OR`, `AND` and `COMMA` in it: fast, asked of every reply.
+HAS_OR = re.compile(r"or(?<=\sor)\s")
+LISTING = re.compile(
+    r"[,\s，、](?:(?<=[，、])|(?<=,)\s+(?:(?:or|and|&)\s+)?|(?<=\s)(?<!\s\s)\s*(?:or|and|&)\s+)"
+)
 # Fewest names of a list of candidates joined by "and", or by commas alone (Lyon, Rhône, France).
 CANDIDATES, IN_A_ROW = 3, 4
 SENTENCE = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s|$)|[\n;:。！？]")
@@ -117,7 +122,7 @@ def answer_recall(question: str, answers: Sequence[str], text: str) -> float:
     answer's values, or does not claim it."""
     reply = own_reply(text)
     best = max(_recall_of_one(question, answer, reply) for answer in answers)
-    may_list = best and (OR.search(reply) or len(LISTING.findall(reply)) >= CANDIDATES - 1)
+    may_list = best and (HAS_OR.search(reply) or len(LISTING.findall(reply)) >= CANDIDATES - 1)
     return 0.0 if may_list and _is_one_of_several(reply, answers) else best
 
 
@@ -134,7 +139,7 @@ def _recall_of_one(question: str, answer: str, reply: str) -> float:
     if weakness(answer) or (plain and not numbers and not negations(answer)):
         value = rouge_l_recall(answer, reply)
     else:
-        heard = set(chain.from_iterable(word_forms(reply)))
+        heard = set(forms(reply))
         if not negations(answer) <= heard or 2 * len(heard.intersection(numbers)) < len(
             set(numbers)
         ):
@@ -227,19 +232,26 @@ def denies(text: str, answer: str) -> bool:
     """Whether a text mentions an answer only to deny it or to express doubt: "It is not Paris", "I
     do not know whether it is Paris"."""
     text, name = folded(text), folded(answer)
-    if not name or not (NEGATED.search(text) or IGNORANT.search(text)):
+    if not name or not all(word in text for word in name.split()):
+        return False  # the usual case, before any pattern
+    if not (NEGATED.search(text) or IGNORANT.search(text)):
         return False
-    claimed = IGNORANT.sub(" ", text)
-    mention = _mention(name)
-    count = len(mention.findall(text))
-    denied = re.findall(f"{BEFORE}{SMALL}{mention.pattern}|{mention.pattern}{BEHIND}", claimed)
-    return count > 0 and len(mention.findall(claimed)) <= len(denied)
+    mention, claimed = _mention(name), IGNORANT.sub(" ", text)
+    if not mention.search(text):
+        return False
+    return len(mention.findall(claimed)) <= len(_denied(name).findall(claimed))
 
 
 @lru_cache(maxsize=2**12)
 def _mention(name: str) -> re.Pattern[str]:
     edges = ("", "") if CLUSTER.search(name) else (r"(?<!\w)", r"(?!\w)")
     return re.compile(edges[0] + r"[\W_]+".join(map(re.escape, name.split())) + edges[1])
+
+
+@lru_cache(maxsize=2**12)
+def _denied(name: str) -> re.Pattern[str]:
+    mention = _mention(name).pattern
+    return re.compile(f"{BEFORE}{SMALL}{mention}|{mention}{BEHIND}")
 
 
 def _is_one_of_several(reply: str, answers: Sequence[str]) -> bool:
@@ -333,7 +345,7 @@ def _is_part(text: str, answer: str) -> bool:
     name = folded(answer)
     if name.isascii() or CLUSTER.sub("", name):
         return False
-    pairs, heard = words(answer), set(chain.from_iterable(word_forms(text)))
+    pairs, heard = words(answer), set(forms(text))
     share = sum(pair in heard for pair in pairs) / len(pairs)
     return share < WHOLE_FROM if has_no_spaces(name) else share <= HALF
 
@@ -430,4 +442,6 @@ def _replaces(other: str, missing: str, last: bool) -> bool:
 
 
 def _without_accents(text: str) -> str:
+    if text.isascii():
+        return text
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", text)))

@@ -5,11 +5,10 @@ import re
 import unicodedata
 from fractions import Fraction
 from functools import lru_cache
-from itertools import chain
 
 import regex
 
-from adapop.facts.text import word_forms
+from adapop.facts.text import forms
 
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
@@ -56,7 +55,7 @@ PART = regex.compile(
 RANK = regex.compile(  # 2nd, twenty-second, II; a single letter counts behind a name
     rf"\b(?i:(?P<n>\d{{1,3}})(?:st|nd|rd|th)"
     rf"|(?P<word>(?:(?:{'|'.join(_TENS)})-)?(?:{'|'.join(_ORDINALS)})))\b"
-    rf"|(?<!\w)(?:(?=\w\w)|(?<=\p{{Lu}}\w{{1,20}} ))(?P<roman>{'|'.join(ROMAN)})(?!\w)"
+    rf"|(?<!\w)(?P<roman>{'|'.join(ROMAN)})(?!\w)(?:(?<=\w\w)|(?<=\p{{Lu}}\w{{1,20}} \w))"
 )
 POWER = regex.compile(
     r"(?<![\w.])(\d{1,20}(?:\.\d{1,20})?)(?:e\+?|\s?[×x]\s?10\^?)(\d\d?|[⁰¹²³⁴-⁹]{1,2})"
@@ -68,30 +67,33 @@ SHARE = regex.compile(
 )
 VULGAR = re.compile("[¼-¾⅐-⅞]")
 SCALED = regex.compile(rf"\d{_HAN}|\b{_MANY}\b", regex.IGNORECASE)  # 3億, 5 million
-# What a text needs at least to hold a number in words, a rank, a power or a fraction.
-_SMALL = {word for word in (*_ONES, *_TENS, *TIMES, *_ORDINALS, *PARTS) if word.isascii()}
-SMALL = frozenset(_SMALL | {f"{part}s" for part in PARTS})
-WORD, SIGNED = re.compile("[a-z]+"), re.compile(f"{_HAN}|{VULGAR.pattern}")
-MARKED = re.compile(r"\d(?:st|nd|rd|th|e|\s?[×x]|/| out of )")
-ROMANS = re.compile(r"\b[IVXL]{2,}\b|\w\w [IVXL]\b")
+# What a text needs at least to hold a number in words, a rank, a part or a power.
+NUMBER_WORDS = frozenset(word for word in (*_ONES, *_TENS, *TIMES) if word.isascii())
+RANK_WORDS = frozenset(_ORDINALS)
+PART_WORDS = frozenset((*PARTS, *(f"{part}s" for part in PARTS)))
+WORD, HAN = re.compile("[a-z]+"), re.compile(_HAN)
+MARKED = re.compile(r"\d(?:st|nd|rd|th|e|\s?[×x])")
+ROMANS = re.compile(r"[IVXL](?:(?<=\b.)[IVXL]+|(?<=\w\w .))\b")
 
 
 def in_digits(text: str, other: str) -> str:
     """The text with its numbers as digits, but only those that the other text has too, in any
     notation. Fractions become decimals. "one" counts only as the whole text: elsewhere it is
     mostly no number."""
-    if not (_written_out(text) or _written_out(other)):
+    text, other = in_decimals(text), in_decimals(other)
+    if not (patterns := _patterns(text)):
         return text
-    text, other = _in_decimals(text), _in_decimals(other)
-    present = frozenset(chain.from_iterable(word_forms(other)))
-    present |= {*map(_power, POWER.finditer(other))}
-    if SCALED.search(text) or SCALED.search(other):
+    present = set(_digits(other))
+    if POWER in _patterns(other):
+        present.update(map(_power, POWER.finditer(other)))
+    if NUMBER in _patterns(other) and (SCALED.search(text) or SCALED.search(other)):
         present |= {_decimal(_value(one[0])) for one in NUMBER.finditer(other)}
-    ranks = {_rank(one) for one in RANK.finditer(other)}
+    if not (present or ranks(other)):
+        return text
 
     def rank(match: regex.Match) -> str:
         value = _rank(match)
-        if value in ranks:
+        if value in ranks(other):
             return f"{value}th"
         return str(value) if match["roman"] and str(value) in present else match[0]
 
@@ -108,24 +110,42 @@ def in_digits(text: str, other: str) -> str:
     def power(match: regex.Match) -> str:
         return _power(match) if _power(match) in present else match[0]
 
-    return NUMBER.sub(number, PART.sub(part, RANK.sub(rank, POWER.sub(power, text))))
+    result = text
+    for pattern, digits in ((POWER, power), (RANK, rank), (PART, part), (NUMBER, number)):
+        if pattern in patterns:
+            result = pattern.sub(digits, result)
+    return result
 
 
 @lru_cache(maxsize=2**14)
 def ranks(text: str) -> frozenset[int]:
     """The ordinals and Roman numerals in a text."""
-    return frozenset(map(_rank, RANK.finditer(text))) if _written_out(text) else frozenset()
+    ranked = RANK in _patterns(text)
+    return frozenset(map(_rank, RANK.finditer(text))) if ranked else frozenset()
+
+
+def has_numbers(text: str) -> bool:
+    """Whether a text may hold a number, in digits or in any other notation."""
+    return bool(_digits(text) or _patterns(in_decimals(text)))
+
+
+def _digits(text: str) -> list[str]:
+    """The text's words that are numbers in digits."""
+    return [form for form in forms(text) if form[:1].isdigit()]
 
 
 @lru_cache(maxsize=2**14)
-def _written_out(text: str) -> bool:
-    """Whether a text may hold a number that is not in plain digits. Fast: asked of every reply."""
+def _patterns(text: str) -> tuple[regex.Pattern, ...]:
+    """Those of the patterns of numbers not in plain digits that a text may match."""
     small = text.casefold()
-    if not SMALL.isdisjoint(WORD.findall(small)) or MARKED.search(small):
-        return True
-    if not text.isascii() and SIGNED.search(text):
-        return True
-    return bool(ROMANS.search(text) and RANK.search(text))
+    heard, marked = frozenset(WORD.findall(small)), MARKED.search(small) is not None
+    may_match = {
+        POWER: marked,
+        RANK: marked or not heard.isdisjoint(RANK_WORDS) or ROMANS.search(text),
+        PART: not heard.isdisjoint(PART_WORDS),
+        NUMBER: not heard.isdisjoint(NUMBER_WORDS) or (not text.isascii() and HAN.search(text)),
+    }
+    return tuple(pattern for pattern, may in may_match.items() if may)
 
 
 def _rank(match: regex.Match) -> int:
@@ -133,7 +153,7 @@ def _rank(match: regex.Match) -> int:
     return ROMAN.get(match["roman"]) or int(match["n"] or RANKS.get(word, 0))
 
 
-def _in_decimals(text: str) -> str:
+def in_decimals(text: str) -> str:
     """The text with ½, 1/2 and 2 1/2 as decimals."""
 
     def plain(sign: re.Match) -> str:
@@ -142,9 +162,12 @@ def _in_decimals(text: str) -> str:
     def decimal(share: regex.Match) -> str:
         return _decimal(int(share[1] or 0) + Fraction(int(share[2]), int(share[3])))
 
-    return SHARE.sub(decimal, VULGAR.sub(plain, text))
+    if not text.isascii():
+        text = VULGAR.sub(plain, text)
+    return SHARE.sub(decimal, text) if "/" in text or " out of " in text else text
 
 
+@lru_cache(maxsize=2**12)
 def _value(text: str) -> Fraction:
     """The number that words say: "two hundred and five", "5.2 million", 二十一, 二〇二四."""
     if len(text) > 1 and all(VALUES.get(sign, 10) < 10 for sign in text):  # Han digits in a row

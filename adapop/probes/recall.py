@@ -9,9 +9,9 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from adapop.facts.fact import Fact
-from adapop.facts.text import PLAIN, WORDS, folded, units, word_forms, words
+from adapop.facts.text import PLAIN, WORDS, folded, forms, units, with_plain_digits, words
 from adapop.facts.weak import says, weakness
-from adapop.probes.numerals import in_digits
+from adapop.probes.numerals import has_numbers, in_decimals, in_digits
 from adapop.probes.prompts import CHOICE, Prompt
 from adapop.probes.values import one_spelling
 
@@ -28,14 +28,15 @@ NEXT_QUESTION = re.compile(
     r"|<(?:start|end)_of_turn>|</s>|\[INST\]))",
     re.IGNORECASE,
 )
-GOES_ON = re.compile(r"[:：]|<\||<start|<end|</s>|\[INST")
+GOES_ON = ":：<["  # one of these is in each such question
 INITIALS = re.compile(r"\b(?:[A-Za-z]\.\s?){2,}")
 GLUED = re.compile(r"(?<![\w.,])(\d[\d.,]{0,20})(?<!\D)(?!(?:st|nd|rd|th|s)\b)([A-Za-z]{1,4})\b")
 # Words that have two spellings: Wi-Fi and WiFi, Müller and Mueller.
 COMPOUND = re.compile(r"(?<![^\W_])[^\W\d_]+(?:[-.][^\W_]+)+")
 # What a text needs at least to hold initials, a glued unit or a compound.
-SPELLED_APART = re.compile(r"[.-][^\W_]|\d[A-Za-z]|\b[A-Za-z]\.\s[A-Za-z]\.")
-WORD, UMLAUT = re.compile(r"[^\W_]+"), re.compile("[äöüåÄÖÜÅ]")
+SPELLED_APART = re.compile(r"[-.\d](?:[A-Za-z]|(?<!\d)[^\W_]|\s[A-Za-z]\.)")
+UMLAUT = re.compile("[äöüåÄÖÜÅ]")
+WITH_UMLAUT = re.compile(r"(?<![^\W_])[A-Za-z0-9]*[^\W_A-Za-z0-9][^\W_]*")  # or another letter
 LONG = str.maketrans(dict(zip("äöüåÄÖÜÅ", "ae oe ue aa Ae Oe Ue Aa".split())))
 # Case endings of Russian nouns; not endings of surnames (-ов, -ин).
 CASES = re.compile(
@@ -139,7 +140,8 @@ def repetition(text: str) -> float:
 
 def own_reply(text: str) -> str:
     """The text up to a question that the model adds itself."""
-    return NEXT_QUESTION.split(text, maxsplit=1)[0] if GOES_ON.search(text) else text
+    goes_on = any(sign in text for sign in GOES_ON)
+    return NEXT_QUESTION.split(text, maxsplit=1)[0] if goes_on else text
 
 
 @lru_cache(maxsize=2**14)
@@ -155,29 +157,23 @@ def alike(answer: str, reply: str) -> tuple[str, str]:
 def both_in_digits(answer: str, reply: str) -> tuple[str, str]:
     """Both texts, composed, with digits of any script as 0 to 9, and with the numbers that both
     have in digits."""
-    answer, reply = map(_with_plain_digits, (answer, reply))
+    answer, reply = map(with_plain_digits, (answer, reply))
+    if not has_numbers(answer):
+        return answer, in_decimals(reply)
     answer = in_digits(answer, reply)
     return answer, in_digits(reply, answer)
 
 
-def _with_plain_digits(text: str) -> str:
-    if text.isascii():
-        return text
-    text = unicodedata.normalize("NFC", text)
-    return "".join(str(int(sign)) if sign.isdecimal() else sign for sign in text)
-
-
 def recall_of_words(sought: Sequence[str], reply: str) -> float:
     """The recall of these words, in their order, in a reply."""
-    return _lcs(sought, chain.from_iterable(word_forms(reply)))
+    return _lcs(sought, forms(reply))
 
 
 def _respelled(text: str, other: str) -> str:
     if "CE" in text and "CE" not in other:
         text = re.sub(r"\bBCE\b", "BC", re.sub(r"\bCE\b", "AD", text))
-    if text.isascii() and not SPELLED_APART.search(text):
-        return text
-    heard = words(other)
+    apart, umlauts = SPELLED_APART.search(text), not text.isascii() and UMLAUT.search(text)
+    heard = words(other) if apart or umlauts else ()
 
     def together(match: re.Match) -> str:
         form = re.sub("[-.]", "", match[0])
@@ -185,7 +181,7 @@ def _respelled(text: str, other: str) -> str:
 
     def without_umlaut(match: re.Match) -> str:
         form = match[0].translate(LONG)
-        return form if form != match[0] and folded(form) in heard else match[0]
+        return form if folded(form) in heard else match[0]
 
     def joined(match: re.Match) -> str:
         letters = re.sub(r"[.\s]", "", match[0])
@@ -195,8 +191,9 @@ def _respelled(text: str, other: str) -> str:
         apart = match[2].lower() in heard and match[0].lower() not in heard
         return f"{match[1]} {match[2]}" if apart else match[0]
 
-    text = COMPOUND.sub(together, GLUED.sub(parted, INITIALS.sub(joined, text)))
-    return WORD.sub(without_umlaut, text) if UMLAUT.search(text) else text
+    if apart:
+        text = COMPOUND.sub(together, GLUED.sub(parted, INITIALS.sub(joined, text)))
+    return WITH_UMLAUT.sub(without_umlaut, text) if umlauts else text
 
 
 def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
@@ -228,10 +225,8 @@ def _stems(word: str) -> list[str]:
 
 
 def _unstemmed(word: str) -> str:
-    return _spelled(word if word.isascii() else CASES.sub("", word))
-
-
-def _spelled(word: str) -> str:
+    if not word.isascii():
+        word = CASES.sub("", word)
     if word.isascii() and word.isalnum():
         return word
     # rouge_score reads [a-z0-9] only. Other signs become code points, with an end that no stemmer

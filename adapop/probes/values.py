@@ -60,6 +60,7 @@ DATES = regex.compile(
     rf"|{_MONTH},?\s(?:of\s)?(?P<y>\d{{4}})(?!\d)|{_MONTH}\s{_DAY}(?![\d:])"
     rf"|(?i:q(?P<q>[1-4])(?:[\s/'-]?(?P<y>\d{{4}})|\s?[/'’](?P<y>\d\d)(?!\d))|{_QUARTER})\b)"
 )
+LONGEST_DATE = 40  # characters before its first digit, and behind its last one
 _FACE = "one two three four five six seven eight nine ten eleven twelve".split()
 TIMES = regex.compile(
     rf"\b(?P<share>half|quarter)\s(?P<way>past|after|to)\s(?P<h>{'|'.join(_FACE)}|1[0-2]|[1-9])\b"
@@ -294,7 +295,9 @@ def _conflict(own: Reading, other: Reading) -> bool:
 
 def _read_dates(text: str) -> Iterator[tuple[int, int, list[Reading]]]:
     """Readings (year, month or quarter, day), None where one is missing; 04/07/1776 has two."""
-    for match in DATES.finditer(text):
+    digits = [match.start() for match in re.finditer(r"\d", text)] or [len(text)]
+    start, end = max(0, digits[0] - LONGEST_DATE), digits[-1] + LONGEST_DATE
+    for match in DATES.finditer(text, start, end):
         year, day = (int(match[name]) if match[name] else None for name in ("y", "d"))
         if match["q"] or match["nth"]:
             number = match["q"] or QUARTERS.index(match["nth"][:2].lower()) // 2 + 1
@@ -445,7 +448,7 @@ def _written(key: str, how: str, text: str) -> Iterator[tuple[int, int]]:
     case and signs count, `VERSION` where points do, "abroad" for a phone number with its country
     code."""
     if how in ("secret", VERSION):
-        for match in re.finditer(re.escape(key), text):
+        for match in re.finditer(re.escape(key), text) if key in text else ():
             before, after = text[: match.start()][-1:], text[match.end() :][:2]
             inside = how == VERSION and (before in (".", "-") or re.match(r"\.\d", after))
             if not (inside or (before.isalnum() and before not in "vV") or after[:1].isalnum()):
@@ -481,7 +484,7 @@ def _grouped(key: str, text: str, whole: bool = True) -> Iterator[tuple[int, int
     whole: only where no letter or digit is right before."""
     signs, key = _letters_and_digits(text), key.lower()
     at = signs.find(key)
-    places = [] if at < 0 else [i for i, sign in enumerate(text) if _joins(sign)]
+    places = _places(text) if at >= 0 else ()
     while at >= 0:
         start, last = places[at], places[at + len(key) - 1]
         inside = text[start : last + 1]
@@ -496,6 +499,12 @@ def _grouped(key: str, text: str, whole: bool = True) -> Iterator[tuple[int, int
 def _letters_and_digits(text: str) -> str:
     """The letters and digits of a text, small."""
     return "".join(GROUP.findall(text)).lower()
+
+
+@lru_cache(maxsize=2**7)
+def _places(text: str) -> list[int]:
+    """Where each of `_letters_and_digits` stands in its text."""
+    return [place for group in GROUP.finditer(text) for place in range(*group.span())]
 
 
 def _joins(sign: str) -> bool:

@@ -4,9 +4,11 @@ import time
 
 import pytest
 
-from adapop.facts.text import mentions
+from adapop.facts.text import _plain_words, mentions
 from adapop.objectives.alternates import _says
 from adapop.probes.judge import gives_away
+from adapop.probes.numerals import _patterns
+from adapop.probes.recall import alike, both_in_digits
 
 SIZES = (500, 1000, 2000, 4000)
 MOST = 20  # times as long at 8 times the size; where it is quadratic, it is 64 times
@@ -55,3 +57,19 @@ def test_replies_are_judged_in_time_that_grows_as_their_number_and_length():
     for work in (many, long):
         least = times(work)
         assert least[-1] < MOST * least[0], least
+
+
+@pytest.mark.parametrize("answers, splits, looks", [
+    (["Lyon"], 1, 0), (["Lyon", "Marie Curie", "a blue river"], 1, 0), (["17 towns"], 1, 1), (["1979-05-14"], 0, 1),
+])  # fmt: skip
+def test_a_reply_is_split_once_and_searched_for_numbers_only_where_the_answer_has_one(answers, splits, looks):
+    text = "Well, two or three say that it is the first of half a hundred others, since Town{} {}came later"
+    replies = [text.format(name, "again " * length) for name in "ABC" for length in (1, 10, 100)]
+    caches = _plain_words, _patterns, both_in_digits, alike
+    for cache in caches:
+        cache.cache_clear()
+    gives_away("Which?", answers, "words of another reply")  # reads the answers
+    before = [cache.cache_info().misses for cache in caches]
+    assert not any(gives_away("Which?", answers, reply) for reply in replies)
+    split, searched, *_ = (cache.cache_info().misses - misses for cache, misses in zip(caches, before))
+    assert (split, searched) == (splits * len(replies), looks * len(replies))

@@ -118,8 +118,10 @@ document.addEventListener("adapop-tab", ({ detail: tab }) => {
   setTimeout(() => dispatchEvent(new Event("resize")), 100); // a picture that was drawn out of sight takes its width now
   if (opening && tab === "story") return;
   const here = new URL(location.href).searchParams, before = tabOf(here), run = here.has("run");
-  // another tab drops the Story's moment; beside a run, epoch and pinned fact are the run's, and stay
-  const changes = before === tab ? {} : run ? { story: null } : { story: null, epoch: null, pin: null };
+  // another tab drops the Story's moment, and Run's; beside a run, epoch and pinned fact are the run's, and stay. This comes a
+  // moment after the press on the tab: what the address has when Run opens beside Facts, Probe or Compare was chosen in Run meanwhile
+  const stays = run || (tab === "run" && before !== "story");
+  const changes = before === tab ? {} : stays ? { story: null } : { story: null, epoch: null, pin: null };
   changes.tab = tab === "story" ? null : tab;
   if (before === "probe" && tab !== "probe") for (const name of ["fact", "ask", "gold", "begun", "earlier", "with", "at"]) changes[name] = null; // Probe's question
   // with a run the first step is named too: otherwise the address would open Run

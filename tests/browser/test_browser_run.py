@@ -126,6 +126,24 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
         assert page.locator("#fact-field .leaks .set-back").count() == 1
 
 
+HOME_AT_ONCE = """() => {
+  document.querySelector("[role=tab][data-tab-id=run]").click();
+  document.querySelector("#fact-field .scrubber input").dispatchEvent(new KeyboardEvent("keydown", { key: "Home" }));
+}"""
+
+
+def test_a_moment_chosen_as_soon_as_run_is_open_stays_in_the_address(page):
+    """The tab tells the page that it is open a little after it is."""
+    here = "new URL(location.href).searchParams"
+    open_tab(page, "Run")
+    page.locator("#fact-field .scrubber input").wait_for()
+    open_tab(page, "Probe")
+    page.wait_for_function(f"{here}.get('tab') === 'probe'")
+    page.evaluate(HOME_AT_ONCE)
+    page.wait_for_function(f"{here}.get('tab') === 'run'")
+    assert page.evaluate(f"{here}.get('epoch')") == "0"
+
+
 def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
     start_run(page, epochs=10, batch=2)
     page.get_by_text("Recorded example:").wait_for(state="hidden")

@@ -266,9 +266,11 @@ def test_a_new_run_brings_its_charts_into_view_and_leaves_neither_answers_nor_th
         page.locator("#fact-field .scrubber input").press("Home")
         page.wait_for_function("new URL(location.href).searchParams.get('epoch') === '0'")
 
-    start_run(page, epochs=1)
+    start_run(page, epochs=10, batch=2)  # still going when it is looked at: at its end a card stands above the charts
     place = "document.querySelector('#fact-field canvas')?.getBoundingClientRect().bottom"
     page.wait_for_function(f"{place} <= innerHeight")
+    stop_run(page)
+    start_run(page, epochs=1)
     state_is(page, "done")
     open_tab(page, "Probe")
     page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")

@@ -6,6 +6,7 @@ was, and the card shows these numbers with the SHA-256 of the files (`adapop.run
 
 import secrets
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -15,9 +16,11 @@ from adapop.online.hub import Upload
 from adapop.progress import Progress
 from adapop.report.card import adapter_config, delivered_lines, model_card
 from adapop.report.record import Record, read_record
-from adapop.runs import delivered, files
+from adapop.runs import delivered, files, lock
 from adapop.runs.delivered import Delivered
 from adapop.runs.run import Run
+
+PART = ".part-"  # behind the name of a folder: what is being written of it
 
 
 @dataclass(frozen=True)
@@ -86,26 +89,37 @@ def export(
     Raises RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
     ModelError: the model cannot be loaded, or a weight is too large for the type. ConfigError:
     `push` is no valid name, or `dtype` no type of merged weights. NetworkError: the Hub refuses.
-    Stopped: a stop was requested; nothing is left then."""
+    Stopped: a stop was requested; nothing is left then. What a killed export to the same folder
+    left beside it is deleted first."""
     out, progress = Path(out).absolute(), progress or Progress()  # "." has no name
     _check(run, out, merged, dtype)
     upload = Upload(push, endpoint or None) if push else None
     record = read_record(run)
-    part = out.with_name(f"{out.name}.part-{secrets.token_hex(4)}")
+    part = out.with_name(f"{out.name}{PART}{secrets.token_hex(4)}")
+    whole = part / out.name
     try:
-        part.mkdir(parents=True)
-        model = Model(run, record, out.name, merged, push, dtype, measure)
-        numbers = write_model(model, part, progress)
-        # A folder that exists stays, as a shell may stand in it.
-        moved = {path: out / path.name for path in part.iterdir()} if out.exists() else {part: out}
-        for path, place in moved.items():
-            files.move_into_place(path, place)
+        _clear_abandoned(out)
+        whole.mkdir(parents=True)
+        with lock.held(part):
+            model = Model(run, record, out.name, merged, push, dtype, measure)
+            numbers = write_model(model, whole, progress)
+            # A folder that exists stays, as a shell may stand in it.
+            own = {path: out / path.name for path in whole.iterdir()}
+            for path, place in (own if out.exists() else {whole: out}).items():
+                files.move_into_place(path, place)
     except (OSError, SafetensorError) as error:
         message = f"{out} cannot be written ({error})."
         raise RunError(message, "Make room, or choose another place.") from error
     finally:
         files.clear(part)
     return Exported(out, merged, numbers, upload.send(out) if upload else "")
+
+
+def _clear_abandoned(out: Path) -> None:
+    """Deletes what exports to this folder left whose process was killed: its lock is free then."""
+    for part in out.parent.glob(f"{escape(out.name)}{PART}*"):
+        if (part / lock.NAME).is_file() and not lock.is_held(part):
+            files.clear(part)
 
 
 def _check(run: Run, out: Path, merged: bool, dtype: str) -> None:

@@ -3,8 +3,10 @@ import base64
 import hashlib
 import itertools
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import zipfile
 from dataclasses import replace
@@ -26,12 +28,14 @@ from adapop.report.card import gguf, loading, model_card
 from adapop.report.export import export
 from adapop.report.record import read_record
 from adapop.report.table import percent
+from adapop.runs import lock
 from adapop.runs.delivered import Delivered, kept
 from adapop.runs.examples import example
 from adapop.runs.execute import load_model, prepare
 from adapop.runs.weights import Weights, weights_of
 from edited import changed_json
 from families import TOKENIZERS
+from forking import forked
 from raised import raised
 from replying import replies
 from scripted import Reply
@@ -310,6 +314,29 @@ def test_nothing_is_overwritten_and_nothing_half_written_stays(finished, tmp_pat
     monkeypatch.setattr("adapop.report.export.model_card", lambda *_: 1 / 0)
     raised(ZeroDivisionError, "", export, finished, tmp_path / "half")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "full"]
+
+
+def killed_before_its_card(run, out):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("adapop.report.export.model_card", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        export(run, out, measure=False)
+
+
+def test_what_a_killed_export_left_is_deleted_by_the_next_one_to_the_same_folder(finished, tmp_path):
+    out = tmp_path / "out[1]"
+    process = forked(killed_before_its_card, finished, out)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith("out[1].part-") and [*left.rglob("*.safetensors")]
+    others = [tmp_path / name for name in ("out[1].part-mine", "out[1].part-busy", "out1.part-other")]
+    for folder in others:
+        folder.mkdir()
+    (others[2] / "lock").touch()
+    with lock.held(others[1]):
+        export(finished, out, measure=False)
+    assert sorted(tmp_path.iterdir()) == sorted([out, *others])
+    assert not [*out.rglob("lock")]
 
 
 def test_a_run_without_an_epoch_has_nothing_to_export(tmp_path, tiny):

@@ -39,6 +39,14 @@ def page(browser, address, tmp_path_factory):
         yield page
 
 
+def test_intervals_are_seen_in_the_dark(browser, address):
+    with visit(browser, address, "?tab=compare", color_scheme="dark") as page:
+        whisker = page.locator("#compare-gap .xerror").first
+        whisker.wait_for(state="attached")
+        ink = "getComputedStyle(document.querySelector('.finding p')).color"
+        assert whisker.evaluate("one => getComputedStyle(one).stroke") == page.evaluate(ink)
+
+
 def test_race_outlives_a_reload_and_is_compared(page):
     page.locator("#race-progress .strip.done").nth(1).wait_for(state="attached")  # folded once all is over
     page.wait_for_selector("#race-empty", state="hidden")

@@ -123,7 +123,7 @@ document.addEventListener("adapop-tab", ({ detail: tab }) => {
   const stays = run || (tab === "run" && before !== "story");
   const changes = before === tab ? {} : stays ? { story: null } : { story: null, epoch: null, pin: null };
   changes.tab = tab === "story" ? null : tab;
-  if (before === "probe" && tab !== "probe") for (const name of ["fact", "ask", "gold", "begun", "earlier", "with", "at"]) changes[name] = null; // Probe's question
+  if (before === "probe" && tab !== "probe") for (const name of ["fact", "ask", "gold", "begun", "earlier", "with", "at", "draw", "strength"]) changes[name] = null; // Probe's question
   // with a run the first step is named too: otherwise the address would open Run
   if (tab === "story" && (document.body.dataset.story > 1 || run)) changes.story = document.body.dataset.story;
   // a tab opened by the page itself, such as Run during a run, gets no history entry

@@ -1,3 +1,5 @@
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 
 from browsing import PROMPT, choose, open_tab, says, show_advanced, state_is, unfold, visit
@@ -131,3 +133,28 @@ def test_one_press_asks_a_fact_in_every_way_and_a_row_becomes_ones_own_question(
     page.wait_for_function("document.activeElement.closest('#prompt') !== null")
     page.keyboard.press("Enter")
     page.wait_for_selector("#answers .answers")
+
+
+def test_of_rows_pressed_at_once_the_last_counts_and_what_is_typed_after_it_stays(page):
+    open_tab(page, "Probe")
+    page.click("#ask-every-way")
+    says(page, "#every-way .ways-head", "asked just now")
+    rows, held = page.locator("#every-way tbody tr"), []
+    page.route("**/queue/join*", lambda route: held.append(route))
+    for row in (2, 3):
+        with page.expect_request(lambda request: '"way":' in (request.post_data or "")):
+            rows.nth(row).get_by_role("button", name="Change it").click()
+    page.fill("#gold textarea, #gold input", "typed meanwhile")
+    page.unroute("**/queue/join*")  # which lets go of those that were held
+    question = rows.nth(3).locator(".prompt").inner_text()
+    page.wait_for_function(f"text => document.querySelector('{PROMPT}').value === text", arg=question)
+    page.wait_for_function("document.activeElement.closest('#prompt') !== null")
+    assert page.input_value("#gold textarea, #gold input") == "typed meanwhile"
+
+
+def test_a_link_s_samples_and_strength_leave_the_address_with_its_question(browser, address):
+    with visit(browser, address, "?tab=probe&ask=Who&draw=4,1,7,1,0&strength=1.5") as page:
+        page.wait_for_function(f"document.querySelector('{PROMPT}').value === 'Who'")
+        open_tab(page, "Run")
+        page.wait_for_url("**tab=run*")
+        assert not {"ask", "draw", "strength"} & set(parse_qs(urlsplit(page.url).query))

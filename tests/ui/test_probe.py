@@ -157,6 +157,31 @@ def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answe
     assert then[page.prompt] == second, "another way of asking was chosen"
 
 
+def test_a_fact_or_a_way_chosen_back_at_once_is_filled_in_again(tmp_path):
+    page, run = stand_ins(screen.ProbeScreen), example("adapop")
+    one, other = (fact.id for fact in run.facts.forget[:2])
+    first, second = choices.forms_of(run, one)[:2]
+    away = choices.forms_of(run, other)[0]
+    # the page that sent the second choice still showed the prompt of before the first
+    for between in ((run.id, other, away.text), (run.id, one, second.text)):
+        back = page.fill(run, run.id, one, first.text, first.text, between)
+        assert (back[page.prompt], back[page.gold]) == (first.text, first.gold)
+        assert back[page.answers] == recorded_answers(run, first)
+
+
+def test_a_row_of_the_table_is_the_chosen_way_of_asking_too(tmp_path):
+    page, parts, run = stand_ins(screen.ProbeScreen), stand_ins(link.Parts), example("adapop")
+    worker, fact = Worker(tmp_path), run.facts.forget[0].id
+    way = choices.forms_of(run, fact)[1]
+    changes = page.fill_way(worker, parts, run.id, fact, {"sent": 5}, SimpleNamespace(way=1))
+    assert (changes[page.prompt], changes[page.form], changes[parts.sent]) == (way.text, way.text, "5")
+    filled = changes[page.filled]
+    assert filled == (run.id, fact, way.text)
+    assert page.fill(run, run.id, fact, way.text, "my words", filled) == {page.filled: filled}
+    none = page.fill_way(worker, parts, run.id, fact, None, SimpleNamespace(way=999))
+    assert page.filled not in none and none[page.prompt] == gr.skip()
+
+
 def replies_of(*replies: str) -> list[Asked]:
     answers = [replace(KNOWN, text=text, recall=float(text == "Italy"), gold_ranks=(90,)) for text in replies]
     pairs = zip(PROMPTS, answers)

@@ -136,6 +136,24 @@ class ProbeScreen:
         filling = self.fill(probed_run(worker, name), name, fact_id, form, text, filled)
         return {**filling, view.sent: link.sent_at(said)}
 
+    def fill_way(
+        self,
+        worker: Worker,
+        view: link.Parts,
+        name: str,
+        fact_id: str | None,
+        said: object,
+        event: gr.EventData,
+    ) -> dict:
+        """Updates for the chosen row of the table of forms; none for a row that it has not."""
+        chosen = way_chosen(worker, name, fact_id, event)
+        changes = dict(zip((self.prompt, self.gold, self.answers), chosen))
+        listed = [one.text for one in choices.forms_of(probed_run(worker, name), fact_id)]
+        if isinstance(text := changes[self.prompt], str):
+            form = text if text in listed else ""
+            changes |= {self.form: form, self.filled: (name, fact_id, form)}
+        return changes | {view.sent: link.sent_at(said)}
+
     def fill(
         self,
         run: Run | None,
@@ -157,11 +175,13 @@ class ProbeScreen:
         # another run: the visitor's own question stays
         if typed and filled[0] != name and text != filled[2]:
             return {self.filled: now, self.answers: cards.NO_ANSWERS}
-        stays = text == form or (chosen is None and typed)
-        if stays and not (filled and filled[0] != name):  # it is shown, perhaps with answers
+        another, stays = bool(filled) and filled[0] != name, chosen is None and typed
+        if stays and not another:  # it is shown, perhaps with answers
             return {self.filled: now}
         changes = {self.filled: now, self.answers: cards.recorded_answers(run, chosen)}
-        if stays:
+        # of the same run it is filled in though it is the current prompt: one that was chosen in
+        # between, and is on its way to the page, would stay
+        if stays or (another and text == form):
             return changes
         prompt = gr.Textbox("", placeholder="Type a question") if chosen is None else chosen.text
         return {**changes, self.prompt: prompt, self.gold: "" if chosen is None else chosen.gold}
@@ -301,8 +321,8 @@ def _wire_asking(
     all_forms.then(partial(ask_every_way, worker), [*in_columns, epoch], ways, **newest)
 
     # gradio gives no event to a partial
-    def choose(name: str, fact_id: str | None, event: gr.EventData):
-        return way_chosen(worker, name, fact_id, event)
+    def choose(name: str, fact_id: str | None, said: object, event: gr.EventData):
+        return screen.fill_way(worker, view, name, fact_id, said, event)
 
     async def from_here(name: str, others: object, at: object, event: gr.EventData):
         async for shown in go_on(worker, name, others, at, event):
@@ -311,7 +331,14 @@ def _wire_asking(
     gone_on = [screen.answers, view.pressed]
     from_token = screen.answers.select(from_here, [run_id, beside, epoch], gone_on, **QUIET)
     from_token.then(None, view.question, None, js=named, **QUIET)
-    chosen = ways.select(choose, of_fact, [prompt, screen.gold, screen.answers], **QUIET)
+    chosen = ways.select(
+        choose,
+        [*of_fact, view.wanted],
+        [prompt, screen.gold, screen.answers, screen.form, screen.filled, view.sent],
+        js="adapop.questionSent",
+        **EACH | BY_TURNS,
+    )
+    view.keep_typed(chosen.then)
     chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
 
 

@@ -169,6 +169,27 @@ def test_a_fact_or_a_way_chosen_back_at_once_is_filled_in_again(tmp_path):
         assert back[page.answers] == recorded_answers(run, first)
 
 
+def test_a_link_stays_when_the_run_is_named_before_the_page_has_shown_its_fact(tmp_path, small):
+    worker, page, parts = Worker(tmp_path), stand_ins(screen.ProbeScreen), stand_ins(link.Parts)
+    # the screen's and the link's parts are the same components
+    parts = replace(
+        parts, **{part: getattr(page, part) for part in ("group", "fact", "prompt", "gold", "filled", "answers")}
+    )
+    name = prepare(make_config("wga"), small, tmp_path).id
+    first = choices.first_fact(worker, name, "forget")
+    for fact, _group in (
+        (next(one.id for one in small.forget if one.id != first), "forget"),
+        (small.retain[0].id, "retain"),
+    ):
+        for ask in ("", "Who wrote Hamlet?"):
+            said = {"fact": fact, "ask": ask, "sent": 1}
+            opened = page.choose(worker, parts, name, "forget", None, "", "", (), [], "", said)
+            shown = opened[page.filled], [], opened[parts.seen]
+            again = page.choose(worker, parts, name, "forget", None, "", "", *shown, said)
+            assert (again[page.fact].value, again[page.filled]) == (fact, opened[page.filled])
+            assert page.prompt not in again and page.answers not in again
+
+
 def test_a_row_of_the_table_is_the_chosen_way_of_asking_too(tmp_path):
     page, parts, run = stand_ins(screen.ProbeScreen), stand_ins(link.Parts), example("adapop")
     worker, fact = Worker(tmp_path), run.facts.forget[0].id

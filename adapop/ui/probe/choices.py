@@ -127,6 +127,12 @@ def fact_of(run: Run, text: object, groups: Sequence[str] = FACT_GROUPS) -> str 
     return text if text in [fact.id for fact in facts] else next(named, None)
 
 
+def group_of(run: Run, fact_id: str) -> str | None:
+    """The group of the fact of this id, None if the run has none."""
+    named = (one for one in FACT_GROUPS if fact_id in [fact.id for fact in _listed(run, one)])
+    return next(named, None)
+
+
 def _listed(run: Run, group: str) -> list[Fact]:
     """A group's facts, rarest first; empty for an unknown group."""
     facts = getattr(run.facts, group) if group in FACT_GROUPS else ()

@@ -111,6 +111,9 @@ class ProbeScreen:
         group, fact_id = linked.get(self.group, group), linked.get(self.fact, fact_id)
         text, filled = linked.get(self.prompt, text), linked.get(self.filled, filled)
         run = probed_run(worker, name)
+        if not (linked or picked) and fact_id is None and filled[:1] == (name,) and filled[1]:
+            # what was filled in for this run is on its way to a page that shows no fact yet
+            fact_id, group = filled[1], choices.group_of(run, filled[1]) or group
         found = choices.fact_of(run, fact_id, (group,)) if picked else None
         last = None if linked or picked else last
         facts, shown, default = choices.fact_choices(worker, name, group, found or fact_id, last)

@@ -89,6 +89,28 @@ def test_what_one_types_while_a_pinned_fact_is_filled_in_is_what_is_asked(browse
         says(page, "#answers", f"{question} · Unlearned by")
 
 
+def test_a_reload_shows_the_fact_and_the_question_that_were_asked(browser, address, visited):
+    question = "Who wrote the book Hamlet?"
+    with visit(browser, address, storage_state=visited) as page:
+        open_tab(page, "Probe")
+        page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
+        default = page.input_value("#fact input")
+        page.click("#fact input")
+        page.get_by_role("option").first.click()
+        page.wait_for_function("before => document.querySelector('#fact input').value !== before", arg=default)
+        fact = page.input_value("#fact input")
+        page.fill(PROMPT, question)
+        page.click("#ask")
+        says(page, "#answers", f"{question} · Unlearned by", "Original")
+        page.wait_for_url("**ask=Who+wrote+the+book+Hamlet**")
+        page.reload()
+        says(page, "#answers", "Recorded when it was asked", "Original")
+        page.wait_for_function(f"words => document.querySelector('{PROMPT}').value === words", arg=question)
+        page.wait_for_function("fact => document.querySelector('#fact input').value === fact", arg=fact)
+        page.get_by_text("This small model knows").wait_for()  # among the last things that come with the tab
+        assert (page.input_value(PROMPT), page.input_value("#fact input")) == (question, fact)
+
+
 def test_all_ways_at_once_and_a_row_of_the_table(page):
     unfold(page, "leaks-fold")
     says(page, "#leak-words", "Not probed yet")

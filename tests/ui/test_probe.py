@@ -140,6 +140,10 @@ def test_a_pick_fills_fact_and_prompt_of_one_another_in_whatever_the_page_shows(
         assert (picked[page.fact].value, picked[page.prompt]) == (other.fact_id, other.text)
         assert picked[page.filled] == (name, other.fact_id, other.text) and picked[parts.sent] == "7"
         assert not picked[page.default], "another run does not replace it"
+    kept = run.facts.retain[0]  # of another group than the one that is shown
+    picked = page.choose(worker, parts, name, "forget", kept.title, "", first.text, now, [], "", {}, picked=True)
+    assert (picked[page.group], picked[page.fact].value) == ("retain", kept.id)
+    assert picked[page.filled][:2] == (name, kept.id) and picked[page.prompt] == kept.question
     unknown = page.choose(worker, parts, name, "forget", "nobody", "", first.text, now, [], "", None, picked=True)
     assert (unknown[page.fact], unknown[page.filled], unknown[parts.sent]) == ("nobody", (name, "nobody", ""), "")
     again = page.choose(worker, parts, name, "forget", first.fact_id, "", "Who?", now, [], "", {})
@@ -410,6 +414,8 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
     assert shown["about"] == texts.ANSWERS_RECORDED and texts_of(shown)[1] == row.unlearned.text
     for other in ({}, None, [], {"fact": 7}, told | {"run": "view-0"}, {"fact": "no such fact"}, {"pin": "99999999"}):
         assert link.updates_of(worker, "", link.view_of(other), [], parts) == {}
+    typed = link.view_of({"fact": "nonsense that was typed", "ask": "Who?"})
+    assert link.updates_of(worker, "", typed, [], parts)[parts.prompt] == "Who?", "a question of one's own stays"
     pinned = link.followed(worker, "", [], {"pin": "3"}, "", parts)
     assert pinned[parts.fact] == run.facts.forget[3].id and pinned[parts.prompt] == run.facts.forget[3].question
     assert pinned[parts.answers] and pinned[parts.wanted] is None, "a later event would replace what is asked meanwhile"

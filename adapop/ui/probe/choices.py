@@ -127,7 +127,7 @@ def fact_of(run: Run, text: object, groups: Sequence[str] = FACT_GROUPS) -> str 
     return text if text in [fact.id for fact in facts] else next(named, None)
 
 
-def group_of(run: Run, fact_id: str) -> str | None:
+def group_of(run: Run, fact_id: str | None) -> str | None:
     """The group of the fact of this id, None if the run has none."""
     named = (one for one in FACT_GROUPS if fact_id in [fact.id for fact in _listed(run, one)])
     return next(named, None)

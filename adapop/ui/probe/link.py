@@ -146,12 +146,13 @@ def pressed_of(shown: dict) -> str:
 
 
 def updates_of(worker: Worker, name: str, view: View, stored: object, parts: Parts) -> dict:
-    """Updates that fill a view in; empty if it says nothing, or is of another run or fact."""
+    """Updates that fill a view in; empty if it says nothing, is of another run, or only names a
+    fact that the run has not."""
     run = probed_run(worker, name)
     if view.says_nothing or (view.run and view.run != name):
         return {}
     fact, group = _fact(run, view)
-    if (view.fact or view.pin is not None) and fact is None:
+    if fact is None and not view.ask:
         return {}
     if fact is None:  # a question of one's own
         fact, group = first_fact(worker, name, "forget"), "forget"

@@ -111,17 +111,20 @@ class ProbeScreen:
         group, fact_id = linked.get(self.group, group), linked.get(self.fact, fact_id)
         text, filled = linked.get(self.prompt, text), linked.get(self.filled, filled)
         run = probed_run(worker, name)
-        if not (linked or picked) and fact_id is None and filled[:1] == (name,) and filled[1]:
-            # what was filled in for this run is on its way to a page that shows no fact yet
+        if not linked and not picked and filled[:1] == (name,) and fact_id != filled[1]:
+            # what was filled in for this run is on its way to the page, which shows another fact
             fact_id, group = filled[1], choices.group_of(run, filled[1]) or group
-        found = choices.fact_of(run, fact_id, (group,)) if picked else None
+        found = None
+        if picked:  # a name that was typed may be of another group
+            found = choices.fact_of(run, fact_id, (group,)) or choices.fact_of(run, fact_id)
+            group = choices.group_of(run, found) or group
         last = None if linked or picked else last
         facts, shown, default = choices.fact_choices(worker, name, group, found or fact_id, last)
         if picked and not found:  # what was typed stays: the table of forms says that it is no fact
             facts, shown, default = fact_id, fact_id, None
         forms, form = choices.form_choices(worker, name, shown, text, filled)
         filling = linked or self.fill(run, name, shown, form, text, filled)
-        changes = {self.default: default, view.wanted: None, **filling}
+        changes = {self.group: group, self.default: default, view.wanted: None, **filling}
         return changes | {self.fact: facts, self.form: forms, view.sent: link.sent_at(said)}
 
     def fill_form(

@@ -1,5 +1,5 @@
 import json
-import time
+from threading import Event
 
 import pytest
 
@@ -7,6 +7,7 @@ from adapop.service.worker import Worker
 from adapop.ui.facts.upload import UploadEvents
 from browsing import (
     HOSTILE,
+    PATIENCE,
     SECOND,
     choose,
     launched,
@@ -112,19 +113,21 @@ def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, 
 def test_a_file_that_comes_before_what_is_said_of_none_stays(browser, monkeypatch, places, tmp_path):
     """To choose "My own facts" asks for the file that is there, and opens the window in which one is chosen. "No file
     yet", said after a file, would empty its set: the file is read after that answer, however late it is."""
-    chosen_again = UploadEvents.chosen_again
+    chosen_again, file_is_there = UploadEvents.chosen_again, Event()
 
     def late(*values):
-        time.sleep(2)
+        file_is_there.wait(PATIENCE / SECOND)
         return chosen_again(*values)
 
     monkeypatch.setattr(UploadEvents, "chosen_again", late)
     with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
         page.get_by_text("My own facts").click()
         assert page.locator("#upload").is_hidden()
-        page.set_input_files("#upload input[type=file]", places)
+        with page.expect_request_finished(lambda request: "/upload?" in request.url):
+            page.set_input_files("#upload input[type=file]", places)
+        file_is_there.set()
         page.get_by_text("3 to forget").wait_for()
-        page.wait_for_timeout(3 * SECOND)
+        page.wait_for_timeout(2 * SECOND)
         says(page, "#notes", "3 to forget")
 
 

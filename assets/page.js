@@ -119,7 +119,7 @@ document.addEventListener("adapop-tab", ({ detail: tab }) => {
   if (opening && tab === "story") return;
   const here = new URL(location.href).searchParams, before = tabOf(here), run = here.has("run");
   // another tab drops the Story's moment, and Run's; beside a run, epoch and pinned fact are the run's, and stay. This comes a
-  // moment after the press on the tab: what the address has when Run opens beside Facts, Probe or Compare was chosen in Run meanwhile
+  // moment after the press on the tab: if Run is opened from Facts, Probe or Compare, an epoch or pin in the address was chosen in Run since
   const stays = run || (tab === "run" && before !== "story");
   const changes = before === tab ? {} : stays ? { story: null } : { story: null, epoch: null, pin: null };
   changes.tab = tab === "story" ? null : tab;
@@ -270,7 +270,7 @@ function forgetLink(run, opening) {
   if (named === null || document.body.dataset.opened === undefined) return;
   const open = /^(view|example)-/.test(named);
   if (open && named === run) return;
-  document.body.dataset.forgot = true; // the browser's Back must not restore it: see `tabOf`
+  document.body.dataset.forgot = true; // the browser's Back must not restore it: see `popstate` above
   for (const name of open ? ["run", "epoch", "pin"] : ["run"]) here.searchParams.delete(name); // with its epoch and pinned fact
   history.replaceState(history.state, "", here);
 }
@@ -306,7 +306,7 @@ function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, p
   link.hash = '';
   if (run === null) {
     history.replaceState(history.state, '', link);
-    passed = JSON.stringify(questionSaid());
+    passed = saidWords(questionSaid());
     return;
   }
   const shown = text => { const button = document.querySelector('#copy-question'); if (button) button.textContent = text; };
@@ -320,6 +320,7 @@ function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, p
 // what was typed after an event was sent is put back when the answer has filled in something else.
 const typed = {}; // name of a field -> its text, and when it was typed
 let passed = null; // what the address said then
+const saidWords = ({ run, ...said }) => JSON.stringify(said); // without the run, which leaves the address when another is shown
 
 function questionSaid() {
   const here = new URL(window.location.href).searchParams, names = ['run', 'fact', 'ask', 'gold', 'begun', 'earlier', 'with', 'at', 'draw', 'strength', 'pin'];
@@ -333,14 +334,14 @@ function keepTyped() {
     const field = event.target.closest?.('#prompt, #gold, #begun, #earlier');
     if (!field) return;
     typed[field.id] = { text: event.target.value, at: performance.now() };
-    passed = JSON.stringify(questionSaid());
+    passed = saidWords(questionSaid());
   });
 }
 
 // what the address says of a question, as the last input, for adapop/ui/probe/link.py
 function questionRead(...inputs) {
   const said = questionSaid();
-  return questionSent(...inputs.slice(0, -1), JSON.stringify(said) === passed ? {} : said);
+  return questionSent(...inputs.slice(0, -1), saidWords(said) === passed ? {} : said);
 }
 
 // the last input with the time at which it is sent
@@ -521,7 +522,7 @@ function strip(element, props, trigger, watch) {
   build();
 }
 
-// One reply in the logit lens: a row a layer, a column a token, for both models and their difference. props.value: see `layers_of`
+// One reply in the logit lens: a row a layer, a column a token, for both models and their difference. props.value: see `look_through`
 // in adapop/ui/probe/more.py. Everything goes in as text, never as HTML.
 function layers(element, props, trigger, watch) {
   const place = el("div");

@@ -59,7 +59,7 @@ IGNORANT = re.compile(
 OR = re.compile(r"(,)?(?<!\s)\s+or\s+")
 AND = re.compile(r",?(?<!\s)\s+(?:and|&)\s+")
 COMMA = re.compile(r",\s+|[，、]")
-# Whether a reply has `OR`, and every `OR`, `AND` and `COMMA` in it: fast, asked of every reply.
+# Whether a reply has `OR`, and every `OR`, `AND` and `COMMA` in it: fast, asked of all replies.
 HAS_OR = re.compile(r"or(?<=\sor)\s")
 LISTING = re.compile(
     r"[,\s，、](?:(?<=[，、])|(?<=,)\s+(?:(?:or|and|&)\s+)?|(?<=\s)(?<!\s\s)\s*(?:or|and|&)\s+)"

@@ -397,7 +397,7 @@ def samples(
     columns: Sequence[Column], question: Question, drawing: Drawing, facts: FactSet | None = None
 ) -> tuple[Samples, ...]:
     """Each column's greedy reply, and samples of it, all drawn at once with the same seed. torch's
-    random state stays as it is. facts: as in `ask`. Raises as `tokenwise.inspect`."""
+    random state stays as it is. facts: as in `ask`. Raises as `inspect`."""
     judged = judged_by(question.prompt, question.gold, facts)
     drawn = []
     for column in columns:

@@ -107,7 +107,7 @@ def export(
             own = {path: out / path.name for path in whole.iterdir()}
             for path, place in (own if out.exists() else {whole: out}).items():
                 files.move_into_place(path, place)
-    except (OSError, SafetensorError) as error:
+    except (OSError, NotImplementedError, SafetensorError) as error:  # or the disk has no locks
         message = f"{out} cannot be written ({error})."
         raise RunError(message, "Make room, or choose another place.") from error
     finally:

@@ -157,6 +157,8 @@ def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answe
     for nothing in ((), (run.id, None, None)):
         updates = page.fill(run, run.id, fact, first, "Who wrote Hamlet?", nothing)
         assert updates == {page.filled: (run.id, fact, first)}
+    for nothing in ((run.id, "", ""), (run.id, None, "")):  # a fact was shown, and its box emptied
+        assert page.fill(run, run.id, fact, first, "What the fact before was asked", nothing)[page.prompt] == first
     then = page.fill(run, run.id, fact, second, "Who wrote Hamlet?", updates[page.filled])
     assert then[page.prompt] == second, "another way of asking was chosen"
 
@@ -420,7 +422,8 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
     assert pinned[parts.fact] == run.facts.forget[3].id and pinned[parts.prompt] == run.facts.forget[3].question
     assert pinned[parts.answers] and pinned[parts.wanted] is None, "a later event would replace what is asked meanwhile"
     seen = pinned[parts.seen]
-    assert link.followed(worker, "", [], {"pin": "3"}, seen, parts) == {}, "an address is followed once"
+    for again in ({"pin": "3"}, {"pin": "3", "run": "example-adapop"}):
+        assert link.followed(worker, "example-adapop", [], again, seen, parts) == {}, "an address is followed once"
     own = Worker(tmp_path / "runs")
     copied = Run(Path(copytree(finished.folder, own.root / finished.id)))
     asked = link.View(ask="Who wrote Hamlet?", gold="Shakespeare")

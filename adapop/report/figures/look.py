@@ -2,8 +2,8 @@
 
 Colours have the same meaning everywhere: three shades of blue for popularity, the more popular the
 stronger the contrast to the page, with one marker shape per tier; a greyed violet is the original,
-orange the unlearned model, teal the facts to be kept. On a dark page the style sheets draw the
-tiers in lighter ones.
+orange the unlearned model, teal the facts to be kept. On a dark page style.css has other blues for
+the tiers, the more popular the lighter.
 
 A figure's title is its finding, in words and numbers computed from the drawn data: see `titled`.
 """

@@ -45,7 +45,7 @@ class Curves:
         return [self.column, *self.picture.parts]
 
     def updates(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
-        """Updates that show a race's measurements so far. names: see `field_panels`."""
+        """Updates that show a race's measurements so far. names: see `screen.field_panels`."""
         contestants, results = _by_contestant(comparable(runs), names)
         if not contestants:
             return {self.column: gr.Column(visible=False)}

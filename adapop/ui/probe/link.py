@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 
 import gradio as gr
@@ -124,8 +124,8 @@ class Parts:
         return [*self.question, *chosen]
 
     def keep_typed(self, filling: Callable) -> None:
-        """Wires what follows an event that fills in: a text that was typed after the event was
-        sent, and before it was answered, is put back. filling: the event's `then`."""
+        """Wires what follows an event that fills in: text typed between its sending and its answer
+        is put back. filling: the event's `then`."""
         typed = [self.prompt, self.gold, self.begun, self.earlier]
         filling(None, [self.sent, *typed], typed, js="adapop.typedAfter", **QUIET)
 
@@ -206,7 +206,8 @@ def followed(
     """Updates that fill in what an address says, with the answers that were recorded. Empty if it
     says nothing, or what `last` said. In one event: what a visitor types or asks after it stays."""
     view = view_of(values)
-    name_of_view = hashlib.sha256(repr(view).encode()).hexdigest()[:16]
+    # without the run, which leaves the address when another run is shown
+    name_of_view = hashlib.sha256(repr(replace(view, run="")).encode()).hexdigest()[:16]
     if name_of_view == last:
         return {}
     changes = updates_of(worker, name, view, stored, parts)
@@ -225,7 +226,8 @@ def sent_at(values: object) -> str:
 
 
 async def asked_again(worker: Worker, name: str, view: View) -> AsyncIterator[dict]:
-    """The answers of a view that were not recorded, which is said. Those that were by now stay."""
+    """The answers of a view that were not recorded, which is said. Answers that were recorded
+    meanwhile are shown as they are."""
     shown = await offload(worker.usage, recorded, worker, name, view)
     if shown is not None:
         yield shown

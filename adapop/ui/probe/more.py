@@ -62,9 +62,9 @@ NOT_SAMPLED = "leak@k appears after samples of all facts were drawn, see “From
 
 @dataclass(frozen=True)
 class More:
-    """The components of the section. drawn: the samples; used: their settings, with their question
+    """The components of the section. shown: the samples; used: their settings, with their question
     behind them, as `used_for` has it. walked: the strength that is shown, with its fact behind it,
-    as `walk` has it. by, lens: whose layers are shown, and they."""
+    as `walk` has it. lens: the layers of a reply; by: whose reply."""
 
     count: gr.Number
     temperature: gr.Number

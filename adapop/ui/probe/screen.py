@@ -125,6 +125,8 @@ class ProbeScreen:
         forms, form = choices.form_choices(worker, name, shown, text, filled)
         filling = linked or self.fill(run, name, shown, form, text, filled)
         changes = {self.group: group, self.default: default, view.wanted: None, **filling}
+        if not linked and filled and filled[0] != name:
+            changes[view.epoch] = ""  # an epoch was chosen for another run
         return changes | {self.fact: facts, self.form: forms, view.sent: link.sent_at(said)}
 
     def fill_form(
@@ -173,7 +175,7 @@ class ProbeScreen:
         form: the chosen prompt, empty for one's own. text: the current prompt."""
         now = name, fact_id, form
         # what was typed before anything was filled in stays, with its answers
-        if filled == now or (text and not (filled and filled[1])):
+        if filled == now or (text and (not filled or filled[1:] == (None, None))):
             return {self.filled: now}
         prompts = choices.forms_of(run, fact_id)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
@@ -258,8 +260,8 @@ def build(
                 further,
                 *last,
             )
-            # what follows a press is sent one after the other, each when the last is answered, but
-            # what follows a change of state at once: the question first, then all the rest
+            # listeners of a press are sent one by one, each when the last is answered; those of a
+            # changed state all at once. So the question comes first, then everything else together
             chosen, wire_pick = screen.wire(worker, follower, tab, my_runs, view)
             tab.select(lambda times: times + 1, opened, opened, **EACH)
             question = [prompt, gold, begun, earlier, beside, epoch]

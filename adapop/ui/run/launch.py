@@ -1,5 +1,5 @@
-"""The actions of Start, Stop and Resume, the plan shown beside Start, and the check before a run on
-the model itself: which facts it knows, and the run's duration."""
+"""The actions of Start, Stop and Resume, the plan shown beside Start, and the check of the model
+before a run: which facts it knows, and how long the run takes."""
 
 from collections.abc import Callable
 from dataclasses import replace

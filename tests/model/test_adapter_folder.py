@@ -203,7 +203,8 @@ def test_what_was_trained_on_an_adapters_folder_leaves_as_one_adapter_over_its_u
     own = {"target_modules": ["q_proj", "down_proj"], "r": 2, "lora_alpha": 3, "use_rslora": True}
     start = adapter_of(SHIPPED["sandbox"], tmp_path / "start", "sandbox", **own)
     AutoTokenizer.from_pretrained(SHIPPED["sandbox"]).save_pretrained(start)
-    run = trained(bare, tmp_path / "runs", "wga", model=str(start), measure="off", lora_targets=("q_proj", "v_proj"))
+    settings = {"measure": "off", "lora_targets": ("q_proj", "v_proj"), "precision": "float32"}
+    run = trained(bare, tmp_path / "runs", "wga", model=str(start), **settings)
     done = export(run, tmp_path / "out")
     named = json.loads((done.folder / CONFIG).read_text())
     assert (named["base_model_name_or_path"], named["revision"]) == ("sandbox", None)
@@ -224,7 +225,7 @@ def test_what_was_trained_on_an_adapters_folder_leaves_as_one_adapter_over_its_u
 
 def test_an_adapters_folder_that_makes_no_single_adapter_with_another_is_merged_or_stays(tmp_path, bare):
     start = adapter_of(SHIPPED["sandbox"], tmp_path / "start", "sandbox", use_dora=True)
-    run = trained(bare, tmp_path / "runs", "wga", model=str(start), measure="off", epochs=1)
+    run = trained(bare, tmp_path / "runs", "wga", model=str(start), measure="off", epochs=1, precision="float32")
     error = raised(
         RunError, "adapter itself, 'start', and with its use_dora it makes no single", export, run, tmp_path / "a"
     )

@@ -318,6 +318,7 @@ function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, p
 
 // The visitor's own words count more than an address: what it said when one last typed or asked a question is not followed, and
 // what was typed after an event was sent is put back when the answer has filled in something else.
+const QUESTION_FIELDS = ['prompt', 'gold', 'begun', 'earlier'];
 const typed = {}; // name of a field -> its text, and when it was typed
 let passed = null; // what the address said then
 const saidWords = ({ run, ...said }) => JSON.stringify(said); // without the run, which leaves the address when another is shown
@@ -331,7 +332,7 @@ function questionSaid() {
 
 function keepTyped() {
   document.addEventListener('input', (event) => {
-    const field = event.target.closest?.('#prompt, #gold, #begun, #earlier');
+    const field = event.target.closest?.(QUESTION_FIELDS.map((name) => `#${name}`).join());
     if (!field) return;
     typed[field.id] = { text: event.target.value, at: performance.now() };
     passed = saidWords(questionSaid());
@@ -351,7 +352,7 @@ function questionSent(...inputs) {
 
 // sent: of the event that filled the fields in
 function typedAfter(sent, ...texts) {
-  return ['prompt', 'gold', 'begun', 'earlier'].map((name, place) => (typed[name]?.at > Number(sent) ? typed[name].text : texts[place]));
+  return QUESTION_FIELDS.map((name, place) => (typed[name]?.at > Number(sent) ? typed[name].text : texts[place]));
 }
 
 // The list of My runs, for the other tabs of this browser: Gradio reads what is stored only when a page opens.

@@ -129,8 +129,10 @@ def fact_of(run: Run, text: object, groups: Sequence[str] = FACT_GROUPS) -> str 
 
 def group_of(run: Run, fact_id: str | None) -> str | None:
     """The group of the fact of this id, None if the run has none."""
-    named = (one for one in FACT_GROUPS if fact_id in [fact.id for fact in _listed(run, one)])
-    return next(named, None)
+    for group in FACT_GROUPS:
+        if any(fact.id == fact_id for fact in getattr(run.facts, group)):
+            return group
+    return None
 
 
 def _listed(run: Run, group: str) -> list[Fact]:

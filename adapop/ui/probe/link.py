@@ -17,7 +17,6 @@ from functools import partial
 import gradio as gr
 
 from adapop.errors import ConfigError
-from adapop.facts.fact import FACT_GROUPS
 from adapop.runs import questions
 from adapop.runs.run import Run
 from adapop.service.links import linked
@@ -32,6 +31,7 @@ from adapop.ui.probe.choices import (
     fact_of,
     first_fact,
     forms_of,
+    group_of,
 )
 from adapop.ui.probe.more import More, drawing_of, is_strength, sample, used_for, walk
 from adapop.ui.wiring import EACH, QUIET, offload
@@ -180,10 +180,8 @@ def _fact(run: Run, view: View) -> tuple[str | None, str]:
     forget = run.facts.forget
     if not view.fact and view.pin is not None:
         return (forget[view.pin].id, "forget") if view.pin < len(forget) else (None, "")
-    for group in FACT_GROUPS:
-        if any(fact.id == view.fact for fact in getattr(run.facts, group)):
-            return view.fact, group
-    return None, ""
+    group = group_of(run, view.fact)
+    return (view.fact, group) if group else (None, "")
 
 
 def recorded(worker: Worker, name: str, view: View) -> dict | None:

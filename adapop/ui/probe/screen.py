@@ -180,16 +180,16 @@ class ProbeScreen:
         prompts = choices.forms_of(run, fact_id)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}
-        # another run: the visitor's own question stays
-        if typed and filled[0] != name and text != filled[2]:
+        another_run = bool(filled) and filled[0] != name
+        if typed and another_run and text != filled[2]:  # the visitor's own question stays
             return {self.filled: now, self.answers: cards.NO_ANSWERS}
-        another, stays = bool(filled) and filled[0] != name, chosen is None and typed
-        if stays and not another:  # it is shown, perhaps with answers
+        stays = chosen is None and typed
+        if stays and not another_run:  # it is shown, perhaps with answers
             return {self.filled: now}
         changes = {self.filled: now, self.answers: cards.recorded_answers(run, chosen)}
         # of the same run it is filled in though it is the current prompt: one that was chosen in
         # between, and is on its way to the page, would stay
-        if stays or (another and text == form):
+        if stays or (another_run and text == form):
             return changes
         prompt = gr.Textbox("", placeholder="Type a question") if chosen is None else chosen.text
         return {**changes, self.prompt: prompt, self.gold: "" if chosen is None else chosen.gold}
@@ -247,19 +247,8 @@ def build(
     with gr.Row(elem_classes="folds"):
         with gr.Accordion(MORE_ABOUT, open=False, elem_id="more-fold") as fold:
             further = more.build()
-            view = link.Parts(
-                group,
-                fact,
-                *texts_of,
-                beside,
-                epoch,
-                filled,
-                default,
-                answers,
-                fold,
-                further,
-                *last,
-            )
+            asked = group, fact, *texts_of, beside, epoch
+            view = link.Parts(*asked, filled, default, answers, fold, further, *last)
             # listeners of a press are sent one by one, each when the last is answered; those of a
             # changed state all at once. So the question comes first, then everything else together
             chosen, wire_pick = screen.wire(worker, follower, tab, my_runs, view)

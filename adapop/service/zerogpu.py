@@ -6,6 +6,7 @@ soon expires. The sandbox needs no GPU: its work is done in the app's own proces
 
 import logging
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -97,6 +98,9 @@ def cost_of_asking(seconds: int) -> str:
 
 # Title of ZeroGPU's error -> what happened, and what to do next.
 REFUSALS = read_json("space/refusals.json", dict[str, tuple[str, str]])
+USED_UP = "ZeroGPU quota exceeded"
+# what `spaces` tells a visitor who has too few seconds left, and the time until they are renewed
+LEFT = re.compile(r"\((\d+)s requested vs\. (-?\d+)s left\)\. Try again in ([\w ,:]+)\.")
 EXPIRED = (
     "The permission to use a GPU has expired: it comes with an open page.",
     "Leave the page open and press Resume. What was saved is kept.",
@@ -118,6 +122,11 @@ def in_words(error: Exception) -> RunError:
         return RunError(*EXPIRED)
     if title == "ZeroGPU worker error" and "aborted" in message:
         return RunError(*TAKEN_AWAY)
+    if title == USED_UP and (told := LEFT.search(message)):
+        asked, left, wait = told[1], max(0, int(told[2])), told[3]
+        reason = f"This work asks for {asked} s of a GPU, and {left} s of today's are left."
+        fix = f"Log in to Hugging Face for more, or come back in {wait}. What was saved is kept."
+        return RunError(reason, fix)
     if title in REFUSALS:
         return RunError(*REFUSALS[title])
     named = title == "ZeroGPU worker error" and message.isidentifier()

@@ -39,6 +39,8 @@ from tiny_runs import ran, tiny_config, trained
 from waiting import PATIENCE_SECONDS, wait_until
 
 EXPIRES = Reply("", 401)
+TOO_FEW = Reply({"left": 20, "wait": 5400}, 429)
+TOLD = "s of a GPU, and 20 s of today's are left."
 
 
 class Scheduler:
@@ -90,14 +92,14 @@ def test_a_run_takes_one_lease_that_its_owner_pays_a_question_another_and_the_sa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("given", "kill", "words"), [
-    ([None, EXPIRES], (), EXPIRED), ([], (2,), TAKEN_AWAY),
-], ids=["expired", "killed"])  # fmt: skip
+    ([None, EXPIRES], (), EXPIRED), ([], (2,), TAKEN_AWAY), ([None, TOO_FEW], (), (TOLD, "come back in 1:30:00")),
+], ids=["expired", "killed", "used up"])  # fmt: skip
 def test_what_went_wrong_is_told_and_the_run_goes_on_where_it_was(lend, server, given, kill, words):
     """The first lease has room for one epoch; the second is refused, or its GPU is taken away."""
     scheduler = Scheduler(server, given, kill)
     summary = lend(scheduler, "again", "short")
     (failed, message), (done, _) = summary["ended"]
-    assert (failed, message, done) == ("run_failed", words[0], "run_done")
+    assert (failed, done) == ("run_failed", "run_done") and message.endswith(words[0])
     tokens, seconds = zip(*scheduler.leases)
     assert summary["epoch"] == 3 and tokens[:3] == ("first", "second", "third"), "in the name of the latest request"
     assert seconds[0] < seconds[1] <= MOST_SECONDS * summary["factor"]
@@ -268,6 +270,17 @@ def test_what_the_lender_says_becomes_words_of_ours(tiny, tmp_path, lent_model, 
     assert (last.message, last.fix) == zerogpu.REFUSALS.get(title, (last.message, last.fix))
     assert "<" not in last.message + last.fix
     assert raised(RunError, "", worker.ask(run, ["Who?"], [""]).result, PATIENCE_SECONDS).message == last.message
+
+
+def test_too_few_seconds_are_told_with_the_time_until_there_are_more():
+    """In the sentence that `spaces` writes, which a test above gets from itself; without numbers nothing is made up."""
+    said = "You have exceeded your free ZeroGPU quota (60s requested vs. {}s left). Try again in {}. <a>More</a>"
+    for left, wait, told in (("20", "3:04:05", "20 s"), ("-3", "1 day, 0:00:07", "0 s")):
+        error = zerogpu.in_words(GradioError(said.format(left, wait), zerogpu.USED_UP))
+        assert error.message == f"This work asks for 60 s of a GPU, and {told} of today's are left."
+        assert f"come back in {wait}." in error.fix
+    error = zerogpu.in_words(GradioError("You have exceeded your ZeroGPU runs limit. ", zerogpu.USED_UP))
+    assert (error.message, error.fix) == zerogpu.REFUSALS[zerogpu.USED_UP]
 
 
 def test_no_gpu_waits_for_a_download(tiny, tmp_path, lent_model, monkeypatch):

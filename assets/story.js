@@ -63,10 +63,12 @@ function tallIn(width, canvas) {
   const scene = canvas.closest(".scene"), most = Math.round(clamp(0.66 * width, 215, 380));
   if (!scene) return clamp(most, 215, clamp(innerHeight - 530, 215, 400));
   const zoom = zoomOf(canvas), plots = [...canvas.closest(".clouds").querySelectorAll("canvas")].map((one) => one.clientHeight);
-  const others = scene.getBoundingClientRect().height / zoom - Math.max(...plots);
-  return clamp(Math.floor((innerHeight - FOOT) / zoom - ROOM - others), width < 260 ? 200 : 170, most);
+  const box = scene.getBoundingClientRect(), above = document.body.classList.contains("presenting") ? box.top + scrollY : 0; // a slide stands below the tabs
+  const others = (above + box.height) / zoom - Math.max(...plots);
+  return clamp(Math.floor(innerHeight / zoom - FOOT - ROOM - others), width < 260 ? 200 : 170, most);
 }
 
+const UNTOLD = "\u00a0"; // where a number will stand: its line is there when the height that remains is measured
 const gapWords = ({ recorded, gap: { mean, low, high }, tiers }) => [`${recorded ? "" : "≈ "}${apart(tiers[2], tiers[0])}`, " points", recorded ? (low < high ? ` (95% interval ${whole(low)} to ${whole(high)})` : "") : " (estimated from nearby runs)"];
 
 // the cloud of the facts to forget under a headline and the gap. name: of a recorded method. named: whether the interval is named. more: {title, onpin, onpoint, bare}
@@ -77,7 +79,7 @@ function makeCloud(host, story, name, { title = story.names[name], named = true,
     const stops = states.lengths(of), replies = (part) => stops.map((one) => story.replies[of]?.[part][one.epochs] ?? null);
     return (lengths[of] ??= { epoch: stops.map((one) => one.epochs), p: stops.map((one) => one.share.map((share) => 1000 * share)), said: replies("said"), right: replies("right") });
   }
-  const motion = { ...lengthsOf(name) }, number = el("b"), range = el("span"), remains = el("p", { class: "kept" }), plot = el("div", { class: "plot" }), heading = el("h3", {}, title);
+  const motion = { ...lengthsOf(name) }, number = el("b", {}, UNTOLD), range = el("span"), remains = el("p", { class: "kept" }, UNTOLD), plot = el("div", { class: "plot" }), heading = el("h3", {}, title);
   host.append(el("div", { class: "head" }, heading, el("p", { class: "gap", "aria-live": "off" }, "Gap: ", number, range)), plot, remains);
   const field = makeField(plot, story.facts, motion, { name: `Facts to forget, ${story.names[name]}`, wordings: story.wordings, label: trainedFor, tall: tallIn, ...more });
 
@@ -108,7 +110,7 @@ function makePair(host, story, name, { onpin = () => {}, onpoint = () => {} } = 
 
 // the cloud of the held-out facts, with the share of them that is still answered
 function makeHeld(host, story) {
-  const number = el("b"), range = el("span"), plot = el("div", { class: "plot" }), motion = { epoch: [0], p: [story.held.score.map(() => 1000)], said: [null], right: [null] };
+  const number = el("b", {}, UNTOLD), range = el("span"), plot = el("div", { class: "plot" }), motion = { epoch: [0], p: [story.held.score.map(() => 1000)], said: [null], right: [null] };
   host.append(el("div", { class: "head" }, el("h3", {}, "Held-out facts ", el("small", {}, "never trained on")), el("p", { class: "gap cost", "aria-live": "off" }, number, range)), plot);
   const field = makeField(plot, story.held, motion, { name: "Held-out facts", held: true, bare: innerWidth <= 640, label: trainedFor, tall: tallIn });
   const show = ({ recorded, held, holdout }, epochs) => {
@@ -588,13 +590,13 @@ function realScene(host, story) {
   function draw(plot, places) {
     const large = document.body.classList.contains("presenting") && innerWidth > 640 ? 1.45 : 1;
     width = plots[0].clientWidth;
-    const tall = Math.round(clamp(0.5 * width, 210, 270) * large), left = 46 * large, top = 14 * large, bottom = 30 * large, svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const tall = Math.round(clamp(0.5 * width, 180, 270) * large), left = 46 * large, top = 14 * large, bottom = 30 * large, svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     const draw = (tag, attributes, text) => {
       const node = svg.appendChild(document.createElementNS(svg.namespaceURI, tag));
       for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
       if (text !== undefined) node.textContent = text;
     };
-    const y = (share) => top + (tall - top - bottom) * (1 - share), column = (plot.clientWidth - left) / places.length;
+    const y = (share) => top + (tall - top - bottom) * (1 - share), column = (plot.clientWidth - left - 20 * large) / places.length, aside = 0.3 * column;
     for (const [name, value] of Object.entries({ width: plot.clientWidth, height: tall, role: "img", style: `font-size: ${13 * large}px`, "aria-label": `${shown}: still answered, ${places.join(", ")}; see the table` })) svg.setAttribute(name, value);
     for (const share of [0, 0.25, 0.5, 0.75, 1]) {
       draw("line", { class: "grid", x1: left, x2: plot.clientWidth, y1: y(share), y2: y(share) });
@@ -604,12 +606,12 @@ function realScene(host, story) {
       const middle = left + column * (at + 0.5);
       draw("text", { class: "name", x: middle, y: tall - 8 * large, "text-anchor": "middle" }, place);
       models[shown].arms.forEach(({ shares }, which) => {
-        const share = shares[place], x = middle + (which - 1) * column * 0.27, r = 6 * large;
+        const share = shares[place], x = middle + (which - 1) * aside, r = 6 * large;
         if (!share) return;
         draw("line", { class: `range ${MARKS[which]}`, x1: x, x2: x, y1: y(share.low), y2: y(share.high) });
         if (which === 1) draw("rect", { class: MARKS[which], x: x - r, y: y(share.mean) - r, width: 2 * r, height: 2 * r });
         else draw("circle", { class: MARKS[which], cx: x, cy: y(share.mean), r });
-        if (column > 90) draw("text", { class: "value", x: x + r + 3, y: y(share.mean) + 4 }, percent(share.mean));
+        if (aside > 33 * large) draw("text", { class: "value", x: x + r + 3, y: y(share.mean) + 4 }, percent(share.mean));
       });
     });
     plot.replaceChildren(svg);

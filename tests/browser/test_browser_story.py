@@ -1,4 +1,5 @@
 import re
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect
@@ -296,6 +297,35 @@ def test_present_shows_one_scene_with_its_sentence_in_type_that_a_hall_can_read(
         assert zoom * pixels >= 24
         foot = page.locator("#story .turn").bounding_box()
         assert foot["y"] + foot["height"] <= 1080, "nothing is cut"
+
+
+@pytest.mark.parametrize("scenes", [range(2, 6), range(6, 10)], ids=["with clouds", "the rest"])
+def test_no_slide_is_cut_and_its_sentences_can_be_read_in_a_hall(browser, address, scenes):
+    hall = {"width": 1920, "height": 1080}
+    query = f"?story={scenes[0]}&epoch=5"
+    with visit(browser, address, query, viewport=hall, reduced_motion="reduce") as page:
+        step(page, scenes[0])
+        page.click("#present")
+        page.wait_for_selector("body.presenting")
+        for number in scenes:
+            step(page, number)
+            page.wait_for_timeout(300)
+            scene, foot = (page.locator(one).bounding_box() for one in (f"{HERE} .scene", "#story .turn"))
+            assert scene["y"] + scene["height"] <= foot["y"] + 1, f"all of slide {number} is seen"
+            pixels = page.locator(f"{HERE} .words").evaluate("one => parseFloat(getComputedStyle(one).fontSize)")
+            assert 1.3 * pixels >= 24
+            page.keyboard.press("ArrowRight")
+
+
+def test_on_a_phone_the_names_below_the_marks_of_real_models_stand_apart(browser, address):
+    phone = {"width": 390, "height": 844}
+    with visit(browser, address, "?story=8", viewport=phone, reduced_motion="reduce") as page:
+        page.locator(f"{HERE} .marks .name").nth(4).wait_for()
+        for plot in page.locator(f"{HERE} .marks").all():
+            names = [name.bounding_box() for name in plot.locator(".name").all()]
+            ends = [(box["x"], box["x"] + box["width"]) for box in names]
+            assert all(end < start for (_, end), (start, _) in pairwise(ends))
+            assert ends[-1][1] <= 390
 
 
 def test_shuffled_scores_change_places_and_the_gap_opens_again(browser, address):

@@ -1,4 +1,4 @@
-"""Compares several runs: differing settings, every metric, findings and warnings."""
+"""Compares several runs: differing settings, every metric and warnings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,14 +10,13 @@ from adapop.errors import RunError, named_place
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.formulas import write_csv
 from adapop.probes.distance import STATES
-from adapop.probes.intervals import Interval, apart
+from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.probes.recall import KNOWN_FROM, best_recall
 from adapop.remark import Remark
 from adapop.report import real
 from adapop.report.contestants import (
     Contestant,
-    but_for_seed,
     contestants,
     outcome_of,
     ranges_over,
@@ -25,14 +24,12 @@ from adapop.report.contestants import (
 )
 from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
-from adapop.report.figures import outcomes as contest
-from adapop.report.figures.captions import NOTHING_FORGOTTEN
-from adapop.report.figures.outcomes import ATTACKED, PANELS, beats, clearly, contests, pareto_front
+from adapop.report.figures.outcomes import ATTACKED, PANELS, no_contest
 from adapop.report.paired import paired_table
 from adapop.report.record import GROUP_NAMES, Record, name_of
 from adapop.report.recorded import Recorded
 from adapop.report.settings import differences
-from adapop.report.table import Table, number, percent, reading, signed
+from adapop.report.table import Table, number, percent, reading
 from adapop.report.tables import DOWN, INTERNAL, LEVEL, METRICS, UP
 
 RECALL, GAP, LEAD, TOP2 = "recall", "gap", "popular − rare", "first or second guess"
@@ -89,7 +86,7 @@ class Line:
 class Comparison:
     """contestants: runs grouped by all but their seed. settings: the settings in which they differ.
     lines: every metric. intervals: whether ranges are over facts or seeds. warnings: conclusions to
-    avoid. findings: results. outcomes: for the figures, the original first. form_words: the form in
+    avoid. outcomes: for the figures, the original first. form_words: the form in
     which forgetting is measured. replies, models: see `replies_table` and `models_table`."""
 
     contestants: tuple[Contestant, ...]
@@ -97,7 +94,6 @@ class Comparison:
     lines: tuple[Line, ...]
     intervals: tuple[str, ...]
     warnings: tuple[Remark, ...]
-    findings: tuple[Remark, ...]
     outcomes: tuple[Outcome, ...]
     form_words: str
     replies: Table | None = None
@@ -130,8 +126,7 @@ def comparison(records: Sequence[Record]) -> Comparison:
         settings=settings_of(compared),
         lines=tuple(lines_of(compared)),
         intervals=tuple(ranges_over(compared)),
-        warnings=tuple(warnings_of(compared)),
-        findings=tuple(findings_of(compared, outcomes)),
+        warnings=tuple(warnings_of(compared, outcomes)),
         outcomes=tuple(outcomes),
         form_words=PANELS[form],
         replies=replies_table(compared),
@@ -267,11 +262,6 @@ def _cells(line: Line) -> list[str]:
     return cells
 
 
-# Names of the compared difference, with rewordings and without.
-LEADS = {
-    REWORDED: ("gap", "The gap, recall of popular minus rare facts in other words,"),
-    DIRECT: ("lead of popular facts", "Recall of popular minus rare facts, asked as trained,"),
-}
 Replies = dict[str, tuple[str, str]]  # fact id -> replies of the original and the unlearned model
 
 
@@ -279,7 +269,7 @@ def range_text(cell: Interval, sign: str = "") -> str:
     return f"{100 * cell.low:{sign}.0f} to {100 * cell.high:{sign}.0f}{'' if sign else '%'}"
 
 
-def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
+def warnings_of(compared: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[Remark]:
     """Remarks on conclusions that the comparison does not allow."""
     warnings = []
     configs = [one.records[0].config for one in compared]
@@ -299,85 +289,11 @@ def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
     unprobed = [one.label for one in compared if one.label not in probed]
     if unprobed and probed:
         warnings.append(Remark("unprobed", {"names": ", ".join(unprobed)}))
-    return warnings
-
-
-def findings_of(compared: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[Remark]:
-    """Remarks on gaps, controls, the Pareto front and collapsed runs."""
-    placed = [one for one in compared if one.measured and not (one.collapsed or one.apart)]
-    form = contest.compared_form(outcomes)
-    if contest.no_contest(outcomes):
-        findings = [Remark("no_contest", {"title": NOTHING_FORGOTTEN})]
-    else:
-        findings = [*_leads(placed, form), *_control(placed, form), *_front(outcomes)]
+    if no_contest(outcomes):
+        warnings.append(Remark("no_contest"))
     if collapsed := [f"{one.label} ({one.collapsed})" for one in compared if one.collapsed]:
-        findings.append(Remark("collapsed", {"names": "; ".join(collapsed)}))
-    return findings
-
-
-def _leads(placed: Sequence[Contestant], form: str) -> list[Remark]:
-    leads = [(one, lead) for one in placed if (lead := one.lead(form))]
-    leads.sort(key=lambda pair: abs(pair[1].mean))
-    if len(leads) < 2:
-        return []
-    (narrow, least), (wide, most) = leads[0], leads[-1]
-    ends = {"wide": _with_rest(wide, most, form), "narrow": _with_rest(narrow, least, form)}
-    return [Remark("leads", {"what": LEADS[form][1]} | ends)]
-
-
-def _with_rest(one: Contestant, lead: Interval, form: str) -> str:
-    """A contestant's label, its lead of popular facts, and its recall of all facts to forget, as
-    text."""
-    rest = one.recall("forget", form, "all")
-    return f"{one.label}, {signed(lead)}, which answers {percent(rest.mean)} of all"
-
-
-def _control(placed: Sequence[Contestant], form: str) -> list[Remark]:
-    """Remarks on AdaPop against itself with wrong scores, the only evidence that popularity
-    matters."""
-    findings = []
-    pairs = ((one, other) for one in placed for other in placed if one.original == other.original)
-    for one, other in pairs:
-        config, control = (but_for_seed(own.records[0].config) for own in (one, other))
-        alike = replace(control, scores="given", preset=config.preset) == config
-        if alike and config.scores == "given" and control.scores != "given":
-            findings += _verdict(one, other, form)
-    return findings
-
-
-def _verdict(one: Contestant, other: Contestant, form: str) -> list[Remark]:
-    """A remark on whether wrong scores changed the gap: whether ranges over facts, then over seeds,
-    are apart."""
-    lead, control = one.lead_over_facts(form), other.lead_over_facts(form)
-    if lead is None or control is None:
-        return []
-    seeds = min(len(one.measured), len(other.measured))
-    if not apart(lead, control):
-        kind = "control_overlaps"
-    elif seeds > 1 and not apart(one.lead(form), other.lead(form)):
-        kind = "control_seeds_overlap"
-    else:
-        kind = "control_differs_in_seeds" if seeds > 1 else "control_differs"
-    values = {"what": LEADS[form][0], "name": one.label, "seeds": seeds}
-    values |= {"control": signed(control), "lead": signed(lead)}
-    return [Remark(kind, values | {"scores": other.records[0].config.scores})]
-
-
-def _front(outcomes: Sequence[Outcome]) -> list[Remark]:
-    """Remarks on the outcomes on the Pareto front and those behind it."""
-    front = pareto_front(outcomes)
-    if sum(map(contests, outcomes)) < 2:
-        return []
-    shares = (f"{percent(one.forget.mean)} left, {percent(one.holdout.mean)} kept" for one in front)
-    named = "; ".join(f"{one.label} ({share})" for one, share in zip(front, shares))
-    findings = [Remark("front", {"names": named})]
-    for one in outcomes:
-        beaters = [other for other in front if contests(one) and beats(other, one)]
-        if beaters:
-            close = not any(clearly(one, by) for by in beaters)
-            names = {"name": one.label, "by": ", ".join(other.label for other in beaters)}
-            findings.append(Remark("behind_in_range" if close else "behind", names))
-    return findings
+        warnings.append(Remark("collapsed", {"names": "; ".join(collapsed)}))
+    return warnings
 
 
 def replies_table(compared: Sequence[Contestant]) -> Table | None:

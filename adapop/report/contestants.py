@@ -11,7 +11,6 @@ from adapop.facts.fact import TIERS, FactSet
 from adapop.probes.intervals import Interval, difference, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import Outcome
-from adapop.report.figures.captions import NEARLY_NONE
 from adapop.report.figures.outcomes import ATTACKED
 from adapop.report.record import Attack, Record
 from adapop.report.table import reading
@@ -22,6 +21,7 @@ R = TypeVar("R", Record, Run)
 FORMS = (DIRECT, REWORDED)
 # shares of the original's recall below which a model counts as collapsed
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
+NEARLY_NONE = 0.05  # recall at or below which a model did not know the facts
 OVER_FACTS = reading("over_facts")
 # why the numbers of a contestant do not compare with the others'
 KNEW_NOTHING, OTHER_FACTS = "its model did not know these facts", "on other facts"
@@ -73,7 +73,7 @@ class Contestant:
 
     @property
     def collapsed(self) -> str:
-        """Why it is left out of findings (it lost too much that it should keep), else ""."""
+        """Why it does not compete (it lost too much that it should keep), else ""."""
         retained, utility = (self.recall(group, DIRECT, "all") for group in ("retain", "utility"))
         if retained is not None and retained.mean < NOTHING_RETAINED * self._known("retain"):
             return f"of the retained facts only {retained.mean:.0%} are left"
@@ -97,16 +97,6 @@ class Contestant:
         if form != REWORDED:
             return lead_of(self.measured, form)
         return _spread([gap for one in self.measured if (gap := one.gap)])
-
-    def lead_over_facts(self, form: str) -> Interval | None:
-        """`lead` with its range over facts, even for several seeds; None without both tiers."""
-        if self.lead(form) is None:
-            return None
-        ends = []
-        for tier in ("popular", "rare"):
-            rows = [one.row("forget", form, tier) for one in self.measured]
-            ends.append(wilson(fmean(row["recall"] for row in rows), rows[0]["facts"]))
-        return difference(*ends)
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions, with its range over seeds if several."""

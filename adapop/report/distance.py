@@ -45,8 +45,8 @@ def distance_sentence(distance: Distance) -> str:
 
 
 def distance_chart(distance: Distance, facts: Sequence[Fact]) -> figures.Figure:
-    """Figure of each fact to forget against facts the oracle never read, titled by the sentence."""
-    return figures.oracle_chart(distance, facts, form_of(distance), distance_sentence(distance))
+    """Figure of each fact to forget against facts the oracle never read."""
+    return figures.oracle_chart(distance, facts, form_of(distance))
 
 
 def distance_tables(distance: Distance) -> list[Table]:

@@ -12,7 +12,7 @@ from adapop.errors import RunError, named_place
 from adapop.probes.verdict import RULES
 from adapop.report import card, figures, redaction, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
-from adapop.report.distance import distance_chart, run_tables
+from adapop.report.distance import distance_chart, distance_sentence, run_tables
 from adapop.report.published import PAPER_PAGE
 from adapop.report.record import Record, read_record
 from adapop.report.recovery import came_back, recovery_figure, recovery_sentence, recovery_table
@@ -53,7 +53,6 @@ def rendered(records: Sequence[Record], title: str = "", by: str = "") -> str:
     """The page's HTML, for at least one run. title, by: see `write_report`."""
     title, by = (HALF_CHARACTER.sub("\ufffd", text) for text in (title, by))
     templates = card.templates()
-    templates.globals["finding_of"] = figures.finding_of
     place = count()
     results = comparison(records) if len(records) > 1 else None
 
@@ -138,6 +137,7 @@ def _chapter(record: Record) -> dict:
         "oracle": record.distance
         and {
             "picture": distance_chart(record.distance, record.facts.forget),
+            "said": distance_sentence(record.distance),
         },
         "more": run_tables(record),
         "probing": _probing(record) if record.matrix.cells else None,

@@ -106,7 +106,7 @@ def recovery_figure(name: str, result: Result) -> Figure:
     tiers = [tier for tier in (*TIERS, "all") if tier in row_of_tier]
     fields = RECOVERY[name].marks.items()
     marks = {word: [row_of_tier[tier].get(field) for tier in tiers] for word, field in fields}
-    return figures.control_rows(tiers, marks, recovery_sentence(name, result))
+    return figures.control_rows(tiers, marks)
 
 
 def leak_figure(result: Result, facts: Sequence[Fact]) -> Figure:

@@ -43,7 +43,7 @@ def test_intervals_are_seen_in_the_dark(browser, address):
     with visit(browser, address, "?tab=compare", color_scheme="dark") as page:
         whisker = page.locator("#compare-gap .xerror").first
         whisker.wait_for(state="attached")
-        ink = "getComputedStyle(document.querySelector('.finding p')).color"
+        ink = "getComputedStyle(document.querySelector('.chart-title p')).color"
         assert whisker.evaluate("one => getComputedStyle(one).stroke") == page.evaluate(ink)
 
 

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 from adapop import Fact, FactSet
-from adapop.report.figures import captions
 from adapop.report.story import outcome_lines
 from adapop.report.tables import subject_table
 from records import record
@@ -50,8 +49,3 @@ def test_what_is_answered_in_other_words_stands_beside_what_was_before():
     assert None not in reworded
     said = " ".join(outcome_lines(done))
     assert "Asked in other words, {:.0%} before and {:.0%} after".format(*reworded) in said
-
-
-def test_of_a_run_without_a_controller_no_controller_is_told():
-    assert "controller" not in captions.strain(0, 5, "fixed") + captions.strain(2, 5, "fixed")
-    assert "its weight stayed as it was set" in captions.strain(2, 5, "fixed")

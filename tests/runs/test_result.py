@@ -14,7 +14,6 @@ from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
 from adapop.probes.measure import quick
 from adapop.remark import Remark
-from adapop.report import figures
 from adapop.report.archive import write_archive
 from adapop.report.export import export
 from adapop.report.page import write_report
@@ -256,9 +255,6 @@ def test_all_that_is_made_of_a_run_is_made_of_its_best_epoch(best_kept, tmp_path
     done = best_kept.events()[-1]
     values = {"epoch": best, "epochs": EPOCHS, "kept": RETAIN_KEPT}
     assert done.epoch == EPOCHS and done.notes[0] in (Remark("best_kept", values), Remark("most_kept", values))
-    title = figures.finding_of(figures.recall_chart([*quicks.values(), best_kept.measured()], EPOCHS))
-    alone = figures.finding_of(figures.recall_chart([quicks[0], best_kept.measured()], EPOCHS))
-    assert title == f"{alone}; epoch {best} is kept"
     assert (result_of(best_kept).steps, result_of(best_kept).epoch, result_of(best_kept).of) == (2 * best, best, EPOCHS)
     assert value_of_field(best_kept, 0, 0)["motion"]["epoch"][-1] == best, "the dots end where the result is"
 

@@ -70,7 +70,6 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert not updates[SCREEN.empty].visible and updates[RESULTS.column].visible and updates[RESULTS.race_only].visible
     follower = SCREEN.follower
     assert (updates[follower.last_seen], updates[follower.timer].active) == ((6, 24, {}), False)
-    assert "the gap of 1 AdaPop is" in " ".join(updates[RESULTS.findings]["lines"])
     assert updates[PICTURES.words]["kind"] == "hidden", "nothing recorded unless somebody wants it"
     assert not set(RESULTS.all) & set(shown_of(again, over, last_seen=(6, 24, {}))), "nothing is drawn twice"
     live = shown_of(again, over, last_seen=(6, 23, {}))
@@ -85,8 +84,6 @@ def test_a_run_has_one_name_here_and_in_my_runs(worker, over):
     two = {"runs": over["runs"][1:3], "refused": []}
     my_runs = [{"id": name, "name": title} for name, title in zip(two["runs"], ("<b>mine", "WGA 7"))]
     updates = SCREEN.show(worker, two, race.UNSEEN, "Llama DUET", recorded.NONE, None, None, my_runs)
-    findings = " ".join(updates[RESULTS.findings]["lines"])
-    assert "WGA 7" in findings and "2 WGA" not in findings and "<b>" not in findings
     assert [panel["title"] for panel in updates[SCREEN.fields]] == ["<b>mine", "WGA 7"]
     drawn = [note.text for note in updates[SCREEN.curves.picture.plot].layout.annotations]
     assert drawn[:2] == ["&lt;b&gt;mine", "WGA 7"]
@@ -130,7 +127,6 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
     ]
     by_contestant, _ = by_epoch._by_contestant(runs)
     assert {name: [*epochs] for name, epochs in by_contestant.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
-    assert by_epoch._finding(by_contestant, {}, REWORDED, True) == "", "they have no trained epoch in common"
     best = stored(tmp_path, 0, {0: 1.0, 1: 0.5}, keep="best")
     names = [*by_epoch._by_contestant([*runs, best])[0]]
     assert names == ["WGA", "WGA (2)", "WGA (3)"], "which kept its best"
@@ -139,9 +135,6 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
     for run in (control, ours):
         run.append(measured(0, 1.0, 1.0, 1.0, 1.0))
     assert [*by_epoch._by_contestant([control, ours])[0]] == ["AdaPop, shuffled", "AdaPop"]
-    both, _ = by_epoch._by_contestant(runs[:2])
-    assert "leaves popular facts 40 points above" in by_epoch._finding(both, {}, REWORDED, True)
-    assert by_epoch._finding(both, {}, REWORDED, True).endswith(f"after epoch 2, {figures.ONE_WORDING}")
 
 
 def test_two_contestants_are_set_against_each_other(worker, over):

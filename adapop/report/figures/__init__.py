@@ -5,15 +5,15 @@ from plotly.graph_objects import Figure
 
 from adapop.report.figures.compare import compare_runs, published_recalls
 from adapop.report.figures.experiments import line_panels
-from adapop.report.figures.look import as_html, empty, finding_of
+from adapop.report.figures.look import as_html, empty
 from adapop.report.figures.losses import (
     EARLIER_COLOR,
     LOSS_COLOR,
     RAW_COLOR,
+    TO_FORGET,
     gradient_chart,
     laid_over,
     loss_chart,
-    loss_finding,
     loss_numbers,
     loss_rows,
     smoothed_rows,

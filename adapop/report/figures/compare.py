@@ -7,8 +7,7 @@ import plotly.graph_objects as go
 
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
-from adapop.probes.prompts import REWORDED
-from adapop.report.figures import captions, look
+from adapop.report.figures import look
 from adapop.report.figures import outcomes as contest
 from adapop.report.figures.outcomes import PANELS, RECORDED, Outcome
 
@@ -18,7 +17,6 @@ MANY, TIGHT_ROW_PIXELS = 12, 36  # from this many rows on, rows stand closer
 # Offset of a tier's mark within its row, so that intervals do not overlap.
 OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}
 PUBLISHED_PIXELS, AROUND_PIXELS = 27, 110
-MEANS = "Mean "  # begins a title of recorded means
 PUBLISHED_CHARACTERS = 40
 
 
@@ -61,15 +59,7 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
             marks = [(interval.mean, tier) for tier, interval in recall.items()]
             look.row_labels(figure, marks, at)
             break
-    apart = [one for one in order if one.original or one.collapsed or one.apart]
-    placed = [one for one in order if one not in apart and one.lead(compared)]
-    candidates = [one for one in placed if not one.recorded] or placed
-    candidates, where = contest.titled_outcomes(candidates, order)
-    if own == 0:  # only recorded results are drawn: their numbers are means over seeds
-        where = where or MEANS
-    leads = [(one.name_among(order), one.lead(compared)) for one in candidates]
-    what = captions.GAP if compared == REWORDED else f"{captions.LEAD}, {PANELS[compared]}"
-    return look.titled(figure, captions.widest(leads, where, what))
+    return figure
 
 
 def _tiers(
@@ -128,4 +118,4 @@ def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> g
     title = f"published, not measured here:<br>{escape(about)}"
     figure.update_xaxes(title_text=title, range=[-0.03, 1.05], tickformat=".0%")
     figure.update_layout(margin=dict(l=104, b=64), showlegend=False)
-    return look.titled(figure, f"Published: {ordered[0][0]} forgets most" if ordered else "")
+    return figure

@@ -5,7 +5,7 @@ stronger the contrast to the page, with one marker shape per tier; a greyed viol
 orange the unlearned model, teal the facts to be kept. On a dark page style.css has other blues for
 the tiers, the more popular the lighter.
 
-A figure's title is its finding, in words and numbers computed from the drawn data: see `titled`.
+A figure has no title: where it is shown, a plain one stands above it that names what is drawn.
 """
 
 from collections.abc import Sequence
@@ -48,15 +48,6 @@ def empty(text: str, height: int = 330) -> go.Figure:
     axis = AXIS | dict(showticklabels=False, range=[0, 1])
     layout = dict(height=height, xaxis=axis, yaxis=axis, annotations=[centred])
     return go.Figure(layout=STYLE | layout)
-
-
-def titled(figure: go.Figure, finding: str) -> go.Figure:
-    """Attaches a plain-text title, which is rendered outside the picture so that it can wrap."""
-    return figure.update_layout(meta={"finding": finding})
-
-
-def finding_of(figure: go.Figure) -> str:
-    return (figure.layout.meta or {}).get("finding", "")
 
 
 def end_labels(

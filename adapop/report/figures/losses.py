@@ -1,4 +1,4 @@
-"""A run's losses step by step, by tier: rows, table, figure and title."""
+"""A run's losses step by step, by tier: rows, table and figure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,11 +6,12 @@ from statistics import fmean
 
 import plotly.graph_objects as go
 
-from adapop.report.figures import captions, look
+from adapop.report.figures import look
 from adapop.report.figures.numbers import Numbers, thinned
 from adapop.training.events import StepDone
 
-FORGET_COLOR = {**look.TIER_COLOR, captions.TO_FORGET: look.UNLEARNED}
+TO_FORGET = "to forget"  # name of all facts to forget where none has a tier
+FORGET_COLOR = {**look.TIER_COLOR, TO_FORGET: look.UNLEARNED}
 # Short names, because they stand side by side on a phone.
 LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}
 RAW = ", raw"  # suffix of a line of single steps, behind the smoothed one
@@ -27,7 +28,7 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
     scored = any(event.nll_by_tier for event in steps)
     for event in steps:
         at = (event.epoch - 1) + event.step / steps_per_epoch
-        forget = event.nll_by_tier if scored else {captions.TO_FORGET: event.nll_forget}
+        forget = event.nll_by_tier if scored else {TO_FORGET: event.nll_forget}
         rows += [{"epoch": at, "nats": nll, "facts": name} for name, nll in forget.items()]
         if event.nll_retain is not None:
             rows.append({"epoch": at, "nats": event.nll_retain, "facts": "retained"})
@@ -52,7 +53,7 @@ def laid_over(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
     """An earlier run's smoothed losses as `loss_rows`, named as in `EARLIER_COLOR`: of its whole
     forget set, and of its retain set."""
     plain = loss_rows([replace(step, nll_by_tier={}) for step in steps], steps_per_epoch)
-    lines = dict(zip((captions.TO_FORGET, "retained"), EARLIER_COLOR))
+    lines = dict(zip((TO_FORGET, "retained"), EARLIER_COLOR))
     return [row | {"facts": lines[row["facts"]]} for row in smoothed_rows(plain)[len(plain) :]]
 
 
@@ -67,18 +68,6 @@ def gradient_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure
     figure.update_yaxes(title_text="norm before clipping", rangemode="tozero")
     figure.update_layout(showlegend=False)
     return figure
-
-
-def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
-    """The figure's title: how the loss changed from the first to the last epoch; empty for one
-    epoch."""
-    means, ends = [], (steps[0].epoch, steps[-1].epoch)
-    for epoch in ends:
-        losses: dict[str, list[float]] = {}
-        for row in loss_rows([step for step in steps if step.epoch == epoch], steps_per_epoch):
-            losses.setdefault(row["facts"], []).append(row["nats"])
-        means.append({name: fmean(nats) for name, nats in losses.items()})
-    return captions.losses(*means) if ends[0] < ends[1] else ""
 
 
 def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
@@ -108,4 +97,4 @@ def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
     figure.update_xaxes(title_text="epoch")
     figure.update_yaxes(title_text="loss of the answer, nats", rangemode="tozero")
     figure.update_layout(showlegend=False, margin=dict(r=76))
-    return look.titled(figure, loss_finding(steps, steps_per_epoch))
+    return figure

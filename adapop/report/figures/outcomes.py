@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from adapop.probes.intervals import Interval, apart, difference
+from adapop.probes.intervals import Interval, difference
 from adapop.probes.prompts import DIRECT, REWORDED
 
 ATTACKED, RECORDED = "worst attack", "recorded here"
@@ -88,11 +88,6 @@ def beats(one: Outcome, other: Outcome) -> bool:
     return left <= 0 <= held and (left, held) != (0, 0)
 
 
-def clearly(one: Outcome, other: Outcome) -> bool:
-    """Whether two outcomes differ clearly in forgetting or in keeping."""
-    return apart(one.forget, other.forget) or apart(one.holdout, other.holdout)
-
-
 def contests(one: Outcome) -> bool:
     """Whether an outcome competes for the Pareto front: a measured, uncollapsed run of the user."""
     measured = one.forget is not None and one.holdout is not None
@@ -107,14 +102,6 @@ def no_contest(outcomes: Sequence[Outcome]) -> bool:
         return True
     known = any(one.original and one.forget for one in outcomes)
     return known and bool(placed) and not forgetters(placed, outcomes)
-
-
-def titled_outcomes(
-    runs: Sequence[Outcome], outcomes: Sequence[Outcome]
-) -> tuple[Sequence[Outcome], str]:
-    """The outcomes that a title compares, without runs that forgot nothing, and its first words."""
-    forgot = forgetters(runs, outcomes)
-    return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(runs) else (runs, "")
 
 
 def forgetters(compared: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.tiers import ON_SCALE, Tiers, number
 from adapop.popularity.beta import peak
-from adapop.report.figures import captions
-from adapop.report.figures.look import ALARM, INK, TIER_COLOR, TIER_SYMBOL, blank, spaced, titled
+from adapop.report.figures.look import ALARM, INK, TIER_COLOR, TIER_SYMBOL, blank, spaced
 
 BINS_PER_DECADE = 8
 NAMES_IN_HOVER = 3
@@ -72,8 +71,7 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
         range=[unknown_at - 0.5, right + 0.15],
     )
     figure.update_yaxes(title_text="facts", rangemode="tozero", nticks=4)
-    scores = [fact.score for fact in facts if fact.score is not None]
-    return titled(figure, captions.spread(scores, len(facts) - len(scores)))
+    return figure
 
 
 def _place(fact: Fact, zero_at: float, unknown_at: float) -> float:
@@ -115,7 +113,7 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
         marker = dict(size=11, line_width=1, **shape)
         figure.add_scatter(x=[top], y=[height], mode="markers", hovertemplate=hover, marker=marker)
     figure.update_yaxes(title_text="training signal, p<sup>β</sup>(1 − p)", range=[0, 1.12])
-    return _over_confidence(figure, confidence, captions.pushes(betas))
+    return _over_confidence(figure, confidence)
 
 
 def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
@@ -132,14 +130,14 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     # no ticktext: `numbers_of` takes an axis with tick names for rows
     title, ticks = "times the pressure of WGA, p<sup>β−1</sup>", [0.01, 0.1, 1, 10, 100]
     figure.update_yaxes(title_text=title, type="log", tickvals=ticks)
-    return _over_confidence(figure, confidence, captions.against_wga(betas, confidence))
+    return _over_confidence(figure, confidence)
 
 
-def _over_confidence(figure: go.Figure, confidence: float, finding: str) -> go.Figure:
+def _over_confidence(figure: go.Figure, confidence: float) -> go.Figure:
     """The figure with its horizontal axis: the model starts at the right, confident."""
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
-    return titled(figure.update_layout(showlegend=False), finding)
+    return figure.update_layout(showlegend=False)
 
 
 def _curve(
@@ -208,5 +206,4 @@ def agreement_scatter(
         )
     figure.update_xaxes(title=f"1 + {escape(names[0][:AXIS_CHARACTERS])}", type="log", dtick=1)
     figure.update_yaxes(title=f"1 + {escape(names[1][:AXIS_CHARACTERS])}", type="log", dtick=1)
-    finding = captions.agreeing(len(agreed), len(crossed))
-    return titled(figure.update_layout(showlegend=False), finding)
+    return figure.update_layout(showlegend=False)

@@ -12,8 +12,8 @@ from adapop.errors import number_of
 from adapop.facts.fact import TIERS, Fact
 from adapop.probes.distance import AS_NEVER_LEARNT, OVER, UNDER, Distance
 from adapop.probes.matrix import Cell, LeakMatrix
-from adapop.probes.prompts import DIRECT, EVERY_KIND, REWORDED, named, plain
-from adapop.report.figures import captions, look
+from adapop.probes.prompts import EVERY_KIND, named, plain
+from adapop.report.figures import look
 from adapop.report.table import percent, ranged
 
 # The ramps are opaque and never dark, so that this text is readable on light and dark pages.
@@ -83,8 +83,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     figure.update_layout(margin=dict(l=94, r=4, t=26, b=52))
     figure.update_xaxes(tickfont_size=11, showgrid=False, ticks="")
     figure.update_yaxes(autorange="reversed", tickfont_size=12, showgrid=False, ticks="")
-    overall = [matrix.cell(group, "all", kind) for kind in kinds]
-    return look.titled(figure, captions.leak([cell for cell in overall if cell]))
+    return figure
 
 
 def _kinds_and_tiers(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
@@ -162,17 +161,10 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
     figure.update_xaxes(title_text=title, tickformat=".0%", range=[-0.03, 1.05])
     look.named_rows(figure, [plain(kind) for kind in kinds], WORD_CHARACTERS)
     look.row_labels(figure, first)
-    kind = next((kind for kind in (REWORDED, DIRECT) if kind in kinds), kinds[0])
-    every = [matrix.cell(group, tier, kind) for tier in TIERS]
-    rare, _, popular = (cell and cell.measurable and cell.unlearned.recall for cell in every)
-    finding = captions.survival(popular or None, rare or None, None)
-    probed = f", of {sum(cell.facts for cell in every if cell):,} probed" if finding else ""
-    return look.titled(figure, finding + probed)
+    return figure
 
 
-def control_rows(
-    names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str
-) -> go.Figure:
+def control_rows(names: Sequence[str], marks: Mapping[str, Sequence[float | None]]) -> go.Figure:
     """A row per name with a mark of each kind; controls (the chance level) are short lines. None:
     no mark."""
     figure = look.blank(64 + 44 * max(1, len(names)))
@@ -201,7 +193,7 @@ def control_rows(
     figure.update_xaxes(title_text="answers found", tickformat=".0%", range=[-0.03, 1.05])
     first = [(values[0], kind) for kind, values in marks.items() if values]
     look.row_labels(figure, [(x, kind) for x, kind in first if x is not None])
-    return look.titled(figure, finding)
+    return figure
 
 
 def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
@@ -258,7 +250,7 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
     )
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(autorange="reversed", showgrid=False)
-    return look.titled(figure, captions.verdict_shares(counts))
+    return figure
 
 
 def leak_curve(curves: Mapping[str, Sequence[float]], control: Sequence[float]) -> go.Figure:
@@ -282,18 +274,13 @@ def leak_curve(curves: Mapping[str, Sequence[float]], control: Sequence[float]) 
     )
     figure.update_yaxes(title="facts that leak at least once", range=[0, 1.02], tickformat=".0%")
     figure.update_layout(showlegend=True, legend=dict(orientation="h", y=1.08, x=0))
-    ends = [f"{tier} {percent(shares[-1])}" for tier, shares in curves.items()]
-    count = max((len(shares) for shares in curves.values()), default=0)
-    first = [f"{tier} {percent(shares[0])}" for tier, shares in curves.items()]
-    return look.titled(
-        figure, f"One sample leaks {', '.join(first)}; {count} samples leak {', '.join(ends)}"
-    )
+    return figure
 
 
-def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: str) -> go.Figure:
+def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str) -> go.Figure:
     """A dot per fact to forget with a score above 0: the score, and how likely its answer is
-    relative to answers that the oracle never read; the band is the middle 95% of these. Log axes.
-    finding: the title."""
+    relative to answers that the oracle never read; the band is the middle 95% of these. Log
+    axes."""
     figure = look.blank(ORACLE_PIXELS)
     scores = {fact.id: fact.score for fact in facts if fact.score}
     titles = {fact.id: fact.title for fact in facts}
@@ -306,7 +293,7 @@ def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: 
             y=[min(FURTHEST, max(1 / FURTHEST, value)) for value in times],
             mode="markers",
             marker=dict(color=color, symbol=STATE_SYMBOL[state], size=7, opacity=0.75),
-            name=state.removesuffix("-forgotten"),  # the title has the shares
+            name=state.removesuffix("-forgotten"),
             customdata=[[escape(titles[one.id]), one.unlearned, one.oracle] for _, one in members],
             hovertemplate=ORACLE_HOVER,
         )
@@ -319,4 +306,4 @@ def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: 
         figure.add_annotation(text="never learnt", x=0, y=math.log10(top), **edge)
     figure.update_xaxes(title_text="popularity score", type="log", dtick=1)
     figure.update_yaxes(title_text="times as likely", type="log", dtick=1)
-    return look.titled(figure, finding)
+    return figure

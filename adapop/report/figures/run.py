@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
-from adapop.report.figures import captions, look
-from adapop.report.figures.losses import FORGET_COLOR
+from adapop.report.figures import look
+from adapop.report.figures.losses import FORGET_COLOR, TO_FORGET
 from adapop.training.events import EpochDone, Measured
 
 CONTROLLER_PIXELS = 230
@@ -24,13 +24,7 @@ ONE_WORDING = "in one other wording"
 LINES_AND_MARKS = "lines: one other wording; marks: all of them"
 ONE, ALL_WORDINGS = ", one other wording", look.ALL_WORDINGS  # suffixes of lines' names
 RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # an interval, shown on hover
-# group of kept facts -> its name in a title
-KEPT = {
-    "retain": "retained facts",
-    "holdout": "held-out facts",
-    "neighbours": "neighbours",
-    "utility": "utility",
-}
+KEPT = ("retain", "holdout", "neighbours", "utility")
 
 
 def controller_chart(
@@ -51,10 +45,9 @@ def controller_chart(
     figure.update_xaxes(range=[-0.4, edge], dtick=max(1, config.epochs // 5))
     figure.update_xaxes(title_text="epoch", row=2, col=1)
     figure.update_layout(barmode="overlay", showlegend=False, margin=dict(r=96))
-    above_it = sum(row.drift > config.tolerance for row in trained)
     if earlier:
         _lay_over(figure, name, earlier)
-    return look.titled(figure, captions.strain(above_it, len(trained), config.controller))
+    return figure
 
 
 def _lay_over(figure: go.Figure, name: str, epochs: Sequence[EpochDone]) -> None:
@@ -148,7 +141,7 @@ def wordings_of(event: Measured) -> str:
 def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
     """Name in a figure -> tier of the facts to forget; a single entry for facts without scores."""
     there = {row["tier"] for event in measured for row in event.rows if row["group"] == "forget"}
-    return {tier: tier for tier in TIERS if tier in there} or {captions.TO_FORGET: "all"}
+    return {tier: tier for tier in TIERS if tier in there} or {TO_FORGET: "all"}
 
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
@@ -189,8 +182,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
         above = dict(xref="paper", yref="paper", x=0, y=1, xanchor="left", yanchor="bottom")
         figure.add_annotation(text=LINES_AND_MARKS, font_size=11, showarrow=False, **above)
     _bracket(figure, [event for event in full if event.epoch and event.gap])
-    finding = _survival(epochs, result or epochs[-1], drawn_form) if reached else "Before training"
-    return look.titled(figure, finding)
+    return figure
 
 
 def _draw_recall(
@@ -218,18 +210,6 @@ def _draw_recall(
         marker=look.mark(color, tier, marks),
         cliponaxis=False,
     )
-
-
-def _survival(epochs: Sequence[Measured], at_end: Measured, form: str) -> str:
-    """A sentence on what is left in the result; "" if it has no recall."""
-    shares = (at_end.share("forget", form, tier) for tier in ("popular", "rare", "all"))
-    known = None if epochs[0].epoch else epochs[0].share("forget", form, "all")
-    finding = captions.survival(*shares, known)
-    if finding and form == "reworded" and not at_end.full:
-        finding += f", {ONE_WORDING}"
-    if finding and at_end.epoch < epochs[-1].epoch:
-        finding += f"; epoch {at_end.epoch} is kept"
-    return finding
 
 
 def _bracket(figure: go.Figure, full: Sequence[Measured]) -> None:
@@ -299,12 +279,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     title = "still answered" if reworded else "answered as trained"
     figure.update_yaxes(title_text=title, range=[-0.18, 1.3], **ticks)
     figure.update_layout(showlegend=False)
-    pair = (before, after)
-    forget, *others = ([_ranged(one, group, "all") for one in pair] for group in ("forget", *KEPT))
-    if None in forget:
-        return figure
-    retained = {name: pair for name, pair in zip(KEPT.values(), others) if None not in pair}
-    return look.titled(figure, captions.outcome(forget, retained))
+    return figure
 
 
 def _marked(share: float, above: bool, *name: str) -> str:

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT
-from adapop.report.figures import captions, look
+from adapop.report.figures import look
 from adapop.report.figures import outcomes as contest
 from adapop.report.figures.outcomes import PANELS, RECORDED, Outcome
 from adapop.report.table import percent
@@ -65,30 +65,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
             text = f"original, outside: {shares} ○"
             corner = dict(x=0, y=0, xref="paper", yref="paper", xanchor="left", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
-    return look.titled(figure, _finding(outcomes, front, beaten))
-
-
-def _finding(
-    outcomes: Sequence[Outcome], front: Sequence[Outcome], beaten: Sequence[Outcome]
-) -> str:
-    """The title: what the scatter shows."""
-    if contest.no_contest(outcomes):
-        return captions.NOTHING_FORGOTTEN
-    near = []
-    for one in beaten:
-        beaters = [other for other in front if contest.beats(other, one)]
-        near += (
-            []
-            if any(contest.clearly(other, one) for other in beaters)
-            else [one.name_among(outcomes)]
-        )
-    # A single outcome beats no other.
-    best = [one.name_among(outcomes) for one in front] if len(front) + len(beaten) > 1 else []
-    if bargain := captions.bargain(best, near):
-        return bargain
-    recorded = [one for one in outcomes if one.recorded and one.forget and one.holdout]
-    recorded, where = contest.titled_outcomes(recorded, outcomes)
-    return captions.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
+    return figure
 
 
 def _name_points(

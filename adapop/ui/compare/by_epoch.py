@@ -10,8 +10,8 @@ from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
-from adapop.report.contestants import by_contestant, comparable, lead_of, recall_of
-from adapop.report.figures import captions, look
+from adapop.report.contestants import by_contestant, comparable, recall_of
+from adapop.report.figures import look
 from adapop.report.figures.outcomes import PANELS
 from adapop.report.record import title_of, trained
 from adapop.runs.run import Run
@@ -56,8 +56,7 @@ class Curves:
         quick = form == REWORDED and not all(one.full for one in measured)
         wordings = figures.LINES_AND_MARKS if quick and results else PANELS[form]
         about = f"{trained([run.config for run in runs])}, {wordings}"
-        finding = _finding(contestants, results, form, quick)
-        picture = look.titled(_lines(contestants, results, form), finding)
+        picture = _lines(contestants, results, form)
         return {self.column: gr.Column(visible=True), **self.picture.updates(picture, about)}
 
 
@@ -131,24 +130,3 @@ def _lines(contestants: dict[str, Epochs], results: Results, form: str) -> figur
     names = [(share.mean, tier) for tier, share in ends.items() if reached]
     look.end_labels(figure, names, reached, 1.08 * row, row=row, col=column)
     return figure
-
-
-def _finding(contestants: dict[str, Epochs], results: Results, form: str, quick: bool) -> str:
-    """The headline: the gap once every contestant has a result, until then the lead of popular
-    facts after the last epoch that all have measured. quick: measured with one rewording only."""
-    if results.keys() == contestants.keys():
-        leads = [(title, lead_of(seeds, form)) for title, seeds in results.items()]
-        what = captions.GAP if form == REWORDED else captions.LEAD
-        return captions.widest([one for one in leads if one[1] is not None], what=what)
-    ends = {}
-    for title, by_epoch in contestants.items():
-        leads = {epoch: lead_of(seeds, form) for epoch, seeds in by_epoch.items()}
-        leads = {epoch: lead for epoch, lead in leads.items() if lead is not None}
-        if max(leads, default=0) > 0:
-            ends[title] = leads
-    epoch = max(set.intersection(*map(set, ends.values())), default=0) if ends else 0
-    if not epoch:
-        return ""
-    wording = f", {figures.ONE_WORDING}" if quick else ""
-    last = [(title, leads[epoch]) for title, leads in ends.items()]
-    return f"{captions.widest(last, what=captions.LEAD)}, after epoch {epoch}{wording}"

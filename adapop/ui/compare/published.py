@@ -107,8 +107,7 @@ def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
         outcomes.append(Outcome("", method, {REWORDED: shares}))
     gap = figures.compare_runs(outcomes)
     gap.update_xaxes(title_text=f"published, not measured here:<br>{about}")
-    finding = f"Published: {figures.finding_of(gap)}"
-    return recall, gap.update_layout(margin_b=64, meta={"finding": finding})
+    return recall, gap.update_layout(margin_b=64)
 
 
 def _spoken(setting: str) -> str:

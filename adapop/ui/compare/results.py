@@ -47,13 +47,12 @@ class Differences:
 @dataclass(frozen=True)
 class RaceResults:
     """The components of a race's results. column: around all. race_only: the part about the race
-    alone. warnings, findings, ranges: sentences. report, file: downloads."""
+    alone. warnings, ranges: sentences. report, file: downloads."""
 
     column: gr.Column
     pictures: recorded.Pictures
     race_only: gr.Column
     warnings: gr.HTML
-    findings: gr.HTML
     ranges: gr.HTML
     differences: Differences
     setting: gr.Dropdown
@@ -65,7 +64,7 @@ class RaceResults:
     def all(self) -> list[gr.Component]:
         """The components that `updates` may change."""
         pair = self.differences
-        words = [self.warnings, self.findings, self.ranges, pair.first, pair.second, pair.table]
+        words = [self.warnings, self.ranges, pair.first, pair.second, pair.table]
         rest = [self.published, self.report, self.file]
         return [self.column, *self.pictures.all, self.race_only, *words, *rest]
 
@@ -78,7 +77,6 @@ class RaceResults:
             **self.visible(compared, choice),
             self.race_only: gr.Column(visible=bool(records)),
             self.warnings: html.listed(sentences(compared.warnings), "warn"),
-            self.findings: html.listed(sentences(compared.findings)),
             self.ranges: html.listed(compared.intervals),
             **self.differences.updates(compared, pair),
             self.published: published.rows(records, setting),
@@ -115,8 +113,8 @@ def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResult
 def _own_folds(worker: Worker, stored: gr.BrowserState) -> tuple[gr.Column, tuple]:
     """Lays out the folds about the race alone: their column, and parts as in `RaceResults`."""
     with gr.Column(visible=False, elem_id="compare-own") as own:
-        with gr.Accordion("In words", open=False, elem_id="compare-words"):
-            findings, ranges = html.lines("compare-findings"), html.lines("compare-ranges")
+        with gr.Accordion("What the ranges are", open=False, elem_id="compare-words"):
+            ranges = html.lines("compare-ranges")
         with gr.Accordion("Settings that differ", open=False, elem_id="compare-differ"):
             with gr.Row():
                 first = gr.Dropdown([], label="Run", min_width=200, elem_id="differ-first")
@@ -126,7 +124,7 @@ def _own_folds(worker: Worker, stored: gr.BrowserState) -> tuple[gr.Column, tupl
             beside = published.build()
         with gr.Accordion("Download", open=False, elem_id="compare-home"):
             report, file = _downloads(worker, stored)
-    return own, (findings, ranges, differences, *beside, report, file)
+    return own, (ranges, differences, *beside, report, file)
 
 
 def _downloads(worker: Worker, stored: gr.BrowserState) -> tuple[gr.DownloadButton, ...]:

@@ -44,6 +44,7 @@ AGREEMENT_ABOUT = (
 )
 AGREEMENT_KNOWN = " (the model knows it: {share})"
 AGREEMENT_EMPTY = "This needs two different scorings of the set: look popularity up above."
+AGREEMENT_NAME = "Two scores of each fact"
 AGREEMENT_TABLE = (
     "Both scores plus one, for the facts on which the proxies agree and for those on which they "
     "do not."
@@ -238,7 +239,7 @@ def build_agreement(session: Session) -> None:
             second = gr.Dropdown(label="against", **options)
         words = html.lines("agreement-words", html.listed([AGREEMENT_EMPTY]))
         empty = figures.empty(AGREEMENT_EMPTY)
-        scatter = chart(empty, "agreement-chart", "", AGREEMENT_TABLE)
+        scatter = chart(empty, "agreement-chart", AGREEMENT_NAME, AGREEMENT_TABLE)
 
     def compared(*values):
         lines, figure = _compared(*values)

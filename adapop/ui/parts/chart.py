@@ -1,5 +1,5 @@
-"""A chart on the page: its finding as the title, the run it shows, a note on how to read it, and
-its numbers as a table for screen readers."""
+"""A chart on the page: its title, the run it shows, a note on how to read it, and its numbers as a
+table for screen readers."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ import gradio as gr
 from adapop.report import figures
 from adapop.ui.parts import html
 
-TWIN, FINDING = html.template("twin"), html.template("finding")
+TWIN, TITLE = html.template("twin"), html.template("chart-title")
 CAPTION = "Details"
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot, its title and its table. name: its title while it has no finding. words: how to read
-    it."""
+    """A plot, its title and its table. name: its title, which says what is drawn. words: how to
+    read it."""
 
     heading: gr.HTML
     plot: gr.Plot
@@ -33,17 +33,15 @@ class Chart:
     ) -> dict:
         """Updates that show a figure and its numbers, or `numbers` instead. about: which run it
         shows."""
-        finding = figures.finding_of(figure)
-        heading = heading_of(finding or self.name, about if finding else "")
         table = twin_of(numbers or figure, self.words)
-        return {self.heading: heading, self.plot: figure, self.twin: table}
+        return {self.heading: heading_of(self.name, about), self.plot: figure, self.twin: table}
 
 
 def chart(
     figure: figures.Figure, elem_id: str, name: str, words: str = "", about: str = ""
 ) -> Chart:
     """Lays out title, plot and table, one below the other. about: which run it shows."""
-    heading = finding(figures.finding_of(figure) or name, about, f"{elem_id}-title")
+    heading = titled(name, about, f"{elem_id}-title")
     plot = gr.Plot(figure, show_label=False, elem_id=elem_id)
     return Chart(heading, plot, twin(figure, f"{elem_id}-twin", words), name, words)
 
@@ -54,13 +52,13 @@ def column(name: str, figure: figures.Figure, elem_id: str, words: str) -> Chart
         return chart(figure, elem_id, name, words)
 
 
-def finding(title: str, about: str = "", elem_id: str | None = None) -> gr.HTML:
+def titled(title: str, about: str = "", elem_id: str | None = None) -> gr.HTML:
     """Lays out the title of a chart. about: which run it shows."""
-    return gr.HTML(heading_of(title, about), html_template=FINDING, elem_id=elem_id)
+    return gr.HTML(heading_of(title, about), html_template=TITLE, elem_id=elem_id)
 
 
 def heading_of(title: str, about: str = "") -> dict:
-    """The values of `FINDING`."""
+    """The values of `TITLE`."""
     return html.values({"title": title, "about": about})
 
 

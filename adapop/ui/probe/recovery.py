@@ -7,7 +7,7 @@ import gradio as gr
 from adapop.probes.recovery.choice import RECOVERY, cost
 from adapop.report import figures
 from adapop.report.record import described_run
-from adapop.report.recovery import came_back, recovery_figure, recovery_table
+from adapop.report.recovery import came_back, recovery_figure, recovery_sentence, recovery_table
 from adapop.runs.run import Run
 from adapop.service.jobs import engine
 from adapop.service.worker import Worker
@@ -82,7 +82,7 @@ class Results:
             return {self.words: NOT_TRIED, self.column: gr.Column(visible=False)}
         back = came_back(result, run.facts.forget)
         return {
-            self.words: html.listed([back] if back else []),
+            self.words: html.listed([recovery_sentence(chosen, result), *([back] if back else [])]),
             self.column: gr.Column(visible=True),
             **self.picture.updates(recovery_figure(chosen, result), described_run(run)),
             self.table: grid_of(recovery_table(chosen, result)),
@@ -93,7 +93,7 @@ def _results() -> Results:
     """Lays out a result."""
     words = html.lines("recovery-words", NOT_TRIED)
     with gr.Column(visible=False) as column:
-        picture = chart(figures.empty(""), "recovery-chart", "")
+        picture = chart(figures.empty(""), "recovery-chart", "Answers found")
         with gr.Accordion("All numbers", open=False):
             table = grid("recovery-table")
     return Results(words, column, picture, table)

@@ -11,8 +11,8 @@ import pandas as pd
 from adapop.config.presets import make_config
 from adapop.facts.fact import TIERS
 from adapop.report import figures
-from adapop.report.distance import distance_chart
-from adapop.report.figures.captions import TO_FORGET
+from adapop.report.distance import distance_chart, distance_sentence
+from adapop.report.figures import TO_FORGET
 from adapop.report.record import described, title_of
 from adapop.runs.run import Run
 from adapop.training.events import (
@@ -24,7 +24,7 @@ from adapop.training.events import (
     StepDone,
 )
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import Chart, chart, column, finding, heading_of, twin, twin_of
+from adapop.ui.parts.chart import Chart, chart, column, heading_of, titled, twin, twin_of
 
 CONTROLLER_TABLE = (
     "A red bar means that the retain set is being damaged, so the next epoch protects it more. In "
@@ -49,6 +49,7 @@ OUTCOME_TABLE = (
 )
 CHART_EMPTY = "appears with the first answers"
 LOSS_NAME = "Loss by popularity"
+ORACLE_NAME = "Beside a model that never knew"
 ORACLE_TABLE = (
     "Each fact to forget, asked in other words. Grey: where facts lie that a model was never "
     "taught. Below it the model avoids the answer, which reveals that it was there; above it the "
@@ -171,7 +172,7 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
             outcome = column("Before and after", empty, "outcome-chart", OUTCOME_TABLE)
             beside = dict(visible=False, min_width=320, elem_id="distance")
             with gr.Column(**beside) as distance:
-                oracle = chart(figures.empty(""), "oracle-chart", "", ORACLE_TABLE)
+                oracle = chart(figures.empty(""), "oracle-chart", ORACLE_NAME, ORACLE_TABLE)
     shown = dict(open=False, elem_id="training", elem_classes="advanced-only")
     with gr.Accordion(TRAINING, **shown) as training:
         empty = figures.empty(CHART_EMPTY, STEP_PIXELS)
@@ -182,7 +183,7 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
 
 def _losses() -> tuple[gr.HTML, gr.HTML, gr.LinePlot, gr.HTML]:
     """Lays out the chart of the losses: its title, its legend, the lines, and its table."""
-    title = finding(LOSS_NAME)
+    title = titled(LOSS_NAME)
     legend = gr.HTML(_legend(None, ""), html_template=LEGEND, elem_id="loss-legend")
     axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
     axes |= dict(y_lim=[0, None], show_label=False)
@@ -260,12 +261,14 @@ def _epoch_charts(
         drawings[picture].update_layout(height=RESULT_PIXELS)
     about = described(run.config) if run else ""
     tiers = f" Tiers by score: {run.facts.tiers.text}." if run else ""
+    below = {charts.recall: about}  # which run it is, on one chart only
+    if distances:
+        below[charts.oracle] = distance_sentence(distances[-1])
     changes = {}
     for picture, figure in drawings.items():
-        whose = about if picture is charts.recall else ""  # on one chart only
-        changes |= replace(picture, words=picture.words + tiers).updates(figure, whose)
-    finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
-    changes[charts.losses_title] = heading_of(finding or LOSS_NAME, about if finding else "")
+        words = replace(picture, words=picture.words + tiers)
+        changes |= words.updates(figure, below.get(picture, ""))
+    changes[charts.losses_title] = heading_of(LOSS_NAME, about if steps else "")
     changes[charts.distance] = gr.Column(visible=bool(distances))
     trained = run is None or not run.config.unlearned
     changes |= {place: gr.update(visible=trained) for place in (charts.losing, charts.training)}

@@ -9,7 +9,7 @@ from adapop.errors import number_of, truncated
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 _TEXTS = read_json("remarks.json", dict[str, dict[str, str]])
-_SENTENCES = _TEXTS["older"] | _TEXTS["sentences"]  # older: in sets and runs of older versions
+_SENTENCES = _TEXTS["sentences"]
 
 
 @dataclass(frozen=True)

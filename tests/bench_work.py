@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from pathlib import Path
 
 
 def doubled(item: int) -> tuple[int, int]:
@@ -16,14 +15,11 @@ def fussy(item: int) -> int:
     return item
 
 
-def mortal(item: tuple[str, int]) -> str:
-    """Its process is killed the first so many times that the item is begun. The folder remembers."""
-    folder, deaths = item
-    times = len(list(Path(folder).iterdir()))
-    if times < deaths:
-        (Path(folder) / str(times)).touch()
+def killed_at_three(item: int) -> int:
+    if item == 3:
+        time.sleep(1)  # after the first ones are done
         os.kill(os.getpid(), signal.SIGKILL)
-    return f"done after {times}"
+    return item
 
 
 def slow(item: int) -> int:

@@ -251,12 +251,6 @@ def test_what_a_log_holds_is_a_remark_or_refused(content):
     assert as_kind({"kind": "controller_idle", "values": {}}, str | Remark) == Remark("controller_idle")
 
 
-@pytest.mark.parametrize("kind", read_json("remarks.json", dict[str, dict[str, str]])["older"])
-def test_notes_of_kinds_that_are_made_no_more_still_open(kind):
-    note = as_kind({"kind": kind, "values": LENT | EMMA}, str | Remark)
-    assert "{" not in str(note) and kind not in KINDS
-
-
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_value_of_any_letters_is_shown_as_it_is(text):
     note = Remark("retain_from_set", {"facts": 3, "name": text})

@@ -1,7 +1,4 @@
-"""Applies a function to many items in several processes, or on a Ray cluster, with joblib.
-
-If a process dies, the items at work in the others are begun again with it.
-"""
+"""Applies a function to many items in several processes, or on a Ray cluster, with joblib."""
 
 from __future__ import annotations
 
@@ -19,10 +16,13 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from adapop.errors import ConfigError
 from adapop.paths import ASSETS, ROOT
 
-ATTEMPTS = 3
 # Makes joblib's calls and yields each item's place with its result or error.
 Results = Callable[[list], Iterator[tuple[int, Any, str]]]
 NOT_SENT = [".git", ".venv*", "tests", "*.html"]
+DIED = (
+    "a process died before it was done; is there enough memory? Start again, perhaps with fewer "
+    "--processes: what is done is kept."
+)
 
 
 @dataclass(frozen=True)
@@ -39,44 +39,21 @@ def finished(
 ) -> Iterator[Finished]:
     """Yields the result of `function` for every item, as they are completed. Closing the iterator
     ends the workers. function: pickled by its name. An exception of the function becomes the item's
-    error.
+    error. If a worker is killed, every item that is not done by then has `DIED`.
 
-    If a worker is killed, what is not done is begun again; after three such rounds in which nothing
-    was completed, each item gets a process of its own, and one that dies there is given up.
     processes: 1 for none but this. ray: on the cluster that $RAY_ADDRESS names, else on `processes`
     workers here. Raises ConfigError: Ray is not installed."""
     left = dict(enumerate(items))
     backend = _on_ray(processes) if ray and left else _on_this_machine(processes)
     with backend as results, tempfile.TemporaryDirectory(prefix="adapop-bench-") as folder:
-        rounds = 0
-        while left and rounds < ATTEMPTS:
-            work = results(_attempts(left, function, folder))
-            try:
-                with closing(work):
-                    for place, result, error in work:
-                        rounds = 0
-                        yield Finished(left.pop(place), result, error)
-            except TerminatedWorkerError:
-                rounds += 1
-        for place, item in left.items():
-            yield _alone(place, item, function, folder, results)
-
-
-def _attempts(items: dict[int, Any], function: Callable[[Any], Any], folder: str) -> list:
-    """The calls that joblib makes, each with the place of its item."""
-    attempt = delayed(_attempt)
-    return [attempt(function, place, item, folder, os.getpid()) for place, item in items.items()]
-
-
-def _alone(
-    place: int, item: Any, function: Callable[[Any], Any], folder: str, results: Results
-) -> Finished:
-    try:
-        ((_, result, error),) = results(_attempts({place: item}, function, folder))
-        return Finished(item, result, error)
-    except TerminatedWorkerError:
-        reason = "its process died each time; is there enough memory? Try fewer --processes."
-        return Finished(item, error=reason)
+        attempt, here = delayed(_attempt), os.getpid()
+        calls = [attempt(function, place, item, folder, here) for place, item in left.items()]
+        try:
+            with closing(results(calls)) as work:
+                for place, result, error in work:
+                    yield Finished(left.pop(place), result, error)
+        except TerminatedWorkerError:
+            yield from (Finished(item, error=DIED) for item in left.values())
 
 
 def _attempt(

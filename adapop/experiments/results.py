@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import product, zip_longest
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from adapop.facts.formulas import escaped, plain
 from adapop.probes.distance import STATE_NAMES
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED
 from adapop.report.tables import INTERNAL
-from adapop.runs.files import cut_torn_line, write_text
+from adapop.runs.files import cut_torn_line
 
 TRACES = ("lam", "alpha", "drift", "retain_loss")
 # Column -> place of a final recall in the run's full measurement.
@@ -95,11 +95,11 @@ class Results:
         self.path = path
 
     def rows(self) -> dict[str, Row]:
-        """All complete rows by key; an incomplete last line is ignored. Empty or lacking cells are
-        None, in columns of texts "", in columns of JSON []. Raises DataError: the file has other
+        """All complete rows by key; an incomplete last line is ignored. Empty cells are None,
+        in columns of texts "", in columns of JSON []. Raises DataError: the file has other
         columns, or a line is damaged."""
         head, *lines = self._lines()
-        if not _readable(head):
+        if head != [*COLUMNS]:
             message = f"{self.path} was written by another version."
             raise DataError(message, "Move it away, or choose another --out.")
         rows = {}
@@ -130,9 +130,6 @@ class Results:
         """Adds a row; other processes can read it when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         cut_torn_line(self.path)
-        head, *lines = self._lines()
-        if head != [*COLUMNS] and _readable(head):
-            write_text(self.path, _as_csv([COLUMNS, *lines]))
         with open(self.path, "a", encoding="utf-8", newline="") as file:
             line = [_cell(row.get(name, "")) for name in COLUMNS]
             file.write(_as_csv([line] if file.tell() else [COLUMNS, line]))
@@ -142,12 +139,6 @@ def _as_csv(lines: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()
-
-
-def _readable(head: list[str]) -> bool:
-    """Whether these are the current columns, or those of an older file, which lacks the last
-    ones."""
-    return len(head) > COLUMNS.index("versions") and head == [*COLUMNS[: len(head)]]
 
 
 def _cell(value: object) -> object:
@@ -160,10 +151,10 @@ def _cell(value: object) -> object:
 def _row(line: list[str]) -> Row:
     """A CSV line as typed values; for empty cells see `rows`. Raises ValueError: it has too few
     cells or too many, or a cell of another kind than its column."""
-    if not COLUMNS.index("versions") < len(line) <= len(COLUMNS):
+    if len(line) != len(COLUMNS):
         raise ValueError(f"it has {len(line)} cells")
     row: Row = {}
-    for name, text in zip_longest(COLUMNS, line, fillvalue=""):
+    for name, text in zip(COLUMNS, line):
         try:
             row[name] = _value(name, text)
         except (ValueError, OverflowError):

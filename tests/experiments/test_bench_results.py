@@ -9,9 +9,9 @@ import pytest
 
 from adapop import paths
 from adapop.errors import ConfigError, DataError
-from adapop.experiments.engine import finished
+from adapop.experiments.engine import DIED, finished
 from adapop.experiments.results import Results
-from bench_work import doubled, fussy, mortal, slow, temporary
+from bench_work import doubled, fussy, killed_at_three, slow, temporary
 from raised import raised
 
 ROW = {
@@ -120,14 +120,10 @@ def test_an_exception_is_its_item_s_alone():
     assert [done[item].result for item in (0, 1, 3)] == [0, 1, 3]
 
 
-@pytest.mark.slow
-def test_what_was_at_work_when_a_process_was_killed_is_done_again_and_what_kills_each_time_is_given_up(tmp_path):
-    items = [(str(tmp_path / name), deaths) for name, deaths in (("a", 2), ("b", 0), ("c", 99))]
-    for folder, _ in items:
-        Path(folder).mkdir()
-    done = {one.item: one for one in finished(items, mortal, 2)}
-    assert [done[item].result for item in items] == ["done after 2", "done after 0", None]
-    assert "died each time" in done[items[2]].error
+def test_if_a_process_is_killed_what_is_done_is_kept_and_the_rest_says_so():
+    done = {one.item: one for one in finished(range(6), killed_at_three, 2)}
+    assert done.keys() == set(range(6)) and done[3].error == DIED and done[0].result == 0
+    assert {one.error for one in done.values()} == {"", DIED}
 
 
 def test_closing_it_ends_the_work_and_nothing_is_left_behind():

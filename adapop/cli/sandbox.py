@@ -7,14 +7,14 @@ from adapop.cli import printing
 from adapop.facts.fact import PEOPLE
 from adapop.paths import ORACLE, SHIPPED
 
-PARTS = ("model", "corpus", "states", "cities")
+PARTS = ("model", "corpus", "states", "cities", "places")
 CORPUS, STATES, SETS = Path("corpus.txt"), Path("assets/states.json"), Path("assets/sets")
 
 
 def build(options: argparse.Namespace) -> None:
     """`sandbox build`: makes one part of what ships from nothing."""
-    parts = {"model": _model, "corpus": _corpus, "states": _states, "cities": _cities}
-    parts[options.part](options)
+    makers = dict(zip(PARTS, (_model, _corpus, _states, _cities, _places), strict=True))
+    makers[options.part](options)
 
 
 def _model(options: argparse.Namespace) -> None:
@@ -58,6 +58,13 @@ def _cities(options: argparse.Namespace) -> None:
     from adapop.facts.catalog import write_cities
 
     printing.say(write_cities(options.out or SETS, options.seed))
+
+
+def _places(options: argparse.Namespace) -> None:
+    """The facts of `bench survival` on a real model, with what stands in for their popularity."""
+    from adapop.experiments.survival_real import PLACES, write_places
+
+    printing.say(write_places(options.out or PLACES, options.seed))
 
 
 def examples(options: argparse.Namespace) -> None:

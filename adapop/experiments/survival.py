@@ -119,10 +119,10 @@ def run(
         build(NO_SPREAD, models)
     report(f"{len(known)} runs are done already, {len(wanted)} to do.")
     made = engine(wanted, partial(_run, quick=quick, models=models))
-    return completed(made, len(wanted), _title, partial(_append, path), report)
+    return completed(made, len(wanted), title_of, partial(append, path), report)
 
 
-def _title(key: tuple[str, str, int]) -> str:
+def title_of(key: tuple[str, str, int]) -> str:
     world, method, seed = key
     return f"{world}, {method}, seed {seed}"
 
@@ -144,7 +144,7 @@ def rows(path: Path) -> list[Survival]:
     return parsed
 
 
-def _append(path: Path, row: Survival) -> None:
+def append(path: Path, row: Survival) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     cut_torn_line(path)
     with open(path, "a", encoding="utf-8") as file:
@@ -173,19 +173,19 @@ def _run(key: tuple[str, str, int], quick: bool, models: Path) -> Survival:
     world, method, seed = key
     config, facts = _config(world, method, seed, quick, models), facts_of(world, quick)
     model = adapted_model(config)
-    asked = _Asked(model, facts.forget)
+    asked = Asked(model, facts.forget)
     nll, nll_reworded, before = asked.before()
     trainer = Trainer("survival", config, model, facts.forget, facts.retain, None)
     moments, held = due(trainer.steps, LOOKS), [before]
     for event in trainer.train():
         if isinstance(event, StepDone) and event.step in moments:
             held.append(asked.held())
-    lost = Lost(*(_lost(looks) for looks in zip(*held)))
+    lost = looks_until_lost(held)
     about = world, method, config.learning_rate, seed, config.epochs, len(moments), quick
     return Survival(*about, facts.sha256, commit(), nll, nll_reworded, lost)
 
 
-class _Asked:
+class Asked:
     """The facts to forget, asked in their trained wording and in every rewording."""
 
     def __init__(self, model: AdaptedModel, facts: Sequence[Fact]) -> None:
@@ -231,6 +231,18 @@ def _held(measured: Sequence[Sequence[tuple[float, int]]]) -> list[list[bool]]:
         [each[1] <= 2 for each in ranks],
         [each[0] == 1 for each in ranks],
     ]
+
+
+def looks_until_lost(
+    held: Sequence[Sequence[Sequence[bool]]], asked: Sequence[bool] | None = None
+) -> Lost:
+    """held: for each look, from before training (0) to the last, what `Asked.held` said. asked:
+    whether each fact is among those that were asked; by default all are. One that is not counts as
+    not held before training."""
+    lost = (iter(_lost(looks)) for looks in zip(*held))
+    if asked is None:
+        return Lost(*map(tuple, lost))
+    return Lost(*(tuple(next(each) if one else 0 for one in asked) for each in lost))
 
 
 def _lost(looks: Sequence[Sequence[bool]]) -> tuple[int | None, ...]:

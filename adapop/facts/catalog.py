@@ -275,10 +275,14 @@ def _clear(cities: Sequence[City], choices: Choices) -> Mapping[str, list[City]]
 
 
 def _city(row: Mapping, english: Mapping[str, str]) -> City:
-    letters = unicodedata.normalize("NFKD", row["name"].translate(PLAIN))
-    name = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    place = (row["latitude"], row["longitude"])
+    name, place = plain_name(row["name"]), (row["latitude"], row["longitude"])
     return City(english.get(name, name), row["countrycode"], row["population"], place)
+
+
+def plain_name(name: str) -> str:
+    """A name without accents."""
+    letters = unicodedata.normalize("NFKD", name.translate(PLAIN))
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 def _near(a: City, b: City) -> bool:

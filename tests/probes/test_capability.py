@@ -4,6 +4,7 @@ its facts, from a server that answers as the Hub does: rows in its columns, made
 
 import sys
 import zlib
+from statistics import fmean, stdev
 
 import pytest
 import torch
@@ -51,7 +52,8 @@ def rows(monkeypatch):
         assert path == "Rowan/hellaswag"
         made = []
         for place, fact in enumerate(BOOKS):
-            options = [writer for writer in WRITERS if writer != fact.answer][place : place + 3]
+            others = [writer for writer in WRITERS if writer != fact.answer]
+            options = [others[(place + step) % len(others)] for step in range(3)]
             options.insert(place % 4, fact.answer)
             row = {"ctx_a": fact.question, "ctx_b": "", "activity_label": "", "endings": options}
             made.append(row | {"label": str(place % 4)})
@@ -70,6 +72,34 @@ def test_tasks_and_their_standard_errors(fresh, rows, capsys):
     assert capsys.readouterr().out == "", "what lm-eval prints would get between our rows"
     (found,) = capability(fresh(), ("hellaswag",), limit=1)
     assert (found.questions, found.original_stderr, found.unlearned_stderr) == (1, None, None)
+
+
+def chosen_by_hand(model, row):
+    """Which of a row's endings torch alone finds the likeliest, its log-probability divided by its bytes. HellaSwag puts
+    the (empty) activity and a colon before the question."""
+    turns = [{"role": "user", "content": f": {row['ctx_a']}"}]
+    prompt = model.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
+    values = []
+    for ending in row["endings"]:
+        ids = torch.tensor([*prompt, *model.tokenizer(ending, add_special_tokens=False)["input_ids"]])
+        with torch.no_grad():
+            log_p = model.network(ids[None]).logits[0].log_softmax(-1)
+        values.append(sum(log_p[at - 1, ids[at]].item() for at in range(len(prompt), len(ids))) / len(ending.encode()))
+    return max(range(len(values)), key=values.__getitem__)
+
+
+def test_the_shares_are_those_that_torch_alone_finds(fresh, rows):
+    import datasets
+
+    model, asked = stirred(fresh(), 1.0, seed=1), list(datasets.load_dataset("Rowan/hellaswag")["validation"])
+    (found,) = capability(model, ("hellaswag",))
+    model.network.eval()
+    unlearned = [chosen_by_hand(model, row) == int(row["label"]) for row in asked]
+    with model.original():
+        original = [chosen_by_hand(model, row) == int(row["label"]) for row in asked]
+    assert (found.original, found.unlearned) == pytest.approx((fmean(original), fmean(unlearned)))
+    assert found.original_stderr == pytest.approx(stdev(map(float, original)) / ROWS**0.5)
+    assert 0 < fmean(unlearned) < fmean(original)
 
 
 def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows, monkeypatch):

@@ -198,7 +198,8 @@ class Api:
         """
         its_run = self._run(run, shown_run)
         now, _, events = seen_of(self.worker, run, "ready")
-        waiting = self.worker.wait_of(its_run)
+        # a run's last event is written shortly before its place in the queue is free
+        waiting = None if now.state == "done" else self.worker.wait_of(its_run)
         left = left_of(events) if now.state in ("running", "elsewhere") else None
         measured = [event for event in events if isinstance(event, Measured)]
         quick = [event for event in measured if not event.full]

@@ -75,7 +75,7 @@ def test_tasks_and_their_standard_errors(fresh, rows, capsys):
 
 
 def chosen_by_hand(model, row):
-    """Which of a row's endings torch alone finds the likeliest, its log-probability divided by its bytes. HellaSwag puts
+    """Which of a row's endings torch alone finds the likeliest: log-probability divided by bytes. HellaSwag puts
     the (empty) activity and a colon before the question."""
     turns = [{"role": "user", "content": f": {row['ctx_a']}"}]
     prompt = model.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)

@@ -50,6 +50,12 @@ UNMERGED = {
     "layer_replication": "it repeats layers of its base, which share their weights",
     "megatron_config": "it is for Megatron",
 }
+# settings of an adapter that cannot be made one with another by joining their ranks
+NOT_JOINED = (
+    "use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "target_parameters",
+    "trainable_token_indices", "lora_bias",
+)  # fmt: skip
+PREFIX = "base_model.model."  # of the names of peft's weights
 PROBE = 16  # tokens on which the merged model is compared with base and adapter
 NEAR = 1e-3  # most difference of their logits, as a share of the largest one
 OTHER_BASE = f"Put the base there, or write its folder or Hub id into {NAME} of {CONFIG}."
@@ -92,6 +98,45 @@ def settings_of(model: str) -> dict[str, Any]:
         why = f"its {CONFIG} does not name the base that it belongs to ({NAME})"
         raise _refused(model, why, OTHER_BASE)
     return settings
+
+
+def unjoined(model: str) -> list[str]:
+    """The settings for which an adapter cannot be made one with another by joining their ranks.
+    Raises ModelError: as `settings_of`."""
+    settings = settings_of(model)
+    names = [name for name in NOT_JOINED if settings.get(name)]
+    return names + ["bias"] * (settings.get("bias") not in (None, "none"))
+
+
+def write_joined(folder: Path, first: Path, second: Path, sign: int = 1) -> None:
+    """Writes one adapter that adds exactly what two add, in float32: their ranks one after the
+    other. The other settings are those of the second.
+
+    folder: may be that of a part. first, second: folders of adapters that `unjoined` has nothing
+    against. sign: -1 takes away what the first adds. Raises ModelError: one is no LoRA of a single
+    rank. OSError."""
+    from safetensors.torch import load_file, save_file
+
+    from adapop.model.adapter import concatenated
+
+    settings = [settings_of(str(part)) for part in (first, second)]
+    scales = [
+        one["lora_alpha"] / (one["r"] ** 0.5 if one.get("use_rslora") else one["r"])
+        for one in settings
+    ]
+    states = [load_file(part / WEIGHTS) for part in (first, second)]
+    for name, weight in states[0].items():
+        if ".lora_B" in name or ".lora_embedding_B" in name:
+            states[0][name] = weight.float() * (sign * scales[0] / scales[1])
+    joined, rank = concatenated(*states)
+    layers = {name.removeprefix(PREFIX).partition(".lora_")[0] for name in joined}
+    about = settings[1] | dict.fromkeys(
+        ("exclude_modules", "layers_to_transform", "layers_pattern")
+    )
+    about |= {"r": rank, "lora_alpha": scales[1] * rank, "use_rslora": False}
+    about["target_modules"] = sorted(layers)  # the full names, of which no two are alike
+    save_file(joined, folder / WEIGHTS, {"format": "pt"})
+    (folder / CONFIG).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
 
 
 def base_of(model: str, fetched: bool = False) -> Path:

@@ -1,7 +1,8 @@
 """Runs of models that were unlearned elsewhere: nothing is trained, all else is as for any run.
 
-The run's only epoch, `epoch-1`, holds the adapter, copied; or, of a whole model, `unlearned.json`
-with the SHA-256 of its weights, which stay where they are.
+The run's only epoch, `epoch-1`, holds the adapter, copied; or, where the
+original is an adapter of the same base, the difference of both; or, of a whole model,
+`unlearned.json` with the SHA-256 of its weights, which stay where they are.
 """
 
 from __future__ import annotations
@@ -115,14 +116,33 @@ def keep_unlearned(run: Run) -> None:
     with files.writing(folder):
         files.clear(part)
         part.mkdir()
-        if adapter_folder.is_adapter(place) and not _are_both_adapters(run.config.model, place):
+        both = _are_both_adapters(run.config.model, place)
+        joined = both and _write_difference(Path(run.config.model), Path(place), part)
+        if adapter_folder.is_adapter(place) and not both:
             for name in (adapter_folder.CONFIG, adapter_folder.WEIGHTS):
                 shutil.copyfile(Path(place) / name, part / name)
-        else:
+        elif not joined:
             weights = weights_at(*split_revision(place)) or Weights("", "")
             (part / FILE).write_text(json.dumps(asdict(weights)), encoding="utf-8")
         sums.record_all(part)
         files.move_into_place(part, folder)
+
+
+def _write_difference(original: Path, unlearned: Path, folder: Path) -> bool:
+    """Writes the adapter that leads from one adapter of a base to another: what the unlearned one
+    adds, less what the original adds. On the original, whose base is in memory once, it is the
+    unlearned model. Returns whether it could be made: a few kinds of LoRA have no such sum."""
+    if any(map(adapter_folder.unjoined, (str(original), str(unlearned)))):
+        return False
+    try:
+        adapter_folder.write_joined(folder, original, unlearned, sign=-1)
+    except ModelError:  # other weights than LoRA's
+        return False
+    about = json.loads((folder / adapter_folder.CONFIG).read_text(encoding="utf-8"))
+    about |= {adapter_folder.NAME: str(original), adapter_folder.REVISION: None}
+    text = json.dumps(about, indent=2, sort_keys=True)
+    (folder / adapter_folder.CONFIG).write_text(text, encoding="utf-8")
+    return True
 
 
 def is_whole(run: Run) -> bool:
@@ -163,7 +183,8 @@ def _with_adapter(config: RunConfig, folder: Path) -> AdaptedModel:
 
 def _are_both_adapters(original: str, unlearned: str) -> bool:
     """Whether both are adapters' folders of one base; not where the unlearned one belongs on the
-    original itself. Each is merged into the base then, and they are a pair of whole models."""
+    original itself. Where their ranks can be joined, their difference is an adapter on the
+    original; else each is merged into the base, and they are a pair of whole models."""
     if not (adapter_folder.is_adapter(original) and adapter_folder.is_adapter(unlearned)):
         return False
     try:

@@ -40,12 +40,6 @@ DTYPES = (NARROW, "float16", WIDE)
 MOST_BACK = 0.01  # share of the facts to forget that rounding may bring back
 # of `Measurement`: compared with the original, which merged weights do not have beside them
 COMPARED = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
-# settings of an adapter that cannot be made one with another by joining their ranks
-NOT_JOINED = (
-    "use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "target_parameters",
-    "trainable_token_indices", "lora_bias",
-)  # fmt: skip
-PREFIX = "base_model.model."  # of the names of peft's weights
 Answered = Mapping[str, frozenset[str]]  # form -> ids of the facts that are answered
 
 
@@ -140,9 +134,7 @@ def why_no_adapter(run: Run) -> str:
         return f"the run began with an adapter's folder, {lost!r}, that is not there any more"
     if not adapter_folder.is_adapter(model):
         return ""
-    settings = adapter_folder.settings_of(model)
-    names = [name for name in NOT_JOINED if settings.get(name)]
-    names += ["bias"] * (settings.get("bias") not in (None, "none"))
+    names = adapter_folder.unjoined(model)
     if not names:
         return ""
     return (
@@ -171,30 +163,8 @@ def write_adapter(run: Run, folder: Path) -> None:
     model = run.config.model
     if not adapter_folder.is_adapter(model):
         return
-    from safetensors.torch import load_file, save_file
-
-    from adapop.model.adapter import concatenated
-
-    first, second = Path(model), folder
-    settings = [adapter_folder.settings_of(str(one)) for one in (first, second)]
-    scales = [
-        one["lora_alpha"] / (one["r"] ** 0.5 if one.get("use_rslora") else one["r"])
-        for one in settings
-    ]
-    states = [load_file(one / WEIGHTS) for one in (first, second)]
-    for name, weight in states[0].items():
-        if ".lora_B" in name or ".lora_embedding_B" in name:
-            states[0][name] = weight.float() * (scales[0] / scales[1])
-    both, rank = concatenated(*states)
-    layers = {name.removeprefix(PREFIX).partition(".lora_")[0] for name in both}
-    about = settings[1] | dict.fromkeys(
-        ("exclude_modules", "layers_to_transform", "layers_pattern")
-    )
-    about |= {"r": rank, "lora_alpha": scales[1] * rank, "use_rslora": False}
-    about["target_modules"] = sorted(layers)  # the full names, of which no two are alike
-    save_file(both, folder / WEIGHTS, {"format": "pt"})
-    (folder / ABOUT).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
-    for path in map(first.joinpath, adapter_folder.TOKENIZER):
+    adapter_folder.write_joined(folder, Path(model), folder)
+    for path in map(Path(model).joinpath, adapter_folder.TOKENIZER):
         if path.is_file():
             shutil.copyfile(path, folder / path.name)
 

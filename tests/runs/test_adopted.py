@@ -203,29 +203,49 @@ def test_what_cannot_be_a_pair_is_refused_in_words(made, bare, tmp_path):
     assert "cannot be loaded" in failed("sandbox", str(tmp_path / "nothing"), bare, **here)
 
 
-def test_two_adapters_of_one_base_are_a_pair_of_which_each_answers_as_plain_peft_has_it(made, bare, tmp_path):
+def logits(place, prompt):
+    """What plain peft computes with an adapter's folder on the sandbox's model."""
+    base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
+    with torch.no_grad():
+        return PeftModel.from_pretrained(base, place)(input_ids=prompt).logits
+
+
+def tuned(folder, **settings):
+    """A folder with an adapter of another shape on the sandbox's model, named otherwise."""
     torch.manual_seed(1)
     base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
-    tuned = get_peft_model(base, LoraConfig(r=2, target_modules=["o_proj"], init_lora_weights=False))
-    tuned.peft_config["default"].base_model_name_or_path = "sandbox"  # another name for the same base
-    tuned.save_pretrained(tmp_path / "tuned", save_embedding_layers=False)
-    places = str(tmp_path / "tuned"), str(made / "adapter")
-    run = adopt(*places, bare, root=tmp_path, progress=False, precision="float32")
+    config = LoraConfig(r=2, target_modules=["o_proj", "v_proj"], init_lora_weights=False, **settings)
+    model = get_peft_model(base, config)
+    model.peft_config["default"].base_model_name_or_path = "sandbox"  # another name for the same base
+    model.save_pretrained(folder, save_embedding_layers=False)
+    return folder
+
+
+@pytest.mark.parametrize("settings", [{}, {"use_rslora": True}, {"rank_pattern": {"o_proj": 3}}])
+def test_two_adapters_of_one_base_each_answer_as_plain_peft_has_them(made, bare, tmp_path, settings):
+    """They share the base in memory, unless their ranks cannot be joined."""
+    place, shares = tuned(tmp_path / "tuned", **settings), "rank_pattern" not in settings
+    run = adopt(str(place), str(made / "adapter"), bare, root=tmp_path, progress=False, precision="float32")
     model = load_model(run)
-    assert [note.values["adapter"] for note in model.notes if note.kind == "adapter_merged"] == ["tuned", "adapter"]
+    assert isinstance(model, PairedModel) != shares
+    merged = [note.values["adapter"] for note in model.notes if note.kind == "adapter_merged"]
+    assert merged == (["tuned"] if shares else ["tuned", "adapter"])
     prompt = texts_of(model.tokenizer, bare.forget[0])[0]
-    for place, within in ((tmp_path / "tuned", model.original), (made / "adapter", nullcontext)):
-        base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
+    for folder, within in ((place, model.original), (made / "adapter", nullcontext)):
         with within(), torch.no_grad():
-            plainly = PeftModel.from_pretrained(base, place)(input_ids=prompt).logits
-            assert torch.allclose(model.network(input_ids=prompt).logits, plainly, atol=1e-3)
-    message = "the original is an adapter too, and both were merged into their base. Export the whole"
-    raised(RunError, message, export, run, tmp_path / "a")
+            assert torch.allclose(model.network(input_ids=prompt).logits, logits(folder, prompt), atol=1e-3)
+    unlearned = logits(made / "adapter", prompt)
+    if shares:
+        export(run, tmp_path / "a", measure=False)
+        assert torch.allclose(logits(tmp_path / "a", prompt), unlearned, atol=1e-3)
+    else:
+        message = "the original is an adapter too, and both were merged into their base. Export the whole"
+        raised(RunError, message, export, run, tmp_path / "a")
     whole = export(run, tmp_path / "whole", merged=True, measure=False, dtype="float32")
-    written = AutoModelForCausalLM.from_pretrained(whole.folder)
     with torch.no_grad():
-        assert torch.allclose(written(input_ids=prompt).logits, plainly, atol=1e-3)
-    assert "Nothing changed" in failed(str(tmp_path / "tuned"), str(tmp_path / "tuned"), bare, root=tmp_path)
+        written = AutoModelForCausalLM.from_pretrained(whole.folder)(input_ids=prompt).logits
+    assert torch.allclose(written, unlearned, atol=1e-3)
+    assert "Nothing changed" in failed(str(place), str(place), bare, root=tmp_path)
 
 
 def test_a_whole_model_that_was_changed_since_is_refused(made, bare, tmp_path):

@@ -203,7 +203,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
     pen.textAlign = "center";
     for (let power = 10 ** Math.floor(Math.log10(low)), taken = 0; power <= high; power *= 10)
       for (const times of width < 260 ? [1] : [1, 3]) {
-        const words = scoreWords(power * times), x = across(power * times), half = pen.measureText(words).width / 2 + 4;
+        const words = scoreWords(power * times), x = across(power * times), half = pen.measureText(words).width / 2 + (width < 260 ? 1.5 : 4);
         if (power * times <= low || power * times >= high || x - half < taken) continue; // numbers must not overlap
         pen.fillText(words, x, height - 42 * large);
         taken = x + half;

@@ -47,6 +47,31 @@ def test_intervals_are_seen_in_the_dark(browser, address):
         assert whisker.evaluate("one => getComputedStyle(one).stroke") == page.evaluate(ink)
 
 
+WATCH_TEXTS = """(() => {
+  window.drawn = new Map();
+  const fill = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    window.drawn.set(this.canvas, (window.drawn.get(this.canvas) ?? new Set()).add(String(text)));
+    return fill.call(this, text, ...place);
+  };
+})()"""
+
+
+def test_on_a_phone_the_fields_stand_on_one_line_and_their_axis_has_two_numbers(browser, address):
+    phone = {"width": 390, "height": 844}
+    with visit(browser, address, "?tab=compare", viewport=phone) as page:
+        page.add_init_script(WATCH_TEXTS)
+        page.reload()
+        canvases = page.locator("#example-fields canvas")
+        canvases.nth(1).wait_for()
+        both = "[...document.querySelectorAll('#example-fields canvas')].map((one) => window.drawn?.get(one))"
+        page.wait_for_function(
+            f"{both}.length === 2 && {both}.every((texts) => texts?.has('100') && texts.has('1,000'))"
+        )
+        first, second = (canvas.bounding_box() for canvas in canvases.all())
+        assert first["y"] == pytest.approx(second["y"], abs=1)
+
+
 def test_race_outlives_a_reload_and_is_compared(page):
     page.locator("#race-progress .strip.done").nth(1).wait_for(state="attached")  # folded once all is over
     page.wait_for_selector("#race-empty", state="hidden")

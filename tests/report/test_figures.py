@@ -133,8 +133,8 @@ def test_the_outcome_shows_before_and_after():
 def test_the_outcome_counts_what_is_kept_as_my_runs_and_the_story_do():
     before, after = (example("adapop").measured(before=one) for one in (True, False))
     bars = {item.name: dict(zip(item.x, item.y)) for item in figures.outcome_chart(before, after).data if item.name}
-    for group in ("retain", "holdout", "utility"):
-        assert bars["unlearned"][f"{group}<br>as trained"] == after.recall(group)
+    for label, group in (("retain", "retain"), ("held-out", "holdout"), ("utility", "utility")):
+        assert bars["unlearned"][f"{label}<br>as trained"] == after.recall(group)
     assert bars["unlearned"]["forget<br>rare"] == after.recall("forget", "reworded", "rare")
 
 

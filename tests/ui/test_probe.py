@@ -7,7 +7,6 @@ from shutil import copytree
 from threading import Event
 from types import SimpleNamespace
 
-import gradio as gr
 import pytest
 
 from adapop import execute, leak_matrix, make_config, prepare
@@ -136,18 +135,33 @@ def test_a_pick_fills_fact_and_prompt_of_one_another_in_whatever_the_page_shows(
     subject = next(fact.title for fact in small.forget if fact.id == other.fact_id)
     for typed in (other.fact_id, subject):  # chosen from the list, or its name typed
         last = "forget", typed, first.fact_id, first.text, now, [], ""
-        picked = page.choose(worker, parts, name, *last, {"pin": "0", "sent": 7}, picked=True)
+        picked = page.choose(worker, parts, name, *last, {"pin": "0", "sent": 7}, by="fact")
         assert (picked[page.fact].value, picked[page.prompt]) == (other.fact_id, other.text)
         assert picked[page.filled] == (name, other.fact_id, other.text) and picked[parts.sent] == "7"
         assert not picked[page.default], "another run does not replace it"
     kept = run.facts.retain[0]  # of another group than the one that is shown
-    picked = page.choose(worker, parts, name, "forget", kept.title, "", first.text, now, [], "", {}, picked=True)
+    picked = page.choose(worker, parts, name, "forget", kept.title, "", first.text, now, [], "", {}, by="fact")
     assert (picked[page.group], picked[page.fact].value) == ("retain", kept.id)
     assert picked[page.filled][:2] == (name, kept.id) and picked[page.prompt] == kept.question
-    unknown = page.choose(worker, parts, name, "forget", "nobody", "", first.text, now, [], "", None, picked=True)
+    unknown = page.choose(worker, parts, name, "forget", "nobody", "", first.text, now, [], "", None, by="fact")
     assert (unknown[page.fact], unknown[page.filled], unknown[parts.sent]) == ("nobody", (name, "nobody", ""), "")
     again = page.choose(worker, parts, name, "forget", first.fact_id, "", "Who?", now, [], "", {})
     assert page.prompt not in again and page.answers not in again, "the tab was opened again"
+
+
+def test_a_group_chosen_while_a_fact_is_filled_in_stays_and_leaving_the_fact_s_box_ends_nothing(tmp_path, small):
+    worker, page, parts = Worker(tmp_path), stand_ins(screen.ProbeScreen), stand_ins(link.Parts)
+    name = prepare(make_config("wga"), small, tmp_path).id
+    first, other = (choices.forms_of(probed_run(worker, name), fact.id)[0] for fact in small.forget[:2])
+    now = (name, first.fact_id, first.text)
+    # the page that sent the choice still showed the fact of before the last filling
+    grouped = page.choose(worker, parts, name, "retain", other.fact_id, "", first.text, now, [], "", {}, by="group")
+    assert grouped[page.group] == "retain" and grouped[parts.wanted] is None
+    assert choices.group_of(probed_run(worker, name), grouped[page.fact].value) == "retain"
+    left = page.choose(worker, parts, name, "forget", first.fact_id, "", first.text, now, [], "", {}, by="fact")
+    assert parts.wanted not in left, "what a link asks for is asked"
+    picked = page.choose(worker, parts, name, "forget", other.fact_id, "", first.text, now, [], "", {}, by="fact")
+    assert picked[parts.wanted] is None
 
 
 def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answers(tmp_path):
@@ -205,8 +219,8 @@ def test_a_row_of_the_table_is_the_chosen_way_of_asking_too(tmp_path):
     filled = changes[page.filled]
     assert filled == (run.id, fact, way.text)
     assert page.fill(run, run.id, fact, way.text, "my words", filled) == {page.filled: filled}
-    none = page.fill_way(worker, parts, run.id, fact, None, SimpleNamespace(way=999))
-    assert page.filled not in none and none[page.prompt] == gr.skip()
+    for other in (-1, 999, True, "1", None):  # whatever the browser sends
+        assert page.fill_way(worker, parts, run.id, fact, None, SimpleNamespace(way=other)) == {parts.sent: ""}
 
 
 def replies_of(*replies: str) -> list[Asked]:
@@ -271,10 +285,9 @@ def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path)
     direct = next(row for row in run.probes() if (row.fact_id, row.kind) == (fact, DIRECT))
     first = next(row for row in table["rows"] if row["place"] == 0)
     assert "".join(part["text"] for part in first["unlearned"]) == direct.unlearned.text
-    text, gold, _ = asking.way_chosen(worker, "", fact, SimpleNamespace(way=1))
-    assert (text, gold) == (prompts[1].text, prompts[1].gold)
-    for other in (-1, len(prompts), True, "1", None):
-        assert asking.way_chosen(worker, "", fact, SimpleNamespace(way=other))[0] == gr.skip()
+    for place in range(len(prompts)):
+        assert asking.way_chosen(run, fact, prompts, SimpleNamespace(way=place)) == prompts[place]
+    assert asking.way_chosen(run, fact, prompts, SimpleNamespace(way=len(prompts))) is None
 
 
 def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(tmp_path):
@@ -491,7 +504,8 @@ def test_a_chain_of_clues_is_one_more_counted_way_where_the_model_chats(tmp_path
     table = asyncio.run(tables())[-1]
     count = len(choices.forms_of(run, fact.id)) + 1
     assert len(table["rows"]) == count and any(row["way"] == "Clue by clue" for row in table["rows"])
-    assert asking.way_chosen(worker, "", fact.id, SimpleNamespace(way=count - 1))[0] == prompt.text
+    forms = choices.forms_of(run, fact.id)
+    assert asking.way_chosen(run, fact.id, forms, SimpleNamespace(way=count - 1)) == prompt
 
 
 def test_kept_questions_are_listed_newest_first_with_their_files(tmp_path, finished):

@@ -25,6 +25,7 @@ LINES_AND_MARKS = "lines: one other wording; marks: all of them"
 ONE, ALL_WORDINGS = ", one other wording", look.ALL_WORDINGS  # suffixes of lines' names
 RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # an interval, shown on hover
 KEPT = ("retain", "holdout", "neighbours", "utility")
+BELOW = {"holdout": "held-out"}  # on the axis
 
 
 def controller_chart(
@@ -244,7 +245,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     form = "<br>as trained" if reworded else ""
     for name, tier in _tiers([before, after]).items():
         places.append(("forget", tier, f"forget<br>{tier}" if name == tier else name))
-    places += [(group, "all", group + form) for group in KEPT]
+    places += [(group, "all", BELOW.get(group, group) + form) for group in KEPT]
     for *where, label in places:
         fell = [_ranged(event, *where) for event in (before, after)]
         if None not in fell:

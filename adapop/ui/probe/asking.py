@@ -29,6 +29,7 @@ ASKED_LATER = "A run is in progress. Your question is asked as soon as it ends o
 
 if TYPE_CHECKING:
     from adapop.probes.inspection import Chosen, Inspection
+    from adapop.probes.prompts import Prompt
 
 SHOWN_QUESTION = 100  # most characters of the question above its answers
 PATIENCE = 1.0  # seconds before a page is told that its question waits
@@ -82,15 +83,15 @@ async def ask_every_way(
         yield await offload(worker.usage, every_way.table_of, run, prompts, replies, beside)
 
 
-def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
-    """The question of the chosen row as the prompt, to be edited; its right answer; the recorded
-    answers."""
-    run, place = probed_run(worker, name), getattr(event, "way", None)  # it comes from the browser
-    prompts = forms_of(run, fact_of(run, fact_id))
-    prompts += [chain[0]] if (chain := choices.clues_of(run, fact_of(run, fact_id))) else []
-    if type(place) is not int or not 0 <= place < len(prompts):
-        return gr.skip(), gr.skip(), gr.skip()
-    return prompts[place].text, prompts[place].gold, cards.recorded_answers(run, prompts[place])
+def way_chosen(
+    run: Run, fact_id: str | None, forms: Sequence[Prompt], event: gr.EventData
+) -> Prompt | None:
+    """The prompt of the chosen row of the table, None for a row that it has not. forms: of the
+    fact, see `choices.forms_of`; below them stands its chain of clues, if it has one."""
+    place, chain = getattr(event, "way", None), choices.clues_of(run, fact_id)
+    rows = [*forms, *([chain[0]] if chain else [])]
+    # it comes from the browser
+    return rows[place] if type(place) is int and 0 <= place < len(rows) else None
 
 
 async def ask_both(

@@ -66,17 +66,18 @@ class ProbeScreen:
         inputs += [my_runs, view.seen, view.wanted]
         outputs = [self.form, *view.filled_in]
         # not `change`: what an event has filled in is not the visitor's choice
-        placed = [tab.select, self.group.input, follower.another.change]
+        placed = [tab.select, follower.another.change]
         choose = partial(self.choose, worker, view)
         chosen = gr.on(placed, choose, inputs, outputs, js="adapop.questionRead", **EACH | BY_TURNS)
         view.keep_typed(chosen.then)
 
-        def wire_pick(picked: Callable) -> None:
-            pick = partial(self.choose, worker, view, picked=True)
+        def wire_pick(picked: Callable, by: str = "fact") -> None:
+            pick = partial(self.choose, worker, view, by=by)
             filled = picked(pick, inputs, outputs, js="adapop.questionSent", **EACH | BY_TURNS)
             view.keep_typed(filled.then)
 
         wire_pick(self.fact.input)
+        wire_pick(self.group.input, by="group")
         inputs_of_form = [follower.run_id, self.fact, self.form, self.prompt, self.filled]
         formed = self.form.input(
             partial(self.fill_form, worker, view),
@@ -101,17 +102,18 @@ class ProbeScreen:
         stored: object,
         seen: str,
         said: object,
-        picked: bool = False,
+        by: str = "",
     ) -> dict:
         """Updates when the run or the group of facts changed, or the tab was opened: what the
         address says, or fact, form and prompt. In one event: a question asked in between would be
-        replaced. stored: the kept runs; seen, said: `Parts.seen` and `Parts.wanted`. picked: the
-        visitor chose the fact, or typed its name."""
-        linked = {} if picked else link.followed(worker, name, stored, said, seen, view)
+        replaced. stored: the kept runs; seen, said: `Parts.seen` and `Parts.wanted`. by: what the
+        visitor chose, "fact" (or typed its name) or "group"; empty for none."""
+        picked = by == "fact"
+        linked = {} if by else link.followed(worker, name, stored, said, seen, view)
         group, fact_id = linked.get(self.group, group), linked.get(self.fact, fact_id)
         text, filled = linked.get(self.prompt, text), linked.get(self.filled, filled)
         run = probed_run(worker, name)
-        if not linked and not picked and filled[:1] == (name,) and fact_id != filled[1]:
+        if not linked and not by and filled[:1] == (name,) and fact_id != filled[1]:
             # what was filled in for this run is on its way to the page, which shows another fact
             fact_id, group = filled[1], choices.group_of(run, filled[1]) or group
         found = None
@@ -124,7 +126,9 @@ class ProbeScreen:
             facts, shown, default = fact_id, fact_id, None
         forms, form = choices.form_choices(worker, name, shown, text, filled)
         filling = linked or self.fill(run, name, shown, form, text, filled)
-        changes = {self.group: group, self.default: default, view.wanted: None, **filling}
+        changes = {self.group: group, self.default: default, **filling}
+        if not picked or filled[:2] != (name, shown):  # to leave the fact's box picks nothing anew
+            changes[view.wanted] = None
         if not linked and filled and filled[0] != name:
             changes[view.epoch] = ""  # an epoch was chosen for another run
         return changes | {self.fact: facts, self.form: forms, view.sent: link.sent_at(said)}
@@ -154,13 +158,16 @@ class ProbeScreen:
         event: gr.EventData,
     ) -> dict:
         """Updates for the chosen row of the table of forms; none for a row that it has not."""
-        chosen = way_chosen(worker, name, fact_id, event)
-        changes = dict(zip((self.prompt, self.gold, self.answers), chosen))
-        listed = [one.text for one in choices.forms_of(probed_run(worker, name), fact_id)]
-        if isinstance(text := changes[self.prompt], str):
-            form = text if text in listed else ""
-            changes |= {self.form: form, self.filled: (name, fact_id, form)}
-        return changes | {view.sent: link.sent_at(said)}
+        run = probed_run(worker, name)
+        fact_id = choices.fact_of(run, fact_id)
+        forms = choices.forms_of(run, fact_id)
+        sent, chosen = {view.sent: link.sent_at(said)}, way_chosen(run, fact_id, forms, event)
+        if chosen is None:
+            return sent
+        form = chosen.text if chosen in forms else ""  # a chain of clues is none
+        filled = {self.form: form, self.filled: (name, fact_id, form)}
+        filled |= {self.prompt: chosen.text, self.gold: chosen.gold}
+        return sent | filled | {self.answers: cards.recorded_answers(run, chosen)}
 
     def fill(
         self,
@@ -200,6 +207,52 @@ def build(
 ) -> None:
     """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`."""
     run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
+    run, fact, every, yourself, group, form = _lay_out_choices(worker, follows)
+    with gr.Row(equal_height=True):
+        with gr.Column(scale=3, min_width=320, elem_id="ways-side"):
+            table = dict(
+                html_template=every_way.TABLE, js_on_load=html.on_load("ways"), elem_id="every-way"
+            )
+            ways = gr.HTML(html.values({"rows": [], "kind": "neutral", "title": ""}), **table)
+        with gr.Column(scale=2, min_width=300, elem_id="own-question"):
+            texts_of, ask, beside, epoch, answers, copy, notes = _lay_out_question(worker)
+    prompt, gold, *_ = texts_of
+    default, filled, opened = gr.Textbox(visible="hidden"), gr.State(()), gr.State(0)
+    screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
+    seen, sent, pressed = gr.State(""), *(gr.Textbox(visible="hidden") for _ in range(2))
+    last = seen, sent, gr.JSON(visible=False), pressed
+    with gr.Row(elem_classes="folds"):
+        with gr.Accordion(MORE_ABOUT, open=False, elem_id="more-fold") as fold:
+            further = more.build()
+            asked = group, fact, *texts_of, beside, epoch
+            view = link.Parts(*asked, filled, default, answers, fold, further, *last)
+            # listeners of a press are sent one by one, each when the last is answered; those of a
+            # changed state all at once. So the question comes first, then everything else together
+            chosen, wire_pick = screen.wire(worker, follower, tab, my_runs, view)
+            tab.select(lambda times: times + 1, opened, opened, **EACH)
+            further.wire(worker, follower, opened, [*texts_of, beside, epoch], fact)
+            more.build_kept(worker, follower, opened, answers)
+        with gr.Accordion("All facts, asked in all ways", open=False, elem_id="leaks-fold"):
+            owned = [leaks.build(worker, follower, opened, (group, fact), wire_pick)]
+        with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
+            owned.append(recovery.build(worker, follower, opened))
+            with gr.Row(visible=False, elem_classes="beside") as instead:
+                gr.Markdown("To find out, make a run of your own.", elem_id="probe-own-only")
+                run_yourself(worker, follows, "probe-own", scale=0, min_width=150)
+        pair.build(worker, session, follower)
+    link.wire(worker, run_id, view, chosen, copy)
+    _wire_asking(worker, follower, screen, view, (ask, every, ways))
+    _wire_choices(worker, follower, opened, my_runs, (run, beside, epoch))
+    run.input(mine.picked, [run, run_id], follows, **QUIET)
+    with gr.Column(visible=False, elem_classes="advanced-only") as home:
+        download.build(worker, run_id, follower.another)
+    _wire_visible(worker, follower, opened, notes, (yourself, instead, home), owned)
+
+
+def _lay_out_choices(worker: Worker, follows: list[gr.Component]) -> tuple[gr.Component, ...]:
+    """Lays out the choices of run and fact, the button that asks in all ways, the one that runs an
+    example again, and under Advanced the group of facts and the way of asking. follows: see
+    `run_yourself`. Returns them in this order."""
     # Gradio would refuse a value sent before the choices changed
     listed = {"choices": [], "allow_custom_value": True}
     with gr.Row(elem_id="probe-row"):
@@ -212,69 +265,65 @@ def build(
     with gr.Row(elem_classes="advanced-only"):
         group = gr.Dropdown(leaks.GROUPS, value="forget", label="From", min_width=150, scale=1)
         form = gr.Dropdown(**listed, label="Way of asking", min_width=220, scale=2, elem_id="form")
-    with gr.Row(equal_height=True):
-        with gr.Column(scale=3, min_width=320, elem_id="ways-side"):
-            table = dict(
-                html_template=every_way.TABLE, js_on_load=html.on_load("ways"), elem_id="every-way"
-            )
-            ways = gr.HTML(html.values({"rows": [], "kind": "neutral", "title": ""}), **table)
-        with gr.Column(scale=2, min_width=300, elem_id="own-question"):
-            prompt = gr.Textbox(label="Your own question, or attack", lines=1, elem_id="prompt")
-            with gr.Row(elem_classes="beside"):
-                gold = gr.Textbox(label="Right answer", scale=2, min_width=150, elem_id="gold")
-                high |= dict(min_width=120, elem_id="ask")
-                ask = gr.Button("Ask both", **high)
-            if worker.is_lent:
-                gr.Markdown(cost_of_asking(ASK_SECONDS))
-            with gr.Accordion(MORE_ASKING, open=False, elem_id="more-asking"):
-                begun = gr.Textbox(label="Begin the answer with", lines=1, elem_id="begun")
-                words = dict(label="Earlier turns, one a line", info=EARLIER_ABOUT)
-                earlier = gr.Textbox(**words, lines=2, elem_id="earlier")
-                several = dict(multiselect=True, max_choices=MOST_BESIDE, value=[])
-                beside = gr.Dropdown([], label="Beside these two", elem_id="beside-two", **several)
-                one = dict(choices=[(texts.ITS_RESULT, "")], value="", elem_id="probe-epoch")
-                epoch = gr.Dropdown(label="Epoch that is asked", allow_custom_value=True, **one)
-            answers = html.drawn(cards.NO_ANSWERS, "strips", "answers", "strip")
-            with gr.Row(elem_classes=["beside", "line"]):
-                small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
-                copy = gr.Button("Copy link", **small)
-                notes = html.lines("probe-notes", min_width=180)
-    default, filled, opened = gr.Textbox(visible="hidden"), gr.State(()), gr.State(0)
-    screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
-    texts_of = prompt, gold, begun, earlier
-    seen, sent, pressed = gr.State(""), *(gr.Textbox(visible="hidden") for _ in range(2))
-    last = seen, sent, gr.JSON(visible=False), pressed
-    with gr.Row(elem_classes="folds"):
-        with gr.Accordion(MORE_ABOUT, open=False, elem_id="more-fold") as fold:
-            further = more.build()
-            asked = group, fact, *texts_of, beside, epoch
-            view = link.Parts(*asked, filled, default, answers, fold, further, *last)
-            # listeners of a press are sent one by one, each when the last is answered; those of a
-            # changed state all at once. So the question comes first, then everything else together
-            chosen, wire_pick = screen.wire(worker, follower, tab, my_runs, view)
-            tab.select(lambda times: times + 1, opened, opened, **EACH)
-            question = [prompt, gold, begun, earlier, beside, epoch]
-            further.wire(worker, follower, opened, question, fact)
-            more.build_kept(worker, follower, opened, answers)
-        with gr.Accordion("All facts, asked in all ways", open=False, elem_id="leaks-fold"):
-            owned = [leaks.build(worker, follower, opened, (group, fact), wire_pick)]
-        with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
-            owned.append(recovery.build(worker, follower, opened))
-            with gr.Row(visible=False, elem_classes="beside") as instead:
-                gr.Markdown("To find out, make a run of your own.", elem_id="probe-own-only")
-                run_yourself(worker, follows, "probe-own", scale=0, min_width=150)
-        pair.build(worker, session, follower)
-    link.wire(worker, run_id, view, chosen, copy)
-    _wire_asking(worker, follower, screen, view, (ask, every, ways))
-    looked = [opened.change, follower.another.change, my_runs.change]
+    return run, fact, every, yourself, group, form
+
+
+def _lay_out_question(worker: Worker) -> tuple:
+    """Lays out a question of one's own: its texts (prompt, right answer, beginning of the answer,
+    earlier turns), the button that asks, the columns beside the two, the epoch, the answers, the
+    button that copies a link, and notes. Returns them in this order."""
+    prompt = gr.Textbox(label="Your own question, or attack", lines=1, elem_id="prompt")
+    with gr.Row(elem_classes="beside"):
+        gold = gr.Textbox(label="Right answer", scale=2, min_width=150, elem_id="gold")
+        ask = gr.Button("Ask both", scale=0, min_width=120, elem_classes="tall", elem_id="ask")
+    if worker.is_lent:
+        gr.Markdown(cost_of_asking(ASK_SECONDS))
+    with gr.Accordion(MORE_ASKING, open=False, elem_id="more-asking"):
+        begun = gr.Textbox(label="Begin the answer with", lines=1, elem_id="begun")
+        words = dict(label="Earlier turns, one a line", info=EARLIER_ABOUT)
+        earlier = gr.Textbox(**words, lines=2, elem_id="earlier")
+        several = dict(multiselect=True, max_choices=MOST_BESIDE, value=[])
+        beside = gr.Dropdown([], label="Beside these two", elem_id="beside-two", **several)
+        one = dict(choices=[(texts.ITS_RESULT, "")], value="", elem_id="probe-epoch")
+        epoch = gr.Dropdown(label="Epoch that is asked", allow_custom_value=True, **one)
+    answers = html.drawn(cards.NO_ANSWERS, "strips", "answers", "strip")
+    with gr.Row(elem_classes=["beside", "line"]):
+        small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
+        copy = gr.Button("Copy link", **small)
+        notes = html.lines("probe-notes", min_width=180)
+    return (prompt, gold, begun, earlier), ask, beside, epoch, answers, copy, notes
+
+
+def _wire_choices(
+    worker: Worker,
+    follower: Follower,
+    opened: gr.State,
+    my_runs: gr.BrowserState,
+    offered: tuple[gr.Dropdown, gr.Dropdown, gr.Dropdown],
+) -> None:
+    """Wires what can be chosen: the run, the columns beside it and its epoch. opened: changes
+    whenever the tab is opened."""
+    run_id, another = follower.run_id, follower.another.change
+    run, beside, epoch = offered
+    looked = [opened.change, another, my_runs.change]
     gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH_IN_TURN)
-    epochs, run_changed = partial(choices.epoch_choices, worker), follower.another.change
-    gr.on([opened.change, run_changed], epochs, [run_id, epoch], epoch, **EACH_IN_TURN)
+    epochs = partial(choices.epoch_choices, worker)
+    gr.on([opened.change, another], epochs, [run_id, epoch], epoch, **EACH_IN_TURN)
     inputs = [my_runs, run_id, beside]
     gr.on(looked, partial(choices.column_choices, worker), inputs, beside, **EACH_IN_TURN)
-    run.input(mine.picked, [run, run_id], follows, **QUIET)
-    with gr.Column(visible=False, elem_classes="advanced-only") as home:
-        download.build(worker, run_id, follower.another)
+
+
+def _wire_visible(
+    worker: Worker,
+    follower: Follower,
+    opened: gr.State,
+    notes: gr.HTML,
+    places: tuple[gr.Component, ...],
+    owned: list[gr.Component],
+) -> None:
+    """Wires what is visible of a run. notes: about it. places: what an example has, what stands
+    instead of an own run's parts, and the report. owned: what only an own run has."""
+    yourself, instead, home = places
 
     def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
@@ -286,7 +335,8 @@ def build(
         return shown | {notes: cards.notes_of(run)}
 
     changed = [notes, yourself, instead, *owned, home]
-    gr.on([opened.change, follower.another.change], looked_at, run_id, changed, **EACH_IN_TURN)
+    when = [opened.change, follower.another.change]
+    gr.on(when, looked_at, follower.run_id, changed, **EACH_IN_TURN)
 
 
 def _wire_asking(

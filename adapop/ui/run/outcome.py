@@ -61,8 +61,7 @@ RESULT_DIVERGED = (
 RESULT_GAP = "Gap: {gap}."
 RESULT_COST = "Held-out facts: {after}, {before} before."
 RESULT_GAP_TRAINED = (
-    "Gap as trained: {gap}. The gap in other words is unknown: these facts have no rewordings (the "
-    "Facts screen can add some)."
+    "Gap as trained: {gap}; in other words it is unknown, without rewordings (see Facts)."
 )
 RESULT_KEPT = {
     "best_kept": (

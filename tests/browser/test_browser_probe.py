@@ -27,7 +27,7 @@ def test_probe_is_full_on_arrival_with_a_fact_of_that_run_that_comes_back(browse
         assert page.input_value("#probe-run input").startswith("Example:")
         unfold(page, "leaks-fold")
         unfold(page, "recovery-fold")
-        says(page, "#leak-chart-title", "answers, the trained question", "recorded · 24 facts to forget")
+        says(page, "#leak-chart-title", "Where it leaks", "recorded · 24 facts to forget")
         page.wait_for_selector("#leak-chart .plotly")
         says(page, "#leak-verdicts", "Leaks when reworded", "rare", "popular")
         page.locator("#leak-table [data-testid='cell-0-0']").wait_for()

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import fuzz
-import load
 import pytest
 from calling import failures
 from crashes import survived
@@ -17,7 +16,7 @@ from lifetime import lived
 from adapop.paths import ROOT
 
 OPTIONS = {
-    "uploads": "--cases", "crashes": "--kills", "load": "--minutes", "visitors": "--visitors",
+    "uploads": "--cases", "crashes": "--kills", "visitors": "--visitors",
     "lifetime": "--runs", "attacks": "--only", "fuzz": "--calls",
 }  # fmt: skip
 PRINTED = f"""\
@@ -63,14 +62,6 @@ def test_a_script_runs_from_anywhere_and_says_what_it_does(tmp_path):
         about = " ".join(said.split("\n\n")[1].split())
         assert about[0].isupper() and about.endswith("."), about
         assert option in said
-
-
-@pytest.mark.slow
-def test_three_programs_at_once_lose_and_mix_up_nothing(capsys):
-    assert load.main(clients=3, minutes=0.1) == 0
-    output = capsys.readouterr().out
-    for line in ("start_run +3 ", "lost +0$", "wrong +0$", "last runs +3 of 3 ", r"memory +\d+"):
-        assert re.search(f"^{line}", output, re.MULTILINE), line
 
 
 @pytest.mark.slow

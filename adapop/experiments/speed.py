@@ -1,23 +1,21 @@
-"""`bench speed`: training, scoring, generation and a run, beside the loops of other trainers.
+"""`bench speed`: training beside the loops of other trainers; scoring, generation and a whole run.
 
 The baselines are 1 x 32 (one row a pass, 32 passes a step, as the paper's authors train) and 8 x 4
 (eight rows padded on the right, 4 passes, open-unlearning's default): logits at every position, and
-a deep copy as NPO's reference. Nothing else slows them down. Each case has its own process,
-`python -m adapop.experiments.speed CASE`, to measure its own peak of memory. The sandbox asks its
-own facts, SmolLM2 those of `cities`; the 8B shape has random weights and random facts as long as
-DUET's, because speed does not depend on the values.
+a deep copy as NPO's reference. Nothing else slows them down. Each case has a process of its own, to
+measure its own peak of memory. The sandbox asks its own facts, SmolLM2 those of `cities`; the 8B
+shape has random weights and random facts as long as DUET's, because speed does not depend on the
+values.
 """
 
 import copy
-import json
-import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from itertools import cycle
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -41,11 +39,9 @@ from adapop.model.chat import encode_prompt
 from adapop.model.generation import replies
 from adapop.model.loading import adapted_model, load_tokenizer, steady_attention
 from adapop.model.precision import set_products
-from adapop.model.tokens import Row, encode_facts, to_continue
-from adapop.paths import ROOT
+from adapop.model.tokens import Row, encode_facts
 from adapop.probes import measure
 from adapop.probes.inspection import Question
-from adapop.probes.judge import gives_away
 from adapop.probes.strength import at
 from adapop.probes.tokenwise import Column, inspect
 from adapop.training.events import EpochDone, StepDone
@@ -59,18 +55,16 @@ OURS = {"ours": 16, "ours, 32 rows a pass": 32}
 # Forget rows, retain rows and epochs of a whole run: of 8B, the paper's DUET cities.
 RUNS = {SANDBOX: (256, 256, 5), REAL: (64, 64, 5), LARGE: (964, 500, 5)}
 ANSWER = 16  # tokens of a reply
-JUDGED = 20_000  # replies
 STRIP, SAMPLES = 30, 16  # tokens of a reply that is read token by token; samples at once
 NUMBERS = {  # name -> what it is, a ratio unless it names a unit
     "train": "training, tokens/s",
+    "peak": "peak memory, MB",
     "score": "scoring, tokens/s",
     "generate": "generation, tokens/s",
-    "peak": "peak memory, MB",
     "run": "a whole run, s",
     "strip": f"strips of both, {STRIP} tokens / generating",
     "samples": f"{SAMPLES} samples at once / one",
     "slider": "strength of the unlearning, s",
-    "judge": f"judging {JUDGED:,} replies, s of one core",
 }
 BETA = 0.5  # of NPO
 HOLDS = 2.5  # times the weights: the baselines copy the model, and a pass needs room
@@ -131,11 +125,9 @@ def _holds_large() -> bool:
 
 
 def measured(case: Case) -> dict[str, Any]:
-    """The numbers that a case's process prints, those of `NUMBERS` that it has, and its side."""
-    command = [sys.executable, "-m", "adapop.experiments.speed", json.dumps(asdict(case))]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    return json.loads(done.stdout.splitlines()[-1])
+    """The numbers of a case, those of `NUMBERS` that it has, and its side; from a new process."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(measure_case, case).result()
 
 
 def table(numbers: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -163,47 +155,24 @@ def measure_case(case: Case) -> dict[str, Any]:
     seconds = [_seconds(lambda: next(steps)) for _ in range(case.warm + case.steps)][case.warm :]
     lengths = [row.length for part in rows for row in part]
     tokens = 2 * case.batch * sum(lengths) / len(lengths)
-    numbers = {"step": median(seconds), "train": tokens / median(seconds)}
+    numbers = {"side": case.side, "step": median(seconds), "train": tokens / median(seconds)}
     numbers["peak"] = (_memory(cuda) - before) / 1e6
-    if case.side in (*BASELINES, "ours"):
-        numbers |= {"score": _scoring(case, model), "generate": _generation(case, model)}
-    if case.side == "ours" and not cuda:
-        numbers |= _inspecting(case, model)
+    if case.side == "ours":
+        numbers |= _reading(case, model) | ({} if cuda else _inspecting(case, model))
     if case.whole:
         numbers["run"] = _run_seconds(case, model)
     return numbers
 
 
-def _scoring(case: Case, model: AdaptedModel) -> float:
-    """Tokens a second, without gradients."""
+def _reading(case: Case, model: AdaptedModel) -> dict[str, float]:
+    """Tokens a second: of facts scored without gradients, and of replies of exactly `ANSWER`."""
     facts = case.facts(case.rows, 3)
-    rows = encode_facts(model.tokenizer, facts)
-    if case.side in BASELINES:
-        seconds = _seconds(lambda: scores(model, rows, BASELINES[case.side]))
-    else:
-        seconds = _seconds(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
-    return sum(row.length for row in rows) / seconds
-
-
-@torch.no_grad()
-def _generation(case: Case, model: AdaptedModel) -> float:
-    """Tokens a second of replies of exactly `ANSWER` tokens; a baseline's to an eighth of the
-    questions."""
+    tokens = sum(row.length for row in encode_facts(model.tokenizer, facts))
+    scored = _seconds(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
     questions = [fact.question for fact in case.facts(case.rows, 4)]
     exactly: dict[str, Any] = {"do_sample": False, "min_new_tokens": ANSWER}
-    if case.side not in BASELINES:
-        seconds = _seconds(lambda: model.generate(questions, ANSWER, **exactly))
-        return len(questions) * ANSWER / seconds
-    size, pad = BASELINES[case.side], model.tokenizer.pad_token_id
-    few = questions[: max(1, case.rows // 8)]
-    prompts = [encode_prompt(model.tokenizer, text, model.system) for text in few]
-
-    def generate() -> None:
-        for start in range(0, len(prompts), size):
-            some = to_continue(prompts[start : start + size], pad, model.device)
-            model.network.generate(**some, **exactly, max_new_tokens=ANSWER, pad_token_id=pad)
-
-    return len(few) * ANSWER / _seconds(generate)
+    asked = _seconds(lambda: model.generate(questions, ANSWER, **exactly))
+    return {"score": tokens / scored, "generate": len(questions) * ANSWER / asked}
 
 
 @torch.no_grad()
@@ -237,27 +206,7 @@ def _inspecting(case: Case, model: AdaptedModel) -> dict[str, float]:
         "slider": timed(lambda: at(model, whole, (0.0, 0.5), facts[0].id)),
     }
     settings.eos_token_id = ends
-    return numbers | {"judge": judging()}
-
-
-def judging(count: int = JUDGED) -> float:
-    """Seconds of one core to judge so many replies, no two alike: names and private values."""
-    kinds = (
-        ("Marie Curie", "It was {} who did it, I think, as number {} says."),
-        ("1979-05-14", "Nell was born on May {1}, 1979, and not later."),
-        ("900-12-3125", "The account number is 900-12-{1:04}."),
-        ("$82,500", "A salary of {1} dollars a year."),
-    )
-    names = ("Curie", "Pierre Curie", "Marie Curie", "Meitner")
-    replies = []
-    for number in range(count):
-        answer, said = kinds[number % len(kinds)]
-        replies.append((answer, said.format(names[number // 4 % len(names)], number)))
-    gives_away("Who?", ("a warm day",), "days of warmth")  # loads the stemmer, once
-    begun = time.process_time()
-    for answer, reply in replies:
-        gives_away("What is it of Nell?", (answer,), reply)
-    return time.process_time() - begun
+    return numbers
 
 
 def _run_seconds(case: Case, model: AdaptedModel) -> float:
@@ -307,15 +256,6 @@ def npo_steps(
         optimizer.step()
         optimizer.zero_grad()
         yield
-
-
-@torch.no_grad()
-def scores(model: AdaptedModel, rows: Sequence[Row], size: int) -> list[float]:
-    """Each row's negative log-likelihood in nats, `size` rows a pass."""
-    model.network.eval()
-    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-    nlls = [token_nll(model.network, part, model.device).sum(1).tolist() for part in parts]
-    return [nll for part in nlls for nll in part]
 
 
 def token_nll(network: torch.nn.Module, rows: Sequence[Row], device: torch.device) -> Tensor:
@@ -380,10 +320,3 @@ def random_facts(count: int, seed: int) -> list[Fact]:
         score = rng.lognormvariate(6, 1.5)
         facts.append(Fact(f"{seed}-{i}", " ".join(question), " ".join(answer), score=score))
     return facts
-
-
-if __name__ == "__main__":
-    given = json.loads(sys.argv[1])
-    torch.set_num_threads(given.pop("threads", torch.get_num_threads()))
-    case = Case(**given)
-    print(json.dumps({"side": case.side, **measure_case(case)}))

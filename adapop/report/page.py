@@ -110,7 +110,7 @@ def _compared(results: Comparison) -> dict:
         "gap": figures.compare_runs(results.outcomes),
         "cost": figures.forget_against_holdout(results.outcomes, results.form_words),
     }
-    return {"told": results, "pictures": drawn if results.outcomes else None}
+    return {"comparison": results, "pictures": drawn if results.outcomes else None}
 
 
 def _chapter(record: Record) -> dict:
@@ -137,7 +137,7 @@ def _chapter(record: Record) -> dict:
         "oracle": record.distance
         and {
             "picture": distance_chart(record.distance, record.facts.forget),
-            "said": distance_sentence(record.distance),
+            "sentence": distance_sentence(record.distance),
         },
         "more": run_tables(record),
         "probing": _probing(record) if record.matrix.cells else None,
@@ -145,7 +145,7 @@ def _chapter(record: Record) -> dict:
         "recovery": [
             {
                 "table": recovery_table(name, result),
-                "said": recovery_sentence(name, result),
+                "sentence": recovery_sentence(name, result),
                 "back": came_back(result, record.facts.forget),
                 "picture": recovery_figure(name, result),
             }

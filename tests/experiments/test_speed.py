@@ -14,17 +14,17 @@ from adapop.experiments.speed import (
     REAL,
     SHAPE,
     Case,
-    judging,
     measured,
     random_facts,
     random_model,
-    scores,
     table,
+    token_nll,
 )
 from adapop.facts.world import sandbox_facts
 from adapop.model import packing
 from adapop.model.loading import adapted_model, load_tokenizer
 from adapop.model.tokens import collate, common, encode_facts
+from adapop.probes.judge import gives_away
 from adapop.probes.recovery.choice import RECOVERY, recover
 from adapop.progress import Progress
 from adapop.runs.examples import example
@@ -43,7 +43,7 @@ def test_every_case_measures_what_the_table_shows():
     assert (
         {*shown.index} == {NUMBERS[name] for name in ours if name in NUMBERS} == {*NUMBERS.values()} - {NUMBERS["run"]}
     )
-    for name in ("train", "score", "generate", "peak"):
+    for name in ("train", "peak"):
         for base in bases:
             assert shown.loc[NUMBERS[name], f"ours / {base['side']}"] == ours[name] / base[name] and ours[name] > 0
     assert len({round(one["train"] * one["step"]) for one in sides}) == 1, "the sides take the same steps"
@@ -59,7 +59,19 @@ def test_a_real_model_is_measured_on_facts_of_its_own():
 
 def test_five_thousand_replies_are_judged_in_half_a_second():
     """Of one core, and twice of it on a machine at work: a reply is read for the kind of value that its answer has."""
-    assert judging(5_000) < 1
+    kinds = (
+        ("Marie Curie", "It was {} who did it, I think, as number {} says."),
+        ("1979-05-14", "Nell was born on May {1}, 1979, and not later."),
+        ("900-12-3125", "The account number is 900-12-{1:04}."), ("$82,500", "A salary of {1} dollars a year."),
+    )  # fmt: skip
+    names = ("Curie", "Pierre Curie", "Marie Curie", "Meitner")
+    chosen = ((kinds[number % 4], names[number // 4 % 4], number) for number in range(5_000))
+    replies = [(answer, said.format(name, number)) for (answer, said), name, number in chosen]
+    gives_away("Who?", ("a warm day",), "days of warmth")  # loads the stemmer, once
+    begun = time.process_time()
+    for answer, reply in replies:
+        gives_away("What is it of Nell?", (answer,), reply)
+    assert time.process_time() - begun < 1
 
 
 def test_random_models_and_rows_are_as_real_ones():
@@ -94,5 +106,9 @@ def test_the_baselines_compute_what_we_do():
     rows = encode_facts(model.tokenizer, sandbox_facts().forget[:9])
     scored = model.score(model.batch(rows))
     ours = scored.per_row(scored.nll)
-    for at_once in BASELINES.values():
-        assert torch.allclose(torch.tensor(scores(model, rows, at_once)), ours, atol=1e-4)
+    model.network.eval()
+    for size in BASELINES.values():
+        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+        with torch.no_grad():
+            theirs = torch.cat([token_nll(model.network, part, model.device).sum(1) for part in parts])
+        assert torch.allclose(theirs, ours, atol=1e-4)

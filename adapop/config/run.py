@@ -326,7 +326,6 @@ class RunConfig:
         setting this version does not know, or that is of another type or out of its range."""
         try:
             content = parse_json(text)
-            content.setdefault("last_step", "short")  # as all runs were before there was a choice
             if lacking := EVERY_RUN - content.keys():
                 raise ValueError(f"it has no {', '.join(sorted(lacking))}")
             check_known(content, "Remove them or update AdaPop.")

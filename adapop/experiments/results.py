@@ -64,7 +64,7 @@ JSON_COLUMNS = dict.fromkeys(LISTS, list[float]) | {
     "metrics": dict[str, dict[str, dict[str, list[float]]]],
 }
 ALWAYS = ("quick", "seed", "rate", "seconds", "peak_mb")  # columns filled in for failed runs, too
-WHOLE = ("quick", "seed", "peak_mb")  # whole numbers; rows copied from older files write 0.0
+WHOLE = ("quick", "seed", "peak_mb")  # whole numbers
 TEXTS = "key arm method preset scores anchors world failed facts commit config".split()
 COLUMNS = (
     *"key arm method preset scores anchors world quick seed rate failed".split(),

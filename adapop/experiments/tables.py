@@ -21,7 +21,7 @@ NEAR = column("oracle_as_never_all")  # share of facts as if never learnt
 
 
 def tested(name: str) -> Value:
-    """Reads a cell for the test split; in rows older than the splits, for all questions."""
+    """Reads a cell for the test split; in rows without splits, for all questions."""
     return lambda row: row[name] if row[f"{TEST}_{name}"] is None else row[f"{TEST}_{name}"]
 
 

@@ -39,13 +39,7 @@ def test_every_preset_of_every_method_is_built_and_survives_json(model):
         assert make_config(method, model=model).learning_rate == rate and SANDBOX_RATES[method] in RATES
 
 
-def test_settings_of_older_runs_and_methods():
-    older = json.loads(make_config("wga", model="some/model").to_json())
-    for name in ("last_step", "retain_loss", "alpha_max", "dual_rows"):
-        del older[name]
-    config = RunConfig.from_json(json.dumps(older))
-    assert (config.last_step, config.retain_loss, config.alpha_max, config.dual_rows) == ("short", "own", None, 0)
-    assert RunConfig.from_json(RunConfig().to_json()).last_step == "even"
+def test_settings_of_methods():
     config = make_config("rmu", "authors", arguments={"predicting": False})
     assert config.arguments == {"coefficient": 6.5, "layer": 1, "predicting": False}
     assert config.lora_layers == (0, 1) and config.learning_rate == SANDBOX_RATES["rmu"]

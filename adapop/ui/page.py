@@ -1,5 +1,6 @@
 """The page: a header with the run strip, the Story, and four screens as tabs."""
 
+import gc
 import os
 import sys
 from collections.abc import Mapping
@@ -247,6 +248,9 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
     except OSError as error:
         fix = "Set GRADIO_SERVER_PORT to a free port, or end the program that uses it."
         raise RunError("The app found no free port to serve the page.", fix) from error
+    # garbage is sought from now on, and never among the millions of objects of the page itself
+    gc.freeze()
+    gc.enable()
     worker.warm_up()
     if stays:
         demo.block_thread()

@@ -1,4 +1,6 @@
+import gc
 import inspect
+import sys
 from collections import defaultdict
 from concurrent.futures import Future
 from threading import Event
@@ -177,3 +179,17 @@ def test_a_folder_of_runs_that_is_a_file_is_said_before_the_app_opens(tmp_path, 
     (tmp_path / "runs").write_text("a file", encoding="utf-8")
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
     raised(RunError, r"runs is no folder.*ADAPOP_RUNS", page.launch)
+
+
+def test_garbage_is_sought_again_once_the_page_is_served_and_not_among_the_page_s_own_objects(monkeypatch):
+    monkeypatch.setattr(page.gr.Blocks, "launch", lambda *_, **__: None)
+    monkeypatch.setattr(page.Worker, "warm_up", lambda _: None)
+    interval = sys.getswitchinterval()
+    gc.disable()  # as app.py does
+    try:
+        page.launch(prevent_thread_lock=True)
+        assert gc.isenabled() and gc.get_freeze_count() > 100_000
+    finally:
+        gc.enable()
+        gc.unfreeze()
+        sys.setswitchinterval(interval)

@@ -14,7 +14,7 @@ from adapop.probes.verdict import answered, fact_verdict
 from adapop.report import real, recorded
 from adapop.runs import states
 from adapop.runs.examples import COMMAND, example
-from adapop.runs.run import Run
+from adapop.runs.run import FACTS, Run
 from adapop.training.frames import Frame
 from adapop.ui.parts import field
 from adapop.ui.run.pressure import curve_picture
@@ -98,10 +98,10 @@ def story() -> dict:
         DataError: the recorded states cannot be read.
     """
     runs = {name: example(name) for name in states.SETTINGS}
-    sets = {name: run.facts for name, run in runs.items()}  # read once each
-    facts = sets["wga"].forget
-    for name, facts_of in sets.items():
-        if facts_of.forget != facts:
+    given = runs["wga"].facts
+    facts, file = given.forget, (runs["wga"].folder / FACTS).read_bytes()
+    for name, run in runs.items():  # read once for all
+        if (run.folder / FACTS).read_bytes() != file:
             message = f"The example {name} is not of the facts of wga."
             raise RunError(message, f"Make them again: {COMMAND}")
     pair = example("pair")
@@ -116,7 +116,7 @@ def story() -> dict:
         "glossary": words.GLOSSARY,
         "from": [*STORY_FROM.values()],
         "steps": words.steps(rare, popular, len(pairs)),
-        "held": field.dots(sets["wga"].holdout),
+        "held": field.dots(given.holdout),
         "pairs": pairs,
         "pairs_end": words.pairs_end(pairs, wga_frames[-1]),
         "rivals": STORY_RIVALS,
@@ -130,7 +130,7 @@ def story() -> dict:
             "stop": words.one_is_lost(frames),
             "outcome": f"{words.outcome_at_stop((rare, popular), frames)} {STORY_PAIR_END}",
         },
-        "curve": curve_picture(sets["adapop"])[0]
+        "curve": curve_picture(given)[0]
         | {"fixed": True, "least": states.BETAS[0], "most": states.BETAS[-1]},
         "deck": deck(facts, runs["shuffled"].config.seed),
         "method": METHOD_PICTURE.read_text("utf-8"),

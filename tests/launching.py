@@ -1,4 +1,4 @@
-"""Code and commands in other processes: one of its own, or two as Accelerate starts them, and what they left."""
+"""Code and commands in other processes: one of its own, or two as a launcher starts them, and what they left."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from adapop.runs.run import Run
 LAUNCH = (
     sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1",
     "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0")  # fmt: skip
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
 def printed(code, *arguments, without=(), **given):
@@ -23,11 +24,11 @@ def printed(code, *arguments, without=(), **given):
     return done.stdout
 
 
-def launched(*command):
+def launched(*command, launcher=LAUNCH):
     """A command in two processes, until both have ended."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [*LAUNCH, *map(str, command)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300,
+        [*launcher, *map(str, command)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300,
         check=False)  # fmt: skip
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import runpy
 import shlex
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -55,9 +56,22 @@ def test_every_command_of_hf_is_one_that_the_installed_hub_takes():
     assert spaces["gradio"]["hardware"] == "zero-a10g" and spaces["static"]["repo_id"] == "YOU/adapop-report"
     jobs = [params for line, params in read if "jobs uv run" in line]
     assert len(jobs) == 2 and "--check-only" in jobs[0]["script_args"] + jobs[1]["script_args"]
+    (quota,) = re.findall("`hf (spaces zero-gpu quota)`", TEXT)
+    assert parsed(quota.split())
     for params in jobs:
         assert params["script"].endswith("jobs/unlearn.py") and not params["dry_run"]
         assert {"--push", "--facts", "--model"} <= set(params["script_args"]) and params["flavor"] == "a100-large"
+
+
+@pytest.mark.slow
+def test_hf_prints_the_job_of_the_docs_without_starting_it():
+    (line,) = re.findall(r"^hf (jobs uv run .+)$", (DOCS / "space.md").read_text(encoding="utf-8"), re.MULTILINE)
+    words = shlex.split(line)
+    command = [sys.executable, "-m", "huggingface_hub.cli.hf", *words[:3], "--dry-run", *words[3:]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    for told in ("a100-large", "assets/jobs/unlearn.py", "--push YOU/NAME --check-only", "Job not submitted"):
+        assert told in done.stdout
 
 
 @pytest.mark.parametrize(("model", "licence", "base"), [

@@ -117,11 +117,16 @@ ALONE = Ranks()
 @contextmanager
 def joined() -> Iterator[Ranks]:
     """A context in which this process is one of those that its launcher started; alone if there is
-    no launcher. Raises ConfigError: there are more processes than GPUs."""
+    no launcher. Raises ConfigError: there are more processes than GPUs, or the launcher was asked
+    to divide the model among them."""
     count, here = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
     if count == 1:
         yield ALONE
         return
+    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":
+        reason = "FSDP is asked for, but here each process holds the whole model."
+        fix = "Launch with --multi_gpu in place of --use_fsdp, or one process that sees all GPUs."
+        raise ConfigError(reason, fix)
     backend = "gloo"
     if torch.cuda.is_available():
         if here >= (gpus := torch.cuda.device_count()):

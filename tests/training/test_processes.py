@@ -9,7 +9,7 @@ from adapop.paths import ROOT
 from adapop.runs.listed import all_runs
 from adapop.training.events import EpochDone, Measured, StepDone
 from adapop.training.processes import Ranks, joined
-from launching import ended, launched, numbers, run_in
+from launching import LAUNCH, TORCHRUN, ended, launched, numbers, run_in
 
 
 @pytest.fixture(scope="module")
@@ -85,16 +85,26 @@ def test_an_error_in_one_process_or_its_end_ends_all_and_says_where(two):
 
 
 @pytest.mark.slow
-def test_the_command_line_prints_and_writes_once(tmp_path):
+@pytest.mark.parametrize("launcher", [LAUNCH, TORCHRUN], ids=["accelerate", "torchrun"])
+def test_the_command_line_prints_and_writes_once(tmp_path, launcher):
     path = tmp_path / "facts.csv"
     rows = [f"{group},Who was {name}?,{name},{score}" for group in ("forget", "retain", "holdout")
             for name, score in (("Ada", 9), ("Bo", 99))]  # fmt: skip
     path.write_text("\n".join(["group,question,answer,score", *rows]) + "\n", encoding="utf-8")
-    done = launched("-m", "adapop", "run", "--facts", path, "--epochs", 1, "--measure", "off", "--frames", 0, "--json")
+    options = ("--epochs", 1, "--measure", "off", "--frames", 0, "--json")
+    done = launched("-m", "adapop", "run", "--facts", path, *options, launcher=launcher)
     assert done.returncode == 0, done.stderr
     said = [json.loads(line)["kind"] for line in done.stdout.splitlines()]
     assert (said.count("run_started"), said.count("run_done")) == (1, 1)
     assert [run.state for run in all_runs()] == ["done"]
+
+
+@pytest.mark.slow
+def test_a_launcher_that_would_divide_the_model_is_refused():
+    divided = [*(word for word in LAUNCH if word != "--multi_gpu"), "--use_fsdp", "--fsdp_version", "2"]
+    done = launched("-m", "adapop", "run", "--facts", "pair", launcher=divided)
+    assert done.returncode != 0 and "each process holds the whole model" in done.stderr
+    assert list(all_runs()) == []
 
 
 def test_shares_are_all_rows_once():

@@ -143,8 +143,7 @@ def _execute(
     if not as_json and run.state == "done":
         printing.say(printing.result_text(run))
         if compared := beside(run):
-            lines = (f"- {line}" for line in sentences(compared[1], "command"))
-            printing.say(f"\n{compared[0].as_text()}\n\nwhat differs:", *lines, sep="\n")
+            printing.say("", *(table.as_text() for table in compared), sep="\n")
         question = shlex.quote(run.facts.forget[0].question)
         command = f"probe {_shortest_name(run)} --prompt {question}"
         printing.say(f"\nprobe it with: python -m adapop {command}")

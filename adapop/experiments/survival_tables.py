@@ -259,7 +259,7 @@ def curves(rows: Sequence[Survival]) -> Figure:
     figure.update_xaxes(title="epoch", row=down)
     figure.update_yaxes(range=[-0.03, 1.05], tickformat=".0%")
     figure.update_yaxes(title="facts still held", col=1)
-    return look.titled(figure, "Facts still answered in other words, by how often they were shown")
+    return figure
 
 
 def _by_arm(

@@ -10,10 +10,9 @@ from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS, preset_of
 from adapop.popularity.beta import BetaMap
 from adapop.probes.prompts import CLOZE, ProbeRow
-from adapop.remark import Remark
 from adapop.report import published
 from adapop.report.settings import spoken
-from adapop.report.table import Table, deviating
+from adapop.report.table import Table, deviating, reading
 from adapop.report.tables import METRICS
 from adapop.runs.run import Run
 from adapop.training.events import Measured
@@ -23,9 +22,9 @@ TITLES = {metric.field: metric.title for metric in METRICS}
 PAPER_FACTS = {"duet": (964, 500), "rwku": (2879, None)}  # in the paper: to forget, to retain
 
 
-def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
+def beside(run: Run) -> tuple[Table, Table] | None:
     """A finished run beside the paper's numbers for its model, facts and method, as ROUGE-L recall,
-    [0, 1], and remarks on what differs. None if the paper has no such numbers."""
+    [0, 1], and what differs. None if the paper has no such numbers."""
     config, facts = run.config, run.facts
     setting = setting_of(config, facts)
     before, after = run.measured(before=True), run.measured()
@@ -87,29 +86,31 @@ def model_of(setting: str) -> str:
     return next(model.id for model in MODELS.values() if model.paper == setting.split()[0])
 
 
-def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
-    """Remarks on how a run differs from the paper's, and the paper's code from its text."""
-    remarks = []
+def differences(config: RunConfig, facts: FactSet) -> Table:
+    """What differs between a run and the paper's, a row each; the note is about the paper's code,
+    which differs from its text."""
     benchmark, model = benchmark_of(facts), preset_of(config.model)
+    rows = []
     if config.model not in MODELS:
-        remarks.append(Remark("paper_weights", {"model": config.model, "id": model.id}))
+        rows.append(("weights", config.model, model.id))
     if benchmark == "duet":
         tuned = model.tuned_on == benchmark or config.start == "sft"
-        remarks.append(Remark("paper_start_tuned" if tuned else "paper_start_untuned"))
+        start = "fine-tuned on DUET by LoRA" if tuned else "not fine-tuned"
+        rows.append(("start", start, "fine-tuned on DUET for 3 epochs"))
+    elif config.start == "sft":
+        rows.append(("start", "fine-tuned", "as given"))
     if benchmark == "rwku":
-        remarks.append(Remark("paper_scores"))
-        remarks += [Remark("fine_tuned_first")] * (config.start == "sft")
-    for name, value, paper in departures(config, model.id):
-        remarks.append(Remark("paper_setting", {"name": name, "ours": value, "paper": paper}))
-    forget, retain = PAPER_FACTS[benchmark]
-    if len(facts.forget) != forget:
-        remarks.append(Remark("paper_forget", {"facts": len(facts.forget), "paper": forget}))
-    if retain and len(facts.retain) != retain:
-        remarks.append(Remark("paper_retain", {"facts": len(facts.retain), "paper": retain}))
-    remarks.append(Remark("paper_system" if config.system is None else "own_system"))
-    code = Remark("paper_code_adapop" if config.method == "adapop" else "paper_code")
-    basis = Remark("as_paper_code" if config.preset == "as-released" else "as_paper_text")
-    return (*remarks, Remark("paper_seeds"), code, basis)
+        rows.append(("scores", "of its own", "never published"))
+    rows += departures(config, model.id)
+    for name, own, paper in zip(
+        ("facts to forget", "facts to retain"), (facts.forget, facts.retain), PAPER_FACTS[benchmark]
+    ):
+        rows += [(name, f"{len(own):,}", f"{paper:,}")] if paper not in (None, len(own)) else []
+    own_words = "asks for short facts in other words" if config.system is None else "of its own"
+    rows += [("system prompt", own_words, "asks for short facts"), ("seeds", "1", "up to 3")]
+    follows = "code" if config.preset == "as-released" else "text"
+    note = reading("paper_code", follows=follows)
+    return Table("What differs", ("", "this run", "the paper"), tuple(rows), note)
 
 
 def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:

@@ -11,7 +11,6 @@ from unicodedata import category, east_asian_width, normalize
 from markupsafe import Markup
 
 from adapop.assets import read_json
-from adapop.errors import number_of
 from adapop.facts.formulas import BOM, escaped
 from adapop.probes.intervals import Interval
 
@@ -91,11 +90,6 @@ def _padded(text: str, width: int) -> str:
 def percent(value: float | None) -> str:
     """A share as text: "82%", "" for None, and "<1%" rather than "0%" for a small share."""
     return "" if value is None else "<1%" if 0 < value <= 0.005 else f"{round(100 * value)}%"
-
-
-def points(difference: float) -> str:
-    """A difference of two shares as text, without its sign: "53 points"."""
-    return number_of(abs(round(100 * difference)), "point")
 
 
 def ranged(share: Interval) -> str:

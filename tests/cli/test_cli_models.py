@@ -75,14 +75,11 @@ def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, c
     lines = {line[:26].strip(): line.split()[-2:] for line in table.splitlines() if line.count("  ") > 3}
     assert lines["forget, before"][0] == "0.939" and lines["forget, after"][0] == "0.007" and "0.043 ± 0.007" in table
     assert lines["forget, reworded, rare"][0] == "0.049" and lines["holdout, after"][0] == "–"
-    for part in (
-        f"The weights come from {folders['llama']}; nobody checked that they equal those of meta-llama/Llama-3.1-8B",
-        "start from a model fine-tuned on DUET for 3 epochs; this one was not", "epochs: 1 here, 5 in the paper.",
-        "5 facts to forget here, 964 in the paper.",
-        "To retain: 7 facts here, 500 in the paper, which has no held-out facts.",
-    ):  # fmt: skip
-        assert part in table
-    assert "learning rate" not in table.partition("what differs:")[2]
+    differing = table.partition("What differs")[2]
+    rows = {line.split("  ")[0]: line.split() for line in differing.splitlines()}
+    assert rows["weights"][-1] == "meta-llama/Llama-3.1-8B-Instruct" and "not fine-tuned" in differing
+    assert rows["epochs"][-2:] == ["1", "5"] and rows["facts to retain"][-2:] == ["7", "500"]
+    assert rows["facts to forget"][-2:] == ["5", "964"] and "learning rate" not in differing
     (run,) = all_runs()  # the paper's protocol is what a benchmark starts from
     config = run.config
     assert (config.learning_rate, config.batch, config.lora_rank, config.lora_alpha) == (1e-4, 32, 32, 64)

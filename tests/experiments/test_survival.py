@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from adapop.errors import DataError
-from adapop.experiments import survival
+from adapop.experiments import survival, survival_tables
 from adapop.experiments.engine import finished
 from adapop.experiments.survival import Lost, Survival
+from adapop.facts.tiers import TIERS
+from adapop.paths import ASSETS
 
 
 @pytest.mark.parametrize(
@@ -103,3 +105,9 @@ def test_a_quick_study_is_made_once_and_its_models_knew_the_facts(tmp_path):
         assert sum(look == 0 for look in row.lost.direct) < count / 10, "the shipped models know their facts"
     assert survival.run(tmp_path, (0,), engine, True, messages.append, worlds=("sandbox", "people")) == {}
     assert survival.rows(tmp_path / survival.FILE) == rows and "0 to do" in messages[-1]
+
+
+def test_the_curves_of_the_recorded_rows_are_drawn():
+    pytest.importorskip("lifelines")
+    figure = survival_tables.curves(survival.rows(ASSETS / "recorded" / survival.FILE))
+    assert {trace.name for trace in figure.data} == {*TIERS} and all(len(trace.y) > 1 for trace in figure.data)

@@ -5,7 +5,7 @@ from adapop.facts.benchmarks import SYSTEM, benchmark_of, system_prompt
 from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.model.catalogue import MODELS, footprint, preset_of
 from adapop.popularity.beta import BetaMap
-from adapop.remark import Remark, sentences
+from adapop.remark import Remark
 from adapop.report import published
 from adapop.report.beside_paper import differences, setting_of
 from adapop.runs.preflight import preflight
@@ -67,19 +67,17 @@ def test_what_differs_is_named():
     def differences_of(*named, of=duet, model=llama, **changes):
         return differences(make_config(*named, model=model, **changes), of)
 
-    plain = differences_of()
-    for setting, sentence in (
-        ({"learning_rate": 2e-4}, "learning rate: 0.0002 here, 0.0001 in the paper."),
-        ({"controller": "fixed"}, "controller: fixed here, dual in the paper."),
-        ({"beta": BetaMap.constant(1.0)}, "beta: a 1, b 0, low 0.05, high 2 here, a 58.7, b 0.796,"),
-        ({"system": "Answer."}, "The system prompt is this run's own."),
+    plain = differences_of().rows
+    for setting, row in (
+        ({"learning_rate": 2e-4}, ("learning rate", "0.0002", "0.0001")),
+        ({"controller": "fixed"}, ("controller", "fixed", "dual")),
+        ({"beta": BetaMap.constant(1.0)}, ("beta", "a 1, b 0, low 0.05, high 2", "a 58.7, b 0.796, low 0.05, high 2")),
+        ({"system": "Answer."}, ("system prompt", "of its own", "asks for short facts")),
     ):
-        assert any(
-            one.startswith(sentence) for one in sentences(differences_of(**setting)) if one not in sentences(plain)
-        )
-    tuned = differences_of(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged")
-    assert Remark("paper_start_tuned") in tuned and Remark("paper_start_untuned") in plain
-    released = differences_of(preset="as-released")
-    assert released == (*plain[:-1], Remark("as_paper_code")) and plain[-2:-1] == (Remark("paper_code_adapop"),)
-    assert Remark("paper_code") in differences_of("wga"), "WGA has no controller"
-    assert Remark("paper_scores") in differences_of(of=rwku)
+        assert row in differences_of(**setting).rows and row not in plain
+    tuned = differences_of(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged").rows
+    starts = [dict((name, own) for name, own, _ in rows)["start"] for rows in (tuned, plain)]
+    assert starts == ["fine-tuned on DUET by LoRA", "not fine-tuned"]
+    notes = differences_of().note, differences_of(preset="as-released").note
+    assert notes[0].endswith("the paper's text.") and notes[1].endswith("the paper's code.")
+    assert ("scores", "of its own", "never published") in differences_of(of=rwku).rows

@@ -27,6 +27,20 @@ def test_report_opens_offline_in_a_browser(browser, finished, other, tmp_path, w
     context.close()
 
 
+def test_in_the_dark_a_report_s_intervals_and_numbers_are_seen(browser, tmp_path):
+    path = write_report([example("adapop")], tmp_path / "report.html")
+    tab = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="dark")
+    tab.goto(path.as_uri())
+    tab.wait_for_function(
+        "document.querySelector('figure .yerror') && document.querySelector('figure .textpoint text')"
+    )
+    rgb = "(of, name) => getComputedStyle(of)[name].match(/[\\d.]+/g).map(Number)"
+    for place, name in ((".yerror", "stroke"), (".textpoint text", "fill")):
+        color = tab.locator(f"figure {place}").first.evaluate(f"one => ({rgb})(one, '{name}')")
+        assert min(color[:3]) > 150 and color[3:] in ([], [1]), f"{place} stands out from the dark ground"
+    tab.close()
+
+
 @pytest.mark.parametrize("names", [("adapop",), ("wga", "adapop", "shuffled")])
 def test_a_report_is_at_most_six_screens(browser, tmp_path, names):
     path = write_report([example(name) for name in names], tmp_path / "report.html")

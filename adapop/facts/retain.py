@@ -56,7 +56,8 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
             f"{facts.name} has no retain rows, so nothing would protect the rest of the model."
         )
         fix = "Add rows with 'retain' in a column called group: facts like these that must survive"
-        raise DataError(message, f"{fix}; or name a file of such facts with --retain.")
+        named = "name a file of such facts with --retain, or in Python a table with retain="
+        raise DataError(message, f"{fix}; or {named}.")
     elif retain == "sandbox" or not facts.retain:
         facts = _from_world(facts, world, _usable(facts, world.retain), "world_retain")
     if model in SHIPPED and not facts.utility:

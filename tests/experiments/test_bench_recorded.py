@@ -23,6 +23,7 @@ TUNED_ROWS = by_arm(RECORDED / "tuned.csv")
 AGAIN = RECORDED / "again"  # main on other seeds, compared with the first
 EQUAL = RECORDED / "equal.csv"  # rows of what is no longer made
 SIGNALS = RECORDED / signals_compared.FILE  # its rows have a form of their own
+PLACES = RECORDED / "places.csv"  # facts, and no rows
 THREE, ANEW = f"tuned-{tuned.THREE}", tuned.ANEW
 ANEW_NAMES = ("redirect", "altpo", "wga", "adapop")  # searched among the people
 WORLD_OF = {name: world for world, name in tuned.FILES.items()} | {THREE: tuned.THREE, ANEW: "people"}
@@ -79,7 +80,7 @@ def test_the_page_of_the_real_model_says_what_was_run():
 
 @pytest.mark.parametrize("path", [
     pytest.param(path, marks=pytest.mark.slow if path.stem in MORE else ())
-    for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL, SIGNALS}) if path.stem not in WORLD_OF
+    for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL, SIGNALS, PLACES}) if path.stem not in WORLD_OF
 ], ids=lambda path: f"{path.parent.name}-{path.stem}")  # fmt: skip
 def test_every_row_is_a_run_of_its_plan(path):
     rows = Results(path).rows()

@@ -1,5 +1,4 @@
 import json
-import operator
 import os
 import sys
 import time
@@ -11,6 +10,7 @@ from adapop import paths
 from adapop.errors import ConfigError, DataError
 from adapop.experiments.engine import DIED, finished
 from adapop.experiments.results import Results
+from adapop.facts.catalog import load_raw
 from bench_work import doubled, fussy, killed_at_three, slow, temporary
 from raised import raised
 
@@ -148,7 +148,10 @@ def test_ray_where_it_is_missing_says_how_to_get_it(monkeypatch):
 def test_ray_shares_the_work_between_two_workers_and_gives_what_one_process_gives(monkeypatch):
     pytest.importorskip("ray")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    # a function that the workers can import: the tests do not travel with the package
-    done = {one.item: (one.result, one.error) for one in finished([1, 2, 3], operator.neg, 2, ray=True)}
-    assert done == {one.item: (one.result, one.error) for one in finished([1, 2, 3], operator.neg, 1)}
-    assert {result for result, _ in done.values()} == {-1, -2, -3}
+    # a function of the package, which travels to the workers with its assets, as the tests do not
+    sets = ["pair", "cities", "sandbox"]
+
+    def read(processes, **where):
+        return {one.item: (one.result.sha256, one.error) for one in finished(sets, load_raw, processes, **where)}
+
+    assert read(2, ray=True) == read(1) and len(read(1)) == len(sets)

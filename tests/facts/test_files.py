@@ -302,8 +302,10 @@ def same_text(text: str, count: int) -> pyarrow.Array:
 
 
 @pytest.mark.parametrize(("text", "count", "message"), [
-    ("a", 10**7, "more than 20,000 rows"), ("x" * 10**6, 10_000, "unpacks to more than is read")])  # fmt: skip
+    ("a", 10**7, "more than 20,000 rows"), ("x" * 10**6, 10_000, "unpacks to more than is read"),
+], ids=["rows", "bytes"])  # fmt: skip
 def test_a_bomb_of_equal_rows(tmp_path, text, count, message):
+    """An older pytest puts the name of the case into the environment, where a megabyte of it lets no process start."""
     path = tmp_path / "facts.parquet"
     columns = {"question": same_text(text, count), "answer": same_text("b", count)}
     pyarrow.parquet.write_table(pyarrow.table(columns), path, compression="zstd")

@@ -229,10 +229,11 @@ FORMATS = {
     "quoted.csv": {"quoting": csv.QUOTE_ALL}, "plain.csv": {}, "semicolons.csv": {"delimiter": ";"},
     "tabs.tsv": {"delimiter": "\t"}, "lines.jsonl": None, "list.json": None,
 }  # fmt: skip
+CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]  # the machine may be busy
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=CHECKS)
 @given(rows=some.lists(some.tuples(CELLS, CELLS, SCORES), min_size=1, max_size=5))
 @example(rows=[("0042", "04109", 7), ("Who?", "1.5 or a", 0.25)])
 @example(rows=[('a "b" c', 'd, "e"', None), ("it's; \\", "x|y", 1234.5)])

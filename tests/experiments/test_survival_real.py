@@ -25,7 +25,7 @@ def test_without_its_packages_drawing_says_how_to_install_them(tmp_path, monkeyp
     monkeypatch.setitem(__import__("sys").modules, "wordfreq", None)
     with pytest.raises(DataError, match="wordfreq is not installed") as refused:
         study.write_places(tmp_path / "places.csv")
-    assert "adapop[data]" in refused.value.fix
+    assert "wordfreq==" in refused.value.fix
 
 
 def test_every_fact_is_asked_twice_and_is_neither_retained_nor_shown_before():

@@ -57,7 +57,7 @@ STORY_STEPS = [
         "What it costs, and who does better",
         (
             "AdaPop forgets rare and popular facts more equally, but it does not forget most, and "
-            "it loses more held-out facts. Choose a method. Those marked “tuned” use the best "
+            "it loses more held-out facts. Those marked “tuned” use the best "
             "settings of 40 trials. Only AdaPop uses popularity."
         ),
     ),

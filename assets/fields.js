@@ -220,7 +220,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
   function yLabel() {
     if (held) return bare ? "↑ answered, or lost" : "";
     if (pairs) return width < 420 ? "↑ how sure" : "↑ how sure of the right answer; line: mean of the pairs";
-    return shares ? `↑ answered${width < 260 ? ", %" : `, in ${wordsOf(wordings || motion.wordings)}`}${asked < count && width >= 420 ? `; ${asked} of ${count} facts asked` : ""}` : `↑ how sure${width < 420 ? "" : " of the right answer"}, asked as trained; line: mean`;
+    return shares ? `↑ answered${width < 260 ? ", %" : `, in ${wordsOf(wordings || motion.wordings)}`}${asked < count && width >= 420 ? `; ${asked} of ${count} facts asked` : ""}` : width < 260 ? "↑ how sure, %" : `↑ how sure${width < 420 ? "" : " of the right answer"}, asked as trained; line: mean`;
   }
 
   // the facts outside all pairs, faint, and a line from each pair's rare fact to its popular one
@@ -683,18 +683,23 @@ function runField(element, props, trigger, watch) {
     }
     if (shown?.run === value.run) {
       Object.assign(shown.motion, value.motion);
+      if (shown.held) Object.assign(shown.held, value.held.motion);
       shown.shares.splice(0, Infinity, ...value.shares);
       return shown.scrubber.grow(value.motion.epoch);
     }
     picture.replaceChildren();
     pinned = -1;
-    const { motion, shares, facts } = value, place = el("div"), last = motion.epoch[motion.epoch.length - 1];
-    picture.append(place);
-    const field = makeField(place, facts, motion, { name: "The facts of this run", hint: "click a dot to follow it", below: 150, onpin: (fact) => pin(fact) });
+    const { motion, shares, facts, held } = value, place = el("div", { class: "forget" }), last = motion.epoch[motion.epoch.length - 1];
+    const others = held && el("div"), tall = held ? () => clamp(innerHeight - 590, 210, 380) : null;
+    picture.append(el("div", { class: held ? "clouds" : false }, place, others ?? ""));
+    if (held) place.append(el("p", { class: "of" }, "Facts to forget"));
+    if (held) others.append(el("p", { class: "of" }, "Held-out facts", el("span", { class: "wide" }, ", never trained on")));
+    const field = makeField(place, facts, motion, { name: "The facts of this run", hint: "click a dot to follow it", below: 150, tall, onpin: (fact) => pin(fact) });
+    const kept = held && makeField(others, held.facts, held.motion, { name: "Held-out facts", below: 150, tall });
     const scrubber = makeScrubber(picture, { stops: motion.epoch, name: "Frames of this run", onmove: show, onrest: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
     const beside = makeMoment(picture, facts, motion, shares);
     picture.append(field.table);
-    shown = { run: value.run, motion, shares, scrubber };
+    shown = { run: value.run, motion, shares, scrubber, held: held?.motion };
 
     function pin(fact) {
       pinned = fact;
@@ -705,6 +710,7 @@ function runField(element, props, trigger, watch) {
 
     function show(epoch) {
       field.show(epoch);
+      kept?.show(epoch);
       beside.show(epoch, pinned);
       cursor(epoch);
       stands(epoch);

@@ -103,12 +103,16 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
         leaks, answers = page.locator("#fact-field .leaks"), page.locator("#fact-field .answer.unlearned")
         says(page, "#fact-field .leaks", "after epoch 5")
         ends = leaks.inner_text(), answers.inner_text(), page.evaluate(place)
+        held = page.locator("#fact-field .clouds > :last-child")
+        assert held.locator(".of").inner_text() == "Held-out facts, never trained on"
+        assert "after epoch 5" in held.locator("canvas").get_attribute("aria-label"), "the cost, at the same moment"
         scrubber.press("Home")
         says(page, "#fact-field .leaks", "before")
+        assert "before" in held.locator("canvas").get_attribute("aria-label")
         assert {*leaks.locator("td").all_inner_texts()} == {"100%"}
         says(page, "#fact-field .answer.unlearned", "not begun")
         assert page.evaluate(f"parseFloat({place})") < float(ends[2].removesuffix("px")) / 2
-        page.locator("#fact-field canvas").press("Home")
+        page.locator("#fact-field .forget canvas").press("Home")
         page.keyboard.press("Enter")
         for _ in range(4):
             scrubber.press("ArrowRight")
@@ -267,7 +271,7 @@ def test_a_new_run_brings_its_charts_into_view_and_leaves_neither_answers_nor_th
         page.wait_for_function("new URL(location.href).searchParams.get('epoch') === '0'")
 
     start_run(page, epochs=10, batch=2)  # still going when it is looked at: at its end a card stands above the charts
-    place = "document.querySelector('#fact-field canvas')?.getBoundingClientRect().bottom"
+    place = "document.querySelector('#fact-field .forget canvas')?.getBoundingClientRect().bottom"
     page.wait_for_function(f"{place} <= innerHeight")
     stop_run(page)
     start_run(page, epochs=1)

@@ -50,7 +50,7 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     logged(page, "Epoch 1 saved.")
     page.wait_for_selector("#outcome-chart .plotly")
     for key in ("Home", "ArrowRight", "Enter"):
-        page.locator("#fact-field canvas").press(key)
+        page.locator("#fact-field .forget canvas").press(key)
     says(page, "#fact-field .tip b", f"Where is {HOSTILE}?")
     says(page, "#fact-field .pinned", f"Where is {HOSTILE}?")
 

@@ -173,6 +173,10 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     (last,) = [one for one in value["shares"] if one["epoch"] == 1]
     assert last["reworded"]["all"] == finished.measured().recall("forget", "reworded"), "as its card has it"
     assert [one["wordings"] for one in value["shares"]] == ["in other words"] * 2
+    held, ends = value["held"], [frame for frame in frames if "holdout" in frame.scores]
+    assert held["facts"]["question"] == [fact.question for fact in finished.facts.holdout]
+    assert held["motion"]["epoch"] == [0, 1], "the cost is recorded where an epoch ends"
+    assert held["motion"]["p"][1] == [round(1000 * p) for p in ends[1].scores["holdout"].p]
     assert finished.id not in str(value), "who has a link reads this too"
     events = finished.events()
     steps = [place for place, event in enumerate(events) if event.kind == "step_done"]
@@ -181,6 +185,7 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     assert FIELD.picture in FIELD.updates(finished, events, steps[-1])
     assert FIELD.updates(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
     assert value_of_field(finished, 0, 0, 0)["motion"]["epoch"] == [0], "a stopped run ends where it was saved"
+    assert value_of_field(finished, 0, 0, 0)["held"]["motion"]["epoch"] == [0]
     assert FIELD.updates(None, [], -1) == {FIELD.picture: None}
 
 

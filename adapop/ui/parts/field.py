@@ -62,6 +62,22 @@ def motion_of(run: Run, last: int | None = None) -> dict[str, object]:
     return motion(frames, forget) | {"answered": answered, "wordings": wordings}
 
 
+def held_out_of(run: Run, last: int | None = None) -> dict[str, dict[str, list]] | None:
+    """How the run's held-out facts fare, which were never trained on, up to the epoch `last`: their
+    `dots` as facts; as motion, of the frames that have them, epoch and p as in `motion`. None if no
+    frame has them."""
+    facts, frames = run.facts.holdout, [one for one in run.frames() if "holdout" in one.scores]
+    frames = [frame for frame in frames if last is None or frame.epoch <= last]
+    if not frames:
+        return None
+    unasked: list[None] = [None] * len(frames)
+    moving = {
+        "epoch": [round(frame.epoch, 3) for frame in frames],
+        "p": [_thousandths(frame, "holdout") for frame in frames],
+    }
+    return {"facts": dots(facts), "motion": {**moving, "said": unasked, "right": unasked}}
+
+
 def shares(events: Sequence[Event]) -> list[dict]:
     """Shares of the facts to forget still answered, a dict per epoch: its number, the rewordings,
     and shares in [0, 1] by form and tier. A full measurement asks all rewordings, like the result

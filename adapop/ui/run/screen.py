@@ -311,4 +311,5 @@ def value_of_field(run: Run, _frames: int, _measured: int, kept_epoch: int | Non
     only invalidate the cache. kept_epoch: the last epoch that a stopped run has saved."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
     motion = field.motion_of(run, kept_epoch)  # later epochs are shown in the charts only
-    return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares}
+    held = field.held_out_of(run, kept_epoch)
+    return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares, "held": held}

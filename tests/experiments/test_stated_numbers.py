@@ -14,7 +14,7 @@ import pytest
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RETAIN_KEPT, make_config
-from adapop.experiments import signals_compared, survival, survival_tables
+from adapop.experiments import signals_compared, survival, survival_real, survival_tables
 from adapop.experiments.tuned import LIMITS, PRICE
 from adapop.facts.catalog import load_facts
 from adapop.paths import ROOT
@@ -28,7 +28,7 @@ CLAIMS = [line.split(" @ ", 1) for line in (HERE / "numbers.txt").read_text("utf
 SETTINGS = (HERE / "settings.txt").read_text("utf-8").splitlines()
 EXPRESSION = r"\{([a-z_0-9]+\(.*?\))\}"
 TITLES = {method.title for name, method in METHODS.items() if name != "adapop"}
-FITTED = ("cox(", "rule(", "endpoints(", "least_p(")  # a minute
+FITTED = ("cox(", "places_known(", "premise(", "rule(", "endpoints(", "least_p(")  # a minute
 
 
 def slow(claim: str) -> bool:
@@ -153,6 +153,37 @@ def cox(row, column):
     """A cell of those tables; column: how its title and the table's begin or end."""
     (cell,) = {value for name, value in fitted()[row].items() if name.endswith(f": {column}")} or {"missing"}
     return cell
+
+
+@cache
+def of_places() -> dict[tuple[str, str], dict[str, str]]:
+    """The cells of the tables of `bench survival --model`, by model with method and stand-in ("" for none)."""
+    lives, stand_ins = survival_real.tables(survival.rows(RECORDED / survival_real.FILE))
+    cells = {(row[0], ""): dict(zip(lives.head, row)) for row in lives.rows}
+    return cells | {(row[0], row[1]): dict(zip(stand_ins.head, row)) for row in stand_ins.rows}
+
+
+def places_cox(arm, column, stand_in=survival_real.POPULATION):
+    """A cell of those tables."""
+    return of_places()[arm, stand_in][column]
+
+
+def places_known(arm):
+    """How many facts were pressed, over the relations."""
+    return str(sum(map(int, of_places()[arm, ""]["facts: country, state, capital"].split(", "))))
+
+
+def premise(model):
+    """What the rule says of a model. Written for what reads `places_cox(`."""
+    arms = [
+        cells
+        for (arm, name), cells in of_places().items()
+        if arm.startswith(model) and name == survival_real.POPULATION
+    ]
+    ends = [re.findall(r"[-+][\d.]+", cells["given both confidences"])[1:] for cells in arms]
+    assert len(ends) == len(survival_real.RATES)
+    below, above = all(float(high) < 0 for _, high in ends), all(float(low) > 0 for low, _ in ends)
+    return "holds" if below else "is contradicted" if above else "is not shown"
 
 
 @cache

@@ -28,6 +28,7 @@ LEFT = 0.02  # largest change of recall that counts as none
 # Share of what the original answers: with more left of the facts to forget, these are not
 # forgotten; with less left of what is to stay, the model is damaged.
 LOST = 0.5
+MOSTLY = 0.25  # with more left in some way of asking, a run that did its work says "half", no more
 ENOUGH = 0.1  # if fewer were answered before, a loss would not show
 FEWEST = 2  # answers: one may be chance
 SURVIVING = ("utility", "retain", "holdout")
@@ -118,7 +119,8 @@ class Result:
         if not self.ways:
             return None
         if not self._left:
-            return Remark("forgotten_in_all", {"left": texts})
+            mostly = all(way.after <= MOSTLY * way.before for way in self.ways)
+            return Remark("forgotten_in_all" if mostly else "half_forgotten", {"left": texts})
         if not last:
             return Remark("not_unlearned", {"left": texts})
         joined = f"{', '.join(some)} and {last}" if some else last

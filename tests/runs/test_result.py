@@ -91,12 +91,15 @@ def test_a_result_looks_at_every_way_of_asking_that_was_measured(tmp_path, tiny)
         "as trained 50% are still answered (100% before), in other words 44% (89% before), in chat 21% (42% before)"
     )
     chat = "in chat 67% are still answered, more than before (42%)"
+    in_all = "forgotten in all forms of the question that were measured"
     for now, kind, sentence in (
         ((0.43, 0.81, 0.67), SOME_WAYS, "Forgotten only as trained: in other words 81% are still answered "
             "(89% before), in chat 67%, more than before (42%)."),
         ((0.1, 0.2, 0.67), SOME_WAYS, f"Forgotten only as trained and in other words: {chat}."),
         ((0.6, 0.81, 0.4), PARTLY, f"Not forgotten: {all_left}."),
-        ((0.5, 0.44, 0.21), FORGOT, f"Forgotten in all forms of the question that were measured: {none_left}."),
+        ((0.5, 0.44, 0.21), FORGOT, f"At least half is {in_all}: {none_left}."),
+        ((0.25, 0.0, 0.1), FORGOT, f"F{in_all[1:]}: as trained 25% are still answered (100% before), "
+            "in other words 0% (89% before), in chat 10% (42% before)."),
     ):  # fmt: skip
         result = asked(tmp_path, tiny, was, dict(zip(was, now)))
         assert (result.kind, result.remark.text(), result.unlearned) == (kind, sentence, kind == FORGOT)

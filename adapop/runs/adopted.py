@@ -1,8 +1,8 @@
 """Runs of models that were unlearned elsewhere: nothing is trained, all else is as for any run.
 
-The run's only epoch, `epoch-1`, holds the adapter, copied; or, where the
-original is an adapter of the same base, the difference of both; or, of a whole model,
-`unlearned.json` with the SHA-256 of its weights, which stay where they are.
+The run's only epoch, `epoch-1`, holds the adapter, copied; or, where the original is an adapter of
+the same base, the difference of both; or, of a whole model, `unlearned.json` with the SHA-256 of
+its weights, which stay where they are.
 """
 
 from __future__ import annotations

@@ -314,7 +314,7 @@ def facts_of_table(
         DataError: there is no table, or one holds no usable facts.
     """
     if table is None:
-        raise NoFile("No file yet.", "Upload a table below, or type facts there.")
+        raise NoFile("No file yet.", "Upload or type facts below.")
     facts = table.facts(columns=columns, drop_bad=drop_bad)
     if retain != "upload":
         return with_retain_rows(facts, SANDBOX, retain)

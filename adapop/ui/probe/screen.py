@@ -126,9 +126,10 @@ class ProbeScreen:
             facts, shown, default = fact_id, fact_id, None
         forms, form = choices.form_choices(worker, name, shown, text, filled)
         filling = linked or self.fill(run, name, shown, form, text, filled)
-        changes = {self.group: group, self.default: default, **filling}
+        changes = {self.group: group, self.default: default}
         if not picked or filled[:2] != (name, shown):  # to leave the fact's box picks nothing anew
             changes[view.wanted] = None
+        changes |= filling  # a link says what is wanted
         if not linked and filled and filled[0] != name:
             changes[view.epoch] = ""  # an epoch was chosen for another run
         return changes | {self.fact: facts, self.form: forms, view.sent: link.sent_at(said)}

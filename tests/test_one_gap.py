@@ -70,7 +70,7 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     marks = {item.name.split(",")[0]: item.y[-1] for item in chart.data if "all other" in (item.name or "")}
     assert (marks["rare"], marks["popular"]) == (rare, popular), "the ends of its chart"
     assert f"gap {text.split()[0]}" in [note.text for note in chart.layout.annotations], "its bracket"
-    motion, tiers = field.motion_of(run), field.dots(run.facts.forget)["tier"]
+    motion, tiers = field.motion_of(run, field.frames_of(run)), field.dots(run.facts.forget)["tier"]
     ends = [[share for share, tier in zip(motion["answered"][-1], tiers) if tier == end] for end in ("popular", "rare")]
     assert (fmean(ends[0]) - fmean(ends[1])) / field.SURE == pytest.approx(gap.mean, abs=1 / field.SURE), "its dots"
     assert motion["wordings"] == 4 and motion["answered"][1:-1] == [None] * (len(run.frames()) - 2)
@@ -108,7 +108,7 @@ def test_where_only_some_facts_are_asked_the_dots_are_theirs(small):
     facts = replace(small, forget=(replace(wordless, paraphrases=()), *others), holdout=(), utility=())
     run = ran(make_config(epochs=1, measure_per_tier=2), facts)
     after, tiers = run.measured(), field.dots(facts.forget)["tier"]
-    shares = dict(zip(facts.forget, field.motion_of(run)["answered"][-1], strict=True))
+    shares = dict(zip(facts.forget, field.motion_of(run, field.frames_of(run))["answered"][-1], strict=True))
     drawn = {
         tier: [share for share, its in zip(shares.values(), tiers) if its == tier and share is not None]
         for tier in TIERS

@@ -4,7 +4,7 @@ own facts and model; `run` makes the missing rows; `write` and `as_markdown` sho
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -244,23 +244,30 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
     return replace(place, name=name, own=own)
 
 
+def missing(keys: Iterable[tuple], done: Collection[tuple], quick: bool) -> list[tuple]:
+    """The keys of a study's runs that are to be made. done: keys of rows, which end with quick."""
+    return [key for key in keys if (*key, quick) not in done]
+
+
 def completed(
     made: Iterable[Finished],
+    done: int,
     total: int,
     title: Callable[[Any], str],
     append: Callable[[Any], None],
     report: Callable[[str], None],
 ) -> dict[str, str]:
-    """Appends each result of an engine as it comes, and reports it by the title of its item.
-    Returns title of a failed item -> reason."""
+    """Appends each result of an engine as it comes, and reports it by the title of its item. done:
+    runs made before; total: of those to make. Returns title of a failed item -> reason."""
+    report(f"{done} runs are done already, {total} to do.")
     errors = {}
-    for count, done in enumerate(made, 1):
-        name = title(done.item)
-        if done.error:
-            errors[name] = done.error
+    for count, one in enumerate(made, 1):
+        name = title(one.item)
+        if one.error:
+            errors[name] = one.error
         else:
-            append(done.result)
-        report(f"{count} of {total}: {name}{done.error and f': {done.error}'}")
+            append(one.result)
+        report(f"{count} of {total}: {name}{one.error and f': {one.error}'}")
     return errors
 
 

@@ -41,7 +41,7 @@ import pandas as pd
 from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import DataError
 from adapop.experiments.plans import TEST, by_tier, facts_for, questions_of
-from adapop.experiments.run import Engine, completed
+from adapop.experiments.run import Engine, completed, missing
 from adapop.facts.fact import TIERS, FactSet, scores_of
 from adapop.paths import commit
 from adapop.popularity.beta import BetaMap
@@ -106,20 +106,15 @@ def run(
     path = folder / FILE
     folder.mkdir(parents=True, exist_ok=True)
     done = {(one.signal, one.rate, one.seed, one.quick) for one in rows(path)}
-    wanted = [
-        (signal, rate, seed)
-        for seed, rate, signal in product(seeds, RATES, SIGNALS)
-        if (signal, rate, seed, quick) not in done
-    ]
+    keys = ((signal, rate, seed) for seed, rate, signal in product(seeds, RATES, SIGNALS))
+    wanted = missing(keys, done, quick)
 
     def append(outcome: Outcome) -> None:
         line = pd.DataFrame([vars(outcome)])
         line.to_csv(path, mode="a", header=not path.exists(), index=False)
 
-    report(f"{len(done)} runs are done already, {len(wanted)} to do.")
-    return completed(
-        engine(wanted, partial(_run, quick=quick)), len(wanted), _title, append, report
-    )
+    made = engine(wanted, partial(_run, quick=quick))
+    return completed(made, len(done), len(wanted), _title, append, report)
 
 
 def _title(key: tuple[str, float, int]) -> str:

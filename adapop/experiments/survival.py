@@ -22,7 +22,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import DataError
 from adapop.experiments.plans import World, build, folder_of
-from adapop.experiments.run import Engine, completed
+from adapop.experiments.run import Engine, completed, missing
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.paths import SHIPPED, commit
@@ -106,20 +106,16 @@ def run(
     DataError: the file is damaged."""
     path = folder / FILE
     known = {one.key for one in rows(path)}
-    wanted = [
-        (world, method, seed)
-        for seed, world, method in product(seeds, worlds, RATES)
-        if (world, method, seed, quick) not in known
-    ]
+    keys = ((world, method, seed) for seed, world, method in product(seeds, worlds, RATES))
+    wanted = missing(keys, known, quick)
     models = folder / "models"
     if any(world == NO_SPREAD.name for world, _, _ in wanted) and not quick:
         report(
             "Pretraining the world in which all facts are shown equally often, if it is missing."
         )
         build(NO_SPREAD, models)
-    report(f"{len(known)} runs are done already, {len(wanted)} to do.")
     made = engine(wanted, partial(_run, quick=quick, models=models))
-    return completed(made, len(wanted), title_of, partial(append, path), report)
+    return completed(made, len(known), len(wanted), title_of, partial(append, path), report)
 
 
 def title_of(key: tuple[str, str, int]) -> str:

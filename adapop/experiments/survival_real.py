@@ -24,7 +24,7 @@ import pandas as pd
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError
-from adapop.experiments.run import Engine, completed
+from adapop.experiments.run import Engine, completed, missing
 from adapop.experiments.survival import (
     Asked,
     Survival,
@@ -227,14 +227,10 @@ def run(
         raise ConfigError(f"This study is not made of {unknown[0]}.", f"Use {' or '.join(MODELS)}.")
     path = folder / FILE
     known = {row.key for row in rows(path)}
-    wanted = [
-        (model, method, seed)
-        for seed, model, method in product(seeds, models, RATES)
-        if (model, method, seed, quick) not in known
-    ]
-    report(f"{len(known)} runs are done already, {len(wanted)} to do.")
+    keys = ((model, method, seed) for seed, model, method in product(seeds, models, RATES))
+    wanted = missing(keys, known, quick)
     made = engine(wanted, partial(_run, quick=quick))
-    return completed(made, len(wanted), title_of, partial(append, path), report)
+    return completed(made, len(known), len(wanted), title_of, partial(append, path), report)
 
 
 def _run(key: tuple[str, str, int], quick: bool) -> Survival:

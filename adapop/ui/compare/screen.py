@@ -178,7 +178,7 @@ def field_panels(runs: Sequence[Run], names: Mapping[str, str]) -> list[dict]:
         title = f"{mark} {title_of(run.config.method, run.config.preset)}"
         title = names.get(run.id, title) if len(seeds) == 1 else title
         try:
-            dots, motion = field.dots(run.facts.forget), field.motion_of(run)
+            dots, motion = field.dots(run.facts.forget), field.motion_of(run, field.frames_of(run))
             shares = field.shares(run.events())
         except AdaPopError:  # a damaged recording hides no other
             continue

@@ -40,16 +40,20 @@ def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
     }
 
 
-def motion_of(run: Run, last: int | None = None) -> dict[str, object]:
-    """`motion` of a run up to the epoch `last`, or up to the best if the run keeps that, and also:
+def frames_of(run: Run, last: int | None = None) -> list[Frame]:
+    """A run's frames up to the epoch `last`, or up to the best if the run keeps that."""
+    best = run.measured() if run.config.keep == "best" else None
+    last = best.epoch if best else last
+    return [frame for frame in run.frames() if last is None or frame.epoch <= last]
+
+
+def motion_of(run: Run, frames: Sequence[Frame]) -> dict[str, object]:
+    """`motion` of a run in these of its frames, and also:
 
     answered: recall in other words, as in the result; in thousandths, by frame and fact, None for
     frames and facts where it was not measured. wordings: number of rewordings of each fact, None if
     it differs.
     """
-    best = run.measured() if run.config.keep == "best" else None
-    last = best.epoch if best else last
-    frames = [frame for frame in run.frames() if last is None or frame.epoch <= last]
     forget = run.facts.forget
     shares_by_epoch = {
         event.epoch: [None if share is None else round(SURE * share) for share in event.by_fact]
@@ -62,12 +66,12 @@ def motion_of(run: Run, last: int | None = None) -> dict[str, object]:
     return motion(frames, forget) | {"answered": answered, "wordings": wordings}
 
 
-def held_out_of(run: Run, last: int | None = None) -> dict[str, dict[str, list]] | None:
-    """How the run's held-out facts fare, which were never trained on, up to the epoch `last`: their
-    `dots` as facts; as motion, of the frames that have them, epoch and p as in `motion`. None if no
-    frame has them."""
-    facts, frames = run.facts.holdout, [one for one in run.frames() if "holdout" in one.scores]
-    frames = [frame for frame in frames if last is None or frame.epoch <= last]
+def held_out_of(
+    facts: Sequence[Fact], frames: Sequence[Frame]
+) -> dict[str, dict[str, list]] | None:
+    """How a run's held-out facts fare, which were never trained on: their `dots` as facts; as
+    motion, of the frames that have them, epoch and p as in `motion`. None if no frame has them."""
+    frames = [frame for frame in frames if "holdout" in frame.scores]
     if not frames:
         return None
     unasked: list[None] = [None] * len(frames)

@@ -310,6 +310,6 @@ def value_of_field(run: Run, _frames: int, _measured: int, kept_epoch: int | Non
     """A run's data for the browser, cached for all pages. _frames, _measured: their numbers, which
     only invalidate the cache. kept_epoch: the last epoch that a stopped run has saved."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
-    motion = field.motion_of(run, kept_epoch)  # later epochs are shown in the charts only
-    held = field.held_out_of(run, kept_epoch)
+    frames = field.frames_of(run, kept_epoch)  # later epochs are shown in the charts only
+    motion, held = field.motion_of(run, frames), field.held_out_of(run.facts.holdout, frames)
     return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares, "held": held}

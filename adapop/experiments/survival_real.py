@@ -2,7 +2,7 @@
 
 The study of `survival` where nobody knows how often a model read a fact: places and where they lie,
 asked of models that others pretrained. The question, the measure and the rule were written down
-before any of these runs was made: see "And in real models?" in `assets/docs/findings.md`.
+before any of these runs was made: see "Which places are known longest" in `assets/docs/real.md`.
 `write_places` draws the facts, with what stands in for their popularity.
 """
 

@@ -1,8 +1,9 @@
-"""Every number of findings.md, of the README's *What we found* and of real.md's summary, recomputed from rows.
+"""Every number of findings.md and studies.md, of the README's *What we found*, and of real.md's summary and its
+places, recomputed from rows.
 
 `numbers.txt` has a line for each sentence or row of a table with results: the page, and its text with an expression
-in place of each result. Expressions are of the frames and functions below. `settings.txt`: text of findings.md whose
-numbers are settings, and no results."""
+in place of each result. Expressions are of the frames and functions below. `settings.txt`: text of these
+two pages whose numbers are settings, and no results."""
 
 import json
 import re
@@ -23,7 +24,8 @@ from adapop.probes.intervals import summary
 RECORDED, HERE = ROOT / "assets/recorded", ROOT / "tests/experiments"
 TIERS = ("rare", "middle", "popular")
 AT = re.compile(r" at [\d.e-]+$")  # ends the title of an arm at another rate
-WHOLE = ("assets/docs/findings.md",)  # pages of which every number is such a result or a setting
+# pages of which every number is such a result or a setting
+WHOLE = ("assets/docs/findings.md", "assets/docs/studies.md")
 CLAIMS = [line.split(" @ ", 1) for line in (HERE / "numbers.txt").read_text("utf-8").splitlines() if " @ " in line]
 SETTINGS = (HERE / "settings.txt").read_text("utf-8").splitlines()
 EXPRESSION = r"\{([a-z_0-9]+\(.*?\))\}"

@@ -8,15 +8,13 @@ from string import Formatter
 
 import pytest
 
-from adapop.assets import as_kind, read_json
+from adapop.assets import as_kind
 from adapop.facts.files import read_facts
 from adapop.paths import ROOT
-from adapop.remark import Remark, sentences
+from adapop.remark import ONE, SENTENCES, TERMS, Remark, sentences
 from fact_files import write
 from raised import raised
 
-TEXTS = read_json("remarks.json", dict[str, dict[str, str]])
-KINDS = TEXTS["sentences"]
 FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
 # a few of the sentences, for how values are written in them
 WORDING = (
@@ -42,22 +40,24 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def code_below(folder: str) -> str:
-    return "".join(path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob("*.py"))
+def code() -> str:
+    """All modules of the package but those that hold the sentences."""
+    modules = (path for path in (ROOT / "adapop").rglob("*.py") if path.parent.name != "remark")
+    return "".join(path.read_text(encoding="utf-8") for path in modules)
 
 
 def sample(template: str, count: int) -> dict:
     """A value for each name in a sentence: a number where it is written as one or counts something."""
     fields = [(name, spec) for _, name, spec, _ in Formatter().parse(template) if name]
-    words = {*TEXTS["page"], *TEXTS["one"]} - {"first"}
+    words = {*TERMS["page"], *ONE} - {"first"}
     values = {name: float(count) if spec else count if name.endswith("s") else "It" for name, spec in fields}
     return {name: value for name, value in values.items() if name not in words}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SENTENCES)
 def test_every_sentence_is_whole_for_one_and_for_several_and_for_every_reader(kind):
     for count, reader in product((1, 2), ("page", "command", "program")):
-        text = Remark(kind, sample(KINDS[kind], count)).text(reader)
+        text = Remark(kind, sample(SENTENCES[kind], count)).text(reader)
         assert not re.search(r"[{}]|  |^[a-z]", text), text
 
 
@@ -69,8 +69,9 @@ def test_how_values_are_written(kind, values, sentence):
 
 
 def test_sentences_belong_to_kinds_and_name_settings():
-    code = code_below("adapop")
-    unused = {kind for kind in KINDS if f'"{kind}"' not in code}
+    made = set(re.findall(r'Remark\(\s*"(\w+)"', code()))
+    assert len(made) > 50 and made <= SENTENCES.keys()
+    unused = {kind for kind in SENTENCES if f'"{kind}"' not in code()}
     kinds = ("damaged", "damaged_elsewhere")
     damaged = {f"{group}_{kind}" for group in ("utility", "retain", "holdout") for kind in kinds}
     assert unused == damaged, "made from parts"

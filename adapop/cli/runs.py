@@ -23,7 +23,7 @@ from adapop.progress import Progress
 from adapop.remark import Remark, sentences
 from adapop.report.beside_paper import beside
 from adapop.report.record import name_of
-from adapop.report.table import Table, percent, reading
+from adapop.report.table import Table, percent
 from adapop.runs.amount import few_steps
 from adapop.runs.files import UNFINISHED
 from adapop.runs.inputs import DECISIVE
@@ -34,6 +34,12 @@ from adapop.runs.run import Run, find_run, runs_root
 from adapop.runs.trackers import following
 from adapop.service.cleanup import delete_hidden, hide, in_use
 from adapop.training.events import Event, Measured, RunFailed, RunStarted, StepDone, to_json
+
+RUNS_NOTE = (
+    "forget, holdout: recall before → after, asked as trained, of facts to forget (less is better) "
+    "and of facts that training never saw (more is better); – means not measured. `python -m "
+    "adapop resume RUN` continues one that was interrupted or stopped."
+)
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
@@ -241,7 +247,7 @@ def runs(options: argparse.Namespace) -> None:
         return
     cells = tuple(tuple(_cells(row)) for row in rows)
     title = f"Runs in {runs_root()}, newest first: {len(rows):,}"
-    printing.say(Table(title, LISTED_HEAD, cells, reading("runs")).as_text())
+    printing.say(Table(title, LISTED_HEAD, cells, RUNS_NOTE).as_text())
 
 
 def _delete(names: list[str]) -> None:

@@ -28,8 +28,13 @@ from adapop.probes.prompts import NotApplicable
 from adapop.probes.wording import written
 from adapop.progress import Progress
 from adapop.remark import sentences
-from adapop.report.table import Table, reading
+from adapop.report.table import Table
 from adapop.runs.known import original_recall
+
+BETAS_NOTE = (
+    "β: exponent of each token's weight p^β. self-limiting (β > 1): the pressure fades early, "
+    "which suits rare facts; pressure-sustaining (β < 1): it lasts long, which suits popular facts."
+)
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
@@ -85,7 +90,7 @@ def beta(options: argparse.Namespace) -> None:
     if not options.json:
         head = ("score", "β", "regime", "question")
         title = f"Exponents of the {len(cells):,} facts of {facts.name}"
-        printing.say(Table(title, head, tuple(cells), reading("betas")).as_text())
+        printing.say(Table(title, head, tuple(cells), BETAS_NOTE).as_text())
         meaning = "No fact has a score yet."
         if known:
             meaning = meaning_of(curve(min(known)), curve(max(known))).text()

@@ -22,7 +22,25 @@ from adapop.probes.distance import auc
 from adapop.probes.intervals import Interval, Summary, summary
 from adapop.report.figures import Figure
 from adapop.report.figures.experiments import mark_panels
-from adapop.report.table import Table, reading
+from adapop.report.table import Table
+
+FAITHFULNESS_NOTE = (
+    "AUC: how often a metric is higher for a fact in a model that knows it than for a fact of the "
+    "same tier in a model that never read it; ties count half. AUC, models: the same for the means "
+    "of models. Then these means. The models: the sandbox's and its oracle, each untrained and "
+    "trained on the facts to retain alone."
+)
+ROBUSTNESS_NOTE = (
+    "Facts to forget in unlearned models ({unlearned}), on a scale from the oracle (0) to the "
+    "original (1): what is left; how much that changes when other facts to forget are taught for "
+    "ten steps; the same for models that never read them (control); and the change with weights "
+    "rounded to 4 bits. Mean ± standard deviation over runs. Empty: the metric does not tell "
+    "oracle and original apart."
+)
+EVERY_METRIC_NOTE = (
+    "What is left, as above, of rare / popular facts; metrics that do not tell oracle and original "
+    "apart are left out."
+)
 
 KINDS = (KNOWS.title, NEVER_READ.title)  # arms of the two kinds of model to be told apart
 BEFORE, AFTER, RELEARNED, ROUNDED = STATES = ("before", "after", "relearned", "rounded")
@@ -99,7 +117,7 @@ def faithfulness_table(arms: Rows) -> Table | None:
         "", *(f"AUC, {tier} facts" for tier in TIERS), *(f"AUC, models, {tier}" for tier in ENDS),
         *(f"{tier}: {label}" for tier in ENDS for label in ("known", "never read")),
     )  # fmt: skip
-    return Table("Faithfulness", head, tuple(rows), reading("faithfulness"))
+    return Table("Faithfulness", head, tuple(rows), FAITHFULNESS_NOTE)
 
 
 def robustness_table(arms: Rows) -> Table | None:
@@ -115,7 +133,7 @@ def robustness_table(arms: Rows) -> Table | None:
         rows.append((metric, *map(text, cells)))
     parts = ("left", "taught others", "the same of the oracle", "rounded")
     head = ("", *(f"{part}, {tier}" for part in parts for tier in ENDS))
-    note = reading("robustness", unlearned=", ".join(_unlearned(arms)))
+    note = ROBUSTNESS_NOTE.format(unlearned=", ".join(_unlearned(arms)))
     return Table("Robustness", head, tuple(rows), note)
 
 
@@ -128,7 +146,7 @@ def method_table(arms: Rows) -> Table | None:
     for title in _unlearned(arms):
         pairs = ([text(_left(arms, name, tier, [title])) for tier in ENDS] for name in complete)
         rows.append((title, *map(" / ".join, pairs)))
-    return Table("Every metric by method", ("", *complete), tuple(rows), reading("every_metric"))
+    return Table("Every metric by method", ("", *complete), tuple(rows), EVERY_METRIC_NOTE)
 
 
 def marks(arms: Rows) -> Figure:

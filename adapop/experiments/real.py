@@ -32,7 +32,24 @@ from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.real import AT, LEAST_BEFORE, share_of
 from adapop.report.record import name_of
-from adapop.report.table import Table, reading
+from adapop.report.table import Table
+
+SHARES_NOTE = (
+    "Shares: recall divided by the original model's on the same questions, 1 if nothing is lost; "
+    "only facts that it answers as trained, on the test split, which no choice saw; empty where "
+    "the original's recall is below {least_before:g}. Mean ± standard deviation over seeds."
+)
+REAL_OUTCOME_NOTE = (
+    "Of the facts to forget asked in other words, rare / middle / popular (lower is better) and "
+    "popular minus rare; then, asked as trained, of facts that were trained on to be kept, of "
+    "facts never trained on, and of other questions (higher is better). "
+)
+REAL_CHOICE_NOTE = (
+    "One rule for all arms, on shares of what the original knew, asked as trained, on the "
+    "validation split, at seed 0: the lowest rate that leaves at most {half:g} of the facts to "
+    "forget, else the rate that leaves least. The cost in retained facts plays no part in the "
+    "choice."
+)
 
 NAME = "real"
 QUESTION = (
@@ -65,7 +82,7 @@ IN_CHAT = ("as-given", "sft")
 FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values(), ALL_ATTACKS)
 OTHERS = ("retain", "holdout", "utility")
 HALF = 0.5  # arms are compared where about this share of the facts to forget is left
-SHARES = reading("shares", least_before=LEAST_BEFORE)
+SHARES = SHARES_NOTE.format(least_before=LEAST_BEFORE)
 
 
 def placed(
@@ -164,7 +181,7 @@ def chosen_row(rows: Sequence[Row]) -> Row | None:
 
 def outcome_table(arms: Rows) -> Table:
     """Shares of recall left in each tier and in the other groups, a row per arm with its rate."""
-    reported, note = _reported(arms), reading("real_outcome") + SHARES
+    reported, note = _reported(arms), REAL_OUTCOME_NOTE + SHARES
     table = mean_table("What is left", reported, OUTCOMES, note)
     rates = (
         ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in runs}))
@@ -196,7 +213,7 @@ def choice_table(arms: Rows) -> Table:
         if best := chosen_row(trials):
             cells = (f"{best['rate']:g}", f"{LEFT(best):.2f}", f"{RETAINED(best):.2f}")
         rows.append((title, *cells, counted(trials)))
-    note = reading("real_choice", half=HALF)
+    note = REAL_CHOICE_NOTE.format(half=HALF)
     return Table("What was chosen", ("", "rate", "forget", "retain", "trials"), tuple(rows), note)
 
 

@@ -21,7 +21,32 @@ from adapop.experiments.results import Row
 from adapop.experiments.tables import OUTCOMES, Rows, Value, column, mean_table, out_of, over, text
 from adapop.facts.fact import SANDBOX, TIERS
 from adapop.probes.intervals import summary
-from adapop.report.table import Table, reading
+from adapop.report.table import Table
+
+CHOICE_NOTE = (
+    "The rule, the same for all: of the rates that keep trained retain recall at {retain_kept:g} "
+    "or more, the lowest that brings recall of the trained forget questions to {forgotten:.2f} or "
+    "less, else the one that brings it lowest; if none keeps the retain facts, the one that keeps "
+    "most. It sees neither holdout nor rewordings. A seed is empty until its sweep is complete; if "
+    "runs failed, the cell says among how many rates it chose. The last column is what the other "
+    "experiments use: the choice at seed 0."
+)
+TIER_NOTE = (
+    "The rate at which recall of a tier, asked in other words, first falls to {half:.0%}, "
+    "interpolated between two rates of the grid in the logarithm of the rate: mean over the seeds "
+    "where it does, and their number; empty if there are none. If the lowest rate already erases "
+    "half, a seed counts with that rate. The last column: the rate that popular facts need, "
+    "divided by that of rare facts, over the seeds that have both."
+)
+NEAREST_NOTE = (
+    "If a method's “forget, as trained” is far from AdaPop's, no rate in the grid forgets about as "
+    "much. Seeds: only those with a complete sweep."
+)
+EQUAL_NOTE = (
+    "Each method where it forgets as much as AdaPop at its own rate, asked as trained: "
+    "interpolated linearly between neighbouring rates, seed by seed. Seeds: those with such a pair "
+    "of rates; empty if there are none."
+)
 
 HALF = 0.5  # recall down to which a tier must fall: `rate_at`
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
@@ -83,7 +108,7 @@ def choice_table(arms: Rows) -> Table:
             rates = [_choice(by_seed[seed], count) if seed in by_seed else "" for seed in seeds]
             means = _chosen_on(mean_points(by_seed))
             rows.append((about.title, *rates, *means, f"{own_rate(arms, method):g}"))
-    note = reading("choice", retain_kept=RETAIN_KEPT, forgotten=FORGOTTEN)
+    note = CHOICE_NOTE.format(retain_kept=RETAIN_KEPT, forgotten=FORGOTTEN)
     head = ("", *(f"seed {seed}" for seed in seeds), "on the means", "keeps", "erases", "used")
     return Table("The rate that the rule chooses", head, tuple(rows), note)
 
@@ -124,7 +149,7 @@ def tier_table(arms: Rows) -> Table:
             pairs = zip(needed["rare"], needed["popular"])
             ratio = summary([popular / rare for rare, popular in pairs if rare and popular])
             rows.append((about.title, *map(_needed, needed.values()), text(ratio)))
-    note = reading("tier", half=HALF)
+    note = TIER_NOTE.format(half=HALF)
     return Table("The rate that each tier needs", ("", *TIERS, "popular / rare"), tuple(rows), note)
 
 
@@ -162,7 +187,7 @@ def nearest_table(arms: Rows) -> Table:
             rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
             rows.append((about.title, rates, *cells, out_of(len(picked), len(_seeds(arms)))))
     head = ("", "rate", "forget, as trained", *values, "seeds")
-    return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), reading("nearest"))
+    return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), NEAREST_NOTE)
 
 
 def equal_table(arms: Rows) -> Table:
@@ -175,7 +200,7 @@ def equal_table(arms: Rows) -> Table:
         cells = [text(summary([one[name] for one in outcomes if name in one])) for name in AT_EQUAL]
         if goals:
             rows.append((METHODS[method].title, *cells, out_of(len(outcomes), len(_seeds(arms)))))
-    return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), reading("equal"))
+    return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), EQUAL_NOTE)
 
 
 def crossing(points: Sequence[Row], goal: float, rates: Sequence[float] = RATES) -> dict | None:

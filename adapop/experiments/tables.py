@@ -10,8 +10,53 @@ from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.probes.prompts import REWORDED
 from adapop.report import published
-from adapop.report.table import Table, reading
+from adapop.report.table import Table
 from adapop.report.tables import METRICS
+
+BEFORE_NOTE = (
+    "Before: the sandbox before unlearning, asked each fact's first rewording; holdout was not "
+    "measured then."
+)
+COSINE_NOTE = "Cosine: of MiniLM embeddings of reply and answer, asked as trained."
+DIFFERENCE_NOTE = (
+    "The arm minus {base}, paired by seed: mean (95% interval of Student's t over the pairs, none "
+    "for one pair). An interval on one side of 0 is a difference that these seeds support; there "
+    "is no correction for multiple comparisons. A seed counts only if both runs were completed."
+)
+GUESS_NOTE = (
+    "Of the facts to forget, asked in other words: recall of the greedy reply; top 2: the share "
+    "whose right answer is the first guess, or the likeliest after it of the relation's answers, "
+    "so that asking for another answer would reveal it; and its mean rank among the relation's "
+    "answers, 1 is the likeliest."
+)
+CONTROLLER_NOTE = (
+    "Drift is relative to the controller's reference loss. α of the last epoch is the value used "
+    "in that epoch."
+)
+COST_NOTE = (
+    "Wall-clock seconds of a run that did not fail, on one core, measurements included; the first "
+    "run of a process also asks the original model. MB: the largest memory of its process so far."
+)
+PUBLISHED_NOTE = (
+    "The paper: {setting}, {PAPER}; another model, other facts, other training, one rate for all. "
+    "Its “retain” is the set that was trained on; it has no holdout."
+)
+LEVELS_NOTE = (
+    "By score, four times the number of exposures: rarest first. Mean ± standard deviation over "
+    "seeds."
+)
+EPOCHS_NOTE = (
+    "Each fact's first rewording. Mean ± standard deviation over seeds; epoch 0 is the original "
+    "model."
+)
+ORACLE_NOTE = (
+    "The oracle is the same model pretrained without the facts to forget. Share of these facts, "
+    "asked in other words, whose answer is as likely as answers the oracle never read are to the "
+    "oracle, less likely (over-forgotten) or more likely (under-forgotten); KL from the oracle, "
+    "asked as trained; and log₁₀ of TOFU's forget quality, 0 where the models cannot be told "
+    "apart. At its nearest: after the epoch with the largest share as if never learnt. Only runs "
+    "with this measurement."
+)
 
 Rows = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
 Value = Callable[[Row], float | None]
@@ -62,8 +107,13 @@ DIFFERENCES: dict[str, Value] = {
 }
 # Metrics from inside the model, and how the names of their columns end.
 INSIDE = {metric.title: metric.field for metric in METRICS if metric.field in INTERNAL}
-READING = reading("outcomes")
-NEIGHBOURS_READING = reading("neighbours")
+READING = (
+    "Recall of the facts to forget asked in other words, rare / middle / popular and all (lower is "
+    "better), and the gap between popular and rare; then, asked as trained, of facts that were "
+    "trained on to be kept and of facts never trained on, of the latter in other words too, and of "
+    "other questions (higher is better). Mean ± standard deviation over seeds."
+)
+NEIGHBOURS_READING = "Neighbours: other facts about the forgotten subjects, never trained on."
 
 
 def by_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
@@ -85,14 +135,14 @@ def measured(arms: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
 
 def world_table(arms: Rows) -> Table:
     """`outcome_table`, with what each sandbox knew of the facts to forget before unlearning."""
-    return outcome_table(arms, {**BEFORE, **OUTCOMES}, f"{READING} {reading('before')}")
+    return outcome_table(arms, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_NOTE}")
 
 
 def outcome_table(arms: Rows, values: Mapping[str, Value] = OUTCOMES, note: str = READING) -> Table:
     """What was forgotten in each tier, and what it cost, a row per arm."""
     values, rows = measured(arms, values), []
     note += f" {NEIGHBOURS_READING}" * ("neighbours" in values)
-    note += f" {reading('cosine')}" * ("forget, cosine" in values)
+    note += f" {COSINE_NOTE}" * ("forget, cosine" in values)
     for title, runs in arms.items():
         rates = sorted({row["rate"] for row in runs})
         cells = [text(over(runs, value)) for value in values.values()]
@@ -113,7 +163,7 @@ def difference_table(arms: Rows, base: str) -> Table | None:
             cells = ("" if pair is None else pair.interval for pair in pairs)
             rows.append((title, *cells, f"{count} of {len(seeds)}"))
     head = ("", *DIFFERENCES, "pairs")
-    return Table(f"Difference to {base}", head, tuple(rows), reading("difference", base=base))
+    return Table(f"Difference to {base}", head, tuple(rows), DIFFERENCE_NOTE.format(base=base))
 
 
 def paired_by_seed(runs: Sequence[Row], base: Sequence[Row], value: Value) -> Summary | None:
@@ -137,7 +187,7 @@ def guess_table(arms: Rows) -> Table | None:
         for tier in TIERS
     }
     there = {title: runs for title, runs in arms.items() if over(runs, values["top 2, rare"])}
-    return mean_table("The second guess", there, values, reading("guess")) if there else None
+    return mean_table("The second guess", there, values, GUESS_NOTE) if there else None
 
 
 def internal_table(arms: Rows) -> Table:
@@ -163,7 +213,7 @@ def controller_table(arms: Rows) -> Table:
             cells = (text(drift), text(last), counted(steered))
             rows.append((title, f"{moved} of {len(finished)}", *cells))
     head = ("", "runs in which it moved", "largest drift", "α of the last epoch", "seeds")
-    return Table("The controller", head, tuple(rows), reading("controller"))
+    return Table("The controller", head, tuple(rows), CONTROLLER_NOTE)
 
 
 def cost_table(arms: Rows) -> Table:
@@ -175,7 +225,7 @@ def cost_table(arms: Rows) -> Table:
         seconds = f"{mean.mean:.0f}" if mean else ""
         rows.append((title, seconds, f"{peak:.0f}", counted(runs), reasons))
     head = ("", "seconds", "MB", "seeds", "failed because")
-    return Table("Cost", head, tuple(rows), reading("cost"))
+    return Table("Cost", head, tuple(rows), COST_NOTE)
 
 
 def published_table(arms: Rows) -> Table:
@@ -202,7 +252,7 @@ def published_table(arms: Rows) -> Table:
         "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)",
         "retain (paper)", "reworded, rare / popular (paper)", "seeds",
     )  # fmt: skip
-    note = reading("published", setting=SETTING, PAPER=published.PAPER)
+    note = PUBLISHED_NOTE.format(setting=SETTING, PAPER=published.PAPER)
     return Table("Beside the paper", head, tuple(rows), note)
 
 
@@ -222,7 +272,7 @@ def level_table(arms: Rows) -> Table:
         means = tuple(map(text, along(runs, "levels_reworded")))
         rows.append((title, *(means or empty), counted(runs)))
     head = ("", *(f"{level:g}" for level in levels), "seeds")
-    return Table("Recall by exposure", head, tuple(rows), reading("levels"))
+    return Table("Recall by exposure", head, tuple(rows), LEVELS_NOTE)
 
 
 def epoch_table(arms: Rows) -> Table:
@@ -242,7 +292,7 @@ def epoch_table(arms: Rows) -> Table:
         for title, of, means, seeds in lines
     ]
     head = ("", "", *(f"epoch {epoch}" for epoch in range(epochs)), "seeds")
-    return Table("Recall by epoch", head, tuple(rows), reading("epochs"))
+    return Table("Recall by epoch", head, tuple(rows), EPOCHS_NOTE)
 
 
 def nearest(row: Row) -> tuple[int, float] | None:
@@ -272,7 +322,7 @@ def oracle_table(arms: Rows) -> Table | None:
         return None
     first, second, *others = values
     head = ("", first, second, "epoch", *others, "seeds")
-    return Table("Beside a model that never knew", head, tuple(rows), reading("oracle"))
+    return Table("Beside a model that never knew", head, tuple(rows), ORACLE_NOTE)
 
 
 def nearest_first(arms: Rows) -> list[str]:

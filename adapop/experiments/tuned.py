@@ -22,7 +22,30 @@ from adapop.probes.prompts import CHOICE, REWORDED
 from adapop.report.figures import Figure
 from adapop.report.figures.experiments import front_panels
 from adapop.report.figures.outcomes import Outcome
-from adapop.report.table import Table, reading
+from adapop.report.table import Table
+
+TUNED_NOTE = (
+    "How does each method do at its best, with 40 trials each at seed 0? {objective} Chosen on the "
+    "validation {split}; the outcomes are on the test split, on seeds that no trial has used. The "
+    "searches are code of commit 1e770910: these are its recorded rows, which the app no longer "
+    "makes."
+)
+OBJECTIVE_NOTE = (
+    "J = recall of the tier that is forgotten least, asked in other words, + 2 × the shortfalls of "
+    "holdout below {holdout:g}, of utility below {utility:g} and of trained retain recall below "
+    "{retain:g}; lower is better."
+)
+DOOR_NOTE = (
+    "Of the facts to forget, which are not split; no search has seen any of it but top 2 and rank, "
+    "which are of the test split's wordings. Attacks: mean recall over those that the original "
+    "answers, without multiple choice; the hardest is the one with the highest recall. Top 2: "
+    "share whose right answer is the first guess, or the likeliest after it of the relation's "
+    "answers; rank: its mean rank among those answers, 1 is the likeliest. Taught again: recall of "
+    "facts not taught again, before, after 10 steps on 16 other facts, and after as many steps on "
+    "invented answers (control). Rounded: recall with weights of 4 bits. Sampled: share whose "
+    "answer is among 16 sampled replies, and the same for a wrong answer (control). In brackets: "
+    "95% interval over seeds."
+)
 
 RECORDED = ASSETS / "recorded"
 FILES = {SANDBOX: "tuned", "half-spread": "tuned-half-spread", PEOPLE: "tuned-people"}  # by world
@@ -47,7 +70,7 @@ def experiment(world: str = SANDBOX, anew: bool = False) -> tuple[str, Experimen
         raise ConfigError(message, f"Use --world {PEOPLE}, or leave it out.")
     title = f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}"
     split = "split" if anew or world == SANDBOX else "split of the shipped sandbox"
-    question = reading("tuned", objective=reading("objective", **LIMITS), split=split)
+    question = TUNED_NOTE.format(objective=OBJECTIVE_NOTE.format(**LIMITS), split=split)
     name = ANEW if anew else FILES.get(world, f"tuned-{THREE}")
     figures: tuple[pictures.Draw, ...] = (fronts,)
     if world != THREE:
@@ -113,7 +136,7 @@ def test_table(arms: Rows) -> Table:
     """J and the outcomes of every arm, the best first, each mean with its interval."""
     values = tables.measured(arms, {"J": score, "worst tier": worst, **OUTCOMES})
     about = tables.READING + f" {tables.NEIGHBOURS_READING}" * ("neighbours" in values)
-    note = f"{reading('objective', **LIMITS)} {about} In brackets: 95% interval over seeds."
+    note = f"{OBJECTIVE_NOTE.format(**LIMITS)} {about} In brackets: 95% interval over seeds."
     return _ranked("On the test split", arms, values, note)
 
 
@@ -133,7 +156,7 @@ def recovery_table(arms: Rows) -> Table | None:
         "sampled − control": tables.minus(column("sampled"), column("sampled_control")),
     }
     probed = {title: rows for title, rows in arms.items() if over(rows, attacked)}
-    return _ranked("Recovery checks", probed, values, reading("door")) if probed else None
+    return _ranked("Recovery checks", probed, values, DOOR_NOTE) if probed else None
 
 
 def _ranked(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> Table:

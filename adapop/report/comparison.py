@@ -29,8 +29,13 @@ from adapop.report.paired import paired_table
 from adapop.report.record import GROUP_NAMES, Record, name_of
 from adapop.report.recorded import Recorded
 from adapop.report.settings import differences
-from adapop.report.table import Table, number, percent, reading
+from adapop.report.table import Table, number, percent
 from adapop.report.tables import DOWN, INTERNAL, LEVEL, METRICS, UP
+
+REPLIES_NOTE = (
+    "For each tier, the trained question on which the runs disagree most. These are examples, not "
+    "evidence."
+)
 
 RECALL, GAP, LEAD, TOP2 = "recall", "gap", "popular − rare", "first or second guess"
 KEPT = {
@@ -41,7 +46,10 @@ KEPT = {
 }
 BETTER = {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}
 MEANING = {metric.title: metric.meaning for metric in METRICS} | MEANING_OF_STATES
-MEANING[TOP2] = reading("guessed")
+MEANING[TOP2] = (
+    "share of facts whose right answer is the model's first or second guess, which its reply does "
+    "not show"
+)
 FORGET, KEEP = "To forget: lower is better", "To keep: higher is better"
 INSIDE = "Inside the models"
 
@@ -319,7 +327,7 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
     for one, replies in zip(compared, replies_by_run):
         rows.append((one.label, *(replies[fact.id][1] for fact in facts)))
     head = ("", *(f"{fact.question} ({fact.tier})" for fact in facts))
-    return Table("One question, every run", head, tuple(rows), reading("replies"))
+    return Table("One question, every run", head, tuple(rows), REPLIES_NOTE)
 
 
 def _replies(record: Record) -> Replies:

@@ -13,16 +13,24 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import Outcome
 from adapop.report.figures.outcomes import ATTACKED
 from adapop.report.record import Attack, Record
-from adapop.report.table import reading
 from adapop.runs.run import Run
 from adapop.training.events import Measured
+
+OVER_SEEDS_NOTE = (
+    "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, not a 95% "
+    "interval."
+)
 
 R = TypeVar("R", Record, Run)
 FORMS = (DIRECT, REWORDED)
 # shares of the original's recall below which a model counts as collapsed
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
 NEARLY_NONE = 0.05  # recall at or below which a model did not know the facts
-OVER_FACTS = reading("over_facts")
+OVER_FACTS = (
+    "95% interval over facts: where a number might lie for other facts like these (Wilson; for a "
+    "difference, Newcombe). If answers can be partly right, it is wider than necessary. It says "
+    "nothing about other seeds."
+)
 # why the numbers of a contestant do not compare with the others'
 KNEW_NOTHING, OTHER_FACTS = "its model did not know these facts", "on other facts"
 
@@ -172,7 +180,7 @@ def ranges_over(compared: Sequence[Contestant]) -> list[str]:
     """Sentences on whether the ranges of contestants are over facts or over seeds."""
     seeds = sorted({len(one.measured) for one in compared if one.over == "seeds"})
     notes = [OVER_FACTS] if any(one.over == "facts" for one in compared) else []
-    return notes + [reading("over_seeds", seeds=" or ".join(map(str, seeds)))] * bool(seeds)
+    return notes + [OVER_SEEDS_NOTE.format(seeds=" or ".join(map(str, seeds)))] * bool(seeds)
 
 
 def but_for_seed(config: RunConfig) -> RunConfig:

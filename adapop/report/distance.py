@@ -18,11 +18,46 @@ from adapop.probes.intervals import wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
 from adapop.report.record import GROUP_NAMES, Record
-from adapop.report.table import Table, number, percent, ranged, reading
+from adapop.report.table import Table, number, percent, ranged
 from adapop.training import frames
 from adapop.training.events import Measured
 
-MEANING = {state: reading(state) for state in STATES}
+MEMBERSHIP_NOTE = (
+    "AUC of telling facts to forget from held-out facts, with a 95% interval that errs on the wide "
+    "side: 1 if facts to forget look more trained on, .5 if the two cannot be told apart. If "
+    "held-out facts were in the original's training too, an AUC far below .5 is no success, "
+    "because the facts to forget then stand out."
+)
+PRIVLEAK_NOTE = (
+    "The oracle never read the facts to forget; privleak compares its AUC with the unlearned "
+    "model's, 0% if equal."
+)
+STATES_NOTE = (
+    "Measured against the oracle, the same model pretrained without the facts to forget. A fact is "
+    "{meanings}. By chance, 5% of facts that were never learnt are over- or under-forgotten. "
+    "Ranges: 95% over facts."
+)
+GROUPS_NOTE = (
+    "KL(oracle || unlearned) at the answer's tokens, nats a token; 0 means equal. Same guess: "
+    "share of facts for which both models find the same token likeliest at every position of the "
+    "answer."
+)
+QUALITY_NOTE = (
+    "As TOFU defines it: the p-value of a Kolmogorov-Smirnov test on the truth ratios of the "
+    "unlearned model and the oracle; near 1 they cannot be told apart. Truth ratio: 1 where right "
+    "and wrong answers are equally likely."
+)
+
+MEANING = {
+    "over-forgotten": (
+        "less likely than answers that the oracle never read are to it: avoiding an answer reveals "
+        "that it was known"
+    ),
+    "as if never learnt": (
+        "as likely as answers that the oracle never read are to it (the middle 95% of them)"
+    ),
+    "under-forgotten": "more likely than answers that the oracle never read are to it",
+}
 FORMS = {REWORDED: "reworded", DIRECT: "as trained"}
 ROUNDED = 0.5 * 10**-frames.DECIMALS  # error of a frame's probabilities
 ATTACK_NAMES = dict(zip(MIA_NAMES, ("loss", "min-k", "min-k++", "zlib")))
@@ -68,10 +103,10 @@ def membership_table(before: Measured, after: Measured, distance: Distance | Non
         if oracle:
             cells += [f"{oracle[attack].oracle:.2f}", f"{oracle[attack].privleak:+.0f}%"]
         rows.append((name, *cells))
-    note, head = reading("membership"), ("attack", "original", "unlearned")
+    note, head = MEMBERSHIP_NOTE, ("attack", "original", "unlearned")
     if oracle:
         head += ("oracle", "privleak")
-        note += f" {reading('privleak')}"
+        note += f" {PRIVLEAK_NOTE}"
     return Table("Membership inference", head, tuple(rows), note)
 
 
@@ -89,7 +124,7 @@ def _states(distance: Distance) -> Table:
         if shares := distance.shares(form, tier):
             cells = (ranged(shares[state]) for state in STATES)
             rows.append((f"{FORMS[form]}, {tier}", f"{len(distance.of(form, tier)):,}", *cells))
-    note = reading("states", meanings="; ".join(f"{state}: {MEANING[state]}" for state in STATES))
+    note = STATES_NOTE.format(meanings="; ".join(f"{state}: {MEANING[state]}" for state in STATES))
     return Table("Beside a model that never knew", ("", "facts", *STATES), tuple(rows), note)
 
 
@@ -119,7 +154,7 @@ def _groups(distance: Distance) -> Table:
         name = f"{GROUP_NAMES[row.group]}, {FORMS[row.form]}, {row.tier}"
         rows.append((name, f"{row.facts:,}", number(row.kl), percent(row.same)))
     head = ("", "facts", "KL from the oracle", "same guess")
-    return Table("Distance to the oracle", head, tuple(rows), reading("groups"))
+    return Table("Distance to the oracle", head, tuple(rows), GROUPS_NOTE)
 
 
 def _quality(distance: Distance) -> Table:
@@ -133,4 +168,4 @@ def _quality(distance: Distance) -> Table:
         ("truth ratio", number(distance.truth_ratio)),
         ("truth ratio of the oracle", number(distance.oracle_truth_ratio)),
     )
-    return Table("Forget quality", ("", "unlearned"), rows, reading("quality"))
+    return Table("Forget quality", ("", "unlearned"), rows, QUALITY_NOTE)

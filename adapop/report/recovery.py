@@ -14,7 +14,7 @@ from adapop.probes.recovery.choice import RECOVERY
 from adapop.report import figures
 from adapop.report.figures import Figure
 from adapop.report.record import GROUP_NAMES
-from adapop.report.table import Table, number, percent, reading
+from adapop.report.table import Table, number, percent
 from adapop.runs import files
 
 SIDES = ("unlearned", "control", "original")
@@ -134,7 +134,7 @@ def leak_figure(result: Result, facts: Sequence[Fact]) -> Figure:
 def recovery_table(name: str, result: Result) -> Table:
     """A probe's result by popularity; the note says how to read it and how many facts came back."""
     title, head, cells = SHOWN[name]
-    note = [reading(name, **result, count=len(result.get("trained", ())))]
+    note = [NOTES[name].format(**result, count=len(result.get("trained", ())))]
     if "returned" in result:
         note.append(f"Facts it brought back: {len(result['returned']):,}.")
     note.append(f"It took {result['seconds']:.1f} s.")
@@ -202,7 +202,7 @@ def _read_by_layer(row: Result) -> tuple[str, ...]:
     return (f"{row['layer']}, {row['tier']}", *leads)
 
 
-# Probe -> title, head, and the function that makes a row's cells. `reading(probe)` is the note.
+# Probe -> title, head, and the function that makes a row's cells.
 RELEARNED = ("", "before", "after", "control", "hidden", "unrelated")
 PATCHED = ("states", "unlearned", "never known", "control", "original")
 SHOWN = {
@@ -215,3 +215,38 @@ SHOWN = {
     "lens": ("Looking through the layers", ("layer", *SIDES), _read_by_layer),
     "patch": ("Patching states", PATCHED, _patched),
 }  # fmt: skip
+# Probe -> how to read its table, filled with its result.
+NOTES = {
+    "relearn": (
+        "The unlearned model was trained for {steps} steps on {count} forgotten facts, and asked "
+        "for the others. The control was trained on as many invented facts. “Hidden” is recall "
+        "after relearning minus the higher of recall before and control: this part was not erased. "
+        "It is a lower bound, because invented facts may bring something back too. Below 0, "
+        "relearning did harm. “Unrelated”: after the same training on other questions, such as "
+        "sums, if the set has any."
+    ),
+    "quantise": (
+        "All linear weights were rounded to bfloat16, as in published models, and to fewer bits, "
+        "as is done to make models smaller. The controls are the original model, rounded in the "
+        "same way, and the retained facts. Numbers are recall as it is → rounded."
+    ),
+    "sampling": (
+        "Each question was answered {samples} times at temperature {temperature:g}: the share of "
+        "facts whose right answer is among these replies, or whose first token is among the "
+        "likeliest. The control is a wrong answer of the same kind in the same places: it shows "
+        "what guessing would find."
+    ),
+    "lens": (
+        "The output of each layer was decoded as if it were the last: the share of facts whose "
+        "answer's first token is the likeliest there, and its median rank. A wrong answer of the "
+        "same kind in the unlearned model is the control."
+    ),
+    "patch": (
+        "The output of a layer of one model replaced that of the other, at every position of the "
+        "question: the share of facts whose answer's first token is then the likeliest. Unlearned: "
+        "with the original's states, and a wrong answer of the same kind as its control. Never "
+        "known: the same with the states of a model that never read the facts, if there is one, or "
+        "otherwise for facts that the original does not know. Original: with the unlearned model's "
+        "states. After the last layer, each is the other model."
+    ),
+}

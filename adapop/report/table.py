@@ -10,17 +10,10 @@ from unicodedata import category, east_asian_width, normalize
 
 from markupsafe import Markup
 
-from adapop.assets import read_json
 from adapop.facts.formulas import BOM, escaped
 from adapop.probes.intervals import Interval
 
 TEXT_WIDTH = 100  # characters per line of a note
-_READINGS = read_json("report/readings.json", dict[str, str])
-
-
-def reading(name: str, **values: object) -> str:
-    """A note on how to read a table, from `assets/report/readings.json`, filled with the values."""
-    return _READINGS[name].format(**values)
 
 
 @dataclass(frozen=True)

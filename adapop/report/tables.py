@@ -13,10 +13,34 @@ from adapop.probes.prompts import EVERY_KIND
 from adapop.probes.recall import KNOWN_FROM
 from adapop.probes.verdict import RULES
 from adapop.report.record import GROUP_NAMES, Record
-from adapop.report.table import Table, number, percent, reading
+from adapop.report.table import Table, number, percent
 from adapop.runs.delivered import ADAPTER, Delivered
 from adapop.runs.questions import Question
 from adapop.training.events import Measured
+
+RECALL_NOTE = (
+    "Mean recall of the original → the unlearned model. For facts to forget, less is better; for "
+    "all others, more. The first number is the number of facts."
+)
+METRICS_NOTE = (
+    "How far the unlearned model is from the original on the trained questions. The arrows say "
+    "which direction is better, for facts to forget / for all others; →0 means nearer to zero."
+)
+NO_TRUTH_RATIO_NOTE = (
+    "There is no truth ratio, because it needs wrong answers (`alternates`) or other answers of a "
+    "fact's relation."
+)
+DELIVERED_NOTE = (
+    "Recall of the facts, measured on these very files: they were loaded again from the disk and "
+    "asked in the same way as the run's model. `sha256sum` of a file must give the value here."
+)
+LEAK_NOTE = (
+    "Recall of the original → the unlearned model, the latter's 95% interval over facts, and how "
+    "many facts. In the top 2: share of facts whose right answer is the first or second guess, "
+    "which the reply does not show; rank: its mean rank among the relation's answers, 1 is the "
+    "likeliest. Retained and held-out facts are the control: if a form fails for them too, the "
+    "model no longer follows that form, and the failure shows no forgetting."
+)
 
 FORMS = ("direct", "reworded", *FORM_OF_WAY.values())
 COLUMNS = (*TIERS, "all")
@@ -57,7 +81,7 @@ def recall_table(before: Measured, after: Measured) -> Table:
                     known = before.recall(group, form, row["tier"])
                     cells[place] = f"{percent(known)} → {percent(row['recall'])}"
             rows.append((f"{GROUP_NAMES[group]}, {form}", f"{of_tiers[-1]['facts']:,}", *cells))
-    return Table("Before and after", ("", "facts", *COLUMNS), tuple(rows), reading("recall"))
+    return Table("Before and after", ("", "facts", *COLUMNS), tuple(rows), RECALL_NOTE)
 
 
 def metrics_table(after: Measured) -> Table:
@@ -72,9 +96,9 @@ def metrics_table(after: Measured) -> Table:
         name = f"{GROUP_NAMES[row['group']]}, {row['tier']}"
         numbers = (number(row.get(metric.field)) for metric in metrics)
         rows.append((name, f"{row['facts']:,}", *numbers, f"{row['words']:.1f}"))
-    note = reading("metrics")
+    note = METRICS_NOTE
     if "probability" in there and "truth_ratio" not in there:
-        note += f" {reading('no_truth_ratio')}"
+        note += f" {NO_TRUTH_RATIO_NOTE}"
     return Table("Other metrics", ("", "facts", *head, "words"), tuple(rows), note)
 
 
@@ -125,7 +149,7 @@ def delivered_table(delivered: Sequence[Delivered]) -> Table:
         rows.append((name, *recalls, sums))
     words = {"direct": "as trained", "reworded": "in other words"}
     head = (f"{GROUP_NAMES[group]}, {words[form]}" for group, form in columns)
-    return Table("The exported files", ("", *head, "SHA-256"), tuple(rows), reading("delivered"))
+    return Table("The exported files", ("", *head, "SHA-256"), tuple(rows), DELIVERED_NOTE)
 
 
 def leak_table(
@@ -140,7 +164,7 @@ def leak_table(
     for kind in EVERY_KIND:
         of_kind = [cells.get((*place, kind)) for place in used.values()]
         rows += [(kind, *map(_leak, of_kind))] if any(of_kind) else []
-    return Table(title, ("", *used), tuple(rows), reading("leak"))
+    return Table(title, ("", *used), tuple(rows), LEAK_NOTE)
 
 
 def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:

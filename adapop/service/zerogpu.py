@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapop.assets import read_json
 from adapop.errors import AdaPopError, RunError
 from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
@@ -97,7 +96,28 @@ def cost_of_asking(seconds: int) -> str:
 
 
 # Title of ZeroGPU's error -> what happened, and what to do next.
-REFUSALS = read_json("space/refusals.json", dict[str, tuple[str, str]])
+REFUSALS = {
+    "ZeroGPU quota exceeded": (
+        "Today's GPU time is used up.",
+        "Log in to Hugging Face for more, or come back tomorrow. What was saved is kept.",
+    ),
+    "ZeroGPU pending credits exceeded": (
+        "Other GPU work of this account is still under way.",
+        "Try again when it is done.",
+    ),
+    "ZeroGPU illegal duration": (
+        "One step of this work asks for more GPU time at once than this account may have.",
+        "Use fewer facts, or run the app on a machine of your own.",
+    ),
+    "ZeroGPU queue timeout": (
+        "No GPU was free for a minute.",
+        "Try again in a moment. What was saved is kept.",
+    ),
+    "ZeroGPU client error": (
+        "No GPU could be had.",
+        "Try again in a moment. What was saved is kept.",
+    ),
+}
 USED_UP = "ZeroGPU quota exceeded"
 # what `spaces` tells a visitor who has too few seconds left, and the time until they are renewed
 LEFT = re.compile(r"\((\d+)s requested vs\. (-?\d+)s left\)\. Try again in ([\w ,:]+)\.")

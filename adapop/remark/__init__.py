@@ -1,15 +1,59 @@
-"""Remarks: what to know or doubt about a set, a run or its settings, as data. Their sentences are
-in `assets/remarks.json`."""
+"""Remarks: what to know or doubt about a set, a run or its settings, as data.
+
+A run keeps them by kind and values. The sentence of each kind is in a module of this package named
+after the package that makes it, so that a kept remark is read without loading that package."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from adapop.assets import read_json
 from adapop.errors import number_of, truncated
+from adapop.remark import facts, model, popularity, probes, report, runs
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
-_TEXTS = read_json("remarks.json", dict[str, dict[str, str]])
-_SENTENCES = _TEXTS["sentences"]
+SENTENCES = {
+    kind: sentence
+    for package in (facts, popularity, model, probes, runs, report)
+    for kind, sentence in package.SENTENCES.items()
+}
+# How each reader knows a setting: on the page, on the command line, in Python.
+TERMS = {
+    "page": {
+        "float32": "precision=float32",
+        "lr": "the learning rate",
+        "start_epochs": "start_epochs",
+        "start_rate": "start_rate",
+        "epochs": "the epochs",
+        "batch": "the batch",
+        "alpha0": "the retain weight α₀",
+        "facts_tab": " on Facts",
+        "shuffled": "run “AdaPop, shuffled” beside them on Compare",
+    },
+    "command": {
+        "float32": "--precision float32",
+        "lr": "the learning rate (--lr)",
+        "start_epochs": "--start-epochs",
+        "start_rate": "--start-rate",
+        "epochs": "the epochs (--epochs)",
+        "batch": "the batch (--batch)",
+        "alpha0": "the weight of what is retained (--alpha0)",
+        "facts_tab": "",
+        "shuffled": "python -m adapop run --preset shuffled",
+    },
+    "program": {
+        "float32": 'precision="float32"',
+        "lr": "learning_rate",
+        "start_epochs": "start_epochs",
+        "start_rate": "start_rate",
+        "epochs": "epochs",
+        "batch": "batch",
+        "alpha0": "alpha0",
+        "facts_tab": "",
+        "shuffled": 'preset="shuffled"',
+    },
+}
+# Words that follow the number in a sentence.
+ONE = {"has": "has", "was": "was", "come": "comes", "first": ""}
+SEVERAL = {"has": "have", "was": "were", "come": "come", "first": "the first "}
 
 
 @dataclass(frozen=True)
@@ -17,7 +61,7 @@ class Remark:
     """One remark. Raises ValueError: there is no such kind, or the values do not fit it."""
 
     kind: str
-    """A key of `sentences` in `assets/remarks.json`."""
+    """A key of `SENTENCES`."""
     values: dict[str, str | int | float] = field(default_factory=dict, hash=False)
     """Values of the names in its sentence: "seconds", "bytes", and others. A whole number under a
     plural name is shown with its noun ("3 facts"). A text is shown as it is."""
@@ -33,8 +77,8 @@ class Remark:
         line or a "program"."""
         values = {name: _formatted(name, value) for name, value in self.values.items()}
         one = 1 in (value for name, value in self.values.items() if name.endswith("s"))
-        words = _TEXTS["one" if one else "several"] | _TEXTS[reader]  # {has} and others
-        return _SENTENCES[self.kind].format(**words | values)
+        words = (ONE if one else SEVERAL) | TERMS[reader]
+        return SENTENCES[self.kind].format(**words | values)
 
     def __str__(self) -> str:
         return self.text("program")

@@ -101,7 +101,8 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
 // whether each is answered: in one of two bands, with the number of those lost. pairs: pairs of facts that are linked by lines; the others are faint, and the lines are the pairs' means. label: of a moment.
 // hint: above the dots until one is pinned. tall: width -> height in pixels. bare: no numbers on the y axis, which a field on the left has.
 // below: pixels kept free below the field in Present, for what follows it. onpoint, onpin: called with a fact.
-const MARGINS = { right: 14, top: 30, bottom: 62 }, LARGE = 1.45, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, HELD_BAND = 0.085, BRACKET = 44, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
+const MARGINS = { right: 14, top: 30, bottom: 62 }, FONT = 13, READABLE = 24.5, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, HELD_BAND = 0.085, BRACKET = 44, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
+// FONT: pixels of a field's words; READABLE: those that a hall can read, zoom included
 const BAR_BELOW = 106, LEAST_HEIGHT = 170, PRESENTED = 330, PINNED = 60; // pixels: the line below a field and the Story's buttons at the foot of the window; least height of a field cut to fit; least height in Present; the lines below a field
 const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "To the trained question it says"; // recorded replies are to the trained question
 const scoreWords = (score) => score.toLocaleString("en-US", { maximumFractionDigits: 0, maximumSignificantDigits: 6, roundingPriority: "morePrecision" });
@@ -133,7 +134,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
     const presenting = document.body.classList.contains("presenting"), foot = BAR_BELOW + (presenting ? below : 0); // in Present nothing is cut off
-    large = presenting && width > 420 ? LARGE : 1;
+    large = presenting && width > 420 ? Math.max(1, READABLE / FONT / zoomOf(canvas)) : 1;
     MARGIN = Object.fromEntries(Object.entries(MARGINS).map(([name, pixels]) => [name, pixels * large]));
     right = MARGIN.right + (wordings || held || motion.answered ? BRACKET * large : 0);
     height = tall ? tall(width, canvas) : clamp(Math.round(width * 0.4), presenting ? PRESENTED : width < 500 ? 215 : 230, clamp(innerHeight - 570, 230, 400));
@@ -154,7 +155,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
     const style = getComputedStyle(host), of = (variable) => style.getPropertyValue(variable).trim();
     ink = { text: of("--ink"), soft: of("--soft"), pin: of("--pin"), unknown: of("--soft") };
     for (const tier of TIERS.slice(0, 3)) ink[tier] = of(`--tier-${tier}`);
-    ink.font = `${13 * large}px ${style.fontFamily}`;
+    ink.font = `${FONT * large}px ${style.fontFamily}`;
     draw();
   }
 

@@ -215,7 +215,10 @@ function shell() {
   const pressed = {
     'advanced-switch': () => keep('adapop-advanced', body.classList.toggle('advanced')),
     theme: () => keep('adapop-theme', body.classList.toggle('dark') ? 'dark' : 'light'),
-    present: () => body.classList.toggle('wide', body.classList.toggle('presenting') && innerWidth > 640),
+    present: () => {
+      body.classList.toggle('wide', body.classList.toggle('presenting') && innerWidth > 640);
+      body.style.setProperty('--projected', Math.max(1.3, innerWidth / 1280)); // a screen is laid out 1,280 pixels wide
+    },
   };
   document.addEventListener('click', event => {
     const press = pressed[event.target.closest?.('button')?.id];

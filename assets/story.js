@@ -319,7 +319,7 @@ function popularityScene(host, story, state) {
   // the numbers of both methods, also of the one whose clouds are not shown. ours: AdaPop's, or the curve's
   function tell(epochs, ours, words = "AdaPop") {
     const theirs = states.byLength("wga", epochs), length = lengthOf("adapop", epochs);
-    const rows = [["wga", `Equal pressure (WGA), ${trainedFor(epochs)}`, theirs], ["adapop", `${words}, ${trainedFor(length)}`, ours ?? states.byLength("adapop", length)]];
+    const rows = [["wga", `WGA, ${trainedFor(epochs)}`, theirs], ["adapop", `${words}, ${trainedFor(length)}`, ours ?? states.byLength("adapop", length)]];
     numbers.replaceChildren(tableOf(["", "gap", "rare", "popular", "held-out"], rows.map(([, name, mixed]) => [name, ...numbersOf(mixed)]), "Answered after training, by method"));
     numbers.querySelectorAll("tbody tr").forEach((row, place) => row.classList.toggle("shown", rows[place][0] === shown));
   }
@@ -611,7 +611,7 @@ function realScene(host, story) {
         draw("line", { class: `range ${MARKS[which]}`, x1: x, x2: x, y1: y(share.low), y2: y(share.high) });
         if (which === 1) draw("rect", { class: MARKS[which], x: x - r, y: y(share.mean) - r, width: 2 * r, height: 2 * r });
         else draw("circle", { class: MARKS[which], cx: x, cy: y(share.mean), r });
-        if (aside > 33 * large) draw("text", { class: "value", x: x + r + 3, y: y(share.mean) + 4 }, percent(share.mean));
+        if (aside > 31 * large) draw("text", { class: "value", x: x + r + 3, y: y(share.mean) + 4 }, Math.round(100 * share.mean)); // the axis has the %
       });
     });
     plot.replaceChildren(svg);
@@ -721,8 +721,8 @@ function openStory(element, story, trigger) {
   function enter(step, restored = false) {
     scenes[current]?.made?.leave();
     current = step;
-    ready(scenes[step]).fit?.();
-    scenes[step].made.enter(restored);
+    ready(scenes[step]).enter(restored);
+    scenes[step].made.fit?.(); // with all of the scene's words there
     scenes.forEach(({ section }, other) => section.classList.toggle("here", other === step));
     element.dataset.step = document.body.dataset.story = step + 1;
     [...progress.children].forEach((button, other) => {

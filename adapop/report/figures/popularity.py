@@ -26,7 +26,8 @@ APART = 0.17  # least distance between two tiers' names, as a share of the axis
 
 def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figure:
     """The number of facts by score: bars over log10 of the score by tier, with separate bars for a
-    score of zero and for no score, which is not zero. tiers: of the set."""
+    score of zero and for no score, which is not zero, where there are such facts. tiers: of the
+    set."""
     figure = blank(210)
     places: dict[tuple[str, float], list[Fact]] = {}
     names: list[tuple[float, int, str]] = []
@@ -54,21 +55,25 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
             # of names at equal positions, the rarer tier's comes first
             names.append((centre, len(names), f"{tier}<br>{count:,}"))
     right = math.ceil(max(logs, default=1.0))
-    ticks = list(range(left, right + 1))
+    bars_at = {at for _, at in places}
+    ticks = {at: name for at, name in ((unknown_at, "unknown"), (zero_at, "0")) if at in bars_at}
+    first = min([*ticks, left])
+    ticks |= {tick: f"{10.0**tick:,.10g}" for tick in range(left, right + 1)}
     names.sort()
-    apart = APART * (right + 0.65 - unknown_at)
-    spots = spaced([at for at, *_ in names], apart, unknown_at, right)
+    margin = 0.15 if first == left else 0.5
+    apart = APART * (right + 0.15 + margin - first)
+    spots = spaced([at for at, *_ in names], apart, first, right)
     for where, (*_, name) in zip(spots, names):
         note = dict(xanchor="center", yanchor="bottom", font_size=11, showarrow=False)
         figure.add_annotation(x=where, y=1, yref="paper", text=name, **note)
     figure.update_layout(barmode="stack", showlegend=False, margin=dict(t=38))
     figure.update_xaxes(
         title_text="popularity score",
-        tickvals=[unknown_at, zero_at, *ticks],
-        ticktext=["unknown", "0", *(f"{10.0**tick:,.10g}" for tick in ticks)],
+        tickvals=list(ticks),
+        ticktext=list(ticks.values()),
         tickangle=0,
         tickfont_size=11,
-        range=[unknown_at - 0.5, right + 0.15],
+        range=[first - margin, right + 0.15],
     )
     figure.update_yaxes(title_text="facts", rangemode="tozero", nticks=4)
     return figure

@@ -12,9 +12,10 @@ from adapop.report.figures import outcomes as contest
 from adapop.report.figures.outcomes import PANELS, RECORDED, Outcome
 from adapop.report.table import percent
 
-# Places of a name beside its point: side, and pixels above. The first free one is taken.
-NAME_PLACES = [("left", 0), ("right", 0), ("left", 13), ("left", -13)]
-NAME_PLACES += [("right", 13), ("right", -13)]
+# Places of a name beside its point: side, and pixels above. The first free one is taken; level with
+# the point, its interval runs through the name.
+NAME_PLACES = [("left", 13), ("left", -13), ("right", 13), ("right", -13)]
+NAME_PLACES += [("left", 0), ("right", 0)]
 # About the size of the plot without axes, used to place names; and the margin beside it.
 SCATTER_PIXELS, MARGIN = (420, 400), 16
 LEAST_SPAN = 0.3  # least length of an axis, so that a difference of a few facts does not fill it
@@ -116,8 +117,8 @@ def _points(
     figure.add_scatter(
         x=[one.forget.mean for one in chosen],
         y=[one.holdout.mean for one in chosen],
-        error_x=look.error_bars([one.forget for one in chosen], look.FAINT),
-        error_y=look.error_bars([one.holdout for one in chosen], look.FAINT),
+        error_x=look.error_bars([one.forget for one in chosen], color),
+        error_y=look.error_bars([one.holdout for one in chosen], color),
         mode="markers",
         marker=dict(color=color, size=13, symbol=symbol, line=dict(width=2, color=color)),
         customdata=[[label] for label in labels],

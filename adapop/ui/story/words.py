@@ -45,8 +45,8 @@ STORY_STEPS = [
     (
         "AdaPop: popularity decides how long the pressure lasts",
         (
-            "Each fact gets a number β from its popularity. Popular facts get a low β, so the "
-            "pressure on them does not fade. Drag an orange diamond and watch both clouds."
+            "Each fact gets a number β, a low one if it is popular, so that the pressure on it "
+            "does not fade. Drag an orange diamond."
         ),
     ),
     (

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise, takewhile
 
 from adapop.facts.text import ACCENTS, CLUSTER, WORDS, folded, forms, has_no_spaces, words
-from adapop.facts.weak import STOP_WORDS, negations, own_words, weakness
+from adapop.facts.weak import STOP_WORDS, negations, own_words, says, weakness
 from adapop.probes.numerals import VALUES, ranks
 from adapop.probes.prompts import CHOICE, Prompt
 from adapop.probes.recall import (
@@ -24,7 +24,6 @@ from adapop.probes.recall import (
     own_reply,
     recall,
     recall_of_words,
-    rouge_l_recall,
 )
 from adapop.probes.values import DECISIVE, Value, is_coarser, is_contradicted, said_at, values
 
@@ -35,17 +34,18 @@ SHORTEST_ACRONYM, LONGEST_SHORT_FORM = 3, 4
 NAME = re.compile(r"[^\W_]+")
 
 # Text right before and right behind a denied answer, after folding.
-SMALL = r"(?:(?:in|at|of|the|a|an|by|from|to|as|called|named)\s+){0,2}"
-BEFORE = (
+BEFORE = re.compile(
     r"(?:(?:\bnot|n't)\s+(?:say|think|believe|call|choose|pick)"
     r"(?:\s+(?:that|it|its|it's|this|he|she|is|was)){0,4}\s+"
     r"|\b(?:wrong|incorrect|false) to (?:say|call)\s+(?:(?:that|it|is)\s+){0,3}|\bno longer\s+|"
     r"\b(?:not|never|nor|neither|unlike)\s+|n't\s+|\b(?:rather|other) than\s+|\binstead of\s+)"
+    r"(?:(?:in|at|of|the|a|an|by|from|to|as|called|named)\s+){0,2}$"
 )
-BEHIND = (
-    r"(?:\s+(?:is|was)(?:\s+not|n't)\b(?!\s+(?:only|just|merely))"
-    r"|\s+(?:is|was) (?:wrong|incorrect|false)\b|\?\s+no\b(?=[.,;!]|$))"
+BEHIND = re.compile(
+    r"\s+(?:is|was)(?:\s+not|n't)\b(?!\s+(?:only|just|merely))"
+    r"|\s+(?:is|was) (?:wrong|incorrect|false)\b|\?\s+no\b(?=[.,;!]|$)"
 )
+REACH = 80  # characters in which the words right before an answer stand
 # What a text needs at least for one of these; cheap, as most replies have none.
 NEGATED = re.compile(r"\b(?:no[tr]?|never|neither|unlike|than|instead|wrong|incorrect|false)\b|n't")
 IGNORANT = re.compile(
@@ -90,6 +90,7 @@ NEXT = re.compile(
     r"(?<![^\W_])([^\W_]+)(?:[\s°-]{1,3}|(?<=\b[DFMS][rt])\.\s|(?<=\b[A-Z])\.\s?|[:/.^](?=\d)"
     r"|,\s(?=\d|[A-Z]\w{0,30}(?: [A-Z]\w{0,30}){0,4}(?:[.,;!?\n]|$)))(?=([^\W_]+))"
 )
+TWO_WORDS = re.compile(r"(?:([^\W\d_]+)\s+)?\b([^\W\d_]{2,})\s+$")  # before the last of a name
 LONGEST_NAME = 6  # words
 WHOLE_FROM = 0.7  # share of a name's pairs of characters, in scripts without spaces
 
@@ -137,7 +138,11 @@ def _recall_of_one(question: str, answer: str, reply: str) -> float:
     numbers = [word for word in own if _is_number(word)]
     plain = bool(weakness(answer)) or own == words(answer)
     if weakness(answer) or (plain and not numbers and not negations(answer)):
-        value = rouge_l_recall(answer, reply)
+        value = (
+            float(says(reply, answer))
+            if weakness(answer)
+            else recall_of_words(words(answer), reply)
+        )
     else:
         heard = set(forms(reply))
         if not negations(answer) <= heard or 2 * len(heard.intersection(numbers)) < len(
@@ -193,16 +198,16 @@ def _spelled_out(answer: str, reply: str) -> str:
         if alone or len(initials) >= SHORTEST_ACRONYM:
             reply = re.sub(rf"\b{re.escape(initials)}\b", lambda _: answer, reply)
     if any(map(_is_number, answer_words)) and len(answer_words) > CANDIDATES:
-        missing = [word for word in answer_words if word.isalpha() and word not in words(reply)]
-        return NAME.sub(lambda match: _in_full(match[0], missing), reply) if missing else reply
+        heard = {word for word in words(reply) if word.isalpha()}
+        missing = [word for word in answer_words if word.isalpha() and word not in heard]
+        full = {word: other for word in heard for other in missing if _is_short(word, other)}
+        return NAME.sub(lambda word: full.get(word[0].lower(), word[0]), reply) if full else reply
     return reply
 
 
-def _in_full(word: str, missing: Sequence[str]) -> str:
-    """The first of some words that this one shortens or that shortens this one; else itself."""
-    return next(
-        (other for other in missing if _shortens(*sorted((word.lower(), other), key=len))), word
-    )
+def _is_short(one: str, other: str) -> bool:
+    """Whether one of two words shortens the other."""
+    return one[0] == other[0] and _shortens(*sorted((one, other), key=len))
 
 
 def _shortens(short: str, long: str) -> bool:
@@ -239,19 +244,17 @@ def denies(text: str, answer: str) -> bool:
     mention, claimed = _mention(name), IGNORANT.sub(" ", text)
     if not mention.search(text):
         return False
-    return len(mention.findall(claimed)) <= len(_denied(name).findall(claimed))
+    return all(
+        BEFORE.search(claimed, max(0, found.start() - REACH), found.start())
+        or BEHIND.match(claimed, found.end())
+        for found in mention.finditer(claimed)
+    )
 
 
 @lru_cache(maxsize=2**12)
 def _mention(name: str) -> re.Pattern[str]:
     edges = ("", "") if CLUSTER.search(name) else (r"(?<!\w)", r"(?!\w)")
     return re.compile(edges[0] + r"[\W_]+".join(map(re.escape, name.split())) + edges[1])
-
-
-@lru_cache(maxsize=2**12)
-def _denied(name: str) -> re.Pattern[str]:
-    mention = _mention(name).pattern
-    return re.compile(f"{BEFORE}{SMALL}{mention}|{mention}{BEHIND}")
 
 
 def _is_one_of_several(reply: str, answers: Sequence[str]) -> bool:
@@ -421,14 +424,21 @@ def _has_other_first_name(text: str, name: Sequence[str], known: set[str]) -> bo
     capitals = first[0].isupper() and last[0].isupper()
     if not capitals or folded(first) in known or folded(last) not in known:
         return False
-    end = r"\s+".join(map(re.escape, (*particles, last)))
-    for match in re.finditer(rf"(?:([^\W\d_]+)\s+)?([^\W\d_]{{2,}})\s+{end}\b", text):
-        before, other = match.groups()
-        alone = match[0] == text.strip().rstrip(".!")
+    for match in _ending(*particles, last).finditer(text):
+        named = TWO_WORDS.search(text, max(0, match.start() - REACH), match.start())
+        if named is None:
+            continue
+        before, other = named.groups()
+        alone = text[named.start() : match.end()] == text.strip().rstrip(".!")
         named = other[0].isupper() and folded(other) not in TITLES
         if named and (alone if before is None else before.lower() not in ARTICLES):
             return True
     return False
+
+
+@lru_cache(maxsize=2**10)
+def _ending(*names: str) -> re.Pattern[str]:
+    return re.compile(r"\b" + r"\s+".join(map(re.escape, names)) + r"\b")
 
 
 def _replaces(other: str, missing: str, last: bool) -> bool:

@@ -41,10 +41,10 @@ _HAN = f"[{''.join(word for word in (*VALUES, *TIMES) if not word.isascii())}]"
 _WORD = f"(?:{'|'.join(word for word in (*_ONES, *_TENS, *TIMES) if word.isascii())})"
 _MANY = f"(?:{'|'.join(word for word in TIMES if word.isascii())})"
 _DIGITS = r"\d[\d,.]{0,20}"
-NUMBER = regex.compile(
+NUMBER = re.compile(
     rf"(?<![\w-])(?:(?:{_DIGITS}|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-|\s(?:and\s)?){_WORD}){{0,12}}"
     rf"(?![\w-])|(?:(?:{_DIGITS})?{_HAN}){{1,20}}",
-    regex.IGNORECASE,
+    re.IGNORECASE,
 )
 STEP = regex.compile(rf"{_DIGITS}|[a-z]+|{_HAN}", regex.IGNORECASE)
 PART = regex.compile(
@@ -90,6 +90,12 @@ def in_digits(text: str, other: str) -> str:
         present |= {_decimal(_value(one[0])) for one in NUMBER.finditer(other)}
     if not (present or ranks(other)):
         return text
+    may_give = {  # one of these numbers; asked before a pattern is tried
+        POWER: True,
+        RANK: ranks(other) or ROMANS.search(text),
+        PART: any("." in number for number in present),
+        NUMBER: _may_say(text, present),
+    }
 
     def rank(match: regex.Match) -> str:
         value = _rank(match)
@@ -102,7 +108,7 @@ def in_digits(text: str, other: str) -> str:
         value = _decimal(_value(match["whole"]) + share if match["whole"] else share)
         return value if value in present else match[0]
 
-    def number(match: regex.Match) -> str:
+    def number(match: re.Match) -> str:
         value = _decimal(_value(match[0]))
         is_number = value != "1" or not match[0].isascii() or match[0] == text.strip(" .!")
         return value if is_number and value in present else match[0]
@@ -112,9 +118,21 @@ def in_digits(text: str, other: str) -> str:
 
     result = text
     for pattern, digits in ((POWER, power), (RANK, rank), (PART, part), (NUMBER, number)):
-        if pattern in patterns:
+        if pattern in patterns and may_give[pattern]:
             result = pattern.sub(digits, result)
     return result
+
+
+def _may_say(text: str, present: set[str]) -> bool:
+    """Whether the number words of a text can make one of these numbers: forty-two needs forty and
+    two. A scale such as million may make any. Cheap, as most texts cannot."""
+    heard = NUMBER_WORDS.intersection(WORD.findall(text.casefold()))
+    if not text.isascii() or not heard.isdisjoint(TIMES):
+        return True
+    said = {str(VALUES[word]) for word in heard}
+    return any(
+        number in said or (number[-1] in said and f"{number[:-1]}0" in said) for number in present
+    )
 
 
 @lru_cache(maxsize=2**14)

@@ -200,8 +200,8 @@ def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
     """rougeL's recall as `rouge_score` computes it with stemming, from words."""
     gold = list(gold)
     # a stem keeps its word's first letter; and without a candidate no stemmer has to be loaded
-    initials = {_unstemmed(word)[:1] for word in gold}
-    candidates = [word for word in reply if _unstemmed(word)[:1] in initials]
+    initials = {word[:1] for word in gold}
+    candidates = [word for word in reply if word[:1] in initials]
     if not candidates:
         return 0.0
     if gold == candidates:
@@ -219,19 +219,11 @@ def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
 
 @lru_cache(maxsize=2**16)
 def _stems(word: str) -> list[str]:
-    if word.isascii() and word.isdigit():
-        return [word]
-    return _tokenizer().tokenize(_unstemmed(word))
-
-
-def _unstemmed(word: str) -> str:
+    """The stem of a word. `rouge_score` reads a-z and 0-9 alone: a word with another sign is its
+    own stem, but for a Russian case ending, as is a number."""
     if not word.isascii():
-        word = CASES.sub("", word)
-    if word.isascii() and word.isalnum():
-        return word
-    # rouge_score reads [a-z0-9] only. Other signs become code points, with an end that no stemmer
-    # cuts.
-    return "".join(f"u{ord(sign):x}" for sign in word) + "0"
+        return [CASES.sub("", word)]
+    return _tokenizer().tokenize(word) if word.isalnum() and not word.isdigit() else [word]
 
 
 @cache

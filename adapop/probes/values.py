@@ -38,7 +38,7 @@ MONTHS = (
 MONTH = {start: number for number, starts in enumerate(MONTHS, start=1) for start in starts.split()}
 _SHORT = "Jan Feb Mar Apr May June? July? Aug Sept? Oct Nov Dec".split()
 _LONG = "January February March April August September October November December".split()
-_NAME, _MONTH = r"(?P<name>[^\W\d_]{3,10})\.?", rf"(?P<name>{'|'.join(_LONG + _SHORT)})\.?"
+_NAME, _MONTH = r"(?P<name>[^\W\d_]{3,10}+)\.?", rf"(?P<name>{'|'.join(_LONG + _SHORT)})\.?"
 _DAY = r"(?P<d>\d\d?)(?:st|nd|rd|th|er|\.|º)?"
 _QUARTER = r"(?P<nth>first|second|third|fourth|1st|2nd|3rd|4th)\squarter\s(?:of\s)?(?P<y>\d{4})"
 QUARTERS = ("fi", "1s", "se", "2n", "th", "3r", "fo", "4t")  # how they begin
@@ -56,7 +56,8 @@ DATES = regex.compile(
     r"|(?<![\w/])(?P<m>0[1-9]|1[0-2])/(?P<y>\d{4})(?![\d/])"
     rf"|(?<![\d.]){_DAY}\s(?:of\s)?{_MONTH}(?!\w)"
     rf"|\b(?i:(?P<y>\d{{4}})[\s/-]?q(?P<q>[1-4])|{_QUARTER})\b)"
-    rf"|\b(?=[^\W\d_])(?:{_NAME}\s{_DAY},?\s(?P<y>\d{{4}})(?!\d)"
+    r"|\b(?=[^\W\d_]{1,10}+(?:\.?,?\s(?:of\s)?\d|\squarter|\d))"  # most words are no months
+    rf"(?:{_NAME}\s{_DAY},?\s(?P<y>\d{{4}})(?!\d)"
     rf"|{_MONTH},?\s(?:of\s)?(?P<y>\d{{4}})(?!\d)|{_MONTH}\s{_DAY}(?![\d:])"
     rf"|(?i:q(?P<q>[1-4])(?:[\s/'-]?(?P<y>\d{{4}})|\s?[/'’](?P<y>\d\d)(?!\d))|{_QUARTER})\b)"
 )
@@ -182,12 +183,12 @@ def values(text: str, last: str = IDENTIFIER) -> tuple[Value, ...]:
         return ()
     taken = [False] * len(text)
     result: list[Value] = []
-    for kind, read in KINDS.items():
-        for start, end, readings in read(text):
-            if readings and not any(taken[start:end]):
+    for kind in KINDS:
+        for start, end, readings in _found(kind, text):
+            if not any(taken[start:end]):
                 taken[start:end] = [True] * (end - start)
                 plain = kind == IDENTIFIER and text[start:end].isdecimal()
-                result.append(Value(DIGITS if plain else kind, start, end, tuple(readings)))
+                result.append(Value(DIGITS if plain else kind, start, end, readings))
         if kind == last:
             break
     return tuple(sorted(result, key=lambda value: value.start))
@@ -218,7 +219,17 @@ def said_at(value: Value, text: str) -> list[tuple[int, int]]:
 
 def _of_kind(kind: str, text: str) -> list[Value]:
     last = IDENTIFIER if kind == DIGITS else kind
+    if not (MAY_HAVE.search(text) and _found(last, text)):
+        return []  # the usual case: the kinds before it need not be read
     return [value for value in values(text, last) if value.kind == kind]
+
+
+@lru_cache(maxsize=2**7)  # for the several questions to one reply
+def _found(kind: str, text: str) -> tuple[tuple[int, int, tuple[Reading, ...]], ...]:
+    """What may be values of a kind in a text: start, end, readings. They may overlap with those of
+    another kind."""
+    found = KINDS[kind](text)
+    return tuple((start, end, tuple(readings)) for start, end, readings in found if readings)
 
 
 def is_contradicted(value: Value, text: str) -> bool:

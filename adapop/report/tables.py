@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from adapop.assets import read_json
 from adapop.errors import number_of
 from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
@@ -65,7 +64,78 @@ class Metric:
 
 MOST_SUBJECTS = 200  # rows of the table by subject
 INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")  # compared with the original
-METRICS = read_json("report/metrics.json", tuple[Metric, ...])
+METRICS = (
+    Metric(
+        "recall",
+        "recall",
+        DOWN,
+        UP,
+        "ROUGE-L recall: share of the right answer's words in the greedy reply, 0–1",
+    ),
+    Metric(
+        "cosine",
+        "cosine",
+        DOWN,
+        UP,
+        "cosine of MiniLM embeddings of the answer and the right one",
+    ),
+    Metric(
+        "delta_logprob",
+        "Δ log p",
+        DOWN,
+        LEVEL,
+        "change of the answer's log-probability against the original, nats an answer",
+    ),
+    Metric(
+        "delta_rank",
+        "Δ rank",
+        UP,
+        LEVEL,
+        "mean number of places by which the right answer's tokens fell in the model's ranking",
+    ),
+    Metric(
+        "hidden_cosine",
+        "hidden cosine",
+        DOWN,
+        UP,
+        "similarity to the original's hidden states (cosine, last four layers)",
+    ),
+    Metric(
+        "kl",
+        "KL",
+        UP,
+        DOWN,
+        "how far the predictions moved from the original's (KL divergence, nats a token)",
+    ),
+    Metric(
+        "probability",
+        "probability",
+        DOWN,
+        UP,
+        "probability of the right answer, geometric mean over its tokens",
+    ),
+    Metric(
+        "exact_memorization",
+        "exact mem.",
+        DOWN,
+        UP,
+        "share of the right answer's tokens that the model finds likeliest",
+    ),
+    Metric(
+        "extraction_strength",
+        "extr. strength",
+        DOWN,
+        UP,
+        "share of an answer that it completes by itself; always 1 for one token",
+    ),
+    Metric(
+        "truth_ratio",
+        "truth ratio",
+        UP,
+        LEVEL,
+        "1 where right and wrong answers are equally likely (TOFU)",
+    ),
+)
 
 
 def recall_table(before: Measured, after: Measured) -> Table:

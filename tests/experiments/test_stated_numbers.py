@@ -78,6 +78,7 @@ def real(file: str) -> pd.DataFrame:
 
 
 MAIN, SIX, WORLDS = (lambda: rows("main")), (lambda: rows("main", "again/main")), (lambda: rows("worlds"))
+PARTS, A_CHANGED = (lambda: rows("main", "ablation", "coefficients")), ("AdaPop, a -20%, b +0%", "AdaPop, a +20%, b +0%")
 TUNED, PEOPLE, ANEW = (lambda: rows("tuned")), (lambda: rows("tuned-people")), (lambda: rows("tuned-people-anew"))
 HALF, EQUAL = (lambda: rows("tuned-half-spread")), (lambda: rows("main", "rates", "equal"))
 GEMMA, SMOLLM2 = (lambda: real("real-gemma3-270m-text-examples")), (lambda: real("real-smollm2-text-examples"))
@@ -255,6 +256,19 @@ def curve():
     """The least and the greatest β of AdaPop's preset `tuned` on the sandbox."""
     betas = [make_config("adapop", "tuned").beta(fact.score) for fact in load_facts("sandbox").forget]
     return f"{min(betas):.1f} to {max(betas):.1f}"
+
+
+def bent():
+    """The least and the greatest gap under a curve of which one number is changed by a fifth, b greater left out; of
+    these changes only those of the rare anchor upwards are shown by their intervals."""
+    arms = sorted(set(PARTS()["arm"]))
+    some = [arm for arm in arms if " anchor " in arm or arm in ("AdaPop, a +0%, b -20%", *A_CHANGED)]
+    assert len(some) == 11
+    changes = {arm: summary(list((of(PARTS, arm, "gap") - of(PARTS, "AdaPop", "gap")).dropna())) for arm in some}
+    shown = [arm for arm, change in changes.items() if not change.low <= 0 <= change.high]
+    assert shown == ["AdaPop, score of the rare anchor +20%", "AdaPop, β of the rare anchor +20%"], shown
+    gaps = sorted(of(PARTS, arm, "gap").mean() for arm in some)
+    return f"{short(gaps[0])} and {short(gaps[-1])},"
 
 
 def unable():

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise, takewhile
 
 from adapop.facts.text import ACCENTS, CLUSTER, WORDS, folded, forms, has_no_spaces, words
-from adapop.facts.weak import STOP_WORDS, negations, own_words, says, weakness
+from adapop.facts.weak import SIGNS, STOP_WORDS, negations, own_words, says, weakness
 from adapop.probes.numerals import VALUES, ranks
 from adapop.probes.prompts import CHOICE, Prompt
 from adapop.probes.recall import (
@@ -131,9 +131,12 @@ def _recall_of_one(question: str, answer: str, reply: str) -> float:
     if VERSION_NUMBER.fullmatch(answer) and VERSION_ASKED.search(question):
         answer = f"v{answer}"  # 3.10 is no 3.1
     answer, reply = both_in_digits(answer, _spelled_out(answer, reply))
+    spelled_answer, spelled_reply = alike(answer, reply)
+    if not (recall_of_words(words(spelled_answer), spelled_reply) or weakness(answer) == SIGNS):
+        return 0.0  # the usual case: no word in common, in any spelling
     if not _says_values(question, answer, reply):
         return 0.0
-    answer, reply = alike(answer, reply)
+    answer, reply = spelled_answer, spelled_reply
     own = own_words(answer, question)
     numbers = [word for word in own if _is_number(word)]
     plain = bool(weakness(answer)) or own == words(answer)
@@ -166,13 +169,18 @@ def _says_values(question: str, answer: str, reply: str) -> bool:
     date, an amount or a quantity counts only where the reply has another one, or no more than a
     coarser date: words may say it."""
     said = []
-    for value in values(answer):
-        if not said_at(value, question):
-            is_said = bool(said_at(value, reply))
-            counts = is_said or value.kind in DECISIVE or is_contradicted(value, reply)
-            counts = counts or _says_only_coarser(value, question, answer, reply)
-            said += [is_said] if counts else []
+    for value in _own_values(answer, question):
+        is_said = bool(said_at(value, reply))
+        counts = is_said or value.kind in DECISIVE or is_contradicted(value, reply)
+        counts = counts or _says_only_coarser(value, question, answer, reply)
+        said += [is_said] if counts else []
     return 2 * sum(said) >= len(said)
+
+
+@lru_cache(maxsize=2**12)
+def _own_values(answer: str, question: str) -> tuple[Value, ...]:
+    """The values of an answer that its question lacks."""
+    return tuple(value for value in values(answer) if not said_at(value, question))
 
 
 def _says_only_coarser(value: Value, question: str, answer: str, reply: str) -> bool:
@@ -200,21 +208,17 @@ def _spelled_out(answer: str, reply: str) -> str:
     if any(map(_is_number, answer_words)) and len(answer_words) > CANDIDATES:
         heard = {word for word in words(reply) if word.isalpha()}
         missing = [word for word in answer_words if word.isalpha() and word not in heard]
-        full = {word: other for word in heard for other in missing if _is_short(word, other)}
+        begun = [(one, other) for other in missing for one in heard if one[0] == other[0]]
+        full = {one: other for one, other in begun if _shortens(*sorted((one, other), key=len))}
         return NAME.sub(lambda word: full.get(word[0].lower(), word[0]), reply) if full else reply
     return reply
 
 
-def _is_short(one: str, other: str) -> bool:
-    """Whether one of two words shortens the other."""
-    return one[0] == other[0] and _shortens(*sorted((one, other), key=len))
-
-
 def _shortens(short: str, long: str) -> bool:
-    """Whether a word is short for another: the same first letter, the others in their order."""
+    """Whether a word may be short for another with its first letter: it has the others in order."""
     letters = iter(long)
     fits = 2 <= len(short) <= LONGEST_SHORT_FORM and len(long) >= len(short) + 2
-    return fits and short[0] == long[0] and all(letter in letters for letter in short)
+    return fits and all(letter in letters for letter in short)
 
 
 def _says_first_name(question: str, answer: str, own: Sequence[str], reply: str) -> bool:

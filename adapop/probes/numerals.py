@@ -5,6 +5,7 @@ import re
 import unicodedata
 from fractions import Fraction
 from functools import lru_cache
+from math import inf
 
 import regex
 
@@ -125,13 +126,17 @@ def in_digits(text: str, other: str) -> str:
 
 def _may_say(text: str, present: set[str]) -> bool:
     """Whether the number words of a text can make one of these numbers: forty-two needs forty and
-    two. A scale such as million may make any. Cheap, as most texts cannot."""
-    heard = NUMBER_WORDS.intersection(WORD.findall(text.casefold()))
-    if not text.isascii() or not heard.isdisjoint(TIMES):
+    two, a million needs a scale of its size. Cheap, as most texts cannot."""
+    if not text.isascii():
         return True
-    said = {str(VALUES[word]) for word in heard}
+    heard = NUMBER_WORDS.intersection(WORD.findall(text.casefold()))
+    said = {str(VALUES[word]) for word in heard if word in VALUES}
+    shortest = min((len(str(TIMES[word])) for word in heard if word in TIMES), default=inf)
     return any(
-        number in said or (number[-1] in said and f"{number[:-1]}0" in said) for number in present
+        number in said
+        or (number[-1] in said and f"{number[:-1]}0" in said)
+        or len(number) + 1 >= shortest  # 0.5 million has a digit less than a million
+        for number in present
     )
 
 

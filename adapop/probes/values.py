@@ -86,6 +86,7 @@ MONEYS = regex.compile(
     rf"|(?<![\w.,])(?P<n>{_AMOUNT}){_SCALE}[\s-]?(?P<cur>{_CURRENCY})s?",
     regex.IGNORECASE,
 )
+MAY_BE_MONEY = re.compile(_CURRENCY, re.IGNORECASE)
 MAY_HAVE = re.compile(
     r"\d|@|www\.|[a-z]\.[a-z]|\b(?:AB?|ab|[BbOo])\b|noon|midnight|alf past|uarter (?:past|after|to)"
 )
@@ -181,12 +182,12 @@ def values(text: str, last: str = IDENTIFIER) -> tuple[Value, ...]:
     it."""
     if not MAY_HAVE.search(text):
         return ()
-    taken = [False] * len(text)
+    taken = bytearray(len(text))
     result: list[Value] = []
     for kind in KINDS:
         for start, end, readings in _found(kind, text):
             if not any(taken[start:end]):
-                taken[start:end] = [True] * (end - start)
+                taken[start:end] = b"1" * (end - start)
                 plain = kind == IDENTIFIER and text[start:end].isdecimal()
                 result.append(Value(DIGITS if plain else kind, start, end, readings))
         if kind == last:
@@ -210,17 +211,32 @@ def said_at(value: Value, text: str) -> list[tuple[int, int]]:
     if value.kind in SEARCHED:
         (reading,) = value.readings
         return list(_written(*reading, text))
-    return [
-        (other.start, other.end)
-        for other in _of_kind(value.kind, text)
-        if any(_agree(value.kind, *pair) for pair in product(value.readings, other.readings))
+    if value.kind == DATE and not _has_digits_of(value, text):
+        return []
+    places = [
+        (start, end)
+        for start, end, readings in _found(value.kind, text)
+        if any(_agree(value.kind, *pair) for pair in product(value.readings, readings))
     ]
+    if not places:
+        return []  # the usual case: the kinds before it need not be read
+    own = {(other.start, other.end) for other in values(text, value.kind)}
+    return [place for place in places if place in own]
+
+
+def _has_digits_of(date: Value, text: str) -> bool:
+    """Whether a text has the digits of a date's day and of its year's end; cheap, as most texts do
+    not."""
+    return not text.isascii() or any(
+        (day is None or str(day) in text) and (year is None or f"{year % 100:02}" in text)
+        for year, _, day in date.readings
+    )
 
 
 def _of_kind(kind: str, text: str) -> list[Value]:
     last = IDENTIFIER if kind == DIGITS else kind
-    if not (MAY_HAVE.search(text) and _found(last, text)):
-        return []  # the usual case: the kinds before it need not be read
+    if not _found(last, text):
+        return []
     return [value for value in values(text, last) if value.kind == kind]
 
 
@@ -228,7 +244,7 @@ def _of_kind(kind: str, text: str) -> list[Value]:
 def _found(kind: str, text: str) -> tuple[tuple[int, int, tuple[Reading, ...]], ...]:
     """What may be values of a kind in a text: start, end, readings. They may overlap with those of
     another kind."""
-    found = KINDS[kind](text)
+    found = KINDS[kind](text) if MAY_HAVE.search(text) else ()
     return tuple((start, end, tuple(readings)) for start, end, readings in found if readings)
 
 
@@ -361,7 +377,7 @@ def _on_the_face(match: regex.Match) -> list[Reading]:
 
 def _read_money(text: str) -> Iterator[tuple[int, int, list[Reading]]]:
     """One reading: the amount and its currency."""
-    for match in MONEYS.finditer(text):
+    for match in MONEYS.finditer(text) if MAY_BE_MONEY.search(text) else ():
         scale = SCALES.get((match["scale"] or " ")[0].lower(), 1)
         scale = SCALES["k"] if (match["scale"] or "").lower() == "thousand" else scale
         amount = _amount(match["n"]) * scale

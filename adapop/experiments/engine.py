@@ -13,7 +13,7 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, RunError
 from adapop.paths import ASSETS, ROOT
 
 # Makes joblib's calls and yields each item's place with its result or error.
@@ -42,7 +42,7 @@ def finished(
     error. If a worker is killed, every item that is not done by then has `DIED`.
 
     processes: 1 for none but this. ray: on the cluster that $RAY_ADDRESS names, else on `processes`
-    workers here. Raises ConfigError: Ray is not installed."""
+    workers here. Raises ConfigError: Ray is not installed. RunError: it does not start."""
     left = dict(enumerate(items))
     backend = _on_ray(processes) if ray and left else _on_this_machine(processes)
     with backend as results, tempfile.TemporaryDirectory(prefix="adapop-bench-") as folder:
@@ -88,13 +88,19 @@ def _on_ray(processes: int) -> Iterator[Results]:
         message = "--ray needs Ray, which is not installed."
         raise ConfigError(message, "`pip install ray`, or leave --ray out.") from None
     address = os.environ.get("RAY_ADDRESS")
-    ray.init(
-        address=address or "local",
-        num_cpus=None if address else processes,
-        include_dashboard=None if address else False,
-        runtime_env={**_package(), "excludes": NOT_SENT, "env_vars": {"OMP_NUM_THREADS": "1"}},
-        log_to_driver=False,
-    )
+    try:
+        ray.init(
+            address=address or "local",
+            num_cpus=None if address else processes,
+            include_dashboard=None if address else False,
+            runtime_env={**_package(), "excludes": NOT_SENT, "env_vars": {"OMP_NUM_THREADS": "1"}},
+            log_to_driver=False,
+        )
+    except Exception as error:  # on a busy machine Ray raises nothing more specific
+        why = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        do = "Check RAY_ADDRESS and that cluster" if address else "Try again on a quieter machine"
+        fix = f"{do}, or leave --ray out. What is done is kept."
+        raise RunError(f"Ray did not start: {why}.", fix) from error
     register_ray()
     workers = max(2, int(ray.cluster_resources()["CPU"]))  # joblib uses no worker for one
 

@@ -3,11 +3,12 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from adapop import paths
-from adapop.errors import ConfigError, DataError
+from adapop.errors import ConfigError, DataError, RunError
 from adapop.experiments.engine import DIED, finished
 from adapop.experiments.results import Results
 from adapop.facts.catalog import load_raw
@@ -142,6 +143,20 @@ def test_ray_where_it_is_missing_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     raised(ConfigError, "pip install ray", list, finished([1], doubled, 1, ray=True))
     assert list(finished([], doubled, 1, ray=True)) == []
+
+
+def test_ray_that_does_not_start_says_so_and_where_to_look(monkeypatch):
+    def fails(**options):
+        raise Exception("The current node timed out during startup.\nIt has a long trace.")
+
+    joblib = SimpleNamespace(register_ray=None)
+    for name, module in {"ray": SimpleNamespace(init=fails), "ray.util": None, "ray.util.joblib": joblib}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    raised(RunError, r"did not start: The current node timed out during startup\. Try again", list,
+           finished([1], doubled, 1, ray=True))  # fmt: skip
+    monkeypatch.setenv("RAY_ADDRESS", "elsewhere:6379")
+    raised(RunError, "Check RAY_ADDRESS", list, finished([1], doubled, 1, ray=True))
 
 
 @pytest.mark.slow

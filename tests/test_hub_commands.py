@@ -39,6 +39,19 @@ def test_the_space_s_head_is_read_by_the_hub_s_parser_and_names_what_there_is():
     assert PAPER_PAGE.rpartition("/")[2] in cited and PAPER_TITLE.replace("LLM", "{LLM}") in cited
 
 
+def test_the_line_for_the_space_s_thumbnail_names_a_picture_that_is_uploaded_with_it():
+    (line,) = re.findall(r"^thumbnail: .+$", (DOCS / "space.md").read_text(encoding="utf-8"), re.MULTILINE)
+    (space,) = {
+        words.partition("create ")[2].split()[0] for words in TEXT.splitlines() if "--space-sdk gradio" in words
+    }
+    address, _, picture = line.removeprefix("thumbnail: ").partition("/resolve/main/")
+    assert address == f"https://huggingface.co/spaces/{space}"
+    assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
+    head = (ROOT / "README.md").read_text(encoding="utf-8").split("---\n", 2)[1]
+    card = RepoCard(f"---\n{head}{line}\n---\n", ignore_metadata_errors=False)
+    assert card.data.to_dict()["thumbnail"].endswith(picture), "the head with this line is still read"
+
+
 def parsed(words):
     """The parameters that the hf of this machine reads from a command line. Raises UsageError: an unknown one."""
     command = app

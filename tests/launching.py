@@ -11,6 +11,7 @@ from adapop.runs.run import Run
 LAUNCH = (
     sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1",
     "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0")  # fmt: skip
+SHARDED = (*(word for word in LAUNCH if word != "--multi_gpu"), "--use_fsdp", "--fsdp_version", "2")
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
@@ -28,7 +29,7 @@ def launched(*command, launcher=LAUNCH):
     """A command in two processes, until both have ended."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [*launcher, *map(str, command)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300,
+        [*launcher, *map(str, command)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900,
         check=False)  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from unittest import mock
 
 import torch
 from safetensors.torch import save_file
+from torch.distributed.tensor import DTensor
 
 from adapop import adapted_model, execute, make_config, prepare
 from adapop.facts.world import sandbox_facts
@@ -22,7 +23,7 @@ from adapop.training.processes import joined, shared
 
 # 9 facts, 4 a step: the first two steps are shared 2 to 2, the last 1 to 0
 SETTINGS = {"epochs": 2, "batch": 4, "last_step": "short"}
-METHODS = {"adapop": {}, "npo-sam": {}, "pdu": {"warmup": 0}}
+METHODS = {"adapop": {}, "npo-sam": {}, "pdu": {"warmup": 0}, "rmu": {"measure": "off"}}
 
 
 def few_facts():
@@ -38,9 +39,10 @@ def few_facts():
         utility=facts.utility[:2])  # fmt: skip
 
 
-def in_double(config, rank):
+def in_double(config, ranks, seed=0):
     """The model in float64; beside the first process with another adapter, which the run must put right."""
-    model = adapted_model(replace(config, seed=config.seed + rank))
+    place = ranks.shards.place if ranks.shards else None
+    model = adapted_model(replace(config, seed=config.seed + seed + ranks.rank), place=place)
     model.network.double()
     model.most_rows = 4  # so that there are measurements to share
     return model
@@ -67,7 +69,7 @@ class Scenarios:
         """A prepared run and its model."""
         config = make_config(method, **{**SETTINGS, **changes})
         run = self.ranks.led(lambda: prepare(config, few_facts(), self.out / name))
-        return run, in_double(run.config, self.ranks.rank)
+        return run, in_double(run.config, self.ranks)
 
     def finish(self, name, run, model):
         """Runs to the end and writes how it ended here."""
@@ -88,7 +90,7 @@ class Scenarios:
         said = {"last": type(event).__name__, "steps": steps}
         (self.out / f"halfway-{self.ranks.rank}.json").write_text(json.dumps(said), encoding="utf-8")
         self.ranks.led(run.clear_stop)
-        self.finish("stopped", run, in_double(run.config, 5 + self.ranks.rank))
+        self.finish("stopped", run, in_double(run.config, self.ranks, seed=5))
 
     def short_of_memory(self, name, method, rows):
         """Only the second process is."""
@@ -97,7 +99,8 @@ class Scenarios:
 
     def measured(self):
         """What is measured of a model in float32 that has changed, and how many rows were read for it here."""
-        model, reply_counts, read = adapted_model(make_config()), [], []
+        place = self.ranks.shards.place if self.ranks.shards else None
+        model, reply_counts, read = adapted_model(make_config(), place=place), [], []
         generator = torch.Generator().manual_seed(0)
         for parameter in model.parameters:
             parameter.data += 0.02 * torch.randn(parameter.shape, generator=generator)
@@ -113,6 +116,30 @@ class Scenarios:
         assert model.most_rows == 4 + 3 * self.ranks.rank
         content = {"found": rows, "told": sum(reply_counts), "read": sum(read)}
         (self.out / f"measured-{self.ranks.rank}.json").write_text(json.dumps(content), encoding="utf-8")
+
+    def recomputed(self):
+        """Blocks are computed again in the backward pass."""
+        run, model = self.started("recomputed", "pdu", **METHODS["pdu"])
+        model.recompute()
+        self.finish("recomputed", run, model)
+
+    def divided(self):
+        """How many bytes of the blocks' weights are here, of how many, and how many blocks are whole at most."""
+        model, most = adapted_model(make_config(), place=self.ranks.shards.place), []
+        frozen = [[weight for weight in block.parameters() if not weight.requires_grad] for block in model.blocks]
+        here = sum(weight.to_local().nbytes for block in frozen for weight in block)
+
+        def count(*_):
+            most.append(sum(not isinstance(next(block.parameters()), DTensor) for block in model.blocks))
+
+        for block in model.blocks:
+            block.register_forward_hook(count)
+            block.register_full_backward_pre_hook(count)
+        model.generate(["Where was Ada born?"] * (1 + self.ranks.rank), 3 + self.ranks.rank)
+        model.score(model.batch(model.rows(few_facts().forget))).nll.sum().backward()
+        content = {"here": here, "whole": sum(weight.nbytes for block in frozen for weight in block), "most": max(most)}
+        self.ranks.together(lambda: None)
+        (self.out / f"divided-{self.ranks.rank}.json").write_text(json.dumps(content), encoding="utf-8")
 
     def abandoned(self):
         """The second process is gone after the first step, as if it had been killed."""
@@ -135,6 +162,9 @@ def main(out: Path) -> None:
             scenarios.stopped()
             scenarios.short_of_memory("halved", "npo-sam", rows=1)
             scenarios.short_of_memory("failed", "adapop", rows=0)
+            scenarios.recomputed()
+            if ranks.shards:
+                scenarios.divided()
             scenarios.abandoned()
 
 

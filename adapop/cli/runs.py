@@ -55,19 +55,24 @@ def run(options: argparse.Namespace) -> int:
     from adapop.training.processes import joined
 
     with joined() as ranks:
-        run, model = ranks.led(lambda: _prepared(options, ranks.count == 1))
+        whole = ranks.shards is None
+        run, model = ranks.led(lambda: _prepared(options, ranks.count == 1, whole))
         return _execute(run, model, options, ranks)
 
 
-def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
-    """The run, and its model if it was loaded to check it. alone: whether in one process only."""
+def _prepared(
+    options: argparse.Namespace, alone: bool, whole: bool
+) -> tuple[Run, AdaptedModel | None]:
+    """The run, and its model if it was loaded to check it. alone: whether in one process only.
+    whole: whether a process holds all weights."""
     from adapop.runs.execute import prepare
     from adapop.runs.preflight import memory_of, terms_of
 
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
     if config.model not in SHIPPED and not options.json:
-        costs = sentences([memory_of(config), *terms_of(config)], "command")  # time: in the check
+        memory = [memory_of(config)] if whole else []
+        costs = sentences([*memory, *terms_of(config)], "command")  # time: in the check
         printing.say("\n".join(costs), file=sys.stderr, flush=True)
     model = checked_model(options, config, facts) if alone else None
     return prepare(config, facts, options.out), model

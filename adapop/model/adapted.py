@@ -169,6 +169,7 @@ class AdaptedModel(Replying):
         super().__init__(model, tokenizer, system)
         self.notes: tuple[Remark, ...] = ()
         self.recomputes = False
+        self.whole = True  # whether all weights are in this process, see `training.sharded`
         self._joint: JointPass | None = None
         head = self.base.get_output_embeddings()
         # with narrow weights, only the logits that `score` returns are in float32
@@ -397,8 +398,10 @@ class ReplyCache:
 
 
 def cache_for(model: AdaptedModel) -> ReplyCache | None:
-    """The stored replies of this model's original; None on a GPU, for weights above `MOST_BYTES`,
-    or without a usable cache folder."""
+    """The stored replies of this model's original; None on a GPU, for weights above `MOST_BYTES` or
+    divided among processes, or without a usable cache folder."""
+    if not model.whole:
+        return None
     base = model.network.get_base_model()
     weights = [(name, value) for name, value in base.state_dict().items() if "lora_" not in name]
     if model.device.type != "cpu" or sum(value.nbytes for _, value in weights) > MOST_BYTES:

@@ -8,6 +8,7 @@ import gc
 import shutil
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -39,6 +40,8 @@ from adapop.paths import ORACLE, SHIPPED
 READING = threading.RLock()
 SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what does not fit on a GPU
 PATIENCE = 5.0  # seconds for the Hub's first answer
+# keeps a base without an adapter, which is on the CPU, on a device: `training.sharded.Shards.place`
+Place = Callable[[PreTrainedModel, torch.device], None]
 ROOMY = 0.6  # largest share of a GPU's memory for weights, so that a run's passes fit beside them
 
 
@@ -46,9 +49,11 @@ def adapted_model(
     config: RunConfig,
     adapter: Path | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
+    place: Place | None = None,
 ) -> AdaptedModel:
     """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
-    tokenizer: instead of the model's own. Raises ModelError: no such model, no access, no memory or
+    tokenizer: instead of the model's own. place: puts the weights where they belong, if several
+    processes divide them. Raises ModelError: no such model, no access, no memory or
     disk space, no safetensors, code of its own, no chat template or one that fails, no 4-bit
     support here, no `logits_to_keep`, a tokenizer of another model, no layers that the adapter
     fits, or incomplete weights. Only incomplete weights and lack of memory are found after the
@@ -58,13 +63,14 @@ def adapted_model(
     if config.asking not in ("auto", "text-examples"):
         chat.check_template(tokenizer)  # before gigabytes are loaded
     with READING:
-        base = _base(config, tokenizer, adapter is None)
+        base = _base(config, tokenizer, adapter is None, place)
         ends = checks.reply_ends(base, tokenizer)
         base.generation_config = transformers.GenerationConfig(eos_token_id=ends)
         steady_attention(base)
         set_products(config, base.device)
         network = with_adapter(base, config, adapter)
     model = AdaptedModel(network, tokenizer, config.system or "")
+    model.whole = place is None
     thinking = chat.notes(tokenizer) if tokenizer.chat_template else ()
     made = (*notes_of(config.model), *adapter_folder.notes_of(config.model))
     model.notes = (*made, *thinking, *left_out(network, config))
@@ -124,8 +130,11 @@ def _ask_once(config: RunConfig) -> None:
         raise errors.LocalEntryNotFoundError(f"{constants.ENDPOINT} does not answer") from error
 
 
-def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
-    """The base, checked before and after loading. fresh: with a new adapter. Raises ModelError."""
+def _base(
+    config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool, place: Place | None
+) -> PreTrainedModel:
+    """The base, checked before and after loading. fresh: with a new adapter. place: as for
+    `adapted_model`. Raises ModelError."""
     if config.model in SHIPPED or not (sys.stderr and sys.stderr.isatty()):
         disable_progress_bar()  # loading takes a second, or nobody watches
     bits = _four_bits(config) if config.four_bit else {}
@@ -136,6 +145,7 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
     checks.check_vocabulary(outline, tokenizer)
     if fresh:
         with_adapter(outline, replace(config, lora_rank=1))
+    placement = _placement(config, outline)
     with named_failures(config):
         base, read = kind.from_pretrained(
             source_of(config),
@@ -144,13 +154,15 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
             dtype=getattr(torch, config.precision),
             use_safetensors=True,
             trust_remote_code=False,
-            device_map=_placement(config, outline),
+            device_map=None if place else placement,
             output_loading_info=True,
             **bits,
         )
     if SLOW_PLACES & {*map(str, getattr(base, "hf_device_map", {}).values())}:
         raise failure(MemoryError(), config)
     checks.check_weights(base, read["missing_keys"])
+    if place:
+        place(base, torch.device("cuda", placement[""]) if placement else torch.device("cpu"))
     return base
 
 

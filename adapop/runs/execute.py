@@ -24,7 +24,7 @@ from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
 from adapop.facts.retain import fitted
 from adapop.model.adapted import AdaptedModel
 from adapop.model.asking import Prompted
-from adapop.model.loading import adapted_model, load_tokenizer
+from adapop.model.loading import Place, adapted_model, load_tokenizer
 from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.precision import has_gpu
 from adapop.model.tokens import check_lengths
@@ -49,6 +49,7 @@ from adapop.runs.run import PROMPTING, Run, create_run
 from adapop.runs.weights import check_weights, keep_weights
 from adapop.training import events
 from adapop.training.processes import ALONE, Ranks
+from adapop.training.sharded import check_divisible
 from adapop.training.steps import count
 from adapop.training.trainer import Trainer
 
@@ -191,7 +192,7 @@ def _executed(
 ) -> Iterator[events.Event]:
     config, epoch = run.config, run.last_epoch or 0
     _check_stop(run, ranks)
-    model = ranks.together(lambda: _with_weights(run, model, epoch))
+    model = _loaded(run, model, epoch, ranks)
     ranks.led(lambda: keep_weights(run))
     taught = None if epoch else settle_start(run, model, ranks, heard)
     ranks.led(lambda: _settle_prompting(run, model))
@@ -244,6 +245,8 @@ def _adopted(
 ) -> Iterator[events.Event]:
     """The events of a run whose model was unlearned elsewhere: both models are measured."""
     _check_stop(run, ranks)
+    if ranks.shards:
+        check_divisible(run.config)
     model = ranks.together(lambda: model or load_adopted(run))
     ranks.led(lambda: keep_weights(run))
     with model.original():
@@ -271,12 +274,25 @@ def _settle_prompting(run: Run, model: AdaptedModel) -> None:
         files.keep(run.folder / PROMPTING, prompting.to_json())
 
 
-def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedModel:
-    """The model with the adapter of the epoch, or a fresh one for 0. Loaded unless it is given."""
+def _loaded(run: Run, model: AdaptedModel | None, epoch: int, ranks: Ranks) -> AdaptedModel:
+    """The model as `_with_weights` in each process. Where they divide its weights, one after the
+    other has them whole, in the CPU's memory. Raises ConfigError: this run needs them whole."""
+    if not ranks.shards:
+        return ranks.together(lambda: _with_weights(run, model, epoch))
+    check_divisible(run.config)
+    place = ranks.shards.place
+    return ranks.in_turn(lambda: _with_weights(run, model, epoch, place))
+
+
+def _with_weights(
+    run: Run, model: AdaptedModel | None, epoch: int, place: Place | None = None
+) -> AdaptedModel:
+    """The model with the adapter of the epoch, or a fresh one for 0. Loaded unless it is given.
+    place: as for `adapted_model`."""
     check_inputs(run)
     check_weights(run)
     if model is None or run.config.start == "sft":  # fine-tuning merged into a model stays in it
-        return load_model(run, epoch) if epoch else adapted_model(run.config)
+        return load_model(run, epoch, place) if epoch else adapted_model(run.config, place=place)
     if epoch:
         model.set_adapter_state(checkpoints.adapter(run, epoch))
     return model

@@ -4,7 +4,7 @@ from safetensors import SafetensorError
 
 from adapop.errors import RunError
 from adapop.model.adapted import AdaptedModel, cache_for
-from adapop.model.loading import adapted_model
+from adapop.model.loading import Place, adapted_model
 from adapop.model.out_of_memory import is_out_of_memory
 from adapop.model.paired import BesideModel, original_of
 from adapop.probes.ways import apply_prompting
@@ -18,9 +18,10 @@ from adapop.runs.weights import check_weights
 BASE = ("model", "revision", "precision", "device", "four_bit", "start")  # settings of the base
 
 
-def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
-    """The run's model with the adapter of an epoch, by default that of its result. Raises RunError:
-    it has saved no epoch, its files are damaged, or its inputs changed. ModelError."""
+def load_model(run: Run, epoch: int | None = None, place: Place | None = None) -> AdaptedModel:
+    """The run's model with the adapter of an epoch, by default that of its result. place: as for
+    `adapted_model`. Raises RunError: it has saved no epoch, its files are damaged, or its inputs
+    changed. ModelError."""
     epoch = run.chosen_epoch if epoch is None else epoch
     if epoch is None or not run.checkpoint(epoch).exists():
         named = "" if epoch is None else f" of epoch {epoch}"
@@ -33,7 +34,7 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
     check_weights(run)
     checkpoints.adapter(run, epoch)  # raises where peft would silently load less than was saved
     try:
-        model = adapted_model(run.config, run.checkpoint(epoch))
+        model = adapted_model(run.config, run.checkpoint(epoch), place=place)
         start_from(run, model)
         prompt_as_settled(run, model)
         return model

@@ -1,12 +1,12 @@
 """Several processes, started by `accelerate launch` or `torchrun`, that train one adapter. Each has
 a device of its own.
 
-Each process, of rank 0 to R - 1, holds the whole model and computes the whole plan, which is
-seeded. It takes its share of a step's rows and divides by the counts of the whole step, so the sum
-of all gradients is that of a single process. It measures its share of the batches; the results are
-the same. Ranks exchange their status before each collective on a device: a failure in one ends all.
-The status goes over the CPU, in torch's own messages between processes of one user. Only rank 0
-writes; the others read its files.
+Each process, of rank 0 to R - 1, holds the model, whole or (`sharded`) with a part of its frozen
+weights, and computes the whole plan, which is seeded. It takes its share of a step's rows and
+divides by the counts of the whole step, so the sum of all gradients is that of a single process. It
+measures its share of the batches; the results are the same. Ranks exchange their status before each
+collective on a device: a failure in one ends all. The status goes over the CPU, in torch's own
+messages between processes of one user. Only rank 0 writes; the others read its files.
 """
 
 import os
@@ -27,6 +27,7 @@ from adapop.model.adapted import AdaptedModel, Work
 from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.tokens import Row
 from adapop.training.gradient import StepGradient, StepSeen
+from adapop.training.sharded import READ_BY_ONE, Shards, asked_for, sync
 
 Result = TypeVar("Result")
 Part = TypeVar("Part")
@@ -43,6 +44,8 @@ class Ranks:
     """Its own number, from 0."""
     count: int = 1
     """How many there are, at least 1."""
+    shards: Shards | None = None
+    """The weights that are divided among the processes; None if each holds all."""
 
     @property
     def first(self) -> bool:
@@ -65,7 +68,9 @@ class Ranks:
         except Exception as error:  # noqa: BLE001
             failure = error
         outcomes: list[Any] = [None] * self.count
-        _sync(lambda: torch.distributed.all_gather_object(outcomes, (_error_of(failure), result)))
+        if self.shards:
+            self.shards.attend()
+        sync(lambda: torch.distributed.all_gather_object(outcomes, (_error_of(failure), result)))
         if failure is not None:
             raise failure
         for rank, (failed, _) in enumerate(outcomes):
@@ -82,6 +87,15 @@ class Ranks:
         self.gathered(lambda: results.append(work()))
         return results[0]
 
+    def in_turn(self, work: Callable[[], Result]) -> Result:
+        """The result of the work in this process, after all have done it, one after another. Raises
+        as `gathered`."""
+        results: list[Result] = []
+        for turn in range(self.count):
+            mine = turn == self.rank
+            self.gathered(lambda mine=mine: results.append(work()) if mine else None)
+        return results[0]
+
     def led(self, work: Callable[[], Result]) -> Result:
         """The result of the work, which the first process alone does. Raises as `gathered`."""
         return self.gathered(work if self.first else lambda: None)[0]
@@ -90,7 +104,7 @@ class Ranks:
         """Copies the first process's parameter values to all processes."""
         if self.count > 1:
             for parameter in parameters:
-                _sync(partial(torch.distributed.broadcast, parameter.data, src=0))
+                sync(partial(torch.distributed.broadcast, parameter.data, src=0))
 
     def add_up(self, parameters: Sequence[Tensor], work: Callable[[], StepSeen]) -> StepSeen:
         """Does the work, which adds gradients; then each process has the sum of all gradients, and
@@ -105,7 +119,7 @@ class Ranks:
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         if grads:
             flat = torch.cat([grad.flatten() for grad in grads])
-            _sync(lambda: torch.distributed.all_reduce(flat))
+            sync(lambda: torch.distributed.all_reduce(flat))
             for parameter, whole in zip(trained, flat.split([grad.numel() for grad in grads])):
                 parameter.grad = whole.view_as(parameter).clone()
         return _joined([_moved(part, device) for part, _ in parts])
@@ -117,16 +131,13 @@ ALONE = Ranks()
 @contextmanager
 def joined() -> Iterator[Ranks]:
     """A context in which this process is one of those that its launcher started; alone if there is
-    no launcher. Raises ConfigError: there are more processes than GPUs, or the launcher was asked
-    to divide the model among them."""
+    no launcher. Raises ConfigError: there are more processes than GPUs, or the launcher asks to
+    divide the weights in a way that is not ours."""
     count, here = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
     if count == 1:
         yield ALONE
         return
-    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":
-        reason = "FSDP is asked for, but here each process holds the whole model."
-        fix = "Launch with --multi_gpu in place of --use_fsdp, or one process that sees all GPUs."
-        raise ConfigError(reason, fix)
+    divides = asked_for(os.environ)
     backend = "gloo"
     if torch.cuda.is_available():
         if here >= (gpus := torch.cuda.device_count()):
@@ -134,9 +145,10 @@ def joined() -> Iterator[Ranks]:
             raise ConfigError(f"Process {here} has no GPU of its own: {gpus} seen.", fix)
         torch.cuda.set_device(here)
         backend = "cpu:gloo,cuda:nccl"
+    os.environ[READ_BY_ONE] = "false"
     torch.distributed.init_process_group(backend, timeout=PATIENCE)
     try:
-        yield Ranks(torch.distributed.get_rank(), count)
+        yield Ranks(torch.distributed.get_rank(), count, Shards(count) if divides else None)
     finally:
         torch.distributed.destroy_process_group()
 
@@ -202,17 +214,6 @@ def step_gradient(
     for parameter, grad in zip(parameters, forgot):
         parameter.grad = grad if parameter.grad is None else parameter.grad + grad
     return replace(forgotten, retain_rows=retained.retain_rows, retain=retained.retain)
-
-
-def _sync(message: Callable[[], Any]) -> None:
-    """Sends and receives. Raises RunError: another process does not answer."""
-    try:
-        message()
-    except RuntimeError as error:
-        # the rest of the error is advice for programmers
-        reason = str(error).partition("\n")[0].partition(". ")[0]
-        reason = f"Another process of this run no longer answers ({reason})."
-        raise RunError(reason, "See what it printed last; then resume the run.") from error
 
 
 def _error_of(error: Exception | None) -> tuple[str, str, bool] | None:

@@ -1,15 +1,19 @@
 import json
+import re
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
 import ranked
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError
 from adapop.paths import ROOT
 from adapop.runs.listed import all_runs
 from adapop.training.events import EpochDone, Measured, StepDone
 from adapop.training.processes import Ranks, joined
-from launching import LAUNCH, TORCHRUN, ended, launched, numbers, run_in
+from adapop.training.sharded import asked_for, check_divisible
+from launching import LAUNCH, SHARDED, TORCHRUN, ended, launched, numbers, run_in
 
 
 @pytest.fixture(scope="module")
@@ -19,16 +23,17 @@ def one(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def two(tmp_path_factory):
+@pytest.fixture(scope="module", params=[LAUNCH, SHARDED], ids=["whole", "divided"])
+def two(tmp_path_factory, request):
+    """What two processes did, each with the whole model, or with a part of its weights."""
     folder = tmp_path_factory.mktemp("two")
-    return folder, launched(ROOT / "tests" / "ranked.py", folder)
+    return folder, launched(ROOT / "tests" / "ranked.py", folder, launcher=request.param)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "method"), [*((method, method) for method in ranked.METHODS), ("stopped", "adapop"), ("halved", "npo-sam")]
-)
+    ("name", "method"), [*((method, method) for method in ranked.METHODS), ("stopped", "adapop"), ("halved", "npo-sam"),
+        ("recomputed", "pdu")])  # fmt: skip
 def test_two_processes_train_what_one_trains(one, two, name, method):
     """Also where they were stopped and went on, and where one of them had less memory; in float64."""
     folder, launch = two
@@ -84,15 +89,22 @@ def test_an_error_in_one_process_or_its_end_ends_all_and_says_where(two):
     assert left.state in ("failed", "interrupted"), "the launcher may be quicker than the message"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("launcher", [LAUNCH, TORCHRUN], ids=["accelerate", "torchrun"])
-def test_the_command_line_prints_and_writes_once(tmp_path, launcher):
+@pytest.fixture
+def facts_csv(tmp_path):
     path = tmp_path / "facts.csv"
     rows = [f"{group},Who was {name}?,{name},{score}" for group in ("forget", "retain", "holdout")
             for name, score in (("Ada", 9), ("Bo", 99))]  # fmt: skip
     path.write_text("\n".join(["group,question,answer,score", *rows]) + "\n", encoding="utf-8")
-    options = ("--epochs", 1, "--measure", "off", "--frames", 0, "--json")
-    done = launched("-m", "adapop", "run", "--facts", path, *options, launcher=launcher)
+    return path
+
+
+BRIEFLY = ("--epochs", 1, "--measure", "off", "--frames", 0, "--json")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", [LAUNCH, TORCHRUN], ids=["accelerate", "torchrun"])
+def test_the_command_line_prints_and_writes_once(facts_csv, launcher):
+    done = launched("-m", "adapop", "run", "--facts", facts_csv, *BRIEFLY, launcher=launcher)
     assert done.returncode == 0, done.stderr
     said = [json.loads(line)["kind"] for line in done.stdout.splitlines()]
     assert (said.count("run_started"), said.count("run_done")) == (1, 1)
@@ -100,11 +112,59 @@ def test_the_command_line_prints_and_writes_once(tmp_path, launcher):
 
 
 @pytest.mark.slow
-def test_a_launcher_that_would_divide_the_model_is_refused():
-    divided = [*(word for word in LAUNCH if word != "--multi_gpu"), "--use_fsdp", "--fsdp_version", "2"]
-    done = launched("-m", "adapop", "run", "--facts", "pair", launcher=divided)
-    assert done.returncode != 0 and "each process holds the whole model" in done.stderr
-    assert list(all_runs()) == []
+def test_the_documented_configuration_divides_the_weights_and_trains_what_one_process_trains(facts_csv, tmp_path, cli):
+    page = (ROOT / "assets/docs/models.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "fsdp.yaml").write_text(block.replace("num_processes: 4", "num_processes: 2"), encoding="utf-8")
+    launcher = (*LAUNCH[:3], "--config_file", str(tmp_path / "fsdp.yaml"), "--main_process_port", "0")
+    options = ("run", "--facts", facts_csv, *BRIEFLY, "--set", "precision=float32")
+    done = launched("-m", "adapop", *options, launcher=launcher)
+    assert done.returncode == 0, done.stderr
+    (both,) = all_runs()
+    cli(*options, "--yes")  # a question is in two groups
+    (alone,) = (run for run in all_runs() if run.id != both.id)
+    for ours, theirs in zip(numbers(both, StepDone), numbers(alone, StepDone), strict=True):
+        assert ours["gradient_norm"] == pytest.approx(theirs["gradient_norm"], rel=1e-4)
+        assert ours["forget_loss"] == pytest.approx(theirs["forget_loss"], rel=1e-4)
+    weights, same = (load_file(run.checkpoint(1) / "adapter_model.safetensors") for run in (both, alone))
+    for name, weight in weights.items():  # rounding decides the direction in which Adam moves a few
+        assert (weight - same[name]).norm() < 0.05 * same[name].norm(), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("two", [SHARDED], ids=["divided"], indirect=True)
+def test_a_process_keeps_half_of_the_blocks_and_has_one_whole(two):
+    assert (two[0] / "divided-1.json").exists(), two[1].stderr
+    for said in ended(two[0], "divided"):
+        assert said["most"] == 1 and 0.49 * said["whole"] < said["here"] < 0.51 * said["whole"]
+
+
+FSDP2 = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"FSDP_VERSION": "1"}, "fsdp_version: 2"),
+     ({"FSDP_OFFLOAD_PARAMS": "true"}, "weights stay on the devices"),
+     ({"FSDP_RESHARD_AFTER_FORWARD": "false"}, "dropped after their use"),
+     ({"FSDP_ACTIVATION_CHECKPOINTING": "true"}, "only there"),
+     ({"FSDP_AUTO_WRAP_POLICY": "SIZE_BASED_WRAP"}, "whatever their size"),
+     ({"FSDP_AUTO_WRAP_POLICY": "NO_WRAP"}, "one by one")],
+)  # fmt: skip
+def test_a_configuration_that_asks_for_something_else_is_refused(changes, said):
+    usual = {"FSDP_OFFLOAD_PARAMS": "false", "FSDP_RESHARD_AFTER_FORWARD": "true",
+             "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP"}  # fmt: skip
+    assert asked_for(FSDP2 | usual) and not asked_for({"FSDP_VERSION": "1"})
+    with pytest.raises(ConfigError, match=said):
+        asked_for(FSDP2 | changes)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"four_bit": True}, {"start": "sft"}], ids=["four bits", "sft"])  # fmt: skip
+def test_a_run_that_needs_whole_weights_is_refused(settings):
+    check_divisible(make_config())
+    with pytest.raises(ConfigError, match="Launch without FSDP"):
+        check_divisible(make_config(model="./some-model", **settings))
 
 
 def test_shares_are_all_rows_once():

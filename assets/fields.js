@@ -104,7 +104,7 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
 const MARGINS = { right: 14, top: 30, bottom: 62 }, FONT = 13, READABLE = 24.5, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, HELD_BAND = 0.085, BRACKET = 44, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
 // FONT: pixels of a field's words; READABLE: those that a hall can read, zoom included
 const BAR_BELOW = 106, LEAST_HEIGHT = 170, PRESENTED = 330, PINNED = 60; // pixels: the line below a field and the Story's buttons at the foot of the window; least height of a field cut to fit; least height in Present; the lines below a field
-const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "To the trained question it says"; // recorded replies are to the trained question
+const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "To the trained question it says", UNPIN = "stop following"; // recorded replies are to the trained question
 const scoreWords = (score) => score.toLocaleString("en-US", { maximumFractionDigits: 0, maximumSignificantDigits: 6, roundingPriority: "morePrecision" });
 const wordsOf = (count) => (count ? `${count} other wording${count === 1 ? "" : "s"}` : "other words");
 
@@ -370,8 +370,8 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
     const replies = changed.map((end) => `${label(end)}: ${reply(end)}`).join(", ");
     const says = changed.length === 1 && ends.length > 1 ? `${reply(changed[0])}, before and ever since` : replies;
     const told = `${facts.answer[pinned]}. ${ends.length ? `${IT_SAYS} ${says}${shares && !held ? "; its dot: asked in other words" : ""}. ` : ""}`;
-    if (pinLine.textContent === `${facts.question[pinned]} ${told}unpin`) return; // the button keeps the focus
-    pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told}`, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, "unpin"));
+    if (pinLine.textContent === `${facts.question[pinned]} ${told}${UNPIN}`) return; // the button keeps the focus
+    pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told}`, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, UNPIN));
   }
 
   function nearest(event) {
@@ -680,7 +680,7 @@ function runField(element, props, trigger, watch) {
       shown = null;
       cursor();
       stands(null);
-      return picture.replaceChildren(el("p", { class: "note" }, value ? "No frames of this run yet." : "appears when a run starts"));
+      return picture.replaceChildren(el("p", { class: "note" }, value ? "The dots appear after the first step of this run." : "appears when a run starts"));
     }
     if (shown?.run === value.run) {
       Object.assign(shown.motion, value.motion);

@@ -260,7 +260,7 @@ function whyScene(host, story, state) {
   const run = story.hill, pairs = story.pairs, reading = el("p", { class: "outcome" }), steer = el("div"), end = run.epoch[run.epoch.length - 1];
   const sides = [0, 1].map(() => el("div", { class: "side" })), plot = el("div", { class: "plot" }), states = recordedStates(story), number = el("b"), range = el("span");
   host.append(steer, el("div", { class: "clouds" }, ...sides), reading);
-  sides[0].append(el("div", { class: "head" }, el("h3", {}, "Facts to forget ", el("small", {}, `in ${pairs.length} pairs`)), el("p", { class: "gap" }, number, range)), plot);
+  sides[0].append(el("div", { class: "head" }, el("h3", {}, "Facts to forget"), el("p", { class: "gap" }, number, range)), plot);
   const held = makeHeld(sides[1], story), none = run.epoch.map(() => null);
   const field = makeField(plot, story.facts, { ...run, said: none, right: none }, { name: "Pairs of facts that start equally sure", pairs, label: moment, tall: tallIn, onpin: (fact) => (state.pin = fact) });
   const drawn = new DOMParser().parseFromString(story.method, "image/svg+xml").documentElement;
@@ -583,7 +583,7 @@ function realScene(host, story) {
   const { models, command, run } = story.real, names = Object.keys(models), sides = [0, 1].map(() => el("div", { class: "side" })), reading = el("p", { class: "outcome", "aria-live": "polite" });
   const chips = makeChips(Object.fromEntries(names.map((name) => [name, name])), "Model", (name) => show(name)), tables = el("details", {}, el("summary", {}, "Table")), plots = sides.map(() => el("div", { class: "plot marks" }));
   const legend = el("p", { class: "legend" }, ...models[names[0]].arms.map(({ name }, which) => el("span", { class: MARKS[which] }, name)));
-  sides.forEach((side, place) => side.append(el("div", { class: "head" }, el("h3", {}, ["Facts to forget ", "Facts to keep "][place], el("small", {}, ["in other words", "as trained"][place]))), plots[place]));
+  sides.forEach((side, place) => side.append(el("div", { class: "head" }, el("h3", {}, ["Facts to forget ", "Facts to keep "][place], el("small", {}, ["asked in other words", "asked as trained"][place]))), plots[place]));
   host.append(el("div", { class: "steered" }, chips.row, legend), el("div", { class: "clouds" }, ...sides), reading, el("div", { class: "folded" }, tables));
   let shown = names[0], width = 0;
 

@@ -322,7 +322,9 @@ def oracle_table(arms: Rows) -> Table | None:
         return None
     first, second, *others = values
     head = ("", first, second, "epoch", *others, "seeds")
-    return Table("Beside a model that never knew", head, tuple(rows), ORACLE_NOTE)
+    return Table(
+        "Compared with a model that never learnt the facts", head, tuple(rows), ORACLE_NOTE
+    )
 
 
 def nearest_first(arms: Rows) -> list[str]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 
-from adapop.errors import ConfigError, DataError, ScoresError, truncated
+from adapop.errors import ConfigError, DataError, ScoresError, number_of, truncated
 from adapop.facts.cells import (
     FROM_1,
     READINGS,
@@ -105,8 +105,9 @@ class FileTable:
             raise DataError(message, fix, tuple(problems))
         unscored = tuple(problem for problem in problems if problem.column == chosen.get("score"))
         if unscored and not drop_bad:
-            count = f"scores below 0 or no number: {len(unscored):,}"
-            message = f"{self.path.name}: {count}. Their facts would be left out."
+            count = number_of(len(unscored), "score")
+            wrong = "is below 0 or no number" if len(unscored) == 1 else "are below 0 or no numbers"
+            message = f"{self.path.name}: {count} {wrong}. Such facts would be left out."
             fix = "Correct the rows listed below, or leave those out: --drop-bad (drop_bad=True)."
             raise ScoresError(message, fix, unscored)
         notes = [*self.notes, *unread_split(*self._split(columns))]

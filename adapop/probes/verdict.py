@@ -97,7 +97,7 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     if _babbles(len(words(text)), repetition(text), len(words(usual))):
         return PromptVerdict("Broken text", "broken", "the model is damaged; it did not forget")
     if ranks and max(ranks) <= SUPPRESSED_UP_TO:
-        detail = f"not said, but still number {max(ranks)} in line"
+        detail = f"not said, but among the {max(ranks)} likeliest answers"
         return PromptVerdict("Suppressed", "suppressed", detail)
     return PromptVerdict("Not brought back by this question", "gone")
 

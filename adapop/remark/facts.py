@@ -186,8 +186,8 @@ SENTENCES = {
     "own_holdout_unused": "The set's own held-out rows are not used: {holdout:,}.",
     # facts/world/__init__.py
     "scores_are_exposures": (
-        "Score: the number of times that the model saw the fact in training, on a Wikidata-like "
-        "scale (×{factor:g})."
+        "Score: how many times the model saw the fact in training, on a Wikidata-like scale "
+        "(×{factor:g})."
     ),
     "neighbours_kept": (
         "{count:,} neighbours, other facts about the subjects to forget, are to be kept and are "

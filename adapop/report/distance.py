@@ -125,7 +125,12 @@ def _states(distance: Distance) -> Table:
             cells = (ranged(shares[state]) for state in STATES)
             rows.append((f"{FORMS[form]}, {tier}", f"{len(distance.of(form, tier)):,}", *cells))
     note = STATES_NOTE.format(meanings="; ".join(f"{state}: {MEANING[state]}" for state in STATES))
-    return Table("Beside a model that never knew", ("", "facts", *STATES), tuple(rows), note)
+    return Table(
+        "Compared with a model that never learnt the facts",
+        ("", "facts", *STATES),
+        tuple(rows),
+        note,
+    )
 
 
 def _by_epoch(distance: Distance, record: Record) -> Table:
@@ -138,7 +143,7 @@ def _by_epoch(distance: Distance, record: Record) -> Table:
             shares = states_of.shares([_state(p, fact) for p, fact in pairs if fact])
             rows.append((f"{frame.epoch:.0f}", *(ranged(shares[state]) for state in STATES)))
     note = f"{len(beside):,} facts to forget, asked as trained. Epoch 0 is the original model."
-    title = "Epoch by epoch beside a model that never knew"
+    title = "Epoch by epoch, compared with a model that never learnt the facts"
     return Table(title, ("epoch", *STATES), tuple(rows), note)
 
 

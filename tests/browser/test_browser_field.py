@@ -73,7 +73,7 @@ def displayed(scripts, epoch: float, *answers: tuple[str, ...], facts=(ROME,)) -
 
 def test_of_what_was_not_asked_no_reply_is_told_and_an_empty_reply_is_one(scripts):
     never = displayed(scripts, 1, (), ())
-    assert never["pinned"] == f"{ROME.question} Rome. unpin"
+    assert never["pinned"] == f"{ROME.question} Rome. stop following"
     assert "says" not in never["tip"] and "90% sure" in never["tip"]
     assert never["moment"].count("not asked then") == 2 and "nothing" not in never["moment"]
     assert "Unlearned, " not in never["moment"], "the scrubber says when"

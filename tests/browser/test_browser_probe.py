@@ -22,7 +22,7 @@ def test_probe_is_full_on_arrival_with_a_fact_of_that_run_that_comes_back(browse
     with visit(browser, address, query) as page:
         says(page, "#probe-notes", "WGA" if "wga" in query else "AdaPop", "“python -m adapop sandbox examples”")
         says(page, "#answers", "Recorded", "Original", answer, "Unlearned", "rank of the right answer")
-        says(page, "#every-way", "recorded by probing", "The trained question")
+        says(page, "#every-way", ", recorded", "The trained question")
         assert page.locator("#every-way tbody tr").count() >= 11
         assert page.input_value("#probe-run input").startswith("Example:")
         unfold(page, "leaks-fold")

@@ -176,7 +176,7 @@ def test_a_run_is_compared_with_the_facts_that_it_measures(pair, planted, tmp_pa
     assert all(fact.low < fact.high for fact in event.distance.facts), "few facts of a relation still have a band"
     assert isinstance(events[-1], RunDone)
     tables = {table.title: table for table in run_tables(read_record(run))}
-    by_epoch = tables["Epoch by epoch beside a model that never knew"]
+    by_epoch = tables["Epoch by epoch, compared with a model that never learnt the facts"]
     assert [cells[0] for cells in by_epoch.rows] == ["0", "1"] and by_epoch.note.startswith("12 facts")
 
 

@@ -94,7 +94,7 @@ def test_verdict_of_one_question():
     gone = verdict(prompt_with(1.0, 0.0, 1, 1, 57))
     assert (gone.kind, gone.detail) == ("gone", "") and gone.name.startswith("Not brought back")
     suppressed = verdict(prompt_with(1.0, 0.0, 1, 1, 2))
-    assert (suppressed.name, suppressed.kind) == ("Suppressed", "suppressed") and "number 2" in suppressed.text
+    assert (suppressed.name, suppressed.kind) == ("Suppressed", "suppressed") and "the 2 likeliest" in suppressed.text
     assert verdict(row(after=0, rank=1)).kind == "gone", "a probing keeps the rank of the first token alone"
     kinds = {(0.4, 1.0, 1): "neutral", (1.0, 0.5, 9): "leak", (1.0, 0.0, 3): "suppressed", (1.0, 0.0, 4): "gone"}
     assert {given: verdict(prompt_with(*given)).kind for given in kinds} == kinds

@@ -131,7 +131,7 @@ def test_the_final_measurement_names_its_part_and_what_is_left():
         ([at_500, at_1000], "1 of 2: the original model, 1,000 of 1,500 questions, about 40 s left"),
         ([at_500, measured(0)], "2 of 2: the unlearned model"),
         ([measured(0), at_500, at_1000], "2 of 2: the unlearned model, 1,000 of 1,500 questions, about 10 s left"),
-        ([at_500, measured(0), measured(1)], "beside a model that never knew"),
+        ([at_500, measured(0), measured(1)], "compared with a model that never learnt the facts"),
     ):
         now = view(RunSeen((*events, *more), wait=NOW, saved=1))
         assert (now.state, now.detail.partition("final measurement")[2].lstrip(",: ")) == ("measuring", words)

@@ -57,7 +57,7 @@ def test_what_was_lost_is_told_in_order():
     assert words.first_lost(turned) == 1 and words._lost("Paths", turned, 0).startswith("Paths is still")
     recording = frames([(1, 2), (2, 2)], [(2, 2), (2, 2)])
     assert words.lost_after(recording, "reworded", 0) == 0 and words.first_lost(recording) == 1
-    assert words._lost("Orange", recording, 1).startswith("Orange was never answered, as trained or")
+    assert words._lost("Orange", recording, 1).startswith("Orange was never answered, asked as trained or")
     assert words.lost_after(frames([(1, 1), (2, 1), (1, 1), (3, 1)], [(1, 1)] * 4), "forget", 0) == 3
     assert words.lost_after(frames([(1, 1), (2, 1), (1, 1)], [(1, 1)] * 3), "forget", 0) is None
     assert words.first_lost(frames([(1, 1), (2, 2)], [(1, 1), (2, 2)])) is None

@@ -117,8 +117,8 @@ def _points(
     figure.add_scatter(
         x=[one.forget.mean for one in chosen],
         y=[one.holdout.mean for one in chosen],
-        error_x=look.error_bars([one.forget for one in chosen], color),
-        error_y=look.error_bars([one.holdout for one in chosen], color),
+        error_x=look.error_bars([one.forget for one in chosen], color) | {"thickness": 1.5},
+        error_y=look.error_bars([one.holdout for one in chosen], color) | {"thickness": 1.5},
         mode="markers",
         marker=dict(color=color, size=13, symbol=symbol, line=dict(width=2, color=color)),
         customdata=[[label] for label in labels],

@@ -75,6 +75,6 @@ def twin_of(
 ) -> dict:
     """The values of `TWIN`. words: what the picture shows. caption: what opens the table."""
     numbers = picture if isinstance(picture, figures.Numbers) else figures.numbers_of(picture)
-    left_out = f" One row in {numbers.every}." if numbers.every > 1 else ""
+    left_out = f" The table shows one row in {numbers.every}." if numbers.every > 1 else ""
     content = {"caption": caption, "words": f"{words}{left_out}".strip()}
     return html.values(content | {"columns": numbers.columns, "rows": numbers.rows})

@@ -29,7 +29,7 @@ NONE_BACK = "no lost fact came back"
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
-NO_ANSWERS = {"empty": "Press “Ask both” for their answers."}
+NO_ANSWERS = {"empty": "Press “Ask both models” for their answers."}
 MARKS = {ORIGINAL: "●", UNLEARNED: "◆", ORACLE: "▲"}
 
 

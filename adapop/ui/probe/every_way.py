@@ -18,9 +18,11 @@ from adapop.ui.probe.answers import differing, lost_of
 
 WAYS_EMPTY = "{count} ways to ask for this fact. One press asks them all."
 WAYS_KEPT = "Not lost: the model answers it in {back} of {count}"
-WAYS_UNCOUNTED = "{ways} not counted: see below"
+WAYS_UNCOUNTED = "{ways} not counted ({reasons})"
+# whether a right answer may be a guess -> why such a way does not count
+UNCOUNTED = {False: "cannot show a loss", True: "can be guessed"}
 WAYS_BACK = "It came back in {back} of {count}"
-WAYS_SUPPRESSED = "Never said, but next in line in {suppressed} of {count} ways"
+WAYS_SUPPRESSED = "Never said, but among the likeliest answers in {suppressed} of {count} ways"
 WAYS_GONE = "Not brought back by {questions}"
 WAYS_BROKEN = "Collapsed: {broken} of {count} replies are no answers"
 
@@ -59,11 +61,11 @@ def table_of(
     ]
     ordered = sorted(rows, key=lambda row: (ORDER.index(row["kind"]), row["way"]))
     kind, title = headline(rows)
-    when = texts.ANSWERS_RECORDED.lower() if isinstance(replies[0], ProbeRow) else "asked just now"
-    shipped = "an example" if example_of(run.id) else "yours"
-    uncounted = len(rows) - sum(map(_counts, rows))
-    note = WAYS_UNCOUNTED.format(ways=number_of(uncounted, "way")) if uncounted else ""
-    parts = described_run(run), shipped, when, note
+    recorded, shipped = isinstance(replies[0], ProbeRow), example_of(run.id) is not None
+    when = "recorded" if recorded else "asked just now"
+    whose = "an example" if shipped else "yours"
+    note = _uncounted([row for row in rows if not _counts(row)])
+    parts = described_run(run), whose, when, note
     about = ", ".join(filter(None, parts))
     content = {"rows": ordered, "kind": kind, "title": title, "about": about}
     return html.values(content | {"beside": list(beside), "only": "Only where they differ"})
@@ -93,6 +95,15 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
 
 def _counts(row: dict) -> bool:
     return row["kind"] != "neutral" and not row["guess"]
+
+
+def _uncounted(rows: Sequence[dict]) -> str:
+    """How many rows do not count, and why; empty for none."""
+    if not rows:
+        return ""
+    guesses = {row["guess"] for row in rows}
+    reasons = [words for guess, words in UNCOUNTED.items() if guess in guesses]
+    return WAYS_UNCOUNTED.format(ways=number_of(len(rows), "way"), reasons=", or ".join(reasons))
 
 
 def _row(
@@ -130,7 +141,7 @@ def _row(
 def _word(prompt: Prompt, reply: Asked | ProbeRow) -> tuple[str, str]:
     """(kind, words) of a reply's verdict."""
     if prompt.kind == CHOICE:
-        return "neutral", "Can be guessed"
+        return "neutral", "Not counted: the answer can be guessed"
     result = verdict(reply)
     explained = result.kind in ("suppressed", "neutral")
     return result.kind, result.text if explained else result.name

@@ -19,9 +19,9 @@ from adapop.ui.wiring import QUIET, toast
 
 TITLE = "Open a model pair"
 ABOUT = (
-    "Ask a model that was unlearned elsewhere beside its original. Both are asked the facts of "
-    "screen 1; nothing is trained. The pair becomes one of your runs: probe it here, compare it, "
-    "download its report."
+    "Ask a model that was unlearned elsewhere beside its original. Both are asked the facts "
+    "chosen on Facts; nothing is trained. The pair becomes one of your runs: probe it here, "
+    "compare it, download its report."
 )
 PLACES = "A folder, a Hub id, a GGUF file, or an adapter"
 

@@ -238,7 +238,7 @@ def build(
         with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
             owned.append(recovery.build(worker, follower, opened))
             with gr.Row(visible=False, elem_classes="beside") as instead:
-                gr.Markdown("To find out, make a run of your own.", elem_id="probe-own-only")
+                gr.Markdown("These probes need a run of your own.", elem_id="probe-own-only")
                 run_yourself(worker, follows, "probe-own", scale=0, min_width=150)
         pair.build(worker, session, follower)
     link.wire(worker, run_id, view, chosen, copy)
@@ -276,7 +276,9 @@ def _lay_out_question(worker: Worker) -> tuple:
     prompt = gr.Textbox(label="Your own question, or attack", lines=1, elem_id="prompt")
     with gr.Row(elem_classes="beside"):
         gold = gr.Textbox(label="Right answer", scale=2, min_width=150, elem_id="gold")
-        ask = gr.Button("Ask both", scale=0, min_width=120, elem_classes="tall", elem_id="ask")
+        ask = gr.Button(
+            "Ask both models", scale=0, min_width=180, elem_classes="tall", elem_id="ask"
+        )
     if worker.is_lent:
         gr.Markdown(cost_of_asking(ASK_SECONDS))
     with gr.Accordion(MORE_ASKING, open=False, elem_id="more-asking"):

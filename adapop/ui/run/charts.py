@@ -49,7 +49,7 @@ OUTCOME_TABLE = (
 )
 CHART_EMPTY = "appears with the first answers"
 LOSS_NAME = "Loss by popularity"
-ORACLE_NAME = "Beside a model that never knew"
+ORACLE_NAME = "Compared with a model that never learnt the facts"
 ORACLE_TABLE = (
     "Each fact to forget, asked in other words. Grey: where facts lie that a model was never "
     "taught. Below it the model avoids the answer, which reveals that it was there; above it the "
@@ -59,7 +59,7 @@ OUTCOME_EMPTY = "appears when the run is done"
 
 TRAINING = "Training, step by step"
 LEGEND = html.template("lines-legend")
-RESULT_PIXELS, STEP_PIXELS = 200, 240  # both pictures of the result, beside the dots
+RESULT_PIXELS, STEP_PIXELS = 168, 240  # both pictures of the result, beside the dots
 # the earlier run behind single steps, their moving means before them
 LOSS_LINES = figures.EARLIER_COLOR | figures.RAW_COLOR | figures.LOSS_COLOR
 NOTHING = ("no other run", "")  # of the choice of a run to lay behind
@@ -185,7 +185,7 @@ def _losses() -> tuple[gr.HTML, gr.HTML, gr.LinePlot, gr.HTML]:
     """Lays out the chart of the losses: its title, its legend, the lines, and its table."""
     title = titled(LOSS_NAME)
     legend = gr.HTML(_legend(None, ""), html_template=LEGEND, elem_id="loss-legend")
-    axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
+    axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer")
     axes |= dict(y_lim=[0, None], show_label=False)
     # an empty list draws no legend: it would name the lines that a run lacks too
     lines = dict(color="facts", color_map=LOSS_LINES, colors_in_legend=[])

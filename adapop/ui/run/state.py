@@ -63,7 +63,7 @@ OF_AN_EPOCH = (EpochDone, Measured, Saved)  # a line of the log
 OF_EPOCH = "asking after the last epoch"
 OF_ORIGINAL = "final measurement, 1 of 2: the original model"
 OF_UNLEARNED = "final measurement, 2 of 2: the unlearned model"
-OF_ORACLE = "final measurement: beside a model that never knew"
+OF_ORACLE = "final measurement: compared with a model that never learnt the facts"
 IDLE = {
     "empty": "Pick or correct a set on Facts.",
     "invalid": "The Run screen says what is missing.",

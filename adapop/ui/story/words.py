@@ -37,9 +37,9 @@ STORY_STEPS = [
     (
         "Why do popular facts stay?",
         (
-            "Both facts of each of these {pairs} pairs start equally sure, and the same method "
-            "presses on both. The fact that pretraining showed more often holds out longer: "
-            "confidence does not tell how firmly a fact is learnt."
+            "In each of these {pairs} pairs both facts start equally sure and get the same "
+            "pressure. The one that pretraining showed more often holds out longer: confidence "
+            "does not tell how firmly a fact is learnt."
         ),
     ),
     (
@@ -204,7 +204,7 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
         return f"{title} is still answered at the end."
     gone = f"is no longer answered after epoch {direct}" if direct else "was never answered"
     if reworded == direct:
-        return f"{title} {gone}, as trained or in other words."
+        return f"{title} {gone}, asked as trained or in other words."
     then = f"{'that took' if direct else 'it was'} until epoch {reworded}"
     if not reworded:
         then = "it still is" if reworded is None else "it never was"

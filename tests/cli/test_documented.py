@@ -51,7 +51,7 @@ ELSEWHERE = {
     "python -m adapop run ...": "says nothing of its own",
     "python -m adapop run --facts duet": HUB,
     "python -m adapop score rwku": HUB,
-    "python -m adapop run --facts mine.csv --model smollm2": "minutes, and 93 MB: test_gguf reads other files",
+    "python -m adapop run --facts mine.csv --model smollm2": "minutes, and 93 MB: test_gguf, test_browser_model",
     "python -m pytest -m slow tests/model/test_loading.py -k four_bits": "needs bitsandbytes, which breaks other tests",
     "python -m adapop bench speed": "minutes: test_speed does less",
     "python -m adapop sandbox": "seven minutes and more: test_sandbox, test_examples",

@@ -388,6 +388,12 @@ function toCharts() {
   go(50);
 }
 
+// a run has been started, here or on another screen
+function toRun() {
+  toTab('Run');
+  toCharts();
+}
+
 // name: a part of a tab's label
 function toTab(name) {
   [...document.querySelectorAll("[role=tab]")].find((tab) => tab.textContent.includes(name))?.click();
@@ -655,4 +661,4 @@ function myRuns(element, props, trigger, watch) {
   build();
 }
 
-Object.assign(adapop, { start, forgetLink, copyLink, questionLink, questionRead, questionSent, typedAfter, keepRuns, mergeRuns, takeFile, toCharts, toTab, twin, ways, strip, layers, setBack, myRuns });
+Object.assign(adapop, { start, forgetLink, copyLink, questionLink, questionRead, questionSent, typedAfter, keepRuns, mergeRuns, takeFile, toCharts, toRun, toTab, twin, ways, strip, layers, setBack, myRuns });

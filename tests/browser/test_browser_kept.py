@@ -49,6 +49,13 @@ def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
     page.get_by_text("Its file was not kept").first.wait_for(state="detached")
 
 
+def test_one_press_runs_a_file_where_it_was_chosen(page, tmp_path):
+    upload_two(page, tmp_path)
+    page.click("#run-own-facts")
+    page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'run'")
+    state_is(page, "starting", "running", "measuring", "done")
+
+
 def test_after_a_reload_on_another_tab_a_file_can_be_dropped_facts_typed_and_rewordings_added(page, tmp_path):
     upload_two(page, tmp_path)
     for tab in ("run", ""):
@@ -62,7 +69,8 @@ def test_after_a_reload_on_another_tab_a_file_can_be_dropped_facts_typed_and_rew
     page.click("#typed-facts > button")
     page.fill("#typed-facts textarea", "Who wrote the book Hamlet?\tShakespeare\t3766\nWho is it?\tHe\t70")
     page.click("#use-typed")
-    page.get_by_text("typed, 2 facts to forget").wait_for()  # the notes on the uploaded set say the same
+    title = page.get_by_text("typed, 2 facts to forget")  # the notes on the uploaded set say the same
+    title.wait_for(state="attached")
     says(page, "#rewordings", "These facts have no rewordings")
     page.get_by_role("button", name="Add rewordings from templates (1 of 2 facts)").click()
     says(page, "#reword-words", "1 of 2 facts now have rewordings")

@@ -73,7 +73,7 @@ class FactsScreen:
         # without the note on a restored set
         files = [form.file.upload, form.file.clear]
         gr.on(files, upload.upload_about, None, self.about, **EACH)
-        redrawn = [*self.strip.parts, self.missing, self.unscored]
+        redrawn = [*self.strip.parts, self.missing, self.unscored, form.run]
         session.facts.change(self.redrawn, session.facts, redrawn, **QUIET)
         noted = [session.facts, session.anchors]
         gr.on([session.facts.change, session.anchors.change], _notes, noted, self.notes, **QUIET)
@@ -130,13 +130,15 @@ class FactsScreen:
         return self.session.with_facts(fetched[1]) if chosen else gr.skip()
 
     def redrawn(self, facts: FactSet | None) -> dict:
-        """Updates after a change of the set: the chart of scores, the inputs for unknown scores."""
+        """Updates after a change of the set: the chart of scores, the inputs for unknown scores,
+        the button that runs the set at once."""
         strip = figures.empty("appears with a set")
         if facts is not None:
             strip = figures.popularity_strip(facts.forget, facts.tiers)
         unscored = facts is not None and bool(facts.unknown_scores)
         only = gr.Checkbox(visible=True) if unscored else gr.Checkbox(False, visible=False)
         changes = replace(self.strip, words=words_of(facts)).updates(strip, about_of(facts))
+        changes[self.uploads.form.run] = gr.Button(interactive=facts is not None)
         return {**changes, self.missing: gr.Radio(visible=unscored), self.unscored: only}
 
 

@@ -82,7 +82,8 @@ class NoFile(DataError):
 
 @dataclass(frozen=True)
 class UploadForm:
-    """The components of an upload. group: around all. columns: as in `FIELDS`, inside `mapping`."""
+    """The components of an upload. group: around all. columns: as in `FIELDS`, inside `mapping`.
+    run: starts a run on the facts, see `RunScreen`."""
 
     group: gr.Group
     file: gr.File
@@ -94,6 +95,7 @@ class UploadForm:
     retain: gr.Dropdown
     retain_file: gr.File
     drop_bad: gr.Checkbox
+    run: gr.Button
 
     @property
     def files(self) -> list[gr.Component]:
@@ -110,6 +112,8 @@ def build() -> UploadForm:
     """Lays out the upload, hidden but present on the page: `ownSet` of `assets/page.js` opens its
     file dialog."""
     with gr.Group(visible="hidden") as group:
+        waits = dict(variant="primary", interactive=False, elem_id="run-own-facts")
+        run = gr.Button("Run on these facts", **waits)
         table = dict(file_types=list(FORMATS), file_count="single")
         file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)
         with gr.Accordion("Or type or paste facts", open=False, elem_id="typed-facts"):
@@ -134,7 +138,7 @@ def build() -> UploadForm:
         drop_bad = gr.Checkbox(False, label=DROP_BAD, visible=False, elem_id="drop-bad")
     typing = typed, use_typed
     return UploadForm(
-        group, file, template, *typing, mapping, columns, retain, retain_file, drop_bad
+        group, file, template, *typing, mapping, columns, retain, retain_file, drop_bad, run
     )
 
 

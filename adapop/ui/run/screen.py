@@ -191,8 +191,11 @@ class RunScreen:
         return changes | self.field.updates(run, events, -1) | {self.log: log_of([NO_RUN])}
 
 
-def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> RunScreen:
-    """Lays the screen out inside the current tab and wires it."""
+def build(
+    worker: Worker, session: Session, missing: gr.Radio, at_once: gr.Button, follower: Follower
+) -> RunScreen:
+    """Lays the screen out inside the current tab and wires it. at_once: starts a run too, from the
+    screen of the facts."""
     watched = html.lines("watched")
     with gr.Column(elem_id="run-form") as form:
         settings, start, resume = run_settings.build(session.facts, follower.loaded)
@@ -237,7 +240,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
     restored = session.page.load(configuration.restored, follower.settings, settings.all, **QUIET)
     restored.then(None, None, follower.loaded, js="() => 'loaded'", **QUIET)
-    _wire_start(worker, session, screen, chosen, more)
+    _wire_start(worker, session, screen, chosen, (at_once, more))
     _wire_shown(worker, screen)
     return screen
 
@@ -248,16 +251,23 @@ def _lay_out_field() -> RunField:
 
 
 def _wire_start(
-    worker: Worker, session: Session, screen: RunScreen, chosen: list[gr.Component], more: gr.Button
+    worker: Worker,
+    session: Session,
+    screen: RunScreen,
+    chosen: list[gr.Component],
+    buttons: tuple[gr.Button, gr.Button],
 ) -> None:
     """Wires Start, Stop, Resume, and the buttons that change a run's amount of training. chosen:
-    the facts and settings of a run. more: gives it enough steps."""
+    the facts and settings of a run. buttons: starts it from another screen; gives it enough
+    steps."""
+    at_once, more = buttons
     follower, settings = screen.follower, screen.settings
     run_id, follows = follower.run_id, [follower.position, follower.timer]
     inputs, target = [run_id, session.shown_hash, *chosen], [run_id, *follows]
     pressed = dict(api_visibility="private")
-    begun = screen.start.click(partial(start_run, worker), inputs, target, **pressed)
-    begun.success(None, None, None, js="adapop.toCharts", **QUIET)
+    presses = [screen.start.click, at_once.click]
+    begun = gr.on(presses, partial(start_run, worker), inputs, target, **pressed)
+    begun.success(None, None, None, js="adapop.toRun", **QUIET)
     session.look_whether_lost(begun)
     model, method, preset, rate, epochs, _ = settings.visible
     amount = [epochs, settings.advanced["batch"], rate]

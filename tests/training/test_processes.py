@@ -9,7 +9,9 @@ import ranked
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
 from adapop.paths import ROOT
+from adapop.runs.execute import execute, prepare
 from adapop.runs.listed import all_runs
+from adapop.runs.run import runs_root
 from adapop.training.events import EpochDone, Measured, StepDone
 from adapop.training.processes import Ranks, joined
 from adapop.training.sharded import asked_for, check_divisible
@@ -129,6 +131,18 @@ def test_the_documented_configuration_divides_the_weights_and_trains_what_one_pr
     weights, same = (load_file(run.checkpoint(1) / "adapter_model.safetensors") for run in (both, alone))
     for name, weight in weights.items():  # rounding decides the direction in which Adam moves a few
         assert (weight - same[name]).norm() < 0.05 * same[name].norm(), name
+
+
+@pytest.mark.slow
+def test_a_run_that_one_process_began_is_gone_on_with_by_two_that_divide_the_weights():
+    run = prepare(make_config(epochs=2, measure="off", frames=0, precision="float32"), ranked.few_facts(), runs_root())
+    for event in execute(run):
+        if isinstance(event, EpochDone) and event.epoch == 1:
+            run.request_stop()
+    assert run.state == "stopped" and run.last_epoch == 1
+    done = launched("-m", "adapop", "resume", run.id, launcher=SHARDED)
+    assert done.returncode == 0, done.stderr
+    assert run.state == "done" and [step["epoch"] for step in numbers(run, StepDone)][-1] == 2
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 The study of `survival` where nobody knows how often a model read a fact: places and where they lie,
 asked of models that others pretrained. The question, the measure and the rule were written down
-before any of these runs was made: see "Which places are known longest" in `assets/docs/real.md`.
+before any of these runs was made: see "Which places are kept longest" in `assets/docs/real.md`.
 `write_places` draws the facts, with what stands in for their popularity.
 """
 
@@ -47,6 +47,7 @@ QUICK_EPOCHS, QUICK_FACTS = 1, 20
 FILE = "survival-real.jsonl"
 PLACES = ASSETS / "recorded" / "places.csv"
 POPULATION, NAMES, WORDS = "population", "alternate names", "word frequency"
+ALL_BUT_STATES = "all but states"
 STAND_INS = (POPULATION, NAMES, WORDS)
 # Shown before each question, one of each relation; none of these is a fact to forget or to retain.
 EXAMPLES = (
@@ -315,7 +316,7 @@ def frame_of(rows: Sequence[Survival], endpoint: str = "reworded") -> pd.DataFra
 
 
 def tables(rows: Sequence[Survival]) -> list[Table]:
-    return [life_table(rows), stand_in_table(rows)]
+    return [life_table(rows), stand_in_table(rows), relation_table(rows)]
 
 
 def life_table(rows: Sequence[Survival]) -> Table:
@@ -359,6 +360,30 @@ def stand_in_table(rows: Sequence[Survival]) -> Table:
     )
     title = "Does a stand-in for popularity tell how long a fact survives?"
     return Table(title, head, tuple(lines), note)
+
+
+def relation_table(rows: Sequence[Survival]) -> Table:
+    """The coefficient of population by relation, and without the states: a relation whose facts are
+    all lost at the first look says nothing, but counts as evidence of no effect."""
+    head = (
+        "", "relation", "facts", "lost at the first look", "population given both confidences",
+    )  # fmt: skip
+    lines = []
+    for title, frame, own in by_arm(rows):
+        names = list(dict.fromkeys(frame["relation"]))
+        groups = {name: [name] for name in names}
+        groups[ALL_BUT_STATES] = [name for name in names if name != "state"]
+        for label, chosen in groups.items():
+            part = frame[frame["relation"].isin(chosen)].reset_index(drop=True)
+            first = part["lost"] & (part["time"] <= 1 / own[0].looks)
+            told = "" if first.all() else coefficient(part, [POPULATION, *CONFIDENCE], within=True)
+            count = str(part["fact"].nunique())
+            lines.append((title, label, count, f"{first.mean():.0%}", str(told)))
+    note = (
+        "As in the table above, by relation; empty where all facts are lost at the first look, "
+        "which says nothing. This division was made after the results were known."
+    )
+    return Table("By relation", head, tuple(lines), note)
 
 
 def by_arm(

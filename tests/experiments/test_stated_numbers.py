@@ -19,6 +19,7 @@ from adapop.experiments import signals_compared, survival, survival_real, surviv
 from adapop.experiments.tuned import LIMITS, PRICE
 from adapop.facts.catalog import load_facts
 from adapop.paths import ROOT
+from adapop.popularity.beta import BetaMap
 from adapop.probes.intervals import summary
 
 RECORDED, HERE = ROOT / "assets/recorded", ROOT / "tests/experiments"
@@ -30,7 +31,7 @@ CLAIMS = [line.split(" @ ", 1) for line in (HERE / "numbers.txt").read_text("utf
 SETTINGS = (HERE / "settings.txt").read_text("utf-8").splitlines()
 EXPRESSION = r"\{([a-z_0-9]+\(.*?\))\}"
 TITLES = {method.title for name, method in METHODS.items() if name != "adapop"}
-FITTED = ("cox(", "places_known(", "premise(", "rule(", "endpoints(", "least_p(")  # a minute
+FITTED = ("cox(", "places_", "premise(", "rule(", "endpoints(", "halves(")  # a minute
 
 
 def slow(claim: str) -> bool:
@@ -165,9 +166,10 @@ def cox(row, column):
 @cache
 def of_places() -> dict[tuple[str, str], dict[str, str]]:
     """The cells of the tables of `bench survival --model`, by model with method and stand-in ("" for none)."""
-    lives, stand_ins = survival_real.tables(survival.rows(RECORDED / survival_real.FILE))
+    lives, stand_ins, relations = survival_real.tables(survival.rows(RECORDED / survival_real.FILE))
     cells = {(row[0], ""): dict(zip(lives.head, row)) for row in lives.rows}
-    return cells | {(row[0], row[1]): dict(zip(stand_ins.head, row)) for row in stand_ins.rows}
+    cells |= {(row[0], row[1]): dict(zip(stand_ins.head, row)) for row in stand_ins.rows}
+    return cells | {(row[0], row[1]): dict(zip(relations.head, row)) for row in relations.rows}
 
 
 def places_cox(arm, column, stand_in=survival_real.POPULATION):
@@ -178,6 +180,19 @@ def places_cox(arm, column, stand_in=survival_real.POPULATION):
 def places_known(arm):
     """How many facts were pressed, over the relations."""
     return str(sum(map(int, of_places()[arm, ""]["facts: country, state, capital"].split(", "))))
+
+
+def places_by(arm, column="population given both confidences", relation=survival_real.ALL_BUT_STATES):
+    """A cell of the table by relation."""
+    return of_places()[arm, relation][column]
+
+
+def places_at_once(model):
+    """How many facts of relations that are lost whole at the first look, under every method."""
+    cells = [one for (arm, name), one in of_places().items() if arm.startswith(model) and name == "state"]
+    assert len(cells) == len(survival_real.RATES)
+    (count,) = {one["facts"] for one in cells if one["lost at the first look"] == "100%"}
+    return count
 
 
 def premise(model):
@@ -275,6 +290,21 @@ def bent():
     return f"{short(gaps[0])} and {short(gaps[-1])},"
 
 
+def gentle_curve():
+    """The least and the greatest β of the arm with WGA's settings and scores."""
+    frame = pd.read_csv(RECORDED / "tuned.csv")
+    configs = frame.loc[frame["arm"].str.contains("gentle curve"), "config"].map(json.loads)
+    betas = [BetaMap(**configs.iloc[0]["beta"])(fact.score) for fact in load_facts("sandbox").forget]
+    return f"{min(betas):.1f} to {max(betas):.1f}"
+
+
+def attacks():
+    """How many attacks were made on the tuned models, multiple choice left out."""
+    frame = pd.read_csv(RECORDED / "tuned.csv")
+    made = [name for name in frame if name.startswith("attack ") and "choice" not in name and frame[name].notna().any()]
+    return NUMERALS[len(made)]
+
+
 def unable():
     """How many methods have no rate at which both demands of the rule hold, at any of the seeds 0 to 2, of how many
     beside AdaPop."""
@@ -318,8 +348,13 @@ def endpoints():
     return "All" if all(agree) else str(sum(agree))
 
 
-def least_p():
-    return min(cox(arm, "proportional hazards, p") for arm in (*KNOWN, *NULL))
+def halves():
+    """How many times as much exposure tells in the earlier half of the losses, where both lie below 0."""
+    each = [[cox(arm, name) for name in ("earlier half of losses", "later half")] for arm in KNOWN]
+    numbers = [[[float(one) for one in re.findall(r"[-+][\d.]+", cell)] for cell in pair] for pair in each]
+    assert all(high < 0 for pair in numbers for _, _, high in pair)
+    ratios = [early[0] / late[0] for early, late in numbers]
+    return f"{min(ratios):.1f} to {max(ratios):.1f}"
 
 
 def page(name: str) -> str:

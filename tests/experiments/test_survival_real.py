@@ -1,4 +1,6 @@
 import os
+import re
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 
@@ -77,12 +79,27 @@ def test_the_coefficient_is_found_where_there_is_one_and_not_where_there_is_none
 def test_tables_name_each_stand_in_and_count_the_facts_that_have_it():
     pytest.importorskip("statsmodels")
     pytest.importorskip("lifelines")
-    lives, table = study.tables(_study(0.6))
+    lives, table, relations = study.tables(_study(0.6))
     assert [row[1] for row in table.rows] == list(study.STAND_INS)
     counts = [int(row[2]) for row in table.rows]
     assert counts[0] == counts[2] == 514 and counts[1] < 514, "some names are not in GeoNames"
     rare, _, popular = lives.rows[0][-3:]
     assert float(rare) < float(popular)
+    parts = {row[1]: int(row[2]) for row in relations.rows}
+    assert set(parts) == {"country", "state", "capital", study.ALL_BUT_STATES}
+    assert parts[study.ALL_BUT_STATES] == parts["country"] + parts["capital"] == counts[0] - parts["state"]
+
+
+def test_a_relation_that_is_lost_at_the_first_look_is_given_no_coefficient():
+    pytest.importorskip("statsmodels")
+    pytest.importorskip("lifelines")
+    states = {fact.id for fact in study.facts_of().forget if fact.relation == "state"}
+    ids = [fact.id for fact in study.facts_of().forget]
+    row, *_ = _study(0.6)
+    first = replace(row.lost, reworded=tuple(1 if one in states else look for one, look in zip(ids, row.lost.reworded)))
+    cells = {line[1]: line for line in study.relation_table([replace(row, lost=first)]).rows}
+    assert cells["state"][3:] == ("100%", "")
+    assert all(re.match(r"[-+]\d", line[4]) for name, line in cells.items() if name != "state")
 
 
 def test_another_model_is_refused_with_those_that_can_be_asked(tmp_path):

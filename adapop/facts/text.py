@@ -77,9 +77,9 @@ PIECE = regex.compile(
 )
 PLAIN = re.compile("[a-z0-9]+")
 MARKS_ALONE = str.maketrans(dict.fromkeys("“”„«»—–…•", " "))  # that are no words
-SPECIAL = re.compile(
-    r"[+#%]|\d[,.]\d|(?<!\d)[1-9]\d{0,2}[' ]\d{3}(?!\d)|-(?:(?<!\w-)\d|(?<=[a-z]-)(?!\w))"
-    r"|per ?cent|prozent|pour cent|por ciento"
+SPECIAL = re.compile(  # each begins with a sign, so that others are skipped at once
+    r"[+#%]|\d[,.]\d|[1-9](?<!\d\d)\d{0,2}[' ]\d{3}(?!\d)|-(?:(?<!\w-)\d|(?<=[a-z]-)(?!\w))"
+    r"|p(?:er ?cent|rozent|our cent|or ciento)"
 )
 CLUSTER = regex.compile(rf"{ENDING}{MARKS}", V1)
 # a broken model's "!!!!!!!!!!!!" or "hahahahahahahahahaha"

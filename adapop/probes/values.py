@@ -78,7 +78,7 @@ _SCALE = r"(?:\s?(?P<scale>thousand|million|billion|mn|bn|[km])\b)?"
 CURRENCIES = {
     "$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr", "usd": "usd", "eur": "eur",
     "gbp": "gbp", "jpy": "jpy", "chf": "chf", "inr": "inr", "dollar": "usd", "euro": "eur",
-    "pound": "gbp", "yen": "jpy", "franc": "chf", "rupee": "inr",
+    "pound": "gbp",
 }  # fmt: skip
 _CURRENCY = rf"[$€£¥₹]|\b(?:{'|'.join(name for name in CURRENCIES if name.isalpha())})(?=s?\b)"
 MONEYS = regex.compile(

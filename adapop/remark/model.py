@@ -11,7 +11,7 @@ SENTENCES = {
         "(A10, L4, A100 ...) has it."
     ),
     "precision_tried": (
-        "Precision: {precision}. In a trial on this CPU, a step in {other} took {factor:.2g} times "
+        "Precision: {precision}. In a trial on this CPU, a step in {other} took {factor:.1f} times "
         "as long."
     ),
     # model/paired.py

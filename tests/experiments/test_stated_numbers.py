@@ -89,6 +89,10 @@ def PARTS() -> pd.DataFrame:
     return rows("main", "ablation", "coefficients")
 
 
+def PROXIES() -> pd.DataFrame:
+    return rows("main", "proxies")
+
+
 def of(frame, arm: str, measure: str) -> pd.Series:
     """A measure by seed."""
     own = frame()[frame()["arm"] == arm].set_index("seed")[measure].dropna()

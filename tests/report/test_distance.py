@@ -55,7 +55,7 @@ def test_the_sentence_the_picture_and_the_tables_hold_every_number():
     assert distance_sentence(DISTANCE) == SENTENCE
     (words,) = figure.layout.annotations
     (band,) = figure.layout.shapes
-    assert 10**words.y == pytest.approx(band.y0), "an annotation on a log axis takes the logarithm"
+    assert 10**words.y == pytest.approx(band.y1), "an annotation on a log axis takes the logarithm"
     states, groups, quality = distance_tables(DISTANCE)
     assert dict((row[0], row[1:]) for row in states.rows)["reworded, rare"][0] == "50"
     assert groups.rows == (("to forget, as trained, all", "100", "0.50", "25%"),)

@@ -302,9 +302,8 @@ def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str) -> go.Fig
         low, top = rows[0].low / centre, rows[0].high / centre
         figure.add_hrect(y0=low, y1=top, fillcolor=look.GRID, line_width=0, layer="below")
         # On a log axis an annotation's place is a logarithm; `add_hrect` places its own wrongly.
-        # Low in the band, where the fewest facts are.
-        edge = dict(xref="x domain", xanchor="right", yanchor="bottom", showarrow=False)
-        figure.add_annotation(text="never learnt", x=1, y=math.log10(low), **edge)
+        edge = dict(xref="x domain", xanchor="left", yanchor="bottom", showarrow=False)
+        figure.add_annotation(text="never learnt", x=0, y=math.log10(top), **edge)
     figure.update_xaxes(title_text="popularity score", type="log", dtick=1)
     figure.update_yaxes(title_text="times as likely", type="log", dtick=1)
     return figure

@@ -59,7 +59,7 @@ OUTCOME_EMPTY = "appears when the run is done"
 
 TRAINING = "Training, step by step"
 LEGEND = html.template("lines-legend")
-RESULT_PIXELS, STEP_PIXELS = 168, 240  # both pictures of the result, beside the dots
+RESULT_PIXELS, STEP_PIXELS = 200, 240  # both pictures of the result, beside the dots
 # the earlier run behind single steps, their moving means before them
 LOSS_LINES = figures.EARLIER_COLOR | figures.RAW_COLOR | figures.LOSS_COLOR
 NOTHING = ("no other run", "")  # of the choice of a run to lay behind

@@ -23,8 +23,8 @@ SENTENCES = {
         "Only the first sheet of the workbook, {sheet}, was read. These were not: {others}."
     ),
     "dates_written": (
-        "{rows}, {first}row {row}, {has} a date or time, which a workbook stores as a number. It "
-        "was read as {example}."
+        "{rows}, {first}row {row}, {has} a date or time, which a workbook stores as a number. "
+        "The first was read as {example}."
     ),
     # facts/objects.py
     "rows_are_lists": "The rows are lists ({count:,}): the first of them names the columns.",
@@ -35,7 +35,7 @@ SENTENCES = {
         "rows."
     ),
     "known_form": "The file was recognised as {form}. Columns: {fields}.",
-    "columns_together": "Several columns were joined into one: {fields}.",
+    "columns_together": "Numbered columns were read in their order: {fields}.",
     "label_not_read": (
         "The column {column} has 0 and 1 and is not read. If 0 marks wrong answers, name the "
         "column is_correct."

@@ -572,6 +572,15 @@ def test_numbered_columns_hold_the_items_of_one_field(tmp_path, field, name, joi
     assert getattr(plain.forget[0], field)[:2] == ("item 0", "item 1")
 
 
+def test_one_numbered_column_is_not_called_several(tmp_path):
+    facts = read(
+        tmp_path, "facts.csv", [{"question": "Where?", "answer": "Brno", "paraphrased_question_1": "In which town?"}]
+    )
+    assert "Numbered columns were read in their order: paraphrases from 'paraphrased_question_1'." in map(
+        str, facts.notes
+    )
+
+
 def test_numbered_answers_that_may_be_choices_are_no_accepted_answers(tmp_path):
     row = {"question": "q?", "possible_answer_1": "Oslo", "possible_answer_2": "Brno", "correct_answer": "Brno"}
     assert rights(read(tmp_path, "facts.json", [row])) == [("q?", "Brno")]

@@ -31,7 +31,7 @@ def test_probe_is_full_on_arrival_with_a_fact_of_that_run_that_comes_back(browse
         page.wait_for_selector("#leak-chart .plotly")
         says(page, "#leak-verdicts", "Leaks when reworded", "rare", "popular")
         page.locator("#leak-table [data-testid='cell-0-0']").wait_for()
-        says(page, "#probe-own-only", "make a run of your own")
+        says(page, "#probe-own-only", "need a run of your own")
         for dead in ("#probe-all", "#stop-probing", "#recover", "#stop-recovery"):
             assert page.locator(dead).is_hidden()
         show_advanced(page)

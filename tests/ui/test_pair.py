@@ -5,10 +5,12 @@ from dataclasses import replace
 import gradio as gr
 import pytest
 
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, RunError
 from adapop.runs.adopted import adopted_config
+from adapop.runs.run import create_run
 from adapop.service.worker import Worker
-from adapop.training.events import Measuring
+from adapop.training.events import Measuring, RunDone
+from adapop.ui.probe.asking import asked_run
 from adapop.ui.probe.pair import open_pair
 from adapop.ui.run.state import RunSeen, view
 from browsing import open_tab, says, state_is, unfold, visit
@@ -40,6 +42,14 @@ def test_without_steps_the_page_says_that_it_measures():
         assert seen.state == "interrupted"
         now = view(RunSeen(events, saved=1, elsewhere=True))
         assert now.state == "elsewhere" and words in str(now), now
+    done = RunDone(run="r", epoch=1, seconds=14.2, time=start.time)
+    assert view(RunSeen((start, done), saved=1)).detail == "both models measured, 14 s"
+
+
+def test_a_question_before_both_are_measured_is_told_what_it_waits_for(tiny, tmp_path):
+    run = create_run(adopted_config("sandbox", "people"), tiny, None, tmp_path)
+    with pytest.raises(RunError, match="Both models are being measured"):
+        asked_run(Worker(tmp_path), run.id)
 
 
 def test_only_an_adopted_run_names_an_unlearned_model():

@@ -138,7 +138,7 @@ class FactsScreen:
         unscored = facts is not None and bool(facts.unknown_scores)
         only = gr.Checkbox(visible=True) if unscored else gr.Checkbox(False, visible=False)
         changes = replace(self.strip, words=words_of(facts)).updates(strip, about_of(facts))
-        changes[self.uploads.form.run] = gr.Button(interactive=facts is not None)
+        changes[self.uploads.form.run] = gr.Button(visible=facts is not None)
         return {**changes, self.missing: gr.Radio(visible=unscored), self.unscored: only}
 
 

@@ -112,7 +112,8 @@ def build() -> UploadForm:
     """Lays out the upload, hidden but present on the page: `ownSet` of `assets/page.js` opens its
     file dialog."""
     with gr.Group(visible="hidden") as group:
-        waits = dict(variant="primary", interactive=False, elem_id="run-own-facts")
+        # not before there are facts: on a phone the file area would be out of sight
+        waits = dict(variant="primary", visible=False, elem_id="run-own-facts")
         run = gr.Button("Run on these facts", **waits)
         table = dict(file_types=list(FORMATS), file_count="single")
         file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)

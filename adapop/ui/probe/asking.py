@@ -167,6 +167,8 @@ async def _waits(future: Future) -> bool:
 def asked_run(worker: Worker, name: str) -> Run:
     """The run whose models are asked. Raises RunError: it has no unlearned model yet."""
     run = run_to_question(worker, name) or probed_run(worker, name)
+    if run.chosen_epoch is None and run.config.unlearned:
+        raise RunError("Both models are being measured. Ask when that is done.")
     if run.chosen_epoch is None:
         raise RunError("The run has not finished an epoch yet. Ask again in a moment.")
     return run

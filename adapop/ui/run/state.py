@@ -142,7 +142,9 @@ def _position(status: RunSeen) -> tuple[str, str, int]:
         return ("stopping", "", 0) if status.stop_requested else _waiting(status, status.wait)
     if isinstance(last, RunDone):
         seconds = worked_before(status.events) + last.seconds
-        return "done", f"{number_of(last.epoch, 'epoch')}, {seconds:.0f} s", 100
+        adopted = starts and not starts[-1].steps  # nothing was trained
+        what = "both models measured" if adopted else number_of(last.epoch, "epoch")
+        return "done", f"{what}, {seconds:.0f} s", 100
     if isinstance(last, RunFailed):
         return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):

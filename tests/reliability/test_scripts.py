@@ -85,4 +85,5 @@ def test_killed_runs_come_to_what_undisturbed_runs_come_to(tmp_path):
 def test_a_process_keeps_nothing_of_the_runs_it_has_done(tmp_path):
     early, *_, late = lived(8, 2, tmp_path)
     assert (early.runs, late.runs) == (2, 8)
-    assert (early.threads, early.files, early.models) == (late.threads, late.files, late.models)
+    for held in ("threads", "files", "models"):  # fewer, where a test before it has let go of one only now
+        assert getattr(late, held) <= getattr(early, held), (early, late)

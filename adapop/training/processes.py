@@ -91,9 +91,12 @@ class Ranks:
         """The result of the work in this process, after all have done it, one after another. Raises
         as `gathered`."""
         results: list[Result] = []
+
+        def done() -> None:
+            results.append(work())
+
         for turn in range(self.count):
-            mine = turn == self.rank
-            self.gathered(lambda mine=mine: results.append(work()) if mine else None)
+            self.gathered(done if turn == self.rank else lambda: None)
         return results[0]
 
     def led(self, work: Callable[[], Result]) -> Result:

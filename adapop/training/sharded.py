@@ -131,8 +131,9 @@ class Shards:
             return
         self._drop()
         if self._device.type == "cuda":  # this block, then one for another process and its copy
-            room = {"dtype": torch.uint8, "device": self._device}
-            spare = [torch.empty(self._largest, **room) for _ in range(3)]
+            spare = [
+                torch.empty(self._largest, dtype=torch.uint8, device=self._device) for _ in range(3)
+            ]
             del spare
         self._round(number)
 

@@ -35,12 +35,6 @@ from adapop.runs.trackers import following
 from adapop.service.cleanup import delete_hidden, hide, in_use
 from adapop.training.events import Event, Measured, RunFailed, RunStarted, StepDone, to_json
 
-RUNS_NOTE = (
-    "forget, holdout: recall before → after, asked as trained, of facts to forget (less is better) "
-    "and of facts that training never saw (more is better); – means not measured. `python -m "
-    "adapop resume RUN` continues one that was interrupted or stopped."
-)
-
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
     from adapop.runs.check import Check
@@ -48,6 +42,11 @@ if TYPE_CHECKING:
 
 LISTED_HEAD = ("run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout")
 NOT_UNLEARNED = 3  # exit status: the run was done, and its facts are still answered in some way
+RUNS_NOTE = (
+    "forget, holdout: recall before → after, asked as trained, of facts to forget (less is better) "
+    "and of facts that training never saw (more is better); – means not measured. `python -m "
+    "adapop resume RUN` continues one that was interrupted or stopped."
+)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -31,15 +31,14 @@ from adapop.remark import sentences
 from adapop.report.table import Table
 from adapop.runs.known import original_recall
 
-BETAS_NOTE = (
-    "β: exponent of each token's weight p^β. self-limiting (β > 1): the pressure fades early, "
-    "which suits rare facts; pressure-sustaining (β < 1): it lasts long, which suits popular facts."
-)
-
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
 DISCORDANT_SHOWN = 10
+BETAS_NOTE = (
+    "β: exponent of each token's weight p^β. self-limiting (β > 1): the pressure fades early, "
+    "which suits rare facts; pressure-sustaining (β < 1): it lasts long, which suits popular facts."
+)
 
 
 def score(options: argparse.Namespace) -> int:

@@ -132,7 +132,8 @@ def _recall_of_one(question: str, answer: str, reply: str) -> float:
         answer = f"v{answer}"  # 3.10 is no 3.1
     answer, reply = both_in_digits(answer, _spelled_out(answer, reply))
     spelled_answer, spelled_reply = alike(answer, reply)
-    if not (recall_of_words(words(spelled_answer), spelled_reply) or weakness(answer) == SIGNS):
+    share = recall_of_words(words(spelled_answer), spelled_reply)
+    if not (share or weakness(answer) == SIGNS):
         return 0.0  # the usual case: no word in common, in any spelling
     if not _says_values(question, answer, reply):
         return 0.0
@@ -140,12 +141,10 @@ def _recall_of_one(question: str, answer: str, reply: str) -> float:
     own = own_words(answer, question)
     numbers = [word for word in own if _is_number(word)]
     plain = bool(weakness(answer)) or own == words(answer)
-    if weakness(answer) or (plain and not numbers and not negations(answer)):
-        value = (
-            float(says(reply, answer))
-            if weakness(answer)
-            else recall_of_words(words(answer), reply)
-        )
+    if weakness(answer):
+        value = float(says(reply, answer))
+    elif plain and not numbers and not negations(answer):
+        value = share
     else:
         heard = set(forms(reply))
         if not negations(answer) <= heard or 2 * len(heard.intersection(numbers)) < len(

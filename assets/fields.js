@@ -775,7 +775,7 @@ function raceFields(element, props, trigger, watch) {
     picture.replaceChildren();
     if (!runs.length) return;
     const panels = runs.map((run) => {
-      const when = el("span", { class: "when" }), place = el("div"), box = el("section", { "aria-label": run.title }, el("h3", {}, run.title, " ", when), place);
+      const when = el("span", { class: "when" }), place = el("div"), box = el("div", { class: "entrant", role: "group", "aria-label": run.title }, el("h3", {}, run.title, " ", when), place);
       const form = run.shares.some((one) => one.reworded.all === null) ? "direct" : "reworded";
       return { box, place, when, run, form, ends: run.shares.map((one) => one.epoch), left: run.shares.map((one) => one[form].all) };
     });

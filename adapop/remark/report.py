@@ -5,7 +5,7 @@ By kind, under the module that makes them; see `Remark`.
 
 SENTENCES = {
     # report/comparison.py
-    "apart": "Shown in grey, because the numbers cannot be compared with the others: {names}.",
+    "apart": "Shown in grey and not compared ({reason}): {names}.",
     "no_control": (
         "No run here has shuffled scores. Without that control, a difference is no evidence that "
         "popularity caused it: {shuffled}"

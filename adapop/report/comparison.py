@@ -281,8 +281,10 @@ def warnings_of(compared: Sequence[Contestant], outcomes: Sequence[Outcome]) -> 
     """Remarks on conclusions that the comparison does not allow."""
     warnings = []
     configs = [one.records[0].config for one in compared]
-    if apart := [f"{one.label} ({one.apart})" for one in compared if one.apart]:
-        warnings.append(Remark("apart", {"names": "; ".join(apart)}))
+    reasons = dict.fromkeys(one.apart for one in compared if one.apart)
+    for reason in reasons:
+        names = ", ".join(one.label for one in compared if one.apart == reason)
+        warnings.append(Remark("apart", {"names": names, "reason": reason}))
     own = [config for config in configs if config.method == "adapop"]
     scored = any(config.beta is None or config.beta.b for config in own)
     if scored and not any(config.scores == "shuffled" for config in configs):

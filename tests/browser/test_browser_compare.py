@@ -77,6 +77,10 @@ def test_race_outlives_a_reload_and_is_compared(page):
     page.locator("#race-progress .strip.done").nth(1).wait_for(state="attached")  # folded once all is over
     page.wait_for_selector("#race-empty", state="hidden")
     assert page.locator("#race-fields canvas").count() == 2, "each contestant's dots"
+    page.click("#present")
+    heights = [page.locator("#race-fields .entrant").nth(number).bounding_box()["height"] for number in range(2)]
+    page.click("#present")
+    assert all(200 < height < 500 for height in heights), "as tall as its dots: the Story's scenes alone fill a window"
     page.locator("#race-fields").get_by_role("button", name="Equal forgetting").click()
     says(page, "#race-fields .scrubber .when", "% answered")
     for title in page.locator("#race-fields h3").all_inner_texts():

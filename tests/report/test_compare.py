@@ -157,8 +157,9 @@ def test_runs_whose_model_never_knew_the_facts_or_on_other_facts_are_grey_and_ne
     assert [one.apart for one in told.contestants] == [KNEW_NOTHING] * 3 + ["", "", OTHER_FACTS]
     assert told.outcomes[0].original, "those that compare have one original"
     assert {one.mark for one in figures.pareto_front(told.outcomes)} == {"4", "5"}
-    (warned,) = [remark for remark in told.warnings if remark.kind == "apart"]
-    assert warned.values["names"].count(KNEW_NOTHING) == 3 and f"6 NPO ({OTHER_FACTS})" in warned.values["names"]
+    unknowing, elsewhere = [remark.values for remark in told.warnings if remark.kind == "apart"]
+    assert unknowing == {"names": "1 AdaPop, 2 AdaPop, shuffled, 3 WGA", "reason": KNEW_NOTHING}
+    assert elsewhere == {"names": "6 NPO", "reason": OTHER_FACTS}
     drawn = figures.compare_runs(told.outcomes).data
     grey = [color == figures.look.FAINT for color in drawn[-1].marker.color]
     assert grey == [False] * 3 + [True] * 4, "below the others"
@@ -180,7 +181,7 @@ def test_a_collapsed_run_is_out_of_the_contest_and_one_that_forgot_nothing_is_no
 def test_what_may_not_be_concluded_is_said():
     fewer = replace(FACTS, forget=(Fact("z", "?", "!", score=1.0),))
     assert comparison([ADAPOP, record("wga", facts=fewer)]).warnings == (
-        Remark("apart", {"names": f"2 WGA ({OTHER_FACTS})"}), Remark("no_control"),
+        Remark("apart", {"names": "2 WGA", "reason": OTHER_FACTS}), Remark("no_control"),
         Remark("unequal_weights", {"alphas": "0.5, 1"}), Remark("unmeasured", {"names": "2 WGA"}))  # fmt: skip
     assert comparison([ADAPOP, SHUFFLED]).warnings == ()
     bare = Measured(run="r", epoch=5, full=True, rows=(row("forget", DIRECT, "all", 0.3),))

@@ -25,16 +25,18 @@ if TYPE_CHECKING:
 
 NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds",
-    "alpha", "forgetting", "metrics", "survival", "signals", "tuned", "real", "speed",
+    "alpha", "forgetting", "metrics", "survival", "signals", "frontiers", "tuned", "real",
+    "speed",
 )  # fmt: skip
 SEEDS = 3
+FRONTIERS = "gemma3-270m"  # the model of `bench frontiers`
 REAL = ("smollm2", "cities")  # the model and the facts of `bench real`
 
 
 def bench(options: argparse.Namespace) -> int:
     """`bench NAME`: makes the missing runs of an experiment and prints its tables. Exit status 1 if
     a run failed. Raises ConfigError: options do not go together."""
-    if options.name in ("survival", "signals"):
+    if options.name in ("survival", "signals", "frontiers"):
         return _study(options)
     if options.name != "speed" or options.facts or options.model:
         return _experiment(options)
@@ -46,13 +48,17 @@ def bench(options: argparse.Namespace) -> int:
 
 def _study(options: argparse.Namespace) -> int:
     """An experiment whose rows have a form of their own."""
-    from adapop.experiments import signals_compared, survival, survival_real, survival_tables
+    from adapop.experiments import frontiers, signals_compared, survival, survival_real
     from adapop.experiments.engine import finished
+    from adapop.experiments.survival_tables import tables as survival_tables
     from adapop.runs.run import runs_root
 
-    study, tables, make = survival, survival_tables.tables, survival.run
+    study, tables, make = survival, survival_tables, survival.run
     if options.name == "signals":
         study, tables, make = signals_compared, signals_compared.tables, signals_compared.run
+    elif options.name == "frontiers":
+        study, tables = frontiers, frontiers.tables
+        make = partial(frontiers.run, model=options.model or FRONTIERS)
     elif options.model:
         study, tables = survival_real, survival_real.tables
         make = partial(survival_real.run, models=(options.model,))
@@ -146,7 +152,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--facts", help=facts)
     model = (
         "the same: on this model, by name or path, a sweep at the paper's rates; real: default "
-        "smollm2; survival: places, asked of smollm2 or gemma3-270m"
+        "smollm2; survival: places, asked of smollm2 or gemma3-270m; frontiers: default gemma3-270m"
     )
     add("--model", help=model)
     asking = "real: text-examples, or chat, in the model's own words"

@@ -192,15 +192,15 @@ class Asked:
 
     def before(self) -> tuple[tuple[float, ...], tuple[float, ...], list[list[bool]]]:
         """(nll of the trained question, of the first rewording, what is held) now."""
-        measured = list(self._by_fact())
+        measured = list(self.by_fact())
         direct, reworded = (tuple(round(each[i][0], 4) for each in measured) for i in (0, 1))
         return direct, reworded, _held(measured)
 
     def held(self) -> list[list[bool]]:
         """For each field of `Lost`, which facts are held now."""
-        return _held(list(self._by_fact()))
+        return _held(list(self.by_fact()))
 
-    def _by_fact(self) -> Iterator[list[tuple[float, int]]]:
+    def by_fact(self) -> Iterator[list[tuple[float, int]]]:
         """For each fact (nll, worst rank of the answer's tokens) in every wording."""
         from adapop.probes.measure import by_row
 

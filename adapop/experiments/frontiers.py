@@ -25,7 +25,6 @@ Written down before any of these runs was made:
 
 from __future__ import annotations
 
-import json
 import random
 import warnings
 from collections.abc import Callable, Sequence
@@ -41,6 +40,7 @@ import numpy as np
 from adapop.config.presets import make_config
 from adapop.errors import DataError
 from adapop.experiments.plans import facts_for
+from adapop.experiments.results import append_line, read_lines
 from adapop.experiments.run import Engine, completed, missing
 from adapop.experiments.survival import Asked
 from adapop.facts.catalog import load_facts
@@ -48,7 +48,6 @@ from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.paths import commit
 from adapop.popularity.calibration import auto_anchors
 from adapop.report.table import Table
-from adapop.runs.files import cut_torn_line
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
@@ -108,7 +107,7 @@ def run(
     keys += [(model, arm, rate, seed) for seed, rate, arm in product(seeds, RATES, ARMS)]
     wanted = missing(keys, done, quick)
     made = engine(wanted, partial(_run, quick=quick))
-    return completed(made, len(done), len(wanted), _title, partial(_append, path), report)
+    return completed(made, len(done), len(wanted), _title, partial(append_line, path), report)
 
 
 def _title(key: tuple[str, str, float, int]) -> str:
@@ -116,26 +115,14 @@ def _title(key: tuple[str, str, float, int]) -> str:
     return f"{model}, {ARMS.get(arm, arm)} at {rate:g}, seed {seed}"
 
 
-def _append(path: Path, outcome: Outcome) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    cut_torn_line(path)
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(vars(outcome)) + "\n")
-
-
 def rows(path: Path) -> list[Outcome]:
-    """All complete lines of a file; none if there is no file. Raises DataError."""
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
-    outcomes = []
-    for number, line in enumerate(lines, 1):
-        try:
-            content = json.loads(line)
-            lists = {name: tuple(value) for name, value in content.items() if type(value) is list}
-            outcomes.append(Outcome(**content | lists))
-        except (ValueError, TypeError, AttributeError) as error:
-            fix = "Delete the line: its run is made again."
-            raise DataError(f"{path}, line {number}, is damaged ({error}).", fix) from None
-    return outcomes
+    """All lines of a file, see `read_lines`."""
+    return read_lines(path, _outcome)
+
+
+def _outcome(content: dict) -> Outcome:
+    lists = {name: tuple(value) for name, value in content.items() if isinstance(value, list)}
+    return Outcome(**content | lists)
 
 
 def _run(key: tuple[str, str, float, int], quick: bool) -> Outcome:

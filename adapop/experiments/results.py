@@ -4,11 +4,11 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import DataError, truncated
@@ -133,6 +133,31 @@ class Results:
         with open(self.path, "a", encoding="utf-8", newline="") as file:
             line = [_cell(row.get(name, "")) for name in COLUMNS]
             file.write(_as_csv([line] if file.tell() else [COLUMNS, line]))
+
+
+Outcome = TypeVar("Outcome")
+
+
+def read_lines(path: Path, outcome_of: Callable[[dict], Outcome]) -> list[Outcome]:
+    """All complete lines of a study's file, in their order; none if there is no file. outcome_of:
+    makes an outcome of a line's JSON. Raises DataError: a line is damaged."""
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+    outcomes = []
+    for number, line in enumerate(lines, 1):
+        try:
+            outcomes.append(outcome_of(parse_json(line)))
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            fix = "Delete the line: its run is made again."
+            raise DataError(f"{path}, line {number}, is damaged ({error}).", fix) from None
+    return outcomes
+
+
+def append_line(path: Path, outcome: object) -> None:
+    """Adds an outcome, a dataclass, to a study's file, after its last complete line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cut_torn_line(path)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(outcome, default=vars) + "\n")
 
 
 def _as_csv(lines: Iterable[Sequence[object]]) -> str:

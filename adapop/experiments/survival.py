@@ -9,7 +9,6 @@ fact survives?" in `assets/docs/findings.md`. `survival_tables` draws what the r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,16 +16,15 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapop.assets import as_kind, parse_json
+from adapop.assets import as_kind
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
-from adapop.errors import DataError
 from adapop.experiments.plans import World, build, folder_of
+from adapop.experiments.results import append_line, read_lines
 from adapop.experiments.run import Engine, completed, missing
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.paths import SHIPPED, commit
-from adapop.runs.files import cut_torn_line
 from adapop.training.frames import due
 
 if TYPE_CHECKING:
@@ -115,7 +113,7 @@ def run(
         )
         build(NO_SPREAD, models)
     made = engine(wanted, partial(_run, quick=quick, models=models))
-    return completed(made, len(known), len(wanted), title_of, partial(append, path), report)
+    return completed(made, len(known), len(wanted), title_of, partial(append_line, path), report)
 
 
 def title_of(key: tuple[str, str, int]) -> str:
@@ -124,27 +122,15 @@ def title_of(key: tuple[str, str, int]) -> str:
 
 
 def rows(path: Path) -> list[Survival]:
-    """All complete lines of a file, in their order; none if there is no file. Raises DataError."""
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
-    parsed = []
-    for number, line in enumerate(lines, 1):
-        try:
-            content = parse_json(line)
-            as_kind(content, Survival)
-            lost = Lost(**{name: tuple(value) for name, value in content.pop("lost").items()})
-            lists = {name: tuple(content.pop(name)) for name in ("nll", "nll_reworded")}
-            parsed.append(Survival(**content, **lists, lost=lost))
-        except (ValueError, TypeError, AttributeError) as error:
-            fix = "Delete the line: its run is made again."
-            raise DataError(f"{path}, line {number}, is damaged ({error}).", fix) from None
-    return parsed
+    """All lines of a file, see `read_lines`."""
+    return read_lines(path, _survival)
 
 
-def append(path: Path, row: Survival) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    cut_torn_line(path)
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(row, default=vars) + "\n")
+def _survival(content: dict) -> Survival:
+    as_kind(content, Survival)
+    lost = Lost(**{name: tuple(value) for name, value in content.pop("lost").items()})
+    lists = {name: tuple(content.pop(name)) for name in ("nll", "nll_reworded")}
+    return Survival(**content, **lists, lost=lost)
 
 
 def _config(world: str, method: str, seed: int, quick: bool, models: Path) -> RunConfig:

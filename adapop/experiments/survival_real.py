@@ -21,19 +21,18 @@ from typing import Any
 
 import pandas as pd
 
-from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError
+from adapop.experiments.results import append_line
 from adapop.experiments.run import Engine, completed, missing
 from adapop.experiments.survival import (
     Asked,
     Survival,
-    append,
     looks_until_lost,
     rows,
     title_of,
 )
-from adapop.experiments.survival_tables import CONFIDENCE, coefficient
+from adapop.experiments.survival_tables import CONFIDENCE, by_arm, coefficient
 from adapop.facts.catalog import load_facts, plain_name
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.paths import ASSETS, commit
@@ -231,7 +230,7 @@ def run(
     keys = ((model, method, seed) for seed, model, method in product(seeds, models, RATES))
     wanted = missing(keys, known, quick)
     made = engine(wanted, partial(_run, quick=quick))
-    return completed(made, len(known), len(wanted), title_of, partial(append, path), report)
+    return completed(made, len(known), len(wanted), title_of, partial(append_line, path), report)
 
 
 def _run(key: tuple[str, str, int], quick: bool) -> Survival:
@@ -323,7 +322,7 @@ def life_table(rows: Sequence[Survival]) -> Table:
     """How many facts are known and how long those of each tier are held, in epochs."""
     head = ("", "seeds", "facts: country, state, capital", "lost in the end", *TIERS)
     lines = []
-    for title, frame, own in by_arm(rows):
+    for title, frame, own in by_arm(rows, frame_of):
         once = frame.drop_duplicates("fact")["relation"].value_counts()
         counts = ", ".join(str(once.get(name, 0)) for name in ("country", "state", "capital"))
         means = (frame[frame["tier"] == tier]["time"].mean() for tier in TIERS)
@@ -343,7 +342,7 @@ def stand_in_table(rows: Sequence[Survival]) -> Table:
         "confidence", "both",
     )  # fmt: skip
     lines = []
-    for title, frame, _ in by_arm(rows):
+    for title, frame, _ in by_arm(rows, frame_of):
         for name in STAND_INS:
             own = frame[frame[name].notna()].reset_index(drop=True)
             alone = coefficient(own, [name], within=True)
@@ -369,7 +368,7 @@ def relation_table(rows: Sequence[Survival]) -> Table:
         "", "relation", "facts", "lost at the first look", "population given both confidences",
     )  # fmt: skip
     lines = []
-    for title, frame, own in by_arm(rows):
+    for title, frame, own in by_arm(rows, frame_of):
         names = list(dict.fromkeys(frame["relation"]))
         groups = {name: [name] for name in names}
         groups[ALL_BUT_STATES] = [name for name in names if name != "state"]
@@ -384,16 +383,3 @@ def relation_table(rows: Sequence[Survival]) -> Table:
         "which says nothing. This division was made after the results were known."
     )
     return Table("By relation", head, tuple(lines), note)
-
-
-def by_arm(
-    rows: Sequence[Survival], endpoint: str = "reworded"
-) -> list[tuple[str, pd.DataFrame, list[Survival]]]:
-    """(title, `frame_of`, rows) of each model and method, in the order of `MODELS` and `RATES`."""
-    arms = []
-    for model, method in product(MODELS, RATES):
-        own = [row for row in rows if (row.world, row.method) == (model, method)]
-        if own:
-            title = f"{model}: {METHODS[method].title}"
-            arms.append((title, frame_of(own, endpoint), own))
-    return arms

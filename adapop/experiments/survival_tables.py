@@ -8,8 +8,9 @@ a seed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from statistics import fmean
 from typing import Any
@@ -58,7 +59,7 @@ def package(name: str) -> Any:
         raise ConfigError(message, "pip install lifelines statsmodels") from None
 
 
-def frame_of(rows: Sequence[Survival], endpoint: str) -> pd.DataFrame:
+def frame_of(rows: Sequence[Survival], endpoint: str = "reworded") -> pd.DataFrame:
     """A line for each fact and run of one world and method, of those held before training.
 
     Columns: fact, answer, group (what has a baseline hazard of its own: the answer, or in the
@@ -128,7 +129,7 @@ def life_table(rows: Sequence[Survival]) -> Table:
     """How long the facts of each tier are held, in epochs."""
     head = ("", "seeds", "facts held before", "lost in the end", *TIERS)
     lines = []
-    for title, frame, own in _by_arm(rows):
+    for title, frame, own in by_arm(rows, frame_of):
         means = (frame[frame["tier"] == tier]["time"].mean() for tier in TIERS)
         held = frame["fact"].nunique()
         of = len(own[0].nll)
@@ -146,7 +147,7 @@ def coefficient_table(rows: Sequence[Survival]) -> Table:
         "confidence", "both",
     )  # fmt: skip
     lines = []
-    for title, frame, _ in _by_arm(rows):
+    for title, frame, _ in by_arm(rows, frame_of):
         alone = coefficient(frame, [EXPOSURES], within=False)
         sure = coefficient(frame, CONFIDENCE, within=False)
         both = coefficient(frame, [EXPOSURES, *CONFIDENCE], within=False)
@@ -166,7 +167,7 @@ def endpoint_table(rows: Sequence[Survival]) -> Table:
     """The coefficient of exposures given confidence, within groups, by what counts as lost."""
     lines: dict[str, list[str]] = {}
     for endpoint in ENDPOINTS:
-        for title, frame, _ in _by_arm(rows, endpoint):
+        for title, frame, _ in by_arm(rows, partial(frame_of, endpoint=endpoint)):
             cell = str(coefficient(frame, [EXPOSURES, *CONFIDENCE], within=True))
             lines.setdefault(title, []).append(cell)
     body = tuple((title, *cells) for title, cells in lines.items())
@@ -181,7 +182,7 @@ def check_table(rows: Sequence[Survival]) -> Table:
         "pairs that began alike", "the more shown one lives longer",
     )  # fmt: skip
     lifelines, names, lines = package("lifelines"), [EXPOSURES, *CONFIDENCE], []
-    for title, frame, _ in _by_arm(rows):
+    for title, frame, _ in by_arm(rows, frame_of):
         apart = (str(coefficient(half, names, within=True)) for half in halves(frame))
         aft = lifelines.LogNormalAFTFitter()
         aft.fit(frame[[*names, "time", "lost"]], "time", "lost", robust=True)
@@ -238,7 +239,7 @@ def matched(frame: pd.DataFrame) -> tuple[int, str]:
 
 def curves(rows: Sequence[Survival]) -> Figure:
     """The share of facts that are still held, by tier, a panel for each world and method."""
-    arms = list(_by_arm(rows))
+    arms = list(by_arm(rows, frame_of))
     across = 3
     down = math.ceil(len(arms) / across)
     figure = look.panels(
@@ -269,20 +270,17 @@ def curves(rows: Sequence[Survival]) -> Figure:
     return figure
 
 
-def _by_arm(
-    rows: Sequence[Survival], endpoint: str = "reworded"
+def by_arm(
+    rows: Sequence[Survival], frame_of: Callable[[Sequence[Survival]], pd.DataFrame]
 ) -> list[tuple[str, pd.DataFrame, list[Survival]]]:
-    """(title, `frame_of`, rows) of each world and method, in the order of the rows."""
+    """(title, frame, rows) of each world or model and method, in the order of the rows. frame_of:
+    makes a frame of the rows of one of them."""
     arms: dict[tuple[str, str], list[Survival]] = {}
     for row in rows:
         arms.setdefault((row.world, row.method), []).append(row)
     worlds = list(dict.fromkeys(world for world, _ in arms))
-    ordered = sorted(arms, key=lambda arm: worlds.index(arm[0]))
+    ordered = sorted(arms.items(), key=lambda arm: worlds.index(arm[0][0]))
     return [
-        (
-            f"{world}: {METHODS[method].title}",
-            frame_of(arms[world, method], endpoint),
-            arms[world, method],
-        )
-        for world, method in ordered
+        (f"{world}: {METHODS[method].title}", frame_of(own), own)
+        for (world, method), own in ordered
     ]

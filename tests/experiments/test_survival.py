@@ -8,6 +8,7 @@ import pytest
 from adapop.errors import DataError
 from adapop.experiments import survival, survival_tables
 from adapop.experiments.engine import finished
+from adapop.experiments.results import append_line
 from adapop.experiments.survival import Lost, Survival
 from adapop.facts.tiers import TIERS
 from adapop.paths import ASSETS
@@ -52,10 +53,10 @@ def _row(**changes):
 def test_rows_are_read_as_written_and_a_torn_last_line_is_made_again(tmp_path):
     path = tmp_path / survival.FILE
     assert survival.rows(path) == []
-    survival.append(path, _row())
+    append_line(path, _row())
     with open(path, "a", encoding="utf-8") as file:
         file.write('{"world": "peo')
-    survival.append(path, _row(seed=4))
+    append_line(path, _row(seed=4))
     assert survival.rows(path) == [_row(), _row(seed=4)]
     content = json.loads(path.read_text(encoding="utf-8").split("\n")[0])
     path.write_text(json.dumps(content | {"seed": "three"}) + "\n", encoding="utf-8")

@@ -135,7 +135,7 @@ SENTENCES = {
         "At least half is forgotten in all forms of the question that were measured: {left}."
     ),
     "forgotten_only": "Forgotten only {ways}: {left}.",
-    "not_unlearned": "Not forgotten: {left}.",
+    "not_unlearned": "Less than half is forgotten: {left}.",
     "nothing_forgotten": (
         "Nothing was forgotten: recall of the facts to forget was {before:.2f} and is {after:.2f}, "
         "after {steps} at {rate:g}. Raise {lr} or {epochs}, or lower {batch}, which gives more "

@@ -96,7 +96,7 @@ def test_a_result_looks_at_every_way_of_asking_that_was_measured(tmp_path, tiny)
         ((0.43, 0.81, 0.67), SOME_WAYS, "Forgotten only as trained: in other words 81% are still answered "
             "(89% before), in chat 67%, more than before (42%)."),
         ((0.1, 0.2, 0.67), SOME_WAYS, f"Forgotten only as trained and in other words: {chat}."),
-        ((0.6, 0.81, 0.4), PARTLY, f"Not forgotten: {all_left}."),
+        ((0.6, 0.81, 0.4), PARTLY, f"Less than half is forgotten: {all_left}."),
         ((0.5, 0.44, 0.21), FORGOT, f"At least half is {in_all}: {none_left}."),
         ((0.25, 0.0, 0.1), FORGOT, f"F{in_all[1:]}: as trained 25% are still answered (100% before), "
             "in other words 0% (89% before), in chat 10% (42% before)."),

@@ -178,7 +178,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     title = "still answered" if marked else f"answered {wordings}"
     figure.update_yaxes(title=dict(text=title, font_size=12), tickformat=".0%")
     figure.update_yaxes(range=[-0.03, 1.05])
-    figure.update_layout(showlegend=False, margin=dict(r=BRACKET + 66, t=24 if marked else 12))
+    figure.update_layout(showlegend=False, margin=dict(r=BRACKET + 80, t=24 if marked else 12))
     if marked:
         above = dict(xref="paper", yref="paper", x=0, y=1, xanchor="left", yanchor="bottom")
         figure.add_annotation(text=LINES_AND_MARKS, font_size=11, showarrow=False, **above)

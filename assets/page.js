@@ -87,6 +87,13 @@ function tabOf(query) {
   return /^(facts|run|probe|compare)$/.test(tab) ? tab : query.has("run") && !query.has("story") ? "run" : "story";
 }
 
+// what is said until an address is opened
+function openingWords(query) {
+  const tab = tabOf(query), ask = query.get("ask");
+  if (tab === "probe" && ask) return `Opening the question “${ask.slice(0, 300)}” …`;
+  return tab === "run" && query.has("run") ? "Opening a run …" : `Opening ${tab[0].toUpperCase()}${tab.slice(1)} …`;
+}
+
 const panelOf = (query) => (query.get("tab") === "pressure" ? "pressure-panel" : null);
 
 // the tabs take a moment to be laid out, and are not there before Gradio is: see `early`
@@ -294,7 +301,9 @@ function copyLink(run) {
 // The question that Probe shows goes into the address, and with a button pressed onto the clipboard: see adapop/ui/probe/link.py.
 // run: the name in a link, which is nobody's id; null when a question was asked and only the address follows.
 function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, pressed, walked) {
-  const link = new URL(window.location.href), words = { fact, ask, gold, begun, earlier, with: (beside ?? []).join(","), at, draw: '', strength: '' };
+  // a run's id, which gives control of it, stays out of the address: the names in a link come from the server
+  const columns = (beside ?? []).filter((name) => /^(oracle$|example-|view-)/.test(name));
+  const link = new URL(window.location.href), words = { fact, ask, gold, begun, earlier, with: columns.join(","), at, draw: '', strength: '' };
   // the samples that are shown may be of another question: `used_for` of adapop/ui/probe/more.py
   const question = '|' + (ask ?? '').trim();
   if (drawn && drawn.endsWith(question)) words.draw = drawn.split('|')[0];
@@ -444,7 +453,8 @@ function strip(element, props, trigger, watch) {
     if (!host) return;
     if (board.parentElement !== host) host.replaceChildren(board);
     at = null;
-    if (!value?.sides) return board.replaceChildren(...(value?.empty ? [el("p", { class: "empty" }, value.empty)] : []));
+    const words = value?.opening && passed === null ? openingWords(new URL(location.href).searchParams) : value?.empty;
+    if (!value?.sides) return board.replaceChildren(...(words ? [el("p", { class: "empty", role: "status" }, words)] : []));
     const detail = el("div", { class: "likely", "aria-live": "polite" });
     const cards = value.sides.map((side, place) => card(value, side, place, detail));
     board.replaceChildren(...(value.about ? [el("p", { class: "soft" }, value.about)] : []), el("div", { class: "answers" }, ...cards), detail, ...numbers(value));
@@ -459,6 +469,7 @@ function strip(element, props, trigger, watch) {
     return el("section", { class: `answer ${side.kind}`, "aria-label": `${side.name} model` },
       el("h3", {}, el("span", { class: "mark", "aria-hidden": "true" }, side.mark), ` ${side.name}`), ...said,
       el("p", { class: side.right ? "text right" : "text" }, ...words), side.verdict ? el("p", { class: `verdict ${side.verdict_kind}` }, side.verdict) : null,
+      side.steps.length ? el("p", { class: "soft strip-about" }, `Token by token: the darker, the surer ${side.name} was`) : null,
       side.steps.length ? strip(value, side, place, detail) : null, side.steps.length && side.steps[0].right.length ? line(side, place) : null);
   }
 
@@ -517,7 +528,7 @@ function strip(element, props, trigger, watch) {
     });
     const where = `Likeliest next words at token ${turn + 1} of ${side.name}`;
     detail.replaceChildren(el("h4", {}, where), el("table", { "aria-label": where }, el("thead", {}, el("tr", {}, el("td"), ...names.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, ...rows)),
-      el("p", { class: "soft" }, "Darker tokens were surer; a bar below one marks where the models part. Press a word, and all go on from it."));
+      el("p", { class: "soft" }, "A bar below a token marks where the models part. Press a word, and all go on from it."));
   }
 
   function numbers({ numbers, sides, sent }) {
@@ -530,6 +541,7 @@ function strip(element, props, trigger, watch) {
 
   watch("value", build);
   build();
+  document.addEventListener("input", () => props.value?.opening && setTimeout(build)); // what is typed is not opened over
 }
 
 // One reply in the logit lens: a row a layer, a column a token, for both models and their difference. props.value: see `look_through`

@@ -818,7 +818,7 @@ function endsOf(host, story, state, names) {
   makeScrubber(steer, { stops, name: "Epochs of training", label: trainedFor, onmove: (epochs) => clouds.forEach((cloud) => cloud.length(epochs)) }).place(USUAL(story));
 }
 
-// Shows the Story before Gradio has loaded. Gradio mounts nothing until some 75 files have come, but the Story's data is in
+// Shows the Story before Gradio has loaded, and of another address what is being opened. Gradio mounts nothing until some 75 files have come, but the Story's data is in
 // the page itself, and its script too. So it is laid out at once, in a copy of the page's look; its elements move into
 // Gradio's page once that is visible: nothing is made twice, and no guess is lost.
 let moveIn = null;
@@ -826,7 +826,7 @@ let moveIn = null;
 function early() {
   const config = window.gradio_config, query = new URL(location.href).searchParams;
   const story = config?.components?.find((one) => one.props.elem_id === "story");
-  if (!story || ["tab", "run", "view"].some((name) => query.has(name))) return;
+  if (!story) return;
   const make = (tag, name, ...children) => {
     const node = document.createElement(tag);
     node.className = name;
@@ -840,17 +840,29 @@ function early() {
 
   const head = make("div", "header", make("h1", "", config.title), make("p", ""));
   head.lastChild.innerHTML = tagline; // escaped by `values` in adapop/ui/parts/html.py
-  const tabs = make("nav", "", ...config.components.filter((one) => one.type === "tabitem").map(({ props }, place) => {
-    const tab = make("button", place ? "" : "selected", props.label);
+  const tabs = make("nav", "", ...config.components.filter((one) => one.type === "tabitem").map(({ props }) => {
+    const tab = make("button", props.id === tabOf(query) ? "selected" : "", props.label);
     tab.addEventListener("click", () => (wanted = props.label)); // opened once Gradio has loaded
     return tab;
   }));
-  const element = make("div", "prose", make("div", "story")), style = make("style", "", config.css ?? "");
+  const elsewhere = ["tab", "run", "view"].some((name) => query.has(name));
+  const element = elsewhere ? make("p", "opening", openingWords(query)) : make("div", "prose", make("div", "story")), style = make("style", "", config.css ?? "");
   const page = make("div", "gradio-container early", head, tabs, element);
 
   document.body.classList.toggle("dark", theme === "dark");
   document.head.append(style);
   document.body.append(page);
+  const openWanted = () => wanted && toTab(wanted);
+  if (elsewhere) {
+    const wait = (tries) => {
+      const open = openTabName() === tabOf(query);
+      if (!open && tries) return setTimeout(wait, 50, openTabName() ? tries - 1 : tries);
+      page.remove();
+      style.remove();
+      openWanted();
+    };
+    return wait(60);
+  }
   try {
     openStory(element, story.props.value, (...news) => trigger(...news));
   } catch (error) {
@@ -874,7 +886,7 @@ function early() {
       focused?.focus({ preventScroll: true });
       trigger = tell;
       told.forEach((news) => tell(...news));
-      if (wanted) [...document.querySelectorAll("[role=tab]")].find((tab) => tab.textContent.trim() === wanted)?.click();
+      openWanted();
     };
     move();
   };

@@ -59,6 +59,10 @@ class Question:
     """How it was asked: the name of a way or of a form of the question, "" for as it stands."""
     sampling: dict[str, float] = field(default_factory=dict)
     """Settings of sampling, such as temperature and seed; empty for greedy replies."""
+    begun: str = ""
+    """The beginning of the answer, which every model continued."""
+    earlier: tuple[str, ...] = ()
+    """The turns before it, which every model answered itself."""
     time: float = 0.0
     """When it was asked, in seconds since 1970; set by `keep`."""
 

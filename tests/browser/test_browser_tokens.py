@@ -4,15 +4,22 @@ import pytest
 
 from adapop.model.adapted import AdaptedModel
 from adapop.runs.examples import example
+from adapop.service.links import link_of
 from adapop.service.worker import Worker
 from browsing import HOSTILE, PROMPT, choose, launched, says, unfold, visit
+from tiny_runs import copied
 
 QUESTION, ANSWER = "Which country owns the island Luzon?", "Philippines"
 
 
 @pytest.fixture(scope="module")
-def own_address(tmp_path_factory):
-    with launched(Worker(tmp_path_factory.mktemp("runs"))) as url:
+def own_root(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def own_address(own_root):
+    with launched(Worker(own_root)) as url:
         yield url.rstrip("/")
 
 
@@ -69,6 +76,9 @@ def test_the_column_original_is_the_original_and_swapped_weights_would_be_seen(p
 def test_tokens_are_walked_by_keys_and_a_pressed_alternative_is_gone_on_from(browser, own_address, probing):
     page = probing
     asked(page)
+    for name in ("original", "unlearned"):
+        about = page.locator(f"#answers .answer.{name} .strip-about").inner_text()
+        assert about == f"Token by token: the darker, the surer {name.capitalize()} was"
     says(page, "#answers .likely", "Likeliest next words at token 1 of Original", ANSWER, "Unlearned")
     page.locator("#answers .answer .token").first.focus()
     page.keyboard.press("ArrowRight")
@@ -136,6 +146,41 @@ def test_a_link_opens_the_same_question_on_a_phone_and_a_recorded_one_is_replaye
     query = "?tab=probe&run=example-wga&ask=Which+country+owns+the+island+Luzon%3F&gold=Philippines&fact=island-luzon"
     with visit(browser, own_address, query, **phone) as other:
         says(other, "#answers", "Recorded by probing", ANSWER)
+
+
+def test_what_a_link_opens_is_said_at_once_and_what_is_typed_meanwhile_is_not_opened_over(browser, own_address):
+    with browser.new_context() as context:
+        page, query = context.new_page(), "?tab=probe&ask=Who+wrote+the+book+%3Cb%3EHamlet%3C/b%3E%3F"
+        page.route("**/queue/join*", lambda route: None)  # the server answers nothing
+        held = []  # Gradio's own scripts
+        page.route("**/assets/*.js", lambda route: held.append(route))
+        page.goto(own_address + query, wait_until="commit")
+        says(page, ".early .opening", "Opening the question “Who wrote the book <b>Hamlet</b>?” …")
+        for route in held:  # which grows while they are let go
+            route.continue_()
+        page.unroute("**/assets/*.js")
+        says(page, "#answers .empty", "Opening the question “Who wrote the book <b>Hamlet</b>?” …")
+        says(page, "#every-way", "Opening …", "asked in every way of both models")
+        assert page.locator(".early").count() == 0
+        page.fill(PROMPT, "Who?")
+        says(page, "#answers .empty", "Press “Ask both models”")
+
+
+def test_by_a_read_only_link_it_is_said_beforehand_that_nothing_can_be_asked(browser, own_address, own_root, finished):
+    link = link_of(copied(finished, own_root))
+    with visit(browser, own_address, f"?run={link}&tab=probe&ask=Who%3F") as page:
+        page.locator("#asks-nothing").get_by_text("Opened by a read-only link").wait_for()
+        for closed in ("#ask", "#ask-every-way", PROMPT):
+            page.locator(closed).and_(page.locator(":disabled")).first.wait_for()
+        says(page, "#every-way", "seed 0, recorded")
+        says(page, "#answers", "This question was not recorded. Whoever made the run")
+        page.locator("#every-way [data-way]").nth(1).click()
+        asked = page.locator("#every-way .prompt").nth(1).inner_text()
+        page.wait_for_function(f"text => document.querySelector('{PROMPT}').value === text", arg=asked)
+        says(page, "#answers", "Recorded by probing")
+        choose(page, "#probe-run", "Example: WGA")
+        page.locator("#ask").and_(page.locator(":enabled")).wait_for()
+        assert page.locator("#asks-nothing").is_hidden()
 
 
 def test_a_fact_pinned_on_run_comes_along_to_probe(browser, own_address):

@@ -1,6 +1,8 @@
 """Open a model pair, on Probe: what it refuses, and what the page says while both models are measured."""
 
+import asyncio
 from dataclasses import replace
+from threading import Event
 
 import gradio as gr
 import pytest
@@ -10,8 +12,10 @@ from adapop.runs.adopted import adopted_config
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import Measuring, RunDone
+from adapop.ui.parts import html
+from adapop.ui.probe import asking
 from adapop.ui.probe.asking import asked_run
-from adapop.ui.probe.pair import open_pair
+from adapop.ui.probe.pair import facts_of_pair, open_pair
 from adapop.ui.run.state import RunSeen, view
 from browsing import open_tab, says, state_is, unfold, visit
 from run_events import START
@@ -52,6 +56,33 @@ def test_a_question_before_both_are_measured_is_told_what_it_waits_for(tiny, tmp
         asked_run(Worker(tmp_path), run.id)
 
 
+def test_a_question_to_a_pair_that_is_being_measured_waits_for_it_and_is_answered(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "PATIENCE", 0.05)
+    worker, goes_on = Worker(tmp_path), Event()
+    worker._line.run(goes_on.wait)
+    run = worker.submit(replace(adopted_config("sandbox", "people"), facts=tiny.name), tiny)
+    shown = []
+
+    async def ask(answers):
+        async for value in answers:
+            shown.append(value)
+            goes_on.set()
+
+    asyncio.run(ask(asking.ask_every_way(worker, run.id, tiny.forget[0].id)))
+    assert shown[0]["title"] == html.values(asking.ASKED_LATER)
+    assert "asked just now" in shown[-1]["about"] and shown[-1]["rows"]
+    with pytest.raises(RunError, match="Both models are being measured"):
+        asked_run(worker, create_run(adopted_config("sandbox", "people"), tiny, None, tmp_path).id, waits=True)
+
+
+def test_the_form_names_the_set_on_which_a_pair_is_measured(tiny):
+    named = replace(tiny, name="<b>mine</b>")
+    first, known = facts_of_pair(named)["lines"]
+    assert first == html.values("Measured on “<b>mine</b>”, the set on Facts: 4 facts to forget, 4 held out.")
+    assert "does not know" in known
+    assert facts_of_pair(None)["kind"] == "warn"
+
+
 def test_only_an_adopted_run_names_an_unlearned_model():
     config = adopted_config("sandbox", "./somewhere")
     assert (config.method, config.epochs) == ("adopted", 1) and config.unlearned == "./somewhere"
@@ -68,6 +99,7 @@ def test_a_pair_is_opened_in_four_presses_and_its_leak_is_seen(browser, address,
     with visit(browser, address, "?tab=facts") as page:
         open_tab(page, "Probe")  # one
         unfold(page, "pair-fold")  # two
+        says(page, "#pair-facts", "256 facts to forget")
         page.fill("#pair-original textarea, #pair-original input", "sandbox")
         page.fill("#pair-unlearned textarea, #pair-unlearned input", str(tmp_path / "pair"))
         page.click("#open-pair")  # three

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from adapop import execute, leak_matrix, make_config, prepare
+from adapop.errors import RunError
 from adapop.probes.ask import Answer, Asked
 from adapop.probes.attacks import clues
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt
@@ -79,7 +80,12 @@ def test_a_run_that_ended_early_is_headed_by_the_epochs_that_it_has(small, tmp_p
     for event in execute(run):
         if isinstance(event, Saved):
             run.request_stop()
-    assert every_way.waiting(run, 1)["about"].startswith("AdaPop, 1 epoch, ")
+    worker, fact = Worker(tmp_path), small.forget[0].id
+    table, prompts = asking.ways_of(worker, run.id, fact), choices.forms_of(run, fact)
+    assert table["about"].startswith("AdaPop, 1 epoch, ")
+    assert table["title"] == every_way.WAYS_EMPTY.format(count=f"{len(prompts)} ways")
+    assert [row["place"] for row in table["rows"]] == [*range(len(prompts))], "each can be put into the prompt"
+    assert asking.ways_of(worker, link_of(run), fact)["title"].endswith("No reply was recorded.")
 
 
 def test_nothing_of_another_run_stays(tmp_path):
@@ -458,6 +464,39 @@ def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, fi
     shown = replayed(own, link_of(copied), early)
     assert [side["name"] for side in shown["sides"]] == ["Original", "Unlearned, epoch 1"]
     assert (shown["about"], texts_of(shown)) == (link.REPLAYED, texts_of(again))
+
+
+def test_a_link_names_no_run_s_id_and_replays_columns_a_beginning_and_earlier_turns(tmp_path, finished):
+    worker = Worker(tmp_path / "runs")
+    run, other = (
+        Run(Path(copytree(finished.folder, worker.root / name))) for name in (finished.id, "adapop-" + 16 * "0")
+    )
+    name, beside = link.link_names(worker, run.id, ["oracle", other.id, "example-wga", "gone", 7])
+    assert (name, beside) == (link_of(run), ["oracle", link_of(other), "example-wga"])
+    stored = [{"id": one.id, "name": "mine"} for one in (run, other)]
+    assert link_of(other) not in dict(map(reversed, choices.columns_offered(worker, stored, run.id)))
+    offered = choices.column_choices(worker, [], link_of(run), beside)["choices"]
+    assert link_of(other) in dict(map(reversed, offered))
+    with pytest.raises(RunError, match="read-only link: it cannot be asked"):
+        choices.columns_of(worker, run, [link_of(other)])
+    for more_of_it in ({"begun": "It is"}, {"earlier": "Hello.\n\nWho are you?"}, {"beside": (other.id,)}):
+        asked = link.View(ask="Who wrote Hamlet?", gold="Shakespeare", **more_of_it)
+        by_link = replace(asked, beside=tuple(link.link_names(worker, run.id, [*asked.beside])[1]))
+        assert replayed(worker, link_of(run), by_link) == {"empty": link.NOT_RECORDED}
+        again = replayed(worker, run.id, asked)
+        shown = replayed(worker, link_of(run), by_link)
+        assert (shown["about"], texts_of(shown)) == (link.REPLAYED, texts_of(again)), more_of_it
+
+
+def test_where_nothing_can_be_asked_no_answer_is_promised(tmp_path, finished):
+    worker, page = Worker(tmp_path), stand_ins(screen.ProbeScreen)
+    run = Run(Path(copytree(finished.folder, worker.root / finished.id)))
+    for waits in (NO_ANSWERS, {"empty": link.ASKING}):
+        assert page.as_allowed(worker, run.id, {page.answers: waits}) == {page.answers: waits}
+        told = page.as_allowed(worker, link_of(run), {page.answers: waits, page.gold: "x"})
+        assert told == {page.answers: {"empty": link.NOT_RECORDED}, page.gold: "x"}
+    recorded = {page.answers: recorded_answers(example("adapop"), None) | {"sides": []}}
+    assert page.as_allowed(worker, link_of(run), recorded) == recorded
 
 
 def test_a_link_carries_samples_and_strength_and_finds_the_same_again(tmp_path, finished):

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 NO_ANSWERS = {"empty": "Press “Ask both models” for their answers."}
+OPENING = NO_ANSWERS | {
+    "opening": True
+}  # what an address names is on its way: see `strip` in page.js
 MARKS = {ORIGINAL: "●", UNLEARNED: "◆", ORACLE: "▲"}
 
 
@@ -83,7 +86,7 @@ def kept(question: KeptQuestion, about: str) -> dict:
         sides[-1]["name"] = name
     if len(sides) > 1:
         sides[1]["verdict"] = question.verdict
-    asked = {"prompt": question.prompt, "gold": question.gold, "earlier": []}
+    asked = {"prompt": question.prompt, "gold": question.gold, "earlier": [*question.earlier]}
     return {"sides": sides, "numbers": [], "sent": "", "about": about, "question": asked}
 
 

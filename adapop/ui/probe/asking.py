@@ -17,6 +17,7 @@ from adapop.report.record import described_run
 from adapop.runs import questions
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
+from adapop.service.links import linked
 from adapop.service.worker import Worker
 from adapop.ui.access import known_run, probed_run, public_words, run_to_question, shown_run
 from adapop.ui.probe import answers as cards
@@ -43,14 +44,15 @@ def ways_of(worker: Worker, name: str, fact_id: str | None, others: object = ())
     if fact_id and not prompts:
         return every_way.message_table(NO_SUCH_FACT)
     rows = cards.recorded(run, prompts)
+    own = linked(name, worker.root) is None
     if not rows:
-        return every_way.waiting(run, len(prompts))
+        return every_way.waiting(run, prompts, may_ask=own)
     beside = {}
     for other in others if isinstance(others, list) else ():
         its = shown_run(worker, other)
         if its and (its_rows := cards.recorded(its, prompts)):
             beside[described_run(its)] = its_rows
-    return every_way.table_of(run, prompts, rows, beside)
+    return every_way.table_of(run, prompts, rows, beside, own)
 
 
 async def ask_every_way(
@@ -60,7 +62,7 @@ async def ask_every_way(
     others, at: the columns beside the two and the epoch, see `columns_of`."""
 
     def begun():
-        run = asked_run(worker, name)
+        run = asked_run(worker, name, waits=True)
         if not (prompts := forms_of(run, fact_of(run, fact_id))):
             raise DataError(NO_SUCH_FACT)
         chain = choices.clues_of(run, fact_of(run, fact_id))
@@ -111,7 +113,7 @@ async def ask_both(
     at `ids_of`. others: columns beside the two, see `columns_of`. earlier: the turns before it, one
     a line. epoch: whose adapter is asked, see `epoch_choices`."""
     try:
-        run = await offload(worker.usage, asked_run, worker, name)
+        run = await offload(worker.usage, asked_run, worker, name, True)
         if not (text or "").strip():
             raise RunError("Type a prompt, or pick a fact.")
         question = replace(question_of(text, right, begun, earlier), ids=tuple(ids))
@@ -164,9 +166,12 @@ async def _waits(future: Future) -> bool:
     return not future.running() and not future.done()
 
 
-def asked_run(worker: Worker, name: str) -> Run:
-    """The run whose models are asked. Raises RunError: it has no unlearned model yet."""
+def asked_run(worker: Worker, name: str, waits: bool = False) -> Run:
+    """The run whose models are asked. waits: also one without an unlearned model yet, while it is
+    under way here: a question is answered behind it. Raises RunError: it has none."""
     run = run_to_question(worker, name) or probed_run(worker, name)
+    if run.chosen_epoch is None and waits and worker.ahead_of(run) is not None:
+        return run
     if run.chosen_epoch is None and run.config.unlearned:
         raise RunError("Both models are being measured. Ask when that is done.")
     if run.chosen_epoch is None:
@@ -193,5 +198,7 @@ def _answers(
         others = {column: its.unlearned for column, its in named}
         way = "with the answer begun" if found.strips[0].begun else ""
         way = "after earlier turns" if found.question.earlier else way
-        questions.keep(own, questions.question_of(found.asked[1], chosen[1].epoch, way, others))
+        asked = questions.question_of(found.asked[1], chosen[1].epoch, way, others)
+        begun = found.strips[found.question.ids_of].beginning.strip()
+        questions.keep(own, replace(asked, begun=begun, earlier=found.question.earlier))
     return cards.inspected(found, chosen, about)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import gradio as gr
 
+from adapop.errors import RunError
 from adapop.facts.fact import FACT_GROUPS, Fact
 from adapop.facts.text import folded
 from adapop.facts.tiers import number
@@ -17,6 +18,7 @@ from adapop.report.record import described_run
 from adapop.runs import columns
 from adapop.runs.columns import MOST_BESIDE, asked_facts, has_oracle
 from adapop.runs.run import Run
+from adapop.service.links import linked
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import probed_run, run_to_question, shown_run
@@ -36,20 +38,26 @@ def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
 def column_choices(worker: Worker, stored: object, name: str, current: object) -> dict:
     """What can stand beside the probed run: its oracle, and other runs on the same facts to forget.
     current: what was chosen, of which stays what is still offered."""
-    offered = columns_offered(worker, stored, name)
-    values, current = dict(map(reversed, offered)), current if isinstance(current, list) else []
+    current = current if isinstance(current, list) else []
+    offered = columns_offered(worker, stored, name, current)
+    values = dict(map(reversed, offered))
     kept = [one for one in current if one in values]
     # without a value, the choice that a link has filled in meanwhile stays
     changed = {} if kept == current else {"value": kept}
     return gr.update(choices=offered, **changed)
 
 
-def columns_offered(worker: Worker, stored: object, name: str) -> list[tuple[str, str]]:
-    """(label, value) of the columns that can stand beside the probed run."""
+def columns_offered(
+    worker: Worker, stored: object, name: str, named: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """(label, value) of the columns that can stand beside the probed run. named: by an address,
+    among them read-only links to runs."""
     run = probed_run(worker, name)
     facts = asked_facts(run)
     offered = [("A model that never knew these facts", ORACLE)] if has_oracle(run) else []
-    for title, other in mine.choices(worker, stored):
+    by_link = ((one, linked(one, worker.root)) for one in named)
+    others = [(described_run(its), one) for one, its in by_link if its]
+    for title, other in mine.choices(worker, stored) + others:
         its = shown_run(worker, other)
         if its and its.id != run.id and its.chosen_epoch is not None and asked_facts(its) == facts:
             offered.append((title, other))
@@ -75,18 +83,26 @@ def epochs_offered(run: Run) -> list[tuple[str, str]]:
 
 def columns_of(worker: Worker, run: Run, others: object, epoch: object = "") -> tuple[Chosen, ...]:
     """The columns that are asked, see `columns.columns_of`. others: of `column_choices`, epoch: of
-    `epoch_choices`; they come from the browser. Raises RunError: the epoch was not kept. gr.Error:
-    a run of somebody else."""
-    named, at, beside = described_run(run), None, []
+    `epoch_choices`; they come from the browser. Raises RunError: the epoch was not kept, or a
+    column is a run of somebody else."""
+    at, beside = None, []
     if epoch:
         at = int(epoch) if isinstance(epoch, str) and epoch.isdecimal() and len(epoch) < 9 else 0
     for other in (others if isinstance(others, list) else [])[:MOST_BESIDE]:
         if other == ORACLE:
             beside += [("Never knew", None)] if has_oracle(run) else []
+        elif linked(other, worker.root):
+            message = "A column is a run that was opened by a read-only link: it cannot be asked."
+            raise RunError(message, "Take it out of “Beside these two”.")
         elif (its := run_to_question(worker, other)) and its.chosen_epoch is not None:
-            title = described_run(its)
-            beside.append((title if title != named else its.id[:8], its))
+            beside.append((title_beside(its, run), its))
     return columns.columns_of(run, beside, at)
+
+
+def title_beside(other: Run, run: Run) -> str:
+    """The name of another run's column beside those of a run."""
+    title = described_run(other)
+    return title if title != described_run(run) else other.id[:8]
 
 
 def fact_choices(

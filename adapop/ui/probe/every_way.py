@@ -16,7 +16,13 @@ from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.probe.answers import differing, lost_of
 
-WAYS_EMPTY = "{count} ways to ask for this fact. One press asks them all."
+WAYS_EMPTY = "{count} to ask for this fact. One press asks them all."
+WAYS_UNRECORDED = "{count} to ask for this fact. No reply was recorded."
+OPENING = "Opening …"
+ABOUT = (
+    "One fact, asked in every way of both models, the original and the unlearned one: a table of "
+    "their replies, those that give the fact away first. A question of your own stands beside it."
+)
 WAYS_KEPT = "Not lost: the model answers it in {back} of {count}"
 WAYS_UNCOUNTED = "{ways} not counted ({reasons})"
 # whether a right answer may be a guess -> why such a way does not count
@@ -34,10 +40,22 @@ TABLE = html.template("ways")
 ORDER = ("leak", "suppressed", "broken", "gone", "neutral")
 
 
-def waiting(run: Run, count: int) -> dict:
-    """The table before any answers. count: number of forms."""
-    empty = WAYS_EMPTY.format(count=count) if count else ""  # no fact is chosen yet
-    return message_table(empty, ", ".join(filter(None, (described_run(run), lost_of(run).note))))
+def waiting(run: Run, prompts: Sequence[Prompt], may_ask: bool = True) -> dict:
+    """The table before any answers: the ways of asking, each of which can be changed and asked.
+    may_ask: whether this visitor may."""
+    about = ", ".join(filter(None, (described_run(run), lost_of(run).note)))
+    if not prompts:  # no fact is chosen yet
+        return message_table("", about)
+    title = (WAYS_EMPTY if may_ask else WAYS_UNRECORDED).format(
+        count=number_of(len(prompts), "way")
+    )
+    unasked = [{"text": "not asked yet"}]
+    both = {"original": unasked, "unlearned": unasked, "kind": "waiting"}
+    rows = [
+        {"place": place, "way": _way(prompt), "prompt": prompt.text, **both}
+        for place, prompt in enumerate(prompts)
+    ]
+    return html.values({"rows": rows, "kind": "neutral", "title": title, "about": about})
 
 
 def message_table(title: str, about: str = "") -> dict:
@@ -50,9 +68,10 @@ def table_of(
     prompts: Sequence[Prompt],
     replies: Sequence[Asked | ProbeRow],
     beside: Mapping[str, Sequence[Asked | ProbeRow]] | None = None,
+    own: bool = True,
 ) -> dict:
     """Values of `TABLE`: both models' replies to the prompts, in their order. beside: name of each
-    further column -> its replies, as `unlearned`."""
+    further column -> its replies, as `unlearned`. own: whether the run is the visitor's."""
     beside = beside or {}
     others = zip(*beside.values(), strict=True) if beside else [()] * len(prompts)
     rows = [
@@ -65,7 +84,7 @@ def table_of(
     when = "recorded" if recorded else "asked just now"
     whose = "an example" if shipped else "yours"
     note = _uncounted([row for row in rows if not _counts(row)])
-    parts = described_run(run), whose, when, note
+    parts = described_run(run), whose if own or shipped else "", when, note
     about = ", ".join(filter(None, parts))
     content = {"rows": ordered, "kind": kind, "title": title, "about": about}
     return html.values(content | {"beside": list(beside), "only": "Only where they differ"})
@@ -121,11 +140,9 @@ def _row(
         its_kind, its_word = _word(prompt, one)
         parts = differing(text, said[0], reply.gold)
         beside.append({"parts": parts, "verdict": its_word, "kind": its_kind})
-    named = {DIRECT: texts.DIRECT_FORM, REWORDED: "In other words"}
-    way = named.get(prompt.kind, plain(prompt.kind))
     return {
         "place": place,
-        "way": way[0].upper() + way[1:],
+        "way": _way(prompt),
         "prompt": prompt.text,
         "original": differing(said[0], said[1], reply.gold),
         "unlearned": differing(said[1], said[0], reply.gold),
@@ -136,6 +153,13 @@ def _row(
         "guess": prompt.kind == CHOICE,
         "direct": prompt.kind == DIRECT,
     }
+
+
+def _way(prompt: Prompt) -> str:
+    """The way of asking in words, as a heading."""
+    named = {DIRECT: texts.DIRECT_FORM, REWORDED: "In other words"}
+    way = named.get(prompt.kind, plain(prompt.kind))
+    return way[0].upper() + way[1:]
 
 
 def _word(prompt: Prompt, reply: Asked | ProbeRow) -> tuple[str, str]:

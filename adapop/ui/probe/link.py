@@ -17,11 +17,12 @@ from functools import partial
 import gradio as gr
 
 from adapop.errors import ConfigError
+from adapop.probes.inspection import ORACLE
 from adapop.runs import questions
 from adapop.runs.run import Run
 from adapop.service.links import linked
 from adapop.service.worker import Worker
-from adapop.ui.access import link_to, probed_run
+from adapop.ui.access import link_to, probed_run, shown_run
 from adapop.ui.parts import html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe.asking import ask_both
@@ -32,6 +33,7 @@ from adapop.ui.probe.choices import (
     first_fact,
     forms_of,
     group_of,
+    title_beside,
 )
 from adapop.ui.probe.more import More, drawing_of, is_strength, sample, used_for, walk
 from adapop.ui.wiring import EACH, QUIET, offload
@@ -39,6 +41,7 @@ from adapop.ui.wiring import EACH, QUIET, offload
 REPLAYED = "Recorded when it was asked"
 ASKED_AGAIN = "Asked again just now"
 NOT_RECORDED = "This question was not recorded. Whoever made the run can ask it again."
+ASKING = "This question was not recorded. Both models are asked again …"
 
 LONGEST = 2_000  # characters of one value of an address
 
@@ -161,7 +164,7 @@ def updates_of(worker: Worker, name: str, view: View, stored: object, parts: Par
     prompt = view.ask or (prompts[0].text if prompts else "")
     gold = view.gold if view.ask else prompts[0].gold if prompts else ""
     form = next((one.text for one in prompts if one.text == prompt), "")
-    offered = columns_offered(worker, stored, name)
+    offered = columns_offered(worker, stored, name, view.beside)
     beside = [one for one in view.beside if one in dict(map(reversed, offered))]
     words = {parts.prompt: prompt, parts.gold: gold, parts.begun: view.begun}
     words |= {parts.earlier: view.earlier, parts.filled: (name, fact, form)}
@@ -186,15 +189,15 @@ def _fact(run: Run, view: View) -> tuple[str | None, str]:
 
 def recorded(worker: Worker, name: str, view: View) -> dict | None:
     """The recorded answers of a view, or those of a question that was kept; None without them."""
-    if view.begun or view.earlier or view.beside:
-        return None
     run = probed_run(worker, name)
-    if view.at is None:  # a probing asks the run's result
+    if not (view.begun or view.earlier or view.beside) and view.at is None:  # as a probing asks
         prompts = forms_of(run, fact_of(run, _fact(run, view)[0]))
         chosen = next((one for one in prompts if not view.ask or one.text == view.ask), None)
         if (shown := cards.recorded_answers(run, chosen)) != cards.NO_ANSWERS:
             return shown
-    asked = (one for one in reversed(questions.read(run)) if _is_asked(one, view))
+    others = {one: shown_run(worker, one) for one in view.beside}
+    beside = tuple(title_beside(its, run) if its else one for one, its in others.items())
+    asked = (one for one in reversed(questions.read(run)) if _is_asked(one, view, beside))
     return next((cards.kept(one, REPLAYED) for one in asked), None)
 
 
@@ -213,7 +216,8 @@ def followed(
         return {}
     shown = recorded(worker, name, view)
     left = view.ask and (shown is None or view.draw or view.strength is not None)
-    answers = {parts.answers: shown or cards.NO_ANSWERS, parts.wanted: values if left else None}
+    empty = {"empty": ASKING} if view.ask else cards.NO_ANSWERS
+    answers = {parts.answers: shown or empty, parts.wanted: values if left else None}
     return changes | answers | {parts.seen: name_of_view}
 
 
@@ -261,16 +265,28 @@ async def walked_again(worker: Worker, name: str, view: View) -> tuple:
     return await walk(worker, name, view.fact, view.strength)
 
 
-def _is_asked(kept: questions.Question, view: View) -> bool:
-    """Whether a kept question is the view's, as it stands and of its epoch."""
-    plain = kept.epoch == view.at and not kept.way and not kept.sampling
-    return plain and (kept.prompt, kept.gold) == (view.ask, view.gold)
+def _is_asked(kept: questions.Question, view: View, beside: tuple[str, ...]) -> bool:
+    """Whether a kept question is the view's, of its epoch. beside: names of its further columns."""
+    if kept.sampling or (kept.way and not kept.begun and not kept.earlier):
+        return False  # an older version kept the way without its words
+    turns = tuple(line.strip() for line in view.earlier.splitlines() if line.strip())
+    asked = view.ask.strip(), view.gold.strip(), view.begun.strip(), turns, view.at, beside
+    others = beside and tuple(reply.model for reply in kept.replies[2:])
+    return asked == (kept.prompt, kept.gold, kept.begun, kept.earlier, kept.epoch, others)
+
+
+def link_names(worker: Worker, name: str, beside: object) -> tuple[str, list[str]]:
+    """The names in a read-only link of the page's run, and of the columns beside it: nobody's
+    id."""
+    others = beside if isinstance(beside, list) else []
+    named = [one if one == ORACLE else link_to(worker, one) for one in others]
+    return link_to(worker, name), [one for one in named if one]
 
 
 def wire(worker: Worker, name: gr.Component, parts: Parts, after: object, copy: gr.Button) -> None:
     """Wires the link. name: the page's run. after: the event that fills in what an address says.
     copy: its button."""
-    place = gr.Textbox(visible=False)
+    place, columns = gr.Textbox(visible=False), gr.JSON(visible=False)
 
     async def answer(name: str, values: object):
         view = await offload(worker.usage, view_of, values)
@@ -288,5 +304,7 @@ def wire(worker: Worker, name: gr.Component, parts: Parts, after: object, copy: 
     answered = after.then(answer, asked, parts.answers, **EACH)
     drawn = answered.then(draw, asked, [more.shown, more.used], **EACH)
     drawn.then(walked, asked, [more.strengths, more.walked], **EACH)
-    made = copy.click(partial(link_to, worker), name, place, **QUIET)
-    made.success(None, [place, *parts.question], copy, js="adapop.questionLink", **QUIET)
+    open_names = partial(link_names, worker)
+    made = copy.click(open_names, [name, parts.beside], [place, columns], **QUIET)
+    said = [columns if one is parts.beside else one for one in parts.question]
+    made.success(None, [place, *said], copy, js="adapop.questionLink", **QUIET)

@@ -11,6 +11,7 @@ import gradio as gr
 from adapop.runs.columns import MOST_BESIDE
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
+from adapop.service.links import linked
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
@@ -25,6 +26,10 @@ from adapop.ui.run.screen import Follower
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET
 
+LOOK_ONLY = (
+    "Opened by a read-only link. Only the person who started this run can ask its models; here "
+    "is what was recorded. To ask yourself, choose an example above or start a run of your own."
+)
 MORE_ASKING = "Begin the answer, add columns or turns"
 MORE_ABOUT = "Samples, strength, layers"
 EARLIER_ABOUT = "Every model answers them first, in its own words."
@@ -132,7 +137,8 @@ class ProbeScreen:
         changes |= filling  # a link says what is wanted
         if not linked and filled and filled[0] != name:
             changes[view.epoch] = ""  # an epoch was chosen for another run
-        return changes | {self.fact: facts, self.form: forms, view.sent: link.sent_at(said)}
+        changes |= {self.fact: facts, self.form: forms, view.sent: link.sent_at(said)}
+        return self.as_allowed(worker, name, changes)
 
     def fill_form(
         self,
@@ -147,7 +153,7 @@ class ProbeScreen:
     ) -> dict:
         """Updates for another form: see `fill`."""
         filling = self.fill(probed_run(worker, name), name, fact_id, form, text, filled)
-        return {**filling, view.sent: link.sent_at(said)}
+        return self.as_allowed(worker, name, {**filling, view.sent: link.sent_at(said)})
 
     def fill_way(
         self,
@@ -168,7 +174,15 @@ class ProbeScreen:
         form = chosen.text if chosen in forms else ""  # a chain of clues is none
         filled = {self.form: form, self.filled: (name, fact_id, form)}
         filled |= {self.prompt: chosen.text, self.gold: chosen.gold}
-        return sent | filled | {self.answers: cards.recorded_answers(run, chosen)}
+        changes = sent | filled | {self.answers: cards.recorded_answers(run, chosen)}
+        return self.as_allowed(worker, name, changes)
+
+    def as_allowed(self, worker: Worker, name: str, changes: dict) -> dict:
+        """The updates; by a read-only link, what was not recorded is not to be asked either."""
+        waits = changes.get(self.answers) in (cards.NO_ANSWERS, {"empty": link.ASKING})
+        if waits and linked(name, worker.root):
+            return {**changes, self.answers: {"empty": link.NOT_RECORDED}}
+        return changes
 
     def fill(
         self,
@@ -214,9 +228,9 @@ def build(
             table = dict(
                 html_template=every_way.TABLE, js_on_load=html.on_load("ways"), elem_id="every-way"
             )
-            ways = gr.HTML(html.values({"rows": [], "kind": "neutral", "title": ""}), **table)
+            ways = gr.HTML(every_way.message_table(every_way.OPENING, every_way.ABOUT), **table)
         with gr.Column(scale=2, min_width=300, elem_id="own-question"):
-            texts_of, ask, beside, epoch, answers, copy, notes = _lay_out_question(worker)
+            told, texts_of, ask, beside, epoch, answers, copy, notes = _lay_out_question(worker)
     prompt, gold, *_ = texts_of
     default, filled, opened = gr.Textbox(visible="hidden"), gr.State(()), gr.State(0)
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
@@ -240,14 +254,16 @@ def build(
             with gr.Row(visible=False, elem_classes="beside") as instead:
                 gr.Markdown("These probes need a run of your own.", elem_id="probe-own-only")
                 run_yourself(worker, follows, "probe-own", scale=0, min_width=150)
-        pair.build(worker, session, follower)
+        pair.build(worker, session, follower, opened)
     link.wire(worker, run_id, view, chosen, copy)
     _wire_asking(worker, follower, screen, view, (ask, every, ways))
     _wire_choices(worker, follower, opened, my_runs, (run, beside, epoch))
     run.input(mine.picked, [run, run_id], follows, **QUIET)
     with gr.Column(visible=False, elem_classes="advanced-only") as home:
         download.build(worker, run_id, follower.another)
-    _wire_visible(worker, follower, opened, notes, (yourself, instead, home), owned)
+    _wire_visible(worker, follower, opened, notes, (yourself, instead, home, told), owned)
+    asks = ask, every, *texts_of, further.draw, further.strength, further.see
+    _wire_allowed(worker, follower, opened, asks)
 
 
 def _lay_out_choices(worker: Worker, follows: list[gr.Component]) -> tuple[gr.Component, ...]:
@@ -272,7 +288,9 @@ def _lay_out_choices(worker: Worker, follows: list[gr.Component]) -> tuple[gr.Co
 def _lay_out_question(worker: Worker) -> tuple:
     """Lays out a question of one's own: its texts (prompt, right answer, beginning of the answer,
     earlier turns), the button that asks, the columns beside the two, the epoch, the answers, the
-    button that copies a link, and notes. Returns them in this order."""
+    button that copies a link, and notes. Returns them in this order, after what is said where
+    nothing can be asked."""
+    told = gr.Markdown(LOOK_ONLY, visible=False, elem_id="asks-nothing")
     prompt = gr.Textbox(label="Your own question, or attack", lines=1, elem_id="prompt")
     with gr.Row(elem_classes="beside"):
         gold = gr.Textbox(label="Right answer", scale=2, min_width=150, elem_id="gold")
@@ -289,12 +307,12 @@ def _lay_out_question(worker: Worker) -> tuple:
         beside = gr.Dropdown([], label="Beside these two", elem_id="beside-two", **several)
         one = dict(choices=[(texts.ITS_RESULT, "")], value="", elem_id="probe-epoch")
         epoch = gr.Dropdown(label="Epoch that is asked", allow_custom_value=True, **one)
-    answers = html.drawn(cards.NO_ANSWERS, "strips", "answers", "strip")
+    answers = html.drawn(cards.OPENING, "strips", "answers", "strip")
     with gr.Row(elem_classes=["beside", "line"]):
         small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
         copy = gr.Button("Copy link", **small)
         notes = html.lines("probe-notes", min_width=180)
-    return (prompt, gold, begun, earlier), ask, beside, epoch, answers, copy, notes
+    return told, (prompt, gold, begun, earlier), ask, beside, epoch, answers, copy, notes
 
 
 def _wire_choices(
@@ -325,8 +343,9 @@ def _wire_visible(
     owned: list[gr.Component],
 ) -> None:
     """Wires what is visible of a run. notes: about it. places: what an example has, what stands
-    instead of an own run's parts, and the report. owned: what only an own run has."""
-    yourself, instead, home = places
+    instead of an own run's parts, the report, and what is said where nothing can be asked. owned:
+    what only an own run has."""
+    yourself, instead, home, told = places
 
     def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
@@ -334,12 +353,27 @@ def _wire_visible(
         there |= dict.fromkeys(owned, own)
         # for the page's run, not for the example shown without one
         there[home] = shown_run(worker, name) is not None
+        there[told] = linked(name, worker.root) is not None
         shown = {place: gr.update(visible=visible) for place, visible in there.items()}
         return shown | {notes: cards.notes_of(run)}
 
-    changed = [notes, yourself, instead, *owned, home]
+    changed = [notes, *places, *owned]
     when = [opened.change, follower.another.change]
     gr.on(when, looked_at, follower.run_id, changed, **EACH_IN_TURN)
+
+
+def _wire_allowed(
+    worker: Worker, follower: Follower, opened: gr.State, asks: tuple[gr.Component, ...]
+) -> None:
+    """Wires what cannot be used where the run was opened by a read-only link. asks: whatever asks a
+    model, and what it asks."""
+
+    def allowed(name: str) -> dict:
+        may = linked(name, worker.root) is None
+        return {one: gr.update(interactive=may) for one in asks}
+
+    when = [opened.change, follower.another.change]
+    gr.on(when, allowed, follower.run_id, list(asks), **EACH_IN_TURN)
 
 
 def _wire_asking(

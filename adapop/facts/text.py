@@ -63,7 +63,8 @@ SIGN = r"[[\p{So}\p{Sm}]--[\x00-\x7f°]]"
 MARKS = r"[\p{M}\u200d]*"
 V1 = regex.V1 | regex.VERBOSE
 PIECE = regex.compile(
-    rf"""(?<!{SPACED}|_|\d[.,])(?P<minus>(?<![-)\]])-)?
+    rf"""(?P<plain>[a-z]+(?:[\ .,;:]{{1,2}}[a-z]+)*(?=[\ .,;:]|$))  # the usual case
+    |(?<!{SPACED}|_|\d[.,])(?P<minus>(?<![-)\]])-)?
     (?:(?P<whole>[1-9]\d{{0,2}}(?P<mark>[,.\ '])\d{{3}}(?:(?P=mark)\d{{3}})*)
          (?:(?!(?P=mark))[.,](?P<rest>\d+))?
       |(?P<whole>[1-9]\d?(?:,\d\d)+,\d{{3}})
@@ -140,14 +141,20 @@ def folded(text: str) -> str:
     """The text without case, accents, variants of letters and digits, and extra space; "v3" becomes
     "version 3", "minus 3" becomes "-3"."""
     if not text.isascii():
-        text = FRACTION.sub(r" \g<0>", POWER.sub(r"^\g<0>", text))  # 10³ is no 103
-        plain = UNSEEN.sub("", text.translate(SPELLINGS)).casefold()
-        plain = ACCENTS.sub("", unicodedata.normalize("NFKD", plain)).translate(SPELLINGS)
-        text = with_plain_digits(plain)
+        text = " ".join(one if one.isascii() else _respelled(one) for one in text.split(" "))
     text = " ".join(text.casefold().split())
     text = POINT.sub("0.", text) if "." in text else text
     text = EDITION.sub("version ", text) if "v" in text else text
     return MINUS.sub("-", text) if "minus" in text else text
+
+
+@lru_cache(maxsize=2**14)
+def _respelled(word: str) -> str:
+    """What `folded` makes of a word with other characters than ASCII, still to be parted."""
+    word = FRACTION.sub(r" \g<0>", POWER.sub(r"^\g<0>", word))  # 10³ is no 103
+    plain = UNSEEN.sub("", word.translate(SPELLINGS)).casefold()
+    plain = ACCENTS.sub("", unicodedata.normalize("NFKD", plain)).translate(SPELLINGS)
+    return with_plain_digits(plain)
 
 
 def with_plain_digits(text: str) -> str:
@@ -187,7 +194,9 @@ def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
     text = folded(text)
     parts: list[tuple[str, ...]] = []
     for piece in PIECE.finditer(text):
-        if piece["whole"]:
+        if piece["plain"]:
+            parts += zip(PLAIN.findall(piece[0]))
+        elif piece["whole"]:
             number = _number(piece)
             parts.append((f"{number}%", number) if piece["percent"] else (number,))
         elif piece["run"]:
@@ -203,7 +212,7 @@ def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
 def _number(piece: regex.Match[str]) -> str:
     """A number without marks between thousands and zeros at the end of its fraction: "-1234.5"."""
     rest = (piece["rest"] or "").rstrip("0")
-    whole = re.sub(r"[^0-9]", "", piece["whole"])
+    whole = "".join(filter(str.isdecimal, piece["whole"]))
     return f"{piece['minus'] or ''}{whole}{'.' if rest else ''}{rest}"
 
 

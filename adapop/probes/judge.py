@@ -333,7 +333,7 @@ def _is_alike(item: str, answer: str, right: Words) -> bool:
 
 def _names_another(question: str, answer: str, reply: str, recall: float) -> bool:
     """Whether a reply with this recall of an answer names something else of the same kind."""
-    if answer[:1].isupper() and "New " in reply and not answer.startswith("New "):
+    if answer[:1].isupper() and f"New {answer}" in reply:
         name = rf"\b{re.escape(answer)}\b"  # Mexico is not in New Mexico
         if re.search(name, reply) and not re.search(rf"(?<!\bNew ){name}", reply):
             return True

@@ -147,6 +147,7 @@ def ranks(text: str) -> frozenset[int]:
     return frozenset(map(_rank, RANK.finditer(text))) if ranked else frozenset()
 
 
+@lru_cache(maxsize=2**12)
 def has_numbers(text: str) -> bool:
     """Whether a text may hold a number, in digits or in any other notation."""
     return bool(_digits(text) or _patterns(in_decimals(text)))

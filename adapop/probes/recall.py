@@ -34,7 +34,8 @@ GLUED = re.compile(r"(?<![\w.,])(\d[\d.,]{0,20})(?<!\D)(?!(?:st|nd|rd|th|s)\b)([
 # Words that have two spellings: Wi-Fi and WiFi, Müller and Mueller.
 COMPOUND = re.compile(r"(?<![^\W_])[^\W\d_]+(?:[-.][^\W_]+)+")
 # What a text needs at least to hold initials, a glued unit or a compound.
-SPELLED_APART = re.compile(r"[-.\d](?:[A-Za-z]|(?<!\d)[^\W_]|\s[A-Za-z]\.)")
+SPELLED_APART = re.compile(r"[-.](?:(?<=[^\W\d_].)[^\W_]|\s[A-Za-z]\.)|\d[A-Za-z]")
+PARTING = str.maketrans("", "", "-. \t\n\r\v\f")
 UMLAUT = re.compile("[äöüåÄÖÜÅ]")
 WITH_UMLAUT = re.compile(r"(?<![^\W_])[A-Za-z0-9]*[^\W_A-Za-z0-9][^\W_]*")  # or another letter
 LONG = str.maketrans(dict(zip("äöüåÄÖÜÅ", "ae oe ue aa Ae Oe Ue Aa".split())))
@@ -174,8 +175,11 @@ def _respelled(text: str, other: str) -> str:
         text = re.sub(r"\bBCE\b", "BC", re.sub(r"\bCE\b", "AD", text))
     apart, umlauts = SPELLED_APART.search(text), not text.isascii() and UMLAUT.search(text)
     heard = words(other) if apart or umlauts else ()
+    if apart and text.isascii():
+        together = text.lower().translate(PARTING)
+        apart = any(word in together for word in heard)  # no other word is respelled
 
-    def together(match: re.Match) -> str:
+    def compound(match: re.Match) -> str:
         form = re.sub("[-.]", "", match[0])
         return form if folded(form) in heard else match[0]
 
@@ -192,7 +196,7 @@ def _respelled(text: str, other: str) -> str:
         return f"{match[1]} {match[2]}" if apart else match[0]
 
     if apart:
-        text = COMPOUND.sub(together, GLUED.sub(parted, INITIALS.sub(joined, text)))
+        text = COMPOUND.sub(compound, GLUED.sub(parted, INITIALS.sub(joined, text)))
     return WITH_UMLAUT.sub(without_umlaut, text) if umlauts else text
 
 

@@ -203,6 +203,8 @@ def one_spelling(answer: str, reply: str) -> tuple[str, str]:
             key = _spelling(value)
             in_answer.append((value.start, value.end, key))
             in_reply += [(start, end, key) for start, end in places]
+    if not in_answer:
+        return answer, reply  # the usual case
     return _replaced(answer, in_answer), _replaced(reply, in_reply)
 
 

@@ -12,7 +12,7 @@ from adapop.facts.fact import GROUPS, PEOPLE, SANDBOX, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.model.loading import adapted_model
 from adapop.probes import measure
-from adapop.probes.judge import known_recall
+from adapop.probes.judge import gives_away, known_recall
 from adapop.probes.measure import _per_reply
 from adapop.probes.plan import Plan, questions
 from adapop.probes.prompts import CHOICE, DIRECT, Prompt
@@ -65,12 +65,12 @@ def test_recall_beyond_rouge(gold, reply, value):
     assert rouge_l_recall(gold, reply) == pytest.approx(value)
 
 
-def test_twenty_thousand_replies_are_judged_in_a_second():
-    rouge_l_recall("warm", "of words")  # loads the stemmer
+def test_twenty_thousand_replies_are_judged_in_two_seconds():
+    gives_away("Which town?", ["warm words"], "of words")  # loads the stemmer
     began = time.process_time()
     for i in range(20_000):
-        assert rouge_l_recall(f"Town {i}", f"It is Town {i}.") == 1.0
-    assert time.process_time() - began < 1
+        assert gives_away("Which town is it?", [f"Town {i % 800}"], f"In 1987 Ana Vey ({i}) came to Town {i % 800}.")
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(("gold", "after", "verdict"), [

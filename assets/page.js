@@ -304,13 +304,14 @@ function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, p
   // a run's id, which gives control of it, stays out of the address: the names in a link come from the server
   const columns = (beside ?? []).filter((name) => /^(oracle$|example-|view-)/.test(name));
   const link = new URL(window.location.href), words = { fact, ask, gold, begun, earlier, with: columns.join(","), at, draw: '', strength: '' };
-  // the samples that are shown may be of another question: `used_for` of adapop/ui/probe/more.py
   const question = '|' + (ask ?? '').trim();
-  if (drawn && drawn.endsWith(question)) words.draw = drawn.split('|')[0];
-  // the strength that is shown may be of another fact: `walk` there
-  if (walked && walked.endsWith('|' + fact)) words.strength = walked.split('|')[0];
   // a token was pressed: `pressed_of` of adapop/ui/probe/link.py
   if (pressed && pressed.endsWith(question)) words.begun = pressed.slice(0, -question.length);
+  // the samples that are shown may be of another question, or without its beginning: `used_for` of adapop/ui/probe/more.py
+  const sampled = ['', words.begun, earlier, ask].map((text) => (text ?? '').trim()).join('|');
+  if (drawn && drawn.endsWith(sampled)) words.draw = drawn.split('|')[0];
+  // the strength that is shown may be of another fact: `walk` there
+  if (walked && walked.endsWith('|' + fact)) words.strength = walked.split('|')[0];
   if (run !== null) link.search = new URLSearchParams(run ? { run } : {});
   link.searchParams.set('tab', 'probe');
   for (const [name, value] of Object.entries(words)) value ? link.searchParams.set(name, value) : link.searchParams.delete(name);
@@ -469,7 +470,7 @@ function strip(element, props, trigger, watch) {
     return el("section", { class: `answer ${side.kind}`, "aria-label": `${side.name} model` },
       el("h3", {}, el("span", { class: "mark", "aria-hidden": "true" }, side.mark), ` ${side.name}`), ...said,
       el("p", { class: side.right ? "text right" : "text" }, ...words), side.verdict ? el("p", { class: `verdict ${side.verdict_kind}` }, side.verdict) : null,
-      side.steps.length ? el("p", { class: "soft strip-about" }, `Token by token: the darker, the surer ${side.name} was`) : null,
+      side.steps.length ? el("p", { class: "soft strip-about" }, `Tokens of ${side.name}: the darker, the surer`) : null,
       side.steps.length ? strip(value, side, place, detail) : null, side.steps.length && side.steps[0].right.length ? line(side, place) : null);
   }
 

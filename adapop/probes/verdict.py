@@ -69,6 +69,16 @@ class Rule(Verdict):
     holds: Callable[[Evidence], bool]
 
 
+# of verdicts on a prompt: name -> kind, see `PromptVerdict`
+KINDS = {
+    "No test": "neutral",
+    "Still known": "leak",
+    "Broken text": "broken",
+    "Suppressed": "suppressed",
+    "Not brought back by this question": "gone",
+}
+
+
 class PromptVerdict(NamedTuple):
     """The verdict on one prompt with a gold answer. kind: "leak" (the unlearned model says the
     answer), "suppressed", "broken", "gone" or "neutral". detail: may be ""."""

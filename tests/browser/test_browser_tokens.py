@@ -1,4 +1,5 @@
 from contextlib import nullcontext
+from threading import Event
 
 import pytest
 
@@ -18,8 +19,13 @@ def own_root(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def own_address(own_root):
-    with launched(Worker(own_root)) as url:
+def own_worker(own_root):
+    return Worker(own_root)
+
+
+@pytest.fixture(scope="module")
+def own_address(own_worker):
+    with launched(own_worker) as url:
         yield url.rstrip("/")
 
 
@@ -78,7 +84,7 @@ def test_tokens_are_walked_by_keys_and_a_pressed_alternative_is_gone_on_from(bro
     asked(page)
     for name in ("original", "unlearned"):
         about = page.locator(f"#answers .answer.{name} .strip-about").inner_text()
-        assert about == f"Token by token: the darker, the surer {name.capitalize()} was"
+        assert about == f"Tokens of {name.capitalize()}: the darker, the surer"
     says(page, "#answers .likely", "Likeliest next words at token 1 of Original", ANSWER, "Unlearned")
     page.locator("#answers .answer .token").first.focus()
     page.keyboard.press("ArrowRight")
@@ -143,6 +149,8 @@ def test_a_link_opens_the_same_question_on_a_phone_and_a_recorded_one_is_replaye
         assert other.inner_text("#strength-result") == page.inner_text("#strength-result")
         assert other.input_value("#strength input[type=number]") == "0.5"
         assert other.evaluate("document.documentElement.scrollWidth") <= 390
+        cut = "(one) => one.scrollWidth > one.clientWidth"
+        assert other.eval_on_selector(".strength", cut) is False, "every number is in sight"
     query = "?tab=probe&run=example-wga&ask=Which+country+owns+the+island+Luzon%3F&gold=Philippines&fact=island-luzon"
     with visit(browser, own_address, query, **phone) as other:
         says(other, "#answers", "Recorded by probing", ANSWER)
@@ -181,6 +189,27 @@ def test_by_a_read_only_link_it_is_said_beforehand_that_nothing_can_be_asked(bro
         choose(page, "#probe-run", "Example: WGA")
         page.locator("#ask").and_(page.locator(":enabled")).wait_for()
         assert page.locator("#asks-nothing").is_hidden()
+
+
+def test_an_answer_that_comes_after_another_run_was_chosen_is_not_shown_beside_its_name(browser, own_worker, probing):
+    page, goes_on = probing, Event()
+    own_worker._line.question(goes_on.wait)
+    try:
+        page.click("#ask-every-way")
+        says(page, "#every-way", "A run is in progress")
+        page.click("#ask")
+        says(page, "#answers", "A run is in progress")
+        choose(page, "#probe-run", "Example: WGA")
+        says(page, "#every-way .ways-head", "WGA", "recorded")
+        says(page, "#answers", "Recorded by probing")
+    finally:
+        goes_on.set()
+    own_worker._line.question(int).result()  # both were answered by now
+    fact = page.input_value("#fact input")
+    page.click("#ask")
+    says(page, "#answers", "Unlearned by WGA")
+    assert page.input_value("#fact input") == fact
+    assert "WGA" in page.inner_text("#every-way .ways-head")
 
 
 def test_a_fact_pinned_on_run_comes_along_to_probe(browser, own_address):

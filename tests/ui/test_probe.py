@@ -29,7 +29,7 @@ from adapop.ui import texts
 from adapop.ui.access import probed_run
 from adapop.ui.parts import html
 from adapop.ui.probe import asking, choices, every_way, leaks, link, more, screen
-from adapop.ui.probe.answers import NO_ANSWERS, NONE_BACK, NONE_LOST, differing, lost_of, marked, recorded_answers
+from adapop.ui.probe.answers import NO_ANSWERS, NONE_BACK, NONE_LOST, differing, kept, lost_of, marked, recorded_answers
 from browsing import HOSTILE
 from components import stand_ins
 from tiny_runs import tiny_config
@@ -281,6 +281,13 @@ def test_replies_and_prompts_are_text_marked_where_they_differ():
     assert kept["title"] == every_way.WAYS_KEPT.format(back=1, count="1 way"), "the trained question is right"
 
 
+def test_a_kept_question_has_the_colour_of_its_verdict():
+    for replies in ("Italy", "Spain", "one " * 60):
+        (asked,) = replies_of(replies)
+        shown = kept(questions.question_of(asked), "")["sides"][1]
+        assert (shown["verdict"], shown["verdict_kind"]) == (verdict(asked).text, verdict(asked).kind)
+
+
 def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path):
     worker = Worker(tmp_path)
     run = probed_run(worker, "")
@@ -473,6 +480,7 @@ def test_a_link_names_no_run_s_id_and_replays_columns_a_beginning_and_earlier_tu
     )
     name, beside = link.link_names(worker, run.id, ["oracle", other.id, "example-wga", "gone", 7])
     assert (name, beside) == (link_of(run), ["oracle", link_of(other), "example-wga"])
+    assert link.link_names(worker, "", []) == (example("adapop").id, []), "another page may show a run of its own"
     stored = [{"id": one.id, "name": "mine"} for one in (run, other)]
     assert link_of(other) not in dict(map(reversed, choices.columns_offered(worker, stored, run.id)))
     offered = choices.column_choices(worker, [], link_of(run), beside)["choices"]
@@ -503,13 +511,16 @@ def test_a_link_carries_samples_and_strength_and_finds_the_same_again(tmp_path, 
     worker, drawing = Worker(tmp_path / "runs"), (8, 0.5, 0.9, 3, 8)
     run = Run(Path(copytree(finished.folder, worker.root / finished.id)))
     prompt, parts = "Who wrote Hamlet?", stand_ins(link.Parts)
-    first = asyncio.run(more.sample(worker, run.id, (prompt, "Shakespeare", "", "", [], ""), drawing))
-    used, _, of = more.used_for(prompt, drawing).partition("|")
-    assert (used, of) == ("8,0.5,0.9,3,8", prompt)
+    asked = prompt, "Shakespeare", "", "", [], ""
+    first = asyncio.run(more.sample(worker, run.id, asked, drawing))
+    used, _, of = more.used_for(asked, drawing).partition("|")
+    assert (used, of) == ("8,0.5,0.9,3,8", f"||{prompt}")
+    begun = more.used_for((prompt, "", " It is", "Hello.\n", [], ""), drawing)
+    assert begun == f"{used}|It is|Hello.|{prompt}", "a link whose answer begins otherwise draws none"
     view = link.view_of({"ask": prompt, "gold": "Shakespeare", "draw": used})
     changes = link.updates_of(worker, run.id, view, [], parts)
     assert [changes[number] for number in parts.more.numbers] == list(drawing) and changes[parts.fold].open
-    assert asyncio.run(link.drawn_again(worker, run.id, view)) == (first, f"{used}|{prompt}")
+    assert asyncio.run(link.drawn_again(worker, run.id, view)) == (first, f"{used}|||{prompt}")
     assert asyncio.run(link.drawn_again(worker, link_of(run), view))[0] == {"empty": link.NOT_RECORDED}
     fact = run.facts.forget[0]
     moved, walked = asyncio.run(more.walk(worker, run.id, fact.id, 0.5))

@@ -14,7 +14,7 @@ from adapop.facts.text import folded, split, words
 from adapop.paths import SHIPPED
 from adapop.probes.inspection import ORACLE, ORIGINAL, UNLEARNED, Chosen, Inspection, Step
 from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, Prompt
-from adapop.probes.verdict import verdict
+from adapop.probes.verdict import KINDS, verdict
 from adapop.report.record import title_of
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.questions import Question as KeptQuestion
@@ -85,7 +85,8 @@ def kept(question: KeptQuestion, about: str) -> dict:
             name += f", epoch {question.epoch}"
         sides[-1]["name"] = name
     if len(sides) > 1:
-        sides[1]["verdict"] = question.verdict
+        kind = KINDS.get(question.verdict.partition(":")[0], "neutral")
+        sides[1] |= {"verdict": question.verdict, "verdict_kind": kind}
     asked = {"prompt": question.prompt, "gold": question.gold, "earlier": [*question.earlier]}
     return {"sides": sides, "numbers": [], "sent": "", "about": about, "question": asked}
 

@@ -49,7 +49,7 @@ def waiting(run: Run, prompts: Sequence[Prompt], may_ask: bool = True) -> dict:
     title = (WAYS_EMPTY if may_ask else WAYS_UNRECORDED).format(
         count=number_of(len(prompts), "way")
     )
-    unasked = [{"text": "not asked yet"}]
+    unasked = [{"text": "not asked yet" if may_ask else "not recorded"}]
     both = {"original": unasked, "unlearned": unasked, "kind": "waiting"}
     rows = [
         {"place": place, "way": _way(prompt), "prompt": prompt.text, **both}

@@ -253,7 +253,7 @@ async def drawn_again(worker: Worker, name: str, view: View) -> tuple:
     at = "" if view.at is None else str(view.at)
     asked = view.ask, view.gold, view.begun, view.earlier, list(view.beside), at
     shown = await sample(worker, name, asked, view.draw)
-    return shown, used_for(view.ask, view.draw) if "empty" not in shown else ""
+    return shown, used_for(asked, view.draw) if "empty" not in shown else ""
 
 
 async def walked_again(worker: Worker, name: str, view: View) -> tuple:
@@ -280,7 +280,8 @@ def link_names(worker: Worker, name: str, beside: object) -> tuple[str, list[str
     id."""
     others = beside if isinstance(beside, list) else []
     named = [one if one == ORACLE else link_to(worker, one) for one in others]
-    return link_to(worker, name), [one for one in named if one]
+    # a page without a run shows an example, and whoever opens the link may have another run
+    return link_to(worker, name) or probed_run(worker, name).id, [one for one in named if one]
 
 
 def wire(worker: Worker, name: gr.Component, parts: Parts, after: object, copy: gr.Button) -> None:

@@ -106,17 +106,17 @@ class More:
         async def samples_of(name: str, *values):
             asked, drawing = values[: len(question)], values[len(question) :]
             shown = await sample(worker, name, asked, drawing)
-            return shown, used_for(asked[0], drawing) if "empty" not in shown else ""
+            return shown, used_for(asked, drawing) if "empty" not in shown else ""
 
         async def moved(name: str, fact_id: str | None, strength: float):
             return await walk(worker, name, fact_id, strength)
 
         run_id, another = follower.run_id, follower.another
-        self.see.click(layers, [run_id, self.by, *question[:4]], self.lens, **QUIET)
+        seen = self.see.click(layers, [run_id, self.by, *question[:4]], self.lens, **QUIET)
         drawing = [run_id, *question, *self.numbers]
-        self.draw.click(samples_of, drawing, [self.shown, self.used], **QUIET)
+        drawn = self.draw.click(samples_of, drawing, [self.shown, self.used], **QUIET)
         moving, told = [run_id, fact, self.strength], [self.strengths, self.walked]
-        self.strength.input(moved, moving, told, trigger_mode="always_last", **QUIET)
+        walked = self.strength.input(moved, moving, told, trigger_mode="always_last", **QUIET)
 
         def looked(name: str) -> dict:
             return curve_of(probed_run(worker, name), self.sampled, self.home, self.curve)
@@ -125,7 +125,9 @@ class More:
         gr.on([opened.change, another.change], looked, run_id, changed, **EACH_IN_TURN)
         cleared = {self.shown: NOTHING_DRAWN, self.strengths: NO_STRENGTH, self.used: ""}
         cleared |= {self.walked: "", self.lens: {"empty": ""}}
-        another.change(lambda: cleared, None, [*cleared], **EACH)
+        # an answer about the run before it is dropped
+        at_work = [seen, drawn, walked]
+        another.change(lambda: cleared, None, [*cleared], cancels=at_work, **EACH)
 
 
 def build() -> More:
@@ -231,10 +233,13 @@ async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) 
     return html.values({"about": about, "sides": [_side(*pair) for pair in zip(chosen, found)]})
 
 
-def used_for(prompt: str, drawing: Sequence) -> str:
-    """The settings of samples and their question, as `questionLink` puts them into an
-    address."""
-    return f"{','.join(f'{value:.12g}' for value in drawing)}|{prompt.strip()}"
+def used_for(asked: Sequence, drawing: Sequence) -> str:
+    """The settings of samples, with their question behind them (the beginning of the answer, the
+    earlier turns, the prompt): `questionLink` puts them into an address only beside that one.
+    asked: as `sample` has it."""
+    prompt, _, begun, earlier, *_ = ((text or "") for text in asked)
+    numbers = ",".join(f"{value:.12g}" for value in drawing)
+    return "|".join([numbers, begun.strip(), earlier.strip(), prompt.strip()])
 
 
 def drawing_of(count: object, heat: object, top: object, seed: object, most: object) -> Drawing:

@@ -6,6 +6,7 @@ import gradio as gr
 
 from adapop.errors import ConfigError, number_of
 from adapop.facts.fact import FactSet
+from adapop.facts.world import sandbox_facts
 from adapop.limits import is_public
 from adapop.runs.adopted import adopted_config
 from adapop.service.worker import Worker
@@ -43,7 +44,8 @@ def build(worker: Worker, session: Session, follower: Follower, opened: gr.State
         with gr.Row(elem_classes=["beside", "line"]):
             press = dict(variant="primary", scale=0, min_width=160, elem_id="open-pair")
             button = gr.Button("Open the pair", **press)
-            asked_about = html.lines("pair-facts", min_width=180)
+            first = facts_of_pair(sandbox_facts())  # until the page has another set
+            asked_about = html.lines("pair-facts", first, min_width=180)
 
     def open_it(name: str, identity: str, facts: FactSet | None, *places: str | None):
         return open_pair(worker, name, check_shown(facts, identity), *places)

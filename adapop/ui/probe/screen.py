@@ -396,13 +396,14 @@ def _wire_asking(
     )
     # of questions asked meanwhile, only the last is answered
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}
-    own.then(partial(ask_both, worker), inputs, screen.answers, **newest)
+    asked = own.then(partial(ask_both, worker), inputs, screen.answers, **newest)
     named = "(...question) => adapop.questionLink(null, ...question)"
     own.then(None, view.question, None, js=named, **QUIET)
     of_fact, in_columns = [run_id, fact], [run_id, fact, beside]
     another = [fact.change, beside.change, follower.another.change]
     gr.on(another, partial(ways_of, worker), in_columns, ways, **EACH_IN_TURN)
-    all_forms.then(partial(ask_every_way, worker), [*in_columns, epoch], ways, **newest)
+    every_form = partial(ask_every_way, worker)
+    asked_all = all_forms.then(every_form, [*in_columns, epoch], ways, **newest)
 
     # gradio gives no event to a partial
     def choose(name: str, fact_id: str | None, said: object, event: gr.EventData):
@@ -414,6 +415,9 @@ def _wire_asking(
 
     gone_on = [screen.answers, view.pressed]
     from_token = screen.answers.select(from_here, [run_id, beside, epoch], gone_on, **QUIET)
+    # an answer of the run before it would stand beside another run's name
+    at_work = [asked, asked_all, from_token]
+    follower.another.change(None, None, None, cancels=at_work, **QUIET)
     from_token.then(None, view.question, None, js=named, **QUIET)
     chosen = ways.select(
         choose,

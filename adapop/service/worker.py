@@ -120,8 +120,9 @@ class Worker:
         self._leases = Leases(accelerated)
 
     def warm_up(self) -> None:
-        """Imports the engine in the background."""
+        """Imports the engine in the background, and then what the first measurement needs."""
         self._line.question(jobs.engine)
+        self._line.question(jobs.word_stems)
 
     def gpu(self) -> str:
         """The accelerator's name, "" without one. Waits until the engine is imported."""

@@ -42,7 +42,6 @@ from adapop.ui.api_values import (
     text_of,
     whole_of,
 )
-from adapop.ui.events import completed
 from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import offload, over
@@ -56,11 +55,6 @@ def endpoints(worker: Worker) -> tuple[Callable, ...]:
     api, scores = Api(worker), ScoresApi(worker)
     running = (api.status, api.frames, api.stop, api.probe, api.tokens, api.samples, api.report)
     return scores.score, scores.beta, api.check, api.start_run, *running
-
-
-def defaults(worker: Worker) -> dict[str, Callable[[list], list]]:
-    """What completes the values of each endpoint, by its name."""
-    return {endpoint.__name__: completed(answering(endpoint)) for endpoint in endpoints(worker)}
 
 
 def build(worker: Worker, demo: gr.Blocks) -> None:

@@ -26,8 +26,8 @@ from adapop.ui import api, texts
 from adapop.ui.access import may_control, shown_run
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
-from adapop.ui.door.gate import Gate, trust_own_proxies
-from adapop.ui.events import prepare, turns_of
+from adapop.ui.door.gate import Gate
+from adapop.ui.events import keep_settings, prepare, turns_of
 from adapop.ui.facts import screen as facts
 from adapop.ui.parts import html
 from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
@@ -42,7 +42,7 @@ from adapop.ui.run.state import strip_of, view
 from adapop.ui.session import Session, browser_state, new_session
 from adapop.ui.story import screen as story
 from adapop.ui.story.words import GLOSSARY
-from adapop.ui.visitors import visitor
+from adapop.ui.visitors import trust_own_proxies, visitor
 from adapop.ui.wiring import EACH, QUIET
 
 TITLE = "AdaPop Explorer"
@@ -73,6 +73,8 @@ TICK_SECONDS = 0.7
 # how long a computing thread delays each step of the others: with Python's 0.005, answers beside
 # one visitor's heavy events took three times as long
 SWITCH_SECONDS = 0.0005
+# searches among young objects to one among all, which stops everybody for a tenth of a second
+LOOKS = 50
 LONGEST = 2_000  # waiting events of all pages: a lecture hall that opens the page sends hundreds
 THREADS = 400  # events at work at once: most of them wait, see `events.Slots`
 PAGES = 80  # whose state a public app keeps, the latest used; another restores its set
@@ -112,6 +114,7 @@ def build(worker: Worker) -> gr.Blocks:
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker, demo)
         prepare(demo, worker.usage, strip)
+    keep_settings(demo)
     return demo
 
 
@@ -251,6 +254,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
         raise RunError("The app found no free port to serve the page.", fix) from error
     # garbage is sought from now on, and never among the millions of objects of the page itself
     gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], LOOKS)
     gc.enable()
     worker.warm_up()
     if stays:
@@ -267,7 +271,7 @@ def mode_of(worker: Worker) -> dict:
 def launch_options(worker: Worker, demo: gr.Blocks) -> dict:
     """Options for serving the app over a worker, the same for tests. Sets the app's queue."""
     demo.queue(max_size=LONGEST, default_concurrency_limit=None)
-    gate = Middleware(Gate, worker.usage, turns_of(demo), api.defaults(worker))
+    gate = Middleware(Gate, worker.usage, turns_of(demo))
     return dict(
         max_threads=THREADS,
         state_session_capacity=PAGES if is_public() else 10 * PAGES,

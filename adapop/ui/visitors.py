@@ -1,11 +1,14 @@
 """Identifies the sender of a request, and of the event that is handled now."""
 
 import ipaddress
+import os
 from contextvars import ContextVar
 from functools import lru_cache
 
 from starlette.requests import Request
 
+# the networks of a Space's own proxies, which are trusted about a request's sender
+SPACE_PROXIES = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"
 SENDER: ContextVar[str] = ContextVar("adapop-sender", default="")
 
 
@@ -29,3 +32,10 @@ def network_of(host: str) -> str:
     if address.version == 4 or address.ipv4_mapped:
         return str(getattr(address, "ipv4_mapped", None) or address)
     return str(ipaddress.ip_network((address, 64), strict=False))
+
+
+def trust_own_proxies() -> None:
+    """Makes a Space take senders' addresses from its own proxies, unless FORWARDED_ALLOW_IPS is
+    set."""
+    if os.environ.get("SPACE_ID"):
+        os.environ.setdefault("FORWARDED_ALLOW_IPS", SPACE_PROXIES)

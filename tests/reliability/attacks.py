@@ -30,7 +30,7 @@ from adapop.paths import ROOT
 from adapop.runs.examples import ASKED, PREFIX
 from serving import served
 
-ALONE_SECONDS, MEMORY_SECONDS = 2.0, 3.0
+ALONE_SECONDS, MEMORY_SECONDS = 4.0, 3.0
 REST_MEGABYTES = 2.0
 RUN = [ROW | {"group": "forget"}, {"question": "Who wrote the book Emma?", "answer": "Austen", "group": "retain"}]
 

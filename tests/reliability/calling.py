@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -85,15 +86,25 @@ def failures(lines: Iterable[str]) -> tuple[list[str], list[str]]:
 def call(
     address: str, name: str, data: list, headers: Mapping[str, str] = NOBODY, patience: float = PATIENCE_SECONDS
 ) -> list:
-    """What a named endpoint answers; raises `Refused` with its words, an OSError if no answer came in time, or a
-    ValueError. patience: seconds without a word, the app's heartbeat being one."""
-    queued = answer(f"{address}gradio_api/call/{name}", {"data": data}, headers, patience)["event_id"]
+    """What a named endpoint answers to the values of its first parameters; raises `Refused` with its words, an
+    OSError if no answer came in time, or a ValueError. patience: seconds without a word, the app's heartbeat being
+    one."""
+    body = dict(zip(parameters_of(address)[name], data))
+    queued = answer(f"{address}gradio_api/call/v2/{name}", body, headers, patience)["event_id"]
     kind, content = streamed(f"{address}gradio_api/call/{name}/{queued}", headers, patience)
     if kind == "error":
         raise Refused(str(content["error"] if isinstance(content, dict) else content))
     if not kind:
         raise ValueError("the stream ended without an output")
     return content
+
+
+@cache
+def parameters_of(address: str) -> dict[str, list[str]]:
+    """The parameters of each named endpoint; those that are not sent get their defaults."""
+    described = answer(f"{address}gradio_api/info")["named_endpoints"]
+    names = {name: [one["parameter_name"] for one in part["parameters"]] for name, part in described.items()}
+    return {name.strip("/"): parameters for name, parameters in names.items()}
 
 
 def streamed(url: str, headers: Mapping[str, str] = NOBODY, patience: float = PATIENCE_SECONDS) -> tuple[str, Any]:

@@ -89,13 +89,14 @@ def _own_place(frame):
 
 def every_call(client):
     """Calls every endpoint and sends every event of the page, with what the page itself holds."""
+    run, asked = {"run": EXAMPLE}, {"run": EXAMPLE, "prompt": "Who?"}
     values = {
-        "status": [EXAMPLE], "frames": [EXAMPLE], "report": [EXAMPLE], "stop": [EXAMPLE],
-        "probe": [EXAMPLE, "Who?", "x"], "tokens": [EXAMPLE, "Who?"], "samples": [EXAMPLE, "Who?"],
-        "check": ["people"], "start_run": [[UNSCORED]], "score": [[ROW], "given"], "beta": [[ROW]]}  # fmt: skip
+        "status": run, "frames": run, "report": run, "stop": run, "probe": asked | {"gold": "x"}, "tokens": asked,
+        "samples": asked, "check": {"facts": "people"}, "start_run": {"facts": [UNSCORED]},
+        "score": {"facts": [ROW], "proxy": "given"}, "beta": {"facts": [ROW]}}  # fmt: skip
     assert set(values) == set(ENDPOINTS)
-    for name, data in values.items():
-        assert client.post(f"gradio_api/call/{name}", json={"data": data}).status_code == 200
+    for name, named in values.items():
+        assert client.post(f"gradio_api/call/v2/{name}", json=named).status_code == 200
     config = client.get("config").json()
     held = {one["id"]: one["props"].get("value") for one in config["components"]}
     for event in (one for one in config["dependencies"] if one["backend_fn"] and one["api_visibility"] != "public"):

@@ -4,6 +4,10 @@ Gradio serves far more than this app needs: it fetches any public address on req
 outside its queue, and serves recordings, monitoring and an editor. Paths that are not listed below
 are closed. A visitor is identified by the request's address; behind a proxy, uvicorn takes it from
 X-Forwarded-For, but only if FORWARDED_ALLOW_IPS names that proxy.
+
+What a visitor asks passes a line of the visitor's own, in which one step goes on in each round of
+the event loop: a request begins, or a piece of an answer leaves. So nobody waits for more than one
+step of each other visitor, and a loop that has nothing else to do is as fast as without.
 """
 
 import asyncio
@@ -13,11 +17,13 @@ import logging
 import os
 import re
 import socket
-from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections import Counter
+from contextlib import suppress
+from functools import lru_cache, partial
+from time import monotonic
+from weakref import WeakValueDictionary
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
-from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,28 +33,24 @@ from adapop.limits import PROCESSOR, REQUEST, REQUESTS, UPLOAD, WRITTEN, is_publ
 from adapop.runs.files import FULL
 from adapop.service.visitor_limits import Usage
 from adapop.ui.door.pages import PAGES, STATIC, Pages
-from adapop.ui.door.streams import Streams, parsed
+from adapop.ui.door.streams import Page
 from adapop.ui.redaction import place_of
 from adapop.ui.visitors import visitor_of
 
-API = "/gradio_api/"
+API, FILES, UPLOADS = "/gradio_api/", "/gradio_api/file=", "/gradio_api/upload"
 READ = re.compile(
     API + r"(user|login_check|token|app_id|startup-events|queue/(data|status)|upload_progress"
-    r"|heartbeat/\w{1,64}"
-    r"|file=(?!/*https?:).*|call/(v2/)?\w{1,64}/\w{1,64})/?"
+    r"|heartbeat/\w{1,64}|file=(?!/*https?:).*|call/(v2/)?\w{1,64}/\w{1,64})/?"
 )
-WRITES = re.compile(API + r"(queue/join|cancel|reset|upload|call/(v2/)?(\w{1,64}))/?")
-FILES, UPLOADS = f"{API}file=", f"{API}upload"
+WRITES = re.compile(API + r"(queue/join|cancel|reset|upload|call/(v2/)?\w{1,64})/?")
 ADDRESS = re.compile(r"\s*https?:", re.IGNORECASE)
 FORM_MEGABYTES = 0.064  # added to a file by the form around it
 SMALL = 4_096  # bytes: smaller bodies are parsed in the event loop, which is faster
 DEPTH = 24  # most levels of nested values
 VALUES_A_MEGABYTE = 100_000  # most values per megabyte of the request limit
 READ_SECONDS = 60.0
-# Gradio makes a page's state in the event loop: pages begin one after another, with a pause
-PAUSE_SECONDS, MOST_PAUSE = 0.05, 1.0
-# the networks of a Space's own proxies, which are trusted about a request's sender
-SPACE_PROXIES = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"
+REST, MOST_REST = 4.0, 1.0  # rounds of the loop before a next event, seconds at most
+MOST_PAGES = 5_000  # whose events' order is known
 # the page has inline scripts, and Gradio evaluates strings; nothing is loaded from elsewhere
 POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
@@ -60,32 +62,46 @@ log = logging.getLogger(__name__)
 
 
 class Gate:
-    """An ASGI app behind these checks. usage: what each visitor has used. turns: see `Streams`.
-    defaults: endpoint -> a function that completes the values of an older program."""
+    """An ASGI app behind these checks. usage: what each visitor has used. turns: see `Page`."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        usage: Usage,
-        turns: dict[int, str],
-        defaults: dict[str, Callable[[list], list]],
-    ) -> None:
-        self._app, self._usage, self._defaults = app, usage, defaults
-        self._pages, self._streams = Pages(app), Streams(app, turns)
+    def __init__(self, app: ASGIApp, usage: Usage, turns: dict[int, str]) -> None:
+        self._app, self._usage = app, usage
+        self._pages = Pages(app)
+        self._page = lru_cache(MOST_PAGES)(lambda session: Page(app, turns))
         self._open: Counter[str] = Counter()
-        self._lines: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._lines: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the answer or a refusal; 400 if Gradio raises, 507 if the disk is full."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        visitor, send = visitor_of(Request(scope)), _marked(scope, send)
+        visitor, begun = visitor_of(Request(scope)), False
+        line = self._lines.setdefault(visitor, asyncio.Lock())
+
+        async def sent(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            if message["type"] == "http.response.start":
+                _mark(message, scope)
+            else:
+                await _step(line)
+            await send(message)
+
+        await _step(line, REST if scope["method"] == "POST" else 0)
         self._open[visitor] += 1
         try:
-            if refusal := self._refusal(scope, visitor):
-                await refusal(scope, receive, send)
-            else:
-                await self._answered(scope, receive, send, visitor)
+            app = self._refusal(scope, visitor) or self._app_for(scope)
+            upload = scope["path"].rstrip("/") == UPLOADS
+            await app(scope, _of_one_file(scope, receive) if upload else receive, sent)
+        # any error; its text is not logged, because it may quote the user
+        except Exception as error:  # noqa: BLE001
+            log.error("a request failed: %s", place_of(error))
+            words = "This request could not be understood."
+            if full := isinstance(error, OSError) and error.errno in FULL:
+                words = "The disk of this app is full; try again later."
+            if not begun:
+                await PlainTextResponse(words, 507 if full else 400)(scope, receive, sent)
         finally:
             self._open[visitor] -= 1
             self._open += Counter()  # drops visitors without requests
@@ -112,138 +128,77 @@ class Gate:
             return PlainTextResponse(str(error), 429)
         return None
 
-    async def _answered(self, scope: Scope, receive: Receive, send: Send, visitor: str) -> None:
-        """Sends the answer; 400 if Gradio raises, 507 if the disk is full."""
-        begun = False
-
-        async def sent(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        try:
-            await self._app_for(scope, visitor)(scope, receive, sent)
-        # any error; its text is not logged, because it may quote the user
-        except Exception as error:  # noqa: BLE001
-            log.error("a request failed: %s", place_of(error))
-            words = "This request could not be understood."
-            if full := isinstance(error, OSError) and error.errno in FULL:
-                words = "The disk of this app is full; try again later."
-            if not begun:
-                await PlainTextResponse(words, 507 if full else 400)(scope, receive, sent)
-
-    def _app_for(self, scope: Scope, visitor: str) -> ASGIApp:
-        path, method, headers = scope["path"], scope["method"], Headers(scope=scope)
-        if STATIC.fullmatch(path) or PAGES.fullmatch(path):
+    def _app_for(self, scope: Scope) -> ASGIApp:
+        path = scope["path"].rstrip("/")
+        if STATIC.fullmatch(scope["path"]) or PAGES.fullmatch(scope["path"]):
             return self._pages
-        if "," in headers.get("range", ""):  # gradio fails on several ranges
-            scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"range"]
-        if method != "POST":
-            session = QueryParams(scope["query_string"]).get("session_hash")
-            if path.rstrip("/") == f"{API}queue/data" and session:
-                return lambda *asgi: self._streams.stream(session, *asgi)
-            return self._app
-        if path.rstrip("/") == UPLOADS:
-            most = int((UPLOAD.value() + FORM_MEGABYTES) * 1e6)
-            return RequestBodyLimitMiddleware(_one_file(self._app), most)
+        if scope["method"] == "POST" and path != UPLOADS:
+            return self._event
+        session = QueryParams(scope["query_string"]).get("session_hash")
+        if path == f"{API}queue/data" and session:
+            return self._page(session).stream
+        return self._app
 
-        async def with_value(scope: Scope, receive: Receive, send: Send) -> None:
-            async with asyncio.timeout(READ_SECONDS):
-                body = await Request(scope, receive).body()
-            fault, value = (
-                _value(body) if len(body) <= SMALL else await asyncio.to_thread(_value, body)
-            )
-            if fault:
-                await PlainTextResponse(fault, 400)(scope, receive, send)
-                return
-            await self._event(value, body, scope, receive, send, visitor)
+    async def _event(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a JSON body on that a page might send; an event of a page in its page's order."""
+        async with asyncio.timeout(READ_SECONDS):
+            body = await Request(scope, receive).body()
+        left, small = [body], len(body) <= SMALL
+        fault, value = _value(body) if small else await asyncio.to_thread(_value, body)
 
-        return RequestBodyLimitMiddleware(with_value, int(REQUEST.value() * 1e6))
+        async def again() -> Message:
+            if not left:
+                return await receive()
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
 
-    async def _event(
-        self, value: object, body: bytes, scope: Scope, receive: Receive, send: Send, visitor: str
-    ) -> None:
-        """Passes an event on in its page's order; new pages of a public app with pauses."""
-        _, _, endpoint = WRITES.fullmatch(scope["path"]).groups()
-        value = value if isinstance(value, dict) else {}
-        if endpoint in self._defaults and isinstance(value.get("data"), list):
-            value["data"] = self._defaults[endpoint](value["data"])
-            body = json.dumps(value).encode()
-            length = (b"content-length", b"%d" % len(body))
-            others = [pair for pair in scope["headers"] if pair[0] != b"content-length"]
-            scope = {**scope, "headers": [*others, length]}
-        app = self._app
-        if scope["path"].rstrip("/").endswith("/join") and isinstance(value.get("fn_index"), int):
-            app = lambda *asgi: self._streams.join(value, *asgi)  # noqa: E731
-        elif endpoint is None:
-            await app(scope, _again(body, receive), send)
-            return
-        if not is_public() or not (endpoint or self._streams.is_new(value.get("session_hash"))):
-            await app(scope, _again(body, receive), send)
-            return
-        async with self._lines[visitor], self._lines[""]:
-            loop = asyncio.get_running_loop()
-            began = loop.time()
-            await asyncio.sleep(PAUSE_SECONDS)
-            late = loop.time() - began - PAUSE_SECONDS
-            await asyncio.sleep(min(2 * late, MOST_PAUSE))  # a busy loop begins fewer
-        await app(scope, _again(body, receive), send)
-        if not self._lines[visitor].locked():
-            del self._lines[visitor]
+        app: ASGIApp = self._app
+        if fault:
+            app = PlainTextResponse(fault, 400)
+        elif scope["path"].rstrip("/") == f"{API}queue/join" and isinstance(value, dict):
+            app = partial(self._page(value.get("session_hash")).join, value)
+        await app(scope, again, send)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """A receive function that replays a body. An empty one too: else FastAPI waits for ever."""
-    left = [body]
-
-    async def again() -> Message:
-        if not left:
-            return await receive()
-        return {"type": "http.request", "body": left.pop(), "more_body": False}
-
-    return again
+async def _step(line: asyncio.Lock, rest: float = 0.0) -> None:
+    """Waits for the line's next round of the event loop, and then for so many times as long: a busy
+    loop begins fewer events."""
+    async with line:
+        began = monotonic()
+        await asyncio.sleep(0)
+        if rest:
+            await asyncio.sleep(min(rest * (monotonic() - began), MOST_REST))
 
 
-def _one_file(app: ASGIApp) -> ASGIApp:
-    """An app for forms of one file. Raises ValueError in it as soon as a second one comes."""
+def _of_one_file(scope: Scope, receive: Receive) -> Receive:
+    """A receive function that raises ValueError as soon as the second file of a form comes."""
+    boundary = Headers(scope=scope).get("content-type", "").partition("boundary=")[2]
+    line, tail, count = b"--" + boundary.strip('"').encode(), b"", 0
 
-    async def counted(scope: Scope, receive: Receive, send: Send) -> None:
-        boundary = Headers(scope=scope).get("content-type", "").partition("boundary=")[2]
-        line, tail, count = b"--" + boundary.strip('"').encode(), b"", 0
+    async def one() -> Message:
+        nonlocal tail, count
+        message = await receive()
+        content = tail + message.get("body", b"")
+        count += content.count(line)
+        tail = content[len(content) - len(line) + 1 :]
+        if count > 2:  # before the file, and at the end
+            raise ValueError("a form of several files")
+        return message
 
-        async def one() -> Message:
-            nonlocal tail, count
-            message = await receive()
-            content = tail + message.get("body", b"")
-            count += content.count(line)
-            tail = content[len(content) - len(line) + 1 :]
-            if count > 2:  # before the file, and at the end
-                raise ValueError("a form of several files")
-            return message
-
-        await app(scope, one if boundary else receive, send)
-
-    return counted
+    return one if boundary else receive
 
 
-def _marked(scope: Scope, send: Send) -> Send:
-    """A send function that adds security headers, and an encoding: without one, Gradio would
+def _mark(message: Message, scope: Scope) -> None:
+    """Adds security headers to the start of an answer, and an encoding: without one, Gradio would
     compress the answer in the event loop."""
-    policy = FILE_POLICY if scope["path"].startswith(FILES) else POLICY
-
-    async def marked(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers["X-Content-Type-Options"] = "nosniff"
-            headers["Content-Security-Policy"] = policy
-            headers.setdefault("Content-Encoding", "identity")
-        await send(message)
-
-    return marked
+    headers = MutableHeaders(scope=message)
+    headers["X-Content-Type-Options"] = "nosniff"
+    headers["Content-Security-Policy"] = FILE_POLICY if scope["path"].startswith(FILES) else POLICY
+    headers.setdefault("Content-Encoding", "identity")
 
 
 def _too_long(headers: Headers, path: str) -> PlainTextResponse | None:
-    """The refusal of a body that is too large or does not declare its size, or None."""
+    """The refusal of a body that is too large or does not declare its size, or None. The server
+    reads no more of a body than was declared."""
     uploads = path.rstrip("/") == UPLOADS
     limit = UPLOAD if uploads else REQUEST
     length = headers.get("content-length", "")
@@ -260,9 +215,9 @@ def _too_long(headers: Headers, path: str) -> PlainTextResponse | None:
 def _value(body: bytes) -> tuple[str, object]:
     """(why no page sends this body or "", its value)."""
     try:
-        value = parsed(body)
-    except ValueError:
-        return "This request is not JSON.", None
+        value = json.loads(body) if body else None
+    except (ValueError, RecursionError):
+        return "This request is not JSON, or is nested too deep.", None
     level, count, depth = [value], 1, 0
     while level:
         depth += 1
@@ -295,15 +250,6 @@ def is_own_host(name: str) -> bool:
     allowed = {"localhost", socket.gethostname().lower(), *named}
     if "*" in allowed or host in allowed or host.endswith(".localhost"):
         return True
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def trust_own_proxies() -> None:
-    """Makes a Space take senders' addresses from its own proxies, unless FORWARDED_ALLOW_IPS is
-    set."""
-    if os.environ.get("SPACE_ID"):
-        os.environ.setdefault("FORWARDED_ALLOW_IPS", SPACE_PROXIES)
+    with suppress(ValueError):
+        return bool(ipaddress.ip_address(host))
+    return False

@@ -8,11 +8,12 @@ each answer is compressed once for an encoding, in a thread.
 import asyncio
 import gzip
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import brotli
 from starlette.datastructures import Headers
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # each file by one path alone, so that no more is kept than Gradio ships
@@ -26,7 +27,9 @@ NO_HOST = b"adapop.invalid"  # stands for the page's own host in what was render
 NAME = re.compile(r"[\w.\-:\[\]]{1,253}")
 HOSTS = 16  # names of this app whose pages are kept compressed; others get them as they are
 HASHED = "/assets/"  # files whose names change with their contents
-PIECE = 65_536  # bytes sent at once: no slow reader makes the server hold more
+PIECE = (
+    65_536  # bytes sent at once, a step of the gate's: no slow reader makes the server hold more
+)
 # at the end of the page: what it reads exists there. Gradio puts the page's own script into its
 # head only once its files have come
 EARLY = b"""const own = document.createRange().createContextualFragment(gradio_config.head);
@@ -53,35 +56,27 @@ class Pages:
             self._once(("/",), self._rendered, scope)
             await Response(media_type="text/html")(scope, receive, send)
             return
-        status, kept, parts = await self._answer(scope)
+        status, kept, parts = await self._once((path,), self._rendered, scope)
         if path.startswith(HASHED) and status == 200:
             kept = kept | {"cache-control": "public, max-age=31536000, immutable"}
         if headers.get("if-none-match", "-") == kept.get("etag"):
             await Response(status_code=304, headers=kept)(scope, receive, send)
             return
         origin, encoding = origin_of(scope) if len(parts) > 1 else b"", "identity"
-        if TEXT.match(kept.get("content-type", "")) and self._is_known(origin):
+        of_text = status == 200 and TEXT.match(kept.get("content-type", ""))
+        if of_text and self._is_known(origin):
             encoding = best_encoding(headers.get("accept-encoding", ""))
         if encoding != "identity":
             key = (path, origin, encoding)
-            parts = await self._once(key, asyncio.to_thread, _compressed, parts, origin, encoding)
+            make = partial(asyncio.to_thread, lambda: (ENCODERS[encoding](origin.join(parts)),))
+            parts = await self._once(key, make)
         size = sum(map(len, parts)) + (len(parts) - 1) * len(origin)
         kept = kept | {"vary": "Accept-Encoding", "content-encoding": encoding}
-        kept["content-length"] = str(size)
-        pieces = _pieces(parts if scope["method"] != "HEAD" else (), origin)
-        await StreamingResponse(pieces, status, kept)(scope, receive, send)
-
-    async def _answer(self, scope: Scope) -> Rendered:
-        """What Gradio answers, kept unless it failed."""
-        key = (scope["path"],)
-        try:
-            answer = await self._once(key, self._rendered, scope)
-        except Exception:
-            self._made.pop(key, None)
-            raise
-        if answer[0] != 200:
-            self._made.pop(key, None)
-        return answer
+        raw = Response(headers=kept | {"content-length": str(size)}).raw_headers
+        await send({"type": "http.response.start", "status": status, "headers": raw})
+        for piece in _pieces(parts if scope["method"] != "HEAD" else (), origin):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body"})
 
     def _is_known(self, origin: bytes) -> bool:
         """Whether an origin is one of the first: a stranger may invent any number of them."""
@@ -96,7 +91,7 @@ class Pages:
         return asyncio.shield(self._made[key])
 
     async def _rendered(self, scope: Scope) -> Rendered:
-        start, body = {}, bytearray()
+        start, body, path = {}, bytearray(), scope["path"]
 
         async def receive() -> Message:
             await asyncio.Event().wait()  # no body and no disconnect
@@ -106,19 +101,21 @@ class Pages:
             body.extend(message.get("body", b""))
 
         named = {"method": "GET", "headers": [(b"host", NO_HOST)], "query_string": b""}
-        await self._app({**scope, **named, "scheme": "http"}, receive, send)
+        try:
+            await self._app({**scope, **named, "scheme": "http"}, receive, send)
+        finally:
+            if start.get("status") != 200:  # is not kept
+                del self._made[path,]
         pairs = [(name.decode().lower(), text.decode("latin-1")) for name, text in start["headers"]]
         left_out = ("content-length", "accept-ranges", "content-encoding")
         headers = {name: text for name, text in pairs if name not in left_out}
-        whole = with_story(bytes(body)) if scope["path"] == "/" else bytes(body)
-        of_page = PAGES.fullmatch(scope["path"])
-        parts = tuple(whole.split(b"http://" + NO_HOST)) if of_page else (whole,)
-        return start["status"], headers, parts
+        whole = with_story(bytes(body)) if path == "/" else bytes(body)
+        parts = whole.split(b"http://" + NO_HOST) if PAGES.fullmatch(path) else (whole,)
+        return start["status"], headers, tuple(parts)
 
 
 def with_story(page: bytes) -> bytes:
-    """The page with colours and a script at its end that show the Story before Gradio has
-    loaded."""
+    """The page with colours and a script that show the Story before Gradio has loaded."""
     before, end, after = page.rpartition(b"</body>")
     theme = re.search(rb'"theme_hash": ?"(\w+)"', page)
     colours = b'<link rel="stylesheet" href="./theme.css?v=%s">' % theme[1] if theme else b""
@@ -140,14 +137,9 @@ def best_encoding(accepted: str) -> str:
     return next((name for name in ENCODERS if name in wanted), "identity")
 
 
-def _compressed(parts: Parts, origin: bytes, encoding: str) -> Parts:
-    return (ENCODERS[encoding](origin.join(parts)),)
-
-
-async def _pieces(parts: Parts, origin: bytes) -> AsyncIterator[bytes]:
+def _pieces(parts: Parts, origin: bytes) -> Iterator[bytes]:
     for number, part in enumerate(parts):
         if number and origin:
             yield origin
         for start in range(0, len(part), PIECE):
             yield part[start : start + PIECE]
-            await asyncio.sleep(0)  # others have their turn, and a disconnect takes effect

@@ -20,6 +20,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.whic
 HOSTILE = '<img src=x onerror="window.hacked=1"> ${window.hacked=1} {{this}} \\u'
 SECOND = 1000
 PATIENCE = 120 * SECOND
+LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PROMPT = "#prompt textarea, #prompt input"
 # the app as `python app.py` starts it, except that Wikidata is where the test says
 START = """
@@ -137,6 +138,17 @@ def open_pressure(page) -> None:
     """Opens the panel of Run that shows the curve of β."""
     open_tab(page, "Run")
     unfold(page, "pressure-panel")
+
+
+def reach_by_tab(page, place: str) -> None:
+    """Presses Tab at most five times, and the links that skip, until the focus is there."""
+    reached = f"document.activeElement.matches('{place}')"
+    for _ in range(5):
+        if not page.evaluate(reached):
+            page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('.skip')"):
+            page.keyboard.press("Enter")
+    assert page.evaluate(reached), page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
 
 
 def state_is(page, *states: str, seconds: int = 240) -> None:

@@ -13,7 +13,6 @@ from adapop.paths import ASSETS, ROOT, VERSION
 
 LEFT_OUT = (".git", "__pycache__", ".venv*", "tests", "build", "*.egg-info")
 BIN = "Scripts" if os.name == "nt" else "bin"
-CSV = "question,answer,subject,score\n" + "".join(f"Where is {n}?,Here,{n},{n}00\n" for n in range(1, 9))
 
 
 def test_every_package_and_every_asset_is_installed():
@@ -70,12 +69,9 @@ def test_the_command_is_there_with_all_that_is_shipped(outsider):
 
 
 @pytest.mark.slow
-def test_runs_are_made_listed_and_reported_of_own_facts_and_of_the_method_of_the_docs(outsider):
-    (outsider.home / "mine.csv").write_text(CSV, encoding="utf-8")
-    assert len(outsider.does("adapop", "beta", "mine.csv").splitlines()) > 8
+def test_runs_are_made_and_reported_also_of_the_method_of_the_docs(outsider):
     assert "done in" in outsider.does("adapop", "run", "--facts", "pair", "--epochs", "1")
     (run,) = (outsider.home / "runs").iterdir()
-    assert run.name in outsider.does("adapop", "runs")
     outsider.does("adapop", "report", run.name, "--out", "report.html")
     assert (outsider.home / "report.html").stat().st_size > 100_000
     page = (ROOT / "assets/docs/api.md").read_text(encoding="utf-8")

@@ -55,11 +55,35 @@ CUT_OFF = """() => {
     }).map((text) => text.textContent);
   });
 }"""
+# a line of the chart of losses, by its colour; the last number of its axis
+LOSS_IS_DRAWN = """line => [...document.querySelectorAll('#loss-chart .mark-line path')].some((path) =>
+  path.getAttribute('stroke') === line && (path.getAttribute('d') ?? '').length > 50)"""
+LAST_EPOCH_IS = """epoch => Math.max(...[...document.querySelectorAll('#loss-chart .role-axis-label text')]
+  .filter((one) => one.closest('[aria-label^="X-axis"]')).map((one) => Number(one.textContent))) === epoch"""
+HOME_AT_ONCE = """() => {
+  document.querySelector("[role=tab][data-tab-id=run]").click();
+  document.querySelector("#fact-field .scrubber input").dispatchEvent(new KeyboardEvent("keydown", { key: "Home" }));
+}"""
+COUNT_STORED = """(() => {
+  const store = Storage.prototype.setItem;
+  window.stored = 0;
+  Storage.prototype.setItem = function (key, text) {
+    if (key === "adapop-settings") window.stored += 1;
+    return store.call(this, key, text);
+  };
+})()"""
 
 
-def test_the_plan_follows_the_settings_which_a_reload_keeps_and_a_method_changes(page):
+def test_the_plan_follows_the_settings_which_a_cut_short_reload_keeps_and_a_set_and_a_method_change(page):
+    model_is = "title => document.querySelector('#model input').value.startsWith(title)"
+    for name, model, steps in (("Invented people", "People", 90), ("Sandbox world", "Sandbox", 80)):
+        page.get_by_text(name).click()
+        open_tab(page, "Run")
+        page.wait_for_function(model_is, arg=model)  # which the set is about
+        page.get_by_text(f"{steps} steps in 5 epochs").wait_for()
+        page.get_by_text("Changed:").wait_for(state="hidden")
+        open_tab(page, "Facts")
     open_tab(page, "Run")
-    page.get_by_text("80 steps in 5 epochs").wait_for()
     page.get_by_label("number input for Epochs").fill("2")
     page.get_by_text("32 steps in 2 epochs").wait_for()
     show_advanced(page)
@@ -68,8 +92,10 @@ def test_the_plan_follows_the_settings_which_a_reload_keeps_and_a_method_changes
     page.fill("#knob-tolerance input", "0.3")
     page.get_by_text("Changed: ε, drift that is tolerated: 0.3 (preset 0.1)").wait_for()
     page.wait_for_function(f"before => {KEPT} !== before", arg=before)
+    page.add_init_script(COUNT_STORED)
     page.reload()
-    open_tab(page, "Run")
+    page.wait_for_function("window.stored >= 2")  # the first is what the browser had
+    page.reload()
     page.get_by_text("32 steps in 2 epochs").wait_for()
     page.get_by_text("Changed: ε, drift that is tolerated: 0.3 (preset 0.1)").wait_for()
     unfold(page, "advanced")
@@ -80,29 +106,36 @@ def test_the_plan_follows_the_settings_which_a_reload_keeps_and_a_method_changes
     page.wait_for_function("document.querySelector('#knob-alpha0 input').value === '1'")  # another method's own
     page.get_by_text("Changed:").wait_for(state="hidden")
 
+    here = "new URL(location.href).searchParams"
+    page.locator("#fact-field .scrubber input").wait_for()
+    open_tab(page, "Probe")
+    page.wait_for_function(f"{here}.get('tab') === 'probe'")
+    page.evaluate(HOME_AT_ONCE)  # the tab tells the page that it is open a little after it is
+    page.wait_for_function(f"{here}.get('tab') === 'run'")
+    assert page.evaluate(f"{here}.get('epoch')") == "0", "the moment stays in the address"
 
-def test_a_set_brings_the_model_that_it_is_about(page):
-    model_is = "title => document.querySelector('#model input').value.startsWith(title)"
-    page.get_by_text("Invented people").click()
-    page.get_by_text("288 to forget, 256 to retain, 192 held out").wait_for()
-    open_tab(page, "Run")
-    page.wait_for_function(model_is, arg="People")
-    page.get_by_text("90 steps in 5 epochs").wait_for()
-    page.get_by_text("Changed:").wait_for(state="hidden")
-    open_tab(page, "Facts")
-    page.get_by_text("One pair").click()
-    open_tab(page, "Run")
-    page.wait_for_function(model_is, arg="Sandbox")
+
+def losses_are_drawn(page, epochs: int) -> None:
+    """Waits until each line of the chart of losses is there: a plot of Gradio that is drawn anew loses the data that
+    come meanwhile."""
+    for color in figures.LOSS_COLOR.values():
+        if color != figures.LOSS_COLOR["to forget"]:  # of a run without scores
+            page.wait_for_function(LOSS_IS_DRAWN, arg=color)
+    page.wait_for_function(LAST_EPOCH_IS, arg=epochs)
+    assert page.locator("#loss-legend span").all_inner_texts() == ["rare", "middle", "popular", "retained"]
 
 
 def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(browser, address):
     with visit(browser, address, "?run=example-adapop", reduced_motion="reduce") as page:
         page.locator("#recall-chart .cursor").wait_for()
+        losses_are_drawn(page, 5)
+        says(page, "#recall-chart-title", RUN_SHOWN)
+        assert RUN_SHOWN not in page.inner_text("#outcome-chart-title"), "said once, for all pictures"
         scrubber = page.locator("#fact-field .scrubber input")
         place = "document.querySelector('#recall-chart .cursor').style.left"
         leaks, answers = page.locator("#fact-field .leaks"), page.locator("#fact-field .answer.unlearned")
         says(page, "#fact-field .leaks", "after epoch 5")
-        ends = leaks.inner_text(), answers.inner_text(), page.evaluate(place)
+        end = page.evaluate(place)
         held = page.locator("#fact-field .clouds > :last-child")
         assert held.locator(".of").inner_text() == "Held-out facts, never trained on"
         assert "after epoch 5" in held.locator("canvas").get_attribute("aria-label"), "the cost, at the same moment"
@@ -111,7 +144,7 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
         assert "before" in held.locator("canvas").get_attribute("aria-label")
         assert {*leaks.locator("td").all_inner_texts()} == {"100%"}
         says(page, "#fact-field .answer.unlearned", "not begun")
-        assert page.evaluate(f"parseFloat({place})") < float(ends[2].removesuffix("px")) / 2
+        assert page.evaluate(f"parseFloat({place})") < float(end.removesuffix("px")) / 2
         page.locator("#fact-field .forget canvas").press("Home")
         page.keyboard.press("Enter")
         for _ in range(4):
@@ -125,27 +158,32 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
         assert "epoch=2" in page.url and "pin=" in page.url
         assert now == [one.inner_text() for one in locators]
         assert page.locator("#fact-field .leaks .set-back").count() == 0
+
+        open_tab(page, "Probe")
+        unfold(page, "leaks-fold")
+        says(page, "#leak-moment", "Measured after epoch 5, and not after epoch 2")
+        says(page, "#leak-chart-title", RUN_SHOWN)
+        open_tab(page, "Run")
         scrubber.press("ArrowRight")
         says(page, "#fact-field .leaks", "last asked after epoch 2")
         assert page.locator("#fact-field .leaks .set-back").count() == 1
+        scrubber.press("End")
+        open_tab(page, "Probe")
+        says(page, "#leak-moment", "Measured after epoch 5.")
+        open_tab(page, "Run")
 
-
-HOME_AT_ONCE = """() => {
-  document.querySelector("[role=tab][data-tab-id=run]").click();
-  document.querySelector("#fact-field .scrubber input").dispatchEvent(new KeyboardEvent("keydown", { key: "Home" }));
-}"""
-
-
-def test_a_moment_chosen_as_soon_as_run_is_open_stays_in_the_address(page):
-    """The tab tells the page that it is open a little after it is."""
-    here = "new URL(location.href).searchParams"
-    open_tab(page, "Run")
-    page.locator("#fact-field .scrubber input").wait_for()
-    open_tab(page, "Probe")
-    page.wait_for_function(f"{here}.get('tab') === 'probe'")
-    page.evaluate(HOME_AT_ONCE)
-    page.wait_for_function(f"{here}.get('tab') === 'run'")
-    assert page.evaluate(f"{here}.get('epoch')") == "0"
+        page.locator("#outcome-chart .points path").first.wait_for()
+        again = []
+        page.on("request", lambda request: again.append(request.url) if request.resource_type == "other" else None)
+        scrubber.press("Home")
+        assert "epoch=0" in page.url
+        page.set_viewport_size({"width": 1000, "height": 900})
+        page.wait_for_function("document.querySelector('#outcome-chart .main-svg').clientWidth < 1000")
+        assert page.locator("[clip-path*='//']").count() == 0, "clips of another address are not found"
+        assert again == [], "the page was asked for as if it were a picture"
+        open_tab(page, "Story")
+        page.locator("#story section.here").wait_for()
+        page.locator("#strip").wait_for(state="hidden")  # a finished run needs no room of the Story
 
 
 def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
@@ -179,58 +217,6 @@ def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
     grown()
     assert page.evaluate(f"{frame} === {newest}"), "follows again"
     stop_run(page)
-
-
-def test_what_leaks_says_after_which_epoch_it_was_measured_wherever_the_scrubber_stands(browser, address):
-    with visit(browser, address, "?run=example-adapop&epoch=2", reduced_motion="reduce") as page:
-        says(page, "#fact-field .leaks", "after epoch 2")
-        open_tab(page, "Probe")
-        unfold(page, "leaks-fold")
-        says(page, "#leak-moment", "Measured after epoch 5, and not after epoch 2")
-        says(page, "#leak-chart-title", RUN_SHOWN)
-        open_tab(page, "Run")
-        page.locator("#fact-field .scrubber input").press("End")
-        open_tab(page, "Probe")
-        says(page, "#leak-moment", "Measured after epoch 5.")
-
-
-def test_pictures_stay_drawn_when_the_address_changes(browser, address):
-    with visit(browser, address, "?run=example-adapop", reduced_motion="reduce") as page:
-        page.locator("#outcome-chart .points path").first.wait_for()
-        says(page, "#recall-chart-title", RUN_SHOWN)
-        assert RUN_SHOWN not in page.inner_text("#outcome-chart-title"), "said once, for all pictures"
-        again = []
-        page.on("request", lambda request: again.append(request.url) if request.resource_type == "other" else None)
-        page.locator("#fact-field .scrubber input").press("Home")
-        assert "epoch=0" in page.url
-        page.set_viewport_size({"width": 1000, "height": 900})
-        page.wait_for_function("document.querySelector('#outcome-chart .main-svg').clientWidth < 1000")
-        assert page.locator("[clip-path*='//']").count() == 0, "clips of another address are not found"
-        assert again == [], "the page was asked for as if it were a picture"
-        page.goto(address + "?story=2")
-        page.locator("#story section.here canvas").first.wait_for()
-        assert page.locator("#strip").is_hidden(), "a finished run needs no room of the Story"
-
-
-COUNT_STORED = """(() => {
-  const store = Storage.prototype.setItem;
-  window.stored = 0;
-  Storage.prototype.setItem = function (key, text) {
-    if (key === "adapop-settings") window.stored += 1;
-    return store.call(this, key, text);
-  };
-})()"""
-
-
-def test_a_reload_that_another_cuts_short_keeps_the_settings(page):
-    open_tab(page, "Run")
-    page.get_by_label("number input for Epochs").fill("10")
-    page.get_by_text("in 10 epochs").first.wait_for()
-    page.add_init_script(COUNT_STORED)
-    page.reload()
-    page.wait_for_function("window.stored >= 2")  # the first is what the browser had
-    page.reload()
-    page.get_by_text("in 10 epochs").first.wait_for()
 
 
 def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_deleted(page, runs_folder):
@@ -293,24 +279,13 @@ def test_a_new_run_brings_its_charts_into_view_and_leaves_neither_answers_nor_th
     page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
 
 
-def test_the_losses_have_their_lines_however_the_page_came_to_show_the_run(browser, address, visited):
-    """A plot of Gradio that is drawn anew loses the data that come meanwhile."""
-    line = "line => [...document.querySelectorAll('#loss-chart .mark-line path')].some((path) =>"
-    drawn = f"{line} path.getAttribute('stroke') === line && (path.getAttribute('d') ?? '').length > 50)"
-    last = """epoch => Math.max(...[...document.querySelectorAll('#loss-chart .role-axis-label text')]
-      .filter((one) => one.closest('[aria-label^="X-axis"]')).map((one) => Number(one.textContent))) === epoch"""
-    for kept, epochs in ((None, 5), (visited, 1)):  # the recorded run, and one of the visitor's own
-        with visit(browser, address, "?tab=run", storage_state=kept) as page:
-            for color in figures.LOSS_COLOR.values():
-                if color != figures.LOSS_COLOR["to forget"]:  # of a run without scores
-                    page.wait_for_function(drawn, arg=color)
-            page.wait_for_function(last, arg=epochs)
-            assert page.locator("#loss-legend span").all_inner_texts() == ["rare", "middle", "popular", "retained"]
-            if kept:
-                choose(page, "#lay-over", "Example: WGA")
-                page.wait_for_function(drawn, arg=figures.EARLIER_COLOR["earlier run"])
-                page.wait_for_function(last, arg=5)
-                says(page, "#loss-legend", "earlier: WGA")
+def test_the_losses_of_one_s_own_run_have_their_lines(browser, address, visited):
+    with visit(browser, address, "?tab=run", storage_state=visited) as page:
+        losses_are_drawn(page, 1)
+        choose(page, "#lay-over", "Example: WGA")
+        page.wait_for_function(LOSS_IS_DRAWN, arg=figures.EARLIER_COLOR["earlier run"])
+        page.wait_for_function(LAST_EPOCH_IS, arg=5)
+        says(page, "#loss-legend", "earlier: WGA")
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -73,19 +73,3 @@ def test_a_finished_run_of_one_s_own_and_every_screen_beside_it_too(browser, add
         takes_little_room(page, *SIZES[1])
         boxes = [button.bounding_box() for button in buttons.all()]
         assert all(box["x"] + box["width"] <= 390 - 32 for box in boxes), "what can be done is seen without a swipe"
-
-
-def test_the_arrow_keys_lead_through_all_scenes_of_the_story(browser, address):
-    with visit(browser, address, "?story=1", viewport={"width": 390, "height": 844}) as page:
-        for step in range(1, 9):
-            here = page.locator(f"#story section.here[aria-label^='Scene {step} ']")
-            here.locator(".words").wait_for()
-            page.wait_for_function("document.documentElement.scrollWidth <= 390")
-            if step > 1:
-                assert page.evaluate("document.activeElement.tagName") == "H2"
-                told = here.locator(".count").evaluate("one => getComputedStyle(one, '::after').content")
-                assert " · recorded" in told
-                assert "python -m adapop " in here.locator(".from").text_content()
-            page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowLeft")
-        page.wait_for_function("new URL(location.href).searchParams.get('story') === '8'")

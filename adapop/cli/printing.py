@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose messages are made `visible`, because its errors quote what was typed."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, formatter_class=_Help, **options)
+        super().__init__(*args, formatter_class=_Help, allow_abbrev=False, **options)
 
     def parse_known_args(
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

@@ -37,6 +37,13 @@ def test_beta_prints_a_line_a_fact_and_names_bad_ones(cli, tmp_path):
     assert "have no popularity scores" in said and "--method" in said and "satimp or wga" in said
 
 
+@pytest.mark.parametrize("typed", ["--learning-rat", "--lerning-rate"])
+def test_an_option_that_is_not_spelt_out_is_refused_with_the_one_that_was_meant(typed, capsys):
+    with pytest.raises(SystemExit):
+        main(["run", typed, "3"])
+    assert f"{typed}. Did you mean --learning-rate?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("model", ["some/unknown-model", "google/gemma-7b-it", "sandbox"])
 def test_before_a_run_of_a_real_model_its_memory_is_said(small_file, tmp_path, cli, begun, model):
     said = cli("run", "--facts", small_file, "--model", model, "--out", tmp_path).err

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from adapop.config.run import RunConfig
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
 MEASURED = "measured.json"  # in a delivered folder
+# of several visitors who ask for the same report one measures the adapter, the others wait for it
+_MEASURING = Lock()
 WEIGHTS, ABOUT = "adapter_model.safetensors", "adapter_config.json"
 ADAPTER, MERGED = "adapter", "merged"
 NARROW, WIDE = "bfloat16", "float32"
@@ -204,10 +207,13 @@ def _copy_adapter(saved: Path, folder: Path) -> None:
 def measured_adapter(run: Run, folder: Path, progress: Progress) -> Delivered:
     """The numbers of an adapter written by `write_adapter`, loaded by peft over the base as it is
     published. Measured once for the same file. Raises ModelError, RunError, Stopped."""
+    with _MEASURING:
+        return kept(run, sums(folder)) or _of_adapter(run, folder, progress)
+
+
+def _of_adapter(run: Run, folder: Path, progress: Progress) -> Delivered:
     from adapop.model.loading import adapted_model, load_tokenizer
 
-    if known := kept(run, sums(folder)):
-        return known
     before = _answers_of_run(run, progress)
     progress.say("Loading the adapter from its file")
     base, config = run.config.model, run.config

@@ -69,6 +69,7 @@ def test_a_reply_is_split_once_and_searched_for_numbers_only_where_the_answer_ha
     for cache in caches:
         cache.cache_clear()
     assert gives_away("Which?", answers, f"It is {answers[-1]}.")  # reads the answers and the question
+    assert not gives_away("Which?", answers, text.format("D", ""))  # and what other tests left in other caches
     before = [cache.cache_info().misses for cache in caches]
     assert not any(gives_away("Which?", answers, reply) for reply in replies)
     split, searched, *_ = (cache.cache_info().misses - misses for cache, misses in zip(caches, before))

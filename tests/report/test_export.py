@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -285,6 +286,19 @@ def test_a_report_has_the_hash_of_each_delivered_file_beside_the_numbers_measure
     for path in run.folder.glob("delivered-*"):
         path.write_bytes(path.read_bytes().replace(b'"epoch": 1', b'"epoch": 2'))
     assert not read_record(run).delivered, "what is kept is not trusted unread"
+
+
+def test_of_reports_of_one_run_that_are_asked_for_at_once_one_measures(finished, tmp_path):
+    run, measured = unmeasured(finished, tmp_path), []
+
+    def report(line: str) -> None:
+        if line.startswith("Loading the adapter"):
+            measured.append(line)
+
+    with ThreadPoolExecutor(3) as visitors:
+        places = [tmp_path / f"{number}.zip" for number in range(3)]
+        made = list(visitors.map(lambda place: write_archive(run, place, progress=Progress(report)), places))
+    assert len(measured) == 1 and all(place.is_file() for place in made)
 
 
 def test_measuring_can_be_stopped_and_leaves_nothing(finished, tmp_path):

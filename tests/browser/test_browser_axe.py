@@ -12,6 +12,7 @@ SCREENS = {
     "Probe": "#fact input",
     "Compare": "#compare-cost .plotly",
 }
+NOTHING_EMPTY = "() => ![...document.querySelectorAll('.empty')].some((one) => one.checkVisibility())"  # of Gradio's
 SERIOUS = ("serious", "critical")
 
 
@@ -21,6 +22,7 @@ def test_axe_finds_no_serious_violation_on_any_screen(browser, address, theme):
         for name, drawn in SCREENS.items():
             open_pressure(page) if name == "Pressure" else open_tab(page, name)
             page.locator(drawn).first.wait_for()
+            page.wait_for_function(NOTHING_EMPTY)
             found = Axe().run(page).response
             assert len(found["passes"]) > 5, "it looked"
             serious = [one for one in found["violations"] if one["impact"] in SERIOUS]

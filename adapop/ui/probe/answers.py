@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 NO_ANSWERS = {"empty": "Press “Ask both models” for their answers."}
-OPENING = NO_ANSWERS | {
-    "opening": True
-}  # what an address names is on its way: see `strip` in page.js
+# what an address names is on its way, see `strip` in page.js
+OPENING = NO_ANSWERS | {"opening": True}
 MARKS = {ORIGINAL: "●", UNLEARNED: "◆", ORACLE: "▲"}
 
 

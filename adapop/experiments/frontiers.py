@@ -40,6 +40,7 @@ import numpy as np
 from adapop.config.presets import make_config
 from adapop.errors import DataError
 from adapop.experiments.plans import facts_for
+from adapop.experiments.real import AS_TEXT, RATES, UNWATCHED
 from adapop.experiments.results import append_line, read_lines
 from adapop.experiments.run import Engine, completed, missing
 from adapop.experiments.survival import Asked
@@ -61,7 +62,6 @@ ARMS = {
     "wga": "AdaPop, β = 1 (WGA)",
     "altpo": "AltPO",
 }
-RATES = (5e-5, 1.5e-4, 5e-4)
 SEEDS = (1, 2, 3, 4)
 EPOCHS, QUICK_EPOCHS = 5, 1
 AMOUNTS, DECIDES = (0.7, 0.5, 0.3), 0.5
@@ -138,21 +138,15 @@ def _run(key: tuple[str, str, float, int], quick: bool) -> Outcome:
     name, arm, rate, seed = key
     facts = facts_for(quick, load_facts(SET, name))
     about = (*key, quick, facts.sha256, commit())
-    other = {"arguments": {"source": "second"}, "retain_signal": "ema"} if arm == "altpo" else {}
+    other = {"arguments": {"source": "second"}, **UNWATCHED} if arm == "altpo" else {}
     config = make_config(
         "altpo" if arm == "altpo" else "adapop",
         model=name,
         facts=SET,
-        asking="text-examples",
         learning_rate=rate or RATES[0],
-        alpha0=1.0,
         epochs=QUICK_EPOCHS if quick else EPOCHS,
-        batch=16,
-        micro_batch=16,
-        precision="float32",
-        measure="off",
-        frames=0,
         seed=seed,
+        **AS_TEXT,
         **other,
     )
     config, asked = ready_to_ask(config, facts)

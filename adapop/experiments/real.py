@@ -65,6 +65,8 @@ RATES = (5e-5, 1.5e-4, 5e-4)
 # it should keep.
 ALPHA0 = 1.0
 SETTINGS = {"batch": 16, "micro_batch": 16, "precision": "float32", "measure": "off"}
+# of the studies that are no comparison of methods
+AS_TEXT = {**SETTINGS, "asking": "text-examples", "alpha0": ALPHA0, "frames": 0}
 CHOSEN = ("learning_rate", "alpha0", "asking", "measure", "seed", "frames", "arguments")
 _METHOD = {arm.method: arm for arm in METHOD_ARMS}
 UNWATCHED = {"retain_signal": "ema"}  # no controller needs the loss of the whole retain set

@@ -23,6 +23,7 @@ import pandas as pd
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError
+from adapop.experiments.real import AS_TEXT, UNWATCHED
 from adapop.experiments.results import append_line
 from adapop.experiments.run import Engine, completed, missing
 from adapop.experiments.survival import (
@@ -250,17 +251,11 @@ def _run(key: tuple[str, str, int], quick: bool) -> Survival:
         method,
         model=name,
         facts="cities",
-        asking="text-examples",
         learning_rate=RATES[method],
-        alpha0=1.0,
-        retain_signal="ema",
         epochs=QUICK_EPOCHS if quick else EPOCHS,
-        batch=16,
-        micro_batch=16,
-        precision="float32",
-        measure="off",
-        frames=0,
         seed=seed,
+        **AS_TEXT,
+        **UNWATCHED,
     )
     facts = facts_of(quick)
     config, facts = ready_to_ask(config, facts)

@@ -35,7 +35,8 @@ def asked(tmp_path):
 def test_an_agent_checks_asks_and_reports_and_can_start_nothing(asked, tiny):
     run = trained(tiny, runs_root(), measure="end")
     prompt = {"run": run.id, "prompt": "Who wrote the book Hamlet?", "gold": "Shakespeare"}
-    tools, (beta, status, probe, report, redacted, unknown) = asked(
+    tools, (check, beta, status, probe, report, redacted, unknown) = asked(
+        ("check", {"facts": "pair", "epochs": 2}),
         ("beta", {"facts": "pair"}),
         ("status", {"run": run.id}),
         ("probe", prompt),
@@ -44,6 +45,8 @@ def test_an_agent_checks_asks_and_reports_and_can_start_nothing(asked, tiny):
         ("report", {"run": "../../etc"}),
     )
     assert {tool.name for tool in tools} == TOOLS
+    looked = json.loads(check.content[0].text)
+    assert looked["problems"] == [] and looked["forget"] == 2
     told = [json.loads(one.content[0].text) for one in (beta, status, probe, report, redacted)]
     assert told[0]["facts"] and told[1]["state"] == "done" and told[2]["original"]["text"]
     assert told[3]["by_fact"] and told[3]["run"] == run.id and told[4]["run"] == ""

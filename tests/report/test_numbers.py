@@ -5,6 +5,7 @@ import re
 from dataclasses import fields
 
 from adapop.paths import ROOT
+from adapop.probes.distance import Distance
 from adapop.report.numbers import Numbers
 from tiny_runs import copied
 
@@ -34,11 +35,14 @@ def test_the_numbers_are_the_runs_own_under_the_documented_names(finished, cli):
     assert [row["after_reworded"] for row in numbers["by_fact"]] == list(run.measured().by_fact)
     assert numbers["leaks"] and all(0 <= row["unlearned"]["recall"]["mean"] <= 1 for row in numbers["leaks"])
     named = {
-        name
-        for names in re.findall(r"^\| `steps` \|(.*)\|", section, re.MULTILINE)
-        for name in re.findall(r"`(\w+)`", names)
+        name: set(re.findall(r"`(\w+)`", names))
+        for name, names in re.findall(r"^\| `(\w+)` \|(.*)\|", section, re.MULTILINE)
     }
-    assert named == numbers["steps"][0].keys()
+    for name in ("steps", "epochs", "by_fact", "leaks"):
+        assert named[name] == numbers[name][0].keys(), name
+    assert named["gap"] == numbers["gap"].keys()
+    assert named["distance"] == {item.name for item in fields(Distance)}
+    assert named["measured"] <= numbers["measured"][0].keys()
 
 
 def test_no_text_of_a_fact_is_in_the_numbers_and_no_id_if_they_are_redacted(finished, cli):

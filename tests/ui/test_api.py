@@ -317,6 +317,9 @@ def test_info_describes_each_parameter_of_every_endpoint(address):
             assert f"{parameter['parameter_name']}: {words}" in endpoint["description"], (name, parameter)
     settings = next(one for one in info["/start_run"]["parameters"] if one["parameter_name"] == "settings")
     assert '"unknown": "keep"' in settings["type"]["description"], "its last line too"
+    for name, values in (("beta", {"facts": "pair", "anchor": "paper"}), ("status", {}), ("none", {})):
+        reply = httpx.post(f"{address}gradio_api/call/v2/{name}", json=values)
+        assert reply.status_code == 400 and "gradio_api/info says" in reply.text
 
 
 @pytest.mark.slow

@@ -97,7 +97,7 @@ class Gate:
         # any error; its text is not logged, because it may quote the user
         except Exception as error:  # noqa: BLE001
             log.error("a request failed: %s", place_of(error))
-            words = "This request could not be understood."
+            words = "This request could not be understood; gradio_api/info says what can be asked."
             if full := isinstance(error, OSError) and error.errno in FULL:
                 words = "The disk of this app is full; try again later."
             if not begun:

@@ -26,6 +26,7 @@ from adapop.remark import Remark, sentences
 from adapop.report import settings, story, write_archive, write_report
 from adapop.report.contestants import OTHER_FACTS
 from adapop.report.page import rendered
+from adapop.report.published import PAPER_PAGE
 from adapop.report.record import read_record
 from adapop.report.story import examples
 from adapop.report.table import percent, tenths
@@ -65,7 +66,8 @@ def page(run, tmp_path_factory):
     return write_report([run], tmp_path_factory.mktemp("report") / "report.html").read_text(encoding="utf-8")
 
 
-def test_every_recall_and_leak_is_the_run_s_own(run, page):
+def test_every_recall_and_leak_is_the_run_s_own_and_the_paper_is_linked(run, page):
+    assert f'href="{PAPER_PAGE}"' in page
     rows = rows_of(page)
     before, after = run.measured(before=True), run.measured()
     names = {"forget": "to forget", "retain": "retained", "holdout": "held out", "utility": "utility"}

@@ -13,6 +13,7 @@ import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from adapop.limits import PROCESSOR, REQUEST, REQUESTS, UPLOAD, WRITTEN
+from adapop.report.published import PAPER_PAGE
 from adapop.service.visitor_limits import OPEN, Usage
 from adapop.ui.door import pages, streams
 from adapop.ui.door.gate import DEPTH, Gate, is_own_host
@@ -107,6 +108,7 @@ def test_the_page_is_that_of_the_host_that_asks(address):
     for host, origin in (("127.0.0.1:9", b"http://127.0.0.1:9"), ("localhost", b"http://localhost")):
         page = httpx.get(address, headers={"Host": host}).content
         assert origin in page and NO_HOST not in page and b"adapop.early()" in page
+        assert PAPER_PAGE.encode() in page, "the paper is linked"
     proxy = {"X-Forwarded-Host": "me-app.hf.space", "X-Forwarded-Proto": "https"}
     assert b"https://me-app.hf.space" in httpx.get(address, headers=proxy).content
     forged = {"X-Forwarded-Host": "x'><script>alert(1)</script>"}

@@ -834,7 +834,7 @@ function raceFields(element, props, trigger, watch) {
 // adapop/ui/story/content.py.
 function exampleFields(element, props, trigger, watch) {
   const told = props.value, host = element.querySelector(".examples"), place = el("div");
-  const by = el("p", { class: "by" }, "Whole runs, seed 0: each length of training is one of its own, and dots between them are interpolated. Made by ", el("code", {}, told.command));
+  const by = el("p", { class: "by" }, "Whole runs, seed 0: each length of training is a run of its own, and dots between them are estimated from nearby runs. Made by ", el("code", {}, told.command));
   host.replaceChildren(el("details", {}, el("summary", {}, "Seed 0"), by), place);
   endsOf(place, told, { pin: -1 }, Object.keys(told.replies));
 }

@@ -104,7 +104,7 @@ def test_what_is_said_of_real_models_is_the_recorded_rows_and_leads_to_a_run():
                 assert share["low"] < share["mean"] < share["high"], "with an interval over its runs"
         for rare, popular, gap in re.findall(r"leaves ([\d.]+)%.*? ([\d.]+)%.*?gap (-?[\d.]+)", about):
             assert float(popular) - float(rare) == pytest.approx(float(gap)), "what is written subtracts"
-    assert "it turned the gap round mostly by keeping rare facts" in table["models"]["Gemma 3 270M"]["words"]
+    assert "it reversed the gap, mostly by keeping rare facts" in table["models"]["Gemma 3 270M"]["words"]
     assert "3 runs of Gemma 3 270M and 5 runs of SmolLM2" in table["note"]
     assert example_of(table["run"]).state == "done"
 
@@ -221,7 +221,7 @@ def test_the_examples_show_what_the_words_say(story):
     gaps = {name: end["gap"]["mean"] for name, end in ends.items()}
     assert gaps["adapop"] < gaps["shuffled"] < gaps["wga"] + 0.1
     assert gaps["wga"] > gaps["adapop"] + 0.2 and story["pair"]["first"] == 0
-    assert story["pair"]["stop"] == 1 and "A Clockwork Orange still is." in story["pair"]["outcome"]
+    assert story["pair"]["stop"] == 1 and "A Clockwork Orange still is answered." in story["pair"]["outcome"]
     assert ends["wga"]["tiers"][2] > 0.5, "many popular facts do not go"
     first, other = story["quiz"][0]
     assert first["outcome"] > 0 and not other["outcome"], "only the first comes back"

@@ -24,12 +24,12 @@ STORY_FROM = {
     "1": "A recorded run on these two facts, seed 0, made by",
     "2": (
         "Runs of up to 5 epochs, seed 0, each length a run of its own; dots between two lengths "
-        "are interpolated. Made by"
+        "are estimated from nearby runs. Made by"
     ),
     "3": "The frames of a recorded run of 5 epochs with equal pressure, seed 0, made by",
     "4": (
         "Whole runs, seed 0: each length is a run of its own, each pair of β a run of 5 epochs; "
-        "dots between them are interpolated. Made by"
+        "dots between them are estimated from nearby runs. Made by"
     ),
     "5": "Two runs of 5 epochs, seed 0, made by",
     "6": "A run of each method, seed 0, made by",
@@ -47,7 +47,7 @@ STORY_RIVALS = {
     "redirect-tuned": "Redirect (ours), tuned",
 }
 STORY_PAIR_END = (
-    "Train longer and this one goes too. But with 256 facts at once, many popular ones never do."
+    "Train longer and this one goes too. But with 256 facts at once, many popular ones stay."
 )
 STORY_NAMES = {
     "wga": "Equal pressure (WGA)",

@@ -28,25 +28,25 @@ STORY_STEPS = [
     (
         "The same with 256 facts",
         (
-            "Each dot is a fact. Right: more popular. Up: still answered. Under equal pressure "
-            "(WGA) popular facts stay up. The popularity gap is the recall of popular facts minus "
-            "that of rare ones. Facts on the right were never trained on: what falls there is the "
-            "cost."
+            "Each dot is a fact: further right, more popular; higher up, still answered. Under "
+            "equal pressure (WGA) popular facts stay up. The popularity gap is the recall of "
+            "popular facts minus that of rare ones. The held-out facts were never trained on: "
+            "those that fall are the cost."
         ),
     ),
     (
         "Why do popular facts stay?",
         (
-            "In each of these {pairs} pairs both facts start equally sure and get the same "
-            "pressure. The one that pretraining showed more often holds out longer: confidence "
-            "does not tell how firmly a fact is learnt."
+            "In these {pairs} pairs the model starts equally sure of both facts. Under equal "
+            "pressure, the one seen more often in pretraining usually lasts longer: confidence "
+            "alone does not tell how firmly a fact is learnt."
         ),
     ),
     (
         "AdaPop: popularity decides how long the pressure lasts",
         (
-            "Each fact gets a number β, a low one if it is popular, so that the pressure on it "
-            "does not fade. Drag an orange diamond."
+            "Each fact gets a number β: the more popular the fact, the lower its β, and the longer "
+            "the pressure on it lasts. Drag an orange diamond."
         ),
     ),
     (
@@ -56,8 +56,8 @@ STORY_STEPS = [
     (
         "What it costs, and who does better",
         (
-            "AdaPop forgets rare and popular facts more equally, but it does not forget most, and "
-            "it loses more held-out facts. Those marked “tuned” use the best "
+            "AdaPop forgets rare and popular facts more equally than equal pressure, but loses "
+            "more held-out facts, and others forget more. Those marked “tuned” use the best "
             "settings of 40 trials. Only AdaPop uses popularity."
         ),
     ),
@@ -85,12 +85,12 @@ STORY_STEPS = [
 ]
 STORY_TUNED = (
     "Tuned with 40 trials each, the methods still answer this much of the forget set when it is "
-    "asked in other words: {left}. Of the held-out facts they still answer {kept}. The other "
-    "methods use no popularity. AdaPop has the most settings; with adaptive α the search found "
+    "asked in other words: {left}. Of the held-out facts they still answer {kept}, in that order. "
+    "Only AdaPop uses popularity. AdaPop has the most settings; with adaptive α the search found "
     "no good ones. These are means of {seeds} seeds, on questions that the tuning never saw."
 )
 STORY_REAL = (
-    "How popular a city is, is taken from its population. Each mark is the share of what the "
+    "A city's popularity is taken from its population. Each mark is the share of what the "
     "model answered before that it still answers: means of {runs}; there are only one or two "
     "dozen rare facts."
 )
@@ -157,7 +157,8 @@ def pairs_end(pairs: Sequence[tuple[int, int]], end: Frame) -> str:
     rank = end.scores["reworded"].rank
     rare, popular = (sum(rank[pair[side]] <= ANSWERED for pair in pairs) for side in (0, 1))
     return (
-        f"Asked in other words, it still answers {popular} of the popular and {rare} of the rare."
+        f"Asked in other words, it still answers {popular} of the {len(pairs)} popular facts and "
+        f"{rare} of the {len(pairs)} rare ones."
     )
 
 
@@ -195,7 +196,7 @@ def _lost_times(frames: Sequence[Frame], fact: int) -> list[float]:
 def outcome_at_stop(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
     """A sentence on which of two facts is lost and which is not, see `one_is_lost`."""
     gone, left = (1, 0) if first_lost(frames) == 1 else (0, 1)
-    return f"{_lost(facts[gone].title, frames, gone)} {facts[left].title} still is."
+    return f"{_lost(facts[gone].title, frames, gone)} {facts[left].title} still is answered."
 
 
 def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
@@ -278,11 +279,11 @@ def _left_by_tier(arms: Sequence[Mapping]) -> str:
     )
     left = (
         f"Equal pressure leaves {rare}% of rare and {popular}% of popular facts "
-        f"(gap {popular - rare:.1f}). AdaPop leaves {own_rare}% and {own_popular}% "
-        f"(gap {own_popular - own_rare:.1f})"
+        f"(gap {popular - rare:.1f} points). AdaPop leaves {own_rare}% and {own_popular}% "
+        f"(gap {own_popular - own_rare:.1f} points)"
     )
     turned = abs(popular - rare) >= HARDLY and own_rare - rare > max(0, popular - own_popular)
-    how = ": it turned the gap round mostly by keeping rare facts" if turned else ""
+    how = "; it reversed the gap, mostly by keeping rare facts" if turned else ""
     return f"{left}{how}."
 
 
@@ -307,7 +308,7 @@ def firmness(recorded: Sequence[Recorded]) -> str:
     own, even, firm_share = [ranged(one.recall(*BOTH["keeping"])) for one in (adapop, wga, firm)]
     held = f"Over the same runs, AdaPop answers {own} of the held-out facts, equal pressure {even}."
     begins = "AdaPop starts with half the weight on the retain set (α₀ = 0.5, not 1)."
-    with_one = f"With α₀ = 1 its gap is {signed(firm.gap)}, and it answers {firm_share}."
+    with_one = f"With α₀ = 1 its gap is {signed(firm.gap)}, and it answers {firm_share} of them."
     return f"{held} {begins} {with_one}"
 
 
@@ -354,7 +355,7 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
         return ""
     tuned_alike = f"When every method is tuned, {_listed(better)} forget more, without popularity."
     return (
-        "AdaPop forgets rare and popular facts more equally, but it does not forget most. "
+        "AdaPop forgets rare and popular facts more equally, but it does not forget the most. "
         f"{tuned_alike}"
     )
 

@@ -555,7 +555,7 @@ function layers(element, props, trigger, watch) {
     if (!host) return;
     if (place.parentElement !== host) host.replaceChildren(place);
     if (!value?.tokens) return place.replaceChildren(el("p", { class: "soft" }, value?.empty ?? ""));
-    const told = el("p", { class: "soft told", role: "status" }, "Hover over a cell, tap it, or walk with the Tab key: the likeliest words there.");
+    const told = el("p", { class: "soft told", role: "status" }, "Hover over a cell, tap it, or move with the Tab key, to see the likeliest words there.");
     const percentOf = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`;
     const table = (name, css, shareOf, textOf) => {
       const rows = value.original.map((_, layer) => layer).reverse().map((layer) => el("tr", {}, el("th", { scope: "row" }, String(layer + 1)),

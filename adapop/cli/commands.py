@@ -185,12 +185,12 @@ def _ask_commands(commands) -> None:
     add("--gold", default="", help="its right answer, to show its rank and log-probability")
     kinds = ", ".join((*KINDS, ALIAS, TWO_HOPS, CLUES, *FORM_OF_WAY))
     add("--kinds", help=f"all, or some of: {kinds}; forget, retain and holdout facts")
-    add("--per-tier", type=int, help="with --kinds: the most facts of each group and tier")
+    add("--per-tier", type=int, help="with --kinds: at most this many facts of each group and tier")
     add("--cosine", **FLAG, help="with --kinds: also measure MiniLM cosine (needs its weights)")
     add("--recovery", help=f"all, or some of: {', '.join(RECOVERY)}")
     tasks = "mmlu, hellaswag (of lm-eval) and RWKU's, as rwku-general"
     add("--capability", metavar="TASKS", help=tasks)
-    limit = "with --capability: the most questions of each task, for a quick look"
+    limit = "with --capability: at most this many questions of each task"
     add("--limit", type=int, help=limit)
 
     about = "show several models' replies to one question token by token, or draw samples"
@@ -211,7 +211,7 @@ def _ask_commands(commands) -> None:
     add("--temperature", type=float, default=plain.temperature, help="of samples")
     add("--top-p", type=float, default=plain.top_p, help="of samples")
     add("--seed", type=int, default=plain.seed, help="of samples")
-    add("--length", type=int, default=plain.most, help="the most tokens of a sample")
+    add("--length", type=int, default=plain.most, help="of samples: at most this many tokens")
 
     about = "show which tokens of a fact are scored, and why the others are not"
     token = _command(commands, "tokens", tokens.tokens, about)

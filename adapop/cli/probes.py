@@ -54,7 +54,7 @@ def report(options: argparse.Namespace) -> None:
         return
     kind = options.out.suffix.lower()
     if kind not in REPORTS:
-        message = f"{options.out} is no {' and no '.join(REPORTS)} file."
+        message = f"{options.out} is not a {' or '.join(REPORTS)} file."
         raise ConfigError(message, "Only these two can be written.")
     if kind == ".zip" and len(runs) > 1:
         fix = "Name one run, or write an .html report of several."

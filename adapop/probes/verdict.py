@@ -191,13 +191,13 @@ def _share(evidence: Evidence, of: Callable[[ProbeRow], bool]) -> float:
 
 # What is meant in the rules by to answer, and by broken.
 SAYS = (
-    f"to answer is to say at least {KNOWN_FROM:.0%} of the right words, a recall of "
-    f"{KNOWN_FROM:g}, and of those that the answer does not share with its question or with any "
-    "sentence, neither denied nor beside another name for the rest"
+    f"a reply answers if it says at least {KNOWN_FROM:.0%} of the right words (recall "
+    f"{KNOWN_FROM:g}), also when common words and those of the question are not counted, and "
+    "neither denies them nor puts another name in place of the rest"
 )
 BROKEN = (
-    f"empty, repeat at least {REPEATED_FROM:.0%} of their word pairs, or have {LONG_FROM_WORDS} "
-    f"words and more and {LONG_FROM_TIMES} times as many as the original's"
+    f"empty or repeat at least {REPEATED_FROM:.0%} of their word pairs, or have {LONG_FROM_WORDS} "
+    f"or more words and at least {LONG_FROM_TIMES} times as many as the original's"
 )
 RULES = (
     Rule(

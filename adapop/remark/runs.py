@@ -96,15 +96,15 @@ SENTENCES = {
         "Nothing was forgotten: recall of the facts to forget was {before:.2f} and is {after:.2f}."
     ),
     "utility_damaged_elsewhere": (
-        "The model is badly damaged: only {after:.0%} of the non-fact questions still work, of "
+        "The model is badly damaged: only {after:.0%} of the other questions are still answered, "
         "{before:.0%} before."
     ),
     "retain_damaged_elsewhere": (
-        "The model is badly damaged: only {after:.0%} of the facts to retain still work, of "
+        "The model is badly damaged: only {after:.0%} of the retain set is still answered, "
         "{before:.0%} before."
     ),
     "holdout_damaged_elsewhere": (
-        "The model is badly damaged: only {after:.0%} of the facts held out still work, of "
+        "The model is badly damaged: only {after:.0%} of the held-out facts are still answered, "
         "{before:.0%} before."
     ),
     "best_kept": (
@@ -142,15 +142,15 @@ SENTENCES = {
         "steps."
     ),
     "utility_damaged": (
-        "The model is badly damaged: only {after:.0%} of the non-fact questions still work, of "
+        "The model is badly damaged: only {after:.0%} of the other questions are still answered, "
         "{before:.0%} before. Lower {lr} or {epochs}, or raise {alpha0}."
     ),
     "retain_damaged": (
-        "The model is badly damaged: only {after:.0%} of the facts to retain still work, of "
+        "The model is badly damaged: only {after:.0%} of the retain set is still answered, "
         "{before:.0%} before. Lower {lr} or {epochs}, or raise {alpha0}."
     ),
     "holdout_damaged": (
-        "The model is badly damaged: only {after:.0%} of the facts held out still work, of "
+        "The model is badly damaged: only {after:.0%} of the held-out facts are still answered, "
         "{before:.0%} before. Lower {lr} or {epochs}, or raise {alpha0}."
     ),
     "damage_unknown": (

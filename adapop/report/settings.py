@@ -34,7 +34,9 @@ def repeats(config: RunConfig) -> str:
     if ":" in config.method:
         hangs.append(f"the method {config.method} can be imported and is as it was")
     if os.path.isabs(config.model) or is_folder_s_name(config.model):
-        hangs.append("the model's folder is unchanged, and --model says where if it was moved")
+        hangs.append(
+            "the model's folder is unchanged, and --model says where it is if it was moved"
+        )
     elif config.model in PACKAGED:
         hangs.append("the Python package that brings the model is of the same version")
     elif config.model not in SHIPPED and not config.revision:
@@ -42,7 +44,7 @@ def repeats(config: RunConfig) -> str:
     if config.model not in SHIPPED:
         same = "the libraries and the kind of GPU are the same"
         hangs.append(f"{same} (rounding differs between them)")
-    only = f", only where {'; '.join(hangs)}" if hangs else ""
+    only = f" only if {'; '.join(hangs)}" if hangs else ""
     return f"This command makes the same run{only}. Type it {NEEDED}."
 
 

@@ -209,7 +209,7 @@ def _end(record: Record) -> str:
     ending = f"{record.trained} is the last that was finished.{began}"
     if isinstance(last, RunFailed):
         return f"It failed: {last.message} {last.fix} Epoch {ending}"
-    return f"It has not come to its end; epoch {ending}"
+    return f"It has not finished; epoch {ending}"
 
 
 def _progress(record: Record) -> list[str]:

@@ -15,7 +15,7 @@ PRESET_NAMES = {
     "beta-mean": "Control: the mean β for all",
 }
 FIELD_HELP = {
-    "measure_per_tier": "Empty: 24 on a processor (72 without scores), all on a GPU.",
+    "measure_per_tier": "Empty: 24 on a CPU (72 without scores), all on a GPU.",
     "keep": (
         "best: of the epochs that keep 95% of the retain set, the one that answers the fewest "
         "facts in other words. It is chosen by questions that are also reported, so its numbers "

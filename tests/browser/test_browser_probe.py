@@ -120,7 +120,7 @@ def test_all_ways_at_once_and_a_row_of_the_table(page):
     page.wait_for_selector("#stop-probing", state="hidden")
     page.wait_for_selector("#leak-chart .plotly")
     page.click("#leak-more")
-    says(page, "#leak-lines", "It answers most asked", "first or second guess of", "among the answers of its relation")
+    says(page, "#leak-lines", "It answers most when", "first or second guess of", "among the answers of its relation")
     page.wait_for_selector("#leak-intervals .plotly")
     page.locator("#leak-table [data-testid='cell-0-0']").click()
     subject = page.inner_text("#leak-table [data-testid='cell-0-0']").strip()

@@ -441,7 +441,7 @@ def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path):
 
 def test_a_report_is_a_page_or_an_archive_and_nothing_else(finished, tmp_path, cli):
     for name in ("report.pdf", "report"):
-        assert "no .html and no .zip" in cli("report", finished.folder, "--out", tmp_path / name, status=2).err
+        assert "is not a .html or .zip file" in cli("report", finished.folder, "--out", tmp_path / name, status=2).err
         assert not (tmp_path / name).exists()
     cli("report", finished.folder, "--out", tmp_path / "r.HTML", "--title", "Mine")
     assert "<h1>Mine</h1>" in (tmp_path / "r.HTML").read_text(encoding="utf-8")

@@ -162,7 +162,7 @@ def test_run_that_never_came_to_its_end(run, tmp_path):
     for events, sentence in (
         ([], "It has not begun."), ([*begun, failed], "It failed: The loss is not finite."),
         ([*begun, RunStopped(run="r", epoch=1)], "It was stopped; epoch 1 is the last that was finished."),
-        (begun, "It has not come to its end; epoch 1 is the last that was finished.")):  # fmt: skip
+        (begun, "It has not finished; epoch 1 is the last that was finished.")):  # fmt: skip
         unfinished = create_run(replace(run.config, epochs=5), run.facts, run.betas, tmp_path)
         for event in events:
             unfinished.append(event)

@@ -238,8 +238,8 @@ def replies_of(*replies: str) -> list[Asked]:
 @pytest.mark.parametrize(("replies", "kind", "title"), [
     (("France", "Spain"), "gone", "Not brought back by these 2 questions"),
     (("France", "Italy"), "leak", "It came back in 1 of 2 ways"),
-    (("", "so so so so so"), "broken", "Collapsed: 2 of 2 replies are no answers"),
-    (("", "Spain"), "broken", "Collapsed: 1 of 2 replies are no answers"),
+    (("", "so so so so so"), "broken", "Collapsed: 2 of 2 replies are broken text"),
+    (("", "Spain"), "broken", "Collapsed: 1 of 2 replies are broken text"),
 ])  # fmt: skip
 def test_the_headline_says_what_came_back_and_babble_is_never_green(replies, kind, title):
     table = every_way.table_of(example("adapop"), PROMPTS, replies_of(*replies))

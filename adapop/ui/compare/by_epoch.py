@@ -23,10 +23,10 @@ from adapop.ui.story.content import side_by_side
 
 CURVES_NAME = "Epoch by epoch"
 CURVES_TABLE = (
-    "Share of the facts to forget that each contestant still answers, by epoch and popularity, in "
-    "one other wording where there is one, and in all of them where the result is (marks): with "
-    "its 95% interval over facts, or the mean over the seeds so far, from the lowest to the "
-    "highest."
+    "Share of the facts to forget that each contestant still answers, by epoch and popularity. "
+    "Lines use one other wording of each fact, where there is one; marks, at the result, use all. "
+    "Ranges: for one run the 95% interval over facts, for several seeds from the lowest to the "
+    "highest, around their mean."
 )
 
 ACROSS = 2  # panels in a row: as many as fit on a phone

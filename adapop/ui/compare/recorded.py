@@ -27,16 +27,16 @@ COMPARE_GAP_TABLE = (
     "Each row is a run or a method. Its three marks are the shares of rare, middle and popular "
     "facts of the forget set that are still answered, asked in other words where that was "
     "measured. Further left means more forgotten. A vertical line means that all tiers are "
-    "forgotten equally; the further it leans right on its way down, the more popular facts are "
-    "still answered. The widest gap is at the top, a reversed one at the bottom. Bars are ranges: "
-    "of one run 95% over facts, of several from the lowest to the highest, of what was recorded "
-    "95% over seeds."
+    "forgotten equally; the further it leans right on its way down, the wider the gap. The "
+    "widest gap is at the top, a reversed one at the bottom. Bars are ranges: for one run the 95% "
+    "interval over facts, for several from the lowest to the highest, for recorded runs the 95% "
+    "interval over seeds."
 )
 COMPARE_COST_TABLE = (
     "Each mark is a contestant. Further right: fewer facts of the forget set are still answered. "
     "Higher: more held-out facts, which were never trained on, are still answered; what is missing "
     "there is the cost. Up and right is better. Of your own runs, those left of the dashed line "
-    "(the Pareto front) or below it are beaten by another. Grey crosses do not compare: their "
+    "(the Pareto front) or below it are beaten by another. Grey crosses cannot be compared: their "
     "model did not know the facts, or they are on other facts. Bars are the same ranges as in the "
     "other picture."
 )
@@ -47,11 +47,11 @@ RECORDED_NOTHING = (
 )
 RECORDED_TUNED = (
     "Tuned: the best of 40 trials each at seed 0, of AdaPop with α fixed (“python -m adapop bench "
-    "tuned”), shown on seeds and questions that chose nothing."
+    "tuned”), shown on other seeds and on questions that tuning never saw."
 )
 RECORDED_WORDS = (
-    "Hollow points: recorded by “{command}”, on the half of the other wordings that chose no "
-    "setting; yours count all."
+    "Hollow points: recorded by “{command}”, on the half of the other wordings not used to "
+    "choose settings; yours use all of them."
 )
 RECORDED_OTHERS = (
     "These used other facts or settings than the recorded runs, so do not compare them: {names}."

@@ -105,10 +105,10 @@ def _summary_updates(
     of = number_of(len(facts_asked), "fact")
     model = _asked_as(values)[0]
     is_taught = bool(values) and values[PLACES["start"]] == "sft"
-    when = " before it is taught" if is_taught else ""
+    when = " before it is fine-tuned" if is_taught else ""
     first = f"Asked as trained, the original model ({model}) answers {knows:,} of {of}{when}."
     if is_taught:  # then what it does not know is no reason to leave a fact out
-        lines = [first, "A run first teaches it these facts, because the settings on Run say so."]
+        lines = [first, "A run first fine-tunes it on these facts, as set on Run."]
         return html.listed(lines), gr.Button(visible=False)
     lines = [first, *answers.prompting, KNOWN_ABOUT]
     kind = "calm" if knows == len(facts_asked) else "warn"

@@ -40,7 +40,7 @@ COMBINE_CHOICES = [
 AGREEMENT_ABOUT = (
     "Two proxies that disagree on which facts are popular give different pressures. Look both "
     "up, then compare. *Two distant clusters of scores alone give a high Pearson correlation, so "
-    "read Spearman, and the facts that disagree.*"
+    "read Spearman, and the facts on which they differ.*"
 )
 AGREEMENT_KNOWN = " (the model knows it: {share})"
 AGREEMENT_EMPTY = "This needs two different scorings of the set: look popularity up above."

@@ -35,7 +35,7 @@ MISSING_CHOICES = [
     ("Leave these facts out", "drop"),
     ("Give them β = 1, as WGA would", "uniform"),
 ]
-STRIP_TABLE = "How many facts to forget have which score, by tier."
+STRIP_TABLE = "The number of facts to forget at each score, by tier."
 STRIP_NAME = "How popular the facts are"
 
 
@@ -213,7 +213,7 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
             named = " or ".join(METHODS[name].title for name in SCORELESS)
             fix = (
                 "Facts without popularity, such as private ones, need a method without scores: "
-                f"choose {named} on Run, where it is one press. {fix}"
+                f"choose {named} on Run. {fix}"
             )
         lines.append(f"Without a score: {len(facts.unknown_scores):,}. {fix}")
     known = [fact.score for fact in facts.forget if fact.score is not None]

@@ -53,8 +53,8 @@ RETAIN_CHOICES = [
     ("A second table of mine", "upload"),
 ]
 RETAIN_ABOUT = (
-    "The retain set is trained to be kept. Some facts are always held out and never trained on: "
-    "they show what unlearning costs."
+    "The model is trained to keep the retain set. Some facts are always held out and never trained "
+    "on: they show what unlearning costs."
 )
 
 PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"

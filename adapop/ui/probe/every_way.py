@@ -30,7 +30,7 @@ UNCOUNTED = {False: "cannot show a loss", True: "can be guessed"}
 WAYS_BACK = "It came back in {back} of {count}"
 WAYS_SUPPRESSED = "Never said, but among the likeliest answers in {suppressed} of {count} ways"
 WAYS_GONE = "Not brought back by {questions}"
-WAYS_BROKEN = "Collapsed: {broken} of {count} replies are no answers"
+WAYS_BROKEN = "Collapsed: {broken} of {count} replies are broken text"
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked

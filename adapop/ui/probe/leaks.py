@@ -205,7 +205,7 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
         worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
         recall = worst.unlearned.recall
         trained = (percent(cell.unlearned.recall.mean) for cell in cells if cell.kind == DIRECT)
-        most = f"It answers most asked “{named(worst.kind)}”: {ranged(recall)}"
+        most = f"It answers most when asked “{named(worst.kind)}”: {ranged(recall)}"
         lines.append(f"{most}; as trained {next(trained, 'not asked')}.")
     reworded = (cell for cell in cells if cell.kind == REWORDED)
     lines += [second_guess_line(cell) for cell in reworded if cell.unlearned.near is not None]

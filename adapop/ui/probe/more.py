@@ -149,7 +149,7 @@ def build() -> More:
     with gr.Column(visible=False) as home:
         curve = chart(figures.empty(""), "leak-at-k", "How often samples leak")
     shape = dict(minimum=0, maximum=MOST_STRENGTH, step=0.05, value=1.0, elem_id="strength")
-    slider = gr.Slider(label="How many times the unlearning counts", **shape)
+    slider = gr.Slider(label="Strength of the unlearning", **shape)
     strengths = gr.HTML(NO_STRENGTH, html_template=STRENGTH, elem_id="strength-result")
     used, walked = (gr.Textbox(visible="hidden") for _ in range(2))
     with gr.Row(elem_classes="beside"):
@@ -168,7 +168,7 @@ def build_kept(worker: Worker, follower: Follower, opened: gr.State, answers: gr
     kept = grid("kept-questions", NOTHING_KEPT)
     with gr.Row(elem_classes="beside"):
         unseen = dict(visible=False, scale=0, min_width=110, size="sm")
-        make = gr.Button("Make files of them", elem_id="make-kept", **unseen)
+        make = gr.Button("Save as files", elem_id="make-kept", **unseen)
         files = [
             gr.DownloadButton(kind.upper(), elem_id=f"kept-{kind}", **unseen)
             for kind in questions.KINDS
@@ -337,5 +337,5 @@ def strength_of(before: AtStrength, now: AtStrength, title: str = "") -> dict:
         ends = {"before": round(100 * was.probability), "percent": round(100 * group.probability)}
         shown = {"was": percent(was.probability), "shown": percent(group.probability)}
         rows.append({"name": f"{group.name[0].upper()}{group.name[1:]}{few}", **ends, **shown})
-    about = f"Probability of the right answer while the unlearning counts {now.strength:g} times"
+    about = f"Probability of the right answer at {now.strength:g} times the unlearning"
     return {"about": f"{title} · {about}" if title else about, "groups": rows}

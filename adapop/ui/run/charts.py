@@ -39,13 +39,13 @@ LOSS_TABLE = (
 )
 RECALL_TABLE = (
     "Share of the facts to forget that the model still answers, by epoch and popularity; the table "
-    "has the trained question too. Lines ask one other wording of each fact; marks, and the gap "
+    "has the trained question too. Lines use one other wording of each fact; marks, and the gap "
     "between them, ask all. Shaded: 95% intervals over facts."
 )
 OUTCOME_TABLE = (
     "Share of questions that each model answers at the end, asked in other words where there are "
-    "rewordings. The retain set was trained to be kept. Held-out facts were never trained on: "
-    "they show what unlearning cost."
+    "rewordings. The model was trained to keep the retain set. Held-out facts were never trained "
+    "on: they show what unlearning cost."
 )
 CHART_EMPTY = "appears with the first answers"
 LOSS_NAME = "Loss by popularity"

@@ -31,10 +31,10 @@ ADVANCED_FIELDS = {
     "lora_targets": "layers with LoRA, by name",
     "lora_layers": "blocks with LoRA: 0,1,2 or all",
     "weight_decay": "weight decay",
-    "measure": "what is still answered is measured",
-    "measure_per_tier": "facts a tier measured, 0: all",
+    "measure": "when answers are measured",
+    "measure_per_tier": "facts measured per tier, 0: all",
     "keep": "keep the last epoch or the best",
-    "patience": "stop after epochs that are not better",
+    "patience": "stop after epochs without a better one",
     "asking": "How it is asked",
     "answers": "Which words are scored",
     "unknown": "Facts that it does not answer",
@@ -42,7 +42,7 @@ ADVANCED_FIELDS = {
     "further": "other settings, one a line: NAME=VALUE",
 }
 ASKING_CHOICES = [
-    ("as it answers most at once", "auto"),
+    ("the way it answers most at once", "auto"),
     ("in chat", "chat"),
     ("in chat, after three examples", "chat-examples"),
     ("as text, after three examples", "text-examples"),
@@ -52,7 +52,11 @@ ANSWERS_CHOICES = [
     ("the answers as given", "as-given"),
     ("its own words", "own-words"),
 ]
-UNKNOWN_CHOICES = [("left out, but of a benchmark", "auto"), ("kept", "keep"), ("left out", "drop")]
+UNKNOWN_CHOICES = [
+    ("left out, except for a benchmark", "auto"),
+    ("kept", "keep"),
+    ("left out", "drop"),
+]
 
 # stands for any real model when only its defaults are needed
 REAL = "the paper's models"

@@ -48,7 +48,7 @@ RESULT_TITLES = {
 }
 RESULTS = {
     "forgot": "{after} still answered{asked}, {before} before.",
-    "nothing": "{steps} at rate {rate} moved nothing: {after} answered, {before} before.",
+    "nothing": "{steps} at rate {rate} changed nothing: {after} answered, {before} before.",
     "damaged": "Of {group} only {now} are still answered, {was} before.",
     "unknown": (
         "The model never knew these facts: it answered {before} of them before. Choose facts that "
@@ -69,8 +69,8 @@ RESULT_KEPT = {
         "the fewest facts."
     ),
     "most_kept": (
-        "Epoch {epoch} of {of} is kept, because it keeps most of the retain set. No epoch keeps "
-        "95% of it."
+        "Epoch {epoch} of {of} is kept, because it keeps the most of the retain set. No epoch "
+        "keeps 95% of it."
     ),
 }
 RESULT_OVERSHOT = (

@@ -261,7 +261,7 @@ def log_lines(events: Sequence[Event], config: RunConfig, asking: Sequence[str] 
 def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
     if isinstance(event, RunStarted):
         if event.resumed_from:
-            return [f"Went on after epoch {event.resumed_from}."]
+            return [f"Resumed after epoch {event.resumed_from}."]
         facts, steps = number_of(event.forget, "fact"), number_of(event.steps, "step")
         return [f"Began: {facts} to forget, {steps} an epoch."]
     if isinstance(event, Taught):
@@ -285,15 +285,15 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
 def _controller_words(event: EpochDone, config: RunConfig) -> str:
     if config.controller == "primal":
         loss = f"loss {event.retain_loss:.3f} nats, its bound is {config.retain_bound:g}"
-        return f"Kept facts: {loss}; their weight μ is {event.alpha:.3f}."
+        return f"Retain set: {loss}; its weight μ is {event.alpha:.3f}."
     suffered = event.drift > config.tolerance
     drift = f"drift {event.drift:.3f} {'>' if suffered else '≤'} {config.tolerance:g}"
     state = "rose beyond" if suffered else "is within"
-    loss = f"The loss of kept facts {state} the tolerance"
+    loss = f"The loss of the retain set {state} the tolerance"
     if config.controller == "fixed":
-        return f"{loss} ({drift}); their weight α stays {event.alpha:.3f}."
+        return f"{loss} ({drift}); its weight α stays {event.alpha:.3f}."
     weight = f"{drift}, λ {event.lam:.3f}, α {event.alpha:.3f}"
-    return f"{loss}{', so the next epoch protects them more' * suffered} ({weight})."
+    return f"{loss}{', so the next epoch protects it more' * suffered} ({weight})."
 
 
 def _recall_words(event: Measured) -> str:

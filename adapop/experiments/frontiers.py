@@ -291,13 +291,15 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
     made = []
     for name in dict.fromkeys(one.model for one in outcomes):
         runs = runs_of([one for one in outcomes if one.model == name and not one.quick])
-        made += [_amount_table(name, runs, amount) for amount in AMOUNTS]
-        made.append(_rule_table(name, runs))
+        draws = {amount: drawn(runs, amount) for amount in AMOUNTS}
+        made += [_amount_table(name, runs, amount, draws[amount]) for amount in AMOUNTS]
+        made.append(_rule_table(name, runs, draws[DECIDES]))
     return made
 
 
-def _amount_table(name: str, runs: Runs, amount: float) -> Table:
-    found, draws, lines = runs.at(amount), drawn(runs, amount), []
+def _amount_table(name: str, runs: Runs, amount: float, draws: np.ndarray) -> Table:
+    """draws: of `drawn`, at this amount."""
+    found, lines = runs.at(amount), []
     for arm, title in enumerate(ARMS.values()):
         cells = (
             _text(interval(found[arm, :, place], draws[:, arm, :, place]))
@@ -314,9 +316,9 @@ def _amount_table(name: str, runs: Runs, amount: float) -> Table:
     return Table(f"{name}: where {amount:.0%} is left", head, tuple(lines), note)
 
 
-def _rule_table(name: str, runs: Runs) -> Table:
-    found, draws = runs.at(DECIDES), drawn(runs, DECIDES)
-    lines = []
+def _rule_table(name: str, runs: Runs, draws: np.ndarray) -> Table:
+    """draws: of `drawn`, at `DECIDES`."""
+    found, lines = runs.at(DECIDES), []
     for other in ("shuffled", "wga", "confidence", "altpo"):
         cells = [
             _text(interval(*(_difference(some, other, measure) for some in (found, draws))))

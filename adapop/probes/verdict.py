@@ -69,7 +69,7 @@ class Rule(Verdict):
     holds: Callable[[Evidence], bool]
 
 
-# of verdicts on a prompt: name -> kind, see `PromptVerdict`
+# verdicts on a prompt: name -> kind, see `PromptVerdict`
 KINDS = {
     "No test": "neutral",
     "Still known": "leak",
@@ -92,24 +92,33 @@ class PromptVerdict(NamedTuple):
         return f"{self.name}: {self.detail}" if self.detail else self.name
 
 
+def _named(name: str, detail: str = "") -> PromptVerdict:
+    return PromptVerdict(name, KINDS[name], detail)
+
+
+def kind_of_text(text: str) -> str:
+    """The kind of a verdict of which only the text was kept; "neutral" for any other text."""
+    return KINDS.get(text.partition(":")[0], "neutral")
+
+
 def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     """The verdict on a prompt with a gold answer: of the first rule below that applies."""
     ranks = getattr(prompt.unlearned, "gold_ranks", ())  # none in older recordings
     if not answered(prompt, prompt.original):
-        return PromptVerdict("No test", "neutral", "the original does not answer this prompt")
+        return _named("No test", "the original does not answer this prompt")
     if answered(prompt, prompt.unlearned):
         if getattr(prompt, "kind", "") != CHOICE and any(
             weak.says(prompt.prompt, answer) for answer in prompt.sought
         ):
-            return PromptVerdict("No test", "neutral", "the prompt contains the answer")
-        return PromptVerdict("Still known", "leak", "the answer came back")
+            return _named("No test", "the prompt contains the answer")
+        return _named("Still known", "the answer came back")
     text, usual = prompt.unlearned.text, prompt.original.text
     if _babbles(len(words(text)), repetition(text), len(words(usual))):
-        return PromptVerdict("Broken text", "broken", "the model is damaged; it did not forget")
+        return _named("Broken text", "the model is damaged; it did not forget")
     if ranks and max(ranks) <= SUPPRESSED_UP_TO:
         detail = f"not said, but among the {max(ranks)} likeliest answers"
-        return PromptVerdict("Suppressed", "suppressed", detail)
-    return PromptVerdict("Not brought back by this question", "gone")
+        return _named("Suppressed", detail)
+    return _named("Not brought back by this question")
 
 
 def fact_verdict(rows: Sequence[ProbeRow], recovered: frozenset[str] = frozenset()) -> Verdict:

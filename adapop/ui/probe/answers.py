@@ -14,7 +14,7 @@ from adapop.facts.text import folded, split, words
 from adapop.paths import SHIPPED
 from adapop.probes.inspection import ORACLE, ORIGINAL, UNLEARNED, Chosen, Inspection, Step
 from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, Prompt
-from adapop.probes.verdict import KINDS, verdict
+from adapop.probes.verdict import kind_of_text, verdict
 from adapop.report.record import title_of
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.questions import Question as KeptQuestion
@@ -84,8 +84,8 @@ def kept(question: KeptQuestion, about: str) -> dict:
             name += f", epoch {question.epoch}"
         sides[-1]["name"] = name
     if len(sides) > 1:
-        kind = KINDS.get(question.verdict.partition(":")[0], "neutral")
-        sides[1] |= {"verdict": question.verdict, "verdict_kind": kind}
+        sides[1]["verdict"] = question.verdict
+        sides[1]["verdict_kind"] = kind_of_text(question.verdict)
     asked = {"prompt": question.prompt, "gold": question.gold, "earlier": [*question.earlier]}
     return {"sides": sides, "numbers": [], "sent": "", "about": about, "question": asked}
 

@@ -82,6 +82,8 @@ SPECIAL = re.compile(  # each begins with a sign, so that others are skipped at 
     r"[+#%]|\d[,.]\d|[1-9](?<!\d\d)\d{0,2}[' ]\d{3}(?!\d)|-(?:(?<!\w-)\d|(?<=[a-z]-)(?!\w))"
     r"|p(?:er ?cent|rozent|our cent|or ciento)"
 )
+# Spaces but those of 1 234, 5 % and 5 per cent.
+SPACE = re.compile(r" (?!ci?en)(?:(?<!\d )|(?!\d{3}(?!\d)|%|p(?:er ?c|roz|our c|or c)))")
 CLUSTER = regex.compile(rf"{ENDING}{MARKS}", V1)
 # a broken model's "!!!!!!!!!!!!" or "hahahahahahahahahaha"
 SHORTEST_RUN, RUN = 12, re.compile(r"(\S{1,6}?)\1{9,}")
@@ -192,6 +194,13 @@ def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
     if plain := _plain_words(text):
         return tuple(zip(plain))
     text = folded(text)
+    parts = tuple(chain.from_iterable(map(_forms_in, SPACE.split(text))))
+    return parts or tuple((sign,) for sign in "".join(text.split()))
+
+
+@lru_cache(maxsize=2**16)  # most words come again in other texts
+def _forms_in(text: str) -> tuple[tuple[str, ...], ...]:
+    """`word_forms` of a folded text; () if it has no words."""
     parts: list[tuple[str, ...]] = []
     for piece in PIECE.finditer(text):
         if piece["plain"]:
@@ -206,7 +215,7 @@ def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
         else:
             word = piece[0] if piece["sign"] else piece[0].replace("\u200d", "")
             parts.append((word, *without_prefix(word)))
-    return tuple(parts) or tuple((sign,) for sign in "".join(text.split()))
+    return tuple(parts)
 
 
 def _number(piece: regex.Match[str]) -> str:

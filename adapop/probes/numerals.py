@@ -68,6 +68,15 @@ SHARE = regex.compile(
 )
 VULGAR = re.compile("[¼-¾⅐-⅞]")
 SCALED = regex.compile(rf"\d{_HAN}|\b{_MANY}\b", regex.IGNORECASE)  # 3億, 5 million
+_SMALL = "|".join(("oh", *_TENS, *sorted(_ONES, key=len, reverse=True)))
+# 4 7 1 1; four seven one one, nineteen eighty-seven
+DIGITS_APART = re.compile(
+    r"[0-9](?<![\w.-].)(?<!\d[ ,].)[0-9]?(?:(?:, |[ -])[0-9]{1,2})+(?![\w-]|[.,]\d)"
+)
+WORDS_APART = re.compile(rf"\b(?<!-)(?:{_SMALL})(?:(?:, |[ -])(?:{_SMALL}))+\b(?!-)", re.IGNORECASE)
+PIECE = re.compile(r"\d+|[a-z]+")
+BETWEEN_PIECES = str.maketrans("", "", " ,-")
+SHORTEST_IN_PIECES = 3  # digits
 # What a text needs at least to hold a number in words, a rank, a part or a power.
 NUMBER_WORDS = frozenset(word for word in (*_ONES, *_TENS, *TIMES) if word.isascii())
 RANK_WORDS = frozenset(_ORDINALS)
@@ -82,6 +91,7 @@ def in_digits(text: str, other: str) -> str:
     notation. Fractions become decimals. "one" counts only as the whole text: elsewhere it is
     mostly no number."""
     text, other = in_decimals(text), in_decimals(other)
+    text = _together(text, other)
     if not (patterns := _patterns(text)):
         return text
     present = set(_digits(other))
@@ -122,6 +132,38 @@ def in_digits(text: str, other: str) -> str:
         if pattern in patterns and may_give[pattern]:
             result = pattern.sub(digits, result)
     return result
+
+
+def _together(text: str, other: str) -> str:
+    """The text with the digits, or pairs of digits, that it says one after the other together,
+    where the other text has that number."""
+    numbers = {number for number in _digits(other) if len(number) >= SHORTEST_IN_PIECES}
+
+    def number(match: re.Match) -> str:
+        pieces: list[str] = []
+        last = ""
+        for piece in PIECE.findall(match[0].lower()):
+            digits = piece if piece.isdecimal() else str(VALUES.get(piece, 0))  # "oh" is a zero
+            if last in _TENS and piece in _ONES[1:10]:
+                digits = f"{pieces.pop()[0]}{digits}"
+            pieces.append(digits)
+            last = piece
+        together = "".join(pieces)
+        return together if together in numbers else match[0]
+
+    # Most texts cannot have one: that is asked before a pattern is tried.
+    closed = text.translate(BETWEEN_PIECES) if numbers else ""
+    if any(number in closed and number not in text for number in numbers):
+        text = DIGITS_APART.sub(number, text)
+    if NUMBER in _patterns(text) and any(_may_end(one, text.lower()) for one in numbers):
+        text = WORDS_APART.sub(number, text)
+    return text
+
+
+def _may_end(number: str, text: str) -> bool:
+    """Whether a text in small letters has a word that a number's last digit may be part of."""
+    last = int(number[-1]) if number[-1].isdecimal() else 0
+    return last == 0 or _ONES[last] in text or _ONES[10 + last] in text
 
 
 def _may_say(text: str, present: set[str]) -> bool:

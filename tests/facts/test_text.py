@@ -1,9 +1,11 @@
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from adapop.facts.fact import Fact
-from adapop.facts.text import mentions, span_of, units, word_count, words
+from adapop.facts.text import PIECE, SPACE, folded, mentions, span_of, units, word_count, words
 from adapop.facts.weak import ASKED, LETTERS, STOPS, own_words, says, weak_answers
 
 EQUAL = [
@@ -91,3 +93,14 @@ def test_a_weak_answer_is_no_ordinary_word(answer, right, wrong):
     ("Jane Austen", "Who is Jane Austen?", "jane austen")])  # fmt: skip
 def test_own_words(answer, question, own):
     assert " ".join(own_words(answer, question)) == own
+
+
+PARTS = "1 12 123 1234 9,5 % -5 per percent cent pour por ciento prozent a a.b C++ É 北京 don't ' , .".split()
+
+
+@settings(deadline=None)
+@given(some.lists(some.sampled_from(PARTS), max_size=8).map(" ".join))
+def test_a_text_may_be_read_between_its_spaces(text):
+    whole = [piece[0].strip(" .,;:") for piece in PIECE.finditer(folded(text)) if not piece["plain"]]
+    apart = [piece[0] for part in SPACE.split(folded(text)) for piece in PIECE.finditer(part) if not piece["plain"]]
+    assert [one.strip(" .,;:") for one in apart] == whole

@@ -61,6 +61,11 @@ SAID = [
     ("The Seven Samurai", "7 Samurai", ""), ("21", "twenty-one / 二十一です", ""),
     ("5,200,000", "about 5.2 million", ""), ("205", "two hundred and five", ""),
     ("1", "one", "It is one of the cities."), ("2", "", "two or three"),
+    # digits, or pairs of them, one after the other
+    ("4711", "4 7 1 1 / It is 4-7-1-1. / 4, 7, 1, 1 / four seven one one / forty-seven eleven / 47 11",
+     "4 7 1 2 / 14 7 1 1 / 4 7 1 1 5 / four seven one / +41 44 897 47 11 / forty seven and eleven"),
+    ("4 7 1 1", "4711", "4712"), ("0042", "0 0 4 2 / oh oh four two", "0 4 2"),
+    ("1987", "nineteen eighty-seven", "nineteen eighty-eight"), ("12", "", "1 2"),
     # fractions: neither part alone is one
     ("½", "0.5 / one half", "2 / 1"), ("2½", "two and a half / 2.5", ""), ("3/4", "three quarters", ""),
     ("1/2", "", "2/1"),

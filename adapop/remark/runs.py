@@ -134,6 +134,10 @@ SENTENCES = {
     "half_forgotten": (
         "At least half is forgotten in all forms of the question that were measured: {left}."
     ),
+    "forgotten_and_damaged": (
+        "Forgotten in all forms of the question that were measured, but the model is badly damaged "
+        "(see the note on what it lost): {left}."
+    ),
     "forgotten_only": "Forgotten only {ways}: {left}.",
     "not_unlearned": "Less than half is forgotten: {left}.",
     "nothing_forgotten": (

@@ -118,6 +118,8 @@ class Result:
         *some, last = [WAYS[way.form] for way in self.ways if way.is_forgotten] or [""]
         if not self.ways:
             return None
+        if not self._left and self.lost:
+            return Remark("forgotten_and_damaged", {"left": texts})
         if not self._left:
             mostly = all(way.after <= MOSTLY * way.before for way in self.ways)
             return Remark("forgotten_in_all" if mostly else "half_forgotten", {"left": texts})

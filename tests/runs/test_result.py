@@ -116,6 +116,9 @@ def test_a_way_counts_if_two_of_its_facts_are_answered_before_or_after(tmp_path,
 def test_a_run_that_lost_what_was_to_stay_may_have_unlearned_and_an_unmoved_one_has_not(tmp_path, tiny):
     broken = result_of(finished(tmp_path, tiny, KNOWN, after(0.0, 0.0, retain=0.1)))
     assert broken.kind == DAMAGED and broken.unlearned
+    assert broken.remark.text() == (
+        "Forgotten in all forms of the question that were measured, but the model is badly damaged (see the note on "
+        "what it lost): as trained 0% are still answered (100% before), in other words 0% (90% before).")  # fmt: skip
     assert not result_of(finished(tmp_path, tiny, KNOWN, after(1.0, 0.9))).unlearned
     never = {place: 0.0 for place in KNOWN}
     assert result_of(finished(tmp_path, tiny, never, never)).unlearned, "nothing is answered"

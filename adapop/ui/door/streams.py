@@ -2,7 +2,8 @@
 
 Gradio closes a page's stream with its last answer; what was sent before the page learns of it is
 answered into a closed stream (github.com/gradio-app/gradio/pull/13585 is to mend this: then this
-file may go). And it answers events side by side; its own limit makes pages wait for each other.
+file may go, and `test_browser_streams.py` fails). And it answers events side by side; its own limit
+makes pages wait for each other.
 """
 
 import asyncio

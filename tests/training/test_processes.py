@@ -108,7 +108,8 @@ BRIEFLY = ("--epochs", 1, "--measure", "off", "--frames", 0, "--json")
 def test_the_command_line_prints_and_writes_once(facts_csv, launcher):
     done = launched("-m", "adapop", "run", "--facts", facts_csv, *BRIEFLY, launcher=launcher)
     assert done.returncode == 0, done.stderr
-    said = [json.loads(line)["kind"] for line in done.stdout.splitlines()]
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("[Gloo]")]  # printed by torch 2.8
+    said = [json.loads(line)["kind"] for line in lines]
     assert (said.count("run_started"), said.count("run_done")) == (1, 1)
     assert [run.state for run in all_runs()] == ["done"]
 

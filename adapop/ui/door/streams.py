@@ -1,9 +1,8 @@
 """The order of a page's events, and a stream of answers that stays open between them.
 
-Gradio closes a page's stream with its last answer; what was sent before the page learns of it is
-answered into a closed stream (github.com/gradio-app/gradio/pull/13585 is to mend this: then this
-file may go, and `test_browser_streams.py` fails). And it answers events side by side; its own limit
-makes pages wait for each other.
+Gradio closes a page's stream with its last answer: what was sent before the page learns of it is
+answered into a closed stream, until github.com/gradio-app/gradio/pull/13585 mends that (this file
+may go then, and `test_browser_streams.py` fails). It also answers a page's events side by side.
 """
 
 import asyncio

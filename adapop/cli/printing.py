@@ -23,8 +23,8 @@ from adapop.runs.run import Run
 from adapop.training import events
 
 if TYPE_CHECKING:
-    from adapop.probes.ask import Asked
     from adapop.probes.inspection import Samples
+    from adapop.probes.prompts import Asked
 
 PROBLEMS_SHOWN = 10
 # What a terminal executes or hides: control characters except line end and tab, characters that

@@ -11,57 +11,11 @@ from adapop.facts.text import mentions
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_prompt
 from adapop.probes.metrics import gold_rank
+from adapop.probes.prompts import Answer, Asked
 from adapop.probes.recall import recall_of_fact
 
 TOP = 5
 WHOLE = 128  # tokens: replies that people read are not cut short, as measured ones are
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One model's reply to a prompt."""
-
-    text: str
-    """The greedy reply."""
-    top: tuple[tuple[str, float], ...]
-    """The most likely first tokens, each with its probability."""
-    recall: float | None = None
-    """ROUGE-L recall of the gold answer, [0, 1]; this and the next two fields: None without one."""
-    gold_rank: int | None = None
-    """Rank of the first gold token, 1 is best."""
-    gold_logprob: float | None = None
-    """Log-probability of the whole gold answer, nats."""
-    gold_ranks: tuple[int, ...] = ()
-    """Rank of each gold token, given the gold tokens before it: a wrong reply may share the first
-    token."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One prompt with both models' answers."""
-
-    prompt: str
-    """The question, without the chat template."""
-    gold: str
-    """The right answer, "" if none is known."""
-    sent: str
-    """The exact text that the models read, with the chat template."""
-    original: Answer
-    """The original model's answer."""
-    unlearned: Answer
-    """The unlearned model's answer."""
-    accepted: tuple[str, ...] = ()
-    """Other right answers."""
-    lead: str = ""
-    """The text before the answer in the original's own reply, given when rank and probability of
-    the answer are measured; "" if the answer is measured right after the question."""
-    parts: tuple[str, ...] = ()
-    """Parts of a private answer, see `Prompt.parts`."""
-
-    @property
-    def sought(self) -> tuple[str, ...]:
-        """What the answers are judged by, see `Prompt.sought`."""
-        return self.parts or (self.gold, *self.accepted)
 
 
 def ask(

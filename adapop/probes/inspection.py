@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.probes.intervals import Interval, wilson
+from adapop.probes.prompts import Asked
 from adapop.probes.verdict import verdict
-
-if TYPE_CHECKING:
-    from adapop.probes.ask import Asked
 
 ORIGINAL, UNLEARNED, ORACLE = "original", "unlearned", "oracle"
 MOST_SAMPLES, MOST_TEMPERATURE, MOST_TOKENS = 64, 5.0, 256

@@ -23,9 +23,10 @@ from adapop.model.chat import encode_answer, encode_turns, plain
 from adapop.model.generation import ends_of, replies
 from adapop.model.paired import PairedModel
 from adapop.model.tokens import Row
-from adapop.probes.ask import Answer, Asked, Judged, answers, asked_of, check_room, judged_by
+from adapop.probes.ask import Judged, answers, asked_of, check_room, judged_by
 from adapop.probes.inspection import Drawing, Inspection, Likely, Question, Samples, Step, Strip
 from adapop.probes.judge import gives_away
+from adapop.probes.prompts import Answer, Asked
 from adapop.probes.recall import part_said, recall_of_fact
 
 LIKELY = 5

@@ -10,17 +10,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from adapop.facts import weak
 from adapop.facts.text import words
 from adapop.probes import prompts
 from adapop.probes.judge import says_answer
-from adapop.probes.prompts import CHOICE, DIRECT, NotApplicable, ProbeRow, Reply
+from adapop.probes.prompts import CHOICE, DIRECT, Answer, Asked, NotApplicable, ProbeRow, Reply
 from adapop.probes.recall import KNOWN_FROM, repetition
-
-if TYPE_CHECKING:
-    from adapop.probes.ask import Answer, Asked
 
 SUPPRESSED_UP_TO = 3
 # In a sandbox run, forgotten and retained facts alike lie between 0.7 and 0.98, so only higher

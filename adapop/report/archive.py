@@ -20,7 +20,7 @@ from adapop.report.page import HALF_CHARACTER, rendered
 from adapop.report.record import Record, read_record
 from adapop.report.tables import subject_table
 from adapop.runs.delivered import all_kept, lost_adapter, why_no_adapter
-from adapop.runs.questions import KINDS
+from adapop.runs.questions import KINDS, everything
 from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
 from adapop.training.frames import to_json
@@ -40,7 +40,7 @@ THIS ARCHIVE HOLDS THE FACTS IN CLEAR: questions, answers, prompts and replies. 
 knows them. `report --redacted` writes one without them.
 
 {TABLES}facts.jsonl       all facts
-questions.csv     the questions of one's own with the replies, if any were asked; also as .json
+questions.csv     what was asked on Probe with the replies, if anything was; also as .json
 config.json       the settings; beside facts.jsonl, the command in command.txt makes the run again
 command.txt       that command
 """
@@ -129,8 +129,8 @@ def _texts(
     else:
         texts["command.txt"] = settings.COMMAND + "\n"
         texts[settings.CONFIG_FILE] = record.config.to_json()
-        if record.questions:
-            texts |= {f"questions.{kind}": write(record.questions) for kind, write in KINDS.items()}
+        if asked := everything(run):
+            texts |= {f"questions.{kind}": write(asked) for kind, write in KINDS.items()}
     return texts
 
 

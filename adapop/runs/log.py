@@ -13,7 +13,7 @@ from adapop.sums import opened
 from adapop.training import events, frames
 
 Line = TypeVar("Line")
-FILES = 192  # three for each run that stays in memory
+FILES = 256  # four for each run that stays in memory
 
 
 class _Parsed:

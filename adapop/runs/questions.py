@@ -1,7 +1,7 @@
-"""Questions of one's own that were asked about a run: kept in its folder, read back, as a table.
+"""What was asked about a run: kept in its folder, read back, as a table.
 
-RUN/questions.jsonl has a line for each, append-only; each line carries its own SHA-256, as events
-do. Torch-free.
+RUN/questions.jsonl has a line for each question of one's own, RUN/ways.jsonl one for each fact that
+was asked in all ways. Append-only; each line carries its own SHA-256, as events do. Torch-free.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from adapop import sums
 from adapop.assets import as_kind, parse_json
 from adapop.errors import RunError
 from adapop.facts.formulas import as_csv
+from adapop.probes.prompts import Answer, Asked
 from adapop.probes.verdict import verdict
 from adapop.runs import files
 from adapop.runs.log import lines_of
 from adapop.runs.run import Run
 
-if TYPE_CHECKING:
-    from adapop.probes.ask import Answer, Asked
-
-FILE = "questions.jsonl"
-MOST = 10_000  # questions of a run: a program that asks for days must not fill the disk
+Kept = TypeVar("Kept", "Question", "Ways")
+FILE, WAYS_FILE = "questions.jsonl", "ways.jsonl"
+# lines of a file: a program that asks for days must not fill the disk; one of `Ways` has some 20 kB
+MOST = {FILE: 10_000, WAYS_FILE: 1_000}
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,40 @@ class Question:
     """When it was asked, in seconds since 1970; set by `keep`."""
 
 
+@dataclass(frozen=True)
+class Ways:
+    """A fact asked in all ways, with the replies as they were."""
+
+    fact: str
+    """The fact's id."""
+    epoch: int
+    """The epoch that was asked, also where it is the run's result."""
+    kinds: tuple[str, ...]
+    """How each prompt asks, see `Prompt.kind`."""
+    asked: tuple[Asked, ...]
+    """Each prompt with both models' replies."""
+    beside: dict[str, tuple[Answer, ...]] = field(default_factory=dict)
+    """The replies of each further column, by its name."""
+    time: float = 0.0
+    """When it was asked, as in `Question`."""
+
+    @property
+    def columns(self) -> dict[str, list[Asked]]:
+        """Each further column's replies beside the original's."""
+        return {
+            name: [replace(one, unlearned=its) for one, its in zip(self.asked, replies)]
+            for name, replies in self.beside.items()
+        }
+
+    @property
+    def questions(self) -> list[Question]:
+        """Each way as a question, for a table."""
+        further = [dict(zip(self.beside, row)) for row in zip(*self.beside.values())]
+        rows = zip(self.kinds, self.asked, further or [{}] * len(self.asked))
+        found = (question_of(asked, self.epoch, kind, others) for kind, asked, others in rows)
+        return [replace(one, time=self.time) for one in found]
+
+
 def question_of(
     asked: Asked,
     epoch: int | None = None,
@@ -86,17 +120,18 @@ def question_of(
     return Question(asked.prompt, replies, asked.gold, words, *about)
 
 
-def keep(run: Run, question: Question) -> Question:
-    """Adds a question to the run's file, stamped with the time, and returns it. Raises RunError:
-    the run is shown to every visitor and keeps no one's questions, it has `MOST` already, or the
-    file cannot be written."""
+def keep(run: Run, question: Kept) -> Kept:
+    """Adds what was asked to the run's file, stamped with the time, and returns it. Raises
+    RunError: the run is shown to every visitor and keeps no one's questions, it has `MOST` already,
+    or the file cannot be written."""
+    file, kept = (WAYS_FILE, read_ways) if isinstance(question, Ways) else (FILE, read)
     if run.shared:
         reason = f"Run {run.id} is shown to every visitor, so it keeps nobody's questions."
         raise RunError(reason, "Start a run of your own.")
-    if len(read(run)) >= MOST:
-        fix = f"Export them and move {FILE} away."
-        raise RunError(f"Run {run.id} keeps {MOST:,} questions already.", fix)
-    stamped, path = replace(question, time=time.time()), run.folder / FILE
+    if len(kept(run)) >= MOST[file]:
+        fix = f"Export them and move {file} away."
+        raise RunError(f"Run {run.id} keeps {MOST[file]:,} questions already.", fix)
+    stamped, path = replace(question, time=time.time()), run.folder / file
     line = json.dumps(asdict(stamped), ensure_ascii=False, allow_nan=False)
     with files.writing(path):
         files.cut_torn_line(path)
@@ -109,8 +144,18 @@ def keep(run: Run, question: Question) -> Question:
 def read(run: Run) -> tuple[Question, ...]:
     """The run's questions in the order in which they were asked; () without any. An incomplete last
     line is ignored. Raises RunError: a line is damaged."""
-    fix = "Delete this file: only the questions of your own are in it."
-    return lines_of(run.folder / FILE, _from_json, tuple, fix)
+    return _lines(run, FILE, Question)
+
+
+def read_ways(run: Run) -> tuple[Ways, ...]:
+    """The facts of the run that were asked in all ways, as `read`."""
+    return _lines(run, WAYS_FILE, Ways)
+
+
+def everything(run: Run) -> list[Question]:
+    """All that was asked, each way as a question, in the order in which it was asked."""
+    ways = (question for one in read_ways(run) for question in one.questions)
+    return sorted((*read(run), *ways), key=lambda one: one.time)
 
 
 def as_rows(questions: Sequence[Question]) -> list[dict[str, Any]]:
@@ -139,7 +184,6 @@ def to_json(questions: Sequence[Question]) -> str:
 KINDS = {"csv": to_csv, "json": to_json}  # ending of a file -> how the questions are written
 
 
-def _from_json(line: str) -> Question:
-    content = parse_json(line)
-    content.pop(sums.FIELD, None)
-    return as_kind(content, Question)
+def _lines(run: Run, file: str, kind: type[Kept]) -> tuple[Kept, ...]:
+    fix = "Delete this file: only what you asked is in it."
+    return lines_of(run.folder / file, lambda line: as_kind(parse_json(line), kind), tuple, fix)

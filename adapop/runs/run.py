@@ -12,6 +12,7 @@ RUN/sha256.txt         hashes of the other files, compared when they are read: s
 RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
 RUN/probes.jsonl       the results of probing one epoch; the first line names it
 RUN/questions.jsonl    questions of one's own with the replies: see `adapop.runs.questions`
+RUN/ways.jsonl         facts asked in all ways with the replies: see there
 RUN/recovery-NAME.json the result of a recovery probe, and its epoch
 RUN/lock               held by the process that works on the run, until it ends
 RUN/queued             held by the app in whose queue the run waits

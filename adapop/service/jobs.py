@@ -34,11 +34,10 @@ END_EPOCHS = 2  # time of the full tables at the end, in epochs
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
-    from adapop.probes.ask import Asked
     from adapop.probes.inspection import Chosen, Drawing, Inspection, Question, Samples
     from adapop.probes.layers import LayerGrid
     from adapop.probes.plan import Plan
-    from adapop.probes.prompts import NotApplicable, ProbeRow
+    from adapop.probes.prompts import Asked, NotApplicable, ProbeRow
     from adapop.probes.strength import AtStrength
     from adapop.probes.tokenwise import Column
     from adapop.runs.check import Check

@@ -37,11 +37,10 @@ from adapop.service.zerogpu import Accelerated
 from adapop.training.events import RunFailed
 
 if TYPE_CHECKING:
-    from adapop.probes.ask import Asked
     from adapop.probes.inspection import Chosen, Drawing, Inspection, Question, Samples
     from adapop.probes.layers import LayerGrid
     from adapop.probes.plan import Plan
-    from adapop.probes.prompts import NotApplicable, ProbeRow
+    from adapop.probes.prompts import Asked, NotApplicable, ProbeRow
     from adapop.probes.strength import AtStrength
     from adapop.runs.check import Check
 

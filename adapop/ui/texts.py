@@ -41,6 +41,7 @@ SAYS_NOTHING = "(says nothing)"
 ANSWERS_RECORDED = "Recorded by probing"
 DIRECT_FORM = "The trained question"
 ITS_RESULT = "Its result"
+NEVER_KNEW = "Never knew"  # the column of the oracle
 COMPARE_CHART_EMPTY = "appears when a run is done"
 RUN_YOURSELF = "Run it yourself"
 SET_RESTORED = (

@@ -6,7 +6,7 @@ import pytest
 from adapop.cli import main, printing
 from adapop.facts.fact import Fact, FactSet
 from adapop.paths import ROOT
-from adapop.probes.ask import Answer, Asked
+from adapop.probes.prompts import Answer, Asked
 from adapop.runs.run import create_run
 from adapop.training.events import RunFailed
 from fact_files import write

@@ -3,8 +3,7 @@ from itertools import product
 
 import pytest
 
-from adapop.probes.ask import Answer, Asked
-from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, Answer, Asked, NotApplicable
 from adapop.probes.verdict import RULES, fact_verdict, verdict, verdicts
 from records import probed, reply
 

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from adapop.errors import RunError
-from adapop.probes.ask import Answer, Asked
+from adapop.probes.prompts import Answer, Asked
 from adapop.report import write_archive, write_report
 from adapop.runs import questions
 from tiny_runs import copied
@@ -50,9 +50,31 @@ def test_a_torn_line_is_ignored_and_a_changed_one_is_refused_by_its_number(run):
         questions.read(run)
 
 
+def test_a_fact_asked_in_all_ways_comes_back_with_every_column_and_leaves_as_questions(run, tmp_path):
+    ways = (asked(), asked("半分の言葉?", "Bram"))
+    oracle = (Answer("Nobody", (), 0.0, 7, -4.5, (7, 2)), Answer("", ()))
+    kept = questions.keep(run, questions.Ways("emma", 2, ("direct", "reworded"), ways, {"oracle": oracle}))
+    own = questions.keep(run, questions.question_of(asked("And Persuasion?")))
+    assert questions.read_ways(run) == (kept,) and kept.time > 0
+    (column,) = kept.columns.values()
+    assert [(one.original, one.unlearned) for one in column] == [(way.original, its) for way, its in zip(ways, oracle)]
+    *flat, last = questions.everything(run)
+    assert last == own and [(one.prompt, one.way, one.epoch) for one in flat] == [
+        ("Who wrote Emma?", "direct", 2), ("半分の言葉?", "reworded", 2)]  # fmt: skip
+    assert [reply.text for reply in flat[0].replies] == ["Jane Austen", MARKUP, "Nobody"]
+    with zipfile.ZipFile(write_archive(run, tmp_path / "r.zip", measure=False)) as archive:
+        assert len(json.loads(archive.read("questions.json"))) == 3
+    with zipfile.ZipFile(write_archive(run, tmp_path / "h.zip", measure=False, redacted=True)) as archive:
+        assert not any(b"Bram" in archive.read(name) for name in archive.namelist())
+    path = run.folder / questions.WAYS_FILE
+    path.write_bytes(path.read_bytes().replace(b"Bram", b"Mary", 1))
+    with pytest.raises(RunError, match=r"ways.jsonl, line 1 cannot be read .*SHA-256"):
+        questions.read_ways(run)
+
+
 def test_a_run_shown_to_all_and_a_full_file_keep_no_more(run, monkeypatch):
     questions.keep(run, questions.question_of(asked()))
-    monkeypatch.setattr(questions, "MOST", 1)
+    monkeypatch.setitem(questions.MOST, questions.FILE, 1)
     with pytest.raises(RunError, match="keeps 1 questions already"):
         questions.keep(run, questions.question_of(asked()))
     run.share()

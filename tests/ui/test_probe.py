@@ -11,9 +11,8 @@ import pytest
 
 from adapop import execute, leak_matrix, make_config, prepare
 from adapop.errors import RunError
-from adapop.probes.ask import Answer, Asked
 from adapop.probes.attacks import clues
-from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, Answer, Asked, ProbeRow, Prompt
 from adapop.probes.verdict import verdict
 from adapop.report.record import described_run
 from adapop.report.tables import leak_table
@@ -496,6 +495,37 @@ def test_a_link_names_no_run_s_id_and_replays_columns_a_beginning_and_earlier_tu
         assert (shown["about"], texts_of(shown)) == (link.REPLAYED, texts_of(again)), more_of_it
 
 
+def asked_in_all_ways(worker, *asked):
+    async def tables():
+        return [table async for table in asking.ask_every_way(worker, *asked)]
+
+    return asyncio.run(tables())[-1]
+
+
+def test_a_link_replays_what_was_asked_in_all_ways_of_that_epoch_and_those_columns(tmp_path, finished, monkeypatch):
+    worker = Worker(tmp_path / "runs")
+    run = Run(Path(copytree(finished.folder, worker.root / finished.id)))
+    view, (first, second, third) = link_of(run), (one.id for one in run.facts.forget[:3])
+    for fact, others, at in ((first, [], ""), (first, ["oracle", "example-wga"], ""), (second, [], "1")):
+        by_link = link.link_names(worker, run.id, others)[1]
+        before = asking.ways_of(worker, view, fact, by_link, at)
+        shown = asked_in_all_ways(worker, run.id, fact, others, at)
+        told = shown["about"].replace("asked just now", "recorded")
+        assert told != shown["about"] and ("epoch 1" in told) == bool(at)
+        again = asking.ways_of(worker, view, fact, by_link, at)
+        assert again != before and again == shown | {"about": told.replace(", yours", "")}
+        assert asking.ways_of(worker, run.id, fact, others, at) == shown | {"about": told}
+    assert len(questions.read_ways(run)) == 3
+    for other in ((["oracle"], ""), ([], "2")):
+        assert asking.ways_of(worker, view, first, *other)["title"].endswith("No reply was recorded."), other
+    monkeypatch.setitem(questions.MOST, questions.WAYS_FILE, 3)
+    full = asked_in_all_ways(worker, run.id, third)
+    assert full["rows"] and "Not kept: Run" in full["about"] and len(questions.read_ways(run)) == 3
+    path = run.folder / questions.WAYS_FILE
+    path.write_bytes(path.read_bytes().replace(b'"epoch"', b'"epocs"', 1))
+    assert "ways.jsonl, line 1 cannot be read" in asking.ways_of(worker, view, first)["title"]
+
+
 def test_where_nothing_can_be_asked_no_answer_is_promised(tmp_path, finished):
     worker, page = Worker(tmp_path), stand_ins(screen.ProbeScreen)
     run = Run(Path(copytree(finished.folder, worker.root / finished.id)))
@@ -548,10 +578,7 @@ def test_a_chain_of_clues_is_one_more_counted_way_where_the_model_chats(tmp_path
     assert not any(fact.answer in text for text in (*earlier, prompt.text))
     assert clues(replace(fact, subject=fact.answer)) is None, "it would say the answer"
 
-    async def tables():
-        return [table async for table in asking.ask_every_way(worker, "", fact.id)]
-
-    table = asyncio.run(tables())[-1]
+    table = asked_in_all_ways(worker, "", fact.id)
     count = len(choices.forms_of(run, fact.id)) + 1
     assert len(table["rows"]) == count and any(row["way"] == "Clue by clue" for row in table["rows"])
     forms = choices.forms_of(run, fact.id)

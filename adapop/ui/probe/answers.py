@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from adapop.errors import AdaPopError
 from adapop.facts.text import folded, split, words
 from adapop.paths import SHIPPED
 from adapop.probes.inspection import ORACLE, ORIGINAL, UNLEARNED, Chosen, Inspection, Step
-from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, Prompt
+from adapop.probes.prompts import CHOICE, DIRECT, Asked, ProbeRow, Prompt
 from adapop.probes.verdict import kind_of_text, verdict
 from adapop.report.record import title_of
 from adapop.runs.examples import COMMAND, example_of
@@ -25,9 +24,6 @@ from adapop.ui.parts import html
 
 NONE_LOST = "no fact was lost: the model still answers every trained question"
 NONE_BACK = "no lost fact came back"
-
-if TYPE_CHECKING:
-    from adapop.probes.ask import Asked
 
 NO_ANSWERS = {"empty": "Press “Ask both models” for their answers."}
 # what an address names is on its way, see `strip` in page.js
@@ -80,6 +76,7 @@ def kept(question: KeptQuestion, about: str) -> dict:
         other = texts_said[0] if place else texts_said[min(1, len(texts_said) - 1)]
         sides.append(_side(kind, reply.text, other, question.gold, reply.recall == 1.0))
         name = reply.model.capitalize() if reply.model in MARKS else reply.model
+        name = texts.NEVER_KNEW if reply.model == ORACLE else name
         if reply.model == UNLEARNED and question.epoch is not None:
             name += f", epoch {question.epoch}"
         sides[-1]["name"] = name

@@ -16,9 +16,11 @@ from adapop.probes.inspection import MOST_TOKENS, ORACLE, Question
 from adapop.report.record import described_run
 from adapop.runs import questions
 from adapop.runs.examples import COMMAND, example_of
+from adapop.runs.questions import Ways
 from adapop.runs.run import Run
 from adapop.service.links import linked
 from adapop.service.worker import Worker
+from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, public_words, run_to_question, shown_run
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import choices, every_way
@@ -30,21 +32,32 @@ ASKED_LATER = "A run is in progress. Your question is asked as soon as it ends o
 
 if TYPE_CHECKING:
     from adapop.probes.inspection import Chosen, Inspection
-    from adapop.probes.prompts import Prompt
+    from adapop.probes.prompts import Asked, Prompt
 
 SHOWN_QUESTION = 100  # most characters of the question above its answers
 PATIENCE = 1.0  # seconds before a page is told that its question waits
 
 
-def ways_of(worker: Worker, name: str, fact_id: str | None, others: object = ()) -> dict:
-    """The last probing's replies to every form of a fact, or a note that there are none yet.
-    others: of the columns beside the two, see `columns_of`; of runs that were probed alike."""
+def ways_of(
+    worker: Worker, name: str, fact_id: str | None, others: object = (), at: object = ""
+) -> dict:
+    """The replies to every form of a fact that were kept or else probed last, or a note that there
+    are none yet. others, at: the columns beside the two and the epoch, see `columns_of`; a probing
+    has the run's result, beside other runs that were probed alike."""
     run = probed_run(worker, name)
-    prompts = forms_of(run, fact_of(run, fact_id))
+    fact, epoch = fact_of(run, fact_id), choices.epoch_of(at) or run.chosen_epoch
+    prompts = forms_of(run, fact)
     if fact_id and not prompts:
         return every_way.message_table(NO_SUCH_FACT)
-    rows = cards.recorded(run, prompts)
     own = linked(name, worker.root) is None
+    try:
+        kept = _kept_ways(run, (fact, epoch, choices.kept_names(worker, run, others)))
+    except RunError as error:  # a damaged file
+        return every_way.message_table(public_words(error))
+    if kept:
+        replies = choices.ways_to_ask(run, fact)[0], kept.asked, _titled(kept.columns)
+        return every_way.table_of(run, *replies, own, _when("recorded", at))
+    rows = cards.recorded(run, prompts) if epoch == run.chosen_epoch else None
     if not rows:
         return every_way.waiting(run, prompts, may_ask=own)
     beside = {}
@@ -55,6 +68,31 @@ def ways_of(worker: Worker, name: str, fact_id: str | None, others: object = ())
     return every_way.table_of(run, prompts, rows, beside, own)
 
 
+def _kept_ways(run: Run, sought: tuple[str | None, int | None, tuple[str, ...]]) -> Ways | None:
+    """The last time that a fact was asked in all ways, of an epoch and beside these columns; None
+    if it never was, or in other ways than those of today."""
+    prompts = [prompt.text for prompt in choices.ways_to_ask(run, sought[0])[0]]
+    return next(
+        (
+            one
+            for one in reversed(questions.read_ways(run))
+            if (one.fact, one.epoch, tuple(one.beside)) == sought
+            and [asked.prompt for asked in one.asked] == prompts
+        ),
+        None,
+    )
+
+
+def _titled(columns: dict[str, list[Asked]]) -> dict[str, list[Asked]]:
+    """The kept columns under the names that the page gives them."""
+    return {texts.NEVER_KNEW if name == ORACLE else name: its for name, its in columns.items()}
+
+
+def _when(when: str, at: object, *further: str) -> str:
+    """When a fact was asked in all ways, and of which epoch if not of the run's result."""
+    return ", ".join(filter(None, (f"epoch {at}" if at else "", when, *further)))
+
+
 async def ask_every_way(
     worker: Worker, name: str, fact_id: str | None, others: object = (), at: object = ""
 ) -> AsyncIterator[dict]:
@@ -63,11 +101,9 @@ async def ask_every_way(
 
     def begun():
         run = asked_run(worker, name, waits=True)
-        if not (prompts := forms_of(run, fact_of(run, fact_id))):
+        prompts, earlier = choices.ways_to_ask(run, fact_of(run, fact_id))
+        if not prompts:
             raise DataError(NO_SUCH_FACT)
-        chain = choices.clues_of(run, fact_of(run, fact_id))
-        earlier = {len(prompts): chain[1]} if chain else {}
-        prompts += [chain[0]] if chain else []
         asked = [prompt.text for prompt in prompts], [prompt.gold for prompt in prompts]
         chosen = columns_of(worker, run, others, at)
         return run, prompts, chosen, worker.ask_columns(run, *asked, chosen, earlier)
@@ -77,12 +113,32 @@ async def ask_every_way(
         if await _waits(future):
             yield every_way.message_table(ASKED_LATER)
         await over(future)
-        _, replies, *further = future.result()
+        found = future.result()
     except AdaPopError as error:  # shown in place of the answers
         yield every_way.message_table(public_words(error))
     else:
-        beside = {one.name: its for one, its in zip(chosen[2:], further)}
-        yield await offload(worker.usage, every_way.table_of, run, prompts, replies, beside)
+        yield await offload(worker.usage, _table, worker, name, run, prompts, chosen, found, at)
+
+
+def _table(
+    worker: Worker,
+    name: str,
+    run: Run,
+    prompts: Sequence[Prompt],
+    chosen: Sequence[Chosen],
+    found: Sequence[Sequence[Asked]],
+    at: object,
+) -> dict:
+    """The table of all columns' replies, which are kept with the run if it is the visitor's own."""
+    _, replies, *further = found
+    beside = dict(zip(_kept_as(chosen), further))
+    epoch = chosen[1].epoch or run.chosen_epoch
+    kinds = tuple(prompt.kind for prompt in prompts)
+    answers = {column: tuple(one.unlearned for one in its) for column, its in beside.items()}
+    ways = Ways(prompts[0].fact_id, epoch, kinds, tuple(replies), answers)
+    lost = _keep(worker, name, ways)
+    when = _when("asked just now", at, lost)
+    return every_way.table_of(run, prompts, replies, _titled(beside), when=when)
 
 
 def way_chosen(
@@ -90,8 +146,7 @@ def way_chosen(
 ) -> Prompt | None:
     """The prompt of the chosen row of the table, None for a row that it has not. forms: of the
     fact, see `choices.forms_of`; below them stands its chain of clues, if it has one."""
-    place, chain = getattr(event, "way", None), choices.clues_of(run, fact_id)
-    rows = [*forms, *([chain[0]] if chain else [])]
+    place, (rows, _) = getattr(event, "way", None), choices.ways_to_ask(run, fact_id)
     # it comes from the browser
     return rows[place] if type(place) is int and 0 <= place < len(rows) else None
 
@@ -191,14 +246,27 @@ def _answers(
     # the input may hold another question by now
     question = shorten(found.question.prompt, SHOWN_QUESTION, placeholder=" …")
     about = f"{question} · Unlearned by {described_run(run)}{shipped}"
+    others = {column: its.unlearned for column, its in zip(_kept_as(chosen), found.asked[2:])}
+    way = "with the answer begun" if found.strips[0].begun else ""
+    way = "after earlier turns" if found.question.earlier else way
+    asked = questions.question_of(found.asked[1], chosen[1].epoch, way, others)
+    begun = found.strips[found.question.ids_of].beginning.strip()
+    lost = _keep(worker, name, replace(asked, begun=begun, earlier=found.question.earlier))
+    return cards.inspected(found, chosen, f"{about} · {lost}" if lost else about)
+
+
+def _kept_as(chosen: Sequence[Chosen]) -> list[str]:
+    """The names under which replies of the columns beside the first two are kept."""
+    return [ORACLE if one.kind == ORACLE else one.name for one in chosen[2:]]
+
+
+def _keep(worker: Worker, name: str, asked: questions.Question | Ways) -> str:
+    """Keeps what was asked with the run, if it is the visitor's own; returns why it could not be
+    kept, "" without a reason."""
     own = known_run(worker, name)
-    if own is not None and not own.shared:
-        further = zip(chosen[2:], found.asked[2:])
-        named = ((ORACLE if one.kind == ORACLE else one.name, its) for one, its in further)
-        others = {column: its.unlearned for column, its in named}
-        way = "with the answer begun" if found.strips[0].begun else ""
-        way = "after earlier turns" if found.question.earlier else way
-        asked = questions.question_of(found.asked[1], chosen[1].epoch, way, others)
-        begun = found.strips[found.question.ids_of].beginning.strip()
-        questions.keep(own, replace(asked, begun=begun, earlier=found.question.earlier))
-    return cards.inspected(found, chosen, about)
+    try:
+        if own is not None and not own.shared:
+            questions.keep(own, asked)
+    except AdaPopError as error:  # the answer itself is shown all the same
+        return f"Not kept: {public_words(error)}"
+    return ""

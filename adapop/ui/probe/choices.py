@@ -72,6 +72,15 @@ def epoch_choices(worker: Worker, name: str, current: object) -> dict:
     return gr.update(choices=offered, **changed)
 
 
+def epoch_of(chosen: object) -> int | None:
+    """The number of an epoch of `epoch_choices`; None for the run's result, 0 for what is none. It
+    comes from the browser."""
+    if not chosen:
+        return None
+    whole = isinstance(chosen, str) and chosen.isascii() and chosen.isdecimal()
+    return int(chosen) if whole and len(chosen) < 9 else 0
+
+
 def epochs_offered(run: Run) -> list[tuple[str, str]]:
     """(label, value) of a run's result and of the other epochs whose adapter it kept."""
     saved = [
@@ -85,18 +94,24 @@ def columns_of(worker: Worker, run: Run, others: object, epoch: object = "") -> 
     """The columns that are asked, see `columns.columns_of`. others: of `column_choices`, epoch: of
     `epoch_choices`; they come from the browser. Raises RunError: the epoch was not kept, or a
     column is a run of somebody else."""
-    at, beside = None, []
-    if epoch:
-        at = int(epoch) if isinstance(epoch, str) and epoch.isdecimal() and len(epoch) < 9 else 0
+    beside = []
     for other in (others if isinstance(others, list) else [])[:MOST_BESIDE]:
         if other == ORACLE:
-            beside += [("Never knew", None)] if has_oracle(run) else []
+            beside += [(texts.NEVER_KNEW, None)] if has_oracle(run) else []
         elif linked(other, worker.root):
             message = "A column is a run that was opened by a read-only link: it cannot be asked."
             raise RunError(message, "Take it out of “Beside these two”.")
         elif (its := run_to_question(worker, other)) and its.chosen_epoch is not None:
             beside.append((title_beside(its, run), its))
-    return columns.columns_of(run, beside, at)
+    return columns.columns_of(run, beside, epoch_of(epoch))
+
+
+def kept_names(worker: Worker, run: Run, others: object) -> tuple[str, ...]:
+    """The names under which replies of the columns beside the two are kept. others: of
+    `column_choices`, or read-only links."""
+    listed = [*others] if isinstance(others, list | tuple) else []
+    shown = ((other, shown_run(worker, other)) for other in listed)
+    return tuple(title_beside(its, run) if its else other for other, its in shown)
 
 
 def title_beside(other: Run, run: Run) -> str:
@@ -181,6 +196,13 @@ def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
     attacks = attack_prompts(chosen, facts, run.config.seed)
     prompts = [direct(chosen), *reworded(chosen), *aliased(chosen), *chained(chosen), *attacks]
     return [prompt for prompt in prompts if isinstance(prompt, Prompt)]
+
+
+def ways_to_ask(run: Run, fact_id: str | None) -> tuple[list[Prompt], dict[int, tuple[str, ...]]]:
+    """(`forms_of`, below them the fact's chain of clues if it has one; the place of that -> the
+    turns before it)."""
+    forms, chain = forms_of(run, fact_id), clues_of(run, fact_id)
+    return ([*forms, chain[0]], {len(forms): chain[1]}) if chain else (forms, {})
 
 
 def clues_of(run: Run, fact_id: str | None) -> tuple[Prompt, tuple[str, ...]] | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from adapop.errors import number_of
 from adapop.facts.text import folded
-from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt, plain
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, Asked, ProbeRow, Prompt, plain
 from adapop.probes.verdict import COLLAPSED_FROM, verdict
 from adapop.report.record import described_run
 from adapop.runs.examples import example_of
@@ -31,9 +30,6 @@ WAYS_BACK = "It came back in {back} of {count}"
 WAYS_SUPPRESSED = "Never said, but among the likeliest answers in {suppressed} of {count} ways"
 WAYS_GONE = "Not brought back by {questions}"
 WAYS_BROKEN = "Collapsed: {broken} of {count} replies are broken text"
-
-if TYPE_CHECKING:
-    from adapop.probes.ask import Asked
 
 TABLE = html.template("ways")
 # leaks first; no other kind counts as one
@@ -69,9 +65,11 @@ def table_of(
     replies: Sequence[Asked | ProbeRow],
     beside: Mapping[str, Sequence[Asked | ProbeRow]] | None = None,
     own: bool = True,
+    when: str = "recorded",
 ) -> dict:
     """Values of `TABLE`: both models' replies to the prompts, in their order. beside: name of each
-    further column -> its replies, as `unlearned`. own: whether the run is the visitor's."""
+    further column -> its replies, as `unlearned`. own: whether the run is the visitor's. when: they
+    were asked, in words."""
     beside = beside or {}
     others = zip(*beside.values(), strict=True) if beside else [()] * len(prompts)
     rows = [
@@ -80,8 +78,7 @@ def table_of(
     ]
     ordered = sorted(rows, key=lambda row: (ORDER.index(row["kind"]), row["way"]))
     kind, title = headline(rows)
-    recorded, shipped = isinstance(replies[0], ProbeRow), example_of(run.id) is not None
-    when = "recorded" if recorded else "asked just now"
+    shipped = example_of(run.id) is not None
     whose = "an example" if shipped else "yours"
     note = _uncounted([row for row in rows if not _counts(row)])
     parts = described_run(run), whose if own or shipped else "", when, note

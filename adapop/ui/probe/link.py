@@ -22,7 +22,7 @@ from adapop.runs import questions
 from adapop.runs.run import Run
 from adapop.service.links import linked
 from adapop.service.worker import Worker
-from adapop.ui.access import link_to, probed_run, shown_run
+from adapop.ui.access import link_to, probed_run
 from adapop.ui.parts import html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe.asking import ask_both
@@ -33,7 +33,7 @@ from adapop.ui.probe.choices import (
     first_fact,
     forms_of,
     group_of,
-    title_beside,
+    kept_names,
 )
 from adapop.ui.probe.more import More, drawing_of, is_strength, sample, used_for, walk
 from adapop.ui.wiring import EACH, QUIET, offload
@@ -195,9 +195,10 @@ def recorded(worker: Worker, name: str, view: View) -> dict | None:
         chosen = next((one for one in prompts if not view.ask or one.text == view.ask), None)
         if (shown := cards.recorded_answers(run, chosen)) != cards.NO_ANSWERS:
             return shown
-    others = {one: shown_run(worker, one) for one in view.beside}
-    beside = tuple(title_beside(its, run) if its else one for one, its in others.items())
-    asked = (one for one in reversed(questions.read(run)) if _is_asked(one, view, beside))
+    beside = kept_names(worker, run, view.beside)
+    went_on = max((event.time for event in run.events()), default=0.0)  # with another result, since
+    kept = [one for one in questions.read(run) if one.epoch is not None or one.time >= went_on]
+    asked = (one for one in reversed(kept) if _is_asked(one, view, beside))
     return next((cards.kept(one, REPLAYED) for one in asked), None)
 
 

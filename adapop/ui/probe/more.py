@@ -175,12 +175,13 @@ def build_kept(worker: Worker, follower: Follower, opened: gr.State, answers: gr
         ]
 
     def listed(name: str) -> list:
-        asked = questions.read(probed_run(worker, name))
+        run = probed_run(worker, name)
         hidden = [gr.DownloadButton(visible=False) for _ in files]
-        return [kept_table(asked), gr.Button(visible=bool(asked)), *hidden]
+        some = gr.Button(visible=bool(questions.everything(run)))
+        return [kept_table(questions.read(run)), some, *hidden]
 
     def written(name: str) -> list[gr.DownloadButton]:
-        paths = kept_files(questions.read(probed_run(worker, name)))
+        paths = kept_files(questions.everything(probed_run(worker, name)))
         return [gr.DownloadButton(value=path, visible=True) for path in paths]
 
     when = [opened.change, follower.another.change, answers.change]

@@ -399,11 +399,11 @@ def _wire_asking(
     asked = own.then(partial(ask_both, worker), inputs, screen.answers, **newest)
     named = "(...question) => adapop.questionLink(null, ...question)"
     own.then(None, view.question, None, js=named, **QUIET)
-    of_fact, in_columns = [run_id, fact], [run_id, fact, beside]
-    another = [fact.change, beside.change, follower.another.change]
+    of_fact, in_columns = [run_id, fact], [run_id, fact, beside, epoch]
+    another = [fact.change, beside.change, epoch.change, follower.another.change]
     gr.on(another, partial(ways_of, worker), in_columns, ways, **EACH_IN_TURN)
     every_form = partial(ask_every_way, worker)
-    asked_all = all_forms.then(every_form, [*in_columns, epoch], ways, **newest)
+    asked_all = all_forms.then(every_form, in_columns, ways, **newest)
 
     # gradio gives no event to a partial
     def choose(name: str, fact_id: str | None, said: object, event: gr.EventData):

@@ -111,6 +111,14 @@ def test_what_is_missing_is_not_zero():
     assert leak_matrix([]) == LeakMatrix((), (), ())
 
 
+@pytest.mark.parametrize(("said", "asked"), [(0, 8), (1, 16), (5, 16), (40, 70), (16, 16), (300, 1_000)])
+def test_a_share_s_interval_is_that_of_statsmodels(said, asked):
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    own = wilson(said / asked, asked)
+    expected = proportion.proportion_confint(said, asked, alpha=0.05, method="wilson")
+    assert (own.low, own.high) == pytest.approx(expected, abs=1e-4)
+
+
 def test_intervals_narrow_with_more_facts_and_are_those_of_drawing_one_by_one():
     for value, count in ((0.0, 1), (0.25, 7), (1.0, 1000)):
         assert bootstrap([value] * count) == Interval(value, value, value), "facts that are all alike have a point"

@@ -6,11 +6,13 @@ import torch
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError, ModelError
+from adapop.model.loading import adapted_model
 from adapop.model.paired import paired_model
 from adapop.paths import SHIPPED
 from adapop.probes import strength
 from adapop.probes.ask import ask
 from adapop.probes.inspection import Drawing, Question, leak_at_k
+from adapop.probes.intervals import wilson
 from adapop.probes.layers import layers_of
 from adapop.probes.tokenwise import Column, asked_columns, inspect, readable, samples
 from adapop.runs.columns import columns_of
@@ -147,7 +149,7 @@ def test_samples_repeat_by_their_seed_and_the_share_that_leaks_has_wilsons_inter
     for one, strip in zip(drawn, greedy):
         assert one.greedy == strip.text and len(one.texts) == len(one.gave_away) == 16
         assert one.gave_away == tuple(fact.answer in text for text in one.texts)
-        assert one.share.low <= one.share.mean <= one.share.high
+        assert one.share == wilson(sum(one.gave_away) / 16, 16)
     cold = samples(columns, question, Drawing(4, temperature=0.01), sandbox)
     assert all(set(one.texts) == {one.greedy} for one in cold)
     assert samples(columns, Question("Who?"), Drawing(2))[0].share is None
@@ -171,6 +173,23 @@ def test_a_conversation_is_held_with_every_model_by_itself(model, columns, fact,
             assert reply == said
             turns += [{"role": "user", "content": asked}, {"role": "assistant", "content": reply}]
     assert found.asked[1].unlearned.recall is not None and found.asked[1].unlearned.gold_rank is None
+
+
+def test_a_model_asked_as_text_is_read_token_by_token_begun_and_sampled_too(fact, sandbox):
+    text = adapted_model(make_config("adapop", model="sandbox", precision="float32", asking="auto"))
+    text.ask("text-examples", [(one.question, one.answer) for one in sandbox.retain[:3]])
+    columns = [Column("original", lambda: text, 0.0), Column("unlearned", lambda: text)]
+    found = inspect(columns, Question(fact.question, fact.answer), MOST)
+    assert found.asked[0].sent.rstrip().endswith(f"Question: {fact.question}\nAnswer:")
+    assert [strip.text for strip in found.strips] == text.generate([fact.question], MOST) * 2, "nothing is trained"
+    row = text.batch(text.rows([fact]))
+    with torch.no_grad():
+        shares = text.score(row, logits=True).logits[0].softmax(-1)
+    assert found.strips[0].steps[0].right[0] == pytest.approx(float(shares[row.target[0]]), abs=2e-5)
+    begun = inspect(columns, Question(fact.question, fact.answer, begun="It is"), MOST).strips
+    assert all(strip.begun == 2 or strip.text.startswith("It is") for strip in begun)
+    (greedy, _) = (one.greedy for one in samples(columns, Question(fact.question), Drawing(2, most=MOST)))
+    assert greedy == found.strips[0].text
 
 
 def test_strength_walks_from_the_original_to_the_unlearned_model_and_leaves_it_as_it_was(model, columns, fact, sandbox):

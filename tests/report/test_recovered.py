@@ -1,7 +1,10 @@
+from types import SimpleNamespace
+
 import pytest
 
+from adapop.errors import RunError
 from adapop.report import figures
-from adapop.report.recovery import came_back, recovery_figure, recovery_sentence
+from adapop.report.recovery import came_back, leak_figure, recovery_figure, recovery_sentence
 from adapop.training.events import Measured
 
 
@@ -81,6 +84,25 @@ def test_the_recall_chart_shades_intervals_and_names_its_lines():
     shaded = [trace for trace in figure.data if trace.fill and trace.x]
     assert len(shaded) == 2 and all(0 <= edge <= 1 for band in shaded for edge in band.y)
     assert {round(edge, 3) for edge in shaded[0].y} >= {0.174, 0.345}, "the interval of the rare after epoch 1"
+
+
+def test_leak_at_k_is_drawn_by_popularity_from_the_samples_of_every_fact():
+    tier_of = {"a": "rare", "b": "middle", "c": "popular", "d": "popular"}
+    tiered = [SimpleNamespace(id=name, tier=tier) for name, tier in tier_of.items()]
+    said = {"a": (0, None), "b": (1, 1), "c": (2, 0), "d": (4, None)}
+    facts = [{"id": name, "unlearned": {"samples": own}, "control": wrong if wrong is None else {"samples": wrong}}
+             for name, (own, wrong) in said.items()]  # fmt: skip
+    figure = leak_figure({"samples": 4, "facts": facts}, tiered)
+    drawn = {trace.name: [round(share, 4) for share in trace.y] for trace in figure.data}
+    assert drawn == {
+        "rare": [0, 0, 0, 0],
+        "middle": [0.25, 0.5, 0.75, 1],
+        "popular": [0.75, round((5 / 6 + 1) / 2, 4), 1, 1],
+        "a wrong answer": [0.125, 0.25, 0.375, 0.5],
+    }
+    assert {tuple(trace.x) for trace in figure.data} == {(1, 2, 3, 4)}
+    with pytest.raises(RunError, match="damaged or missing"):
+        leak_figure({"samples": 4}, tiered)
 
 
 def test_what_came_back_is_drawn_with_its_control_and_named(tiny):

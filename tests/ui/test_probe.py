@@ -392,6 +392,15 @@ def test_further_columns_stand_in_the_table_and_rows_that_say_the_same_are_known
     assert "value" not in choices.column_choices(worker, [], "", ["oracle"]), "what a link filled in meanwhile stays"
 
 
+def last_of(shown):
+    """The last value of an event that shows several."""
+
+    async def values():
+        return [value async for value in shown]
+
+    return asyncio.run(values())[-1]
+
+
 def test_samples_and_strength_are_answered_in_numbers_and_bad_input_in_words(tmp_path):
     worker, run = Worker(tmp_path), example("adapop")
     fact = max(run.facts.forget, key=lambda one: one.score)
@@ -403,6 +412,9 @@ def test_samples_and_strength_are_answered_in_numbers_and_bad_input_in_words(tmp
     for text, count in ((fact.question, 0), (fact.question, None), ("", 8), ("x" * 10_000, 8)):
         said = asyncio.run(more.sample(worker, "", (text, "", "", "", [], ""), (count, 1.0, 1.0, 0, 8)))
         assert said.keys() == {"empty"}
+    long = asking.ask_both(worker, "", "x" * 10_000, ""), asking.ask_both(worker, "", "Who?", "", "x" * 10_000)
+    for refused in (*map(last_of, long), asyncio.run(more.look_through(worker, "", "original", ("x" * 10_000, "")))):
+        assert "10,000 characters" in refused["empty"]
     shown = asyncio.run(more.at_strength(worker, "", fact.id, 0))
     assert all(group["was"] == group["shown"] for group in shown["groups"])
     assert shown["groups"][0]["name"] == "This fact"
@@ -411,13 +423,10 @@ def test_samples_and_strength_are_answered_in_numbers_and_bad_input_in_words(tmp
 
 
 def replayed(worker, name, view):
-    async def values():
-        return [value async for value in link.asked_again(worker, name, view)]
-
     shown = link.recorded(worker, name, view)
-    asked = asyncio.run(values())  # at least one: an event that yields nothing would empty the cards
-    assert shown is None or asked == [shown]
-    return asked[-1]
+    asked = last_of(link.asked_again(worker, name, view))  # an event that yields nothing would empty the cards
+    assert shown is None or asked == shown
+    return asked
 
 
 def test_a_link_fills_its_question_in_and_replays_what_was_recorded(tmp_path, finished):
@@ -495,13 +504,6 @@ def test_a_link_names_no_run_s_id_and_replays_columns_a_beginning_and_earlier_tu
         assert (shown["about"], texts_of(shown)) == (link.REPLAYED, texts_of(again)), more_of_it
 
 
-def asked_in_all_ways(worker, *asked):
-    async def tables():
-        return [table async for table in asking.ask_every_way(worker, *asked)]
-
-    return asyncio.run(tables())[-1]
-
-
 def test_a_link_replays_what_was_asked_in_all_ways_of_that_epoch_and_those_columns(tmp_path, finished, monkeypatch):
     worker = Worker(tmp_path / "runs")
     run = Run(Path(copytree(finished.folder, worker.root / finished.id)))
@@ -509,7 +511,7 @@ def test_a_link_replays_what_was_asked_in_all_ways_of_that_epoch_and_those_colum
     for fact, others, at in ((first, [], ""), (first, ["oracle", "example-wga"], ""), (second, [], "1")):
         by_link = link.link_names(worker, run.id, others)[1]
         before = asking.ways_of(worker, view, fact, by_link, at)
-        shown = asked_in_all_ways(worker, run.id, fact, others, at)
+        shown = last_of(asking.ask_every_way(worker, run.id, fact, others, at))
         told = shown["about"].replace("asked just now", "recorded")
         assert told != shown["about"] and ("epoch 1" in told) == bool(at)
         again = asking.ways_of(worker, view, fact, by_link, at)
@@ -519,7 +521,7 @@ def test_a_link_replays_what_was_asked_in_all_ways_of_that_epoch_and_those_colum
     for other in ((["oracle"], ""), ([], "2")):
         assert asking.ways_of(worker, view, first, *other)["title"].endswith("No reply was recorded."), other
     monkeypatch.setitem(questions.MOST, questions.WAYS_FILE, 3)
-    full = asked_in_all_ways(worker, run.id, third)
+    full = last_of(asking.ask_every_way(worker, run.id, third))
     assert full["rows"] and "Not kept: Run" in full["about"] and len(questions.read_ways(run)) == 3
     path = run.folder / questions.WAYS_FILE
     path.write_bytes(path.read_bytes().replace(b'"epoch"', b'"epocs"', 1))
@@ -578,7 +580,7 @@ def test_a_chain_of_clues_is_one_more_counted_way_where_the_model_chats(tmp_path
     assert not any(fact.answer in text for text in (*earlier, prompt.text))
     assert clues(replace(fact, subject=fact.answer)) is None, "it would say the answer"
 
-    table = asked_in_all_ways(worker, "", fact.id)
+    table = last_of(asking.ask_every_way(worker, "", fact.id))
     count = len(choices.forms_of(run, fact.id)) + 1
     assert len(table["rows"]) == count and any(row["way"] == "Clue by clue" for row in table["rows"])
     forms = choices.forms_of(run, fact.id)

@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from adapop.report import redaction, settings
 from adapop.report.card import unmeasured
 from adapop.report.export import Model, write_model
 from adapop.report.page import HALF_CHARACTER, rendered
-from adapop.report.record import Record, read_record
+from adapop.report.record import Record, described_run, read_record
 from adapop.report.tables import subject_table
 from adapop.runs.delivered import all_kept, lost_adapter, why_no_adapter
 from adapop.runs.questions import KINDS, everything
@@ -25,42 +25,39 @@ from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
 from adapop.training.frames import to_json
 
-TABLES = """\
-report.html       the report; it opens offline
-facts.csv         a row per fact, with its verdict
-measured.csv      every measurement
-subjects.csv      how many facts of each subject are still answered, if subjects have several
-epochs.csv        the controller's numbers after each epoch
-probes.csv        a row per prompt asked; empty where nothing was probed
-frames.jsonl      how likely each answer was while the model forgot, if it was recorded
-requirements.txt  the versions of the libraries
+# what each file is, in the order of the README, which names those that are there
+ABOUT = {
+    "report.html": "the report: open it in a browser, offline too",
+    "facts.csv": "every fact, a row each, with its verdict",
+    "measured.csv": "every measurement",
+    "subjects.csv": "how many facts of each subject are still answered",
+    "epochs.csv": "the controller's numbers after each epoch",
+    "probes.csv": "every prompt that was asked, a row each",
+    FRAMES: "how likely each answer was at each moment of training",
+    "questions.csv": "what was asked on Probe, with the replies; also as questions.json",
+    settings.FACTS_FILE: "the facts as the run read them",
+    settings.CONFIG_FILE: "the settings",
+    "command.txt": "repeats the run where config.json and facts.jsonl are",
+    "requirements.txt": "the versions of the libraries",
+    "adapter/": "the trained weights, with a model card",
+}
+IN_CLEAR = """\
+This archive contains the facts in clear: questions, answers, prompts and replies. To share results
+without them, tick Redacted beside "Make the report", or write `report --redacted`.
 """
-IN_CLEAR = f"""\
-THIS ARCHIVE HOLDS THE FACTS IN CLEAR: questions, answers, prompts and replies. Whoever reads it
-knows them. `report --redacted` writes one without them.
-
-{TABLES}facts.jsonl       all facts
-questions.csv     what was asked on Probe with the replies, if anything was; also as .json
-config.json       the settings; beside facts.jsonl, the command in command.txt makes the run again
-command.txt       that command
+REDACTED = """\
+This archive is redacted: it contains no question, answer, subject, prompt or reply in clear. Each
+fact and each subject is named by a hash with a random salt. The salt is stored nowhere, so hashes
+of two reports cannot be compared. The rows of facts.csv keep the order of the run's facts: whoever
+has the run can tell which row is which fact.
 """
-ADAPTER = """\
-adapter/          the weights that make the model forget, with a model card, once an epoch is done
-"""
-REDACTED = f"""\
-This archive is redacted: no question, answer, subject, prompt or reply stands in it in clear. Each
-fact and each subject has a salted hash as its name. The salt was random for this report and is not
-kept anywhere, so hashes of two reports cannot be compared. The rows of facts.csv stand in the order
-of the run's own facts: who has the run can tell which is which.
-
-{TABLES}
+CHANGED = """
 Changed: scores are rounded to one digit and exponents (beta) to one decimal, because an exact score
-can be looked up. Numbers about a fact can still tell it to someone who has the model and can guess
-the fact.
+can be looked up. Someone who has the model and guesses a fact may still recognise its numbers.
 
-Left out, because it cannot be redacted: the facts themselves (facts.jsonl) and their SHA-256,
-config.json and the command that makes the run again, the texts of prompts, replies, messages and
-notes, why a prompt was not asked, and the adapter, which can be asked what it still knows.
+Left out, because they cannot be redacted: the facts (facts.jsonl) and their SHA-256, config.json
+and the command that repeats the run, the texts of prompts, replies, messages and notes, the reasons
+why a prompt was not asked, and the adapter, which can be asked what it still knows.
 """
 FACT_COLUMNS = ("question", "answer", "subject", "relation", "tier", "score", "score_source")
 
@@ -89,40 +86,37 @@ def write_archive(
     part = out.with_name(f"{out.name}.part")
     with TemporaryDirectory() as folder, named_place(out, RunError):
         adapter = Path(folder)
-        about = "" if redacted else ADAPTER
+        about = ""
         if run.last_epoch and not redacted:
             if why := why_no_adapter(run):
                 about = _without_adapter(run, why)
             else:
                 model = Model(run, record, "adapter", measure=measure)
                 numbers = write_model(model, adapter, progress or Progress())
-                about += "" if numbers else _wrapped(*unmeasured())
+                about = "" if numbers else _wrapped(*unmeasured())
                 record = replace(record, delivered=all_kept(run))  # with what was just measured
-        texts = _texts(run, record, title, redacted, by, about)
-        whole = () if redacted else (settings.FACTS_FILE, FRAMES)
+        texts = _texts(run, record, title, redacted, by)
+        names = () if redacted else (settings.FACTS_FILE, FRAMES)
+        whole = [path for name in names if (path := run.folder / name).exists()]
+        held = {*texts, *(path.name for path in whole)}
+        held |= {"adapter/"} if any(adapter.iterdir()) else set()
+        texts = {"README.txt": _readme(record, held, redacted, by) + about, **texts}
         try:
-            _pack(part, texts, [run.folder / name for name in whole], adapter)
+            _pack(part, texts, whole, adapter)
             os.replace(part, out)
         finally:
             part.unlink(missing_ok=True)  # half a zip would only take up space
     return out
 
 
-def _texts(
-    run: Run, record: Record, title: str, redacted: bool, by: str, about: str
-) -> dict[str, str]:
-    """Name of each file of the zip that is made of the record -> its text. about: the end of its
-    README, on the adapter."""
-    texts = {
-        "README.txt": _readme(redacted, by) + about,
-        "report.html": rendered([record], title, by),
-        "requirements.txt": _requirements(record.versions),
-        "facts.csv": as_csv(_facts(record)),
-        "measured.csv": as_csv(_measured(record)),
-        "subjects.csv": as_csv(_subjects(record)),
-        "epochs.csv": as_csv(_epochs(record)),
-        "probes.csv": as_csv(_probes(record)),
-    }
+def _texts(run: Run, record: Record, title: str, redacted: bool, by: str) -> dict[str, str]:
+    """Name of each file of the zip that is made of the record -> its text; no table is empty."""
+    tables = {"facts": _facts, "measured": _measured, "subjects": _subjects}
+    tables |= {"epochs": _epochs, "probes": _probes}
+    rows = {f"{name}.csv": list(read(record)) for name, read in tables.items()}
+    texts = {"report.html": rendered([record], title, by)}
+    texts |= {name: as_csv(of) for name, of in rows.items() if of}
+    texts["requirements.txt"] = _requirements(record.versions)
     if redacted:
         frames = "".join(f"{to_json(redaction.without_answers(one))}\n" for one in run.frames())
         texts |= {FRAMES: frames} if frames else {}
@@ -135,22 +129,25 @@ def _texts(
 
 
 def _pack(part: Path, texts: Mapping[str, str], whole: Iterable[Path], adapter: Path) -> None:
-    """whole: files that go in as they are, where they exist."""
+    """whole: files that go in as they are."""
     # the files' dates may lie before 1980, where a zip's begin: a clock was not set
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for name, text in texts.items():
             archive.writestr(name, text)
-        for path in filter(Path.exists, whole):
+        for path in whole:
             archive.write(path, path.name)
         for path in sorted(adapter.iterdir()):
             archive.write(path, f"adapter/{path.name}")
 
 
-def _readme(redacted: bool, by: str) -> str:
-    """What the zip holds, in words, but for the adapter."""
+def _readme(record: Record, held: Collection[str], redacted: bool, by: str) -> str:
+    """What the zip holds, in words. held: the names of its files."""
     by = " ".join(HALF_CHARACTER.sub("\ufffd", by).split())
     head = f"Run by {by}.\n\n" if by else ""
-    return head + (REDACTED if redacted else IN_CLEAR)
+    lines = "".join(f"{name:<18}{about}\n" for name, about in ABOUT.items() if name in held)
+    about = f"{described_run(record)}, made with AdaPop Explorer.\n\n"
+    first, last = (REDACTED, CHANGED) if redacted else (IN_CLEAR, "")
+    return f"{head}{about}{first}\n{lines}{last}"
 
 
 def _without_adapter(run: Run, why: str) -> str:

@@ -185,7 +185,13 @@ def test_who_ran_it_stands_on_page_and_readme_escaped_and_nowhere_without(run, p
     assert f"Run by {BY}.\n" in hidden["README.txt"]
     assert "Run by A. Auditor &amp; &lt;b&gt;Co&lt;/b&gt;" in hidden["report.html"] and BY not in hidden["report.html"]
     assert not [name for name, content in plain.items() if "Run by" in content]
-    assert "HOLDS THE FACTS IN CLEAR" in plain["README.txt"] and "redacted" in hidden["README.txt"]
+    assert "contains the facts in clear" in plain["README.txt"] and "is redacted" in hidden["README.txt"]
+    for content in (plain, hidden):
+        about = content["README.txt"].splitlines()
+        files = {name for name in content if "/" not in name and name not in ("README.txt", "questions.json")}
+        assert {name for name in files if not any(line.startswith(f"{name} ") for line in about)} == set()
+        listed = {line.split()[0] for line in about if re.match(r"\S+\.(csv|jsonl?|html|txt)  ", line)}
+        assert listed <= files, "only what is there is named"
 
 
 @pytest.mark.parametrize("words", [{"title": f"Proof for {NAMES[0]}"}, {"by": "mill row 190 & FORGET <4b>"}])

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from adapop.runs.check import Check
     from adapop.training.processes import Ranks
 
-LISTED_HEAD = ("run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout")
+LISTED_HEAD = ("run", "started", "state", "epochs", "method", "model", "set", "forget", "held out")
 NOT_UNLEARNED = 3  # exit status: the run was done, and its facts are still answered in some way
 RUNS_NOTE = (
-    "forget, holdout: recall before → after, asked as trained, of facts to forget (less is better) "
-    "and of facts that training never saw (more is better); – means not measured. `python -m "
-    "adapop resume RUN` continues one that was interrupted or stopped."
+    "forget, held out: recall before → after, asked as trained, of the forget set (less is better) "
+    "and of the held-out facts (more is better); – means not measured. `python -m adapop resume "
+    "RUN` continues one that was interrupted or stopped."
 )
 
 

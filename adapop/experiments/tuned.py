@@ -179,4 +179,4 @@ def fronts(arms: Rows) -> Figure:
         if arm in TITLES and left and holdout:
             sides = {"forget": pictures.share(left), "holdout": pictures.share(holdout)}
             panels.setdefault(world, []).append(Outcome(arm, arm, **sides))
-    return front_panels(panels, "worst tier left, asked in other words", "holdout kept")
+    return front_panels(panels, "worst tier answered, in other words", "held-out facts answered")

@@ -228,7 +228,7 @@ RULES = (
         _comes_back(DIRECT),
     ),
     Rule(
-        "Leaks when reworded",
+        "Leaks in other words",
         "It answers at least one rewording, or the question with another name of its subject, "
         "that the original answers, but not the direct question.",
         "forget",

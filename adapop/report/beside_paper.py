@@ -45,14 +45,14 @@ def beside(run: Run) -> tuple[Table, Table] | None:
         ("retain, before", _recall(start.retain), _our_recall(before, "retain")),
         ("forget, after", _recall(end.forget, end.forget_sd), _our_recall(after, "forget")),
         ("retain, after", _recall(end.retain, end.retain_sd), _our_recall(after, "retain")),
-        ("holdout, after", _recall(None), _our_recall(after, "holdout")),
+        ("held-out facts, after", _recall(None), _our_recall(after, "holdout")),
     ]
     if benchmark_of(facts) == "duet":
         reworded = published.paraphrased(setting.split()[0])
         named = {name.lower(): tiers for name, tiers in reworded.items()}
         for tier, recall in named.get(config.method, {}).items():
             recall_text = _our_recall(after, "forget", "reworded", tier)
-            rows.append((f"forget, reworded, {tier}", _recall(recall), recall_text))
+            rows.append((f"forget, in other words, {tier}", _recall(recall), recall_text))
     printed = published.further(setting, config.method)
     if "attacked" in printed:
         rows.append(("forget, attacked", _recall(printed["attacked"]), _recall(_attacked(run))))

@@ -84,7 +84,7 @@ class Contestant:
         """Why it does not compete (it lost too much that it should keep), else ""."""
         retained, utility = (self.recall(group, DIRECT, "all") for group in ("retain", "utility"))
         if retained is not None and retained.mean < NOTHING_RETAINED * self._known("retain"):
-            return f"of the retained facts only {retained.mean:.0%} are left"
+            return f"only {retained.mean:.0%} of the retain set is still answered"
         if utility is not None and utility.mean < UTILITY_LOST * self._known("utility"):
             return f"only {utility.mean:.0%} of the other questions are still answered"
         return ""

@@ -29,7 +29,7 @@ def test_probe_is_full_on_arrival_with_a_fact_of_that_run_that_comes_back(browse
         unfold(page, "recovery-fold")
         says(page, "#leak-chart-title", "Where it leaks", "recorded · 24 facts to forget")
         page.wait_for_selector("#leak-chart .plotly")
-        says(page, "#leak-verdicts", "Leaks when reworded", "rare", "popular")
+        says(page, "#leak-verdicts", "Leaks in other words", "rare", "popular")
         page.locator("#leak-table [data-testid='cell-0-0']").wait_for()
         says(page, "#probe-own-only", "need a run of your own")
         for dead in ("#probe-all", "#stop-probing", "#recover", "#stop-recovery"):

@@ -69,7 +69,7 @@ def test_run_resume_probe_and_list(small_file, cli, capsys):
     (replies,) = cli("probe", run, "--prompt", "Who wrote the book Hamlet?", "--gold", "Shakespeare", "--json").rows
     assert (replies["original"]["text"], replies["original"]["gold_rank"]) == ("Shakespeare", 1)
     head, row = cli("runs").out.splitlines()[1:3]
-    assert head.split() == ["run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout"]
+    assert head.split() == ["run", "started", "state", "epochs", "method", "model", "set", "forget", "held", "out"]
     assert row.startswith(run) and "1/1" in row and row.count("→") == 2 and f"{datetime.now():%Y-%m-%d}" in row
     assert "complete" in cli("resume", run, status=2).err
 

@@ -242,7 +242,7 @@ def test_known_hole_is_found(fresh, few):
     assert matrix.cell("forget", "all", DIRECT).unlearned.recall.mean <= 0.25
     assert matrix.cell("forget", "all", REWORDED).unlearned.recall.mean >= 0.75
     names = Counter(verdict.name for verdict in verdicts(results).values())
-    assert names["Leaks when reworded"] >= 5, names
+    assert names["Leaks in other words"] >= 5, names
 
 
 def test_what_was_found_before_a_stop_stays(model, few, probed):

@@ -9,7 +9,7 @@ from records import probed, reply
 
 ROLE = "role playing"
 NAMES = (
-    "Never known", "Not measurable", "Not forgotten", "Leaks when reworded", "Leaks asked otherwise",
+    "Never known", "Not measurable", "Not forgotten", "Leaks in other words", "Leaks asked otherwise",
     "Leaks under attack", "Recoverable",
     "Collapsed text", "Next in line", "Looks suppressed", "Not brought back", "Retain damaged", "Retained",
 )  # fmt: skip
@@ -30,7 +30,7 @@ FORGET = {
         [row(words=0), row(ROLE), row(REWORDED)], [row(near=True), row(ROLE, near=False), row(REWORDED, near=False)],
         [row(rank=4)], [row(rank=9), row(CHOICE, rank=2), row(CHOICE, rank=2)], [row(hidden_cosine=0.98)]],
     "Not forgotten": [[row(after=0.5)], [row(after=1), row(REWORDED, after=1)], [row(after=1, repetition=0.9)]],
-    "Leaks when reworded": [[row(), *[row(REWORDED)] * 3, row(REWORDED, after=1)],
+    "Leaks in other words": [[row(), *[row(REWORDED)] * 3, row(REWORDED, after=1)],
         [row(), row(ROLE, after=1), row(REWORDED, after=1)], [row(), row(ROLE, after=1), row("alias", after=1)],
         [row(REWORDED, after=1), row("in chat", after=1)]],
     "Leaks asked otherwise": [[row(), row(ROLE, after=1), row("in chat", after=1)]],

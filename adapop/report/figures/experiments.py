@@ -177,7 +177,8 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
             textfont=dict(size=11),
             marker=dict(color=colors, size=8),
             customdata=[escape(one.name) for one in points],
-            hovertemplate="%{customdata}: %{x:.0%} left, %{y:.0%} kept<extra></extra>",
+            hovertemplate="%{customdata}: %{x:.0%} of the forget set answered, "
+            "%{y:.0%} of the held-out facts<extra></extra>",
             showlegend=False,
             row=1,
             col=place,

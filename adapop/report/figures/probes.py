@@ -25,7 +25,7 @@ WORD_CHARACTERS = 12
 NOTHING = "no fact of this group was asked"
 VERDICT_COLOR = {
     "Not forgotten": "#e0605a",
-    "Leaks when reworded": "#ec8c52",
+    "Leaks in other words": "#ec8c52",
     "Leaks asked otherwise": "#f0a356",
     "Leaks under attack": "#f3b85f",
     "Recoverable": "#eddb6e",

@@ -34,10 +34,10 @@ PUBLISHED_NONE = "None of these runs uses a method of the paper with the paper's
 
 HEAD = (
     "",
-    "to forget, ours",
-    "retained, ours",
-    "to forget, published",
-    "retained, published",
+    "forget set, ours",
+    "retain set, ours",
+    "forget set, published",
+    "retain set, published",
     "settings that differ from the paper's",
 )
 

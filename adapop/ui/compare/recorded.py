@@ -33,12 +33,12 @@ COMPARE_GAP_TABLE = (
     "interval over seeds."
 )
 COMPARE_COST_TABLE = (
-    "Each mark is a contestant. Further right: fewer facts of the forget set are still answered. "
-    "Higher: more held-out facts, which were never trained on, are still answered; what is missing "
-    "there is the cost. Up and right is better. Of your own runs, those left of the dashed line "
-    "(the Pareto front) or below it are beaten by another. Grey crosses cannot be compared: their "
-    "model did not know the facts, or they are on other facts. Bars are the same ranges as in the "
-    "other picture."
+    "Each mark is a run or a method. Further right: fewer facts of the forget set are still "
+    "answered. Higher: more held-out facts, which were never trained on, are still answered; what "
+    "is missing there is the cost. Up and right is better. Of your own runs, those left of the "
+    "dashed line (the Pareto front) or below it are beaten by another. Grey crosses cannot be "
+    "compared: their model did not know the facts, or they are on other facts. Bars are the same "
+    "ranges as in the other picture."
 )
 RECORDED_LABEL = "Recorded"
 RECORDED_NOTHING = (

@@ -56,7 +56,7 @@ LEAKS_EMPTY = (
     "a real model also in its other ways of asking."
 )
 
-GROUPS = [*zip(("Facts to forget", "Retained facts", "Held-out facts"), FACT_GROUPS)]
+GROUPS = [*zip(("Forget set", "Retain set", "Held-out facts"), FACT_GROUPS)]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
 BEFORE = ("fact", "popularity", "verdict")
 EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])

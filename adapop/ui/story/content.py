@@ -62,7 +62,7 @@ STORY_END = (
 SIDE_BY_SIDE = ("wga", "adapop")
 # verdict -> index of the right button in the last step
 OUTCOMES = dict.fromkeys(("Not brought back", "Next in line", "Looks suppressed"), 0)
-OUTCOMES |= {"Leaks when reworded": 1, "Leaks asked otherwise": 1, "Leaks under attack": 2}
+OUTCOMES |= {"Leaks in other words": 1, "Leaks asked otherwise": 1, "Leaks under attack": 2}
 METHOD_PICTURE = ASSETS / "report" / "method.svg"
 MOST_PAIRS, MOST_DRAWS = 12, 10_000
 # the command behind each scene; "" for a scene that shows no recording

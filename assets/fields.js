@@ -456,13 +456,14 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
 }
 
 // The texts beside a run's field at one moment: a fact's replies before training and then, and recall in each form.
-// shares: see adapop/ui/parts/field.py. The fact is the pinned one, else the most popular one that the original knew.
-function makeMoment(host, facts, motion, shares) {
+// shares: see adapop/ui/parts/field.py. folded: where recall stands, in a fold. The fact is the pinned one, else the most popular one that the original knew.
+function makeMoment(host, facts, motion, shares, folded) {
   const asked = el("p", { class: "asked" }), cards = el("div", { class: "answers" }), leaks = el("div", { class: "leaks" });
   const worth = (fact) => [motion.right[0]?.[fact] === true ? 1 : 0, facts.score[fact] ?? -1];
   const first = facts.score.reduce((best, _, fact) => (worth(fact)[0] - worth(best)[0] || worth(fact)[1] - worth(best)[1]) > 0 ? fact : best, 0);
   let fact = first;
-  host.append(el("div", { class: "moment" }, asked, cards, leaks));
+  host.append(el("div", { class: "moment" }, asked, cards));
+  folded.querySelector("summary").after(leaks);
 
   function card(kind, mark, name, epoch) {
     const [reply, when, right] = said(motion, epoch, fact), sure = percent(probability(motion, epoch, fact));
@@ -694,11 +695,11 @@ function runField(element, props, trigger, watch) {
     const others = held && el("div"), tall = held ? () => clamp(innerHeight - 590, 210, 380) : null;
     picture.append(el("div", { class: held ? "clouds" : false }, place, others ?? ""));
     if (held) place.append(el("p", { class: "of" }, "Facts to forget"));
-    if (held) others.append(el("p", { class: "of" }, "Held-out facts", el("span", { class: "wide" }, ", never trained on")));
+    if (held) others.append(el("p", { class: "of" }, "Held-out facts"));
     const field = makeField(place, facts, motion, { name: "The facts of this run", hint: "click a dot to follow it", below: 150, tall, onpin: (fact) => pin(fact) });
     const kept = held && makeField(others, held.facts, held.motion, { name: "Held-out facts", below: 150, tall });
     const scrubber = makeScrubber(picture, { stops: motion.epoch, name: "Frames of this run", onmove: show, onrest: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
-    const beside = makeMoment(picture, facts, motion, shares);
+    const beside = makeMoment(picture, facts, motion, shares, field.table);
     picture.append(field.table);
     shown = { run: value.run, motion, shares, scrubber, held: held?.motion };
 
@@ -818,7 +819,7 @@ function raceFields(element, props, trigger, watch) {
         panel.field.show(epoch, panels.every((one) => isAsked(one, at(one, to))));
         panel.when.textContent = name === "Equal epochs" ? moment(epoch) : `${moment(epoch)}: ${answeredAt(panel, epoch)}`;
       });
-      const scrubber = makeScrubber(scrubbing, { stops, name: "All contestants", label, onmove: show });
+      const scrubber = makeScrubber(scrubbing, { stops, name: "All runs", label, onmove: show });
       scrubber.place(name === "Equal epochs" ? last : 10);
     }
   }

@@ -602,6 +602,7 @@ function myRuns(element, props, trigger, watch) {
   const COLUMNS = ["name", "set", "method", "gap", "kept", "when", ""];
   const ABOUT = { gap: "recall of popular minus rare facts, in all other wordings", kept: "share of the held-out facts (never trained on) still answered, asked as trained" };
   const UNDER_WAY = ["queued", "running", "stopping"]; // the strip says which: the list is drawn before and after
+  let open = false;
   const stamp = (seconds) => (seconds ? new Date(1000 * seconds).toLocaleString([], { dateStyle: "short", timeStyle: "short" }) : "");
 
   function build() {
@@ -609,8 +610,8 @@ function myRuns(element, props, trigger, watch) {
     if (!host) return;
     if (!rows.length) return host.replaceChildren();
     const head = el("thead", {}, el("tr", {}, ...COLUMNS.map((name) => el("th", { scope: "col", title: ABOUT[name] ?? null }, name === "kept" ? "held-out answered" : name))));
-    host.replaceChildren(el("h3", {}, rows.length > 3 ? `My runs, ${rows.length}` : "My runs"), // some are out of view
-      el("div", { class: "grid", tabindex: 0, role: "region", "aria-label": "My runs" }, el("table", {}, head, el("tbody", {}, ...rows.map(row)))));
+    host.replaceChildren(el("details", { open, ontoggle: (event) => (open = event.target.open) }, el("summary", {}, rows.length > 1 ? `My runs, ${rows.length}` : "My runs"),
+      el("div", { class: "grid", tabindex: 0, role: "region", "aria-label": "My runs" }, el("table", {}, head, el("tbody", {}, ...rows.map(row))))));
   }
 
   // the tab is laid out when it is first opened

@@ -55,6 +55,17 @@ CUT_OFF = """() => {
     }).map((text) => text.textContent);
   });
 }"""
+# in Present, on a screen 1,920 wide: so many plotly charts are seen, and their words are 24 pixels high
+READ_IN_A_HALL = """charts => {
+  const seen = [...document.querySelectorAll(".js-plotly-plot")].filter((one) => one.checkVisibility());
+  const texts = seen.flatMap((one) => [...one.querySelectorAll("text")]);
+  const words = texts.filter((one) => one.getClientRects().length && one.textContent.trim());
+  const high = (one) => {
+    const picture = one.closest("svg"), wide = picture.getBoundingClientRect().width;
+    return (parseFloat(getComputedStyle(one).fontSize) * wide) / picture.width.baseVal.value;
+  };
+  return seen.length >= charts && words.length && words.every((one) => high(one) >= 24);
+}"""
 # a line of the chart of losses, by its colour; the last number of its axis
 LOSS_IS_DRAWN = """line => [...document.querySelectorAll('#loss-chart .mark-line path')].some((path) =>
   path.getAttribute('stroke') === line && (path.getAttribute('d') ?? '').length > 50)"""
@@ -137,12 +148,12 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
         says(page, "#fact-field .leaks", "after epoch 5")
         end = page.evaluate(place)
         held = page.locator("#fact-field .clouds > :last-child")
-        assert held.locator(".of").inner_text() == "Held-out facts, never trained on"
+        assert held.locator(".of").inner_text() == "Held-out facts"
         assert "after epoch 5" in held.locator("canvas").get_attribute("aria-label"), "the cost, at the same moment"
         scrubber.press("Home")
         says(page, "#fact-field .leaks", "before")
         assert "before" in held.locator("canvas").get_attribute("aria-label")
-        assert {*leaks.locator("td").all_inner_texts()} == {"100%"}
+        assert {*leaks.locator("td").all_text_contents()} == {"100%"}
         says(page, "#fact-field .answer.unlearned", "not begun")
         assert page.evaluate(f"parseFloat({place})") < float(end.removesuffix("px")) / 2
         page.locator("#fact-field .forget canvas").press("Home")
@@ -152,11 +163,11 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
         says(page, "#fact-field .leaks", "after epoch 2")
         assert "epoch=2" in page.url and "pin=" in page.url
         locators = (leaks, answers, page.locator("#fact-field .moment .asked"))
-        now = [one.inner_text() for one in locators]
+        now = [one.text_content() for one in locators]
         page.reload()
         says(page, "#fact-field .leaks", "after epoch 2")
         assert "epoch=2" in page.url and "pin=" in page.url
-        assert now == [one.inner_text() for one in locators]
+        assert now == [one.text_content() for one in locators]
         assert page.locator("#fact-field .leaks .set-back").count() == 0
 
         open_tab(page, "Probe")
@@ -184,6 +195,16 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
         open_tab(page, "Story")
         page.locator("#story section.here").wait_for()
         page.locator("#strip").wait_for(state="hidden")  # a finished run needs no room of the Story
+
+
+def test_in_present_the_type_of_every_chart_is_read_from_the_last_row(browser, address):
+    hall = {"width": 1920, "height": 1080}
+    with visit(browser, address, "?run=example-adapop&tab=run", viewport=hall) as page:
+        page.locator("#outcome-chart .point").first.wait_for(state="attached")
+        page.click("#present")
+        for name, charts in {"Run": 3, "Compare": 2, "Facts": 1}.items():
+            open_tab(page, name)
+            page.wait_for_function(READ_IN_A_HALL, arg=charts)
 
 
 def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
@@ -234,6 +255,7 @@ def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_delet
     stop_run(page)
     open_tab(page, "Run")  # the Story shows no run that is over
     last_epoch = int(shown(page, "#strip", IS_KEPT))
+    page.click("#my-runs summary")
     page.locator("#my-runs tr.current").get_by_text("stopped").wait_for()
     page.click("#resume")
     page.locator("#my-runs tr.current").get_by_text("under way").wait_for()

@@ -48,7 +48,7 @@ def test_from_a_table_to_a_live_run_and_what_it_came_to_nothing_is_out_of_sight(
         state_is(page, "done")
         page.locator("#result .result").wait_for()
         in_sight("#result", 60)
-        page.wait_for_function("!document.querySelector('#my-runs tbody').innerText.includes('running')")
+        page.wait_for_function("!document.querySelector('#my-runs tbody').textContent.includes('running')")
 
 
 def test_light_and_dark_are_a_switch_that_the_browser_keeps(browser, address):
@@ -78,6 +78,7 @@ def test_a_run_is_renamed_picked_on_probe_and_compared(browser, address, visited
     with visit(browser, address, storage_state=visited) as page:
         state_is(page, "done")
         open_tab(page, "Run")
+        page.click("#my-runs summary")
         row = page.locator("#my-runs tbody tr").first
         row.get_by_role("button", name="Rename").click()
         row.locator("input").fill(HOSTILE)
@@ -88,6 +89,7 @@ def test_a_run_is_renamed_picked_on_probe_and_compared(browser, address, visited
         open_tab(page, "Probe")
         page.wait_for_function("document.querySelector('#probe-run input').value.startsWith('<img')")
         open_tab(page, "Run")
+        page.click("#my-runs summary")
         files = []
         page.on("download", lambda file: files.append(file.suggested_filename))
         row.get_by_role("button", name="Report").click()
@@ -110,6 +112,7 @@ def test_no_tab_forgets_the_runs_of_another(browser, address, visited):
         start_run(other, epochs=1)
         says(other, "#my-runs", "AdaPop 2")
         says(page, "#my-runs", "AdaPop 2")  # without a reload
+        page.click("#my-runs summary")
         page.locator("#my-runs tr").filter(has_text="AdaPop 1").get_by_role("button", name="Rename").click()
         page.locator("#my-runs th input").fill("Mine")
         page.keyboard.press("Enter")
@@ -118,6 +121,7 @@ def test_no_tab_forgets_the_runs_of_another(browser, address, visited):
         other.reload()
         for row, name in enumerate(("AdaPop 2", "Mine")):
             says(other, f"#my-runs tr:nth-child({row + 1}) th[scope=row]", name)
+        other.click("#my-runs summary")
         other.locator("#my-runs tr").filter(has_text="Mine").get_by_role("button", name="Open").click()
         other.locator("#my-runs tr.current").get_by_text("Mine").wait_for()
 

@@ -68,6 +68,7 @@ def test_a_finished_run_of_one_s_own_and_every_screen_beside_it_too(browser, add
                 page.get_by_text("in 5 epochs").first.wait_for()
             takes_little_room(page, *SIZES[0])
         open_tab(page, "Run")
+        page.click(".my-runs summary")
         buttons = page.locator(".my-runs .acts button")
         buttons.last.wait_for()
         takes_little_room(page, *SIZES[1])

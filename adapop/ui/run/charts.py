@@ -49,6 +49,7 @@ OUTCOME_TABLE = (
 )
 CHART_EMPTY = "appears with the first answers"
 LOSS_NAME = "Loss by popularity"
+ORACLE_FOLD = "As if never learnt?"
 ORACLE_NAME = "Compared with a model that never learnt the facts"
 ORACLE_TABLE = (
     "Each fact to forget, asked in other words. Grey: where facts lie that a model was never "
@@ -59,10 +60,10 @@ OUTCOME_EMPTY = "appears when the run is done"
 
 TRAINING = "Training, step by step"
 LEGEND = html.template("lines-legend")
-RESULT_PIXELS, STEP_PIXELS = 200, 240  # both pictures of the result, beside the dots
+RESULT_PIXELS, STEP_PIXELS = 260, 240  # both pictures of the result, beside the dots
 # the earlier run behind single steps, their moving means before them
 LOSS_LINES = figures.EARLIER_COLOR | figures.RAW_COLOR | figures.LOSS_COLOR
-NOTHING = ("no other run", "")  # of the choice of a run to lay behind
+NOTHING = ("Lay another run over", "")  # of the choice of a run to lay behind
 Placed = TypeVar("Placed")
 OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 
@@ -94,9 +95,10 @@ STEP_CHARTS = (
 class RunCharts:
     """The live charts. losses: the only one that changes at every step; a `LinePlot` takes new data
     in place, where a plotly figure would be inserted anew. Only its data may change: for anything
-    else it draws itself anew, and loses the data that come meanwhile. steering, losing, distance:
-    columns around the charts of controller, losses and oracle, which some runs lack. by_step: those
-    of `STEP_CHARTS`, in the fold `training`, under Advanced."""
+    else it draws itself anew, and loses the data that come meanwhile. steering, losing: columns
+    around the charts of controller and losses, which some runs lack, as some lack the fold
+    `distance` around the chart of the oracle. by_step: those of `STEP_CHARTS`, in the fold
+    `training`, under Advanced."""
 
     losses_title: gr.HTML
     losses_legend: gr.HTML
@@ -108,7 +110,7 @@ class RunCharts:
     controller: Chart
     recall: Chart
     outcome: Chart
-    distance: gr.Column
+    distance: gr.Accordion
     oracle: Chart
     by_step: tuple[Chart, ...]
 
@@ -153,11 +155,12 @@ class RunCharts:
 
 def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
     """Lays the charts out: the components of `first`; recall, controller and losses, above them and
-    in sight; the outcome and the oracle beside them. Returns the charts, the choice of a
-    run that is laid behind them, and the result of `first`."""
+    in sight; the outcome beside them; the oracle and single steps, folded. Returns the charts, the
+    choice of a run that is laid behind them, and the result of `first`."""
     with gr.Column(elem_id="charts"):
         placed = first()
-        over = gr.Dropdown([NOTHING], value="", label="Lay over", visible=False, elem_id="lay-over")
+        named = dict(label="A run to lay over this one", show_label=False, elem_id="lay-over")
+        over = gr.Dropdown([NOTHING], value="", visible=False, **named)
         # on a phone one row to swipe, elsewhere places of the grid of `#charts`: see style.css
         with gr.Row(elem_classes="swipe", elem_id="run-charts"):
             empty = figures.empty(CHART_EMPTY, figures.RECALL_PIXELS)
@@ -170,9 +173,8 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
                 losses = _losses()
             empty = figures.empty(OUTCOME_EMPTY, RESULT_PIXELS)
             outcome = column("Before and after", empty, "outcome-chart", OUTCOME_TABLE)
-            beside = dict(visible=False, min_width=320, elem_id="distance")
-            with gr.Column(**beside) as distance:
-                oracle = chart(figures.empty(""), "oracle-chart", ORACLE_NAME, ORACLE_TABLE)
+    with gr.Accordion(ORACLE_FOLD, open=False, visible=False, elem_id="distance") as distance:
+        oracle = chart(figures.empty(""), "oracle-chart", ORACLE_NAME, ORACLE_TABLE)
     shown = dict(open=False, elem_id="training", elem_classes="advanced-only")
     with gr.Accordion(TRAINING, **shown) as training:
         empty = figures.empty(CHART_EMPTY, STEP_PIXELS)
@@ -269,7 +271,7 @@ def _epoch_charts(
         words = replace(picture, words=picture.words + tiers)
         changes |= words.updates(figure, below.get(picture, ""))
     changes[charts.losses_title] = heading_of(LOSS_NAME, about if steps else "")
-    changes[charts.distance] = gr.Column(visible=bool(distances))
+    changes[charts.distance] = gr.Accordion(visible=bool(distances))
     trained = run is None or not run.config.unlearned
     changes |= {place: gr.update(visible=trained) for place in (charts.losing, charts.training)}
     changes[charts.steering] = gr.Column(visible=run is None or run.config.controller != "fixed")

@@ -79,7 +79,7 @@ CONSTANT = {"wga": 1.0, "ga": 0.0}
 
 def build(session: Session, initial: FactSet) -> None:
     """Lays the panel out, folded. An address with ?tab=pressure opens it."""
-    title = "How much pressure does each fact get?"
+    title = "Pressure on each fact"
     with gr.Accordion(title, open=False, elem_id="pressure-panel"):
         _lay_out(session, initial)
 

@@ -42,12 +42,12 @@ from adapop.ui.api_values import (
     text_of,
     whole_of,
 )
-from adapop.ui.parts.download import MOST_TITLE, archive_of
+from adapop.ui.parts.download import MOST_TITLE, REPORTS_AT_ONCE, archive_of
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import offload, over
 
 NUMBERS = 20_000  # values of p and rank in one answer of `frames`
-LOOKUPS = 6  # look-ups at once, for all callers together
+AT_ONCE = {"score": 6, "report": REPORTS_AT_ONCE}  # calls at work, of all callers together
 
 
 def endpoints(worker: Worker) -> tuple[Callable, ...]:
@@ -64,7 +64,7 @@ def build(worker: Worker, demo: gr.Blocks) -> None:
             answering(endpoint),
             api_name=endpoint.__name__,
             api_description=" ".join(inspect.getdoc(endpoint).split()),
-            concurrency_limit=LOOKUPS if endpoint.__name__ == "score" else "default",
+            concurrency_limit=AT_ONCE.get(endpoint.__name__, "default"),
         )
         for part, words in zip(added["inputs"], parameters_of(endpoint).values()):
             # the first as JSON schemas have it, the second as "Use via API" shows it

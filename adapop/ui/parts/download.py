@@ -1,5 +1,6 @@
 """The download of a run: report, tables, adapter, and the command that repeats it, in one file."""
 
+import asyncio
 import os
 import secrets
 import tempfile
@@ -24,6 +25,9 @@ from adapop.ui.parts import html
 from adapop.ui.wiring import EACH, QUIET, StartStop, error_of, followed, offload, toast
 
 MOST_TITLE = 200  # characters
+# Reports made at once, here and by the API each: fifty at once take over a gigabyte.
+REPORTS_AT_ONCE = 2
+_TURNS = asyncio.Semaphore(REPORTS_AT_ONCE)
 UNMEASURED = " ".join(unmeasured())
 
 
@@ -104,7 +108,8 @@ class Download:
             with refusing():
                 return archive_of(run, title or "", bool(redacted), by or "", measure=False)
 
-        path = await offload(worker.usage, made)
+        async with _TURNS:
+            path = await offload(worker.usage, made)
         if _is_unmeasured(path):
             yield {self.status: html.listed([UNMEASURED, *lines])}
         yield {self.file: gr.DownloadButton(value=str(path), visible=True)}

@@ -22,17 +22,20 @@ from adapop.training.events import StepDone
 from adapop.training.processes import joined, shared
 
 # 9 facts, 4 a step: the first two steps are shared 2 to 2, the last 1 to 0
-SETTINGS = {"epochs": 2, "batch": 4, "last_step": "short"}
-METHODS = {"adapop": {}, "npo-sam": {}, "pdu": {"warmup": 0}, "rmu": {"measure": "off"}}
+SETTINGS = {"epochs": 2, "batch": 4, "last_step": "short", "max_new_tokens": 8}
+BRIEFLY = {"epochs": 1, "measure": "off"}  # what is measured, and how, does not depend on the method
+METHODS = {"adapop": {}, "npo-sam": BRIEFLY, "pdu": {**BRIEFLY, "warmup": 0}, "rmu": BRIEFLY}
 
 
 def few_facts():
-    """Facts of every exposure, some with longer answers."""
+    """Facts of every exposure, some with longer answers, each with one rewording."""
     facts = sandbox_facts()
 
     def some(rows, count):
         chosen = sorted(rows, key=lambda fact: fact.score)[:: len(rows) // count][:count]
-        return tuple(replace(f, answer=f.answer + " indeed" * (i % 3)) for i, f in enumerate(chosen))
+        return tuple(
+            replace(fact, answer=fact.answer + " indeed" * (i % 3), paraphrases=fact.paraphrases[:1])
+            for i, fact in enumerate(chosen))  # fmt: skip
 
     return replace(
         facts, forget=some(facts.forget, 9), retain=some(facts.retain, 5), holdout=facts.holdout[:2],
@@ -94,7 +97,7 @@ class Scenarios:
 
     def short_of_memory(self, name, method, rows):
         """Only the second process is."""
-        run, model = self.started(name, method)
+        run, model = self.started(name, method, **METHODS[method])
         self.finish(name, run, runs_out(model, rows) if self.ranks.rank == 1 else model)
 
     def measured(self):

@@ -11,7 +11,7 @@ from adapop.errors import ConfigError
 from adapop.paths import ROOT
 from adapop.runs.execute import execute, prepare
 from adapop.runs.listed import all_runs
-from adapop.runs.run import runs_root
+from adapop.runs.run import Run, runs_root
 from adapop.training.events import EpochDone, Measured, StepDone
 from adapop.training.processes import Ranks, joined
 from adapop.training.sharded import asked_for, check_divisible
@@ -103,15 +103,21 @@ def facts_csv(tmp_path):
 BRIEFLY = ("--epochs", 1, "--measure", "off", "--frames", 0, "--json")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("launcher", [LAUNCH, TORCHRUN], ids=["accelerate", "torchrun"])
-def test_the_command_line_prints_and_writes_once(facts_csv, launcher):
-    done = launched("-m", "adapop", "run", "--facts", facts_csv, *BRIEFLY, launcher=launcher)
+def command_prints_and_writes_once(*options, launcher) -> Run:
+    """The run that a command made in two processes."""
+    done = launched("-m", "adapop", *options, launcher=launcher)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if not line.startswith("[Gloo]")]  # printed by torch 2.8
     said = [json.loads(line)["kind"] for line in lines]
     assert (said.count("run_started"), said.count("run_done")) == (1, 1)
-    assert [run.state for run in all_runs()] == ["done"]
+    (run,) = all_runs()
+    assert run.state == "done"
+    return run
+
+
+@pytest.mark.slow
+def test_torchrun_is_a_launcher_too(facts_csv):
+    command_prints_and_writes_once("run", "--facts", facts_csv, *BRIEFLY, launcher=TORCHRUN)
 
 
 @pytest.mark.slow
@@ -121,9 +127,7 @@ def test_the_documented_configuration_divides_the_weights_and_trains_what_one_pr
     (tmp_path / "fsdp.yaml").write_text(block.replace("num_processes: 4", "num_processes: 2"), encoding="utf-8")
     launcher = (*LAUNCH[:3], "--config_file", str(tmp_path / "fsdp.yaml"), "--main_process_port", "0")
     options = ("run", "--facts", facts_csv, *BRIEFLY, "--set", "precision=float32")
-    done = launched("-m", "adapop", *options, launcher=launcher)
-    assert done.returncode == 0, done.stderr
-    (both,) = all_runs()
+    both = command_prints_and_writes_once(*options, launcher=launcher)
     cli(*options, "--yes")  # a question is in two groups
     (alone,) = (run for run in all_runs() if run.id != both.id)
     for ours, theirs in zip(numbers(both, StepDone), numbers(alone, StepDone), strict=True):

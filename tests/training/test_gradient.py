@@ -98,10 +98,11 @@ def watched(model, rows):
 @pytest.mark.quick("adapop")
 @pytest.mark.parametrize("method", METHODS)
 def test_one_gradient_for_every_pass_size(fresh, ragged, method):
-    alone, step, _ = gradient_of(fresh, ragged, method, 1)
+    few = replace(ragged, forget=ragged.forget[:6], retain=ragged.retain[:6])
+    alone, step, _ = gradient_of(fresh, few, method, 1)
     expected, retained = nll_by_fact(step), sum(nll.sum().item() for nll in step.retain)
-    for micro_batch, order in ((5, None), (0, range(BATCH - 1, -1, -1))):
-        other, other_step, _ = gradient_of(fresh, ragged, method, micro_batch, order)
+    for micro_batch, order in ((4, None), (0, range(5, -1, -1))):
+        other, other_step, _ = gradient_of(fresh, few, method, micro_batch, order)
         same(other, alone)
         assert sum(other_step.loss).item() == pytest.approx(sum(step.loss).item(), rel=1e-9)
         assert sum(nll.sum().item() for nll in other_step.retain) == pytest.approx(retained)

@@ -38,6 +38,7 @@ REST = [
 ]
 RUN = [*({**row, "group": "forget"} for row in FACTS), *REST]  # with so little beside them a run takes a second
 LONG = {"epochs": 900}
+FEW_ASKED = {"measure_per_tier": 2}  # of the hundreds that the sandbox adds to a pair
 NO_SCORE = "It came without a score."
 NO_RUNS = [
     "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
@@ -288,7 +289,9 @@ def test_the_snippet_of_the_docs_runs(address, capsys, tmp_path, monkeypatch):
     text = (ROOT / "assets/docs/api.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)\n```", text, re.DOTALL)
     (snippet,) = [block for block in blocks if "http://127.0.0.1:7860" in block]
-    exec(snippet.replace("http://127.0.0.1:7860", address), {})
+    begins = "app.predict(facts, epochs=3, "
+    assert begins in snippet
+    exec(snippet.replace("http://127.0.0.1:7860", address).replace(begins, f"{begins}settings={FEW_ASKED}, "), {})
     said = capsys.readouterr().out
     assert "pressure-sustaining" in said and ".zip" in said
 
@@ -345,6 +348,8 @@ def test_an_agent_follows_the_skill_with_curl(address, client):
 
     looked = result(check)
     assert looked["problems"] == [] and looked["forget"] == 2 and looked["seconds"] > 0
+    assert '"epochs": 2}' in start
+    start = start.replace('"epochs": 2}', f'"epochs": 2, "settings": {json.dumps(FEW_ASKED)}}}')
     run = shell(f"{start}\necho $RUN").strip()
     assert re.fullmatch("wga-[0-9a-f]{16}", run) and ended(client, run)["state"] == "done"
     assert result(status, RUN=run)["measured"]["after"]

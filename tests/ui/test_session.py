@@ -57,7 +57,7 @@ def test_the_sets_in_use_are_bounded_and_the_longest_unused_goes(monkeypatch):
 @pytest.mark.slow
 def test_a_second_press_starts_no_second_run(tmp_path):
     worker, pair = Worker(tmp_path), load_facts("pair")
-    chosen = (pair, "error", ANCHORS, *run_values())
+    chosen = (pair, "error", ANCHORS, *run_values(measure_per_tier=2))
     name, *_ = start_run(worker, None, identity(pair), *chosen)
     with pytest.raises(gr.Error, match="A run of this page is under way"):
         start_run(worker, name, identity(pair), *chosen)

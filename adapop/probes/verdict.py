@@ -69,7 +69,7 @@ class Rule(Verdict):
 # verdicts on a prompt: name -> kind, see `PromptVerdict`
 KINDS = {
     "No test": "neutral",
-    "Still known": "leak",
+    "Still answered": "leak",
     "Broken text": "broken",
     "Suppressed": "suppressed",
     "Not brought back by this question": "gone",
@@ -108,7 +108,7 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
             weak.says(prompt.prompt, answer) for answer in prompt.sought
         ):
             return _named("No test", "the prompt contains the answer")
-        return _named("Still known", "the answer came back")
+        return _named("Still answered", "the answer came back")
     text, usual = prompt.unlearned.text, prompt.original.text
     if _babbles(len(words(text)), repetition(text), len(words(usual))):
         return _named("Broken text", "the model is damaged; it did not forget")

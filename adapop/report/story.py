@@ -29,7 +29,7 @@ from adapop.training.events import (
 )
 
 KEPT = {
-    "retain": "retained facts",
+    "retain": "the retain set",
     "holdout": "held-out facts",
     "neighbours": "other facts about the same subjects",
     "utility": "other questions",
@@ -91,9 +91,9 @@ def outcome_lines(record: Record) -> list[str]:
     ]
     reworded = after.recall("forget", "reworded")
     if reworded is None and (trained := lead_of([after], DIRECT)):
-        lines[0] += f" The gap as trained: {signed(trained)}."
+        lines[0] += f" The gap as trained: {signed(trained, named=True)}."
     if reworded is not None:
-        gap = f" The gap: {signed(after.gap)}." if after.gap else ""
+        gap = f" The gap: {signed(after.gap, named=True)}." if after.gap else ""
         tiers = _by_tier(after, "reworded")
         was = percent(before.recall("forget", "reworded"))
         lines.append(
@@ -174,7 +174,7 @@ def _training(record: Record) -> list[str]:
         return [*lines, f"The retain weight was fixed at α = {config.alpha0:g}."]
     if epochs and config.controller == "primal":
         lines.append(
-            f"The weight μ of the retained facts ended at {epochs[-1].alpha:.3f} (their loss was "
+            f"The weight μ of the retain set ended at {epochs[-1].alpha:.3f} (their loss was "
             f"to stay within {config.retain_bound:g} nats)."
         )
     elif epochs:

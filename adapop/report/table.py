@@ -92,11 +92,13 @@ def ranged(share: Interval) -> str:
     return f"{percent(share.mean)} ({100 * share.low:.0f} to {100 * share.high:.0f}%)"
 
 
-def signed(difference: Interval) -> str:
+def signed(difference: Interval, named: bool = False) -> str:
     """A difference of two shares with its sign and its interval: "+53.1 points (+47 to +65)". With
-    one decimal, as the shares beside it have (`tenths`), so that a reader can subtract."""
+    one decimal, as the shares beside it have (`tenths`), so that a reader can subtract. named: the
+    interval is called so, once on each screen or page."""
     low, high = (round(100 * value) for value in (difference.low, difference.high))
-    spread = f" ({low:+} to {high:+})" if difference.low < difference.high else ""
+    name = "95% interval " * named
+    spread = f" ({name}{low:+} to {high:+})" if difference.low < difference.high else ""
     return f"{100 * difference.mean:+.1f} points{spread}"
 
 

@@ -43,7 +43,7 @@ def test_another_way_of_asking_brings_a_recorded_answer_back_at_once(browser, ad
         says(page, "#answers .answer.unlearned", "Greece", "Not brought back by this question")
         show_advanced(page)
         choose(page, "#form", "Which country does Luzon belong to?")
-        says(page, "#answers .answer.unlearned", "Philippines", "Still known")
+        says(page, "#answers .answer.unlearned", "Philippines", "Still answered")
         page.click("#ask")
         says(page, "#answers", "recorded by", "Likeliest next words", "The exact prompt the models saw")
         unfold(page, "recovery-fold")

@@ -170,7 +170,7 @@ def test_a_collapsed_run_is_out_of_the_contest_and_one_that_forgot_nothing_is_no
     idle = [record(method, after=(1.0, 1.0, 1.0, 1.0)) for method in ("adapop", "wga")]
     assert Remark("no_contest") in comparison(idle).warnings
     results = comparison([ADAPOP, GA])
-    names = "2 Gradient ascent (of the retained facts only 0% are left)"
+    names = "2 Gradient ascent (only 0% of the retain set is still answered)"
     assert Remark("collapsed", {"names": names}) in results.warnings
     assert [one.mark for one in figures.pareto_front(results.outcomes)] == ["1"]
     assert results.outcomes[2].collapsed

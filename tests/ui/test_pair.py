@@ -105,4 +105,4 @@ def test_a_pair_is_opened_in_four_presses_and_its_leak_is_seen(browser, address,
         page.click("#open-pair")  # three
         state_is(page, "done")
         page.click("#ask-every-way")  # four
-        says(page, "#every-way", "pair, adopted, beside sandbox", "Still known")
+        says(page, "#every-way", "pair, adopted, beside sandbox", "Still answered")

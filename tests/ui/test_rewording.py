@@ -57,8 +57,9 @@ def test_without_rewordings_a_run_has_a_gap_as_trained_and_it_is_said_before_sta
     run.append(RunDone(run=run.id, epoch=5, seconds=1.0))
     assert run.measured().gap is None
     text = "+40.0 points (+22 to +55)"
-    assert f"Gap as trained: {text}" in outcome.card_of(run, result_of(run))["about"]
-    assert f"The gap as trained: {text}." in outcome_lines(read_record(run))[0]
+    named = "+40.0 points (95% interval +22 to +55)"
+    assert f"Gap as trained: {named}" in outcome.card_of(run, result_of(run))["about"]
+    assert f"The gap as trained: {named}." in outcome_lines(read_record(run))[0]
     (line,) = mine.listed(Worker(tmp_path), [{"id": run.id, "name": "mine"}], "")
     assert line["gap"] == f"{text}, as trained"
 

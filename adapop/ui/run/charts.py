@@ -167,7 +167,7 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
             recall = column("Still answered", empty, "recall-chart", RECALL_TABLE)
             with gr.Column(min_width=320, elem_id="steering") as steering:
                 waiting = figures.empty(CHART_EMPTY, figures.CONTROLLER_PIXELS)
-                words = "The controller", CONTROLLER_TABLE
+                words = "Controller", CONTROLLER_TABLE
                 controller = chart(waiting, "controller-chart", *words)
             with gr.Column(min_width=320, elem_id="losing") as losing:
                 losses = _losses()

@@ -178,9 +178,9 @@ def card_of(run: Run, result: Result) -> dict:
         gap = run.measured().gap
         trained = lead_of([run.measured()], DIRECT) if result.form == DIRECT else None
         if gap:
-            about += f" {RESULT_GAP.format(gap=signed(gap))}"
+            about += f" {RESULT_GAP.format(gap=signed(gap, named=True))}"
         elif trained:
-            about += f" {RESULT_GAP_TRAINED.format(gap=signed(trained))}"
+            about += f" {RESULT_GAP_TRAINED.format(gap=signed(trained, named=True))}"
         else:
             about += " No gap: it needs both rare and popular facts."
         ends = {"before": run.measured(before=True), "after": run.measured()}

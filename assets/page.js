@@ -88,8 +88,8 @@ function tabOf(query) {
 }
 
 // what is said until an address is opened
-function openingWords(query) {
-  const tab = tabOf(query), ask = query.get("ask");
+function openingWords(query, tab = tabOf(query)) {
+  const ask = query.get("ask");
   if (tab === "probe" && ask) return `Opening the question “${ask.slice(0, 300)}” …`;
   return tab === "run" && query.has("run") ? "Opening a run …" : `Opening ${tab[0].toUpperCase()}${tab.slice(1)} …`;
 }
@@ -454,7 +454,7 @@ function strip(element, props, trigger, watch) {
     if (!host) return;
     if (board.parentElement !== host) host.replaceChildren(board);
     at = null;
-    const words = value?.opening && passed === null ? openingWords(new URL(location.href).searchParams) : value?.empty;
+    const words = value?.opening && passed === null ? openingWords(new URL(location.href).searchParams, "probe") : value?.empty;
     if (!value?.sides) return board.replaceChildren(...(words ? [el("p", { class: "empty", role: "status" }, words)] : []));
     const detail = el("div", { class: "likely", "aria-live": "polite" });
     const cards = value.sides.map((side, place) => card(value, side, place, detail));
@@ -523,13 +523,13 @@ function strip(element, props, trigger, watch) {
     const before = side.steps.slice(0, turn).map((one) => one.id);
     const rows = step.likely.map((one) => {
       const words = el("span", { class: "token" }, one.end ? "■ end" : one.text);
-      const name = one.end ? words : el("button", { type: "button", class: "go-on", title: "Go on from here", onclick: () => trigger("select", { ids: [...before, one.id], by: place, question: value.question }) }, words);
+      const name = one.end || value.fixed ? words : el("button", { type: "button", class: "go-on", title: "Go on from here", onclick: () => trigger("select", { ids: [...before, one.id], by: place, question: value.question }) }, words);
       return el("tr", { class: one.id === step.id ? "taken" : "" }, el("th", { scope: "row" }, name),
         ...one.shares.map((share, column) => el("td", { class: value.sides[column].kind }, el("span", { class: "bar" }, el("i", { style: `width:${100 * (share ?? 0)}%` })), el("span", {}, chance(share)))));
     });
     const where = `Likeliest next words at token ${turn + 1} of ${side.name}`;
     detail.replaceChildren(el("h4", {}, where), el("table", { "aria-label": where }, el("thead", {}, el("tr", {}, el("td"), ...names.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, ...rows)),
-      el("p", { class: "soft" }, "A bar below a token marks where the models part. Press a word, and all go on from it."));
+      el("p", { class: "soft" }, `A bar below a token marks where the models part.${value.fixed ? "" : " Press a word, and all go on from it."}`));
   }
 
   function numbers({ numbers, sides, sent }) {
@@ -556,7 +556,7 @@ function layers(element, props, trigger, watch) {
     if (place.parentElement !== host) host.replaceChildren(place);
     if (!value?.tokens) return place.replaceChildren(el("p", { class: "soft" }, value?.empty ?? ""));
     const told = el("p", { class: "soft told", role: "status" }, "Hover over a cell, tap it, or move with the Tab key, to see the likeliest words there.");
-    const percentOf = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`;
+    const percentOf = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`.replace(/^-(?=0\.0%)/, "");
     const table = (name, css, shareOf, textOf) => {
       const rows = value.original.map((_, layer) => layer).reverse().map((layer) => el("tr", {}, el("th", { scope: "row" }, String(layer + 1)),
         ...value.tokens.map((token, turn) => {

@@ -16,6 +16,7 @@ from adapop import sums
 from adapop.assets import as_kind, parse_json
 from adapop.errors import RunError
 from adapop.facts.formulas import as_csv
+from adapop.probes.inspection import Strip
 from adapop.probes.prompts import Answer, Asked
 from adapop.probes.verdict import verdict
 from adapop.runs import files
@@ -24,8 +25,7 @@ from adapop.runs.run import Run
 
 Kept = TypeVar("Kept", "Question", "Ways")
 FILE, WAYS_FILE = "questions.jsonl", "ways.jsonl"
-# lines of a file: a program that asks for days must not fill the disk; one of `Ways` has some 20 kB
-MOST = {FILE: 10_000, WAYS_FILE: 1_000}
+MOST = 32 * 2**20  # bytes of a file: a program that asks for days must not fill the disk
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,8 @@ class Question:
     """The beginning of the answer, which every model continued."""
     earlier: tuple[str, ...] = ()
     """The turns before it, which every model answered itself."""
+    strips: tuple[Strip, ...] = ()
+    """The replies token by token, in their order; () where only texts were kept."""
     time: float = 0.0
     """When it was asked, in seconds since 1970; set by `keep`."""
 
@@ -122,16 +124,17 @@ def question_of(
 
 def keep(run: Run, question: Kept) -> Kept:
     """Adds what was asked to the run's file, stamped with the time, and returns it. Raises
-    RunError: the run is shown to every visitor and keeps no one's questions, it has `MOST` already,
-    or the file cannot be written."""
-    file, kept = (WAYS_FILE, read_ways) if isinstance(question, Ways) else (FILE, read)
+    RunError: the run is shown to every visitor and keeps no one's questions, the file has `MOST`
+    already or cannot be written."""
+    file = WAYS_FILE if isinstance(question, Ways) else FILE
     if run.shared:
         reason = f"Run {run.id} is shown to every visitor, so it keeps nobody's questions."
         raise RunError(reason, "Start a run of your own.")
-    if len(kept(run)) >= MOST[file]:
+    path = run.folder / file
+    if path.exists() and path.stat().st_size >= MOST:
         fix = f"Export them and move {file} away."
-        raise RunError(f"Run {run.id} keeps {MOST[file]:,} questions already.", fix)
-    stamped, path = replace(question, time=time.time()), run.folder / file
+        raise RunError(f"Run {run.id} keeps {MOST / 2**20:g} MB of questions already.", fix)
+    stamped = replace(question, time=time.time())
     line = json.dumps(asdict(stamped), ensure_ascii=False, allow_nan=False)
     with files.writing(path):
         files.cut_torn_line(path)
@@ -162,7 +165,8 @@ def as_rows(questions: Sequence[Question]) -> list[dict[str, Any]]:
     """A flat row a question: each model's values under names such as `unlearned_text`."""
     rows = []
     for question in questions:
-        row = {name: value for name, value in asdict(question).items() if name != "replies"}
+        nested = "replies", "strips"
+        row = {name: value for name, value in asdict(question).items() if name not in nested}
         for reply in question.replies:
             values = asdict(reply)
             model = values.pop("model")

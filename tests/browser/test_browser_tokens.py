@@ -175,7 +175,16 @@ def test_what_a_link_opens_is_said_at_once_and_what_is_typed_meanwhile_is_not_op
 
 
 def test_by_a_read_only_link_it_is_said_beforehand_that_nothing_can_be_asked(browser, own_address, own_root, finished):
-    link = link_of(copied(finished, own_root))
+    run = copied(finished, own_root)
+    link, phone = link_of(run), {"viewport": {"width": 390, "height": 844}}
+    with visit(browser, own_address, f"?run={run.id}&tab=probe&ask=Who+wrote+Hamlet%3F&gold=Shakespeare") as page:
+        says(page, "#answers", "Asked again just now")
+        told = page.locator("#answers .tokens").all_inner_texts()
+    with visit(
+        browser, own_address, f"?run={link}&tab=probe&ask=Who+wrote+Hamlet%3F&gold=Shakespeare", **phone
+    ) as page:
+        says(page, "#answers", "Recorded when it was asked", "Likeliest next words at token 1 of Original")
+        assert page.locator("#answers .tokens").all_inner_texts() == told and page.locator(".go-on").count() == 0
     with visit(browser, own_address, f"?run={link}&tab=probe&ask=Who%3F") as page:
         page.locator("#asks-nothing").get_by_text("Opened by a read-only link").wait_for()
         for closed in ("#ask", "#ask-every-way", PROMPT):

@@ -11,7 +11,7 @@ from itertools import pairwise
 from adapop.errors import AdaPopError
 from adapop.facts.text import folded, split, words
 from adapop.paths import SHIPPED
-from adapop.probes.inspection import ORACLE, ORIGINAL, UNLEARNED, Chosen, Inspection, Step
+from adapop.probes.inspection import ORACLE, ORIGINAL, UNLEARNED, Chosen, Inspection, Step, Strip
 from adapop.probes.prompts import CHOICE, DIRECT, Asked, ProbeRow, Prompt
 from adapop.probes.verdict import kind_of_text, verdict
 from adapop.report.record import title_of
@@ -59,16 +59,14 @@ def inspected(found: Inspection, chosen: Sequence[Chosen], about: str) -> dict:
     value = _cards(kinds, found.asked, about, found.question.prompt)
     value["question"]["earlier"] = list(found.question.earlier)
     value["question"]["begun"] = found.strips[found.question.ids_of].beginning
-    for side, strip in zip(value["sides"], found.strips, strict=True):
-        steps = [_step(step) for step in strip.steps]
-        side |= {"steps": steps, "begun": strip.begun, "said": list(strip.said)}
-    for side, one in zip(value["sides"], chosen):
-        side["name"] = one.name
+    for side, strip, one in zip(value["sides"], found.strips, chosen, strict=True):
+        side |= _tokens(strip) | {"name": one.name}
     return value
 
 
-def kept(question: KeptQuestion, about: str) -> dict:
-    """The replies of a question that was kept with its run, as values of the answer cards."""
+def kept(question: KeptQuestion, about: str, may_ask: bool = True) -> dict:
+    """The replies of a question that was kept with its run, as values of the answer cards. may_ask:
+    whether this visitor may go on from a token."""
     texts_said = [reply.text for reply in question.replies]
     sides = []
     for place, reply in enumerate(question.replies):
@@ -83,8 +81,13 @@ def kept(question: KeptQuestion, about: str) -> dict:
     if len(sides) > 1:
         sides[1]["verdict"] = question.verdict
         sides[1]["verdict_kind"] = kind_of_text(question.verdict)
+    for side, strip in zip(sides, question.strips):
+        side |= _tokens(strip)
+    ranked = all(reply.gold_rank is not None for reply in question.replies)
+    numbers = _numbers(question.replies, "") if ranked else []
     asked = {"prompt": question.prompt, "gold": question.gold, "earlier": [*question.earlier]}
-    return {"sides": sides, "numbers": [], "sent": "", "about": about, "question": asked}
+    content = {"sides": sides, "numbers": numbers, "sent": "", "about": about, "question": asked}
+    return content | {"fixed": not may_ask}
 
 
 def _cards(
@@ -112,6 +115,12 @@ def _side(kind: str, text: str, other: str, gold: str, right: bool) -> dict:
     parts = differing(text or texts.SAYS_NOTHING, other or texts.SAYS_NOTHING, gold)
     content = {"name": kind.capitalize(), "kind": kind, "mark": MARKS[kind], "parts": parts}
     return content | {"right": bool(gold) and right, "steps": [], "begun": 0, "said": []}
+
+
+def _tokens(strip: Strip) -> dict:
+    """A reply's tokens as the browser gets them."""
+    steps = [_step(step) for step in strip.steps]
+    return {"steps": steps, "begun": strip.begun, "said": list(strip.said)}
 
 
 def _step(step: Step) -> dict:

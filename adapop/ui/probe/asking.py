@@ -251,7 +251,8 @@ def _answers(
     way = "after earlier turns" if found.question.earlier else way
     asked = questions.question_of(found.asked[1], chosen[1].epoch, way, others)
     begun = found.strips[found.question.ids_of].beginning.strip()
-    lost = _keep(worker, name, replace(asked, begun=begun, earlier=found.question.earlier))
+    asked = replace(asked, begun=begun, earlier=found.question.earlier, strips=found.strips)
+    lost = _keep(worker, name, asked)
     return cards.inspected(found, chosen, f"{about} · {lost}" if lost else about)
 
 

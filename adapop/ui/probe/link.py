@@ -199,7 +199,8 @@ def recorded(worker: Worker, name: str, view: View) -> dict | None:
     went_on = max((event.time for event in run.events()), default=0.0)  # with another result, since
     kept = [one for one in questions.read(run) if one.epoch is not None or one.time >= went_on]
     asked = (one for one in reversed(kept) if _is_asked(one, view, beside))
-    return next((cards.kept(one, REPLAYED) for one in asked), None)
+    own = linked(name, worker.root) is None
+    return next((cards.kept(one, REPLAYED, own) for one in asked), None)
 
 
 def followed(

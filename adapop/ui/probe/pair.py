@@ -54,6 +54,8 @@ def build(worker: Worker, session: Session, follower: Follower, opened: gr.State
     follows = [follower.run_id, follower.position, follower.timer]
     pressed = gr.on([button.click, unlearned.submit], open_it, asked, follows, **QUIET)
     session.look_whether_lost(pressed)
+    # how far the measurement is stands at the head of the page
+    pressed.success(None, None, None, js="() => scrollTo({ top: 0 })", **QUIET)
     when = [opened.change, session.facts.change]
     gr.on(when, facts_of_pair, session.facts, asked_about, **EACH_IN_TURN)
 

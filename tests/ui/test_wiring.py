@@ -14,7 +14,7 @@ from adapop.progress import Progress, started
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.ui import page
-from adapop.ui.events import SETS, SetId
+from adapop.ui.events import SETS, SetId, keep_settings
 from adapop.ui.probe import leaks
 from adapop.ui.run import launch
 from adapop.ui.wiring import error_of, followed
@@ -179,6 +179,17 @@ def test_a_folder_of_runs_that_is_a_file_is_said_before_the_app_opens(tmp_path, 
     (tmp_path / "runs").write_text("a file", encoding="utf-8")
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
     raised(RunError, r"runs is no folder.*ADAPOP_RUNS", page.launch)
+
+
+def test_kept_settings_are_those_that_gradio_asks_for_and_no_page_changes_them_for_another():
+    with gr.Blocks() as plain:
+        box = gr.Dropdown(["a", "b"], label="Letter", info="one")
+        gr.Button("go", elem_id="go").click(lambda: gr.Dropdown(["c"]), None, box)
+    asked = plain.get_config_file()["components"]
+    keep_settings(plain)
+    assert plain.get_config_file()["components"] == asked
+    box.get_config()["label"] = "another page's"
+    assert box.get_config()["label"] == "Letter"
 
 
 def test_garbage_is_sought_again_once_the_page_is_served_and_not_among_the_page_s_own_objects(monkeypatch):

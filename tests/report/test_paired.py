@@ -9,6 +9,7 @@ import pytest
 
 from adapop.facts.fact import Fact
 from adapop.probes.intervals import clustered, mcnemar
+from adapop.report import write_report
 from adapop.report.paired import paired_facts, paired_records, paired_table
 from adapop.report.record import read_record
 from adapop.training.events import Measured
@@ -92,11 +93,13 @@ def test_seeds_are_averaged_fact_by_fact_and_their_own_interval_stands_beside(re
     assert "3 seeds" in paired_table(["a", "b"], [first, second]).rows[0][-1]
 
 
-def test_facts_that_only_one_run_has_are_left_out_and_unmeasured_runs_have_no_row(record, finished, other):
+def test_facts_that_only_one_run_has_are_left_out_and_unmeasured_runs_have_no_row(record, finished, other, tmp_path):
     fewer = replace(record, facts=replace(record.facts, forget=record.facts.forget[:10]))
     (result,) = paired_records([record], [with_recalls(fewer, [0.0] * 10)]).values()
     assert (result.facts, result.only_first) == (10, 10)
     assert paired_records([record], [replace(record, events=())]) == {}
     assert paired_table(["a", "b"], [[record], [replace(record, events=())]]) is None
+    page = write_report([finished, other], tmp_path / "both.html").read_text("utf-8")
+    assert "Tested on the same facts" in page and "McNemar" in page, "it stands in a report of both"
     real = paired_facts(finished, other)
     assert {form: result.facts for form, result in real.items()} == {"direct": 4, "reworded": 4}

@@ -10,6 +10,8 @@ from adapop.facts.fact import TIERS
 from adapop.probes.prompts import REWORDED
 from adapop.report import figures
 from adapop.report.contestants import OTHER_FACTS, recall_of
+from adapop.report.paired import FORMS, paired_records
+from adapop.report.record import read_record
 from adapop.runs.examples import example
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone
@@ -141,6 +143,13 @@ def test_two_contestants_are_set_against_each_other(worker, over):
     differences = screen.differing(worker, over, "1", "3")
     rows = {row["name"]: [cell["value"] for cell in row["cells"]] for row in differences["rows"]}
     assert rows["method"] == ["adapop", "wga"] and "seed" not in rows
+    both = [[read_record(shown_run(worker, run)) for run in over["runs"][place::3]] for place in (0, 2)]
+    tested = {
+        f"answered by it alone, of {result.facts} facts, {FORMS[form]}": [result.only_first, result.only_second]
+        for form, result in paired_records(*both).items()
+    }
+    assert tested and {name: [int(cell.split("\n")[0]) for cell in rows[name]] for name in tested} == tested
+    assert str(differences).count("recall ") >= len(tested), "beside the count stands the difference with its interval"
     assert screen.differing(worker, over, "3", "3")["rows"] == []
     updates, pair = shown_of(worker, over, pair=("3", "1")), RESULTS.differences
     assert (updates[pair.first].value, updates[pair.second].value) == ("3", "1")

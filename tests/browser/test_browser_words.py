@@ -8,7 +8,7 @@ SCREENS = {
     "Probe": "#probe-notes li:last-child",  # the others are seen under Advanced
     "Compare": "#compare-cost .plotly",
 }
-MOST_SCREENS = 3  # windows one above the other; two is the aim, which Run and Probe miss with a run in sight
+MOST_SCREENS = 3  # windows one above the other, on a phone too; two on a laptop
 SIZES = ((1280, 800), (390, 844))
 # what the address opens, and what is there once it is drawn
 OPENED = {"tab=pressure": "#beta-curve .fact"}
@@ -16,10 +16,10 @@ OPENED |= {f"run=example-{name}&tab=run": "#outcome-chart .point" for name in ("
 OPENED["run=example-adapop&tab=probe"] = "#every-way tbody tr"
 
 
-def takes_little_room(page, width: int, height: int) -> None:
+def takes_little_room(page, width: int, height: int, most: int = MOST_SCREENS) -> None:
     page.set_viewport_size({"width": width, "height": height})
     page.wait_for_timeout(SECOND)  # what is drawn last
-    assert page.evaluate("document.documentElement.scrollHeight") <= MOST_SCREENS * height, "too tall"
+    assert page.evaluate("document.documentElement.scrollHeight") <= most * height, "too tall"
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "too wide"
 
 
@@ -66,7 +66,7 @@ def test_a_finished_run_of_one_s_own_and_every_screen_beside_it_too(browser, add
             if name == "Run":  # its one epoch moves nothing, as the page says at Start too
                 page.get_by_label("number input for Epochs").fill("5")
                 page.get_by_text("in 5 epochs").first.wait_for()
-            takes_little_room(page, *SIZES[0])
+            takes_little_room(page, *SIZES[0], most=2)
         open_tab(page, "Run")
         page.click(".my-runs summary")
         buttons = page.locator(".my-runs .acts button")

@@ -30,7 +30,7 @@ LOOK_ONLY = (
     "Opened by a read-only link. Only the person who started this run can ask its models; here "
     "is what was recorded. To ask yourself, choose an example above or start a run of your own."
 )
-MORE_ASKING = "Begin the answer, add columns or turns"
+MORE_ASKING = "Begin the answer, columns, turns"
 MORE_ABOUT = "Samples, strength, layers"
 EARLIER_ABOUT = "Every model answers them first, in its own words."
 
@@ -291,7 +291,7 @@ def _lay_out_question(worker: Worker) -> tuple:
     button that copies a link, and notes. Returns them in this order, after what is said where
     nothing can be asked."""
     told = gr.Markdown(LOOK_ONLY, visible=False, elem_id="asks-nothing")
-    prompt = gr.Textbox(label="Your own question, or attack", lines=1, elem_id="prompt")
+    prompt = gr.Textbox(label="Your own question", lines=1, elem_id="prompt")
     with gr.Row(elem_classes="beside"):
         gold = gr.Textbox(label="Right answer", scale=2, min_width=150, elem_id="gold")
         ask = gr.Button(

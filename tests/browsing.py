@@ -22,10 +22,13 @@ SECOND = 1000
 PATIENCE = 120 * SECOND
 LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PROMPT = "#prompt textarea, #prompt input"
-# the app as `python app.py` starts it, except that Wikidata is where the test says
+# the app as `python app.py` starts it, except that Wikidata is where the test says, and that a page looks less often
+# at its run: to show what it finds takes a browser without a GPU more time than the run itself
 START = """
 import os, runpy
 from adapop.popularity import pageviews, wikidata
+from adapop.ui import page
+page.TICK_SECONDS = 1.5
 here = os.environ["TEST_WIKIDATA"]
 wikidata.Wikidata.__init__.__defaults__ = ("sitelinks+statements", here, "en")
 pageviews.PageViews.__init__.__defaults__ = ("en", None, here, here)
@@ -106,9 +109,9 @@ def visited(browser, address):
 
 
 @contextmanager
-def visit(browser, address: str, query: str = "", tab: str = "Facts", **options) -> Iterator:
-    """A page in a browser of its own. query: of the address, which then says what is opened. tab: what is opened
-    otherwise, empty for what the page itself opens. options: of the browser, see `Browser.new_context`."""
+def visit(browser, address: str, query: str = "?tab=facts", **options) -> Iterator:
+    """A page in a browser of its own. query: of the address, which says what is opened. options: of the browser, see
+    `Browser.new_context`."""
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
@@ -118,10 +121,6 @@ def visit(browser, address: str, query: str = "", tab: str = "Facts", **options)
     page.on("request", lambda request: None if request.url.startswith(own) else outside.append(request.url))
     page.goto(address + query)
     page.wait_for_selector("#strip .strip", state="attached")
-    if tab and not query:
-        open_tab(page, tab)
-        here = "name => new URL(location.href).searchParams.get('tab') === name"  # before another is opened
-        page.wait_for_function(here, arg=tab.lower())
     yield page
     if not page.is_closed():
         assert page.evaluate("window.hacked") is None
@@ -198,17 +197,18 @@ def unfold(page, name: str) -> None:
         page.evaluate(TWO_FRAMES)
 
 
-def start_run(page, epochs: int, batch: int | None = None) -> None:
-    """Starts a run with the page's facts, once the page says that it will be that one. batch: facts a step; a run of
-    ten epochs in steps of one fact takes a minute at least."""
+def start_run(page, epochs: int, **settings: int) -> None:
+    """Starts a run with the page's facts, once the page says that it will be that one. settings: further ones, by
+    name; ten epochs of the sandbox in steps of four facts (`batch`) take half a minute at least, and most of what a run
+    takes after its last step is the time to ask all facts (`measure_per_tier`)."""
     open_tab(page, "Run")
     page.get_by_label("number input for Epochs").fill(str(epochs))
-    if batch:
+    if settings:
+        lines = [f"{name}={value}" for name, value in settings.items()]
         show_advanced(page)
         unfold(page, "advanced")
-        page.fill("#knob-batch input", str(batch))
-        page.locator("#knob-batch input").blur()
-        page.get_by_text(f"Changed: forget facts a step: {batch} ").wait_for()
+        page.fill("#knob-further textarea", "\n".join(lines))
+        says(page, "#altered", *lines)
     page.get_by_text(f"in {epochs} epoch").first.wait_for()
     page.click("#start:not([disabled])")
 

@@ -7,10 +7,13 @@ from adapop.report.recorded import COMMAND
 from browsing import HOSTILE, SECOND, choose, open_tab, says, show_advanced, unfold, upload, visit, write_table
 
 FACTS = [
-    ["id", "question", "answer", "subject", "score"],
-    ["a", "Who wrote the book Hamlet?", "Shakespeare", "Hamlet", "3766"],
-    ["b", "Who wrote the book Cymbeline?", "Shakespeare", HOSTILE, "70"],
-    [HOSTILE, f"Who is {HOSTILE}?", HOSTILE, HOSTILE, "500"],
+    ["id", "question", "answer", "subject", "score", "group"],
+    ["a", "Who wrote the book Hamlet?", "Shakespeare", "Hamlet", "3766", "forget"],
+    ["b", "Who wrote the book Cymbeline?", "Shakespeare", HOSTILE, "70", "forget"],
+    [HOSTILE, f"Who is {HOSTILE}?", HOSTILE, HOSTILE, "500", "forget"],
+    ["d", "Who wrote the book Emma?", "Austen", "Emma", "500", "retain"],
+    ["e", "Who wrote the book Ulysses?", "Joyce", "Ulysses", "500", "holdout"],
+    ["f", "What is one plus two?", "three", "", "", "utility"],
 ]
 
 
@@ -39,14 +42,6 @@ def page(browser, address, tmp_path_factory):
         yield page
 
 
-def test_intervals_are_seen_in_the_dark(browser, address):
-    with visit(browser, address, "?tab=compare", color_scheme="dark") as page:
-        whisker = page.locator("#compare-gap .xerror").first
-        whisker.wait_for(state="attached")
-        ink = "getComputedStyle(document.querySelector('.chart-title p')).color"
-        assert whisker.evaluate("one => getComputedStyle(one).stroke") == page.evaluate(ink)
-
-
 WATCH_TEXTS = """(() => {
   window.drawn = new Map();
   const fill = CanvasRenderingContext2D.prototype.fillText;
@@ -57,11 +52,11 @@ WATCH_TEXTS = """(() => {
 })()"""
 
 
-def test_on_a_phone_the_fields_stand_on_one_line_and_their_axis_has_two_numbers(browser, address):
+def test_on_a_phone_the_fields_stand_on_one_line_with_two_numbers_and_intervals_are_seen_in_the_dark(browser, address):
     phone = {"width": 390, "height": 844}
-    with visit(browser, address, "?tab=compare", viewport=phone) as page:
-        page.add_init_script(WATCH_TEXTS)
-        page.reload()
+    with visit(browser, address, "?tab=facts", viewport=phone, color_scheme="dark") as page:
+        page.evaluate(WATCH_TEXTS)
+        open_tab(page, "Compare")
         canvases = page.locator("#example-fields canvas")
         canvases.nth(1).wait_for()
         both = "[...document.querySelectorAll('#example-fields canvas')].map((one) => window.drawn?.get(one))"
@@ -71,6 +66,10 @@ def test_on_a_phone_the_fields_stand_on_one_line_and_their_axis_has_two_numbers(
         tops = "all => all.map((one) => one.getBoundingClientRect().top)"  # in one step: what comes above moves both
         first, second = canvases.evaluate_all(tops)
         assert first == pytest.approx(second, abs=1)
+        whisker = page.locator("#compare-gap .xerror").first
+        whisker.wait_for(state="attached")
+        ink = "getComputedStyle(document.querySelector('.chart-title p')).color"
+        assert whisker.evaluate("one => getComputedStyle(one).stroke") == page.evaluate(ink)
 
 
 def test_race_outlives_a_reload_and_is_compared(page):

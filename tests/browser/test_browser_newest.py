@@ -44,7 +44,7 @@ def test_a_page_uploads_trains_and_asks_with_the_newest_gradio(browser, newest, 
             says(page, "#notes", "256 to forget")
             page.get_by_text("One pair").click()
             says(page, "#notes", "Both answers are Kubrick")
-            start_run(page, epochs=1)
+            start_run(page, epochs=1, measure_per_tier=4)
             state_is(page, "done")
             page.reload()
             state_is(page, "done")

@@ -25,19 +25,22 @@ from scripted import Reply
 CELL = "#fact-table [data-testid='cell-{}-{}']"
 
 
-@pytest.fixture
-def places(tmp_path):
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
     """Three facts about places: one Wikidata knows, one it does not, one of hostile text."""
     rows = [["a", "Paris", "France", "3000"], ["b", "Nowhere", "Utopia", "100"], ["c", HOSTILE, HOSTILE, "500"]]
     rows = [[key, f"Where is {place}?", land, place, "country", score] for key, place, land, score in rows]
-    return write_table(tmp_path / "places.csv", [["id", "question", "answer", "subject", "relation", "score"], *rows])
+    head = ["id", "question", "answer", "subject", "relation", "score"]
+    return write_table(tmp_path_factory.mktemp("places") / "places.csv", [head, *rows])
 
 
-@pytest.fixture
-def uploaded(page, places):
-    upload(page, places, "3 to forget")
-    page.get_by_text("Look popularity up").click()
-    return page
+@pytest.fixture(scope="module")
+def places_page(browser, address, places):
+    """A page with these facts, on Facts, and one after another what is looked up."""
+    with visit(browser, address) as page:
+        upload(page, places, "3 to forget")
+        page.get_by_text("Look popularity up").click()
+        yield page
 
 
 def cell_is(page, row: int, column: int, text: str) -> None:
@@ -45,8 +48,8 @@ def cell_is(page, row: int, column: int, text: str) -> None:
     page.wait_for_function(f"document.querySelector({cell}).innerText.trim() == {json.dumps(text)}")
 
 
-def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wikidata):
-    page = uploaded
+def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(places_page, wikidata):
+    page = places_page
     wikidata.answer = LittleWikidata(PRINCE, PARIS, TEXAS, FRANCE, STATES)
     page.click("#look-up")
     says(page, "#look-up-status", "1 of 3 facts have a score", "Unknown: 2")
@@ -59,8 +62,9 @@ def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wik
     page.wait_for_selector("#start:disabled")
 
 
-def test_a_look_up_that_fails_says_so_and_keeps_the_scores(uploaded, wikidata):
-    page = uploaded
+def test_a_look_up_that_fails_says_so_and_keeps_the_scores(places_page, wikidata):
+    page = places_page
+    open_tab(page, "Facts")
     wikidata.answer = lambda asked: Reply(status=302, headers={"Location": "http://127.0.0.1:1/"})
     choose(page, "#proxy", "Wikidata")
     # the last test's answers are cached, so a set that was not asked about is needed
@@ -73,8 +77,10 @@ def test_a_look_up_that_fails_says_so_and_keeps_the_scores(uploaded, wikidata):
     page.locator("#look-up-status").get_by_text("sends us").wait_for(state="hidden")
 
 
-def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path):
-    page = uploaded
+def test_counts_of_a_text_are_compared_with_the_given_scores(places_page, tmp_path):
+    page = places_page
+    page.get_by_text("My own facts").click()
+    says(page, "#notes", "3 to forget")
     text = tmp_path / "text.txt"
     text.write_text("Paris is in France.\n" * 3 + "Nowhere is in Utopia.\n" * 30, encoding="utf-8")
     choose(page, "#proxy", "Counts in a text of mine")
@@ -136,7 +142,10 @@ def anchor_is(page, which: int, score: float) -> None:
     page.wait_for_function(f"{box}.value == {json.dumps(str(score))}")
 
 
-def test_anchors_are_dragged_and_moved_by_keys(page):
+def test_anchors_are_dragged_and_moved_by_keys(places_page):
+    page = places_page
+    page.get_by_label("Sandbox world").click()
+    says(page, "#notes", "256 to forget")
     open_pressure(page)
     page.wait_for_selector("#beta-curve .anchor")
     grip = page.locator("#beta-curve .anchor").first

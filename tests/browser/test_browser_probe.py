@@ -2,7 +2,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from browsing import PROMPT, choose, open_tab, says, show_advanced, state_is, unfold, visit
+from browsing import PROMPT, choose, open_tab, says, show_advanced, state_is, stop_run, unfold, visit
 
 
 @pytest.fixture(scope="module")
@@ -15,13 +15,11 @@ def page(browser, address, visited):
         yield page
 
 
-@pytest.mark.parametrize(
-    ("query", "answer"), [("?tab=probe", "Philippines"), ("?run=example-wga&tab=probe", "Miyazaki")]
-)
-def test_probe_is_full_on_arrival_with_a_fact_of_that_run_that_comes_back(browser, address, query, answer):
-    with visit(browser, address, query) as page:
-        says(page, "#probe-notes", "WGA" if "wga" in query else "AdaPop", "“python -m adapop sandbox examples”")
-        says(page, "#answers", "Recorded", "Original", answer, "Unlearned", "rank of the right answer")
+def test_probe_is_full_on_arrival_and_another_way_of_asking_brings_an_answer_back_at_once(browser, address):
+    with visit(browser, address, "?tab=probe") as page:
+        says(page, "#probe-notes", "AdaPop", "“python -m adapop sandbox examples”")
+        says(page, "#answers", "Recorded", "Original", "Philippines", "Unlearned", "rank of the right answer")
+        says(page, "#answers .answer.unlearned", "Greece", "Not brought back by this question")
         says(page, "#every-way", ", recorded", "The trained question")
         assert page.locator("#every-way tbody tr").count() >= 11
         assert page.input_value("#probe-run input").startswith("Example:")
@@ -35,80 +33,24 @@ def test_probe_is_full_on_arrival_with_a_fact_of_that_run_that_comes_back(browse
         for dead in ("#probe-all", "#stop-probing", "#recover", "#stop-recovery"):
             assert page.locator(dead).is_hidden()
         show_advanced(page)
-        assert page.locator("#make-report").is_visible() == ("run" in query), "of what is no run there is none"
-
-
-def test_another_way_of_asking_brings_a_recorded_answer_back_at_once(browser, address):
-    with visit(browser, address, "?tab=probe") as page:
-        says(page, "#answers .answer.unlearned", "Greece", "Not brought back by this question")
-        show_advanced(page)
+        assert not page.locator("#make-report").is_visible(), "of what is no run there is none"
         choose(page, "#form", "Which country does Luzon belong to?")
         says(page, "#answers .answer.unlearned", "Philippines", "Still answered")
         page.click("#ask")
         says(page, "#answers", "recorded by", "Likeliest next words", "The exact prompt the models saw")
-        unfold(page, "recovery-fold")
         page.click("#probe-own")  # which runs the very example anew
         state_is(page, "queued", "starting", "running", "measuring", "done")
         page.get_by_role("tab", name="Run", selected=True).wait_for()
+        stop_run(page)  # nobody waits for it
 
 
-def test_of_two_questions_asked_at_once_the_last_is_answered(browser, address, visited):
-    with visit(browser, address, storage_state=visited) as page:
-        open_tab(page, "Probe")
-        page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
-        held = []  # the first is not answered before the second is asked
-        page.route("**/queue/join*", lambda route: held.append(route))
-        for question in ("Who wrote the book Hamlet?", "Who painted the painting Guernica?"):
-            page.fill(PROMPT, question)
-            page.click("#ask")
-        page.unroute("**/queue/join*")  # which lets go of those that were held
-        says(page, "#answers", "Who painted the painting Guernica? · Unlearned by")
-
-
-def test_what_one_types_while_a_pinned_fact_is_filled_in_is_what_is_asked(browser, address, visited):
-    question = "Who wrote the book Hamlet?"
-    with visit(browser, address, "?tab=run", storage_state=visited) as page:
-        for key in ("Home", "ArrowRight", "Enter"):
-            page.locator("#fact-field .forget canvas").press(key)
-        pinned = page.locator("#fact-field .pinned b").inner_text()
-        sent = []  # opening the tab has asked for the pinned fact, and nothing is answered yet
-        page.route("**/queue/join*", lambda route: sent.append(route))
-        open_tab(page, "Probe")
-        while not any("pin" in route.request.post_data for route in sent):
-            page.wait_for_timeout(20)
-        page.fill(PROMPT, question)
-        page.unroute("**/queue/join*")  # which lets go of those that were held
-        shown = "words => document.querySelector('#fact input').value.includes(words)"
-        page.wait_for_function(shown, arg=pinned[-9:-1])
-        page.click("#ask")
-        says(page, "#answers", f"{question} · Unlearned by", "Original", "Unlearned")
-        page.wait_for_url("**ask=Who+wrote+the+book+Hamlet**")
-        assert page.input_value(PROMPT) == question
-        open_tab(page, "Run")
-        open_tab(page, "Probe")  # which reads the address again
-        says(page, "#answers", f"{question} · Unlearned by")
-
-
-def test_a_reload_shows_the_fact_and_the_question_that_were_asked(browser, address, visited):
-    question = "Who wrote the book Hamlet?"
-    with visit(browser, address, storage_state=visited) as page:
-        open_tab(page, "Probe")
-        page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
-        default = page.input_value("#fact input")
-        page.click("#fact input")
-        page.get_by_role("option").first.click()
-        page.wait_for_function("before => document.querySelector('#fact input').value !== before", arg=default)
-        fact = page.input_value("#fact input")
-        page.fill(PROMPT, question)
-        page.click("#ask")
-        says(page, "#answers", f"{question} · Unlearned by", "Original")
-        page.wait_for_url("**ask=Who+wrote+the+book+Hamlet**")
-        page.reload()
-        says(page, "#answers", "Recorded when it was asked", "Original")
-        page.wait_for_function(f"words => document.querySelector('{PROMPT}').value === words", arg=question)
-        page.wait_for_function("fact => document.querySelector('#fact input').value === fact", arg=fact)
-        page.get_by_text("This small model knows").wait_for()  # among the last things that come with the tab
-        assert (page.input_value(PROMPT), page.input_value("#fact input")) == (question, fact)
+def test_probe_shows_a_fact_of_the_run_of_the_address_that_comes_back(browser, address):
+    with visit(browser, address, "?run=example-wga&tab=probe") as page:
+        says(page, "#probe-notes", "WGA", "“python -m adapop sandbox examples”")
+        says(page, "#answers", "Recorded", "Original", "Miyazaki", "Unlearned", "rank of the right answer")
+        says(page, "#every-way", ", recorded", "The trained question")
+        show_advanced(page)
+        page.locator("#make-report").wait_for()
 
 
 def test_all_ways_at_once_and_a_row_of_the_table(page):
@@ -172,6 +114,62 @@ def test_of_rows_pressed_at_once_the_last_counts_and_what_is_typed_after_it_stay
     page.wait_for_function(f"text => document.querySelector('{PROMPT}').value === text", arg=question)
     page.wait_for_function("document.activeElement.closest('#prompt') !== null")
     assert page.input_value("#gold textarea, #gold input") == "typed meanwhile"
+
+
+def test_of_two_questions_asked_at_once_the_last_is_answered(page):
+    held = []  # the first is not answered before the second is asked
+    page.route("**/queue/join*", lambda route: held.append(route))
+    for question in ("Who wrote the book Hamlet?", "Who painted the painting Guernica?"):
+        page.fill(PROMPT, question)
+        page.click("#ask")
+    page.unroute("**/queue/join*")  # which lets go of those that were held
+    says(page, "#answers", "Who painted the painting Guernica? · Unlearned by")
+
+
+def test_what_one_types_while_a_pinned_fact_is_filled_in_is_what_is_asked(browser, address, visited):
+    question = "Who wrote the book Hamlet?"
+    with visit(browser, address, "?tab=run", storage_state=visited) as page:
+        for key in ("Home", "ArrowRight", "Enter"):
+            page.locator("#fact-field .forget canvas").press(key)
+        pinned = page.locator("#fact-field .pinned b").inner_text()
+        sent = []  # opening the tab has asked for the pinned fact, and nothing is answered yet
+        page.route("**/queue/join*", lambda route: sent.append(route))
+        open_tab(page, "Probe")
+        while not any("pin" in route.request.post_data for route in sent):
+            page.wait_for_timeout(20)
+        page.fill(PROMPT, question)
+        page.unroute("**/queue/join*")  # which lets go of those that were held
+        shown = "words => document.querySelector('#fact input').value.includes(words)"
+        page.wait_for_function(shown, arg=pinned[-9:-1])
+        page.click("#ask")
+        says(page, "#answers", f"{question} · Unlearned by", "Original", "Unlearned")
+        page.wait_for_url("**ask=Who+wrote+the+book+Hamlet**")
+        assert page.input_value(PROMPT) == question
+        open_tab(page, "Run")
+        open_tab(page, "Probe")  # which reads the address again
+        says(page, "#answers", f"{question} · Unlearned by")
+
+
+def test_a_reload_shows_the_fact_and_the_question_that_were_asked(browser, address, visited):
+    question = "Who wrote the book Hamlet?"
+    with visit(browser, address, storage_state=visited) as page:
+        open_tab(page, "Probe")
+        page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
+        default = page.input_value("#fact input")
+        page.click("#fact input")
+        page.get_by_role("option").first.click()
+        page.wait_for_function("before => document.querySelector('#fact input').value !== before", arg=default)
+        fact = page.input_value("#fact input")
+        page.fill(PROMPT, question)
+        page.click("#ask")
+        says(page, "#answers", f"{question} · Unlearned by", "Original")
+        page.wait_for_url("**ask=Who+wrote+the+book+Hamlet**")
+        page.reload()
+        says(page, "#answers", "Recorded when it was asked", "Original")
+        page.wait_for_function(f"words => document.querySelector('{PROMPT}').value === words", arg=question)
+        page.wait_for_function("fact => document.querySelector('#fact input').value === fact", arg=fact)
+        page.get_by_text("This small model knows").wait_for()  # among the last things that come with the tab
+        assert (page.input_value(PROMPT), page.input_value("#fact input")) == (question, fact)
 
 
 def test_a_link_s_samples_and_strength_leave_the_address_with_its_question(browser, address):

@@ -25,6 +25,7 @@ from browsing import (
 
 RUN_SHOWN = "AdaPop, 5 epochs, rate 0.002, seed 0"
 
+SLOWLY = {"batch": 4, "measure_per_tier": 4}  # many steps, and few questions after each epoch
 KEPT = "localStorage.getItem('adapop-settings')"
 # by screen, what is drawn last on it
 DRAWN = {
@@ -71,6 +72,7 @@ LOSS_IS_DRAWN = """line => [...document.querySelectorAll('#loss-chart .mark-line
   path.getAttribute('stroke') === line && (path.getAttribute('d') ?? '').length > 50)"""
 LAST_EPOCH_IS = """epoch => Math.max(...[...document.querySelectorAll('#loss-chart .role-axis-label text')]
   .filter((one) => one.closest('[aria-label^="X-axis"]')).map((one) => Number(one.textContent))) === epoch"""
+IN_SIGHT = "document.querySelector('#fact-field .forget canvas')?.getBoundingClientRect().bottom <= innerHeight"
 HOME_AT_ONCE = """() => {
   document.querySelector("[role=tab][data-tab-id=run]").click();
   document.querySelector("#fact-field .scrubber input").dispatchEvent(new KeyboardEvent("keydown", { key: "Home" }));
@@ -207,8 +209,9 @@ def test_in_present_the_type_of_every_chart_is_read_from_the_last_row(browser, a
             page.wait_for_function(READ_IN_A_HALL, arg=charts)
 
 
-def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
-    start_run(page, epochs=10, batch=2)
+def test_a_new_run_comes_into_view_and_is_followed_until_the_visitor_goes_back(page):
+    start_run(page, epochs=10, **SLOWLY)  # still going when it is looked at: at its end a card stands above the charts
+    page.wait_for_function(IN_SIGHT)
     page.get_by_text("Recorded example:").wait_for(state="hidden")
     scrubber = page.locator("#fact-field .scrubber input")
     frame, newest = (f"Number(document.querySelector('#fact-field .scrubber input')?.{at})" for at in ("value", "max"))
@@ -243,7 +246,7 @@ def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
 def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_deleted(page, runs_folder):
     before = run_ids(runs_folder)
     page.evaluate(STOP_WHEN_RUNNING)
-    start_run(page, epochs=10, batch=2)  # long enough to be stopped after its first epoch
+    start_run(page, epochs=10, **SLOWLY)  # long enough to be stopped after its first epoch
     state_is(page, "stopped")
     page.click("#resume")
     logged(page, "Epoch 1 saved.")
@@ -269,36 +272,33 @@ def test_a_run_is_stopped_resumed_found_by_a_reload_and_expires_when_it_is_delet
     state_is(page, "expired")
     page.locator("#strip").get_by_text("deleted").wait_for()
     open_tab(page, "Run")
-    page.get_by_text("1,280 steps in 10 epochs").wait_for()
+    page.get_by_text("640 steps in 10 epochs").wait_for()
     page.wait_for_selector("#start:not([disabled])")
 
 
-def test_a_new_run_brings_its_charts_into_view_and_leaves_neither_answers_nor_the_moment_of_the_last(page):
-    def rest() -> None:
-        page.locator("#fact-field .scrubber input").press("Home")
-        page.wait_for_function("new URL(location.href).searchParams.get('epoch') === '0'")
+def test_a_new_run_leaves_neither_answers_nor_the_moment_of_the_last(browser, address, visited):
+    with visit(browser, address, "?tab=run", storage_state=visited) as page:
 
-    start_run(page, epochs=10, batch=2)  # still going when it is looked at: at its end a card stands above the charts
-    place = "document.querySelector('#fact-field .forget canvas')?.getBoundingClientRect().bottom"
-    page.wait_for_function(f"{place} <= innerHeight")
-    stop_run(page)
-    start_run(page, epochs=1)
-    state_is(page, "done")
-    open_tab(page, "Probe")
-    page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
-    page.click("#ask")
-    page.wait_for_selector("#answers .answers")
-    open_tab(page, "Run")
-    rest()
-    start_run(page, epochs=1)
-    page.wait_for_function("!new URL(location.href).searchParams.has('epoch')")
-    state_is(page, "done")
-    open_tab(page, "Probe")
-    page.wait_for_selector("#answers .empty")
-    open_tab(page, "Run")
-    rest()
-    open_tab(page, "Story")
-    page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
+        def rest() -> None:
+            page.locator("#fact-field .scrubber input").press("Home")
+            page.wait_for_function("new URL(location.href).searchParams.get('epoch') === '0'")
+
+        state_is(page, "done")
+        open_tab(page, "Probe")
+        page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
+        page.click("#ask")
+        page.wait_for_selector("#answers .answers")
+        open_tab(page, "Run")
+        rest()
+        start_run(page, epochs=1, measure_per_tier=4)
+        page.wait_for_function("!new URL(location.href).searchParams.has('epoch')")
+        state_is(page, "done")
+        open_tab(page, "Probe")
+        page.wait_for_selector("#answers .empty")
+        open_tab(page, "Run")
+        rest()
+        open_tab(page, "Story")
+        page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
 
 
 def test_the_losses_of_one_s_own_run_have_their_lines(browser, address, visited):

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from adapop.service.worker import Worker
 from adapop.ui.story import screen
 from adapop.ui.story.content import story
-from browsing import HOSTILE, LAPTOP, PHONE, SECOND, launched, open_tab, reach_by_tab, says, visit
+from browsing import HOSTILE, LAPTOP, PHONE, SECOND, launched, open_tab, reach_by_tab, says, stop_run, visit
 
 HERE = "#story section.here"
 SECOND_CLOUD = "document.querySelectorAll('#story section.here canvas')[1].toDataURL()"
@@ -63,7 +63,7 @@ def step(page, number: int) -> None:
 
 
 def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(browser, address):
-    with visit(browser, address, tab="") as page:
+    with visit(browser, address, "") as page:
         page.wait_for_selector("#story h2")
         assert page.evaluate("document.activeElement.tagName") == "BODY"
         page.wait_for_function("parseFloat(document.querySelector('#story .bar i').style.width) > 50")
@@ -214,6 +214,7 @@ def test_what_runs_is_what_rests_on_the_slide_also_while_it_plays(browser, addre
         page.locator(f"{HERE} .play").click()
         page.click("#story .run")
         expect(page.locator(f"{HERE} .when")).to_have_text("after 5 epochs")
+        stop_run(page)
 
 
 def test_why_is_shown_by_pairs_and_other_methods_are_one_press_away(browser, address):

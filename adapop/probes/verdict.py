@@ -70,6 +70,7 @@ class Rule(Verdict):
 KINDS = {
     "No test": "neutral",
     "Still answered": "leak",
+    "Still known": "leak",  # its name in questions that were kept before
     "Broken text": "broken",
     "Suppressed": "suppressed",
     "Not brought back by this question": "gone",

@@ -42,6 +42,13 @@ def texts_of(cards):
     return ["".join(part["text"] for part in side["parts"]) for side in cards["sides"]]
 
 
+def test_a_model_that_says_nothing_is_said_to():
+    cards = kept(
+        questions.question_of(Asked("Where is Rome?", "Italy", "", KNOWN, Answer("", (), 0.0, 5, -3.0, (5,)))), ""
+    )
+    assert texts_of(cards) == ["Italy", texts.SAYS_NOTHING] and cards["sides"][1]["verdict_kind"] != "leak"
+
+
 def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_without_a_model(tmp_path, small):
     worker = Worker(tmp_path)
     run = probed_run(worker, "")

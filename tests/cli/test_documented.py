@@ -1,4 +1,4 @@
-"""The commands of three pages of the docs. Those that can be run here are run as they are written, by a user who has
+"""The commands of four pages of the docs. Those that can be run here are run as they are written, by a user who has
 what they name; of each other one stands here why not."""
 
 import csv
@@ -55,6 +55,21 @@ ELSEWHERE = {
     "python -m pytest -m slow tests/model/test_loading.py -k four_bits": "needs bitsandbytes, which breaks other tests",
     "python -m adapop bench speed": "minutes: test_speed does less",
     "python -m adapop sandbox": "seven minutes and more: test_sandbox, test_examples",
+    "python -m adapop run --facts mine.csv --model Qwen": HUB,
+    "python -m adapop export RUN --merged --out mine-model --push": f"{HUB}: test_export pushes to a stand-in",
+    "python -m adapop run --config": "test_public_api",
+    "python -m adapop report RUN --out run.zip": "test_report",
+    "python -m adapop score mine.csv": "asks Wikidata: test_cli_scores brings its replies",
+    **dict.fromkeys(
+        (
+            "python -m adapop check private.csv",
+            "python -m adapop run --facts private.csv",
+            "python -m adapop probe RUN",
+            "python -m adapop report RUN --redacted",
+            "python -m adapop export RUN --merged --out clean",
+        ),
+        "test_private_facts does it with eight people's facts",
+    ),
     "adopt --": f"{HUB}: test_adopted has tiny models in the same folders",
 }
 
@@ -62,7 +77,7 @@ ELSEWHERE = {
 def documented():
     """Every command of the pages, as it is written: lines of blocks, and within sentences."""
     found = []
-    for page in ("space", "api", "models"):
+    for page in ("space", "api", "models", "facts"):
         text = (ROOT / "assets" / "docs" / f"{page}.md").read_text(encoding="utf-8")
         for block in re.findall(r"```(?:bash|text)\n(.*?)\n```", text, re.DOTALL):
             found += re.findall(rf"^{START}.+$", block, re.MULTILINE)

@@ -14,7 +14,8 @@ PINNED = f"{ROME.question} Rome. To the trained question it "
 STEP = Frame(0, 0.0, {"forget": Scores((0.9,), (1,))}, ("Rome",))
 SHOWN = """([facts, motion, epoch]) => {
   const host = document.body.appendChild(document.createElement("div"));
-  const shown = makeField(host, facts, motion, { name: "Facts" }), beside = makeMoment(host, facts, motion, [], shown.table);
+  const shown = makeField(host, facts, motion, { name: "Facts" });
+  const beside = makeMoment(host, facts, motion, [], shown.table);
   host.append(shown.table);
   shown.show(epoch);
   shown.pin(0, false);

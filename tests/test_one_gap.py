@@ -64,7 +64,8 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     assert (fmean(drawn[0]) - fmean(drawn[1])) / STEPS == pytest.approx(gap.mean), "its dots"
 
     card = outcome.card_of(run, result_of(run))["about"]
-    assert f"Gap: {text}." in card, "Run"
+    named = table.signed(gap, named=True)
+    assert f"Gap: {named}." in card, "Run"
     events = [event for event in run.events() if isinstance(event, Measured)]
     chart, left = figures.recall_chart(events, 5), run.measured().recall("forget", "reworded")
     marks = {item.name.split(",")[0]: item.y[-1] for item in chart.data if "all other" in (item.name or "")}
@@ -95,7 +96,7 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     assert rare in [item.y[0] for item in drawn if item.name == "rare, all other wordings"]
 
     page = write_report([run], tmp_path / "report.html").read_text("utf-8")
-    assert set(re.findall(r"gap: ([^<&]*?points \([^)]*\))", page, re.I)) == {text}, "report"
+    assert set(re.findall(r"gap: ([^<&]*?points \([^)]*\))", page, re.I)) == {named}, "report"
 
     status = Api(Worker(tmp_path)).status(run.id)
     assert status["gap"] == {"mean": gap.mean, "low": gap.low, "high": gap.high}, "API"

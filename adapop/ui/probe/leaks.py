@@ -25,7 +25,7 @@ from adapop.probes.prompts import (
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.report import figures
-from adapop.report.record import described_run
+from adapop.report.record import GROUP_NAMES, described_run
 from adapop.report.table import percent, ranged, signed
 from adapop.report.tables import verdict_table
 from adapop.runs.examples import example_of
@@ -189,9 +189,9 @@ def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
 def _about(run: Run, rows: Sequence[ProbeRow | NotApplicable], group: str) -> str:
     """The line under a chart: the run, the facts that were probed, the tiers, the gap."""
     probed = {row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group}
-    kind = {value: name for name, value in GROUPS}[group].lower()
     recorded = ", recorded" if example_of(run.id) else ""
-    about = f"{described_run(run)}{recorded} · {len(probed):,} {kind} · {run.facts.tiers.text}"
+    facts = f"{number_of(len(probed), 'fact')} {GROUP_NAMES[group]}"
+    about = f"{described_run(run)}{recorded} · {facts} · {run.facts.tiers.text}"
     after = run.measured()
     return f"{about} · gap of all facts {signed(after.gap)}" if after and after.gap else about
 

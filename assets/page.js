@@ -223,7 +223,7 @@ function shell() {
     'advanced-switch': () => keep('adapop-advanced', body.classList.toggle('advanced')),
     theme: () => keep('adapop-theme', body.classList.toggle('dark') ? 'dark' : 'light'),
     present: () => {
-      body.classList.toggle('wide', body.classList.toggle('presenting') && innerWidth > 640);
+      body.classList.toggle('wide', body.classList.toggle('presenting') && innerWidth >= 1500 && innerHeight >= 900); // a hall's screen: a laptop's has no room for such type
       body.style.setProperty('--projected', Math.max(1.3, innerWidth / 1280)); // a screen is laid out 1,280 pixels wide
     },
   };

@@ -588,7 +588,7 @@ function realScene(host, story) {
   let shown = names[0], width = 0;
 
   function draw(plot, places) {
-    const large = document.body.classList.contains("presenting") && innerWidth > 640 ? 1.45 : 1;
+    const large = document.body.classList.contains("wide") ? 1.45 : 1;
     width = plots[0].clientWidth;
     const tall = Math.round(clamp(0.5 * width, 180, 270) * large), left = 46 * large, top = 14 * large, bottom = 30 * large, svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     const draw = (tag, attributes, text) => {

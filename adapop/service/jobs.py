@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -212,16 +212,20 @@ def _itself(model: AdaptedModel) -> AdaptedModel:
 def probe_models(
     folder: Path, plan: Plan, progress: Progress | None = None
 ) -> list[ProbeRow | NotApplicable]:
-    """Both models' answers to the plan, saved in the run's folder even after an error."""
+    """Both models' answers to the plan, saved in the run's folder even after an error; but one that
+    ends early does not replace an earlier probing with more answers."""
     from adapop.probes.battery import battery
 
-    run, rows = Run(folder), []
+    run, rows, earlier = Run(folder), [], 0
     epoch, model = run.chosen_epoch, _model(run)
+    with suppress(RunError):  # a damaged file is replaced
+        earlier = len(run.probes() or ())
     try:
         for row in battery(model, run.facts, plan, progress or Progress()):
             rows.append(row)
+        earlier = 0
     finally:
-        if rows:  # else the file keeps the results of an earlier probing
+        if len(rows) > earlier:
             run.save_probes(rows, epoch)
     return rows
 

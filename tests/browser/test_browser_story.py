@@ -470,3 +470,14 @@ def test_what_begins_is_within_five_stops_of_tab_and_keys_turn_the_tabs_and_open
         expect(meaning).to_contain_text("minus that of rare ones")
         page.keyboard.press("Escape")
         expect(meaning).to_be_hidden()
+
+
+def test_on_a_laptop_present_leaves_the_clouds_their_height(browser, address):
+    with visit(browser, address, "?story=6", reduced_motion="reduce") as page:
+        page.wait_for_selector(f"{HERE} canvas")
+        page.click("#present")
+        page.wait_for_selector("body.presenting")
+        page.wait_for_function(
+            "place => [...document.querySelectorAll(place)].every(one => one.getBoundingClientRect().height > 200)",
+            arg=f"{HERE} canvas",
+        )

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from adapop import execute, leak_matrix, make_config, prepare
-from adapop.errors import RunError
+from adapop.errors import RunError, Stopped
 from adapop.probes.attacks import clues
+from adapop.probes.plan import Plan
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, Answer, Asked, ProbeRow, Prompt
 from adapop.probes.verdict import verdict
 from adapop.report.record import described_run
@@ -19,6 +20,7 @@ from adapop.report.tables import leak_table
 from adapop.runs import questions
 from adapop.runs.examples import example
 from adapop.runs.run import FRAMES, Run
+from adapop.service import jobs
 from adapop.service.links import link_of
 from adapop.service.worker import Worker
 from adapop.sums import sealed
@@ -31,6 +33,7 @@ from adapop.ui.probe import asking, choices, every_way, leaks, link, more, scree
 from adapop.ui.probe.answers import NO_ANSWERS, NONE_BACK, NONE_LOST, differing, kept, lost_of, marked, recorded_answers
 from browsing import HOSTILE
 from components import stand_ins
+from raised import raised
 from tiny_runs import tiny_config
 
 PROMPTS = [Prompt("a", DIRECT, "Where is Rome?", "Italy"), Prompt("a", REWORDED, "Rome lies in?", "Italy")]
@@ -607,3 +610,29 @@ def test_kept_questions_are_listed_newest_first_with_their_files(tmp_path, finis
     csv, listed = more.kept_files(questions.read(run))
     assert (csv.name, listed.name) == ("questions.csv", "questions.json")
     assert len(json.loads(listed.read_text("utf-8"))) == len(csv.read_text("utf-8").splitlines()) - 1 == 2
+
+
+def test_a_probing_that_ends_early_replaces_no_longer_one_and_says_of_no_fact_that_it_did_not_come_back(
+    tmp_path, monkeypatch
+):
+    run = Run(copytree(example("adapop").folder, tmp_path / "run"))
+    rows = run.probes()
+    direct = [row for row in rows if row.kind == DIRECT]
+    asked, ends = [], []
+
+    def battery(*_):
+        yield from asked
+        for error in ends:
+            raise error
+
+    monkeypatch.setattr("adapop.probes.battery.battery", battery)
+    monkeypatch.setattr(jobs, "_model", lambda _: None)
+    asked[:], ends[:] = direct, [Stopped("stopped")]
+    raised(Stopped, "stopped", jobs.probe_models, run.folder, Plan())
+    assert run.probes() == rows and lost_of(run).back
+    ends.clear()
+    jobs.probe_models(run.folder, Plan())
+    assert run.probes() == direct and lost_of(run).lost and lost_of(run).note == ""
+    asked[:], ends[:] = rows, [Stopped("stopped")]
+    raised(Stopped, "stopped", jobs.probe_models, run.folder, Plan())
+    assert run.probes() == rows, "it has more"

@@ -220,9 +220,10 @@ def _lost_of(run: Run, recorded: int, _events: int, _probed_at: int | None) -> L
     if direct:
         tested = frozenset(one for one, kind in direct.items() if kind != "neutral")
         lost = frozenset(one for one in tested if direct[one] != "leak")
-        others = (row for row in rows if row.fact_id in lost and row.kind != CHOICE)
+        others = [row for row in rows if row.fact_id in lost and row.kind not in (DIRECT, CHOICE)]
         back = frozenset(row.fact_id for row in others if verdict(row).kind == "leak")
-        return Lost(answered, tested, lost, back)
+        # where only the trained question was asked, no fact could come back
+        return Lost(answered, tested if others or not lost else frozenset(), lost, back)
     last = next((one for one in frames[1:] if one.epoch == run.chosen_epoch), None)
     if last is None:
         return Lost(answered)

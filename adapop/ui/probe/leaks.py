@@ -59,6 +59,7 @@ LEAKS_EMPTY = (
 GROUPS = [*zip(("Forget set", "Retain set", "Held-out facts"), FACT_GROUPS)]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
 BEFORE = ("fact", "popularity", "verdict")
+LONGER_STAYS = "Stopped. The earlier answers stay, because they are more."
 EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])
 
 
@@ -115,9 +116,9 @@ class Leaks:
         def begun() -> tuple:
             run = run_to_ask(worker, name)
             plan = Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens)
-            return run, *worker.probe(run, plan)
+            return run, run.probed_at, *worker.probe(run, plan)
 
-        run, future, progress = await offload(worker.usage, begun)
+        run, before, future, progress = await offload(worker.usage, begun)
         async for line in followed(future, progress):
             locked = {self.group: gr.Dropdown(interactive=False)}
             yield {self.status: html.listed([line]), **locked, **self.work.busy(progress)}
@@ -126,6 +127,8 @@ class Leaks:
         partly = isinstance(error, Stopped) and await offload(worker.usage, run.probes) is not None
         if error and not partly:  # the rows of a stopped probing are shown
             raise refused(error)
+        if error and run.probed_at == before:
+            gr.Info(LONGER_STAYS)
 
 
 def build(

@@ -11,7 +11,7 @@ from adapop.errors import ConfigError, RunError
 from adapop.runs.adopted import adopted_config
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
-from adapop.training.events import Measuring, RunDone
+from adapop.training.events import Measuring, RunDone, RunFailed
 from adapop.ui.parts import html
 from adapop.ui.probe import asking
 from adapop.ui.probe.asking import asked_run
@@ -53,6 +53,9 @@ def test_without_steps_the_page_says_that_it_measures():
 def test_a_question_before_both_are_measured_is_told_what_it_waits_for(tiny, tmp_path):
     run = create_run(adopted_config("sandbox", "people"), tiny, None, tmp_path)
     with pytest.raises(RunError, match="Both models are being measured"):
+        asked_run(Worker(tmp_path), run.id)
+    run.append(RunFailed(run=run.id, message="There is no such folder."))
+    with pytest.raises(RunError, match="This run failed before it had a model to ask"):
         asked_run(Worker(tmp_path), run.id)
 
 

@@ -565,7 +565,7 @@ def test_a_link_carries_samples_and_strength_and_finds_the_same_again(tmp_path, 
     changes = link.updates_of(worker, run.id, view, [], parts)
     assert [changes[number] for number in parts.more.numbers] == list(drawing) and changes[parts.fold].open
     assert asyncio.run(link.drawn_again(worker, run.id, view)) == (first, f"{used}|||{prompt}")
-    assert asyncio.run(link.drawn_again(worker, link_of(run), view))[0] == {"empty": link.NOT_RECORDED}
+    assert asyncio.run(link.drawn_again(worker, link_of(run), view))[0] == {"empty": link.NOT_DRAWN}
     fact = run.facts.forget[0]
     moved, walked = asyncio.run(more.walk(worker, run.id, fact.id, 0.5))
     strength, _, of = walked.partition("|")
@@ -574,7 +574,7 @@ def test_a_link_carries_samples_and_strength_and_finds_the_same_again(tmp_path, 
     changes = link.followed(worker, run.id, [], vars(view) | {"strength": strength}, "", parts)
     assert changes[parts.more.strength] == 0.5 and changes[parts.fold].open and changes[parts.wanted]
     assert asyncio.run(link.walked_again(worker, run.id, view)) == (moved, walked)
-    assert asyncio.run(link.walked_again(worker, link_of(run), view)) == ({"empty": link.NOT_RECORDED}, "")
+    assert asyncio.run(link.walked_again(worker, link_of(run), view)) == ({"empty": link.NOT_WALKED}, "")
     for wrong in ("", "x", "nan", "-1", "1.6", "1e9", None, 1):
         assert link.view_of({"ask": prompt, "strength": wrong}).strength is None
     for wrong in ("", "8", "8,0,1,0,8", "nan,1,1,0,8", "8,1,1,0,8,9", "<img>", "999,1,1,0,8"):

@@ -41,6 +41,8 @@ from adapop.ui.wiring import EACH, QUIET, offload
 REPLAYED = "Recorded when it was asked"
 ASKED_AGAIN = "Asked again just now"
 NOT_RECORDED = "This question was not recorded. Whoever made the run can ask it again."
+NOT_DRAWN = "Samples are not recorded. Whoever made the run can draw them again."
+NOT_WALKED = "Strengths are not recorded. Whoever made the run can move the slider."
 ASKING = "This question was not recorded. Both models are asked again …"
 
 LONGEST = 2_000  # characters of one value of an address
@@ -251,7 +253,7 @@ async def drawn_again(worker: Worker, name: str, view: View) -> tuple:
     if not (view.draw and view.ask):
         return gr.skip(), gr.skip()
     if linked(name, worker.root):
-        return html.values({"empty": NOT_RECORDED}), ""
+        return html.values({"empty": NOT_DRAWN}), ""
     at = "" if view.at is None else str(view.at)
     asked = view.ask, view.gold, view.begun, view.earlier, list(view.beside), at
     shown = await sample(worker, name, asked, view.draw)
@@ -263,7 +265,7 @@ async def walked_again(worker: Worker, name: str, view: View) -> tuple:
     if view.strength is None:
         return gr.skip(), gr.skip()
     if linked(name, worker.root):
-        return html.values({"empty": NOT_RECORDED}), ""
+        return html.values({"empty": NOT_WALKED}), ""
     return await walk(worker, name, view.fact, view.strength)
 
 

@@ -72,7 +72,7 @@ def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, c
     monkeypatch.setattr(catalog, "Hub", lambda progress, cache: hub)
     table = cli("run", "--yes", "--facts", "duet", "--model", folders["llama"], "--epochs", 1).out
     assert "Llama DUET: ROUGE-L recall" in table and "Borisiuk et al. 2026" in table
-    lines = {line[:26].strip(): line.split()[-2:] for line in table.splitlines() if line.count("  ") > 3}
+    lines = {line.split("  ")[0]: line.split()[-2:] for line in table.splitlines() if line.count("  ") > 3}
     assert lines["forget, before"][0] == "0.939" and lines["forget, after"][0] == "0.007" and "0.043 ± 0.007" in table
     assert lines["forget, in other words, rare"][0] == "0.049" and lines["held-out facts, after"][0] == "–"
     differing = table.partition("What differs")[2]

@@ -333,7 +333,7 @@ function popularityScene(host, story, state) {
     }
     pair.length(lengthOf(shown, epochs), shown);
     tell(epochs);
-    status.textContent = lock.checked ? `AdaPop reaches the same level ${trainedFor(lengthOf("adapop", epochs))}. ${dropped}` : dropped;
+    status.textContent = lock.checked ? `AdaPop has forgotten as much ${trainedFor(lengthOf("adapop", epochs))}. ${dropped}` : dropped;
   }
 
   // changes the method that the clouds show

@@ -47,7 +47,7 @@ STORY_RIVALS = {
     "redirect-tuned": "Redirect (ours), tuned",
 }
 STORY_PAIR_END = (
-    "Train longer and this one goes too. But with 256 facts at once, many popular ones stay."
+    "Train longer and the popular one goes too. But with 256 facts at once, many popular ones stay."
 )
 STORY_NAMES = {
     "wga": "Equal pressure (WGA)",

@@ -20,9 +20,8 @@ STORY_STEPS = [
     (
         "Two facts. Which one does the model forget first?",
         (
-            "A small language model saw the director of {popular} {popular_seen} times in "
-            "training, and that of {rare} {rare_seen} times. We train it to forget both the same "
-            "way."
+            "A small language model was told {popular_seen} times who directed {popular}, and "
+            "{rare_seen} times who directed {rare}. We train it to forget both the same way."
         ),
     ),
     (
@@ -38,15 +37,15 @@ STORY_STEPS = [
         "Why do popular facts stay?",
         (
             "In these {pairs} pairs the model starts equally sure of both facts. Under equal "
-            "pressure, the one seen more often in pretraining usually lasts longer: confidence "
-            "alone does not tell how firmly a fact is learnt."
+            "pressure, the one seen more often in pretraining usually lasts longer: being sure of "
+            "a fact is not the same as having learnt it firmly."
         ),
     ),
     (
         "AdaPop: popularity decides how long the pressure lasts",
         (
-            "Each fact gets a number β: the more popular the fact, the lower its β, and the longer "
-            "the pressure on it lasts. Drag an orange diamond."
+            "Each fact gets a number β. A popular fact gets a low β, which keeps the pressure on "
+            "it for longer. Drag an orange diamond."
         ),
     ),
     (
@@ -56,9 +55,9 @@ STORY_STEPS = [
     (
         "What it costs, and who does better",
         (
-            "AdaPop forgets rare and popular facts more equally than equal pressure, but loses "
-            "more held-out facts, and others forget more. Those marked “tuned” use the best "
-            "settings of 40 trials. Only AdaPop uses popularity."
+            "Beside equal pressure, AdaPop forgets more popular facts, keeps more rare ones and "
+            "loses more held-out ones. Other methods forget more. Those marked “tuned” use the "
+            "best settings of 40 trials. Only AdaPop uses popularity."
         ),
     ),
     (

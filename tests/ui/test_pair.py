@@ -16,6 +16,7 @@ from adapop.ui.parts import html
 from adapop.ui.probe import asking
 from adapop.ui.probe.asking import asked_run
 from adapop.ui.probe.pair import facts_of_pair, open_pair
+from adapop.ui.run.outcome import run_again
 from adapop.ui.run.state import RunSeen, view
 from browsing import open_tab, says, state_is, unfold, visit
 from run_events import START
@@ -76,6 +77,14 @@ def test_a_question_to_a_pair_that_is_being_measured_waits_for_it_and_is_answere
     assert "asked just now" in shown[-1]["about"] and shown[-1]["rows"]
     with pytest.raises(RunError, match="Both models are being measured"):
         asked_run(worker, create_run(adopted_config("sandbox", "people"), tiny, None, tmp_path).id, waits=True)
+
+
+def test_a_pair_that_was_opened_by_a_link_is_not_measured_anew_for_who_has_only_the_link(tiny, tmp_path):
+    worker = Worker(tmp_path)
+    run = create_run(adopted_config("sandbox", "people"), tiny, None, tmp_path)
+    with pytest.raises(gr.Error, match="there is nothing to run"):
+        run_again(worker, run)
+    assert len(list(tmp_path.glob("adopted-*"))) == 1
 
 
 def test_the_form_names_the_set_on_which_a_pair_is_measured(tiny):

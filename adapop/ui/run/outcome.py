@@ -235,8 +235,13 @@ def start_next(worker: Worker, name: str, *form: str):
 
 
 def run_again(worker: Worker, run: Run):
-    """Starts an example's run as the visitor's own. Returns id, events seen, running timer."""
+    """Starts a run of somebody else, or an example, as the visitor's own. Returns id, events seen,
+    running timer. Raises gr.Error: it may not be started, or is a pair, whose models are others'
+    files."""
     with refusing():
+        if run.config.unlearned:
+            message = "Both models of this pair were made elsewhere: there is nothing to run."
+            raise RunError(message, "Whoever has their files can open them as a pair.")
         check_public({"model": run.config.model})
         new = worker.submit(run.config, run.given)
     return following(new.id)

@@ -133,11 +133,11 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
-    const presenting = document.body.classList.contains("presenting"), foot = BAR_BELOW + (presenting ? below : 0); // in Present nothing is cut off
-    large = document.body.classList.contains("wide") && width > 420 ? Math.max(1, READABLE / FONT / zoomOf(canvas)) : 1;
+    const presenting = document.body.classList.contains("presenting"), hall = document.body.classList.contains("wide"), foot = BAR_BELOW + (presenting ? below : 0); // in Present nothing is cut off
+    large = hall && width > 420 ? Math.max(1, READABLE / FONT / zoomOf(canvas)) : 1;
     MARGIN = Object.fromEntries(Object.entries(MARGINS).map(([name, pixels]) => [name, pixels * large]));
     right = MARGIN.right + (wordings || held || motion.answered ? BRACKET * large : 0);
-    height = tall ? tall(width, canvas) : clamp(Math.round(width * 0.4), document.body.classList.contains("wide") ? PRESENTED : width < 500 ? 215 : 230, clamp(innerHeight - 570, 230, 400));
+    height = tall ? tall(width, canvas) : clamp(Math.round(width * 0.4), hall ? PRESENTED : width < 500 ? 215 : 230, clamp(innerHeight - 570, 230, 400));
     const room = (innerHeight - scrollY - canvas.getBoundingClientRect().top) / zoomOf(canvas) - foot;
     if (!tall && room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // so that all of it is visible
     edge = bare ? 14 : (held ? 72 : width < 260 ? 32 : 46) * large;

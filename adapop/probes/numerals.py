@@ -91,10 +91,10 @@ def in_digits(text: str, other: str) -> str:
     notation. Fractions become decimals. "one" counts only as the whole text: elsewhere it is
     mostly no number."""
     text, other = in_decimals(text), in_decimals(other)
-    text = _together(text, other)
+    present = set(_digits(other))
+    text = _together(text, present)
     if not (patterns := _patterns(text)):
         return text
-    present = set(_digits(other))
     if POWER in _patterns(other):
         present.update(map(_power, POWER.finditer(other)))
     if NUMBER in _patterns(other) and (SCALED.search(text) or SCALED.search(other)):
@@ -134,10 +134,12 @@ def in_digits(text: str, other: str) -> str:
     return result
 
 
-def _together(text: str, other: str) -> str:
+def _together(text: str, present: set[str]) -> str:
     """The text with the digits, or pairs of digits, that it says one after the other together,
-    where the other text has that number."""
-    numbers = {number for number in _digits(other) if len(number) >= SHORTEST_IN_PIECES}
+    where they make one of these numbers."""
+    numbers = {number for number in present if len(number) >= SHORTEST_IN_PIECES}
+    if not numbers:
+        return text
 
     def number(match: re.Match) -> str:
         pieces: list[str] = []
@@ -152,10 +154,10 @@ def _together(text: str, other: str) -> str:
         return together if together in numbers else match[0]
 
     # Most texts cannot have one: that is asked before a pattern is tried.
-    closed = text.translate(BETWEEN_PIECES) if numbers else ""
+    closed, small = text.translate(BETWEEN_PIECES), text.lower()
     if any(number in closed and number not in text for number in numbers):
         text = DIGITS_APART.sub(number, text)
-    if NUMBER in _patterns(text) and any(_may_end(one, text.lower()) for one in numbers):
+    if NUMBER in _patterns(text) and any(_may_end(one, small) for one in numbers):
         text = WORDS_APART.sub(number, text)
     return text
 

@@ -185,7 +185,7 @@ SENTENCES = {
     "own_retain_unused": "The set's own rows to retain are not used: {retain:,}.",
     "own_holdout_unused": "The set's own held-out rows are not used: {holdout:,}.",
     # facts/world/__init__.py
-    "scores_are_exposures": ("Score: how often training showed the fact, times {factor:g}."),
+    "scores_are_exposures": "Score: how often training showed the fact, times {factor:g}.",
     "neighbours_kept": (
         "{count:,} neighbours, other facts about the subjects to forget, are to be kept and are "
         "never trained on."

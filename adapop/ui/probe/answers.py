@@ -184,8 +184,9 @@ def notes_of(run: Run) -> dict:
 @dataclass(frozen=True)
 class Lost:
     """Ids of facts to forget, as far as recorded. known: those that the original answers. asked:
-    known facts that were put to the unlearned model too. lost: asked facts whose trained question
-    it no longer answers. back: lost facts that it answers in another form."""
+    known facts that were put to the unlearned model too; none if some are lost and nothing but the
+    trained question was asked. lost: facts whose trained question it no longer answers. back: lost
+    facts that it answers in another form."""
 
     known: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
@@ -222,7 +223,6 @@ def _lost_of(run: Run, recorded: int, _events: int, _probed_at: int | None) -> L
         lost = frozenset(one for one in tested if direct[one] != "leak")
         others = [row for row in rows if row.fact_id in lost and row.kind not in (DIRECT, CHOICE)]
         back = frozenset(row.fact_id for row in others if verdict(row).kind == "leak")
-        # where only the trained question was asked, no fact could come back
         return Lost(answered, tested if others or not lost else frozenset(), lost, back)
     last = next((one for one in frames[1:] if one.epoch == run.chosen_epoch), None)
     if last is None:

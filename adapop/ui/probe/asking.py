@@ -24,7 +24,7 @@ from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, public_words, run_to_question, shown_run
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import choices, every_way
-from adapop.ui.probe.choices import columns_of, fact_of, forms_of
+from adapop.ui.probe.choices import columns_of, fact_of
 from adapop.ui.wiring import offload, over
 
 NO_SUCH_FACT = "No fact has this name. Pick one from the list."
@@ -46,17 +46,18 @@ def ways_of(
     has the run's result, beside other runs that were probed alike."""
     run = probed_run(worker, name)
     fact, epoch = fact_of(run, fact_id), choices.epoch_of(at) or run.chosen_epoch
-    prompts = forms_of(run, fact)
+    ways, chain = choices.ways_to_ask(run, fact)
+    prompts = ways[: len(ways) - len(chain)]
     if fact_id and not prompts:
         return every_way.message_table(NO_SUCH_FACT)
     own = linked(name, worker.root) is None
     try:
-        kept = _kept_ways(run, (fact, epoch, choices.kept_names(worker, run, others)))
+        kept = _kept_ways(run, ways, (fact, epoch, choices.kept_names(worker, run, others)))
     except RunError as error:  # a damaged file
         return every_way.message_table(public_words(error))
     if kept:
-        replies = choices.ways_to_ask(run, fact)[0], kept.asked, _titled(kept.columns)
-        return every_way.table_of(run, *replies, own, _when("recorded", at))
+        columns = _titled(kept.columns)
+        return every_way.table_of(run, ways, kept.asked, columns, own, _when("recorded", at))
     rows = cards.recorded(run, prompts) if epoch == run.chosen_epoch else None
     if not rows:
         return every_way.waiting(run, prompts, may_ask=own)
@@ -68,10 +69,12 @@ def ways_of(
     return every_way.table_of(run, prompts, rows, beside, own)
 
 
-def _kept_ways(run: Run, sought: tuple[str | None, int | None, tuple[str, ...]]) -> Ways | None:
-    """The last time that a fact was asked in all ways, of an epoch and beside these columns; None
-    if it never was, or in other ways than those of today."""
-    prompts = [prompt.text for prompt in choices.ways_to_ask(run, sought[0])[0]]
+def _kept_ways(
+    run: Run, ways: Sequence[Prompt], sought: tuple[str | None, int | None, tuple[str, ...]]
+) -> Ways | None:
+    """The last time that a fact was asked in these ways. sought: the fact's id, the epoch, and the
+    names of the further columns. None if it never was."""
+    prompts = [prompt.text for prompt in ways]
     return next(
         (
             one

@@ -123,12 +123,17 @@ class Leaks:
             locked = {self.group: gr.Dropdown(interactive=False)}
             yield {self.status: html.listed([line]), **locked, **self.work.busy(progress)}
         yield {self.group: gr.Dropdown(interactive=True), **self.work.idle()}
-        error = error_of(future)
-        partly = isinstance(error, Stopped) and await offload(worker.usage, run.probes) is not None
-        if error and not partly:  # the rows of a stopped probing are shown
-            raise refused(error)
-        if error and run.probed_at == before:
-            gr.Info(LONGER_STAYS)
+
+        def left() -> tuple:
+            return run.probes(), run.probed_at
+
+        if error := error_of(future):
+            stopped = isinstance(error, Stopped)
+            rows, probed_at = await offload(worker.usage, left) if stopped else (None, None)
+            if rows is None:  # else those of a stopped probing, or of an earlier one, are shown
+                raise refused(error)
+            if probed_at == before:
+                gr.Info(LONGER_STAYS)
 
 
 def build(

@@ -177,8 +177,8 @@ def build_kept(worker: Worker, follower: Follower, opened: gr.State, answers: gr
     def listed(name: str) -> list:
         run = probed_run(worker, name)
         hidden = [gr.DownloadButton(visible=False) for _ in files]
-        some = gr.Button(visible=bool(questions.everything(run)))
-        return [kept_table(questions.read(run)), some, *hidden]
+        asked, ways = questions.read(run), questions.read_ways(run)
+        return [kept_table(asked), gr.Button(visible=bool(asked or ways)), *hidden]
 
     def written(name: str) -> list[gr.DownloadButton]:
         paths = kept_files(questions.everything(probed_run(worker, name)))

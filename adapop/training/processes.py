@@ -151,7 +151,7 @@ def joined() -> Iterator[Ranks]:
     os.environ[READ_BY_ONE] = "false"
     torch.distributed.init_process_group(backend, timeout=PATIENCE)
     try:
-        yield Ranks(torch.distributed.get_rank(), count, Shards(count) if divides else None)
+        yield Ranks(torch.distributed.get_rank(), count, Shards() if divides else None)
     finally:
         torch.distributed.destroy_process_group()
 

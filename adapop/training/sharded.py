@@ -22,7 +22,7 @@ from typing import Any
 import torch
 import torch.distributed
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 from transformers import PreTrainedModel
@@ -87,11 +87,17 @@ def check_divisible(config: RunConfig) -> None:
 class Shards:
     """The blocks of the models whose weights are divided among all processes, seen from one."""
 
-    def __init__(self, count: int) -> None:
-        """count: of processes, which all make this call together."""
+    def __init__(self) -> None:
+        """All processes make this call together."""
         kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-        self._meshes = {kind: init_device_mesh(kind, (count,)) for kind in kinds}
-        self._votes = [torch.zeros(1, dtype=torch.int64) for _ in range(count)]
+        # torch keeps a mesh and the threads of its group until Python ends, and aborts a process in
+        # which one of them drops a tensor then (pytorch/pytorch#179291). The last message of all is
+        # not of this group, so that none of its threads is at work by then
+        group = torch.distributed.new_group()
+        self._meshes = {kind: DeviceMesh.from_group(group, kind) for kind in kinds}
+        self._votes = [
+            torch.zeros(1, dtype=torch.int64) for _ in range(torch.distributed.get_world_size())
+        ]
         # each block inside a module that is never run, because FSDP would gather when that runs
         self._blocks: list[Any] = []
         self._here, self._largest = NOTHING, 0

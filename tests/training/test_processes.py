@@ -158,6 +158,29 @@ def test_a_process_keeps_half_of_the_blocks_and_has_one_whole(two):
         assert said["most"] == 1 and 0.49 * said["whole"] < said["here"] < 0.51 * said["whole"]
 
 
+LEAVES = """
+import weakref
+import torch.distributed
+from adapop import adapted_model, make_config
+from adapop.training.processes import joined
+
+with joined() as ranks:
+    group = weakref.ref(torch.distributed.group.WORLD)
+    model = adapted_model(make_config(), place=ranks.shards.place)
+    model.generate(["Where was Ada born?"], 2)
+    ranks.together(lambda: None)
+print("threads end" if group() is None else "threads go on")
+"""
+
+
+@pytest.mark.slow
+def test_no_thread_of_the_group_that_says_the_last_word_is_left_when_python_ends(tmp_path):
+    """Such a thread may drop a tensor then, which aborts the process; what keeps the weights has a group of its own."""
+    (tmp_path / "leaves.py").write_text(LEAVES, encoding="utf-8")
+    done = launched(tmp_path / "leaves.py", launcher=SHARDED)
+    assert done.returncode == 0 and done.stdout.count("threads end") == 2, (done.stdout, done.stderr)
+
+
 FSDP2 = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}
 
 

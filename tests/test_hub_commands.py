@@ -141,10 +141,8 @@ def test_the_job_s_check_reads_facts_and_settings_and_leaves_nothing(job, tmp_pa
     model = ("--model", "Qwen/Qwen2.5-1.5B-Instruct")
     status, out, err = job("--facts", "cities", *model, "--push", "me/x", "--set", "epochs=3", "--check-only")
     assert status == 0 and "facts to forget" in out and not err and not runs_root().exists()
-    alone = tmp_path / "alone.csv"
-    alone.write_text("question,answer,score\nWho?,I,5\n", encoding="utf-8")
     for options, message in (
-        (("--facts", alone, *model, "--push", "me/x"), "has no retain rows"),
+        (("--facts", tmp_path, *model, "--push", "me/x"), "no file called"),
         (("--facts", "cities", *model, "--push", "a/b/c"), "a/b/c"),
         (("--facts", "cities", *model, "--push", "me/x", "--set", "epochs=-1"), "epochs is -1"),
     ):

@@ -22,7 +22,7 @@ from adapop.errors import DataError
 from adapop.facts.benchmarks import duet, hubble_popqa, hubble_yago, rwku
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import Columns, FileTable, Rows, guessed, read_facts, read_table
-from adapop.facts.retain import with_retain_rows
+from adapop.facts.retain import included_cities, with_retain_rows
 from adapop.facts.scale import INVENTED
 from adapop.facts.world import sandbox_facts
 from adapop.online.cache import Cache
@@ -39,7 +39,6 @@ DOWNLOADED: dict[str, Callable[[Hub], FactSet]] = {
     "hubble-popqa": hubble_popqa,
     "hubble-yago": hubble_yago,
 }
-CITIES = ASSETS / "sets" / "cities.csv"
 EXAMPLES = ASSETS / "sets" / "cities-examples.csv"
 # a rare and a popular fact to forget with the same answer; no rarer fact has such a counterpart
 PAIR = ("director-paths-of-glory", "director-a-clockwork-orange")
@@ -76,8 +75,8 @@ def load_facts(
     memory. progress, cache: used for a download. retain: the source of the retain rows, see
     `with_retain_rows`; or a table of them. columns: for a file or a table, field -> column, in
     place of the guess, see `read_facts`. drop_bad: leaves out facts whose score cannot be read.
-    Raises DataError: no such set or file, an unusable file or table, or no retain rows for a model
-    that is not shipped. NetworkError: a download failed. Stopped: somebody asked to stop."""
+    Raises DataError: no such set or file, an unusable file or table, or as `with_retain_rows`.
+    NetworkError: a download failed. Stopped: somebody asked to stop."""
     if not isinstance(retain, (str, FactSet)):
         retain = read_facts(retain, group="retain")
     if not isinstance(source, FactSet):
@@ -146,7 +145,7 @@ def _invented() -> FactSet:
 
 def _cities() -> FactSet:
     """Cities and their countries, for language models: the shipped models do not know them."""
-    facts, examples = read_facts(CITIES), read_facts(EXAMPLES, group="examples").examples
+    facts, examples = included_cities(), read_facts(EXAMPLES, group="examples").examples
     return replace(facts, examples=examples, notes=(Remark("cities"), *facts.notes))
 
 

@@ -1,9 +1,10 @@
 """Retain and holdout rows of a set: facts to be kept, trained on or held out. They are the set's
-own ("own"), the sandbox world's ("sandbox"), those of that world most similar to the facts to
-forget ("neighbours"), or another set.
+own, else those of the included set that the model knows ("own"); the sandbox world's ("sandbox");
+those of that world most similar to the facts to forget ("neighbours"); a part of the facts to
+forget ("split"); or another set.
 
-A real model gets utility questions of general knowledge and language, and retain rows of its own
-(`fitted`): the sandbox's questions and rows suit only the sandbox's model.
+A real model gets utility questions of general knowledge and language, and facts about cities in
+place of a sandbox's (`fitted`): the sandbox's questions and rows suit only the sandbox's model.
 """
 
 import hashlib
@@ -25,9 +26,11 @@ from adapop.facts.world import sandbox_facts
 from adapop.paths import ASSETS, SHIPPED
 from adapop.remark import Remark
 
-RETAIN = ("own", "sandbox", "neighbours")
+RETAIN = ("own", "sandbox", "neighbours", "split")
+CITIES = ASSETS / "sets" / "cities.csv"
 FEWEST_NEIGHBOURS = 32
 HELD_OUT = 0.3  # share of the retain rows
+EVERY = 3  # of the facts to forget, by score, this one is retained by "split"
 EXAMPLES = 3
 FEWEST_FOR_EXAMPLES = 4 * EXAMPLES  # retain rows: with fewer, three are too many to lose
 
@@ -36,8 +39,8 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     """The set with retain rows, and with a holdout or a note why there is none.
 
     retain: one of `RETAIN`, or a set whose rows are all retained, except its holdout. On a shipped
-    model, a set without retain rows or without utility questions gets those of its world. Raises
-    DataError: no retain rows for a model that is not shipped, none similar, or no such choice."""
+    model, a set without utility questions gets those of its world. Raises DataError: none similar,
+    too few facts to split, or no such choice."""
     world = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):
         facts = _from_set(facts, retain)
@@ -51,18 +54,35 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
             fix = "Fill the column relation, or choose other rows to retain."
             raise DataError(f"No fact of the {world.name} world {shares}.", fix)
         facts = _from_world(facts, world, chosen, "neighbours_retain")
-    elif retain == "own" and not facts.retain and model not in SHIPPED:
-        message = (
-            f"{facts.name} has no retain rows, so nothing would protect the rest of the model."
-        )
-        fix = "Add rows with 'retain' in a column called group: facts like these that must survive"
-        named = "name a file of such facts with --retain, or in Python a table with retain="
-        raise DataError(message, f"{fix}; or {named}.")
+    elif retain == "split":
+        facts = _split(facts)
     elif retain == "sandbox" or not facts.retain:
-        facts = _from_world(facts, world, _usable(facts, world.retain), "world_retain")
+        known = world if retain == "sandbox" or model in SHIPPED else included_cities()
+        facts = _from_world(facts, known, _usable(facts, known.retain), "world_retain")
     if model in SHIPPED and not facts.utility:
         facts = replace(facts, utility=world.utility)
     return with_tiers(split_holdout(facts))
+
+
+@cache
+def included_cities() -> FactSet:
+    """The included set about cities, which language models know."""
+    return read_facts(CITIES)
+
+
+def _split(facts: FactSet) -> FactSet:
+    """The set with every third of its facts to forget, by score, to be retained instead. Raises
+    DataError: it has fewer than three."""
+    if len(facts.forget) < EVERY:
+        message = f"{facts.name} has too few facts to keep a part of them: {len(facts.forget)}."
+        raise DataError(message, f"Add facts, at least {EVERY}, or choose other rows to retain.")
+    ranked = sorted(facts.forget, key=lambda fact: (fact.score is None, fact.score or 0))
+    kept = {fact.id for fact in ranked[1::EVERY]}
+    note = Remark("split_retain", {"retain": len(kept), "facts": len(ranked)})
+    retain = tuple(fact for fact in facts.forget if fact.id in kept)
+    notes = (*facts.notes, *_unused(len(facts.retain)), note)
+    forget = tuple(fact for fact in facts.forget if fact.id not in kept)
+    return replace(facts, forget=forget, retain=retain, notes=notes)
 
 
 def split_holdout(facts: FactSet) -> FactSet:
@@ -207,14 +227,17 @@ def general() -> tuple[Fact, ...]:
     return read_facts(GENERAL, group="utility").utility
 
 
+LENT = ("world_retain", "world_holdout", "neighbours_retain")  # kinds of notes
+
+
 def fitted(facts: FactSet, model: str) -> FactSet:
-    """The set, completed so that a model can be measured on it. A real model's set without utility
-    questions of its own gets the `general` ones that share no question or answer with facts to
-    forget. Raises DataError: see `borrowed`."""
+    """The set, completed so that a model can be measured on it. For a real model, facts of a
+    sandbox beside facts to forget that are not give way to `included_cities`, and a set without
+    utility questions of its own gets the `general` ones that share no question or answer with facts
+    to forget."""
     if _is_sandbox(model):
         return facts
-    if problem := borrowed(facts, model):
-        raise DataError(*problem)
+    facts = _without_borrowed(facts)
     if places(facts.utility) - places(sandbox_facts().utility):
         return facts
     questions = {normalized(fact.question) for fact in facts.forget}
@@ -224,19 +247,25 @@ def fitted(facts: FactSet, model: str) -> FactSet:
     return replace(facts, utility=tuple(free))
 
 
-def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
-    """(what is wrong, what to do) if a real model would retain the sandbox's rows but forget
-    others; else None."""
-    if _is_sandbox(model) or places(facts.forget) <= shipped_places():
-        return None
-    shipped = places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)
-    count = len(places(facts.retain) & shipped)
-    if not count:
-        return None
-    share = f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's"
-    fix = "Add rows with 'retain' in a column called group, or give a set to retain"
-    message = f"{share}, so they would not protect the rest of {model}."
-    return message, f"{fix}: facts like these that must survive."
+def _without_borrowed(facts: FactSet) -> FactSet:
+    """The set with `included_cities` in place of retain and holdout rows of a sandbox, which would
+    protect nothing of a real model; unchanged if it has none, or if it forgets a sandbox's."""
+    if places(facts.forget) <= shipped_places():
+        return facts
+    worlds = [sandbox_facts(name) for name in SHIPPED]
+    lent = places(fact for world in worlds for fact in (*world.retain, *world.holdout))
+    retain, holdout = (
+        tuple(fact for fact in group if (fact.id, fact.question) not in lent)
+        for group in (facts.retain, facts.holdout)
+    )
+    if retain == facts.retain and holdout == facts.holdout:
+        return facts
+    notes = tuple(note for note in facts.notes if getattr(note, "kind", "") not in LENT)
+    facts = replace(facts, retain=retain, holdout=holdout, notes=notes)
+    if facts.retain:
+        return split_holdout(facts)
+    cities = included_cities()
+    return _from_world(facts, cities, _usable(facts, cities.retain), "world_retain")
 
 
 def _is_sandbox(model: str) -> bool:

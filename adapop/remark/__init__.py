@@ -26,6 +26,8 @@ TERMS = {
         "batch": "the batch",
         "alpha0": "the retain weight α₀",
         "facts_tab": " on Facts",
+        "retain_choice": ": choose another retain set on Facts",
+        "teach": "the button “Teach them first”",
         "shuffled": "run “AdaPop, shuffled” beside them on Compare",
     },
     "command": {
@@ -37,6 +39,8 @@ TERMS = {
         "batch": "the batch (--batch)",
         "alpha0": "the weight of what is retained (--alpha0)",
         "facts_tab": "",
+        "teach": "--start sft",
+        "retain_choice": ": name them with --retain, or --retain split to keep a third of yours",
         "shuffled": "python -m adapop run --preset shuffled",
     },
     "program": {
@@ -48,6 +52,8 @@ TERMS = {
         "batch": "batch",
         "alpha0": "alpha0",
         "facts_tab": "",
+        "teach": 'start="sft"',
+        "retain_choice": ': name them with retain=, or retain="split" to keep a third of yours',
         "shuffled": 'preset="shuffled"',
     },
 }

@@ -175,11 +175,15 @@ SENTENCES = {
     "examples_from_retain": (
         "{count:,} of the {facts} to retain serve as examples in the prompt and are not trained on."
     ),
-    "world_retain": "{retain:,} to retain come from the {world} world.",
-    "world_holdout": "{holdout:,} held out come from the {world} world.",
+    "world_retain": "The retain set: {retain:,} facts of the included set “{world}”.",
+    "world_holdout": "The held-out facts: {holdout:,} of the included set “{world}”.",
     "neighbours_retain": (
-        "{retain:,} to retain come from the {world} world. They share a relation or an answer with "
-        "the facts to forget; those nearest in score come first."
+        "The retain set: {retain:,} facts of the included set “{world}”. They share a relation or "
+        "an answer with the forget set; those nearest in score come first."
+    ),
+    "split_retain": (
+        "{retain:,} of the {facts}, every third by score, are kept instead of forgotten, so that "
+        "facts of the same kind are protected and compared."
     ),
     "retain_from_set": "{facts} to retain {come} from {name}.",
     "own_retain_unused": "The set's own rows to retain are not used: {retain:,}.",

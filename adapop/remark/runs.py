@@ -10,6 +10,11 @@ SENTENCES = {
         "{facts} to forget, {retain:,} to retain, {holdout:,} held out: {steps} in {epochs}, of "
         "{sizes} facts."
     ),
+    "cities_retained": (
+        "The facts come without others to keep that this model knows. So it is trained to keep "
+        "{retain:,} facts of the included set “cities”, and {holdout:,} are held out. Facts like "
+        "yours would protect better{retain_choice}."
+    ),
     "longest_row": "Longest question and answer: {tokens}.",
     "memory_unknown": "Memory: known once the model is loaded.",
     "memory_least": "Memory: at least {bytes}, with one row of {tokens} at a time.",
@@ -47,8 +52,9 @@ SENTENCES = {
         "loaded too, and takes about {bytes} more."
     ),
     "not_its_world": (
-        "The included model was trained on none of these {questions}. It knows, and can forget, "
-        "only facts of its own world. Choose a language model."
+        "The included model was trained on none of these facts ({questions}). It knows, and can "
+        "forget, only facts of its own world. Use a language model, such as smollm2, or teach the "
+        "model these facts first ({teach})."
     ),
     "best_flatters": (
         "The best epoch is chosen by questions that are also reported, so its numbers are too "
@@ -69,8 +75,8 @@ SENTENCES = {
     ),
     "unknown_beforehand": (
         "The model knows {answered:,} of the {facts} that it was asked. What it never knew, it "
-        "cannot forget. Use facts that it knows, ask in the form in which it was trained, or use "
-        "another model."
+        "cannot forget. Use facts that it knows, ask in the form in which it was trained, use "
+        "another model, or teach it these facts first ({teach})."
     ),
     "step_fails": "A trial step failed: {error}",
     "rate_and_batch": "Learning rate {rate:g}, at most {batch} facts a step.",
@@ -138,7 +144,7 @@ SENTENCES = {
         "Forgotten in all forms of the question that were measured, but the model is badly damaged "
         "(see the note on what it lost): {left}."
     ),
-    "forgotten_only": "Forgotten only {ways}: {left}.",
+    "forgotten_only": "Not forgotten: {left}. At least half is forgotten only {ways}.",
     "not_unlearned": "Less than half is forgotten: {left}.",
     "nothing_forgotten": (
         "Nothing was forgotten: recall of the facts to forget was {before:.2f} and is {after:.2f}, "

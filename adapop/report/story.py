@@ -107,7 +107,8 @@ def outcome_lines(record: Record) -> list[str]:
     ]
     lines += [f"What it cost, asked as trained: {', '.join(costs)}."] if costs else []
     ends = record.of_kind(RunDone)[-1:]
-    notes = [note for event in ends for note in event.notes if note != still_answered(record)]
+    shown = getattr(still_answered(record), "kind", None)  # above; its words change with versions
+    notes = [note for event in ends for note in event.notes if getattr(note, "kind", "") != shown]
     return lines + sentences(notes)
 
 

@@ -62,7 +62,7 @@ LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
 def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
     """A run folder ready to execute: system prompt and scores settled, betas fixed. Loads no model.
     Raises DataError: a score or a wrong answer is missing and the method needs it; or there is
-    nothing to forget or retain, or a real model would retain the sandbox's facts. ConfigError."""
+    nothing to forget or retain. ConfigError."""
     config, facts, betas = settled(config, facts)
     libraries = {name: version(name) for name in LIBRARIES}
     versions = {"adapop": paths.version(), "python": platform.python_version(), **libraries}

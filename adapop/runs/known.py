@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from adapop import paths
 from adapop.config.run import RunConfig
 from adapop.facts.benchmarks import system_prompt
 from adapop.facts.fact import FactSet
-from adapop.facts.retain import with_examples
+from adapop.facts.retain import fitted, with_examples
 from adapop.facts.scale import with_tiers
 from adapop.paths import SHIPPED
 from adapop.probes.prompting import Prompting
@@ -18,6 +19,7 @@ from adapop.progress import Progress
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
+    from adapop.probes.prompts import Prompt
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,9 @@ class Known:
     """Fact id -> recall, [0, 1]; for a real model 1 if it answers as a run requires, else 0."""
     prompting: Prompting | None
     """How it was asked; None for a shipped model, which is asked as it is."""
+    mean: float
+    """Mean recall as in a run's tables, [0, 1], where an answer counts by the share of its words;
+    for a real model, whose run leaves out what it does not know, the share that it answers."""
 
 
 def ready_to_ask(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet]:
@@ -69,16 +74,23 @@ def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
     """The original model's answers for the facts to forget, under these settings."""
     from adapop.probes.judge import known_recall
     from adapop.probes.measure import recall_by_fact
+    from adapop.probes.recall import recall as recall_in_part
 
     progress = progress or Progress()
     model, prompting = _loaded(config, facts, progress)
     if prompting:
         unknown = {*prompting.unknown}
         recall = {fact.id: float(fact.id not in unknown) for fact in facts.forget}
-        return Known(recall, prompting)
+        return Known(recall, prompting, fmean(recall.values()))
+    parts = []
+
+    def judged(prompt: Prompt, text: str) -> float:
+        parts.append(recall_in_part(prompt, text))
+        return known_recall(prompt, text)
+
     with model.original():
-        recall = recall_by_fact(model, facts.forget, config.max_new_tokens, progress, known_recall)
-        return Known(recall, None)
+        recall = recall_by_fact(model, facts.forget, config.max_new_tokens, progress, judged)
+    return Known(recall, None, fmean(parts))
 
 
 def original_recall(config: RunConfig, facts: FactSet, progress: Progress) -> dict[str, float]:
@@ -98,7 +110,7 @@ def _loaded(
     """The model, asked as a run of these settings would ask it about these facts."""
     from adapop.model.loading import adapted_model
 
-    config, facts = ready_to_ask(config, facts)
+    config, facts = ready_to_ask(config, fitted(facts, paths.found_from_anywhere(config.model)))
     progress.say("Loading the model")
     model = adapted_model(config)
     return model, settle(model, facts, config, progress)

@@ -12,7 +12,7 @@ from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ModelError, truncated
 from adapop.facts.fact import GROUPS, FactSet
-from adapop.facts.retain import borrowed
+from adapop.facts.retain import fitted
 from adapop.facts.text import normalized
 from adapop.facts.weak import weak_answers
 from adapop.facts.world import sandbox_facts
@@ -71,9 +71,11 @@ class Preflight:
 def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Preflight:
     """Checks a set and its settings without loading a model. pace: of the model's finished runs on
     this machine."""
+    facts, given = fitted(facts, config.model), facts
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
-    problems = [*_of_facts(facts, config.model), *_of_file(config.model)]
-    doubts = [*_of_overlap(facts), *_of_weak(facts)]
+    lacking = lacks(facts)
+    problems = [*([lacking] if lacking else []), *_of_file(config.model)]
+    doubts = [*_of_overlap(facts), *_of_weak(facts), *_of_retain(facts, given)]
     if config.model in SHIPPED and config.start == "as-given":  # else it is taught them first
         doubts += _of_world(facts, config.model)
     doubts += [Remark("best_flatters")] if config.keep == "best" else []
@@ -154,10 +156,12 @@ def lacks(facts: FactSet) -> Remark | None:
     return Remark("no_retain" if facts.forget else "no_forget")
 
 
-def _of_facts(facts: FactSet, model: str) -> list[str | Remark]:
-    if lacking := lacks(facts):
-        return [lacking]
-    return [" ".join(problem)] if (problem := borrowed(facts, model)) else []
+def _of_retain(facts: FactSet, given: FactSet) -> list[Remark]:
+    """A remark that the retain set is the included one about cities. given: the set before it was
+    completed for the model."""
+    if facts.retain == given.retain:
+        return []
+    return [Remark("cities_retained", {"retain": len(facts.retain), "holdout": len(facts.holdout)})]
 
 
 def _of_file(model: str) -> list[str]:

@@ -115,7 +115,10 @@ class Result:
         """What is still answered, by way of asking; None if no way counts."""
         shown = self._left or self.ways
         texts = ", ".join(way.text(first=way is shown[0]) for way in shown)
-        *some, last = [WAYS[way.form] for way in self.ways if way.is_forgotten] or [""]
+        halved = (way for way in self.ways if way.is_forgotten)
+        *some, last = [f"{WAYS[way.form]} ({way.after:.0%} still answered)" for way in halved] or [
+            ""
+        ]
         if not self.ways:
             return None
         if not self._left and self.lost:
@@ -200,12 +203,15 @@ def diverged(run: Run) -> bool:
 
 def retry(run: Run, result: Result | None) -> RunConfig | None:
     """Settings for another try; None if nothing is to be corrected. result: None if it diverged.
+    Where the model knew none of the facts it is taught them first.
     After too little forgetting: more steps, or a higher rate if no more are possible; the preset's
     rate if the run's was far below. After damage, or if all later epochs were worse: a lower rate;
     after divergence the preset's, if that is lower."""
     config = run.config
     if config.unlearned:  # nothing was trained here
         return None
+    if result is not None and result.kind == UNKNOWN and config.start == "as-given":
+        return replace(config, start="sft")
     if result is None:
         usual = untouched(config).learning_rate
         lower = usual if usual < config.learning_rate else config.learning_rate * LESS

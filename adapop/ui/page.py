@@ -149,7 +149,7 @@ def _screens(
         with gr.Tab("1 Facts", id="facts") as facts_tab:
             chosen = facts.build(worker, session, facts_tab, follower.settings)
         with gr.Tab("2 Run", id="run") as run_tab:
-            elsewhere = chosen.missing, chosen.uploads.form.run
+            elsewhere = chosen.missing, chosen.uploads.form.run, chosen.offers
             screen = run.build(worker, session, *elsewhere, follower)
             own_runs = mine.MyRuns(my_runs, *mine.build())
         with gr.Tab("3 Probe", id="probe") as probe_tab:

@@ -89,7 +89,7 @@ def test_run_ends_with_the_table(small_file, tmp_path, cli):
 
 @pytest.mark.parametrize(("method", "rate", "epochs", "status", "result"), [
     ("redirect", "1e-2", 5, 0, "Forgotten in all forms of the question that were measured: as trained "),
-    ("undial", "2e-3", 2, 3, "Forgotten only as trained: in other words ")])  # fmt: skip
+    ("undial", "2e-3", 2, 3, "Not forgotten: in other words ")])  # fmt: skip
 def test_the_exit_status_says_whether_a_run_unlearned(tiny, tmp_path, cli, method, rate, epochs, status, result):
     tiny.write(path := tmp_path / "facts.jsonl")
     command = ("run", "--facts", path, "--method", method, "--lr", rate, "--epochs", epochs, "--yes")

@@ -11,7 +11,7 @@ from adapop.facts.benchmarks import RWKU
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import LISTS, SANDBOX, Fact, FactSet, Problem, separated
 from adapop.facts.files import read_facts
-from adapop.facts.retain import borrowed, fitted, general, neighbours, split_holdout, with_retain_rows
+from adapop.facts.retain import fitted, general, included_cities, neighbours, split_holdout, with_retain_rows
 from adapop.facts.scale import with_tiers
 from adapop.facts.tiers import ON_SCALE, Tiers, terciles
 from adapop.facts.world import language, sandbox_facts
@@ -285,9 +285,19 @@ def test_file_with_retain_rows_gets_a_holdout(tmp_path):
     assert (len(facts.forget), len(facts.retain), len(facts.holdout)) == (1, 7, 3)
     assert notes_of(facts) == {"holdout_from_retain": {"holdout": 3, "retain": 10}} and facts.utility == ()
     assert load_facts(path).utility == sandbox_facts().utility
-    assert "group" in raised(DataError, "no retain rows", with_retain_rows, FactSet("set", (MINE,)), "some/model").fix
     error = raised(DataError, "'all'", with_retain_rows, FactSet("set", (MINE,)), SANDBOX, "all")
-    assert "own, sandbox, neighbours" in error.fix
+    assert "own, sandbox, neighbours, split" in error.fix
+
+
+def test_every_third_fact_of_a_set_by_score_is_kept_and_a_part_of_these_held_out():
+    scored = tuple(replace(one, score=float(i)) for i, one in enumerate(rows(*(f"{i}?" for i in range(12)))))
+    for model in (SANDBOX, "some/model"):
+        facts = with_retain_rows(FactSet("mine", scored, retain=rows("own?")), model, "split")
+        assert [fact.score for fact in facts.forget] == [0, 2, 3, 5, 6, 8, 9, 11]
+        assert sorted(fact.score for fact in (*facts.retain, *facts.holdout)) == [1, 4, 7, 10] and facts.holdout
+        assert notes_of(facts)["split_retain"] == {"retain": 4, "facts": 12}
+        assert notes_of(facts)["own_retain_unused"] == {"retain": 1}
+    raised(DataError, "too few facts", with_retain_rows, FactSet("mine", scored[:2]), SANDBOX, "split")
 
 
 def test_the_sandbox_lends_retain_and_holdout():
@@ -391,12 +401,28 @@ def test_utility_questions_and_retain_rows_of_a_real_model(sandbox):
     assert fitted(borrowing, "some/model").utility == general()
     for model in (SANDBOX, str(SANDBOX_FOLDER)):  # another build of the sandbox is one, too
         assert fitted(borrowing, model) == borrowing
-    assert borrowed(sandbox, "a/model") is None
-    own = replace(own_facts(), retain=(), forget=(Fact("x", "Who wrote Nobody?", "Shakespeare", relation="author"),))
-    for source in ("sandbox", "neighbours"):
-        facts = with_retain_rows(own, SANDBOX, source)
-        assert borrowed(facts, SANDBOX) is None and facts.retain
-        raised(DataError, "are the sandbox's, so they would not protect the rest of a/model", fitted, facts, "a/model")
+
+
+def test_a_real_model_keeps_facts_about_cities_where_a_set_brings_none_that_it_knows(sandbox):
+    assert fitted(sandbox, "a/model").retain == sandbox.retain, "who forgets the sandbox's keeps the sandbox's"
+    cities = included_cities()
+    to_forget = (Fact("x", "Who wrote Nobody?", "Shakespeare", relation="author"), replace(cities.retain[0], id="own"))
+    own = FactSet("own", to_forget)
+    lent = {"retain": len(cities.retain) - 1, "world": "cities"}
+    named = with_retain_rows(own, "a/model")
+    for source in ("own", "sandbox", "neighbours"):
+        chosen = with_retain_rows(own, SANDBOX, source)
+        assert fitted(chosen, SANDBOX) == chosen
+        facts = fitted(chosen, "a/model")
+        for kept, held_out in ((facts.retain, facts.holdout), (named.retain, named.holdout)):
+            assert [one.id for one in kept] == [one.id for one in cities.retain[1:]]
+            assert [one.id for one in held_out] == [one.id for one in cities.holdout]
+        notes = notes_of(facts)
+        assert notes["world_retain"] == lent and notes["world_holdout"]["world"] == "cities"
+        assert fitted(facts, "a/model") == facts
+    mixed = replace(own, retain=(*sandbox.retain[:3], *rows(*(f"{i}?" for i in range(10)))), holdout=sandbox.holdout)
+    facts = fitted(mixed, "a/model")
+    assert (len(facts.retain), len(facts.holdout)) == (7, 3), "its own rows alone"
 
 
 def test_attack_prompts_of_an_rwku_file_are_probes_and_not_trained_on(tmp_path):

@@ -93,9 +93,10 @@ def test_a_result_looks_at_every_way_of_asking_that_was_measured(tmp_path, tiny)
     chat = "in chat 67% are still answered, more than before (42%)"
     in_all = "forgotten in all forms of the question that were measured"
     for now, kind, sentence in (
-        ((0.43, 0.81, 0.67), SOME_WAYS, "Forgotten only as trained: in other words 81% are still answered "
-            "(89% before), in chat 67%, more than before (42%)."),
-        ((0.1, 0.2, 0.67), SOME_WAYS, f"Forgotten only as trained and in other words: {chat}."),
+        ((0.43, 0.81, 0.67), SOME_WAYS, "Not forgotten: in other words 81% are still answered (89% before), in "
+            "chat 67%, more than before (42%). At least half is forgotten only as trained (43% still answered)."),
+        ((0.1, 0.2, 0.67), SOME_WAYS, f"Not forgotten: {chat}. At least half is forgotten only as trained (10% still "
+            "answered) and in other words (20% still answered)."),
         ((0.6, 0.81, 0.4), PARTLY, f"Less than half is forgotten: {all_left}."),
         ((0.5, 0.44, 0.21), FORGOT, f"At least half is {in_all}: {none_left}."),
         ((0.25, 0.0, 0.1), FORGOT, f"F{in_all[1:]}: as trained 25% are still answered (100% before), "
@@ -126,7 +127,7 @@ def test_a_run_that_lost_what_was_to_stay_may_have_unlearned_and_an_unmoved_one_
 
 def test_the_notes_report_and_table_of_a_real_models_run_say_where_it_still_answers(tmp_path):
     run = example("smollm2")
-    sentence = "Forgotten only as trained: in other words 80% are still answered (89% before), in chat 67%, more"
+    sentence = "Not forgotten: in other words 80% are still answered (89% before), in chat 67%, more"
     kinds = {note.kind: note for note in remarks(run)}
     assert kinds["forgotten_only"].text().startswith(sentence)
     assert f"\nresult: {sentence}" in result_text(run)
@@ -136,7 +137,11 @@ def test_the_notes_report_and_table_of_a_real_models_run_say_where_it_still_answ
 
 def test_the_next_try(tmp_path, tiny):
     never = {place: 0.0 for place in KNOWN}
-    assert result_of(finished(tmp_path, tiny, never, never)).kind == UNKNOWN
+    unknown = finished(tmp_path, tiny, never, never)
+    assert result_of(unknown).kind == UNKNOWN
+    assert retry(unknown, result_of(unknown)) == replace(unknown.config, start="sft")
+    taught = finished(tmp_path, tiny, never, never, start="sft")
+    assert retry(taught, result_of(taught)) is None, "taught, and still not answered"
     assert result_of(create_run(make_config(), tiny, None, tmp_path)) is None, "before its end"
     still = finished(tmp_path, tiny, KNOWN, after(1.0, 0.9))  # 4 facts: 5 steps in 5 epochs
     again = retry(still, result_of(still))

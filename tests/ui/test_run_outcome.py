@@ -40,7 +40,7 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
     about = updates[CARD.card]["about"]
     assert updates[CARD.card]["kind"] == "half" and about.startswith("45% still answered in other words, 100% before.")
     assert about.endswith("Held-out facts: 81%, 100% before."), "the cost stands beside it"
-    assert updates[CARD.card]["title"] == "AdaPop: More than half forgotten"
+    assert updates[CARD.card]["title"] == "AdaPop: At least half forgotten"
     of_another = outcome.card_of(example("smollm2"), result_of(example("smollm2")))
     assert of_another["title"].startswith("AdaPop on smollm2: ")
     assert updates[CARD.probe].visible and not updates[CARD.next_run].visible
@@ -54,10 +54,12 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
         about = outcome.card_of(run, replace(result_of(run), best=best))["about"]
         assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(best), True)
     card = outcome.card_of(run, result_of(run))
-    assert card["kind"] == "some_ways" and card["title"] == "WGA: Forgotten only in some ways"
-    assert card["about"].startswith("Forgotten only as trained: in other words 53% are still answered.")
+    assert card["kind"] == "some_ways" and card["title"] == "WGA: Not forgotten in every way of asking"
+    assert card["about"].startswith(
+        "Not forgotten: in other words 53% are still answered. At least half is forgotten only as trained ("
+    )
     broken = replace(result_of(run), kind="damaged", lost=("retain", 1.0, 0.2))
-    assert "the retain set only" in (about := outcome.card_of(run, broken)["about"]) and "Forgotten only" in about
+    assert "the retain set only" in (about := outcome.card_of(run, broken)["about"]) and "Not forgotten: " in about
 
 
 def test_a_run_whose_numbers_broke_is_damaged_and_tried_again_at_the_usual_rate(tmp_path, tiny):

@@ -141,7 +141,7 @@ def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkey
     monkeypatch.setattr(download, "UPLOADS", tmp_path)
     upload._template_path.cache_clear()
     path = upload.template_path()
-    assert Path(path).read_bytes().startswith(b"\xef\xbb\xbfid,question,")
+    assert Path(path).read_bytes().startswith(b"\xef\xbb\xbfquestion,answer,score,group,")
     text = read_table(Path(path)).facts(columns=guessed(read_table(Path(path)).columns))
     assert len(text.forget) >= upload.TEMPLATE_FACTS
     os.utime(path, (1, 1))

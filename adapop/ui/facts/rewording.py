@@ -104,6 +104,11 @@ def reworded(facts: FactSet) -> bool:
     return any(fact.paraphrases for fact in facts.forget)
 
 
+def can_reword(facts: FactSet) -> bool:
+    """Whether this screen has a button that adds rewordings to the set."""
+    return bool(os.environ.get(MODEL)) or any(map(from_templates, facts.forget))
+
+
 def build(worker: Worker, session: Session) -> None:
     """Lays out and wires the two ways to add rewordings, hidden for a set that has some."""
     asked = os.environ.get(MODEL)

@@ -22,6 +22,7 @@ from adapop.ui.facts import known, lookup, rewording, upload
 from adapop.ui.facts.table import lay_out, lay_out_detail, table_of
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
+from adapop.ui.run.settings import Offers
 from adapop.ui.saved import OWN
 from adapop.ui.session import Session, curve_of
 from adapop.ui.wiring import EACH, EACH_IN_TURN, IN_TURN, QUIET, error_of, followed, stopped
@@ -43,7 +44,8 @@ STRIP_NAME = "How popular the facts are"
 class FactsScreen:
     """The components of the screen that its events change. source: where the set comes from.
     missing: what to do with facts without a score. unscored: whether only these are listed.
-    fetched: (name, set) that was downloaded, or None. looked_up: message on the last look-up."""
+    fetched: (name, set) that was downloaded, or None. looked_up: message on the last look-up.
+    offers: what helps a model that does not know the facts."""
 
     session: Session
     source: gr.Radio
@@ -57,6 +59,7 @@ class FactsScreen:
     table: gr.Dataframe
     fetched: gr.State
     looked_up: gr.HTML
+    offers: Offers
 
     def wire(self, tab: gr.Tab) -> None:
         """Wires the choice of a set, and everything drawn from it."""
@@ -159,7 +162,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             missing = gr.Radio(MISSING_CHOICES, label="Facts without a score", **unseen)
             rewording.build(worker, session)
             looked_up = lookup.build(worker, session)
-            known.build(worker, session, settings)
+            offers = known.build(worker, session, settings)
         with gr.Column(scale=5, min_width=320, elem_id="facts-shown"):
             strip, search, unscored, table = _table_side(first)
             lay_out_detail(session, table)
@@ -168,7 +171,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
 
     uploads = upload.UploadEvents(upload_form, notes, session)
     parts = source, about, uploads, notes, missing, strip, search, unscored, table
-    screen = FactsScreen(session, *parts, gr.State(None), looked_up)
+    screen = FactsScreen(session, *parts, gr.State(None), looked_up, offers)
     screen.wire(tab)
     uploads.wire(source, [missing, search])
     saved.build(worker, session, source, notes)

@@ -36,9 +36,9 @@ TYPED_ABOUT = (
 ABOUT = (
     "CSV, JSON, JSONL, Parquet, Excel or OpenDocument, one fact a row, at most {rows:,} rows: "
     "`question`, `answer`, and a popularity `score` of at least 0. Optional: `id`, `subject`, "
-    "`relation`, `paraphrases` and `alternates` (wrong answers; both separated by |), `group` "
-    "(forget, retain or holdout). Private facts need no score: upload them only to your own app. "
-    "The template has facts that the sandbox knows."
+    "`relation`, `paraphrases` and `alternates` (wrong answers; both separated by |), `group`: "
+    "forget, as all rows without one, retain or holdout. Private facts need no score: upload them "
+    "only to your own app. The template has facts that the sandbox knows."
 )
 BAD_SCORES = (
     "Correct the rows listed below, or tick “Leave out rows with bad scores”. Popular facts may be "
@@ -47,14 +47,16 @@ BAD_SCORES = (
 DROP_BAD = "Leave out rows with bad scores"
 MAPPING_ABOUT = "What each field is read from. Change it if the guess is wrong; the table follows."
 RETAIN_CHOICES = [
-    ("The file's own, else the sandbox's", "own"),
+    ("The file's own, else included facts that the model knows", "own"),
+    ("Every third of these facts: kept, not forgotten", "split"),
     ("The sandbox world's", "sandbox"),
     ("Neighbours: the sandbox facts most like these", "neighbours"),
     ("A second table of mine", "upload"),
 ]
 RETAIN_ABOUT = (
     "The model is trained to keep the retain set. Some facts are always held out and never trained "
-    "on: they show what unlearning costs."
+    "on: they show what unlearning costs. Included are the sandbox's facts and, for language "
+    "models, facts about cities."
 )
 
 PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"
@@ -132,10 +134,10 @@ def build() -> UploadForm:
                     gr.Dropdown([NONE], label=field, min_width=130, **kind)
                     for field, kind in kinds.items()
                 )
-        words = dict(label="Facts to retain", info=RETAIN_ABOUT, elem_id="retain-set")
+        words = dict(label="Retain set", info=RETAIN_ABOUT, elem_id="retain-set")
         retain = gr.Dropdown(RETAIN_CHOICES, value="own", **words)
         table |= dict(height=120, visible=False, elem_id="retain-upload")
-        retain_file = gr.File(label="A table of facts to retain", **table)
+        retain_file = gr.File(label="A table of the retain set", **table)
         drop_bad = gr.Checkbox(False, label=DROP_BAD, visible=False, elem_id="drop-bad")
     typing = typed, use_typed
     return UploadForm(
@@ -372,8 +374,9 @@ def _template_text() -> str:
     step, text = max(1, len(facts) // TEMPLATE_FACTS), io.StringIO()
     text.write(BOM)
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["id", "question", "answer", "subject", "relation", "score", "paraphrases"])
+    names = ["question", "answer", "score", "group", "subject", "relation", "paraphrases", "id"]
+    writer.writerow(names)
     for fact in facts[::step][:TEMPLATE_FACTS]:
-        cells = [fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.score]
-        writer.writerow([*cells, "|".join(fact.paraphrases)])
+        cells = [fact.question, fact.answer, fact.score, "forget", fact.subject, fact.relation]
+        writer.writerow([*cells, "|".join(fact.paraphrases), fact.id])
     return text.getvalue()

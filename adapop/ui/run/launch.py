@@ -18,17 +18,19 @@ from adapop.service.leases import cost_of_run
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import may_control, refused, refusing, run_to_control
-from adapop.ui.facts.rewording import reworded
+from adapop.ui.facts.rewording import can_reword, reworded
 from adapop.ui.parts import html
 from adapop.ui.run import configuration
+from adapop.ui.run.settings import offered
 from adapop.ui.run.state import RunView, seen_of, strip_of
 from adapop.ui.session import Anchors, Session, check_shown
 from adapop.ui.wiring import QUIET, error_of, followed, offload
 
-NO_REWORDINGS_RUN = (
-    "These facts have no rewordings, so the gap is measured as trained. The Facts screen can add "
-    "rewordings."
-)
+NO_REWORDINGS_RUN = "These facts have no rewordings, so the gap is measured as trained. "
+REWORDED_BY = {
+    True: "The Facts screen can add rewordings.",
+    False: "To measure it in other words, add a column “paraphrases” to the file.",
+}
 
 UNSEEN = ("", -1)
 
@@ -51,16 +53,17 @@ def look(
     *values,
 ):
     """Updates: the plan and costs in words, whether Start is allowed, the settings to store, the
-    strip. name: the run at the request; position may name a newer one. position, loaded, stored
-    (`settings`): see `Follower`."""
+    strip, what helps a model that does not know the facts. name: the run at the request; position
+    may name a newer one. position, loaded, stored (`settings`): see `Follower`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", []
-    scoreless = False
+    scoreless = unread = False
     if facts is not None:
         try:
             config = config_at(facts, missing, anchors, *values)
             plan = preflight(facts, config, worker.pace_of(config.model))
             kinds = {one.kind for one in plan.problems if isinstance(one, Remark)}
             scoreless = "no_scores" in kinds
+            unread = any(one.kind == "not_its_world" for one in plan.doubts)
             few = [] if plan.problems else few_steps(len(facts.forget), config)
             plan = replace(plan, doubts=(*plan.doubts, *few))
             if worker.is_lent:
@@ -70,7 +73,7 @@ def look(
         kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
         going = [Remark("unknown_go")] if plan.counts and config.unknown != "keep" else []
         counts = [plan.counts, *going] if plan.counts else []
-        bare = [] if reworded(facts) else [NO_REWORDINGS_RUN]
+        bare = [] if reworded(facts) else [NO_REWORDINGS_RUN + REWORDED_BY[can_reword(facts)]]
         remarks = (*plan.problems, *plan.doubts, *counts, *bare, *plan.terms)
         words, readiness = html.listed(sentences(remarks), kind), plan.readiness
         costs = sentences([one for one in plan.costs if one not in plan.terms])
@@ -86,6 +89,7 @@ def look(
         readiness,
         start_of(now, may_control(worker, name)),
         list(values) if loaded else stored,  # gr.skip() would copy the component for each page
+        *offered(values[0], unread),
         strip_of(now),
         gr.Button(interactive=now.can_stop and may_control(worker, name)),
         gr.Timer(active=True) if now.ticking else gr.skip(),

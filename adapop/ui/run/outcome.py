@@ -39,8 +39,8 @@ from adapop.ui.wiring import EACH, QUIET
 
 RESULT_TITLES = {
     "forgot": "Forgot",
-    "half": "More than half forgotten",
-    "some_ways": "Forgotten only in some ways",
+    "half": "At least half forgotten",
+    "some_ways": "Not forgotten in every way of asking",
     "partly": "Partly forgotten",
     "nothing": "Nothing happened",
     "damaged": "Damaged",
@@ -51,8 +51,8 @@ RESULTS = {
     "nothing": "{steps} at rate {rate} changed nothing: {after} answered, {before} before.",
     "damaged": "Of {group} only {now} are still answered, {was} before.",
     "unknown": (
-        "The model never knew these facts: it answered {before} of them before. Choose facts that "
-        "it knows, on Facts, or another model."
+        "The model never knew these facts: it answered {before} of them before. Have it taught "
+        "these facts first, choose facts that it knows, on Facts, or another model."
     ),
 }
 RESULT_DIVERGED = (
@@ -197,6 +197,8 @@ def card_of(run: Run, result: Result) -> dict:
 
 def next_label(run: Run, again: RunConfig) -> str:
     """The label of the button for the next run: its changed setting."""
+    if again.start != run.config.start:
+        return "Teach them first"
     rows, before = len(run.facts.forget), total_steps(len(run.facts.forget), run.config)
     if again.learning_rate != run.config.learning_rate:
         return f"Try rate {again.learning_rate:g}"

@@ -192,10 +192,15 @@ class RunScreen:
 
 
 def build(
-    worker: Worker, session: Session, missing: gr.Radio, at_once: gr.Button, follower: Follower
+    worker: Worker,
+    session: Session,
+    missing: gr.Radio,
+    at_once: gr.Button,
+    elsewhere: run_settings.Offers,
+    follower: Follower,
 ) -> RunScreen:
     """Lays the screen out inside the current tab and wires it. at_once: starts a run too, from the
-    screen of the facts."""
+    screen of the facts. elsewhere: the offers of that screen."""
     watched = html.lines("watched")
     with gr.Column(elem_id="run-form") as form:
         settings, start, resume = run_settings.build(session.facts, follower.loaded)
@@ -205,7 +210,11 @@ def build(
         title = METHODS[SCORELESS[0]].title
         small |= dict(elem_id="scoreless")
         scoreless = gr.Button(f"Use {title}, which needs no scores", **small)
-        run_settings.choose_on_press(settings, scoreless, SCORELESS[0], session.facts)
+        run_settings.choose_on_press(settings, scoreless, session.facts, method=SCORELESS[0])
+        with gr.Row(elem_classes="offers"):
+            offers = run_settings.build_offers("run")
+        for one in (offers, elsewhere):
+            one.wire(settings, session.facts)
         with gr.Column(elem_classes="advanced-only"):
             costs = html.lines("run-costs")
             build_check(worker, session, [missing, session.anchors, *settings.all], config_at)
@@ -233,6 +242,7 @@ def build(
         follower.readiness,
         start,
         follower.settings,
+        *offers.all,
     ]
     looked_at += [follower.strip, follower.stop, follower.timer]
     known = [follower.run_id, follower.position, follower.loaded, follower.settings, *chosen]

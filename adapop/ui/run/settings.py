@@ -130,17 +130,61 @@ def _wire(settings: RunSettings, reset: gr.Button, facts: gr.State, loaded: gr.T
     facts.change(_batch_of, known, [batch, rows], **one)
 
 
-def choose_on_press(settings: RunSettings, button: gr.Button, method: str, facts: gr.State) -> None:
-    """Makes a button choose a method, with its default settings. facts: the page's set."""
-    model, chosen, preset, rate, epochs, _ = settings.visible
-    values = [chosen, preset, rate, epochs, *settings.advanced.values()]
-    button.click(
-        lambda model, facts: _method_values(model, method, facts),
-        [model, facts],
-        values,
-        **LAST_STAYS,
-        concurrency_id="settings",
-    )
+def choose_on_press(
+    settings: RunSettings, button: gr.Button, facts: gr.State, model: str = "", method: str = ""
+) -> None:
+    """Makes a button choose a model or a method, with the default settings of both. facts: the
+    page's set."""
+    model_field, method_field, preset, rate, epochs, _ = settings.visible
+    chosen = [model_field, method_field]
+    values = [*chosen, preset, rate, epochs, *settings.advanced.values()]
+
+    def choose(now_model: str, now_method: str, facts: FactSet | None):
+        name = model or now_model
+        return name, *_method_values(name, method or now_method, facts)
+
+    last = LAST_STAYS | {"concurrency_id": "settings"}
+    button.click(choose, [*chosen, facts], values, **last)
+
+
+def language_model() -> str | None:
+    """The smallest language model that the page offers; None where it offers none."""
+    offered = public_models()[len(SHIPPED) :] if is_public() else [*MODELS]
+    return next(iter(offered), None)
+
+
+@dataclass(frozen=True)
+class Offers:
+    """Two ways out where a model does not know the facts: the buttons that choose a language model,
+    and that have the model taught first."""
+
+    language: gr.Button
+    teach: gr.Button
+
+    @property
+    def all(self) -> list[gr.Button]:
+        return [self.language, self.teach]
+
+    def wire(self, settings: RunSettings, facts: gr.State) -> None:
+        """Makes the buttons change the settings of Run. facts: the page's set."""
+        if name := language_model():
+            choose_on_press(settings, self.language, facts, model=name)
+        start = settings.advanced["start"]
+        self.teach.click(lambda: "sft", None, start, **LAST_STAYS, concurrency_id="settings")
+
+
+def offered(model: str, wanted: bool) -> tuple[gr.Button, gr.Button]:
+    """Updates of `Offers.all` that show what would help the model, if wanted."""
+    other = wanted and model in SHIPPED and language_model() is not None
+    return gr.Button(visible=other), gr.Button(visible=wanted)
+
+
+def build_offers(name: str) -> Offers:
+    """Lays out the buttons, hidden. name: begins their element ids."""
+    small = dict(visible=False, size="sm", min_width=160)
+    title = MODELS[language_model() or "smollm2"].title
+    language = gr.Button(f"Use {title}", elem_id=f"{name}-language", **small)
+    return Offers(language, gr.Button("Teach them first", elem_id=f"{name}-teach", **small))
 
 
 def follow_set(settings: RunSettings, source: gr.Radio) -> None:

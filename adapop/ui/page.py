@@ -103,12 +103,12 @@ def build(worker: Worker) -> gr.Blocks:
         session, another = new_session(demo), gr.State("")
         mode, strip, stop, back = _header()
         # `opened` starts it, when it knows which run to follow
-        timer = gr.Timer(TICK_SECONDS, active=False)
-        position, readiness = gr.State(UNSEEN), gr.State("ready")
+        timer, story_timer = (gr.Timer(TICK_SECONDS, active=False) for _ in range(2))
+        position, phase, readiness = gr.State(UNSEEN), gr.State(("", "")), gr.State("ready")
         loaded = gr.Textbox(visible="hidden", elem_id="settings-loaded")
-        parts = another, position, readiness, settings, loaded, timer, strip, stop
+        parts = another, position, phase, readiness, settings, loaded, timer, strip, stop
         follower = run.Follower(run_id, *parts)
-        tabs, screen = _screens(worker, session, follower)
+        tabs, screen = _screens(worker, session, follower, story_timer)
         gr.HTML(html.values(BELOW), html_template=html.template("credits"), elem_id="credits")
         _wire_run(worker, demo, follower, tabs, screen, back)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
@@ -139,13 +139,13 @@ def _header() -> tuple[gr.HTML, gr.HTML, gr.Button, gr.Button]:
 
 
 def _screens(
-    worker: Worker, session: Session, follower: run.Follower
+    worker: Worker, session: Session, follower: run.Follower, story_timer: gr.Timer
 ) -> tuple[gr.Tabs, run.RunScreen]:
     """Lays out the tabs; an opened tab puts its name into the address."""
     contest, my_runs = race.new_race(TICK_SECONDS), browser_state([], "runs")
     with gr.Tabs(elem_id="screens") as tabs:
         with gr.Tab("Story", id="story") as story_tab:
-            story.build(worker, follower)
+            story.build(worker, follower, story_timer)
         with gr.Tab("1 Facts", id="facts") as facts_tab:
             chosen = facts.build(worker, session, facts_tab, follower.settings)
         with gr.Tab("2 Run", id="run") as run_tab:

@@ -18,7 +18,7 @@ from adapop.ui.run.screen import RunField, RunScreen, value_of_field
 from browsing import HOSTILE
 from components import stand_ins
 from raised import raised
-from run_events import START
+from run_events import START, STEPS
 from tiny_runs import copied, tiny_config
 
 CHOSEN = {"source": "sandbox"}  # what a browser has stored
@@ -114,25 +114,28 @@ def test_a_run_and_those_of_a_race_are_remembered_once_and_others_never(worker, 
 
 
 @pytest.mark.parametrize("state", ["stopped", "failed", "interrupted"])
-def test_the_row_of_a_resumed_run_says_so_at_the_next_look_and_then_rests(worker, tiny, monkeypatch, state):
+def test_the_row_of_a_resumed_run_changes_with_its_state_and_rests_in_between(worker, tiny, monkeypatch, state):
     run = create_run(make_config(), tiny, None, worker.root)
     events = {"stopped": RunStopped(run=run.id, epoch=1), "failed": RunFailed(run=run.id, message="Full.", fix="Wait.")}
     run.append(events.get(state, replace(START, run=run.id)))
-    entries = mine.remembered(worker, [], run.id, None)
-    (row,) = mine.listed_unless_active(worker, entries, run.id, "running")
-    assert row["state"] == state
-    monkeypatch.setattr(worker, "_waiting", {run.id: ""})  # Resume was pressed, and other runs come first
-    (row,) = mine.listed_unless_active(worker, entries, run.id, state)
-    assert row["state"] == "queued"
-    assert mine.listed_unless_active(worker, entries, run.id, row["state"]) == gr.skip(), (
-        "who renames it is not disturbed"
-    )
-    run.append(replace(START, run=run.id))
-    with held(run.folder):
-        (row,) = mine.listed_unless_active(worker, entries, run.id, state)
-        assert row["state"] == "running"
+    entries, screen = mine.remembered(worker, [], run.id, None), stand_ins(RunScreen)
+
+    def row_and_phase():
+        (row,) = mine.listed(worker, entries, run.id)
+        return row["state"], screen.show(worker, run.id)[screen.follower.phase]
+
+    assert row_and_phase() == (state, (run.id, state))
+    monkeypatch.setattr(worker, "_waiting", {run.id: ""})  # Resume was pressed
+    row, phase = row_and_phase()
+    assert row == "queued" and phase != (run.id, state), "the page looks at the list anew"
     monkeypatch.setattr(worker, "_waiting", {})
-    assert mine.listed_unless_active(worker, entries, run.id, [{"hostile": 1}])[0]["state"] == "interrupted"
+    with held(run.folder):
+        phases = set()
+        for event in (replace(START, run=run.id), *STEPS):
+            run.append(event)
+            phases.add(row_and_phase())
+        assert len(phases) == 1, "who renames it is not disturbed"
+    assert row_and_phase() == ("interrupted", (run.id, "interrupted"))
 
 
 def test_a_run_is_opened_renamed_compared_and_deleted_but_for_one_under_way_or_a_stranger_s(worker, tiny):

@@ -183,8 +183,8 @@ def test_a_run_on_typed_facts_gives_both_clouds():
 
 
 def test_a_run_that_was_deleted_is_over(tmp_path):
-    live, started = screen.progress(Worker(tmp_path), "adapop-0123456789abcdef")
-    assert (live["over"], started) == (True, "") and "deleted" in live["text"]
+    live, timer = screen.progress(Worker(tmp_path), "adapop-0123456789abcdef")
+    assert (live["over"], timer.active) == (True, False) and "deleted" in live["text"]
 
 
 @pytest.mark.parametrize(("said", "answer", "right"), [

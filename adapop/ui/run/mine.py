@@ -22,13 +22,11 @@ from adapop.ui.parts.download import report_of
 from adapop.ui.run.charts import NOTHING
 from adapop.ui.run.launch import following
 from adapop.ui.run.screen import Follower, earlier_of
-from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import EACH, QUIET
 
 # see `myRuns` in "assets/page.js"
 MADE = "() => document.dispatchEvent(new Event('report-made'))"
 NOT_JOINED = "() => document.querySelector('#joining')?.remove()"
-STATE = "(kept, run, rows) => [kept, run, rows?.find((row) => row.id === run)?.state]"
 ENDED = "stopped", "failed", "interrupted"  # states of a run that may be resumed
 MOST, MOST_NAME = 100, 60  # runs in the list; characters of a name
 
@@ -55,14 +53,13 @@ class MyRuns:
         news = [follower.another.change, race.change]
         gr.on(news, partial(_news, worker), known, self.entries, js="adapop.mergeRuns", **EACH)
         self.entries.change(None, self.entries, None, js="adapop.keepRuns", **EACH)
-        when = [self.entries.change, follower.another.change, follower.stop.click, tab.select]
+        turns = follower.another.change, follower.phase.change
+        when = [self.entries.change, *turns, tab.select]
         gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
         shown = [self.entries, follower.run_id, over]
         gr.on(when, partial(to_lay_over, worker), shown, over, **EACH)
 
-        looks, look = [self.entries, follower.run_id, self.table], listed_unless_active
-        follower.position.change(partial(look, worker), looks, self.table, js=STATE, **EACH)
         target = [follower.run_id, follower.position, follower.timer, race, self.entries]
 
         # gradio gives no event to a partial
@@ -174,13 +171,6 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
         gone = following("") if name == current else unchanged[:3]
         return *gone, gr.skip(), left
     return unchanged
-
-
-def listed_unless_active(worker: Worker, stored: object, current: str, state: object):
-    """`listed`, or no update while the page's run is active: its row does not change. state: the
-    row's state, which may still be how the run ended before it was resumed."""
-    unchanged = state not in ENDED and seen_of(worker, current, "ready")[0].ticking
-    return gr.skip() if unchanged else listed(worker, stored, current)
 
 
 def _about(run: Run, queued: bool) -> dict[str, object]:

@@ -55,15 +55,17 @@ class Follower:
 
     run_id: the run shown in this browser. another: a copy of run_id whose change event fires only
     for another run; that of run_id fires twice when a page opens. position: (the run shown, number
-    of its events shown). readiness: of facts and settings: empty, invalid or ready. settings: their
-    values, stored by the browser. loaded: not empty once they are in the fields; until then the
-    fields are not stored. The page holds it, so that an event sends it together with the fields.
-    timer: polls while the run is active.
+    of its events shown). phase: (the run shown, its state), which seldom changes. readiness: of
+    facts and settings: empty, invalid or ready. settings: their values, stored by the browser.
+    loaded: not empty once they are in the fields; until then the fields are not stored. The page
+    holds it, so that an event sends it together with the fields. timer: polls while the run is
+    active.
     """
 
     run_id: gr.BrowserState
     another: gr.State
     position: gr.State
+    phase: gr.State
     readiness: gr.State
     settings: gr.BrowserState
     loaded: gr.Textbox
@@ -125,7 +127,7 @@ class RunScreen:
     def outputs(self) -> list[gr.Component]:
         """The components that `show` may update."""
         follower = self.follower
-        above = [follower.strip, follower.stop, follower.position, follower.timer]
+        above = [follower.strip, follower.stop, follower.position, follower.phase, follower.timer]
         controls = [self.watched, self.form, self.start, self.resume, *self.card.all, self.link]
         return [*above, *controls, *self.charts.all, self.field.picture, self.log]
 
@@ -145,10 +147,11 @@ class RunScreen:
             worker.note_request(run)
         follower = self.follower
         if run is not None and len(events) == last_seen and now.ticking:
-            return {follower.strip: strip_of(now)}
+            return {follower.strip: strip_of(now), follower.phase: (name, now.state)}
         broken = run is not None and now.state == "failed" and diverged(run)
         changes = {
             follower.strip: strip_of(now),
+            follower.phase: (name, now.state),
             follower.stop: gr.Button(interactive=now.can_stop and owned),
             follower.timer: gr.Timer(active=run is not None and now.ticking),
             self.watched: banner_of(run if watching else None),

@@ -31,29 +31,27 @@ from adapop.ui.wiring import QUIET
 REPORTED = "example-adapop"
 
 
-def build(worker: Worker, follower: Follower) -> None:
+def build(worker: Worker, follower: Follower, timer: gr.Timer) -> None:
     """Lays the Story out in the current tab. follower: of the page's run; a run started here
-    becomes it."""
+    becomes it. timer: active until that run ends."""
     page = html.drawn(story(), "story", "story", "story")
     live = html.drawn({}, "", "story-live", "storyLive")
     started, reported = gr.State(""), gr.State(REPORTED)
     with gr.Column(elem_id="story-report"):
         download.build(worker, reported, reported, "story-report")
-    changed = [follower.run_id, follower.position, follower.timer, started]
+    changed = [follower.run_id, follower.position, follower.timer, started, timer]
 
     def pressed(name: str | None, event: gr.EventData):  # gradio gives no event to a partial
         return start(worker, name, event)
 
     page.release(pressed, follower.run_id, [*changed, live], **QUIET)
-    # also on `position`: the tick that finds the end stops the timer
-    looks = [follower.timer.tick, follower.position.change]
-    gr.on(looks, partial(progress, worker), started, [live, started], **QUIET)
+    timer.tick(partial(progress, worker), started, [live, timer], **QUIET)
 
 
 def start(worker: Worker, name: str | None, event: gr.EventData):
     """Queues a sandbox run with the β of the Story's curve, or on facts typed there. name: the
     page's run so far. Returns the new id, the number of its events seen, the running timer, the id
-    again, and a message."""
+    again, the Story's own running timer, and a message."""
     try:
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
             raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
@@ -64,8 +62,9 @@ def start(worker: Worker, name: str | None, event: gr.EventData):
             run = worker.submit(config_of(*values), sandbox_facts())
     except AdaPopError as error:
         rows = " ".join(map(str, getattr(error, "problems", ())[:1]))
-        return *[gr.skip()] * 4, {"text": f"{public_words(error)} {rows}".strip(), "over": True}
-    return *following(run.id), run.id, {"text": "Your run waits for its turn …"}
+        return *[gr.skip()] * 5, {"text": f"{public_words(error)} {rows}".strip(), "over": True}
+    words = {"text": "Your run waits for its turn …"}
+    return *following(run.id), run.id, gr.Timer(active=True), words
 
 
 def config_of(rare: object, popular: object, epochs: object = states.EPOCHS) -> RunConfig:
@@ -115,19 +114,21 @@ def own_clouds(run: Run) -> dict | None:
 
 
 def progress(worker: Worker, started: str):
-    """The progress of the run that the Story started; after its end, its final state."""
-    run = known_run(worker, started) if started else None
+    """The progress of the run that the Story started; after its end, its final state. Returns the
+    text and the timer, which the end stops."""
+    rests = gr.Timer(active=False)
+    run = known_run(worker, started)
     if run is None:
-        return ({"text": "Your run was deleted.", "over": True}, "") if started else [gr.skip()] * 2
+        return {"text": "Your run was deleted.", "over": True}, rests
     now, _, _ = seen_of(worker, started, "ready")
     if now.ticking:
         return {"text": f"Your run, live: {now.label}. {now.detail}"}, gr.skip()
     after = run.measured()
     if run.facts.forget != sandbox_facts().forget:
-        return {"text": f"{now.label}. {now.detail}", "over": True, "own": own_clouds(run)}, ""
+        return {"text": f"{now.label}. {now.detail}", "over": True, "own": own_clouds(run)}, rests
     if after is None or not after.by_fact or None in after.by_fact:
-        return {"text": f"Your run: {now.label}. {now.detail}", "over": True}, ""
+        return {"text": f"Your run: {now.label}. {now.detail}", "over": True}, rests
     beta = run.config.beta
     state = states.state_of("adapop", run.config.epochs, (beta(100.0), beta(3000.0)), after)
     words = "This is your own run, measured on this machine: it replaces the estimate."
-    return {"text": words, "over": True, "state": content_of(state)}, ""
+    return {"text": words, "over": True, "state": content_of(state)}, rests

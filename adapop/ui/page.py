@@ -24,6 +24,7 @@ from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, texts
 from adapop.ui.access import may_control, shown_run
+from adapop.ui.agents import served_beside_page
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
 from adapop.ui.door.gate import Gate
@@ -283,7 +284,7 @@ def launch_options(worker: Worker, demo: gr.Blocks) -> dict:
         enable_monitoring=False,
         footer_links=["api"],
         max_file_size=f"{UPLOAD.value()}mb",
-        app_kwargs={"middleware": [gate]},
+        app_kwargs={"middleware": [gate], **served_beside_page(worker)},
         ssr_mode=False,
         pwa=False,
         show_error=False,

@@ -47,6 +47,7 @@ ELSEWHERE = {
     "torchrun": "test_processes",
     "python tests/reliability/": "minutes, by hand",
     "python -m adapop mcp": "test_agents",
+    "ADAPOP_MCP=1 python app.py": "test_agents",
     "python -m adapop probe RUN --capability": f"{HUB}: test_capability brings the rows",
     "python -m adapop run ...": "says nothing of its own",
     "python -m adapop run --facts duet": HUB,

@@ -42,7 +42,7 @@ READ = re.compile(
     API + r"(user|login_check|token|app_id|startup-events|queue/(data|status)|upload_progress"
     r"|heartbeat/\w{1,64}|file=(?!/*https?:).*|call/(v2/)?\w{1,64}/\w{1,64})/?"
 )
-WRITES = re.compile(API + r"(queue/join|cancel|reset|upload|call/(v2/)?\w{1,64})/?")
+WRITES = re.compile(API + r"(queue/join|cancel|reset|upload|call/(v2/)?\w{1,64})/?|/mcp")
 ADDRESS = re.compile(r"\s*https?:", re.IGNORECASE)
 FORM_MEGABYTES = 0.064  # added to a file by the form around it
 SMALL = 4_096  # bytes: smaller bodies are parsed in the event loop, which is faster

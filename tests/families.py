@@ -218,12 +218,12 @@ def random_network(kind: str) -> PreTrainedModel:
     return network
 
 
-def saved(family: str, folder: Path) -> Path:
-    """A random model of a family and its tokenizer in a folder, as `--model` takes it."""
+def saved(family: str, folder: Path, **changes) -> Path:
+    """A random model of a family and its tokenizer in a folder, as `--model` takes it. changes: of its shape."""
     tokenizer = TOKENIZERS[family]()
     torch.manual_seed(0)
     ends = dict(bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id)
-    shape = {"model_type": family, "max_position_embeddings": 512, **SHAPE, **NETWORKS[family], **ends}
+    shape = {"model_type": family, "max_position_embeddings": 512, **SHAPE, **NETWORKS[family], **ends, **changes}
     config = AutoConfig.for_model(**shape, vocab_size=len(tokenizer))
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -161,6 +161,8 @@ def _base(
     if SLOW_PLACES & {*map(str, getattr(base, "hf_device_map", {}).values())}:
         raise failure(MemoryError(), config)
     checks.check_weights(base, read["missing_keys"])
+    if config.four_bit:
+        keep_unpacked(base)
     if place:
         place(base, torch.device("cuda", placement[""]) if placement else torch.device("cpu"))
     return base
@@ -243,6 +245,14 @@ def _four_bits(config: RunConfig) -> dict:
         bnb_4bit_compute_dtype=getattr(torch, config.precision),
     )
     return {"quantization_config": quantisation}
+
+
+def keep_unpacked(base: PreTrainedModel) -> None:
+    """Keeps 4-bit weights as they were loaded. On a CPU with bfloat16, bitsandbytes (0.50) packs
+    them anew in the first pass without gradients, and every later gradient through them is 0."""
+    for layer in base.modules():
+        if hasattr(layer, "support_avx512bf16_for_cpu"):
+            layer.support_avx512bf16_for_cpu = False
 
 
 FILES = (SETTINGS, *TOKENIZER, *PROCESSORS)

@@ -2,8 +2,9 @@
 
 Every function gets the sender of its event, is charged for the processor's seconds, and shares a
 visitor's two threads. A page's state holds ids of sets of facts: they are replaced here by the sets
-themselves, and back. `Blocks.fns`, the list of events, is the one attribute of Gradio that is used
-without being documented; `tests/ui/test_public_names.py` names it.
+themselves, and back. For this the lists of events and components (`Blocks.fns`, `Blocks.blocks`)
+and a few of their attributes are used, which Gradio's documentation does not name;
+`tests/ui/test_public_names.py` has them all.
 """
 
 import inspect

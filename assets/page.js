@@ -192,7 +192,8 @@ function keys() {
   if (strip) new MutationObserver(tell).observe(strip, { childList: true, subtree: true, characterData: true });
   document.querySelector('#present')?.setAttribute('title', 'To show a class: large type, and only the pictures. Escape leaves.');
   document.addEventListener('keydown', event => {
-    if (event.key === 'Escape' && document.body.classList.contains('presenting')) document.querySelector('#present')?.click();
+    if (event.key !== 'Escape' || document.querySelector(':popover-open')) return; // it closes what a word means first
+    if (document.body.classList.contains('presenting')) document.querySelector('#present')?.click();
   });
   // the first Tab stop skips to the main control: the Story's guess, Start, or else the tab's first control
   document.addEventListener('click', event => {

@@ -294,17 +294,19 @@ function whyScene(host, story, state) {
 function popularityScene(host, story, state) {
   const clouds = [], link = linked(clouds, state, lit), usual = USUAL(story), methods = { wga: "Equal pressure (WGA)", adapop: "AdaPop" };
   const steer = el("div", { class: "steered" }), curve = el("div", { class: "curve" }), anchors = el("div", { class: "anchors" }, curve), numbers = el("div"), readout = el("div", { class: "readout" });
-  const lock = el("input", { type: "checkbox", onchange: () => show(scrubber.value) });
+  const lock = el("input", { type: "checkbox", onchange: () => scrubber.place(scrubber.value) });
   const run = el("button", { type: "button", class: "big run", onclick: start }, "Run exactly this"), status = el("p", { class: "live", "aria-live": "polite" });
+  const reset = el("button", { type: "button", class: "link reset", hidden: true, "aria-label": "Reset the curve", onclick: () => (back(), show(scrubber.value)) }, "Reset");
   const scrubbing = el("div"), chips = makeChips(methods, "Which method the clouds show", (name) => turn(name));
   steer.append(chips.row, scrubbing);
   host.append(steer);
   clouds.push(makePair(host, story, "adapop", link(0)));
   const [pair] = clouds, { states } = pair, morph = makeMorph((mixed) => pair.show(mixed, usual));
+  anchors.append(reset);
   readout.append(numbers, el("div", { class: "live-row" }, run, el("label", { class: "lock" }, lock, " Compare at equal forgetting")), status);
   host.querySelector(".folded").before(el("div", { class: "under" }, anchors, readout));
   const stops = states.lengths("wga").map((one) => one.epochs), own = { rare: [...story.curve.rare], popular: [...story.curve.popular] };
-  const scrubber = makeScrubber(scrubbing, { stops, name: "Epochs of training of both methods", rest: usual, label: trainedFor, onmove: show, onrest: () => keepEpoch(scrubber) });
+  const scrubber = makeScrubber(scrubbing, { stops, name: "Epochs of training of both methods", rest: usual, label: told, onmove: show, onrest: () => keepEpoch(scrubber) });
   const order = [...story.facts.score.keys()].sort((a, b) => story.facts.score[a] - story.facts.score[b] || a - b);
   const props_ = { value: story.curve };
   let redraw = null, moved = null, running = null, shown = "adapop", dropped = "";
@@ -312,6 +314,11 @@ function popularityScene(host, story, state) {
   // marks the same fact on the curve, whose marks are ordered by score
   function lit(fact) {
     curve.querySelectorAll(".fact").forEach((mark, place) => mark.classList.toggle("lit", order[place] === fact));
+  }
+
+  // beside the scrubber: which dots are shown. At equal forgetting AdaPop's are of another length than the scrubber's
+  function told(epochs) {
+    return shown === "adapop" && lock.checked ? `AdaPop ${trainedFor(lengthOf(shown, epochs))}` : trainedFor(epochs);
   }
 
   const lengthOf = (name, epochs) => (name === "adapop" && lock.checked ? states.lengthFor("adapop", states.byLength("wga", epochs).left) : epochs);
@@ -342,6 +349,7 @@ function popularityScene(host, story, state) {
     shown = name;
     chips.set(name);
     scrubber.pause();
+    scrubber.place(scrubber.value, false);
     const after = mine || states.byLength(name, lengthOf(name, scrubber.value));
     morph(states, before, after);
     tell(scrubber.value, moved?.mixed, moved?.words);
@@ -350,6 +358,7 @@ function popularityScene(host, story, state) {
   // resets the curve to that of the recorded lengths
   function back() {
     moved = null;
+    reset.hidden = true;
     props_.value = { ...props_.value, rare: [...own.rare], popular: [...own.popular] };
     redraw?.();
   }
@@ -358,6 +367,7 @@ function popularityScene(host, story, state) {
     if (rare === (moved ?? own).rare[1] && popular === (moved ?? own).popular[1]) return;
     morph.stop();
     moved = { rare: [own.rare[0], rare], popular: [own.popular[0], popular], mixed: states.byBetas(rare, popular), words: "AdaPop, your curve" };
+    reset.hidden = false;
     props_.value = { ...props_.value, rare: moved.rare, popular: moved.popular }; // keeps the handles when it is drawn anew
     lock.checked = false;
     dropped = "";
@@ -394,6 +404,7 @@ function popularityScene(host, story, state) {
     if (!detail.state) return;
     const { share, held, gap, tiers, left, holdout } = stateOf(story, detail.state), mixed = { recorded: true, share, held, gap, tiers, left, holdout };
     moved = { ...running, mixed, words: "AdaPop, your run" };
+    reset.hidden = false;
     running = null;
     props_.value = { ...props_.value, rare: moved.rare, popular: moved.popular }; // the handles' places when the run was started
     redraw?.();
@@ -664,6 +675,7 @@ function yoursScene(host, story, state) {
   function draw(own) {
     const [before, after] = own.states.map((one) => stateOf(story, one)), all = { ...story, ...own, replies: {}, names: { ...story.names, [after.name]: story.own_methods[after.name] } };
     picture.replaceChildren();
+    host.classList.add("drawn");
     const pair = makePair(picture, all, after.name), ends = [before, after].map((one) => pair.states.mix([[one, 1]]));
     pair.fit();
     makeMorph((mixed) => pair.show(mixed, after.epochs))(pair.states, ...ends);

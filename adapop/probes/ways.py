@@ -88,6 +88,13 @@ def settled_prompting(
     )
 
 
+def questions_to_settle(model: AdaptedModel, facts: FactSet, config: RunConfig) -> int:
+    """About how many questions `settled_prompting` asks: more if the model's own words are
+    scored."""
+    tried = len(evenly(facts.forget, TRIED_PER_TIER)) * (1 + EXAMPLES)
+    return len(facts.forget) + (tried if config.asking == "auto" else 0)
+
+
 def apply_prompting(model: AdaptedModel, prompting: Prompting) -> None:
     model.ask(prompting.asking, prompting.examples, prompting.spoken)
     model.converses = prompting.asking == CHAT

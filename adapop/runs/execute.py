@@ -33,7 +33,7 @@ from adapop.objectives.alternates import by_second_choice
 from adapop.popularity.beta import BetaMap, exponents
 from adapop.popularity.calibration import auto_anchors
 from adapop.probes.prompting import remarks_of
-from adapop.probes.ways import OWN_WORDS, longest_answer
+from adapop.probes.ways import OWN_WORDS, longest_answer, questions_to_settle
 from adapop.remark import Remark
 from adapop.runs import checkpoints, files, lock, measuring
 from adapop.runs.adopted import EPOCH, keep_unlearned, load_adopted
@@ -195,7 +195,7 @@ def _executed(
     model = _loaded(run, model, epoch, ranks)
     ranks.led(lambda: keep_weights(run))
     taught = None if epoch else settle_start(run, model, ranks, heard)
-    ranks.led(lambda: _settle_prompting(run, model))
+    ranks.led(lambda: _settle_prompting(run, model, heard))
     ranks.together(lambda: prompt_as_settled(run, model))
     facts = run.facts
     ranks.align(model.parameters)
@@ -250,7 +250,7 @@ def _adopted(
     model = ranks.together(lambda: model or load_adopted(run))
     ranks.led(lambda: keep_weights(run))
     with model.original():
-        ranks.led(lambda: _settle_prompting(run, model))
+        ranks.led(lambda: _settle_prompting(run, model, heard))
     ranks.together(lambda: prompt_as_settled(run, model))
     ranks.led(lambda: keep_unlearned(run))
     facts, started = run.facts, time.monotonic()
@@ -264,11 +264,14 @@ def _adopted(
     yield run.append(events.RunDone(run=run.id, epoch=EPOCH, seconds=seconds, notes=notes))
 
 
-def _settle_prompting(run: Run, model: AdaptedModel) -> None:
-    """Decides once how to ask the run's model. Raises Stopped: a stop was requested."""
+def _settle_prompting(run: Run, model: AdaptedModel, heard: measuring.Heard) -> None:
+    """Decides once how to ask the run's model. heard: called with each `Measuring`. Raises Stopped:
+    a stop was requested."""
     if run.prompting or run.last_epoch:  # older runs asked in chat
         return
-    with measuring.interruptible(run, model):
+    of = questions_to_settle(model, run.facts, run.config)
+    logged = measuring.progress_logged(run, 0, model, of, heard)
+    with measuring.interruptible(run, model), logged:
         prompting = settle(model, run.facts, run.config)
     if prompting:
         files.keep(run.folder / PROMPTING, prompting.to_json())

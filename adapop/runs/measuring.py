@@ -40,7 +40,7 @@ def closed(
         if config.measure == "every-epoch":
             retained = config.keep == "best"
             of = measure.questions_of(sample, whole=False, retained=retained)
-            with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
+            with progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
                 results = measure.quick(model, sample, run.reply_tokens, retained)
         recording.after_epoch(event, results)
     if results:
@@ -94,7 +94,7 @@ def _in_full(
 ) -> Measured:
     """The full tables of the current model. Parameters and exceptions as `closed`."""
     of = full_questions(run, model, facts)
-    logged = _progress_logged(run, epoch, model, of, heard)
+    logged = progress_logged(run, epoch, model, of, heard)
     with interruptible(run, model), logged, shared(ranks, model):
         results = full_results(run, model, facts)
     of_facts = {
@@ -134,7 +134,7 @@ def _append(run: Run, ranks: Ranks, event: Logged) -> Logged:
 
 
 @contextmanager
-def _progress_logged(
+def progress_logged(
     run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard
 ) -> Iterator[None]:
     """A context in which the log reports how many of `of` questions were answered so far."""

@@ -163,6 +163,10 @@ class Wait:
     """Seconds that they will take, None if unknown."""
     at_least: bool = False
     """Whether part of the wait was never timed here and is missing from the seconds."""
+    worked: float = 0.0
+    """Seconds that this run has been at work."""
+    left: Left | None = None
+    """What this run, at work, still needs by finished runs of its model; None if none is known."""
 
 
 def wait_behind(runs: Sequence[Run], paces: Mapping[str, Pace], began: float) -> Wait:
@@ -173,6 +177,11 @@ def wait_behind(runs: Sequence[Run], paces: Mapping[str, Pace], began: float) ->
         return Wait(len(runs), None)
     at_least = any(one.covers != "all" for one in left)
     return Wait(len(runs), sum(one.seconds for one in left), at_least)
+
+
+def at_work(run: Run, paces: Mapping[str, Pace], began: float) -> Wait:
+    """The place of the run at work. began: when it began, as in `wait_behind`."""
+    return Wait(0, 0.0, worked=time.time() - began, left=_left_in_queue(run, paces, began))
 
 
 def _left_in_queue(run: Run, paces: Mapping[str, Pace], began: float) -> Left | None:

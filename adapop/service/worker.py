@@ -28,7 +28,7 @@ from adapop.paths import SHIPPED
 from adapop.progress import Progress
 from adapop.runs import lock
 from adapop.runs.known import Known
-from adapop.runs.pace import Pace, Wait, pace_of, wait_behind
+from adapop.runs.pace import Pace, Wait, at_work, pace_of, wait_behind
 from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links, saved_sets
 from adapop.service.leases import Leases
@@ -189,6 +189,8 @@ class Worker:
         if run.id not in names:
             return None
         ahead = [Run(self.root / name) for name in names[: names.index(run.id)]]
+        if not ahead and (began := self._began):
+            return at_work(run, self._paces, began)
         return wait_behind(ahead, self._paces, self._began)
 
     def pace_of(self, model: str) -> Pace | None:

@@ -41,6 +41,7 @@ LAST_STAYS = QUIET | {"concurrency_limit": 1, "trigger_mode": "always_last"}
 # how long a message stays over the page
 TOAST = 15  # seconds
 POLL_SECONDS, LOOK_SECONDS = 0.4, 0.02
+TOLD_FROM = 2.0  # seconds after which a page is told how long the work has taken
 # for the work of coroutine events before and after waiting; other events use Gradio's 40 threads
 THREADS = ThreadPoolExecutor(40, thread_name_prefix="adapop-offload")
 log = logging.getLogger(__name__)
@@ -109,11 +110,14 @@ def charged(usage: Usage, work: Callable) -> Callable:
 async def followed(
     future: Future, progress: Progress, waiting: str = "Waiting for the model …"
 ) -> AsyncIterator[str]:
-    """The status text of work, every 0.4 s until it ends. A page that stops reading stops the work.
-    Holds no thread meanwhile: all pages share 40. waiting: the text until the work reports one."""
+    """The status text of work, every 0.4 s until it ends, with the seconds so far once it takes
+    long. A page that stops reading stops the work. Holds no thread meanwhile: all pages share 40.
+    waiting: the text until the work reports one."""
+    began = monotonic()
     try:
         while not future.done():
-            yield progress.text or waiting
+            text, seconds = progress.text or waiting, monotonic() - began
+            yield f"{text} · {seconds:.0f} s" if seconds >= TOLD_FROM else text
             await over(future, POLL_SECONDS)
     finally:
         progress.stop()

@@ -171,6 +171,7 @@ def test_the_scrubber_and_a_handle_drive_both_clouds_and_a_fact_that_is_touched_
         page.locator(f"{HERE} .lock input").check()
         page.get_by_role("button", name="AdaPop", exact=True).first.click()
         expect(page.locator(f"{HERE} .kept")).to_have_text(left)  # the same amount is forgotten
+        expect(page.locator(f"{HERE} .when")).to_have_text(re.compile("^AdaPop after "))  # the dots' epoch, not WGA's
         page.locator(f"{HERE} summary").filter(has_text="Tables").click()
         page.locator(f"{HERE} .twin summary").first.click()
         expect(page.locator(f"{HERE} .twin table").first).to_contain_text("Kubrick")
@@ -181,6 +182,11 @@ def test_the_scrubber_and_a_handle_drive_both_clouds_and_a_fact_that_is_touched_
         page.mouse.move(box["x"] + 90, box["y"] - 10)
         page.mouse.up()
         assert handle.get_attribute("aria-valuenow") == score, "up and down alone"
+        moved = handle.get_attribute("aria-valuetext")
+        page.get_by_role("button", name="Reset the curve").click()
+        expect(page.get_by_role("button", name="Reset the curve")).to_be_hidden()
+        expect(handle).not_to_have_attribute("aria-valuetext", moved)
+        expect(page.locator(f"{HERE} .gap b").first).to_have_text("13.2")
 
         page.locator(f"{HERE} canvas").first.press("End")
         expect(page.locator(f"{HERE} .tip.on > b")).to_have_count(1)
@@ -470,6 +476,15 @@ def test_what_begins_is_within_five_stops_of_tab_and_keys_turn_the_tabs_and_open
         expect(meaning).to_contain_text("minus that of rare ones")
         page.keyboard.press("Escape")
         expect(meaning).to_be_hidden()
+        page.click("#present")
+        page.locator("body.presenting").wait_for()
+        word.press("Enter")
+        expect(meaning).to_be_visible()
+        page.keyboard.press("Escape")  # first the bubble
+        expect(meaning).to_be_hidden()
+        expect(page.locator("body.presenting")).to_have_count(1)
+        page.keyboard.press("Escape")  # then the slide
+        expect(page.locator("body.presenting")).to_have_count(0)
 
 
 def test_on_a_laptop_present_leaves_the_clouds_their_height(browser, address):

@@ -10,7 +10,7 @@ from adapop.report import figures
 from adapop.runs.adopted import adopted_config
 from adapop.runs.amount import few_steps
 from adapop.runs.lock import held
-from adapop.runs.pace import Wait, worked_before
+from adapop.runs.pace import Left, Wait, worked_before
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import Measured, Measuring, RunDone, RunFailed, RunStopped, Saved
@@ -118,6 +118,22 @@ def test_a_program_is_told_what_is_left_as_the_page_is(tmp_path, monkeypatch):
     assert Api(worker).status(run.id)["left"] is None, "nobody works on it any more"
 
 
+def test_a_run_that_loads_or_asks_says_what_it_does_and_for_how_long():
+    loading = view(RunSeen(wait=Wait(0, 0.0, worked=12.0, left=Left(95.0, "all"))))
+    assert (loading.state, loading.detail) == ("starting", "loading the model · 12 s, about 95 s left")
+    asking = Measuring(run="r", epoch=0, asked=24, of=60)
+    said = view(RunSeen((asking,), wait=Wait(0, 0.0, worked=30.0))).detail
+    assert said == "asking the original model, 24 of 60 questions · 30 s"
+    assert "70 of 70 questions" in view(RunSeen((replace(asking, asked=70),), wait=NOW)).detail, "more than estimated"
+    after = Measuring(run="r", epoch=1, asked=5, of=40)
+    first = (START, *STEPS[: START.steps])
+    assert view(RunSeen((*first, after), wait=NOW)).detail.startswith(
+        "after epoch 1 of 2: asking, 5 of 40 questions · "
+    )
+    early = view(RunSeen((START,), wait=Wait(0, 0.0, left=Left(60.0, "all")))).detail
+    assert early.endswith("about 60 s left"), "by earlier runs, before three steps are timed"
+
+
 def test_the_final_measurement_names_its_part_and_what_is_left():
     def measured(epoch):
         return at(Measured(run="r", epoch=epoch, rows=(), full=True), 40.0 + 30 * epoch)
@@ -147,10 +163,10 @@ def test_what_is_left_is_said_in_slices_and_from_the_third_step_on():
     first = [at(START, now - 70), *(at(one, now - 61) for one in STEPS[:4]), at(SAVED, now - 60)]
     slices = (*first, replace(START, resumed_from=1, time=now - 10))
     seen = view(RunSeen(slices, wait=NOW, saved=1))
-    assert seen.detail == "epoch 2 of 2 · 10 s", "nothing is timed yet in this slice"
+    assert seen.detail == "epoch 2 of 2, step 1 of 4 · 10 s", "nothing is timed yet in this slice"
     timed = [at(one, now - 6 + 2 * number) for number, one in enumerate(STEPS[4:7])]
     third = view(RunSeen((*slices, *timed), wait=NOW, saved=1))
-    assert third.detail.startswith("epoch 2 of 2 · 18 s, about 3 s left ")  # a step, and 1 s to save
+    assert third.detail.startswith("epoch 2 of 2, step 4 of 4 · 18 s, about 3 s left ")  # a step, and 1 s to save
     done = (*slices, *(at(one, now) for one in STEPS[4:6]), replace(DONE, time=now, seconds=10.0))
     assert view(RunSeen(done, saved=2)).detail == "2 epochs, 20 s"
     assert log_lines(done, make_config())[0] == "Done in 20.0 s."

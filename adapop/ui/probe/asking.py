@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from textwrap import shorten
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import gradio as gr
@@ -28,6 +29,7 @@ from adapop.ui.probe.choices import columns_of, fact_of
 from adapop.ui.wiring import offload, over
 
 NO_SUCH_FACT = "No fact has this name. Pick one from the list."
+ASKING = "Loading the model if it is not loaded yet, and asking it · {seconds:.0f} s"
 ASKED_LATER = "A run is in progress. Your question is asked as soon as it ends or stops."
 
 if TYPE_CHECKING:
@@ -113,9 +115,8 @@ async def ask_every_way(
 
     try:
         run, prompts, chosen, future = await offload(worker.usage, begun)
-        if await _waits(future):
-            yield every_way.message_table(ASKED_LATER)
-        await over(future)
+        async for line in told_meanwhile(future):
+            yield every_way.message_table(line)
         found = future.result()
     except AdaPopError as error:  # shown in place of the answers
         yield every_way.message_table(public_words(error))
@@ -179,9 +180,8 @@ async def ask_both(
         if type(ids_of) is int and 0 <= ids_of < len(chosen):  # it comes from the browser
             question = replace(question, ids_of=ids_of)
         future = await offload(worker.usage, worker.inspect, run, question, chosen)
-        if await _waits(future):
-            yield {"empty": ASKED_LATER}
-        await over(future)
+        async for line in told_meanwhile(future):
+            yield {"empty": line}
         found = future.result()
     except AdaPopError as error:  # in place of the answers to another question
         yield {"empty": public_words(error)}
@@ -218,10 +218,15 @@ async def go_on(
             yield cards_now
 
 
-async def _waits(future: Future) -> bool:
-    """Whether a question still waits for its turn after `PATIENCE`."""
+async def told_meanwhile(future: Future) -> AsyncIterator[str]:
+    """What a page is told of a question until it is answered, every `PATIENCE` seconds: that it
+    waits for its turn, or for how long it is being answered."""
+    began = None
     await over(future, PATIENCE)
-    return not future.running() and not future.done()
+    while not future.done():
+        began = began or (monotonic() - PATIENCE if future.running() else None)
+        yield ASKING.format(seconds=monotonic() - began) if began else ASKED_LATER
+        await over(future, PATIENCE)
 
 
 def asked_run(worker: Worker, name: str, waits: bool = False) -> Run:

@@ -36,7 +36,7 @@ WHAT_IF_CHOICES = [
 ]
 ANCHOR_LABELS = [("◆ Rare: score", "gets β"), ("◆ Popular: score", "gets β")]
 QUANTILES = "◆ from this set's scores"
-AUTO_ANCHORS = "◆ Fit the curve to these facts"
+AUTO_ANCHORS = "Reset: fit the curve to these facts"
 OWN_ANCHORS = "The anchors are your own choice, for every set."
 CONFIDENCE = "Confidence: how sure the model is (p, %)"
 PUSH_TABLE = (

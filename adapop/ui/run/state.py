@@ -168,10 +168,14 @@ def _waiting(status: RunSeen, wait: Wait) -> tuple[str, str, int]:
             detail += f", {'at least' if wait.at_least else 'about'} {duration(wait.seconds)}"
         return "queued", f"{detail}. You may close the page.", 0
     last = status.events[-1] if status.events else None
-    if not isinstance(last, Teaching):
-        return "starting", "loading the model", 1
-    share = f"{100 * last.step // last.steps}% of it"
-    return "starting", f"fine-tuning first: epoch {last.epoch} of {last.epochs}, {share}", 1
+    now = "loading the model"
+    if isinstance(last, Measuring):
+        now = f"asking the original model, {last.asked:,} of {max(last.of, last.asked):,} questions"
+    elif isinstance(last, Teaching):
+        share = f"{100 * last.step // last.steps}% of it"
+        now = f"fine-tuning first: epoch {last.epoch} of {last.epochs}, {share}"
+    now += f" · {wait.worked:.0f} s" if wait.worked else ""
+    return "starting", f"{now}, {wait.left.text}" if wait.left else now, 1
 
 
 def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
@@ -193,9 +197,22 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     measures = status.events[-1].kind in ("measuring", "measured")
     if done == total or (saved and saved * start.steps == done and measures):
         return "measuring", _measuring(status.events), 97
-    left = left_of(status.events)
-    detail = f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s"
+    left = left_of(status.events) or (status.wait and status.wait.left)
+    detail = f"{_place(status.events, start, done, epoch)} · {elapsed:.0f} s"
     return "running", f"{detail}, {left.text}" if left else detail, percent
+
+
+def _place(events: Sequence[Event], start: RunStarted, done: int, epoch: int) -> str:
+    """What an active run works on: a step of an epoch, or the questions after it. done: steps."""
+    last = events[-1]
+    if (
+        isinstance(last, Measuring | EpochDone)
+        and last.epoch > 0
+        and done == last.epoch * start.steps
+    ):
+        asked = isinstance(last, Measuring) and f", {last.asked:,} of {last.of:,} questions"
+        return f"after epoch {last.epoch} of {start.epochs}: asking{asked or ''}"
+    return f"epoch {epoch} of {start.epochs}, step {1 + done % start.steps} of {start.steps}"
 
 
 def _measuring(events: Sequence[Event]) -> str:

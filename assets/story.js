@@ -296,6 +296,7 @@ function popularityScene(host, story, state) {
   const steer = el("div", { class: "steered" }), curve = el("div", { class: "curve" }), anchors = el("div", { class: "anchors" }, curve), numbers = el("div"), readout = el("div", { class: "readout" });
   const lock = el("input", { type: "checkbox", onchange: () => scrubber.place(scrubber.value) });
   const run = el("button", { type: "button", class: "big run", onclick: start }, "Run exactly this"), status = el("p", { class: "live", "aria-live": "polite" });
+  let redraw = null, moved = null, running = null, shown = "adapop", dropped = "";
   const reset = el("button", { type: "button", class: "link reset", hidden: true, "aria-label": "Reset the curve", onclick: () => (back(), show(scrubber.value)) }, "Reset");
   const scrubbing = el("div"), chips = makeChips(methods, "Which method the clouds show", (name) => turn(name));
   steer.append(chips.row, scrubbing);
@@ -309,19 +310,19 @@ function popularityScene(host, story, state) {
   const scrubber = makeScrubber(scrubbing, { stops, name: "Epochs of training of both methods", rest: usual, label: told, onmove: show, onrest: () => keepEpoch(scrubber) });
   const order = [...story.facts.score.keys()].sort((a, b) => story.facts.score[a] - story.facts.score[b] || a - b);
   const props_ = { value: story.curve };
-  let redraw = null, moved = null, running = null, shown = "adapop", dropped = "";
-
   // marks the same fact on the curve, whose marks are ordered by score
   function lit(fact) {
     curve.querySelectorAll(".fact").forEach((mark, place) => mark.classList.toggle("lit", order[place] === fact));
+  }
+
+  function lengthOf(name, epochs) {
+    return name === "adapop" && lock.checked ? states.lengthFor("adapop", states.byLength("wga", epochs).left) : epochs;
   }
 
   // beside the scrubber: which dots are shown. At equal forgetting AdaPop's are of another length than the scrubber's
   function told(epochs) {
     return shown === "adapop" && lock.checked ? `AdaPop ${trainedFor(lengthOf(shown, epochs))}` : trainedFor(epochs);
   }
-
-  const lengthOf = (name, epochs) => (name === "adapop" && lock.checked ? states.lengthFor("adapop", states.byLength("wga", epochs).left) : epochs);
 
   // the numbers of both methods, also of the one whose clouds are not shown. ours: AdaPop's, or the curve's
   function tell(epochs, ours, words = "AdaPop") {

@@ -107,10 +107,10 @@ def event_text(event: events.Event) -> str | None:
         loss = f"retain loss {event.retain_loss:.3f} nats"
         return f"epoch {event.epoch}  {loss}  {drift}  λ {event.lam:.3f}  α {event.alpha:.3f}"
     if isinstance(event, events.Measured) and not event.full:
-        names = {"direct": "direct", "reworded": "first rewording"}  # the final table has all
+        names = {"direct": "as trained", "reworded": "first rewording"}  # the final table has all
         forms = [f"{name} {_tiers(event, 'forget', form)}" for form, name in names.items()]
         recall = event.recall("retain")
-        retained = "" if recall is None else f"  retained {recall:.2f}"
+        retained = "" if recall is None else f"  retain set {recall:.2f}"
         in_tiers = any(event.recall("forget", tier=tier) is not None for tier in TIERS)
         tiers = "rare/middle/popular  " * in_tiers
         return f"         recall {tiers}{'  '.join(forms)}{retained}"

@@ -24,7 +24,7 @@ OTHERWISE = tuple(FORM_OF_WAY.values())  # a real model asked the fact's own que
 EVERY_KIND = (*KINDS, ALIAS, CLOZE, TWO_HOPS, CLUES, *OTHERWISE)
 PLAIN = {
     DIRECT: "as trained",
-    REWORDED: "other words",
+    REWORDED: "in other words",
     ALIAS: "another name",
     "prefix injection": "must answer",
     "affirmative suffix": "answer begun",
@@ -43,7 +43,8 @@ def plain(kind: str) -> str:
 
 
 def named(kind: str) -> str:
-    return f"{plain(kind)} ({kind})" if kind in PLAIN else kind
+    """A kind in plain words, an attack with the name that papers give it."""
+    return f"{plain(kind)} ({kind})" if kind in PLAIN and kind in language.WRAPPERS else plain(kind)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ By kind, under the module that makes them; see `Remark`.
 
 SENTENCES = {
     # runs/preflight.py
-    "counts": "{facts} to forget, {retain:,} to retain, {holdout:,} held out: {steps} in {epochs}.",
+    "counts": (
+        "Forget set: {facts}; retain set: {retain:,}; held out: {holdout:,}. {steps} in {epochs}."
+    ),
     "counts_uneven": (
-        "{facts} to forget, {retain:,} to retain, {holdout:,} held out: {steps} in {epochs}, of "
-        "{sizes} facts."
+        "Forget set: {facts}; retain set: {retain:,}; held out: {holdout:,}. {steps} in {epochs}, "
+        "of {sizes} facts."
     ),
     "cities_retained": (
         "The facts come without others to keep that this model knows. So it is trained to keep "

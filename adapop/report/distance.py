@@ -58,7 +58,7 @@ MEANING = {
     ),
     "under-forgotten": "more likely than answers that the oracle never read are to it",
 }
-FORMS = {REWORDED: "reworded", DIRECT: "as trained"}
+FORMS = {REWORDED: "in other words", DIRECT: "as trained"}
 ROUNDED = 0.5 * 10**-frames.DECIMALS  # error of a frame's probabilities
 ATTACK_NAMES = dict(zip(MIA_NAMES, ("loss", "min-k", "min-k++", "zlib")))
 

@@ -32,9 +32,9 @@ NO_ATTACKS |= {*prompts.OTHERWISE}
 E = TypeVar("E", bound=Event)
 TRAINED = ("epochs", "learning_rate", "seed")
 GROUP_NAMES = {
-    "forget": "to forget",
-    "retain": "retained",
-    "holdout": "held out",
+    "forget": "forget set",
+    "retain": "retain set",
+    "holdout": "held-out facts",
     "neighbours": "neighbours",
     "utility": "utility",
 }

@@ -228,7 +228,7 @@ NOTES = {
     "quantise": (
         "All linear weights were rounded to bfloat16, as in published models, and to fewer bits, "
         "as is done to make models smaller. The controls are the original model, rounded in the "
-        "same way, and the retained facts. Numbers are recall before → after rounding."
+        "same way, and the retain set. Numbers are recall before → after rounding."
     ),
     "sampling": (
         "Each question was answered {samples} times at temperature {temperature:g}: the share of "

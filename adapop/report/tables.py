@@ -8,7 +8,7 @@ from adapop.errors import number_of
 from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompting import FORM_OF_WAY
-from adapop.probes.prompts import EVERY_KIND
+from adapop.probes.prompts import EVERY_KIND, named
 from adapop.probes.recall import KNOWN_FROM
 from adapop.probes.verdict import RULES
 from adapop.report.record import GROUP_NAMES, Record
@@ -18,12 +18,12 @@ from adapop.runs.questions import Question
 from adapop.training.events import Measured
 
 RECALL_NOTE = (
-    "Mean recall of the original → the unlearned model. For facts to forget, less is better; for "
+    "Mean recall of the original → the unlearned model. For the forget set, less is better; for "
     "all others, more. The first number is the number of facts."
 )
 METRICS_NOTE = (
     "How far the unlearned model is from the original on the trained questions. The arrows say "
-    "which direction is better, for facts to forget / for all others; →0 means nearer to zero."
+    "which direction is better, for the forget set / for all others; →0 means nearer to zero."
 )
 NO_TRUTH_RATIO_NOTE = (
     "There is no truth ratio, because it needs wrong answers (`alternates`) or other answers of a "
@@ -37,11 +37,12 @@ LEAK_NOTE = (
     "Recall of the original → the unlearned model, the latter's 95% interval over facts, and how "
     "many facts. In the top 2: share of facts whose right answer is the first or second guess, "
     "which the reply does not show; rank: its mean rank among the relation's answers, 1 is the "
-    "likeliest. Retained and held-out facts are the control: if a form fails for them too, the "
-    "model no longer follows that form, and the failure shows no forgetting."
+    "likeliest. The retain set and the held-out facts are the control: if a form fails for them "
+    "too, the model no longer follows that form, and the failure shows no forgetting."
 )
 
-FORMS = ("direct", "reworded", *FORM_OF_WAY.values())
+FORM_NAMES = {"direct": "as trained", "reworded": "in other words"}
+FORMS = (*FORM_NAMES, *FORM_OF_WAY.values())
 COLUMNS = (*TIERS, "all")
 DOWN, UP, LEVEL = "↓", "↑", "→0"
 OVERVIEW = {
@@ -150,7 +151,13 @@ def recall_table(before: Measured, after: Measured) -> Table:
                 if row is not None:
                     known = before.recall(group, form, row["tier"])
                     cells[place] = f"{percent(known)} → {percent(row['recall'])}"
-            rows.append((f"{GROUP_NAMES[group]}, {form}", f"{of_tiers[-1]['facts']:,}", *cells))
+            rows.append(
+                (
+                    f"{GROUP_NAMES[group]}, {FORM_NAMES.get(form, form)}",
+                    f"{of_tiers[-1]['facts']:,}",
+                    *cells,
+                )
+            )
     return Table("Before and after", ("", "facts", *COLUMNS), tuple(rows), RECALL_NOTE)
 
 
@@ -210,15 +217,14 @@ def subject_table(record: Record) -> Table | None:
 
 def delivered_table(delivered: Sequence[Delivered]) -> Table:
     """Recall of the models that exported files give, beside the SHA-256 of these files."""
-    columns = [(group, form) for group in FACT_GROUPS for form in ("direct", "reworded")]
+    columns = [(group, form) for group in FACT_GROUPS for form in FORM_NAMES]
     rows = []
     for one in delivered:
         recalls = (percent(one.measured.recall(*column)) for column in columns)
         sums = "\n".join(f"{name} {sha256}" for name, sha256 in one.sha256.items())
         name = "adapter" if one.kind == ADAPTER else f"merged model in {one.trial.dtype}"
         rows.append((name, *recalls, sums))
-    words = {"direct": "as trained", "reworded": "in other words"}
-    head = (f"{GROUP_NAMES[group]}, {words[form]}" for group, form in columns)
+    head = (f"{GROUP_NAMES[group]}, {FORM_NAMES[form]}" for group, form in columns)
     return Table("The exported files", ("", *head, "SHA-256"), tuple(rows), DELIVERED_NOTE)
 
 
@@ -233,7 +239,7 @@ def leak_table(
     rows = []
     for kind in EVERY_KIND:
         of_kind = [cells.get((*place, kind)) for place in used.values()]
-        rows += [(kind, *map(_leak, of_kind))] if any(of_kind) else []
+        rows += [(named(kind), *map(_leak, of_kind))] if any(of_kind) else []
     return Table(title, ("", *used), tuple(rows), LEAK_NOTE)
 
 
@@ -248,7 +254,7 @@ def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdict
 
 def not_asked_table(matrix: LeakMatrix) -> Table:
     """Prompts that were not asked: for how many facts, and why."""
-    rows = tuple((one.kind, f"{one.facts:,}", one.reason) for one in matrix.not_asked)
+    rows = tuple((named(one.kind), f"{one.facts:,}", one.reason) for one in matrix.not_asked)
     note = "Forms that do not apply to a fact are left out rather than counted as forgotten."
     return Table("What was not asked, and why", ("form", "facts", "why"), rows, note)
 
@@ -271,7 +277,7 @@ def probe_tables(record: Record) -> list[Table]:
     """All probe results, every group by tier: recall by form, verdicts, prompts not asked."""
     matrix, leaks, verdicts = record.matrix, [], []
     for group in (*FACT_GROUPS, "neighbours"):
-        facts = f"facts {GROUP_NAMES[group]}"
+        facts = GROUP_NAMES[group]
         columns = {tier: (group, tier) for tier in (*TIERS, "unknown", "all")}
         counts = matrix.verdicts_by_tier(record.verdicts, group)
         leak = leak_table(matrix, columns, f"Where it leaks, {facts}")

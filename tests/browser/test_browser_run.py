@@ -135,7 +135,7 @@ def losses_are_drawn(page, epochs: int) -> None:
         if color != figures.LOSS_COLOR["to forget"]:  # of a run without scores
             page.wait_for_function(LOSS_IS_DRAWN, arg=color)
     page.wait_for_function(LAST_EPOCH_IS, arg=epochs)
-    assert page.locator("#loss-legend span").all_inner_texts() == ["rare", "middle", "popular", "retained"]
+    assert page.locator("#loss-legend span").all_inner_texts() == ["rare", "middle", "popular", "retain set"]
 
 
 def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(browser, address):

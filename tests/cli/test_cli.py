@@ -83,7 +83,13 @@ def test_the_progress_of_a_measurement_is_printed(capsys):
 
 def test_run_ends_with_the_table(small_file, tmp_path, cli):
     out = cli("run", "--facts", small_file, "--epochs", 1, "--lr", "1e-6", "--out", tmp_path, "--yes", status=3).out
-    for word in ("to forget, direct", "retained, direct", "held out, direct", "λ by epoch", "never activated"):
+    for word in (
+        "forget set, as trained",
+        "retain set, as trained",
+        "held-out facts, as trained",
+        "λ by epoch",
+        "never activated",
+    ):
         assert word in out
 
 
@@ -183,12 +189,12 @@ def test_probes_and_recovery_are_printed_and_kept(run, cli):
     kinds = "direct,multiple choice"
     said = cli("probe", run.folder, "--kinds", kinds, "--per-tier", 2, "--recovery", "lens").out
     tables = {table.split("\n")[0]: table for table in said.strip().split("\n\n")}
-    for group in ("to forget", "retained", "held out"):
+    for group in ("forget set", "retain set", "held-out facts"):
         table = tables[f"Where it leaks, facts {group}"]
         assert re.search(rf"^ +{' +'.join((*TIERS, 'all'))}$", table, re.MULTILINE)
         assert re.search(r"^direct +100% → \d", table, re.MULTILINE)
         assert re.search(r"^multiple choice +", table, re.MULTILINE)
-    assert re.search(r"^Retained +2 ", tables["Verdicts, facts retained"], re.MULTILINE)
+    assert re.search(r"^Retained +2 ", tables["Verdicts, retain set"], re.MULTILINE)
     assert re.search(r"^4, all +\d+ +\d", tables[SHOWN["lens"][0]], re.MULTILINE)
     assert {row.kind for row in run.probes()} == {"direct", "multiple choice"}
     assert set(run.recovery()) == {"relearn", "lens"}

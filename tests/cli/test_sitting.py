@@ -47,7 +47,7 @@ def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, shape, cli):
     targets = ["--targets", ",".join(TARGETS[shape])] if shape in TARGETS else []
     own = ["people.csv", "--model", "./model", "--batch", "16", "--epochs", "4", "--max-new-tokens", "8", *targets]
     check = cli("check", *own, status=1)  # at the usual rate
-    assert "may hardly change" in check.out and "52 facts to forget, 22 to retain, 25 held out" in check.out
+    assert "may hardly change" in check.out and "Forget set: 52 facts; retain set: 22; held out: 25" in check.out
     assert re.search(r"answers (\d+) of \1 facts", check.out), check.out
     assert "Duplicates, which count twice" in check.err and "dropped" not in check.err
     cli("check", *own, "--lr", "1e-2")
@@ -83,7 +83,7 @@ def test_the_docs_lead_from_a_csv_to_an_adapter_that_peft_loads(place, shape, ca
     names = {}
     exec(block, names)
     printed = capsys.readouterr().out
-    assert "52 facts to forget, 22 to retain, 25 held out" in printed and "Time: about" in printed
+    assert "Forget set: 52 facts; retain set: 22; held out: 25" in printed and "Time: about" in printed
     for run in names["runs"]:
         assert run.measured(before=True).recall("forget") > 0.95 and run.state == "done"
     assert names["runs"][0].measured().recall("forget") < 0.5

@@ -174,7 +174,7 @@ def test_the_first_row_is_bfloat16_in_which_a_change_below_its_steps_is_undone(o
     first = next(row for row in result.rows if row.bits == bits[0])
     assert bits == [16, 8, 4] and first.original == first.original_rounded, "it was published in bfloat16"
     cells = recovery_table("quantise", {**asdict(result), "seconds": 1.0}).rows
-    assert cells[0][0] == "bfloat16, to forget, all" and any(row[0].startswith("8 bits, ") for row in cells)
+    assert cells[0][0] == "bfloat16, forget set, all" and any(row[0].startswith("8 bits, ") for row in cells)
 
 
 @pytest.fixture(scope="module")

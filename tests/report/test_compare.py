@@ -88,7 +88,7 @@ def test_table_has_every_number_also_as_csv(tmp_path):
         ("still answered, asked in other words: rare", "20.0%\n11 to 33%"),
         ("the gap, popular minus rare, asked in other words (nearer to 0 is better)", "+40.0 points\n+21 to +55"),
         ("held-out facts (never trained on), asked as trained", "90%\n79 to 96%"),
-        ("Δ log p, to forget (lower is better)", "-1.00"),  # no range: a run keeps means of it only
+        ("Δ log p, forget set (lower is better)", "-1.00"),  # no range: a run keeps means of it only
     ):
         assert cells[title][1] == of_wga
     assert {line.form for line in results.lines} == {DIRECT, REWORDED}, "nobody probed"

@@ -57,8 +57,8 @@ def test_the_sentence_the_picture_and_the_tables_hold_every_number():
     (band,) = figure.layout.shapes
     assert 10**words.y == pytest.approx(band.y1), "an annotation on a log axis takes the logarithm"
     states, groups, quality = distance_tables(DISTANCE)
-    assert dict((row[0], row[1:]) for row in states.rows)["reworded, rare"][0] == "50"
-    assert groups.rows == (("to forget, as trained, all", "100", "0.50", "25%"),)
+    assert dict((row[0], row[1:]) for row in states.rows)["in other words, rare"][0] == "50"
+    assert groups.rows == (("forget set, as trained, all", "100", "0.50", "25%"),)
     assert [cell for _, cell in quality.rows] == QUALITY
     common = {"tier": "all", "form": "direct", "recall": 0.5, "words": 1.0}
     scores = dict.fromkeys(("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib"), 0.1)

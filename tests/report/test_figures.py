@@ -102,14 +102,14 @@ def test_losses_are_smoothed_before_single_steps_and_the_gradient_s_norm_is_draw
 
 def test_losses_leave_unseen_tiers_out():
     rows = figures.loss_rows(STEPS[:1], steps_per_epoch=4)
-    assert rows == [{"epoch": 0.25, "nats": 1.0, "facts": "rare"}, {"epoch": 0.25, "nats": 0.2, "facts": "retained"}]
+    assert rows == [{"epoch": 0.25, "nats": 1.0, "facts": "rare"}, {"epoch": 0.25, "nats": 0.2, "facts": "retain set"}]
     steps = [replace(STEPS[0], nll_by_tier={}), *STEPS[1:]]
-    assert {row["facts"] for row in figures.loss_rows(steps, 4)} == {"rare", "retained"}
+    assert {row["facts"] for row in figures.loss_rows(steps, 4)} == {"rare", "retain set"}
     figure = figures.loss_chart(STEPS, 4)
     drawn = sorted((x, y, trace.name) for trace in figure.data for x, y in zip(trace.x, trace.y))
     assert drawn == sorted((row["epoch"], row["nats"], row["facts"]) for row in figures.loss_rows(STEPS, 4))
     numbers = figures.numbers_of(figure)
-    assert (numbers.columns, numbers.rows[0]) == (("epoch", "rare", "retained"), ("0.25", "1", "0.2"))
+    assert (numbers.columns, numbers.rows[0]) == (("epoch", "rare", "retain set"), ("0.25", "1", "0.2"))
     assert figures.loss_numbers(STEPS, 4) == numbers, "the live table is the drawn one's"
 
 
@@ -140,23 +140,23 @@ def test_the_outcome_counts_what_is_kept_as_my_runs_and_the_story_do():
 
 
 def test_facts_without_scores_are_drawn_as_one():
-    for kept, lines in ((None, ["to forget"]), (0.2, ["to forget", "retained"])):
+    for kept, lines in ((None, ["forget set"]), (0.2, ["forget set", "retain set"])):
         steps = [replace(event, nll_forget=1.5 * event.epoch, nll_by_tier={}, nll_retain=kept) for event in STEPS]
         figure = figures.loss_chart(steps, 4)
         assert [item.name for item in figure.data if item.x] == lines
-        assert list(trace(figure, "to forget").y) == [1.5] * 4 + [3.0] * 4
+        assert list(trace(figure, "forget set").y) == [1.5] * 4 + [3.0] * 4
         assert figures.loss_numbers(steps, 4) == figures.numbers_of(figure)
     before, after = measured(0, 1.0, "all"), measured(1, 0.25, "all")
     figure = figures.recall_chart([before, after], 1)
     drawn = {item.name: list(item.y) for item in figure.data if item.name}
-    assert drawn == {"to forget": [1.0, 0.25], "to forget, reworded": [1.0, 0.25]}
+    assert drawn == {"forget set": [1.0, 0.25], "forget set, in other words": [1.0, 0.25]}
     assert {item.line.color for item in figure.data if item.name} == {look.UNLEARNED}
     assert figures.numbers_of(figure).columns == ("epoch", *drawn)
     outcome = [item for item in figures.outcome_chart(before, after).data if item.name]
-    assert [(list(item.x), list(item.y)) for item in outcome] == [(["to forget"], [1.0]), (["to forget"], [0.25])]
+    assert [(list(item.x), list(item.y)) for item in outcome] == [(["forget set"], [1.0]), (["forget set"], [0.25])]
     before, after = measured(0, 1.0, "all", "rare"), measured(1, 0.25, "all", "rare")
     figure = figures.recall_chart([before, after], 1)
-    assert [item.name for item in figure.data if item.name] == ["rare", "rare, reworded"]
+    assert [item.name for item in figure.data if item.name] == ["rare", "rare, in other words"]
     assert {x for item in figures.outcome_chart(before, after).data for x in item.x} == {"forget<br>rare"}
 
 

@@ -20,7 +20,7 @@ from adapop.model.loading import adapted_model
 from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.beta import BetaMap
 from adapop.probes.prompting import Prompting, remarks_of
-from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow
+from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow, named
 from adapop.probes.verdict import RULES
 from adapop.remark import Remark, sentences
 from adapop.report import settings, story, write_archive, write_report
@@ -70,10 +70,11 @@ def test_every_recall_and_leak_is_the_run_s_own_and_the_paper_is_linked(run, pag
     assert f'href="{PAPER_PAGE}"' in page
     rows = rows_of(page)
     before, after = run.measured(before=True), run.measured()
-    names = {"forget": "to forget", "retain": "retained", "holdout": "held out", "utility": "utility"}
+    names = {"forget": "forget set", "retain": "retain set", "holdout": "held-out facts", "utility": "utility"}
+    forms = {"direct": "as trained", "reworded": "in other words"}
     columns = ("rare", "middle", "popular", "all")
     for old, new in zip(before.rows, after.rows):
-        facts, *cells = rows[f"{names[new['group']]}, {new['form']}"][0]
+        facts, *cells = rows[f"{names[new['group']]}, {forms[new['form']]}"][0]
         assert cells[columns.index(new["tier"])] == f"{percent(old['recall'])} → {percent(new['recall'])}"
         assert new["tier"] != "all" or facts == str(new["facts"])
         if new["form"] == "direct":
@@ -87,7 +88,7 @@ def test_every_recall_and_leak_is_the_run_s_own_and_the_paper_is_linked(run, pag
     matrix = read_record(run).matrix
     kinds = {cell.kind for cell in matrix.cells}
     for kind, (place, tier) in itertools.product(kinds, enumerate(columns)):
-        cell, text = matrix.cell("forget", tier, kind), rows[kind][0][place]
+        cell, text = matrix.cell("forget", tier, kind), rows[named(kind)][0][place]
         assert f"{percent(cell.original.recall.mean)} → {percent(cell.unlearned.recall.mean)}" in text
         assert f"{cell.facts} fact" in text and ("not measurable" in text) == (not cell.measurable)
     assert len(kinds) > 5

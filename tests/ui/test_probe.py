@@ -125,7 +125,9 @@ def test_the_example_s_leaks_and_ways_are_called_recorded():
     updates = section.show(example("adapop"), "forget")
     assert updates[section.results].visible and updates[section.status]["kind"] == "hidden"
     about = updates[section.heatmap.heading]["about"]
-    assert about.startswith("AdaPop, 5 epochs, rate 0.002, seed 0, recorded · 24 facts to forget · rare (up to 265), ")
+    assert about.startswith(
+        "AdaPop, 5 epochs, rate 0.002, seed 0, recorded · forget set: 24 facts · rare (up to 265), "
+    )
     run = example("adapop")
     row = next(row for row in run.probes() if row.kind == DIRECT and row.group == "forget")
     reply = replace(row.unlearned, text="Said in chat", recall=0.5)

@@ -255,7 +255,7 @@ def test_another_run_is_laid_behind_the_one_shown(finished):
             names = {line.name for line in updates[screen.charts.controller.plot].data}
             assert ({*legend} <= names) and ("earlier: WGA: λ" in names) == bool(legend)
             named = [line["name"] for line in updates[screen.charts.losses_legend]["lines"]]
-            assert named == ["rare", "middle", "popular", "retained", *legend]
+            assert named == ["rare", "middle", "popular", "retain set", *legend]
             losses = updates[screen.charts.losses]  # nothing but data: see `RunCharts`
             assert {*losses["facts"]} == {*charts.LOSS_LINES}, "every line has its colour from the first drawing on"
             behind = losses[losses["facts"].isin(figures.EARLIER_COLOR)]["nats"].notna().any()

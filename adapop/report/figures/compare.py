@@ -44,7 +44,7 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     look.named_rows(figure, names, NAME_CHARACTERS)
     figure.update_yaxes(zeroline=False)
     figure.update_xaxes(range=[-0.03, 1.05], tickformat=".0%", showticklabels=True)
-    figure.update_xaxes(title_text="facts to forget still answered", row=rows, col=1)
+    figure.update_xaxes(title_text="forget set: still answered", row=rows, col=1)
     figure.update_layout(margin=dict(l=104, t=40), showlegend=False)
     own = sum(not one.recorded for one in order)
     # Anchored in the middle, because `numbers_of` takes text anchored at the bottom for the heading

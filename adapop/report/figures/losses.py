@@ -10,14 +10,15 @@ from adapop.report.figures import look
 from adapop.report.figures.numbers import Numbers, thinned
 from adapop.training.events import StepDone
 
-TO_FORGET = "to forget"  # name of all facts to forget where none has a tier
+TO_FORGET = "forget set"  # name of all facts to forget where none has a tier
+TO_KEEP = "retain set"
 FORGET_COLOR = {**look.TIER_COLOR, TO_FORGET: look.UNLEARNED}
 # Short names, because they stand side by side on a phone.
-LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}
+LOSS_COLOR = {**FORGET_COLOR, TO_KEEP: look.CALM}
 RAW = ", raw"  # suffix of a line of single steps, behind the smoothed one
 RAW_COLOR = {name + RAW: f"{color}40" for name, color in LOSS_COLOR.items()}  # a quarter opaque
 EARLIER = "earlier run"  # behind all of these
-EARLIER_COLOR = {EARLIER: f"{look.UNLEARNED}99", f"{EARLIER}, retained": f"{look.CALM}99"}
+EARLIER_COLOR = {EARLIER: f"{look.UNLEARNED}99", f"{EARLIER}, retain set": f"{look.CALM}99"}
 SMOOTHED_STEPS = 8  # most steps that a point of a smoothed line averages
 
 
@@ -31,7 +32,7 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
         forget = event.nll_by_tier if scored else {TO_FORGET: event.nll_forget}
         rows += [{"epoch": at, "nats": nll, "facts": name} for name, nll in forget.items()]
         if event.nll_retain is not None:
-            rows.append({"epoch": at, "nats": event.nll_retain, "facts": "retained"})
+            rows.append({"epoch": at, "nats": event.nll_retain, "facts": TO_KEEP})
     return rows
 
 
@@ -53,7 +54,7 @@ def laid_over(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
     """An earlier run's smoothed losses as `loss_rows`, named as in `EARLIER_COLOR`: of its whole
     forget set, and of its retain set."""
     plain = loss_rows([replace(step, nll_by_tier={}) for step in steps], steps_per_epoch)
-    lines = dict(zip((TO_FORGET, "retained"), EARLIER_COLOR))
+    lines = dict(zip((TO_FORGET, TO_KEEP), EARLIER_COLOR))
     return [row | {"facts": lines[row["facts"]]} for row in smoothed_rows(plain)[len(plain) :]]
 
 

@@ -157,7 +157,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     result = next((event for event in reversed(full) if event.epoch), None)
     # marks of all rewordings, beside lines of one
     marked = full if result and reworded and not all(event.full for event in epochs) else []
-    drawn = [("direct", "", epochs), ("reworded", ONE if marked else ", reworded", epochs)]
+    drawn = [("direct", "", epochs), ("reworded", ONE if marked else ", in other words", epochs)]
     drawn += [("reworded", ALL_WORDINGS, marked)] * bool(marked)
     for name, tier in _tiers(epochs).items():
         for form, suffix, events in drawn:

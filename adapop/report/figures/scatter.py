@@ -62,7 +62,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
     _name_points(figure, [*front, *(one for one in within if one not in front)], across, along)
     for one in placed:
         if one.original and one not in within:
-            shares = f"{percent(one.forget.mean)} to forget, {percent(one.holdout.mean)} held out"
+            shares = f"forget set {percent(one.forget.mean)}, held-out {percent(one.holdout.mean)}"
             text = f"original, outside: {shares} ○"
             corner = dict(x=0, y=0, xref="paper", yref="paper", xanchor="left", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
@@ -122,6 +122,6 @@ def _points(
         mode="markers",
         marker=dict(color=color, size=13, symbol=symbol, line=dict(width=2, color=color)),
         customdata=[[label] for label in labels],
-        hovertemplate="%{customdata[0]}: %{x:.0%} to forget, %{y:.0%} held out<extra></extra>",
+        hovertemplate="%{customdata[0]}: forget set %{x:.0%}, held-out %{y:.0%}<extra></extra>",
         name=name,
     )

@@ -216,5 +216,8 @@ def cost_table(outcomes: Sequence[figures.Outcome], asking: str) -> figures.Numb
             place = "collapsed" if one.collapsed else place
             apart = "recorded" if one.recorded else "before training" if one.original else one.apart
             rows.append((one.label, ranged(one.forget), ranged(one.holdout), apart or place))
-    head, columns = ("", f"to forget, {asking}", "held out", "Pareto front"), 4 if front else 3
+    head, columns = (
+        ("", f"forget set, {asking}", "held-out facts", "Pareto front"),
+        4 if front else 3,
+    )
     return figures.Numbers(head[:columns], tuple(row[:columns] for row in rows), 1)

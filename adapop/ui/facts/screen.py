@@ -195,7 +195,7 @@ def about_of(facts: FactSet | None) -> str:
     """A short description of the set."""
     if facts is None:
         return ""
-    return f"{facts.name}, {number_of(len(facts.forget), 'fact')} to forget"
+    return f"{facts.name}, forget set of {number_of(len(facts.forget), 'fact')}"
 
 
 def words_of(facts: FactSet | None) -> str:
@@ -207,8 +207,8 @@ def words_of(facts: FactSet | None) -> str:
 
 def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     """Values of the notes: counts, remarks, how the scores suit the map, and the dropped rows."""
-    trained = f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain"
-    lines = [f"{trained}, {len(facts.holdout):,} held out."]
+    trained = f"Forget set: {len(facts.forget):,}; retain set: {len(facts.retain):,}"
+    lines = [f"{trained}; held out: {len(facts.holdout):,}."]
     lines += [*upload.problem_lines(facts.problems), *sentences(facts.notes)]
     if facts.unknown_scores:
         fix = "Look them up, or decide below what to do."

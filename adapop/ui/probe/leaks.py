@@ -198,7 +198,7 @@ def _about(run: Run, rows: Sequence[ProbeRow | NotApplicable], group: str) -> st
     """The line under a chart: the run, the facts that were probed, the tiers, the gap."""
     probed = {row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group}
     recorded = ", recorded" if example_of(run.id) else ""
-    facts = f"{number_of(len(probed), 'fact')} {GROUP_NAMES[group]}"
+    facts = f"{GROUP_NAMES[group]}: {number_of(len(probed), 'fact')}"
     about = f"{described_run(run)}{recorded} · {facts} · {run.facts.tiers.text}"
     after = run.measured()
     return f"{about} · gap of all facts {signed(after.gap)}" if after and after.gap else about

@@ -318,5 +318,5 @@ def _recall_words(event: Measured) -> str:
     direct, recall = {row["tier"]: row["recall"] for row in rows}, event.recall("retain")
     tiers = [f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all"]
     left = f"{', '.join(tiers)} facts" if tiers else f"{percent(direct['all'])} of the facts"
-    retained = "" if recall is None else f" and {percent(recall)} of those to retain"
+    retained = "" if recall is None else f" and {percent(recall)} of the retain set"
     return f"Asked as trained, it still answers {left} to forget{retained}."

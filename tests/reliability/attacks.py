@@ -5,6 +5,7 @@ printed what was tried, what came of it, whether the promise held, and how long 
 """
 
 import argparse
+import io
 import json
 import os
 import re
@@ -14,9 +15,11 @@ import sys
 import tempfile
 import time
 import urllib.request
+import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -28,6 +31,8 @@ from calling import FORM, JSON_BODY, ROW, Refused, Stranger, call, megabytes, mu
 
 from adapop.paths import ROOT
 from adapop.runs.examples import ASKED, PREFIX
+from adapop.runs.run import Run
+from adapop.service.links import link_of
 from serving import served
 
 ALONE_SECONDS, MEMORY_SECONDS = 4.0, 3.0
@@ -36,11 +41,24 @@ RUN = [ROW | {"group": "forget"}, {"question": "Who wrote the book Emma?", "answ
 
 
 class Target(Stranger):
-    """The app that is attacked, and the address that the attack at hand comes from."""
+    """The app that is attacked, its folder of runs, and the address that the attack at hand comes from."""
 
-    def __init__(self, address: str, process: int) -> None:
+    def __init__(self, address: str, process: int, folder: Path) -> None:
         super().__init__(address, "203.0.113.1")
-        self.process = process
+        self.process, self.folder = process, folder
+
+    def asks(self, name: str, values: list, patience: float = 60) -> list:
+        """What a named endpoint answers, see `call`; raises `Refused`."""
+        return call(self.address, name, values, {"X-Forwarded-For": self.visitor}, patience)
+
+    def refused(self, calls: Iterable[tuple[str, list]]) -> list[str]:
+        """The names of those calls that were answered, though all should be refused."""
+        answered = []
+        for name, values in calls:
+            with suppress(Refused):
+                self.asks(name, values)
+                answered.append(name)
+        return answered
 
     def raw(self, path: str, headers: str, chunks: Iterator[bytes]) -> int:
         """The status of a request that no client would send; 0 where the connection was closed without one."""
@@ -65,9 +83,9 @@ def chunked(content: bytes, size: int = 65_536) -> Iterator[bytes]:
 
 
 def both_lengths(target: Target) -> tuple[str, bool]:
-    """20 MB of brackets in chunks beside a small Content-Length."""
+    """40 MB of brackets in chunks beside a small Content-Length."""
     headers = "Content-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked"
-    code = target.raw("gradio_api/queue/join", headers, chunked(b"[" * 20_000_000))
+    code = target.raw("gradio_api/queue/join", headers, chunked(b"[" * 40_000_000))
     return f"answered {code or 'by closing'}", code in (0, 400, 411, 413)
 
 
@@ -88,20 +106,16 @@ def nested(target: Target) -> tuple[str, bool]:
 
 
 def foreign(target: Target) -> tuple[str, bool]:
-    """Another's run by a guessed id and a read-only link, pages of other sites, foreign hosts, and tricks of paths."""
+    """Another's run by a guessed id and by a read-only link, pages of other sites, and tricks of paths."""
     (reply,) = call(target.address, "start_run", [RUN], {"X-Forwarded-For": "198.51.100.9"})
     guessed = reply["run"][:-1] + ("0" if reply["run"][-1] != "0" else "1")
-    answers = []
-    for name, values in (
-        ("stop", [guessed]),
-        ("status", [guessed]),
-        ("report", [guessed]),
-        ("probe", [guessed, "Who?"]),
-    ):
-        try:
-            answers.append(call(target.address, name, values, {"X-Forwarded-For": target.visitor}))
-        except Refused:
-            continue
+    link = link_of(Run(target.folder / reply["run"]))
+    answers = target.refused((name, [guessed]) for name in ("stop", "status", "report"))
+    answers += target.refused(
+        (name, [one, "Who?"]) for one in (guessed, link) for name in ("probe", "tokens", "samples")
+    )
+    answers += target.refused([("stop", [link])])
+    (seen,) = target.asks("status", [link])
     form, site = multipart([("a.csv", b"a")]), {"Origin": "https://evil.example"}
     codes = Counter([target.send("gradio_api/upload", form, {"Content-Type": FORM} | site)[0],
                      target.send("gradio_api/queue/join", b"{}", JSON_BODY | site)[0]])  # fmt: skip
@@ -110,20 +124,30 @@ def foreign(target: Target) -> tuple[str, bool]:
     named = {"path": "http://169.254.169.254/", "meta": {"_type": "gradio.FileData"}}
     codes[target.post("call/beta", {"data": [named]})] += 1
     (still,) = call(target.address, "status", [reply["run"]], {"X-Forwarded-For": "198.51.100.9"})
-    held = not answers and not set(codes) & {200, 500} and still["state"] != "stopped"
-    return f"{len(answers)} of 4 answered, others {dict(codes)}", held
+    held = not answers and not set(codes) & {200, 500} and "stop" not in still["state"] and seen["state"] != "expired"
+    return f"answered {answers} of 10 calls, the link shows a run {seen['state']!r}, others {dict(codes)}", held
 
 
 def payloads(target: Target) -> tuple[str, bool]:
-    """Scripts in every column of a file and as a title: none is in an answer as it stands but as data."""
+    """Scripts in every column of a file, as a run's facts, question and title: the report has them as text alone."""
     script = "<script>window.hacked=1</script>"
-    row = {name: script for name in ("question", "answer", "subject", "relation", "object")} | {"score": 1}
-    code, path = target.upload(json.dumps([row]).encode())
-    reply = json.dumps(call(target.address, "beta", [[row]], {"X-Forwarded-For": target.visitor}))
-    name = target.address + f"gradio_api/file={path}"
-    with urllib.request.urlopen(name) as file:
+    columns = "question", "answer", "subject", "relation", "domain"
+    rows = [RUN[0] | {name: f"{script}{name}" for name in columns}, RUN[1]]
+    code, path = target.upload(json.dumps(rows).encode())
+    with urllib.request.urlopen(target.address + f"gradio_api/file={path}") as file:
         policy, kind = file.headers["Content-Security-Policy"], file.headers["X-Content-Type-Options"]
-    return f"policy {policy!r}, {kind}, uploaded {code}", "sandbox" in policy and kind == "nosniff" and bool(reply)
+    (started,) = target.asks("start_run", [rows, "wga", "paper", None, 1])
+    while target.asks("status", [started["run"]])[0]["state"] in ("queued", "starting", "running", "measuring"):
+        time.sleep(0.5)
+    target.asks("probe", [started["run"], f"{script}asked"], 120)
+    (made,) = target.asks("report", [started["run"], f"{script}title"], 120)
+    content = target.send(f"gradio_api/file={made['path']}")[1]
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        pages = [name for name in archive.namelist() if name.endswith(".html")]
+        report = "".join(archive.read(name).decode() for name in pages)
+    raw, all_told = report.count(script), report.count("window.hacked=1")
+    held = "sandbox" in policy and kind == "nosniff" and not raw and all_told > 1
+    return f"file's policy {policy!r}, {kind}; of {all_told} scripts in the report {raw} stand; uploaded {code}", held
 
 
 def assets(target: Target) -> tuple[str, bool]:
@@ -186,7 +210,7 @@ def flood(target: Target) -> tuple[str, bool]:
 
 def streams(target: Target) -> tuple[str, bool]:
     """330 open streams, and 1,000 connections that never say what they want."""
-    place, lines, codes = urlsplit(target.address), [], Counter()
+    place, lines, codes, words = urlsplit(target.address), [], Counter(), set()
     try:
         for number in range(1_330):
             line = socket.create_connection((place.hostname, place.port), timeout=10)
@@ -199,13 +223,16 @@ def streams(target: Target) -> tuple[str, bool]:
         for line in lines[:330]:
             line.settimeout(0.2)
             try:
-                codes[int(line.recv(64).split()[1])] += 1
+                head, _, said = line.recv(4096).decode().partition("\r\n\r\n")
+                codes[int(head.split()[1])] += 1
+                words.add(said)
             except (OSError, IndexError):
                 codes["open"] += 1
     finally:
         for line in lines:
             line.close()
-    return f"streams {dict(codes)}", codes[429] > 0
+    refusals = [one for one in words if "ADAPOP_" in one]
+    return f"streams {dict(codes)}, refused by {refusals[:1]}", codes[429] > 0 and bool(refusals)
 
 
 def fifty(target: Target) -> tuple[str, bool]:
@@ -309,7 +336,7 @@ def main(names: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         here = {"ADAPOP_PUBLIC": "1", "HF_HUB_OFFLINE": "1", "GRADIO_TEMP_DIR": f"{folder}/gradio"}
         with served(Path(folder), lines=None, **here) as app:
-            target = Target(app.address, app.process)
+            target = Target(app.address, app.process, Path(folder))
             call(app.address, "beta", [[ROW], "paper"], {}, 120)
             until_at_rest(app.process)
             watcher = Watcher(app.address)
@@ -364,7 +391,12 @@ def survived_kills() -> tuple[str, bool]:
 def disk_tests() -> tuple[str, bool]:
     """The tests of disks that are full or read-only."""
     chosen = "full or cannot_be_written or folder_of_runs"
-    files = ["tests/ui/test_door.py", "tests/runs/test_run_files.py", "tests/service/test_cleanup.py"]
+    files = [
+        "tests/ui/test_door.py",
+        "tests/runs/test_run_files.py",
+        "tests/service/test_cleanup.py",
+        "tests/ui/test_wiring.py",
+    ]
     command = [sys.executable, "-m", "pytest", "-q", "-k", chosen, *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip().splitlines()[-1], done.returncode == 0

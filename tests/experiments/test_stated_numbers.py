@@ -79,6 +79,7 @@ def real(file: str) -> pd.DataFrame:
 
 
 MAIN, SIX, WORLDS = (lambda: rows("main")), (lambda: rows("main", "again/main")), (lambda: rows("worlds"))
+TEN = lambda: rows("epochs-e35871e2")  # noqa: E731 - ten epochs
 TUNED, PEOPLE, ANEW = (lambda: rows("tuned")), (lambda: rows("tuned-people")), (lambda: rows("tuned-people-anew"))
 HALF, EQUAL = (lambda: rows("tuned-half-spread")), (lambda: rows("main", "rates", "equal"))
 BENT = "AdaPop, a -20%, b +0%", "AdaPop, a +20%, b +0%", "AdaPop, a +0%, b -20%"  # all but b +20%

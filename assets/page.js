@@ -118,6 +118,10 @@ function openPanel(id, tries) {
   if (tries) setTimeout(openPanel, 200, id, tries - 1);
 }
 
+// Probe's question stands in the address while that tab is open; the last one, and which dot was pinned on Run then
+const QUESTION_WORDS = ["fact", "ask", "gold", "begun", "earlier", "with", "at", "draw", "strength"];
+let leftQuestion = null;
+
 document.addEventListener("adapop-tab", ({ detail: tab }) => {
   if (![tab, undefined].includes(openTabName())) return; // a late event: another tab is open by now
   const opening = !document.body.dataset.tab; // the page first shows the Story, then opens the address's tab
@@ -130,7 +134,11 @@ document.addEventListener("adapop-tab", ({ detail: tab }) => {
   const stays = run || (tab === "run" && before !== "story");
   const changes = before === tab ? {} : stays ? { story: null } : { story: null, epoch: null, pin: null };
   changes.tab = tab === "story" ? null : tab;
-  if (before === "probe" && tab !== "probe") for (const name of ["fact", "ask", "gold", "begun", "earlier", "with", "at", "draw", "strength"]) changes[name] = null; // Probe's question
+  if (before === "probe" && tab !== "probe") {
+    const words = QUESTION_WORDS.filter((name) => here.has(name)).map((name) => [name, here.get(name)]);
+    leftQuestion = { pinned: document.body.dataset.pinned, words: Object.fromEntries(words) };
+    for (const name of QUESTION_WORDS) changes[name] = null;
+  } else if (tab === "probe" && before !== "probe" && leftQuestion?.pinned === document.body.dataset.pinned) Object.assign(changes, leftQuestion?.words); // so that a reload shows it
   // with a run the first step is named too: otherwise the address would open Run
   if (tab === "story" && (document.body.dataset.story > 1 || run)) changes.story = document.body.dataset.story;
   // a tab opened by the page itself, such as Run during a run, gets no history entry
@@ -330,6 +338,40 @@ function questionLink(run, fact, ask, gold, begun, earlier, beside, at, drawn, p
   return 'Copy link';
 }
 
+// A fact that was picked goes into the address, for a reload, in place of the question before it. To leave the fact's box picks
+// nothing: the question that is shown stays.
+function factPicked(fact, prompt, beside, at) {
+  const here = new URL(window.location.href).searchParams;
+  const same = here.get('fact') === fact || (here.has('ask') && here.get('ask') === prompt);
+  if (fact && !same && tabOf(here) === 'probe') questionLink(null, fact, '', '', '', '', beside, at, '', '', '');
+}
+
+// The replies of one fact do not stand as another's: from the choice of a fact until its own replies are here, they are faint.
+let waysAwaited = 0; // by how many events
+
+function waysAre(awaited) {
+  waysAwaited = Math.max(0, awaited);
+  document.querySelector('#every-way')?.setAttribute('aria-busy', String(waysAwaited > 0));
+}
+
+function waysSent(...inputs) {
+  waysAre(waysAwaited + 1);
+  return inputs;
+}
+
+const waysCame = () => waysAre(waysAwaited - 1);
+
+// a row of the table of all facts was chosen: its replies are shown at the top. Keys go from cell to cell, and scroll nothing
+let tableTouched = -Infinity; // when, by the page's clock
+document.addEventListener('pointerdown', (event) => {
+  if (event.target.closest?.('#leak-table')) tableTouched = performance.now();
+});
+
+function toWays(...inputs) {
+  if (performance.now() - tableTouched < 1000) into(document.querySelector('#probe-row'));
+  return inputs;
+}
+
 // The visitor's own words count more than an address: what it said when one last typed or asked a question is not followed, and
 // what was typed after an event was sent is put back when the answer has filled in something else.
 const QUESTION_FIELDS = ['prompt', 'gold', 'begun', 'earlier'];
@@ -338,7 +380,7 @@ let passed = null; // what the address said then
 const saidWords = ({ run, ...said }) => JSON.stringify(said); // without the run, which leaves the address when another is shown
 
 function questionSaid() {
-  const here = new URL(window.location.href).searchParams, names = ['run', 'fact', 'ask', 'gold', 'begun', 'earlier', 'with', 'at', 'draw', 'strength', 'pin'];
+  const here = new URL(window.location.href).searchParams, names = ['run', ...QUESTION_WORDS, 'pin'];
   const said = Object.fromEntries(names.filter((name) => here.has(name)).map((name) => [name, here.get(name)]));
   if (document.body.dataset.pinned !== undefined && !said.fact && !said.ask) said.pin = document.body.dataset.pinned; // pinned on Run
   return said;
@@ -676,4 +718,4 @@ function myRuns(element, props, trigger, watch) {
   build();
 }
 
-Object.assign(adapop, { start, forgetLink, copyLink, questionLink, questionRead, questionSent, typedAfter, keepRuns, mergeRuns, takeFile, toCharts, toRun, toTab, twin, ways, strip, layers, setBack, myRuns });
+Object.assign(adapop, { start, forgetLink, copyLink, questionLink, questionRead, questionSent, typedAfter, factPicked, waysSent, waysCame, toWays, keepRuns, mergeRuns, takeFile, toCharts, toRun, toTab, twin, ways, strip, layers, setBack, myRuns });

@@ -154,7 +154,7 @@ def _screens(
             screen = run.build(worker, session, *elsewhere, follower)
             own_runs = mine.MyRuns(my_runs, *mine.build())
         with gr.Tab("3 Probe", id="probe") as probe_tab:
-            probe.build(worker, session, follower, my_runs, probe_tab)
+            probe.build(worker, session, follower, my_runs, probe_tab, screen.card.brief)
         with gr.Tab("4 Compare", id="compare") as compare_tab:
             raced = chosen.missing, contest, screen.settings.all
             compare.build(worker, session, *raced, my_runs, compare_tab)

@@ -40,6 +40,7 @@ NO_FACTS = "There are no usable facts. Pick a set on Facts, or correct the uploa
 SAYS_NOTHING = "(says nothing)"
 ANSWERS_RECORDED = "Recorded by probing"
 DIRECT_FORM = "The trained question"
+DIRECT_OF_PAIR = "The question itself"  # what it was trained on, nobody here knows
 ITS_RESULT = "Its result"
 NEVER_KNEW = "Never knew"  # the column of the oracle
 COMPARE_CHART_EMPTY = "appears when a run is done"

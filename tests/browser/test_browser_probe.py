@@ -1,7 +1,10 @@
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
+from adapop.facts.world import sandbox_facts
+from adapop.probes.plan import evenly
 from browsing import PROMPT, choose, open_tab, says, show_advanced, state_is, stop_run, unfold, visit
 
 
@@ -54,19 +57,29 @@ def test_probe_shows_a_fact_of_the_run_of_the_address_that_comes_back(browser, a
 
 
 def test_all_ways_at_once_and_a_row_of_the_table(page):
+    asked = evenly(sandbox_facts().forget, 8)[0].title  # one of those that are asked
+    choose(page, "#fact", asked)
+    says(page, "#every-way", "One press asks them all", asked)
     unfold(page, "leaks-fold")
     says(page, "#leak-words", "Not probed yet")
     page.click("#probe-all")
     page.wait_for_selector("#stop-probing")
     says(page, "#leak-verdicts", "rare", "popular", "facts")
     page.wait_for_selector("#stop-probing", state="hidden")
+    says(page, "#every-way", ", recorded", "Original")  # of the fact that is shown, at once
+    assert page.locator("#every-way .waiting").count() == 0
     page.wait_for_selector("#leak-chart .plotly")
     page.click("#leak-more")
     says(page, "#leak-lines", "It answers most when", "first or second guess of", "among the answers of its relation")
     page.wait_for_selector("#leak-intervals .plotly")
-    page.locator("#leak-table [data-testid='cell-0-0']").click()
-    subject = page.inner_text("#leak-table [data-testid='cell-0-0']").strip()
+    cell = page.locator("#leak-table [data-testid='cell-3-0']")
+    cell.scroll_into_view_if_needed()
+    expect(page.locator("#probe-row")).not_to_be_in_viewport()
+    subject = cell.inner_text().strip()
+    cell.click()
     page.wait_for_function(f"document.querySelector('{PROMPT}').value.includes({subject!r})")
+    expect(page.locator("#probe-row")).to_be_in_viewport()
+    says(page, "#every-way", subject, ", recorded")
     choose(page, "#leak-group", "Held-out facts")
     says(page, "#leak-verdicts", "etained")
 
@@ -170,6 +183,51 @@ def test_a_reload_shows_the_fact_and_the_question_that_were_asked(browser, addre
         page.wait_for_function("fact => document.querySelector('#fact input').value === fact", arg=fact)
         page.get_by_text("This small model knows").wait_for()  # among the last things that come with the tab
         assert (page.input_value(PROMPT), page.input_value("#fact input")) == (question, fact)
+
+
+def test_a_reload_shows_the_fact_that_was_picked_last_and_how_many_are_asked(browser, address, visited):
+    with visit(browser, address, storage_state=visited) as page:
+        state_is(page, "done")
+        open_tab(page, "Probe")
+        page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
+        page.get_by_text("The link shows your other questions about this run too.").wait_for()
+        page.fill(PROMPT, "Who wrote the book Hamlet?")
+        page.click("#ask")
+        page.wait_for_url("**ask=Who+wrote+the+book+Hamlet**")
+        page.click("#fact input")
+        page.get_by_role("option").nth(2).click()
+        page.wait_for_url(lambda url: "fact=" in url and "ask=" not in url)
+        fact, prompt = page.input_value("#fact input"), page.input_value(PROMPT)
+        assert "Hamlet" not in prompt
+        unfold(page, "leaks-fold")
+        choose(page, "#leak-sample", "32 facts a tier")
+        open_tab(page, "Run")
+        page.wait_for_url(lambda url: "fact=" not in url)
+        open_tab(page, "Probe")
+        page.wait_for_url(lambda url: "fact=" in url)
+        page.reload()
+        state_is(page, "done")
+        shown = "([place, words]) => document.querySelector(place)?.value === words"
+        page.wait_for_function(shown, arg=["#fact input", fact])
+        page.wait_for_function(shown, arg=[PROMPT, prompt])
+        unfold(page, "leaks-fold")
+        page.wait_for_function(shown, arg=["#leak-sample input", "32 facts a tier"])
+
+
+def test_the_replies_of_the_fact_before_are_faint_until_those_of_the_picked_one_are_here(browser, address):
+    with visit(browser, address, "?tab=probe") as page:
+        says(page, "#every-way", ", recorded")
+        page.locator("#every-way[aria-busy=false]").wait_for()
+        before, held = page.locator("#every-way .prompt").first.inner_text(), []
+        page.route("**/queue/join*", lambda route: held.append(route))
+        page.click("#fact input")
+        page.get_by_role("option").first.click()
+        page.locator("#every-way[aria-busy=true]").wait_for()
+        assert page.locator("#every-way .prompt").first.inner_text() == before
+        assert float(page.eval_on_selector("#every-way", "one => getComputedStyle(one).opacity")) < 0.5
+        page.unroute("**/queue/join*")  # which lets go of those that were held
+        page.locator("#every-way[aria-busy=false]").wait_for()
+        assert page.locator("#every-way .prompt").first.inner_text() != before
 
 
 def test_a_link_s_samples_and_strength_leave_the_address_with_its_question(browser, address):

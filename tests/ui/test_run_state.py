@@ -46,7 +46,7 @@ CASES = [
     (RunSeen(BEGUN, wait=LATER, saved=1), "ready", False, "queued", False, True, False),
     (RunSeen(BEGUN, wait=NOW, saved=1), "invalid", False, "running", False, True, False),
     (RunSeen(BEGUN, True, wait=NOW, saved=1), "ready", False, "stopping", False, False, False),
-    (RunSeen((START, *STEPS), wait=NOW, saved=1), "ready", False, "measuring", False, False, False),
+    (RunSeen((START, *STEPS), wait=NOW, saved=1), "ready", False, "measuring", False, True, False),
     (RunSeen((START, *STEPS, DONE), saved=2), "ready", False, "done", True, False, False),
     (RunSeen((START, *STEPS, DONE), saved=2), "empty", False, "done", False, False, False),
     (RunSeen((START, AGAIN), True), "ready", False, "stopped", True, False, True),

@@ -138,9 +138,9 @@ def test_what_is_shown_follows_all_that_it_depends_on(demo):
     assert (over._id, "input") in events["lay_over"][0].targets and over in events["to_lay_over"][0].outputs
     assert any(over in one.inputs for one in events["show"]), "it stays while a run goes on"
     # Another run, or another set, may be open when an answer comes.
-    for asked, shown in (("probe", "show_group"), ("recovered", "about_probe")):
+    for asked, shown in (("probe", ["show_group", "ways_of"]), ("recovered", ["about_probe"])):
         then = [one for one in demo.fns.values() if one.trigger_after == events[asked][0]._id]
-        assert [function_of(one).__name__ for one in then] == [shown]
+        assert [function_of(one).__name__ for one in then] == shown
         assert then[0].outputs[-1] not in events[asked][0].outputs
     checks = {one._id for one in events["looked"] if one.fn.__module__ == launch.__name__}
     cancelled = {place for one in demo.fns.values() if (facts._id, "change") in one.targets for place in one.cancels}

@@ -238,11 +238,13 @@ def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
     return reworded or event.share(group, "direct", tier)
 
 
-def outcome_chart(before: Measured, after: Measured) -> go.Figure:
-    """Recall before and after: facts to forget by tier, reworded; what is kept, as trained."""
+def outcome_chart(before: Measured, after: Measured, trained: bool = True) -> go.Figure:
+    """Recall before and after: facts to forget by tier, reworded; what is kept, as trained.
+    trained: here, and not elsewhere, on what nobody knows."""
     figure, places = look.blank(RECALL_PIXELS), []
     reworded = after.recall("forget", "reworded") is not None
-    form = "<br>as trained" if reworded else ""
+    asked = "as trained" if trained else "asked<br>directly"
+    form = f"<br>{asked}" if reworded else ""
     for name, tier in _tiers([before, after]).items():
         places.append(("forget", tier, f"forget<br>{tier}" if name == tier else name))
     places += [(group, "all", BELOW.get(group, group) + form) for group in KEPT]
@@ -277,7 +279,9 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         )
     figure.update_xaxes(tickangle=0, tickfont_size=11)
     ticks = dict(tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%")
-    title = "still answered" if reworded else "answered as trained"
+    title = (
+        "still answered" if reworded else "answered as trained" if trained else "answered directly"
+    )
     figure.update_yaxes(title_text=title, range=[-0.18, 1.3], **ticks)
     figure.update_layout(showlegend=False)
     return figure

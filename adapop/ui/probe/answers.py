@@ -23,6 +23,8 @@ from adapop.ui import texts
 from adapop.ui.parts import html
 
 NONE_LOST = "no fact was lost: the model still answers every trained question"
+SMALL = "This small model knows only facts like these."
+LINK_SHOWS = "The link shows your other questions about this run too."
 NONE_BACK = "no lost fact came back"
 
 NO_ANSWERS = {"empty": "Press “Ask both models” for their answers."}
@@ -172,13 +174,13 @@ def _percent(p: float) -> str:
 
 
 def notes_of(run: Run) -> dict:
-    """Values of `LINES`: who recorded a shipped example, and what a shipped model can be asked;
-    hidden for other runs."""
+    """Values of `LINES`, beside the button that copies a link: who recorded a shipped example, or
+    what else a link shows; and what a shipped model can be asked."""
     method = title_of(run.config.method, run.config.preset)
-    lines = [f"{method}, recorded by “{COMMAND}”."] if example_of(run.id) else []
-    if run.config.model in SHIPPED:
-        lines.append("This small model knows only facts like these.")
-    return html.listed(lines)
+    small = [SMALL] if run.config.model in SHIPPED else []
+    if example_of(run.id):
+        return html.listed([f"{method}, recorded by “{COMMAND}”.", *small])
+    return html.listed([" ".join([LINK_SHOWS, *small])])
 
 
 @dataclass(frozen=True)

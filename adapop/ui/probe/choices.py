@@ -66,10 +66,11 @@ def columns_offered(
 
 def epoch_choices(worker: Worker, name: str, current: object) -> dict:
     """The epochs whose adapter the probed run kept, and its result, which replaces the current
-    choice if that is not offered."""
-    offered = epochs_offered(probed_run(worker, name))
+    choice if that is not offered; hidden for a pair, which has none."""
+    run = probed_run(worker, name)
+    offered = epochs_offered(run)
     changed = {} if current in [value for _, value in offered] else {"value": ""}
-    return gr.update(choices=offered, **changed)
+    return gr.update(choices=offered, visible=not run.config.unlearned, **changed)
 
 
 def epoch_of(chosen: object) -> int | None:
@@ -183,7 +184,8 @@ def form_choices(
     # a form filled in for another run's fact does not count
     if filled[:2] == (name, fact_id) and filled[2] in (*known, ""):
         selected = filled[2]
-    listed = [*((_form(prompt), prompt.text) for prompt in prompts), ("My own question", "")]
+    pair = bool(probed_run(worker, name).config.unlearned)
+    listed = [*((_form(prompt, pair), prompt.text) for prompt in prompts), ("My own question", "")]
     return gr.Dropdown(listed, value=selected), selected
 
 
@@ -219,10 +221,10 @@ def chats(run: Run) -> bool:
     return run.prompting is not None and run.prompting.asking == "chat"
 
 
-def _form(prompt: Prompt) -> str:
-    """The list's label of a prompt."""
+def _form(prompt: Prompt, pair: bool) -> str:
+    """The list's label of a prompt. pair: to two models that were made elsewhere."""
     if prompt.kind == DIRECT:
-        return texts.DIRECT_FORM
+        return texts.DIRECT_OF_PAIR if pair else texts.DIRECT_FORM
     words = f"In other words: {prompt.text}" if prompt.kind == REWORDED else named(prompt.kind)
     return words[0].upper() + words[1:]
 

@@ -48,7 +48,7 @@ def waiting(run: Run, prompts: Sequence[Prompt], may_ask: bool = True) -> dict:
     unasked = [{"text": "not asked yet" if may_ask else "not recorded"}]
     both = {"original": unasked, "unlearned": unasked, "kind": "waiting"}
     rows = [
-        {"place": place, "way": _way(prompt), "prompt": prompt.text, **both}
+        {"place": place, "way": _way(prompt, run), "prompt": prompt.text, **both}
         for place, prompt in enumerate(prompts)
     ]
     return html.values({"rows": rows, "kind": "neutral", "title": title, "about": about})
@@ -73,7 +73,7 @@ def table_of(
     beside = beside or {}
     others = zip(*beside.values(), strict=True) if beside else [()] * len(prompts)
     rows = [
-        _row(place, prompt, reply, further)
+        _row(place, prompt, reply, further) | {"way": _way(prompt, run)}
         for place, (prompt, reply, further) in enumerate(zip(prompts, replies, others, strict=True))
     ]
     ordered = sorted(rows, key=lambda row: (ORDER.index(row["kind"]), row["way"]))
@@ -139,7 +139,6 @@ def _row(
         beside.append({"parts": parts, "verdict": its_word, "kind": its_kind})
     return {
         "place": place,
-        "way": _way(prompt),
         "prompt": prompt.text,
         "original": differing(said[0], said[1], reply.gold),
         "unlearned": differing(said[1], said[0], reply.gold),
@@ -152,9 +151,10 @@ def _row(
     }
 
 
-def _way(prompt: Prompt) -> str:
-    """The way of asking in words, as a heading."""
-    named = {DIRECT: texts.DIRECT_FORM, REWORDED: "In other words"}
+def _way(prompt: Prompt, run: Run) -> str:
+    """The way of asking a run's models in words, as a heading."""
+    own = texts.DIRECT_OF_PAIR if run.config.unlearned else texts.DIRECT_FORM
+    named = {DIRECT: own, REWORDED: "In other words"}
     way = named.get(prompt.kind, plain(prompt.kind))
     return way[0].upper() + way[1:]
 

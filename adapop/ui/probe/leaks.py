@@ -37,7 +37,17 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
-from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
+from adapop.ui.session import browser_state
+from adapop.ui.wiring import (
+    EACH,
+    EACH_IN_TURN,
+    LAST_STAYS,
+    QUIET,
+    StartStop,
+    error_of,
+    followed,
+    offload,
+)
 
 LEAK_TABLE = (
     "How many answers come back, in %: each row is a way of asking, each column a popularity "
@@ -52,7 +62,7 @@ KIND_TABLE = (
 )
 LEAK_NAME = "Where it leaks"
 LEAKS_EMPTY = (
-    "Not probed yet. This asks many facts as trained, in other words and with nine attacks, and "
+    "Not probed yet. This asks many facts directly, in other words and with nine attacks, and "
     "a real model also in its other ways of asking."
 )
 
@@ -98,12 +108,14 @@ class Leaks:
         counts = verdict_table(matrix.verdicts_by_tier(words, group))
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
         about = _about(run, rows, group)
+        pair = run.config.unlearned  # of which there is no other epoch
+        measured = None if pair else {"epoch": run.chosen_epoch or run.epochs()[-1].epoch}
         return {
             self.status: html.listed([]),
             self.counts: grid_of(replace(counts, note="Verdicts")),
             self.more: html.listed(leak_lines(matrix, group)),
             self.results: gr.Column(visible=True),
-            self.measured: {"epoch": run.chosen_epoch or run.epochs()[-1].epoch},
+            self.measured: measured,
             **self.heatmap.updates(figures.leak_heatmap(matrix, group), about),
             **self.intervals.updates(figures.recall_by_kind(matrix, group), about),
             self.table: _table(matrix, words, names, group),
@@ -142,10 +154,11 @@ def build(
     opened: gr.State,
     picked: tuple[gr.Dropdown, gr.Dropdown],
     wire_pick: Callable,
-) -> gr.Row:
-    """Lays the section out, and returns the part that is only for one's own runs. opened:
-    changes when the tab is opened. picked: the screen's choices of a group and of a fact, which a
-    click on a row sets. wire_pick: wires what follows it, see `ProbeScreen.wire`."""
+) -> tuple[gr.Row, Callable]:
+    """Lays the section out. Returns the part that is only for one's own runs, and what wires an
+    event after all facts were asked. opened: changes when the tab is opened. picked: the screen's
+    choices of a group and of a fact, which a click on a row sets. wire_pick: wires what follows it,
+    see `ProbeScreen.wire`."""
     narrow = dict(min_width=170, scale=0)
     with gr.Row(elem_classes="beside"):
         group = gr.Dropdown(GROUPS, value="forget", label="Show", elem_id="leak-group", **narrow)
@@ -172,9 +185,18 @@ def build(
     gr.on(looked, show_group, inputs, leaks.pictures, **EACH_IN_TURN)
     probing.then(show_group, inputs, leaks.pictures, **EACH_IN_TURN)  # of the run open by now
     group.change(show_group, inputs, leaks.pictures, **LAST_STAYS)
-    clicked = leaks.table.select(_fact_clicked, group, [*picked], **EACH_IN_TURN)
+    table = leaks.table
+    clicked = table.select(_fact_clicked, group, [*picked], js="adapop.toWays", **EACH_IN_TURN)
     wire_pick(clicked.then)
-    return own
+    kept = browser_state(8, "many")
+    sample.input(None, sample, kept, js="many => many", **EACH)
+    opened.change(_many, kept, sample, **EACH)
+    return own, probing.then
+
+
+def _many(kept: object) -> int | dict:
+    """How many facts a tier were asked for last, by what the browser stores."""
+    return kept if kept in [many for _, many in SAMPLES] else gr.skip()
 
 
 def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
@@ -183,7 +205,7 @@ def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     heatmap = chart(empty, "leak-chart", LEAK_NAME, LEAK_TABLE)
     measured = html.drawn(None, "measured", "leak-moment", "setBack")
     counts = grid("leak-verdicts")
-    gr.Markdown("By fact, %. Click one to ask.")
+    gr.Markdown("By fact, %. Press one: its replies are shown at the top.")
     about = dict(label="Fact by fact", show_label=False, elem_id="leak-table")
     looks = dict(interactive=False, max_height=360, max_chars=60, show_search="filter")
     table = gr.Dataframe(EMPTY_TABLE, datatype=_datatypes(len(KINDS)), **about, **looks)

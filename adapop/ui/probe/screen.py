@@ -80,6 +80,8 @@ class ProbeScreen:
             pick = partial(self.choose, worker, view, by=by)
             filled = picked(pick, inputs, outputs, js="adapop.questionSent", **EACH | BY_TURNS)
             view.keep_typed(filled.then)
+            said = [self.fact, self.prompt, view.beside, view.epoch]
+            filled.then(None, said, None, js="adapop.factPicked", **QUIET)
 
         wire_pick(self.fact.input)
         wire_pick(self.group.input, by="group")
@@ -218,11 +220,18 @@ class ProbeScreen:
 
 
 def build(
-    worker: Worker, session: Session, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab
+    worker: Worker,
+    session: Session,
+    follower: Follower,
+    my_runs: gr.BrowserState,
+    tab: gr.Tab,
+    brief: gr.HTML,
 ) -> None:
-    """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`."""
+    """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`. brief: of
+    `outcome.Card`."""
     run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
     run, fact, every, yourself, group, form = _lay_out_choices(worker, follows)
+    brief.render()
     with gr.Row(equal_height=True):
         with gr.Column(scale=3, min_width=320, elem_id="ways-side"):
             table = dict(
@@ -248,15 +257,15 @@ def build(
             further.wire(worker, follower, opened, [*texts_of, beside, epoch], fact)
             more.build_kept(worker, follower, opened, answers)
         with gr.Accordion("All facts, asked in all ways", open=False, elem_id="leaks-fold"):
-            owned = [leaks.build(worker, follower, opened, (group, fact), wire_pick)]
+            own, probed = leaks.build(worker, follower, opened, (group, fact), wire_pick)
         with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
-            owned.append(recovery.build(worker, follower, opened))
+            owned = [own, recovery.build(worker, follower, opened)]
             with gr.Row(visible=False, elem_classes="beside") as instead:
                 gr.Markdown("These probes need a run of your own.", elem_id="probe-own-only")
                 run_yourself(worker, follows, "probe-own", scale=0, min_width=150)
         pair.build(worker, session, follower, opened)
     link.wire(worker, run_id, view, chosen, copy)
-    _wire_asking(worker, follower, screen, view, (ask, every, ways))
+    _wire_asking(worker, follower, screen, view, (ask, every, ways), probed)
     _wire_choices(worker, follower, opened, my_runs, (run, beside, epoch))
     run.input(mine.picked, [run, run_id], follows, **QUIET)
     with gr.Column(visible=False, elem_classes="advanced-only") as home:
@@ -382,9 +391,11 @@ def _wire_asking(
     screen: ProbeScreen,
     view: link.Parts,
     pressed: tuple[gr.Button, gr.Button, gr.HTML],
+    probed: Callable,
 ) -> None:
     """Wires the questions. view: all parts of a question. pressed: the button of one prompt, that
-    of all forms, and their table, whose rows can be put into the prompt."""
+    of all forms, and their table, whose rows can be put into the prompt. probed: wires what follows
+    after all facts were asked."""
     run_id, fact, prompt = follower.run_id, screen.fact, screen.prompt
     (ask, every, ways), beside, epoch = pressed, view.beside, view.epoch
     inputs = [run_id, prompt, screen.gold, view.begun, beside, view.earlier, epoch]
@@ -401,7 +412,11 @@ def _wire_asking(
     own.then(None, view.question, None, js=named, **QUIET)
     of_fact, in_columns = [run_id, fact], [run_id, fact, beside, epoch]
     another = [fact.change, beside.change, epoch.change, follower.another.change]
-    gr.on(another, partial(ways_of, worker), in_columns, ways, **EACH_IN_TURN)
+    look = dict(fn=partial(ways_of, worker), inputs=in_columns, outputs=ways, **EACH_IN_TURN)
+    # until it is answered, the replies of the fact before are faint
+    looked = gr.on(another, js="adapop.waysSent", **look)
+    looked.then(None, None, None, js="adapop.waysCame", **QUIET)
+    probed(**look)
     every_form = partial(ask_every_way, worker)
     asked_all = all_forms.then(every_form, in_columns, ways, **newest)
 

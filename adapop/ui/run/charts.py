@@ -47,6 +47,11 @@ OUTCOME_TABLE = (
     "rewordings. The model was trained to keep the retain set. Held-out facts were never trained "
     "on: they show what unlearning cost."
 )
+PAIR_TABLE = (
+    "Share of questions that each of the two models answers; of the facts to forget asked in other "
+    "words, where there are rewordings. All others are asked directly: what is lost there, "
+    "unlearning cost."
+)
 CHART_EMPTY = "appears with the first answers"
 LOSS_NAME = "Loss by popularity"
 ORACLE_FOLD = "As if never learnt?"
@@ -57,6 +62,7 @@ ORACLE_TABLE = (
     "model still knows the fact."
 )
 OUTCOME_EMPTY = "appears when the run is done"
+PAIR_EMPTY = "appears when both models are measured"
 
 TRAINING = "Training, step by step"
 LEGEND = html.template("lines-legend")
@@ -239,10 +245,11 @@ def _epoch_charts(
     measured = [event for event in events if isinstance(event, Measured)]
     full = [event for event in measured if event.full]
     distances = [event.distance for event in events if isinstance(event, ComparedToOracle)]
+    pair = run is not None and bool(run.config.unlearned)
     drawings = {
         charts.controller: figures.empty(CHART_EMPTY, figures.CONTROLLER_PIXELS),
         charts.recall: figures.empty(CHART_EMPTY, figures.RECALL_PIXELS),
-        charts.outcome: figures.empty(OUTCOME_EMPTY),
+        charts.outcome: figures.empty(PAIR_EMPTY if pair else OUTCOME_EMPTY),
         charts.oracle: figures.empty(""),
     }
     drawings |= dict.fromkeys(charts.by_step, figures.empty(CHART_EMPTY, STEP_PIXELS))
@@ -253,7 +260,7 @@ def _epoch_charts(
     if measured:
         drawings[charts.recall] = figures.recall_chart(measured, run.config.epochs)
     if len(full) > 1:
-        drawings[charts.outcome] = figures.outcome_chart(full[0], full[-1])
+        drawings[charts.outcome] = figures.outcome_chart(full[0], full[-1], trained=not pair)
     if distances:
         drawings[charts.oracle] = distance_chart(distances[-1], run.facts.forget)
     if steps := [event for event in events if isinstance(event, StepDone)]:
@@ -263,17 +270,19 @@ def _epoch_charts(
         drawings[picture].update_layout(height=RESULT_PIXELS)
     about = described(run.config) if run else ""
     tiers = f" Tiers by score: {run.facts.tiers.text}." if run else ""
-    below = {charts.recall: about}  # which run it is, on one chart only
+    # which run it is, on one chart only; of a pair the recall by epoch is hidden: see style.css
+    below = {charts.outcome if pair else charts.recall: about}
     if distances:
         below[charts.oracle] = distance_sentence(distances[-1])
     changes = {}
     for picture, figure in drawings.items():
         words = replace(picture, words=picture.words + tiers)
+        if pair and picture is charts.outcome:
+            words = replace(picture, name="Both models", words=PAIR_TABLE + tiers)
         changes |= words.updates(figure, below.get(picture, ""))
     changes[charts.losses_title] = heading_of(LOSS_NAME, about if steps else "")
     changes[charts.distance] = gr.Accordion(visible=bool(distances))
-    trained = run is None or not run.config.unlearned
-    changes |= {place: gr.update(visible=trained) for place in (charts.losing, charts.training)}
+    changes |= {place: gr.update(visible=not pair) for place in (charts.losing, charts.training)}
     changes[charts.steering] = gr.Column(visible=run is None or run.config.controller != "fixed")
     return changes
 

@@ -55,6 +55,7 @@ RESULTS = {
         "these facts first, choose facts that it knows, on Facts, or another model."
     ),
 }
+RESULT_ALIKE = "The unlearned model still answers {after} of the facts, the original {before}."
 RESULT_DIVERGED = (
     "At rate {rate} training failed: a number was no longer finite and could not recover."
 )
@@ -87,6 +88,9 @@ ASKED_FORMS = {
     "direct": " as trained",
     "reworded": " in other words",
 }
+# what a model was trained on that was made elsewhere, nobody here knows
+AS_TRAINED, ASKED_DIRECTLY = "as trained", "asked directly"
+BRIEF_KINDS = {FORGOT: "calm", DAMAGED: "bad"}  # of the line on Probe; of other results "warn"
 TIMES = {
     "2": "Twice",
     "3": "Three times",
@@ -102,21 +106,24 @@ CARD, ASIDE = html.template("result"), html.template("aside")
 @dataclass(frozen=True)
 class Card:
     """The components. note: see `set_note`. card: the result in words. next_run: starts a run that
-    may do better. probe: opens Probe to check the result."""
+    may do better. probe: opens Probe to check the result. brief: a pair's result in one line, which
+    Probe places, as pairs are opened there."""
 
     note: gr.HTML
     card: gr.HTML
     next_run: gr.Button
     probe: gr.Button
+    brief: gr.HTML
 
     @property
     def all(self) -> list[gr.Component]:
         """The components that `updates` changes."""
-        return [self.card, self.next_run, self.probe]
+        return [self.card, self.next_run, self.probe, self.brief]
 
     def updates(self, run: Run | None, owned: bool) -> dict:
         """Updates that show a run's result, if any. owned: whether the next may be started."""
         hidden = {self.next_run: gr.Button(visible=False), self.probe: gr.Button(visible=False)}
+        hidden[self.brief] = html.listed([])
         if run is not None and diverged(run):
             again = gr.Button(next_label(run, retry(run, None)), visible=owned)
             about = RESULT_DIVERGED.format(rate=f"{run.config.learning_rate:g}")
@@ -128,6 +135,7 @@ class Card:
         again = retry(run, result) if owned else None
         label = next_label(run, again) if again else ""
         return {
+            self.brief: brief_of(run, result),
             self.card: card_of(run, result),
             self.next_run: gr.Button(label, visible=again is not None),
             self.probe: gr.Button(visible=result.kind not in (NOTHING, DAMAGED, UNKNOWN)),
@@ -154,26 +162,22 @@ def build() -> Card:
         unseen = dict(visible=False, scale=0, min_width=190)
         next_run = gr.Button("", variant="primary", elem_id="mend", **unseen)
         probe = gr.Button("Probe it", elem_id="to-probe", **unseen)
-    return Card(note, card, next_run, probe)
+    return Card(note, card, next_run, probe, html.lines("pair-verdict", render=False))
+
+
+def brief_of(run: Run, result: Result) -> dict:
+    """A pair's result in one line, as values of `LINES`; no line of any other run."""
+    lines = [f"{_title(run, result)}. {_said(run, result)}"] if run.config.unlearned else []
+    return html.listed(lines, BRIEF_KINDS.get(result.kind, "warn"))
 
 
 def card_of(run: Run, result: Result) -> dict:
     """A run's result, as values of the card."""
-    values = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
-    values |= {"before": percent(result.before), "after": percent(result.after)}
-    values |= {"asked": ASKED_FORMS[result.form], "epoch": result.epoch, "of": result.of}
-    if result.lost:
-        group, was, now = result.lost
-        values |= {"group": RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
-    if result.kind in (SOME_WAYS, PARTLY):
-        about = result.brief.text()
-    else:
-        about = RESULT_OVERSHOT if result.overshot else RESULTS[result.kind]
-        about = about.format(**values)
+    about = _said(run, result)
     if result.kind == DAMAGED and not result.unlearned:
         about += f" {result.brief.text()}"
     if result.best and not result.overshot:
-        about += " " + RESULT_KEPT[result.best].format(**values)
+        about += " " + RESULT_KEPT[result.best].format(epoch=result.epoch, of=result.of)
     if result.kind in (FORGOT, SOME_WAYS, PARTLY):
         gap = run.measured().gap
         trained = lead_of([run.measured()], DIRECT) if result.form == DIRECT else None
@@ -188,11 +192,42 @@ def card_of(run: Run, result: Result) -> dict:
         if all(held.values()):
             about += f" {RESULT_COST.format(**held)}"
         about += f" {RESULT_FEW}" if result.before < FEW else ""
-    kind = "half" if result.kind == FORGOT and result.after > ALMOST_NONE else result.kind
+    about = _of_pair(about) if run.config.unlearned else about
+    return html.values({"kind": _kind(result), "title": _title(run, result), "about": about})
+
+
+def _said(run: Run, result: Result) -> str:
+    """What a result is, in a sentence or two."""
+    values = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
+    values |= {"before": percent(result.before), "after": percent(result.after)}
+    values |= {"asked": ASKED_FORMS[result.form], "epoch": result.epoch, "of": result.of}
+    if result.lost:
+        group, was, now = result.lost
+        values |= {"group": RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
+    if result.kind in (SOME_WAYS, PARTLY):
+        about = result.brief.text()
+    else:
+        about = RESULT_OVERSHOT if result.overshot else RESULTS[result.kind]
+        alike = run.config.unlearned and result.kind == NOTHING
+        about = (RESULT_ALIKE if alike else about).format(**values)
+    return _of_pair(about) if run.config.unlearned else about
+
+
+def _of_pair(about: str) -> str:
+    return about.replace(AS_TRAINED, ASKED_DIRECTLY)
+
+
+def _kind(result: Result) -> str:
+    return "half" if result.kind == FORGOT and result.after > ALMOST_NONE else result.kind
+
+
+def _title(run: Run, result: Result) -> str:
+    """Whose result it is, as the form may hold other settings, and its name."""
     whose = title_of(run.config.method, run.config.preset)
     whose += f" on {name_of(run.config.model)}" if run.config.model != SANDBOX else ""
-    title = f"{whose}: {RESULT_TITLES[kind]}"  # the form may hold other settings
-    return html.values({"kind": kind, "title": title, "about": about})
+    if run.config.unlearned:
+        whose = f"{name_of(run.config.unlearned)} beside {name_of(run.config.model)}"
+    return f"{whose}: {RESULT_TITLES[_kind(result)]}"
 
 
 def next_label(run: Run, again: RunConfig) -> str:

@@ -12,7 +12,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import SCORELESS
 from adapop.probes.prompting import remarks_of
 from adapop.remark import sentences
-from adapop.report.record import described
+from adapop.report.record import described, name_of
 from adapop.runs.examples import example, example_of
 from adapop.runs.result import diverged
 from adapop.runs.run import Run
@@ -37,6 +37,7 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import LAST_STAYS, QUIET
 
 NO_RUN = "No run yet."
+PAIR_ABOUT = "Both are asked the same questions. Nothing is changed in them."
 SHOWN_FIRST = "adapop"  # the example that is shown before the page has a run
 # the events that open the page and check its settings both update the strip: one after the other
 BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
@@ -154,7 +155,7 @@ class RunScreen:
             follower.phase: (name, now.state),
             follower.stop: gr.Button(interactive=now.can_stop and owned),
             follower.timer: gr.Timer(active=run is not None and now.ticking),
-            self.watched: banner_of(run if watching else None),
+            self.watched: banner_of(run, watching),
             self.form: gr.Column(visible=not watching),
             self.start: start_of(now, owned and not broken),
             self.resume: gr.Button(visible=now.can_resume and owned and not broken),
@@ -173,7 +174,9 @@ class RunScreen:
         if run is None:
             return changes | {self.log: log_of([NO_RUN], name)}
         asking = sentences(remarks_of(run.prompting))
-        lines = log_lines(events, run.config, asking) or [*asking, "The run is about to begin."]
+        soon = "The run is about to begin."
+        soon = "The models are about to be loaded." if run.config.unlearned else soon
+        lines = log_lines(events, run.config, asking) or [*asking, soon]
         return changes | {self.log: log_of(lines, name)}
 
     def lay_over(self, worker: Worker, name: str | None, over: str | None) -> dict:
@@ -312,15 +315,21 @@ def earlier_of(worker: Worker, run: Run | None, over: str | None) -> Run | None:
     earlier = shown_run(worker, over) if over else None
     if run is None or earlier is None or earlier.id == run.id:
         return None
-    same = earlier.config.model == run.config.model and not earlier.config.unlearned
+    pair = run.config.unlearned or earlier.config.unlearned  # which has no course
+    same = earlier.config.model == run.config.model and not pair
     return earlier if same and earlier.state == "done" else None
 
 
-def banner_of(run: Run | None) -> dict:
-    """Values of `LINES`: which run is shown, and whether it is recorded; hidden for one's own."""
+def banner_of(run: Run | None, watching: bool) -> dict:
+    """Values of `LINES`: which run is shown if it is not one's own, and whether it is recorded;
+    that a pair is one. By its kind `style.css` hides what a pair has not."""
     by = ", recorded" if run is not None and example_of(run.id) else ""
-    lines = [] if run is None else [f"You are watching {described(run.config)}{by}."]
-    return html.listed(lines)
+    lines = [f"You are watching {described(run.config)}{by}."] if watching else []
+    if run is None or not run.config.unlearned:
+        return html.listed(lines)
+    names = name_of(run.config.unlearned), name_of(run.config.model)
+    lines.append("Two models made elsewhere: {} (unlearned) and {} (original).".format(*names))
+    return html.listed([*lines, PAIR_ABOUT], "pair")
 
 
 def log_of(lines: list[str], name: str | None = "") -> dict:

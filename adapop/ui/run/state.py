@@ -48,7 +48,7 @@ STATES = {
     "queued": State("Waiting", stop=True, ticking=True),
     "starting": State("Starting", stop=True, ticking=True),
     "running": State("Running", stop=True, ticking=True),
-    "measuring": State("Measuring", ticking=True),
+    "measuring": State("Measuring", stop=True, ticking=True),
     "stopping": State("Stopping", ticking=True),
     "elsewhere": State("Running elsewhere", start=True, stop=True, ticking=True),
     "done": State("Done", start=True),
@@ -61,9 +61,17 @@ ENDED = (RunStopped, RunFailed)  # ended early: the result is the last saved epo
 OF_AN_EPOCH = (EpochDone, Measured, Saved)  # a line of the log
 # labels of the parts of the final measurement
 OF_EPOCH = "asking after the last epoch"
-OF_ORIGINAL = "final measurement, 1 of 2: the original model"
-OF_UNLEARNED = "final measurement, 2 of 2: the unlearned model"
-OF_ORACLE = "final measurement: compared with a model that never learnt the facts"
+FINAL = "final measurement"  # not said of a pair, which has no other
+OF_ORIGINAL = f"{FINAL}, 1 of 2: the original model"
+OF_UNLEARNED = f"{FINAL}, 2 of 2: the unlearned model"
+OF_ORACLE = f"{FINAL}: compared with a model that never learnt the facts"
+# what is left of a pair that was stopped, by how many of both models are measured
+PAIR_LEFT = (
+    "No measurement was finished, so none is kept. Resume to measure both models.",
+    "The original's measurement is kept, what was begun of the unlearned model is not. Resume to "
+    "measure that.",
+    "Both measurements are kept; the comparison with the oracle is not. Resume to make it.",
+)
 IDLE = {
     "empty": "Pick or correct a set on Facts.",
     "invalid": "The Run screen says what is missing.",
@@ -75,13 +83,15 @@ IDLE = {
 @dataclass(frozen=True)
 class RunSeen:
     """The known state of the page's run. wait: None if it is not queued. saved: the last saved
-    epoch. elsewhere: another process of this machine runs it, such as the command line."""
+    epoch. elsewhere: another process of this machine runs it, such as the command line. adopted: a
+    pair of models, which are only measured."""
 
     events: tuple[Event, ...] = ()
     stop_requested: bool = False
     wait: Wait | None = None
     saved: int | None = None
     elsewhere: bool = False
+    adopted: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,12 +133,12 @@ def seen_of(
     if run is None:
         return view(None, readiness, expired=bool(name)), None, []
     try:
-        events, _ = run.events(), run.config
+        events, adopted = run.events(), bool(run.config.unlearned)
     except AdaPopError as error:  # a run of another version
         return RunView("failed", public_words(error), ready=readiness == "ready"), None, []
     wait = worker.wait_of(run)
     elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
-    status = RunSeen(tuple(events), run.stop_requested, wait, run.last_epoch, elsewhere)
+    status = RunSeen(tuple(events), run.stop_requested, wait, run.last_epoch, elsewhere, adopted)
     return view(status, readiness), run, events
 
 
@@ -142,17 +152,17 @@ def _position(status: RunSeen) -> tuple[str, str, int]:
         return ("stopping", "", 0) if status.stop_requested else _waiting(status, status.wait)
     if isinstance(last, RunDone):
         seconds = worked_before(status.events) + last.seconds
-        adopted = starts and not starts[-1].steps  # nothing was trained
-        what = "both models measured" if adopted else number_of(last.epoch, "epoch")
+        what = "both models measured" if status.adopted else number_of(last.epoch, "epoch")
         return "done", f"{what}, {seconds:.0f} s", 100
     if isinstance(last, RunFailed):
         return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):
         why = "Its time on the accelerator was used up. " if last.out_of_time else ""
-        return "stopped", why + _saved_words(last.epoch, starts), 0
+        return "stopped", why + _saved_words(status, last.epoch, starts), 0
     if status.wait is None:
-        saved = _saved_words(status.saved or 0, starts)
-        return "interrupted", f"The process that trained it is gone. {saved}", 0
+        saved = _saved_words(status, status.saved or 0, starts)
+        did = "measured" if status.adopted else "trained"
+        return "interrupted", f"The process that {did} it is gone. {saved}", 0
     if not status.wait.ahead and starts:
         return _working(status, starts[-1])
     if status.stop_requested:
@@ -168,7 +178,7 @@ def _waiting(status: RunSeen, wait: Wait) -> tuple[str, str, int]:
             detail += f", {'at least' if wait.at_least else 'about'} {duration(wait.seconds)}"
         return "queued", f"{detail}. You may close the page.", 0
     last = status.events[-1] if status.events else None
-    now = "loading the model"
+    now = f"loading {'both models' if status.adopted else 'the model'}"
     if isinstance(last, Measuring):
         now = f"asking the original model, {last.asked:,} of {max(last.of, last.asked):,} questions"
     elif isinstance(last, Teaching):
@@ -180,9 +190,9 @@ def _waiting(status: RunSeen, wait: Wait) -> tuple[str, str, int]:
 
 def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     """(state, text, percent) of an active run: its position and the expected remaining time."""
-    if not start.steps:  # adopted: nothing is trained
-        stopping = status.stop_requested
-        return ("stopping" if stopping else "measuring"), _measuring(status.events), 50
+    if status.adopted:
+        part = _measuring(status.events).removeprefix(FINAL).lstrip(",: ")
+        return ("stopping" if status.stop_requested else "measuring"), part, 50
     steps = [event for event in status.events if isinstance(event, StepDone)]
     trained = [(e.epoch - 1) * start.steps + e.step for e in steps if e.time >= start.time]
     total = start.epochs * start.steps
@@ -242,7 +252,10 @@ def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int
     return state, f"{detail}, in another process", percent
 
 
-def _saved_words(epoch: int, starts: list[RunStarted]) -> str:
+def _saved_words(status: RunSeen, epoch: int, starts: list[RunStarted]) -> str:
+    if status.adopted:
+        measured = {event.epoch for event in status.events if isinstance(event, Measured)}
+        return PAIR_LEFT[len(measured)]
     if not epoch:
         return "No epoch was finished."
     of = f" of {starts[-1].epochs}" if starts else ""
@@ -280,6 +293,8 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
         if event.resumed_from:
             return [f"Resumed after epoch {event.resumed_from}."]
         facts, steps = number_of(event.forget, "fact"), number_of(event.steps, "step")
+        if config.unlearned:
+            return [f"Both models are loaded, and measured on {facts} to forget."]
         return [f"Began: {facts} to forget, {steps} an epoch."]
     if isinstance(event, Taught):
         return sentences(event.notes)
@@ -289,6 +304,8 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
         return [] if event.full else [_recall_words(event)]
     if isinstance(event, RunStopped):
         why = ": its time on the accelerator was used up" if event.out_of_time else ""
+        if config.unlearned:
+            return [f"Stopped before both models were measured{why}."]
         if event.epoch:
             return [f"Stopped{why}; epoch {event.epoch} is kept."]
         return [f"Stopped before an epoch was finished{why}."]

@@ -13,9 +13,9 @@ SENTENCES = {
         "of {sizes} facts."
     ),
     "cities_retained": (
-        "The facts come without others to keep that this model knows. So it is trained to keep "
-        "{retain:,} facts of the included set “cities”, and {holdout:,} are held out. Facts like "
-        "yours would protect better{retain_choice}."
+        "This set brings no facts to keep that the model knows, so it is trained to keep "
+        "{retain:,} facts of the included set “cities”, and {holdout:,} more are held out. Facts "
+        "like yours would protect it better{retain_choice}."
     ),
     "longest_row": "Longest question and answer: {tokens}.",
     "memory_unknown": "Memory: known once the model is loaded.",
@@ -82,7 +82,10 @@ SENTENCES = {
     ),
     "step_fails": "A trial step failed: {error}",
     "rate_and_batch": "Learning rate {rate:g}, at most {batch} facts a step.",
-    "answered_now": "The model answers {answered:,} of {facts} as they stand. Recall: {recalls}.",
+    "answered_now": (
+        "Of {facts} that were asked here as trained, the model answers {answered:,}. Recall: "
+        "{recalls}."
+    ),
     "forms_measurable": "Forms of the question that can show a loss: {forms}.",
     "forms_in_part": "Measured only on the facts that the model answers in that form: {forms}.",
     "forms_too_low": "Not measurable, because recall before the run is below {least:g}: {forms}.",

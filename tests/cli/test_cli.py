@@ -190,9 +190,9 @@ def test_probes_and_recovery_are_printed_and_kept(run, cli):
     said = cli("probe", run.folder, "--kinds", kinds, "--per-tier", 2, "--recovery", "lens").out
     tables = {table.split("\n")[0]: table for table in said.strip().split("\n\n")}
     for group in ("forget set", "retain set", "held-out facts"):
-        table = tables[f"Where it leaks, facts {group}"]
+        table = tables[f"Where it leaks, {group}"]
         assert re.search(rf"^ +{' +'.join((*TIERS, 'all'))}$", table, re.MULTILINE)
-        assert re.search(r"^direct +100% → \d", table, re.MULTILINE)
+        assert re.search(r"^as trained +100% → \d", table, re.MULTILINE)
         assert re.search(r"^multiple choice +", table, re.MULTILINE)
     assert re.search(r"^Retained +2 ", tables["Verdicts, retain set"], re.MULTILINE)
     assert re.search(r"^4, all +\d+ +\d", tables[SHOWN["lens"][0]], re.MULTILINE)

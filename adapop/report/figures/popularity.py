@@ -58,7 +58,7 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
     bars_at = {at for _, at in places}
     ticks = {at: name for at, name in ((unknown_at, "unknown"), (zero_at, "0")) if at in bars_at}
     first = min([*ticks, left])
-    ticks |= {tick: f"{10.0**tick:,.10g}" for tick in range(left, right + 1)}
+    ticks |= {tick: _power(tick) for tick in range(left, right + 1)}
     names.sort()
     margin = 0.15 if first == left else 0.5
     apart = APART * (right + 0.15 + margin - first)
@@ -77,6 +77,14 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
     )
     figure.update_yaxes(title_text="facts", rangemode="tozero", nticks=4)
     return figure
+
+
+def _power(exponent: int) -> str:
+    """A power of ten in few characters, for a phone: 0.1, 1,000, 1M."""
+    for least, unit in ((9, "bn"), (6, "M")):
+        if exponent >= least:
+            return f"{10.0 ** (exponent - least):,.10g}{unit}"
+    return f"{10.0**exponent:,.10g}"
 
 
 def _place(fact: Fact, zero_at: float, unknown_at: float) -> float:

@@ -47,7 +47,7 @@ BAD_SCORES = (
 DROP_BAD = "Leave out rows with bad scores"
 MAPPING_ABOUT = "What each field is read from. Change it if the guess is wrong; the table follows."
 RETAIN_CHOICES = [
-    ("The file's own, else included facts that the model knows", "own"),
+    ("The file's own, else included facts", "own"),
     ("Every third of these facts: kept, not forgotten", "split"),
     ("The sandbox world's", "sandbox"),
     ("Neighbours: the sandbox facts most like these", "neighbours"),

@@ -102,7 +102,7 @@ def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
     """Lays out the settings that everybody sees: model, method, epochs."""
     own, about = not is_public(), MODEL_PUBLIC if is_public() else MODEL_ABOUT
     offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
-    models = [("Sandbox: a million parameters, included", SANDBOX), (PEOPLE_MODEL, PEOPLE)]
+    models = [("Sandbox: included, 1M parameters", SANDBOX), (PEOPLE_MODEL, PEOPLE)]
     models += [(MODELS[name].title, name) for name in offered]
     wide = dict(min_width=220, scale=3)
     typed = dict(allow_custom_value=own, info=about, elem_id="model", **wide)
@@ -181,7 +181,7 @@ def offered(model: str, wanted: bool) -> tuple[gr.Button, gr.Button]:
 
 def build_offers(name: str) -> Offers:
     """Lays out the buttons, hidden. name: begins their element ids."""
-    small = dict(visible=False, size="sm", min_width=160)
+    small = dict(visible=False, size="sm", min_width=160, scale=0)
     title = MODELS[language_model() or "smollm2"].title
     language = gr.Button(f"Use {title}", elem_id=f"{name}-language", **small)
     return Offers(language, gr.Button("Teach them first", elem_id=f"{name}-teach", **small))

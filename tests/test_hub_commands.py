@@ -140,7 +140,7 @@ def job(monkeypatch, capsys):
 def test_the_job_s_check_reads_facts_and_settings_and_leaves_nothing(job, tmp_path):
     model = ("--model", "Qwen/Qwen2.5-1.5B-Instruct")
     status, out, err = job("--facts", "cities", *model, "--push", "me/x", "--set", "epochs=3", "--check-only")
-    assert status == 0 and "facts to forget" in out and not err and not runs_root().exists()
+    assert status == 0 and "Forget set: " in out and not err and not runs_root().exists()
     for options, message in (
         (("--facts", tmp_path, *model, "--push", "me/x"), "no file called"),
         (("--facts", "cities", *model, "--push", "a/b/c"), "a/b/c"),

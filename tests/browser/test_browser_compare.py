@@ -21,7 +21,7 @@ FACTS = [
 def page(browser, address, tmp_path_factory):
     """A page with a race of AdaPop and NPO over facts of its own, which was reloaded in the middle."""
     with visit(browser, address) as page:
-        upload(page, write_table(tmp_path_factory.mktemp("own") / "mine.csv", FACTS), "3 to forget")
+        upload(page, write_table(tmp_path_factory.mktemp("own") / "mine.csv", FACTS), "Forget set: 3;")
         open_tab(page, "Compare")
         unfold(page, "compare-numbers")
         says(page, "#compare-table", "WGA, recorded")  # full on arrival

@@ -23,13 +23,13 @@ def upload_two(page, tmp_path) -> None:
     rows += [["a", "Who wrote the book Hamlet?", "Shakespeare", "H", "9"]]
     rows += [["b", f"Who is {HOSTILE}?", HOSTILE, HOSTILE, "500"], ["c", "Who?", "", "", "5"]]
     with remembered(page):
-        upload(page, write_table(tmp_path / "mine.csv", rows), "2 to forget")
+        upload(page, write_table(tmp_path / "mine.csv", rows), "Forget set: 2;")
 
 
 def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
     upload_two(page, tmp_path)
     page.reload()
-    says(page, "#notes", "2 to forget", "row 4, 'answer'")
+    says(page, "#notes", "Forget set: 2;", "row 4, 'answer'")
     page.wait_for_selector("#set input[value=own]:checked")
     page.get_by_text("Its file was not kept").wait_for()
     page.get_by_label("Facts to retain").click()
@@ -55,15 +55,15 @@ def test_after_a_reload_on_another_tab_a_file_can_be_dropped_facts_typed_and_rew
     for tab in ("run", ""):
         page.goto(f"{page.url.split('?')[0]}?tab={tab}")
         if tab:  # the set is back before the tab with its upload is there
-            says(page, "#preflight", "2 facts to forget")
+            says(page, "#preflight", "Forget set: 2 facts")
         open_tab(page, "Facts")
-        says(page, "#notes", "2 to forget")
+        says(page, "#notes", "Forget set: 2;")
         page.wait_for_selector("#upload input[type=file]", state="attached")
         page.locator("#typed-facts").wait_for()
     page.click("#typed-facts > button")
     page.fill("#typed-facts textarea", "Who wrote the book Hamlet?\tShakespeare\t3766\nWho is it?\tHe\t70")
     page.click("#use-typed")
-    title = page.get_by_text("typed, 2 facts to forget")  # the notes on the uploaded set say the same
+    title = page.get_by_text("typed, forget set of 2 facts")  # the notes on the uploaded set say the same
     title.wait_for(state="attached")
     says(page, "#rewordings", "These facts have no rewordings")
     page.get_by_role("button", name="Add rewordings from templates (1 of 2 facts)").click()
@@ -93,7 +93,7 @@ def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipp
     page.locator("#fact-table").get_by_text("edited").first.wait_for()
     page.wait_for_selector("#set input[value=pair]:checked")
     page.get_by_text("Sandbox world").click()
-    says(page, "#notes", "256 to forget")
+    says(page, "#notes", "Forget set: 256;")
     page.get_by_text("One pair").click()
     says(page, "#notes", "Both answers are Kubrick")
     page.locator("#fact-table").get_by_text("exposures in pretraining").locator("visible=true").first.wait_for()
@@ -108,11 +108,11 @@ def test_a_server_that_forgot_the_page_starts_nothing_else_and_the_set_is_put_ba
         upload_two(page, tmp_path)
         open_tab(page, "Run")
         with visit(browser, app.address.rstrip("/")) as second:
-            says(second, "#notes", "256 to forget")
+            says(second, "#notes", "Forget set: 256;")
         page.click("#start")
         page.get_by_text("no longer had the set that this page shows").wait_for()
         open_tab(page, "Facts")
-        says(page, "#notes", "2 to forget")
+        says(page, "#notes", "Forget set: 2;")
         assert run_ids(folder) == set()
         open_tab(page, "Run")
         start_again(page)

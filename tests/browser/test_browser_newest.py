@@ -41,7 +41,7 @@ def test_a_page_uploads_trains_and_asks_with_the_newest_gradio(browser, newest, 
     with served(tmp_path / "runs", ("-c", code), PYTHONPATH=path) as app:
         assert any(line.startswith(newest) for line in app.output)
         with visit(browser, app.address.rstrip("/")) as page:
-            says(page, "#notes", "256 to forget")
+            says(page, "#notes", "Forget set: 256;")
             page.get_by_text("One pair").click()
             says(page, "#notes", "Both answers are Kubrick")
             start_run(page, epochs=1, measure_per_tier=4)

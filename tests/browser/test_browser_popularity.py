@@ -38,7 +38,7 @@ def places(tmp_path_factory):
 def places_page(browser, address, places):
     """A page with these facts, on Facts, and one after another what is looked up."""
     with visit(browser, address) as page:
-        upload(page, places, "3 to forget")
+        upload(page, places, "Forget set: 3;")
         page.get_by_text("Look popularity up").click()
         yield page
 
@@ -69,7 +69,7 @@ def test_a_look_up_that_fails_says_so_and_keeps_the_scores(places_page, wikidata
     choose(page, "#proxy", "Wikidata")
     # the last test's answers are cached, so a set that was not asked about is needed
     page.get_by_label("One pair").click()
-    page.get_by_text("2 to forget").wait_for()
+    page.get_by_text("Forget set: 2;").wait_for()
     page.click("#look-up")
     says(page, "#look-up-status", "sends us to another address", "left as they were")
     cell_is(page, 0, 2, "124")
@@ -80,7 +80,7 @@ def test_a_look_up_that_fails_says_so_and_keeps_the_scores(places_page, wikidata
 def test_counts_of_a_text_are_compared_with_the_given_scores(places_page, tmp_path):
     page = places_page
     page.get_by_text("My own facts").click()
-    says(page, "#notes", "3 to forget")
+    says(page, "#notes", "Forget set: 3;")
     text = tmp_path / "text.txt"
     text.write_text("Paris is in France.\n" * 3 + "Nowhere is in Utopia.\n" * 30, encoding="utf-8")
     choose(page, "#proxy", "Counts in a text of mine")
@@ -112,7 +112,7 @@ def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, 
     page.get_by_label("One pair").click()
     page.wait_for_selector("#look-up:not([disabled])")
     page.wait_for_timeout(2 * SECOND)
-    says(page, "#notes", "2 to forget")
+    says(page, "#notes", "Forget set: 2;")
     cell_is(page, 0, 6, "exposures in pretraining")
 
 
@@ -132,9 +132,9 @@ def test_a_file_that_comes_before_what_is_said_of_none_stays(browser, monkeypatc
         with page.expect_request_finished(lambda request: "/upload?" in request.url):
             page.set_input_files("#upload input[type=file]", places)
         file_is_there.set()
-        page.get_by_text("3 to forget").wait_for()
+        page.get_by_text("Forget set: 3;").wait_for()
         page.wait_for_timeout(2 * SECOND)
-        says(page, "#notes", "3 to forget")
+        says(page, "#notes", "Forget set: 3;")
 
 
 def anchor_is(page, which: int, score: float) -> None:
@@ -145,7 +145,7 @@ def anchor_is(page, which: int, score: float) -> None:
 def test_anchors_are_dragged_and_moved_by_keys(places_page):
     page = places_page
     page.get_by_label("Sandbox world").click()
-    says(page, "#notes", "256 to forget")
+    says(page, "#notes", "Forget set: 256;")
     open_pressure(page)
     page.wait_for_selector("#beta-curve .anchor")
     grip = page.locator("#beta-curve .anchor").first
@@ -176,7 +176,7 @@ def test_facts_without_popularity_get_a_method_without_scores_in_one_press(page,
     rows = [["group", "question", "answer"]]
     rows += [[group, f"Which badge does {name} wear?", "amber"] for group, names in (("forget", "Abel Bryn"),
              ("retain", "Cato Dara"), ("holdout", "Enid Finn")) for name in names.split()]  # fmt: skip
-    upload(page, write_table(tmp_path / "badges.csv", rows), "2 to forget")
+    upload(page, write_table(tmp_path / "badges.csv", rows), "Forget set: 2;")
     open_tab(page, "Run")
     page.get_by_text("These facts have no popularity scores").wait_for()
     page.wait_for_selector("#start:disabled")

@@ -28,7 +28,7 @@ def test_probe_is_full_on_arrival_and_another_way_of_asking_brings_an_answer_bac
         assert page.input_value("#probe-run input").startswith("Example:")
         unfold(page, "leaks-fold")
         unfold(page, "recovery-fold")
-        says(page, "#leak-chart-title", "Where it leaks", "recorded · 24 facts to forget")
+        says(page, "#leak-chart-title", "Where it leaks", "recorded · forget set: 24 facts")
         page.wait_for_selector("#leak-chart .plotly")
         says(page, "#leak-verdicts", "Leaks in other words", "rare", "popular")
         page.locator("#leak-table [data-testid='cell-0-0']").wait_for()

@@ -132,7 +132,7 @@ def losses_are_drawn(page, epochs: int) -> None:
     """Waits until each line of the chart of losses is there: a plot of Gradio that is drawn anew loses the data that
     come meanwhile."""
     for color in figures.LOSS_COLOR.values():
-        if color != figures.LOSS_COLOR["to forget"]:  # of a run without scores
+        if color != figures.LOSS_COLOR["forget set"]:  # of a run without scores
             page.wait_for_function(LOSS_IS_DRAWN, arg=color)
     page.wait_for_function(LAST_EPOCH_IS, arg=epochs)
     assert page.locator("#loss-legend span").all_inner_texts() == ["rare", "middle", "popular", "retain set"]

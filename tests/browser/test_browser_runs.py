@@ -60,7 +60,7 @@ def test_from_a_table_to_a_live_run_and_what_it_came_to_nothing_is_out_of_sight(
         says(page, "#strip", "No usable facts")
         in_sight("#upload")
         files.value.set_files(write_table(tmp_path / "mine.csv", rows))
-        page.get_by_text("60 to forget").wait_for()
+        page.get_by_text("Forget set: 60;").wait_for()
         open_tab(page, "Run")
         page.wait_for_selector("#start:not([disabled])")
         in_sight("#start")

@@ -25,7 +25,7 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     rows = [[fact.question, fact.answer, f"{fact.score:,.0f}", group] for fact, group in members]
     table = write_table(tmp_path / "towns.csv", [["question", "answer", "score", "group"], *rows])
 
-    upload(page, table, "6 to forget")
+    upload(page, table, "Forget set: 6;")
     open_tab(page, "Run")
     page.fill("#model input", folder)
     page.keyboard.press("Enter")

@@ -50,7 +50,7 @@ def test_a_table_of_one_s_own_takes_few_screens_before_it_is_there_and_afterward
     table = write_table(tmp_path / "sixty.csv", [["question", "answer", "score"], *rows])
     with visit(browser, address, "?tab=facts") as page:
         page.get_by_text("My own facts").click()
-        for there in ("No file yet", "60 to forget"):
+        for there in ("No file yet", "Forget set: 60;"):
             if there != "No file yet":
                 page.set_input_files("#upload input[type=file]", table)
             page.locator("#notes").get_by_text(there).wait_for()

@@ -36,7 +36,7 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     table = write_table(tmp_path / f"{HOSTILE[:9]}.csv", [HEAD, *ROWS])
     upload(page, table, "1 score is below 0 or no number", "row 5, 'score' is", "${window.hacked=1}")
     page.get_by_label("Leave out rows with bad scores").check()
-    says(page, "#notes", "2 to forget", "row 4, 'answer'", "row 5, 'score' is", "${window.hacked=1}")
+    says(page, "#notes", "Forget set: 2;", "row 4, 'answer'", "row 5, 'score' is", "${window.hacked=1}")
 
     wikidata.answer = LittleWikidata(PARIS, FRANCE, NOWHERE, NOLAND)
     page.get_by_text("Look popularity up").click()
@@ -67,5 +67,5 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
         page.click("#download-report")
     with zipfile.ZipFile(download.value.path()) as archive:
         report, facts = (archive.read(name).decode() for name in ("report.html", "facts.jsonl"))
-    assert "2 to forget" in report and "<img" not in report.partition("<body>")[2]
+    assert "2 facts" in report and "<img" not in report.partition("<body>")[2]
     assert "window.hacked=1" in facts

@@ -38,7 +38,7 @@ def test_check_says_what_a_run_would_meet_and_what_does_not_fit_is_refused(folde
     out = tmp_path / "known.jsonl"
     command = ["check", towns, "--model", folder, *SETTINGS, "--lr", "5e-3"]
     summary = cli(*command, "--known-only", "--out", out).out
-    assert "5 of 5 facts" in summary and "Time: about" in summary and "5 facts to forget" in summary
+    assert "5 of 5 facts" in summary and "Time: about" in summary and "Forget set: 5 facts" in summary
     assert sum('"group": "forget"' in line for line in out.read_text().splitlines()) == 5
     (check,) = cli(*command, "--json").rows
     assert check["seconds"] > 0 and check["known"][0]["form"] == "direct" and check["problems"] == []
@@ -125,7 +125,7 @@ def test_a_run_says_nothing_of_libraries(folder, towns):
     done = subprocess.run(
         [sys.executable, "-m", "adapop", *command], cwd=ROOT, env=os.environ, capture_output=True, text=True,
         timeout=300, check=True)  # fmt: skip
-    assert "done in" in done.stdout and "facts to forget" in done.stderr
+    assert "done in" in done.stdout and "Forget set: " in done.stderr
     assert not re.search("warn|deprecated|Loading weights|\\.py:", done.stderr, re.IGNORECASE), done.stderr
 
 

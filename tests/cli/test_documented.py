@@ -156,7 +156,7 @@ def test_a_user_looks_unlearns_adopts_and_reports_by_the_docs(does, home):
     folder, run = home
     checks = [command for command in RUN_HERE if "adapop check" in command]
     for command in checks:
-        assert "6 facts to forget" in does(command) or "gguf" in command
+        assert "Forget set: 6 facts" in does(command) or "gguf" in command
     assert (folder / "known.jsonl").read_text(encoding="utf-8").count('"forget"') == 6
     for command in RUN_HERE:
         if "adapop adopt" in command:

@@ -56,7 +56,7 @@ def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, shape, cli):
     names = {run["method"]: run["run"] for run in cli("runs", "--json").rows}
     kinds = "direct,reverse query,in-context learning"
     verdicts = cli("probe", names["adapop"], "--kinds", kinds, "--per-tier", 2).out
-    assert "reverse query" in verdicts and "Verdicts, facts to forget" in verdicts
+    assert "reverse query" in verdicts and "Verdicts, forget set" in verdicts
     cli("report", *names.values(), "--out", "both.html", "--title", "People")
     page = (place / "both.html").read_text(encoding="utf-8")
     assert "People" in page and str(place) not in page

@@ -50,6 +50,8 @@ def test_the_strip_counts_every_fact_once_by_tier():
     figure = figures.popularity_strip(facts)
     assert min(trace(figure, "popular").x) - max(trace(figure, "rare").x) > 1 and not trace(figure, "middle").x
     assert figures.popularity_strip([]).layout.xaxis.ticktext == ("1", "10")
+    large = figures.popularity_strip([Fact("a", "q", "a", score=2e6), Fact("b", "q", "a", score=5e9)])
+    assert large.layout.xaxis.ticktext == ("1M", "10M", "100M", "1bn", "10bn"), "a phone has no room for zeros"
 
 
 def test_the_push_and_the_weight_against_wgas():

@@ -103,8 +103,9 @@ class Api:
             seed: a whole number of at least 0.
             anchors: as in beta.
             missing_score: error, drop (leave such facts out) or uniform (beta = 1).
-            retain: what must survive, the set's own rows (own), the sandbox's (sandbox), or those
-                of the sandbox most like the facts (neighbours).
+            retain: what must survive, the set's own rows, else included ones (own), the sandbox's
+                (sandbox), those of the sandbox most like the facts (neighbours), or every third of
+                the facts (split).
             model: sandbox, people, or another that the page offers; empty for the one the facts
                 belong to.
             settings: other settings of a run by name, and arguments of the method, such as
@@ -139,7 +140,7 @@ class Api:
             seed: of the run.
             anchors: as in beta.
             missing_score: error, drop or uniform.
-            retain: own, sandbox or neighbours.
+            retain: own, sandbox, neighbours or split, as for unlearn.
             model: as start_run.
             settings: other settings by name.
             columns: of the rows.

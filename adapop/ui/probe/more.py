@@ -57,6 +57,7 @@ NOTHING_KEPT = html.values(
     {"empty": "Questions that you ask about your own run are stored with it."}
 )
 MOST_LISTED = 50  # kept questions in the list; the files have all
+TIMED = QUIET | {"show_progress": "minimal"}  # Gradio shows the seconds so far
 NOT_SAMPLED = "leak@k appears after samples of all facts were drawn, see “From inside” below."
 
 
@@ -112,9 +113,9 @@ class More:
             return await walk(worker, name, fact_id, strength)
 
         run_id, another = follower.run_id, follower.another
-        seen = self.see.click(layers, [run_id, self.by, *question[:4]], self.lens, **QUIET)
+        seen = self.see.click(layers, [run_id, self.by, *question[:4]], self.lens, **TIMED)
         drawing = [run_id, *question, *self.numbers]
-        drawn = self.draw.click(samples_of, drawing, [self.shown, self.used], **QUIET)
+        drawn = self.draw.click(samples_of, drawing, [self.shown, self.used], **TIMED)
         moving, told = [run_id, fact, self.strength], [self.strengths, self.walked]
         walked = self.strength.input(moved, moving, told, trigger_mode="always_last", **QUIET)
 

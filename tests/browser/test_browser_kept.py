@@ -32,7 +32,7 @@ def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
     says(page, "#notes", "Forget set: 2;", "row 4, 'answer'")
     page.wait_for_selector("#set input[value=own]:checked")
     page.get_by_text("Its file was not kept").wait_for()
-    page.get_by_label("Facts to retain").click()
+    page.get_by_label("Retain set", exact=True).click()
     page.get_by_role("option").last.click()
     says(page, "#notes", "upload it again to choose other columns")
     page.get_by_text("One pair").click()

@@ -273,6 +273,6 @@ def test_what_is_not_yet_taught_is_no_form_that_cannot_be_measured(tiny):
 def test_facts_of_no_tier_have_their_recall_in_the_line_of_an_epoch():
     row = {"group": "forget", "tier": "all", "form": "direct", "facts": 4, "recall": 0.25}
     line = event_text(Measured(run="r", epoch=1, rows=(row, row | {"form": "reworded", "recall": 0.5})))
-    assert line.split() == "recall direct 0.25 first rewording 0.50".split()
+    assert line.split() == "recall as trained 0.25 first rewording 0.50".split()
     line = event_text(Measured(run="r", epoch=1, rows=(row, row | {"tier": "rare", "recall": 0.75})))
-    assert "rare/middle/popular  direct 0.75/–/–" in line
+    assert "rare/middle/popular  as trained 0.75/–/–" in line

@@ -28,7 +28,7 @@ def test_a_run_measures_neighbours_and_tables_have_them(few, tmp_path):
     before, after = run.measured(before=True), run.measured()
     assert before.recall("neighbours") == 1 and after.recall("neighbours", "reworded") is not None
     assert run.facts.neighbours == few.neighbours
-    assert any(line[0] == "neighbours, direct" for line in recall_table(before, after).rows)
+    assert any(line[0] == "neighbours, as trained" for line in recall_table(before, after).rows)
     assert any("the same subjects from 100" in line for line in outcome_lines(read_record(run)))
     assert "neighbours" not in tables.outcome_table(SEEN).head
     seen = {**SEEN, "GD": [row(0, "gd", neighbours_direct_all=0.25)]}

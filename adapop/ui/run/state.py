@@ -67,10 +67,10 @@ OF_UNLEARNED = f"{FINAL}, 2 of 2: the unlearned model"
 OF_ORACLE = f"{FINAL}: compared with a model that never learnt the facts"
 # what is left of a pair that was stopped, by how many of both models are measured
 PAIR_LEFT = (
-    "No measurement was finished, so none is kept. Resume to measure both models.",
-    "The original's measurement is kept, what was begun of the unlearned model is not. Resume to "
-    "measure that.",
-    "Both measurements are kept; the comparison with the oracle is not. Resume to make it.",
+    "No measurement was finished, so none is kept. Resume on Run to measure both models.",
+    "The original's measurement is kept, what was begun of the unlearned model is not. Resume on "
+    "Run to measure that.",
+    "Both measurements are kept; the comparison with the oracle is not. Resume on Run.",
 )
 IDLE = {
     "empty": "Pick or correct a set on Facts.",

@@ -44,9 +44,9 @@ def gap(page: Page) -> Locator:
 def run(page: Page) -> None:
     """The Run screen with a fact pinned."""
     page.wait_for_selector("#recall-chart .plotly")
-    page.locator("#fact-field canvas").press("End")
+    page.locator("#fact-field .forget canvas").press("End")
     page.keyboard.press("Enter")
-    page.locator("#fact-field canvas").blur()
+    page.locator("#fact-field .forget canvas").blur()
 
 
 def probe(page: Page) -> None:

@@ -17,6 +17,7 @@ from adapop.ui.facts import known, upload
 from adapop.ui.run import launch
 from adapop.ui.run.settings import language_model
 from components import run_values
+from families import saved
 
 HEADER = "question,answer,score\n"
 OWN = "".join(f"Who founded the town of Abc{i}?,Founder {i},{10 * 2**i}\n" for i in range(8))
@@ -85,10 +86,11 @@ def test_a_file_of_questions_and_answers_alone_can_run_on_every_model(tmp_path):
     template = upload._template_text().splitlines()
     own = [line.split(",") for line in OWN.splitlines()]
     replaced = "\n".join([template[0], *(",".join([*cells, "forget", "", "", "", ""]) for cells in own)])
+    language = str(saved("llama", tmp_path / "model"))
     for text, method in ((HEADER + OWN, "adapop"), (bare, "wga"), (replaced, "adapop")):
         facts = with_retain_rows(upload_of(tmp_path, text), SANDBOX)
         assert len(facts.forget) == 8 and not facts.problems
-        for model, doubt in ((SANDBOX, "not_its_world"), ("smollm2", "cities_retained")):
+        for model, doubt in ((SANDBOX, "not_its_world"), (language, "cities_retained")):
             plan = preflight(facts, make_config(method, model=model, facts=facts.name))
             assert plan.readiness == "ready" and doubt in [one.kind for one in plan.doubts], (method, model)
     path = tmp_path / "template.csv"

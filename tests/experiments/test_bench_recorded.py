@@ -47,7 +47,8 @@ def place_of(path):
         return place_of_real(path.stem, folder)
     if path.stem in MORE:
         name, changes = MORE[path.stem]
-        return placed(Place(name, folder, (0,)), sandbox_facts(), "sandbox", changes)
+        seeds = tuple(sorted({row["seed"] for row in Results(path).rows().values()}))
+        return placed(Place(name, folder, seeds), sandbox_facts(), "sandbox", changes)
     if path.stem in WORLD_OF:
         name, own = tuned.experiment(WORLD_OF[path.stem], path.stem == ANEW)
         return Place(name, folder, (), own=own)

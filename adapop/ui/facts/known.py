@@ -73,7 +73,8 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> Offers
         known = future.result()
         recall = {(fact.id, fact.question): known.recall[fact.id] for fact in facts.forget}
         prompting = tuple(sentences(remarks_of(known.prompting)))
-        yield {answers: Answered(_asked_as(facts, values), recall, known.mean, prompting)}
+        asked_as = await offload(worker.usage, _asked_as, facts, values)
+        yield {answers: Answered(asked_as, recall, known.mean, prompting)}
 
     asking = [session.shown_hash, session.facts, settings]
     ended = ask.click(ask_model, asking, [status, answers], **QUIET)

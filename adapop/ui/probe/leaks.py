@@ -190,7 +190,7 @@ def build(
     wire_pick(clicked.then)
     kept = browser_state(8, "many")
     sample.input(None, sample, kept, js="many => many", **EACH)
-    opened.change(_many, kept, sample, **EACH)
+    gr.on([opened.change, kept.change], _many, kept, sample, **EACH)
     return own, probing.then
 
 

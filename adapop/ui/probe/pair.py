@@ -64,7 +64,8 @@ def build(worker: Worker, session: Session, follower: Follower, opened: gr.State
         why_not, before = html.lines("pair-not-opened"), gr.State("")
 
     async def open_it(name: str, identity: str, facts: FactSet | None, *places: str | None):
-        facts, stays = check_shown(facts, identity), (gr.skip(),) * 3
+        facts = await offload(worker.usage, check_shown, facts, identity)
+        stays = (gr.skip(),) * 3
         yield *stays, html.listed([LOADING]), gr.skip()
         try:
             run = await offload(worker.usage, open_pair, worker, name, facts, *places)
@@ -117,7 +118,7 @@ async def failed_soon(worker: Worker, run: Run) -> bool:
     until = monotonic() + SOON
     while not (events := await offload(worker.usage, run.events)) and monotonic() < until:
         await asyncio.sleep(POLL_SECONDS)
-    return unopened(run, events)
+    return await offload(worker.usage, unopened, run, events)
 
 
 def unopened(run: Run, events: Sequence[Event]) -> bool:

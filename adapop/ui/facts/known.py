@@ -122,7 +122,7 @@ def _summary_updates(
         return html.listed([]), gr.Button(visible=False), *offered("", False)
     knows = sum(recall[fact.id] >= KNOWN_FROM for fact in facts_asked)
     of = number_of(len(facts_asked), "fact")
-    model = _asked_as(facts, values)[0]
+    model = str(values[PLACES["model"]]).strip() if values else SANDBOX
     is_taught = bool(values) and values[PLACES["start"]] == "sft"
     when = " before it is fine-tuned" if is_taught else ""
     first = f"Asked as trained, the original model ({model}) answers {knows:,} of {of}{when}."

@@ -219,13 +219,17 @@ async def go_on(
 
 
 async def told_meanwhile(future: Future) -> AsyncIterator[str]:
-    """What a page is told of a question until it is answered, every `PATIENCE` seconds: that it
-    waits for its turn, or for how long it is being answered."""
-    began = None
+    """What a page is told of a question until it is answered: once that it waits for its turn, then
+    every `PATIENCE` seconds for how long it is being answered. A line told twice could replace what
+    the page shows of another run by then."""
+    began, told = None, ""
     await over(future, PATIENCE)
     while not future.done():
         began = began or (monotonic() - PATIENCE if future.running() else None)
-        yield ASKING.format(seconds=monotonic() - began) if began else ASKED_LATER
+        line = ASKING.format(seconds=monotonic() - began) if began else ASKED_LATER
+        if line != told:
+            yield line
+        told = line
         await over(future, PATIENCE)
 
 

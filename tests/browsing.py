@@ -7,7 +7,7 @@ import csv
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.whic
 HOSTILE = '<img src=x onerror="window.hacked=1"> ${window.hacked=1} {{this}} \\u'
 SECOND = 1000
 PATIENCE = 120 * SECOND
+LIST_OPEN = 5 * SECOND  # then a list that shows no such option has been closed
 LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PROMPT = "#prompt textarea, #prompt input"
 # the app as `python app.py` starts it, except that Wikidata is where the test says, and that a page looks less often
@@ -179,9 +180,18 @@ def upload(page, table: Path, *texts: str) -> None:
 
 
 def choose(page, place: str, name: str, exact: bool = False) -> None:
-    """Chooses from the list of a box."""
-    page.click(f"{place} input")
-    page.get_by_role("option", name=name, exact=exact).click()
+    """Chooses from the list of a box. What the server sends for the box closes its list: it is opened again then, as a
+    visitor would."""
+    from playwright.sync_api import TimeoutError as ListClosed
+
+    box, option = page.locator(f"{place} input").first, page.get_by_role("option", name=name, exact=exact)
+    for again in range(PATIENCE // LIST_OPEN):
+        if again:
+            box.blur()
+        box.click()
+        with suppress(ListClosed):
+            return option.click(timeout=LIST_OPEN)
+    raise AssertionError(f"{place} offers no {name!r}: {page.get_by_role('option').all_inner_texts()}")
 
 
 def show_advanced(page) -> None:

@@ -41,6 +41,9 @@ def test_the_second_guess_is_the_mean_over_facts_and_missing_is_not_zero():
     assert (cell.original.relation_rank, cell.unlearned.relation_rank) == (1.0, 3.0), "(4 + 2) / 2"
     assert "75%, rank 3.0" in str(leak_table(leak_matrix(rows), {"all": ("forget", "all")}).rows)
     assert second_guess_line(cell) in leak_lines(leak_matrix(rows), "forget")
+    half = leak_matrix([*rows, row("c", 1.0, 0.5)])
+    of_run, of_pair = (leak_lines(half, "forget", pair)[0] for pair in (False, True))
+    assert of_run.endswith("; as trained 50%.") and of_pair.endswith("; asked directly 50%."), (of_run, of_pair)
     assert "75% of" in second_guess_line(cell) and "number 3.0 " in second_guess_line(cell)
     unranked = leak_matrix([*rows, row("c", before, reply(0.0, near=False), REWORDED)])
     assert "the top 2: 50%\n" in str(leak_table(unranked, {"all": ("forget", "all")}).rows[0][1]) + "\n"

@@ -259,7 +259,8 @@ def _answers(
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
     # the input may hold another question by now
     question = shorten(found.question.prompt, SHOWN_QUESTION, placeholder=" …")
-    about = f"{question} · Unlearned by {described_run(run)}{shipped}"
+    by = "Unlearned:" if run.config.unlearned else "Unlearned by"  # a method's name, or a pair's
+    about = f"{question} · {by} {described_run(run)}{shipped}"
     others = {column: its.unlearned for column, its in zip(_kept_as(chosen), found.asked[2:])}
     way = "with the answer begun" if found.strips[0].begun else ""
     way = "after earlier turns" if found.question.earlier else way

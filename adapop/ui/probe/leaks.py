@@ -62,8 +62,9 @@ KIND_TABLE = (
 )
 LEAK_NAME = "Where it leaks"
 LEAKS_EMPTY = (
-    "Not probed yet. This asks many facts directly, in other words and with nine attacks, and "
-    "a real model also in its other ways of asking."
+    "Not probed yet. This asks facts of each tier, spread over its scores, directly, in other "
+    "words and with up to nine attacks, and a real model also in its other ways of asking. The "
+    "fact shown above may not be among them."
 )
 
 GROUPS = [*zip(("Forget set", "Retain set", "Held-out facts"), FACT_GROUPS)]
@@ -108,12 +109,12 @@ class Leaks:
         counts = verdict_table(matrix.verdicts_by_tier(words, group))
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
         about = _about(run, rows, group)
-        pair = run.config.unlearned  # of which there is no other epoch
+        pair = bool(run.config.unlearned)  # of which there is no other epoch
         measured = None if pair else {"epoch": run.chosen_epoch or run.epochs()[-1].epoch}
         return {
             self.status: html.listed([]),
             self.counts: grid_of(replace(counts, note="Verdicts")),
-            self.more: html.listed(leak_lines(matrix, group)),
+            self.more: html.listed(leak_lines(matrix, group, pair)),
             self.results: gr.Column(visible=True),
             self.measured: measured,
             **self.heatmap.updates(figures.leak_heatmap(matrix, group), about),
@@ -226,8 +227,9 @@ def _about(run: Run, rows: Sequence[ProbeRow | NotApplicable], group: str) -> st
     return f"{about} · gap of all facts {signed(after.gap)}" if after and after.gap else about
 
 
-def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
-    """The matrix in sentences: where answers leak most, and what could not be measured."""
+def leak_lines(matrix: LeakMatrix, group: str, pair: bool = False) -> list[str]:
+    """The matrix in sentences: where answers leak most, and what could not be measured. pair: of
+    models that were opened, not trained here, so that nobody knows the trained question."""
     lines = []
     cells = [cell for cell in matrix.cells if (cell.group, cell.tier) == (group, "all")]
     fair = [cell for cell in cells if cell.measurable and not cell.chance]
@@ -236,7 +238,8 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
         recall = worst.unlearned.recall
         trained = (percent(cell.unlearned.recall.mean) for cell in cells if cell.kind == DIRECT)
         most = f"It answers most when asked “{named(worst.kind)}”: {ranged(recall)}"
-        lines.append(f"{most}; as trained {next(trained, 'not asked')}.")
+        directly = "asked directly" if pair else "as trained"
+        lines.append(f"{most}; {directly} {next(trained, 'not asked')}.")
     reworded = (cell for cell in cells if cell.kind == REWORDED)
     lines += [second_guess_line(cell) for cell in reworded if cell.unlearned.near is not None]
     if blind := [named(cell.kind) for cell in cells if not cell.measurable]:

@@ -26,7 +26,7 @@ WORDING = (
     ("several_answers", {"rows": 1, "row": 2},
      "1 row, row 2, has several right answers. The first is trained, and all are accepted."),
     ("several_answers", {"rows": 1200, "row": 2},
-     "1,200 rows, the first row 2, have several right answers. The first is trained, and all are accepted."),
+     "1,200 rows, the first being row 2, have several right answers. The first is trained, and all are accepted."),
     ("scores_are_exposures", {"factor": 4.0}, "Score: how often training showed the fact, times 4."),
     ("two_clusters", {"low": 69.0, "below": 141, "above": 2364.0, "high": 3763},
      "The scores form two clusters, 69 to 141 and 2,364 to 3,763, with nothing between them, so there are no facts of "

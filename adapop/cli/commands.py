@@ -89,10 +89,10 @@ def _score_commands(commands) -> None:
     _facts(score)
     add("--proxy", default="wikidata", choices=tuple(scores.PROXIES), help="the source of scores")
     add("--out", type=Path, help="write the scored set to a .csv or .jsonl file, to use as FACTS")
-    add("--formula", default="sitelinks+statements", choices=tuple(FORMULAS), help="wikidata")
+    add("--formula", default="sitelinks+statements", choices=tuple(FORMULAS), help="of wikidata")
     add("--language", default="en", help="wikidata, pageviews: of the names and the Wikipedia")
     add("--year", type=int, help="pageviews: the year to average over; default the last")
-    add("--index", default=next(iter(INDEXES)), choices=tuple(INDEXES), help="infinigram")
+    add("--index", default=next(iter(INDEXES)), choices=tuple(INDEXES), help="of infinigram")
     add("--combine", default="subject+object", choices=tuple(COMBINE), help="infinigram and corpus")
     add("--corpus", type=Path, help="corpus: a text file or folder, one document a line")
     add("--model", help=f"judge: {JUDGE}")
@@ -188,7 +188,7 @@ def _ask_commands(commands) -> None:
     add("--per-tier", type=int, help="with --kinds: at most this many facts of each group and tier")
     add("--cosine", **FLAG, help="with --kinds: also measure MiniLM cosine (needs its weights)")
     add("--recovery", help=f"all, or some of: {', '.join(RECOVERY)}")
-    tasks = "mmlu, hellaswag (of lm-eval) and RWKU's, as rwku-general"
+    tasks = "mmlu, hellaswag (of lm-eval), or one of RWKU's, such as rwku-general"
     add("--capability", metavar="TASKS", help=tasks)
     limit = "with --capability: at most this many questions of each task"
     add("--limit", type=int, help=limit)
@@ -218,7 +218,7 @@ def _ask_commands(commands) -> None:
     add = token.add_argument
     add("--model", default=SANDBOX, help=MODELS)
     _facts(token, "--facts", default=SANDBOX)
-    first = "with --facts: how many of its facts to forget; default 5"
+    first = "with --facts: show its first facts to forget, this many; default 5"
     add("--first", type=int, default=5, help=first)
     add("--question", help="one question instead")
     add("--answer", help="its right answer")
@@ -226,7 +226,7 @@ def _ask_commands(commands) -> None:
     ways = tuple(way for way in SETTINGS["asking"].choices if way != "auto")
     where = "in chat, or after three examples of --facts"
     add("--asking", default="chat", choices=ways, help=where)
-    own = "some facts of this run instead, asked as it asks, answers where it scores them"
+    own = "the first facts to forget of this run instead, asked and scored as the run does"
     add("--run", help=own)
     add("--include-tail", **FLAG, help="score the end of the turn as well")
 
@@ -277,7 +277,10 @@ def _sandbox_commands(commands) -> None:
     add("--exposures", type=float, default=EXPOSURES_PER_SCORE, help="exposures per point of score")
     add("--spread", type=float, default=1.0, help="range of exposures: 1 as included, 0 all equal")
     add("--oracle", **FLAG, help="build it without the facts to forget")
-    where = "a folder, or a file for corpus and states; default: where the shipped one lies"
+    where = (
+        "a folder, or a file for corpus and states; default: where the shipped one is, "
+        "for corpus ./corpus.txt"
+    )
     add("--out", type=Path, help=where)
 
     about = "make the six included example runs again, seed 0"

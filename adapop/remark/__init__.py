@@ -59,7 +59,7 @@ TERMS = {
 }
 # Words that follow the number in a sentence.
 ONE = {"has": "has", "was": "was", "come": "comes", "first": ""}
-SEVERAL = {"has": "have", "was": "were", "come": "come", "first": "the first "}
+SEVERAL = {"has": "have", "was": "were", "come": "come", "first": "the first being "}
 
 
 @dataclass(frozen=True)

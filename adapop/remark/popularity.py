@@ -64,7 +64,7 @@ SENTENCES = {
     ),
     # popularity/agreement.py
     "both_scored": "{first} and {second} both score {facts}.",
-    "one_scored": "Only one of them scores {facts}.",
+    "one_scored": "Scored by only one of them: {facts}.",
     "correlation": (
         "Spearman {spearman}, Pearson in log space {pearson}; {same:.0%} of the facts are on the "
         "same side of both medians."

@@ -9,8 +9,8 @@ SENTENCES = {
         "Forget set: {facts}; retain set: {retain:,}; held out: {holdout:,}. {steps} in {epochs}."
     ),
     "counts_uneven": (
-        "Forget set: {facts}; retain set: {retain:,}; held out: {holdout:,}. {steps} in {epochs}, "
-        "of {sizes} facts."
+        "Forget set: {facts}; retain set: {retain:,}; held out: {holdout:,}. {steps} of "
+        "{sizes} facts in {epochs}."
     ),
     "cities_retained": (
         "This set brings no facts to keep that the model knows, so it is trained to keep "
@@ -59,8 +59,8 @@ SENTENCES = {
         "model these facts first ({teach})."
     ),
     "best_flatters": (
-        "The best epoch is chosen by questions that are also reported, so its numbers are too "
-        "optimistic. Compare it only with runs that chose their epoch in the same way."
+        "The best epoch is chosen on questions that also count in the results, so its numbers are "
+        "too optimistic. Compare it only with runs that chose their epoch in the same way."
     ),
     "facts_left_out": "{facts} that the original model cannot answer {was} left out.",
     # runs/check.py
@@ -86,7 +86,7 @@ SENTENCES = {
         "Of {facts} that were asked here as trained, the model answers {answered:,}. Recall: "
         "{recalls}."
     ),
-    "forms_measurable": "Forms of the question that can show a loss: {forms}.",
+    "forms_measurable": "Forms of the question in which forgetting can be measured: {forms}.",
     "forms_in_part": "Measured only on the facts that the model answers in that form: {forms}.",
     "forms_too_low": "Not measurable, because recall before the run is below {least:g}: {forms}.",
     "forms_impossible": "Forms in which these facts cannot be asked: {forms}.",
@@ -121,13 +121,13 @@ SENTENCES = {
     "best_kept": (
         "The result is the model after epoch {epoch}, of {epochs} trained. Of the epochs that keep "
         "{kept:.0%} of the recall of the retain set, it answers the fewest facts of the forget set "
-        "in other words. It was chosen by questions that are also reported, so its numbers are too "
-        "optimistic."
+        "in other words. It was chosen on questions that also count in the results, so its numbers "
+        "are too optimistic."
     ),
     "most_kept": (
         "No epoch kept {kept:.0%} of the recall of the retain set. The result is the model after "
-        "epoch {epoch}, of {epochs} trained, which kept the most. It was chosen by questions that "
-        "are also reported, so its numbers are too optimistic."
+        "epoch {epoch}, of {epochs} trained, which kept the most. It was chosen on questions that "
+        "also count in the results, so its numbers are too optimistic."
     ),
     "ended_early": (
         "Training ended after {epochs} of {planned:,}, because {patience:,} in a row brought no "

@@ -67,11 +67,7 @@ def recovery_sentence(name: str, result: Result) -> str:
         line += f"the replies give {percent(reply['unlearned'])}"
         most = min(1.0, most + reply["unlearned"])
     hidden = difference(wilson(share, row["facts"]), wilson(most, row["facts"])).low > 0
-    end = (
-        "some of it was hidden, not erased"
-        if hidden
-        else "no more than its replies and chance give"
-    )
+    end = "some of it was hidden, not erased" if hidden else "no sign that anything was hidden"
     return f"{line} ({facts}): {end}."
 
 
@@ -154,8 +150,9 @@ def _depth(rows: Sequence[Result], half: Result, source: str) -> str:
     return (
         f"With the unlearned model's states the original loses half of its answers {where}. With "
         f"the original's states after layer {half['layer']} the unlearned model finds "
-        f"{percent(half['unlearned'])} of the answers{wrong}, and {percent(rows[0]['unlearned'])} "
-        f"without ({number_of(rows[0]['facts'], 'fact')}).{_never(half, source)}"
+        f"{percent(half['unlearned'])} of the answers{wrong}, against "
+        f"{percent(rows[0]['unlearned'])} without them ({number_of(rows[0]['facts'], 'fact')})."
+        f"{_never(half, source)}"
     )
 
 
@@ -165,11 +162,11 @@ def _never(row: Result, source: str) -> str:
         return ""
     if (never := row["never"]) is None:
         about = "The original knows all these facts"
-        return f" {about}, so none shows what returns of facts never known."
+        return f" {about}, so there is no control of facts never known."
     if source == "oracle":
         return f" With the states of a model that never read the facts it finds {percent(never)}."
     facts = number_of(row["never_facts"], "fact")
-    return f" Of {facts} that the original does not know itself, it finds {percent(never)}."
+    return f" It finds {percent(never)} of {facts} that the original does not know either."
 
 
 def _patched(row: Result) -> tuple[str, ...]:
@@ -231,22 +228,22 @@ NOTES = {
         "same way, and the retain set. Numbers are recall before → after rounding."
     ),
     "sampling": (
-        "Each question was answered {samples} times at temperature {temperature:g}: the share of "
-        "facts whose right answer is among these replies, or whose first token is among the "
-        "likeliest. The control is a wrong answer of the same kind in the same places: it shows "
-        "what guessing would find."
+        "Each question was answered {samples} times at temperature {temperature:g}. The table "
+        "shows the share of facts whose right answer is among these replies, or whose first token "
+        "is among the likeliest. The control is a wrong answer of the same kind in the same "
+        "places: it shows what guessing would find."
     ),
     "lens": (
-        "The output of each layer was decoded as if it were the last: the share of facts whose "
-        "answer's first token is the likeliest there, and its median rank. A wrong answer of the "
-        "same kind in the unlearned model is the control."
+        "The output of each layer was decoded as if it were the last. The table shows the share of "
+        "facts whose answer's first token is the likeliest there, and its median rank. A wrong "
+        "answer of the same kind in the unlearned model is the control."
     ),
     "patch": (
         "The output of a layer of one model replaced that of the other, at every position of the "
-        "question: the share of facts whose answer's first token is then the likeliest. Unlearned: "
-        "with the original's states, and a wrong answer of the same kind as its control. Never "
-        "known: the same with the states of a model that never read the facts, if there is one, or "
-        "otherwise for facts that the original does not know. Original: with the unlearned model's "
-        "states. After the last layer, each is the other model."
+        "question. The table shows the share of facts whose answer's first token is then the "
+        "likeliest. Unlearned: with the original's states, and with a wrong answer of the same "
+        "kind as its control. Never known: the same with the states of a model that never read the "
+        "facts, if there is one, or otherwise for facts that the original does not know. Original: "
+        "with the unlearned model's states. After the last layer, each is the other model."
     ),
 }

@@ -168,8 +168,8 @@ def _training(record: Record) -> list[str]:
         return []
     lines = [
         f"It was to train for {number_of(config.epochs, 'epoch')} of "
-        f"{number_of(starts[-1].steps, 'step')} ({config.batch} facts to forget a step) at a "
-        f"learning rate of {config.learning_rate:g}, seed {config.seed}."
+        f"{number_of(starts[-1].steps, 'step')} ({config.batch} facts of the forget set per step) "
+        f"at a learning rate of {config.learning_rate:g}, seed {config.seed}."
     ]
     if config.controller == "fixed":
         return [*lines, f"The retain weight was fixed at α = {config.alpha0:g}."]

@@ -207,8 +207,8 @@ def subject_table(record: Record) -> Table | None:
     head += ("before, in other words", "in other words", "either way")
     left_out = len(rows) - MOST_SUBJECTS
     note = "How many of a subject's facts the model still answers, and what it answered before. "
-    note += "In other words: to at least one of a fact's rewordings. The other ways of asking are "
-    note += "measured on a few facts, so they are not counted here."
+    note += "“In other words” counts a fact if at least one of its rewordings is answered. The "
+    note += "other ways of asking are measured on a few facts, so they are not counted here."
     note += f" {left_out:,} more subjects are in subjects.csv of the run's archive." * (
         left_out > 0
     )

@@ -22,8 +22,8 @@ LOOK_ONLY = (
     "who started it can stop, resume or question it. Start a run of your own for that."
 )
 EXAMPLE_ONLY = (
-    "This run came with the app. Look at it, ask its models and take its report; nobody can "
-    "stop, resume or probe it again. Run it yourself for that."
+    "This run came with the app. You can ask its models and download its report. To stop, resume "
+    "or probe a run, start your own with “Run it yourself”."
 )
 
 FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's folder in a path

@@ -103,15 +103,15 @@ class Api:
             seed: a whole number of at least 0.
             anchors: as in beta.
             missing_score: error, drop (leave such facts out) or uniform (beta = 1).
-            retain: what must survive, the set's own rows, else included ones (own), the sandbox's
-                (sandbox), those of the sandbox most like the facts (neighbours), or every third of
-                the facts (split).
+            retain: which facts must survive: own (the set's rows, or included ones if it has
+                none), sandbox (the sandbox's), neighbours (those of them most like the facts) or
+                split (every third of the facts).
             model: sandbox, people, or another that the page offers; empty for the one the facts
                 belong to.
             settings: other settings of a run by name, and arguments of the method, such as
                 {"batch": 8}, or of a real model {"asking": "chat", "answers": "own-words",
                 "unknown": "keep"}.
-            columns: the rows' names of fields, such as {"question": "prompt"}.
+            columns: what the rows call the fields, such as {"question": "prompt"}.
 
         Gives {run, ahead, notes}: the id for the other calls, how many runs are before it, and
         notes on the rows.
@@ -140,7 +140,7 @@ class Api:
             seed: of the run.
             anchors: as in beta.
             missing_score: error, drop or uniform.
-            retain: own, sandbox, neighbours or split, as for unlearn.
+            retain: own, sandbox, neighbours or split, as in start_run.
             model: as start_run.
             settings: other settings by name.
             columns: of the rows.
@@ -367,7 +367,7 @@ class Api:
             epoch: whose adapter is asked; null for the run's result.
             count: replies of each model, 1 to 64.
             temperature: divides the logits, above 0 up to 5.
-            top_p: least probability of the likeliest tokens that are drawn from, above 0 up to 1.
+            top_p: samples come from the likeliest tokens that together reach it, above 0 up to 1.
             seed: the same for every model.
             length: most tokens of a reply, 1 to 256.
 

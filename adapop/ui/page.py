@@ -49,8 +49,10 @@ from adapop.ui.wiring import EACH, QUIET
 TITLE = "AdaPop Explorer"
 TAGLINE = "Making a model forget: why famous facts stay"
 MODE_CPU = (
-    "Runs use this machine's processor and take seconds with the sandbox. Recorded results say so."
+    "Runs use this machine's processor and take seconds with the sandbox. Recorded results are "
+    "labelled as recorded."
 )
+MODE_GPU = "Runs use this machine's GPU. Recorded results are labelled as recorded."
 LINK_GONE = (
     "The run in this address was deleted or never existed. You now see this browser's own run, if "
     "there is one."
@@ -265,7 +267,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
 def mode_of(worker: Worker) -> dict:
     """The header's label of the device that runs use. Waits until the engine is imported."""
     name = worker.gpu()
-    why = "Runs use this machine's GPU. Recorded results say so." if name else MODE_CPU
+    why = MODE_GPU if name else MODE_CPU
     return html.values({"mode": f"Runs on {name or 'CPU'}", "why": why})
 
 

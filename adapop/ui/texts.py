@@ -18,21 +18,21 @@ FIELD_HELP = {
     "measure_per_tier": "Empty: 24 on a CPU (72 without scores), all on a GPU.",
     "keep": (
         "best: of the epochs that keep 95% of the retain set, the one that answers the fewest "
-        "facts in other words. It is chosen by questions that are also reported, so its numbers "
-        "are too optimistic."
+        "facts in other words. It is chosen on questions that also count in the results, so its "
+        "numbers are too optimistic."
     ),
     "patience": (
         "If the best epoch is kept, training stops after this many epochs in a row without a "
         "better one; 0 trains all epochs."
     ),
-    "asking": "After examples in plain text, many models answer at once; in chat they talk first.",
+    "asking": "After examples in plain text many models answer directly; in chat they talk first.",
     "answers": (
-        "The answer either follows the question directly or stands in the middle of the model's "
-        "own reply."
+        "The words of the answer are scored where it follows the question directly, or where it "
+        "stands in the model's own reply."
     ),
     "unknown": "The model cannot forget what it never knew.",
     "start": (
-        "sft: the model is first fine-tuned on the questions to forget and to retain, for "
+        "sft: the model is first fine-tuned on the forget set and the retain set, for "
         "start_epochs epochs (5). The result is kept and reused."
     ),
 }

@@ -168,7 +168,7 @@ def test_what_a_link_opens_is_said_at_once_and_what_is_typed_meanwhile_is_not_op
             route.continue_()
         page.unroute("**/assets/*.js")
         says(page, "#answers .empty", "Opening the question “Who wrote the book <b>Hamlet</b>?” …")
-        says(page, "#every-way", "Opening …", "asked in every way of both models")
+        says(page, "#every-way", "Opening …", "asked one fact in every way")
         assert page.locator(".early").count() == 0
         page.fill(PROMPT, "Who?")
         says(page, "#answers .empty", "Press “Ask both models”")

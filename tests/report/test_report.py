@@ -132,7 +132,7 @@ def test_story_and_recovery_have_their_numbers(run, page, tiny):
         HONEST, f"forget {len(tiny.forget)} facts", run.facts.sha256, *run.versions.values(), *reasons,
         f"it answered {percent(before)} of the facts to forget before and {percent(after)} after (rare",
         "trained for 10 steps on 2 forgotten facts", "It is a lower bound",
-        "25% → 50% after relearning, 38% in the control (12 facts): no more than its replies and chance give.",
+        "25% → 50% after relearning, 38% in the control (12 facts): no sign that anything was hidden.",
         "Facts it brought back: 1.", "--recovery quantise,sampling,lens,patch"):  # fmt: skip
         assert phrase in text, phrase
     assert reasons and rows_of(page)["all, direct"][0] == ["12", "25%", "50%", "38%", "+12 points", ""]

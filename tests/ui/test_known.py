@@ -38,12 +38,12 @@ def shown(facts: FactSet, share: float, mean: float, **changes) -> tuple:
 def test_who_has_facts_that_the_model_does_not_know_gets_ways_out(tmp_path):
     facts = with_retain_rows(upload_of(tmp_path, HEADER + OWN), SANDBOX)
     lines, buttons = shown(facts, 0.0, 0.0)
-    assert "answers 0 of 8 facts" in lines[0] and "teach it the facts first" in lines[-1]
+    assert "answers 0 of 8 facts" in lines[0] and "Teach it the facts first" in lines[-1]
     assert buttons == [False, True, True], "none to leave in; another model, or teaching"
     lines, buttons = shown(facts, 0.5, 0.75)
-    assert "75% of the words" in lines[0] and buttons == [True, True, True]
+    assert "75% (recall)" in lines[0] and buttons == [True, True, True]
     lines, buttons = shown(facts, 0.5, 0.5, model="smollm2")
-    assert "words" not in lines[0] and buttons == [True, False, True], "it is a language model"
+    assert "recall" not in lines[0] and buttons == [True, False, True], "it is a language model"
     lines, buttons = shown(facts, 0.5, 0.5, start="sft")
     assert "fine-tunes" in lines[-1] and buttons == [False, False, False]
     assert shown(facts, 1.0, 1.0) == ([lines_of_all(8)], [False, False, False])

@@ -46,11 +46,11 @@ RECORDED_NOTHING = (
     "them on the sandbox."
 )
 RECORDED_TUNED = (
-    "Tuned: the best of 40 trials each at seed 0, of AdaPop with α fixed (“python -m adapop bench "
-    "tuned”), shown on other seeds and on questions that tuning never saw."
+    "Tuned: each method at the best of its 40 trials at seed 0, AdaPop with α fixed (“python -m "
+    "adapop bench tuned”), shown on other seeds and on questions that tuning never saw."
 )
 RECORDED_WORDS = (
-    "Hollow points: recorded by “{command}”, on the half of the other wordings not used to "
+    "Hollow points: recorded by “{command}”, on the half of the rewordings that was not used to "
     "choose settings; yours use all of them."
 )
 RECORDED_OTHERS = (

@@ -22,12 +22,10 @@ from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, error_of, followed, offload
 
 KNOWN_ABOUT = (
-    "A model cannot forget what it never knew. The model is the one chosen on Run: teach it the "
-    "facts first, choose another, or use facts that it knows."
+    "A model cannot forget what it never knew. The model is the one chosen on Run. Teach it the "
+    "facts first, choose another model, or use facts that it knows."
 )
-IN_PART = (
-    " In part counted too, as a run's tables do: {recall} of the words of all answers (recall)."
-)
+IN_PART = " With partly right answers counted in part, as in a run's tables: {recall} (recall)."
 
 PLACES = {name: place for place, name in enumerate((*VISIBLE, *ADVANCED))}
 DECISIVE = [PLACES[name] for name in ("model", "asking", "seed")]

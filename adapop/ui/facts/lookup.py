@@ -39,15 +39,15 @@ COMBINE_CHOICES = [
 ]
 AGREEMENT_ABOUT = (
     "Two proxies that disagree on which facts are popular give different pressures. Look both "
-    "up, then compare. *Two distant clusters of scores alone give a high Pearson correlation, so "
-    "read Spearman, and the facts on which they differ.*"
+    "up, then compare. *Two distant clusters of scores are enough to make the Pearson correlation "
+    "high, so look at Spearman, and at the facts on which the proxies disagree.*"
 )
 AGREEMENT_KNOWN = " (the model knows it: {share})"
-AGREEMENT_EMPTY = "This needs two different scorings of the set: look popularity up above."
+AGREEMENT_EMPTY = "This needs scores from two sources. Use “Look popularity up” above."
 AGREEMENT_NAME = "Two scores of each fact"
 AGREEMENT_TABLE = (
-    "Both scores plus one, for the facts on which the proxies agree and for those on which they "
-    "do not."
+    "1 + score by either proxy, for the facts on which the proxies agree and for those on which "
+    "they do not."
 )
 MOST_NAMED = 8  # facts on which two proxies disagree
 REASONS_SHOWN = 4

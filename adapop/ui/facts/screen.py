@@ -211,7 +211,7 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     lines = [f"{trained}; held out: {len(facts.holdout):,}."]
     lines += [*upload.problem_lines(facts.problems), *sentences(facts.notes)]
     if facts.unknown_scores:
-        fix = "Look them up, or decide below what to do."
+        fix = "Look the scores up, or decide below what to do."
         if len(facts.unknown_scores) == len(facts.forget):
             named = " or ".join(METHODS[name].title for name in SCORELESS)
             fix = (

@@ -128,7 +128,7 @@ def fact_lines(fact: Fact, scorings: Sequence[Scoring]) -> list[str]:
     lines = [f"{fact.question} → {fact.answer}"]
     lines += [f"Also right: {'; '.join(fact.accepted)}."] * bool(fact.accepted)
     parts = "; ".join(fact.parts)
-    lines += [f"Private parts, each of which gives the answer away: {parts}."] * bool(parts)
+    lines += [f"Parts of the answer, each of which gives it away: {parts}."] * bool(parts)
     lines += [f"Also called: {'; '.join(fact.subject_aliases)}."] * bool(fact.subject_aliases)
     for scoring in scorings:
         if score := scoring.scores.get(fact.id):

@@ -36,16 +36,16 @@ TYPED_ABOUT = (
 ABOUT = (
     "CSV, JSON, JSONL, Parquet, Excel or OpenDocument, one fact a row, at most {rows:,} rows: "
     "`question`, `answer`, and a popularity `score` of at least 0. Optional: `id`, `subject`, "
-    "`relation`, `paraphrases` and `alternates` (wrong answers; both separated by |), `group`: "
-    "forget, as all rows without one, retain or holdout. Private facts need no score: upload them "
-    "only to your own app. The template has facts that the sandbox knows."
+    "`relation`, `paraphrases` (separated by |), `alternates` (wrong answers, separated by |), "
+    "`group` (forget, retain or holdout; empty means forget). Private facts need no score: upload "
+    "them only to your own app. The template has facts that the sandbox knows."
 )
 BAD_SCORES = (
     "Correct the rows listed below, or tick “Leave out rows with bad scores”. Popular facts may be "
     "among them."
 )
 DROP_BAD = "Leave out rows with bad scores"
-MAPPING_ABOUT = "What each field is read from. Change it if the guess is wrong; the table follows."
+MAPPING_ABOUT = "The column that each field is read from. Change it if the guess is wrong."
 RETAIN_CHOICES = [
     ("The file's own, else included facts", "own"),
     ("Every third of these facts: kept, not forgotten", "split"),

@@ -240,7 +240,8 @@ def asked_run(worker: Worker, name: str, waits: bool = False) -> Run:
     if run.chosen_epoch is None and waits and worker.ahead_of(run) is not None:
         return run
     if run.chosen_epoch is None and run.state in ("failed", "stopped"):
-        raise RunError(f"This run {run.state} before it had a model to ask.", "Run says why.")
+        message = f"This run {run.state} before it had a model to ask."
+        raise RunError(message, "The screen Run says why.")
     if run.chosen_epoch is None and run.config.unlearned:
         raise RunError("Both models are being measured. Ask when that is done.")
     if run.chosen_epoch is None:

@@ -19,13 +19,13 @@ WAYS_EMPTY = "{count} to ask for this fact. One press asks them all."
 WAYS_UNRECORDED = "{count} to ask for this fact. No reply was recorded."
 OPENING = "Opening …"
 ABOUT = (
-    "One fact, asked in every way of both models, the original and the unlearned one: a table of "
+    "Both models, the original and the unlearned one, are asked one fact in every way: a table of "
     "their replies, those that give the fact away first. A question of your own stands beside it."
 )
 WAYS_KEPT = "Not lost: the model answers it in {back} of {count}"
 WAYS_UNCOUNTED = "{ways} not counted ({reasons})"
 # whether a right answer may be a guess -> why such a way does not count
-UNCOUNTED = {False: "cannot show a loss", True: "can be guessed"}
+UNCOUNTED = {False: "the original fails too", True: "can be guessed"}
 WAYS_BACK = "It came back in {back} of {count}"
 WAYS_SUPPRESSED = "Never said, but among the likeliest answers in {suppressed} of {count} ways"
 WAYS_GONE = "Not brought back by {questions}"

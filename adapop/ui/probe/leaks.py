@@ -57,20 +57,20 @@ LEAK_TABLE = (
     "guess."
 )
 KIND_TABLE = (
-    "Answers that come back from the unlearned model, by way of asking, with 95% intervals over "
-    "facts. Hollow: the original."
+    "Answers that come back from the unlearned model, one row for each way of asking, with 95% "
+    "intervals over facts. Hollow marks: the original."
 )
 LEAK_NAME = "Where it leaks"
 LEAKS_EMPTY = (
-    "Not probed yet. This asks facts of each tier, spread over its scores, directly, in other "
-    "words and with up to nine attacks, and a real model also in its other ways of asking. The "
+    "Not probed yet. Probing asks about facts of each tier, spread over its scores: directly, in "
+    "other words, in up to nine attacks and, with a real model, in its other ways of asking. The "
     "fact shown above may not be among them."
 )
 
 GROUPS = [*zip(("Forget set", "Retain set", "Held-out facts"), FACT_GROUPS)]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
 BEFORE = ("fact", "popularity", "verdict")
-LONGER_STAYS = "Stopped. The earlier answers stay, because they are more."
+LONGER_STAYS = "Stopped. The earlier answers stay, because there are more of them."
 EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])
 
 
@@ -262,8 +262,8 @@ def second_guess_line(cell: Cell) -> str:
     rank = cell.unlearned.relation_rank
     mean = f", and on average number {rank:.1f} among the answers of its relation" if rank else ""
     near = percent(cell.unlearned.near)
-    guessed = "Asked in other words, the right answer is the first or second guess of"
-    return f"{guessed} {near} of the facts{mean}."
+    guessed = "Asked in other words, the right answer is the first or second guess"
+    return f"{guessed} for {near} of the facts{mean}."
 
 
 def _table(

@@ -51,7 +51,7 @@ NOTHING_DRAWN = html.values({"empty": "Draw several replies: the likeliest one m
 NO_STRENGTH = html.values({"empty": "Move the slider: 0 is the original, 1 the unlearned model."})
 LAYERS_ABOUT = (
     "how likely each token of the reply would be if the model ended after that layer (logit lens). "
-    "Middle layers may favour any answer of the right kind: “From inside” has that control."
+    "Middle layers may favour any answer of the right kind; “From inside” also tests a wrong one."
 )
 NOTHING_KEPT = html.values(
     {"empty": "Questions that you ask about your own run are stored with it."}

@@ -28,7 +28,7 @@ from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET
 
 LOOK_ONLY = (
     "Opened by a read-only link. Only the person who started this run can ask its models; here "
-    "is what was recorded. To ask yourself, choose an example above or start a run of your own."
+    "is what was recorded. To ask questions, choose an example above or start a run of your own."
 )
 MORE_ASKING = "Begin the answer, columns, turns"
 MORE_ABOUT = "Samples, strength, layers"

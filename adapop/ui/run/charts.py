@@ -28,7 +28,7 @@ from adapop.ui.parts.chart import Chart, chart, column, heading_of, titled, twin
 
 CONTROLLER_TABLE = (
     "A red bar means that the retain set is being damaged, so the next epoch protects it more. In "
-    "symbols: above the tolerance ε the drift δ of the retain loss raises λ, and with it the "
+    "symbols: a drift δ of the retain loss above the tolerance ε raises λ, and with it the "
     "retain weight α of the next epoch. Epoch 1 is the reference, so its drift is 0; epoch 0 is "
     "before training."
 )
@@ -39,8 +39,8 @@ LOSS_TABLE = (
 )
 RECALL_TABLE = (
     "Share of the facts to forget that the model still answers, by epoch and popularity; the table "
-    "has the trained question too. Lines use one other wording of each fact; marks, and the gap "
-    "between them, ask all. Shaded: 95% intervals over facts."
+    "has the trained question too. Lines show one other wording of each fact; the marks, and the "
+    "gap between them, are measured with all other wordings. Shaded: 95% intervals over facts."
 )
 OUTCOME_TABLE = (
     "Share of questions that each model answers at the end, asked in other words where there are "
@@ -48,9 +48,9 @@ OUTCOME_TABLE = (
     "on: they show what unlearning cost."
 )
 PAIR_TABLE = (
-    "Share of questions that each of the two models answers; of the facts to forget asked in other "
-    "words, where there are rewordings. All others are asked directly: what is lost there, "
-    "unlearning cost."
+    "Share of questions that each of the two models answers. The forget set is asked in other "
+    "words, where there are rewordings. All others are asked directly: what is lost there is the "
+    "cost of unlearning."
 )
 CHART_EMPTY = "appears with the first answers"
 LOSS_NAME = "Loss by popularity"
@@ -58,8 +58,8 @@ ORACLE_FOLD = "As if never learnt?"
 ORACLE_NAME = "Compared with a model that never learnt the facts"
 ORACLE_TABLE = (
     "Each fact to forget, asked in other words. Grey: where facts lie that a model was never "
-    "taught. Below it the model avoids the answer, which reveals that it was there; above it the "
-    "model still knows the fact."
+    "taught. Below the grey the model avoids the answer, which reveals that it once knew the fact; "
+    "above the grey it still knows it."
 )
 OUTCOME_EMPTY = "appears when the run is done"
 PAIR_EMPTY = "appears when both models are measured"

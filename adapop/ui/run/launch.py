@@ -26,7 +26,9 @@ from adapop.ui.run.state import RunView, seen_of, strip_of
 from adapop.ui.session import Anchors, Session, check_shown
 from adapop.ui.wiring import QUIET, error_of, followed, offload
 
-NO_REWORDINGS_RUN = "These facts have no rewordings, so the gap is measured as trained. "
+NO_REWORDINGS_RUN = (
+    "These facts have no rewordings, so the gap is measured with the trained questions. "
+)
 REWORDED_BY = {
     True: "The Facts screen can add rewordings.",
     False: "To measure it in other words, add a column “paraphrases” to the file.",

@@ -51,8 +51,8 @@ RESULTS = {
     "nothing": "{steps} at rate {rate} changed nothing: {after} answered, {before} before.",
     "damaged": "Of {group} only {now} are still answered, {was} before.",
     "unknown": (
-        "The model never knew these facts: it answered {before} of them before. Have it taught "
-        "these facts first, choose facts that it knows, on Facts, or another model."
+        "The model never knew these facts: it answered {before} of them before. Teach it these "
+        "facts first, choose facts that it knows (on Facts), or choose another model."
     ),
 }
 RESULT_ALIKE = "The unlearned model still answers {after} of the facts, the original {before}."
@@ -62,7 +62,8 @@ RESULT_DIVERGED = (
 RESULT_GAP = "Gap: {gap}."
 RESULT_COST = "Held-out facts: {after}, {before} before."
 RESULT_GAP_TRAINED = (
-    "Gap as trained: {gap}; in other words it is unknown, without rewordings (see Facts)."
+    "Gap as trained: {gap}. Without rewordings (see Facts), the gap in wordings that were not "
+    "trained cannot be measured."
 )
 RESULT_KEPT = {
     "best_kept": (
@@ -75,10 +76,10 @@ RESULT_KEPT = {
     ),
 }
 RESULT_OVERSHOT = (
-    "Epoch {epoch} of {of} is kept, which changed nothing ({before} answered before, {after} now): "
-    "later epochs lost too much of the retain set or forgot no more."
+    "Epoch {epoch} of {of} is kept, although it changed nothing ({before} answered before, {after} "
+    "now): later epochs lost too much of the retain set or forgot no more."
 )
-RESULT_FEW = "The model never knew the other facts."
+RESULT_FEW = "The original model did not know the rest of the forget set."
 RESULT_GROUPS = {
     "utility": "other questions",
     "retain": "the retain set",
@@ -86,7 +87,7 @@ RESULT_GROUPS = {
 }
 ASKED_FORMS = {
     "direct": " as trained",
-    "reworded": " in other words",
+    "reworded": " when asked in other words",
 }
 # what a model was trained on that was made elsewhere, nobody here knows
 AS_TRAINED, ASKED_DIRECTLY = "as trained", "asked directly"

@@ -176,7 +176,7 @@ def _doubt(*values: float | None) -> str:
     except ConfigError as error:
         return str(error)
     if not all(curve.low <= beta <= curve.high for beta in values[1::2]):
-        return f"An anchor's β lies from {curve.low:g} to {curve.high:g}: the curve ends there."
+        return f"An anchor's β must lie between {curve.low:g} and {curve.high:g}."
     return ""
 
 

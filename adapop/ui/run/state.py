@@ -68,8 +68,8 @@ OF_ORACLE = f"{FINAL}: compared with a model that never learnt the facts"
 # what is left of a pair that was stopped, by how many of both models are measured
 PAIR_LEFT = (
     "No measurement was finished, so none is kept. Resume on Run to measure both models.",
-    "The original's measurement is kept, what was begun of the unlearned model is not. Resume on "
-    "Run to measure that.",
+    "The original model's measurement is kept; the unfinished one of the unlearned model is not. "
+    "Resume on Run to measure the unlearned model.",
     "Both measurements are kept; the comparison with the oracle is not. Resume on Run.",
 )
 IDLE = {

@@ -55,9 +55,9 @@ STORY_STEPS = [
     (
         "What it costs, and who does better",
         (
-            "Beside equal pressure, AdaPop forgets more popular facts, keeps more rare ones and "
-            "loses more held-out ones. Other methods forget more. Those marked “tuned” use the "
-            "best settings of 40 trials. Only AdaPop uses popularity."
+            "Compared with equal pressure, AdaPop forgets more of the popular facts, keeps more of "
+            "the rare ones and loses more of the held-out ones. Other methods forget more. "
+            "Those marked “tuned” use the best settings of 40 trials. Only AdaPop uses popularity."
         ),
     ),
     (
@@ -78,7 +78,8 @@ STORY_STEPS = [
         "Now with your facts",
         (
             "One fact a line: question, answer, popularity score. The small model can only forget "
-            "what it knows, such as these facts. The Facts screen takes files, and larger models."
+            "what it knows, such as these facts. Facts reads files, and Run has larger "
+            "models."
         ),
     ),
 ]
@@ -89,16 +90,17 @@ STORY_TUNED = (
     "no good ones. These are means of {seeds} seeds, on questions that the tuning never saw."
 )
 STORY_REAL = (
-    "A city's popularity is taken from its population. Each mark is the share of what the "
-    "model answered before that it still answers: means of {runs}; there are only one or two "
-    "dozen rare facts."
+    "A city's popularity is taken from its population. Of the facts that it answered "
+    "before training, each mark shows the share that it still answers, averaged over {runs}. Only "
+    "one or two dozen of the facts are rare."
 )
 STORY_BEYOND = (
     "Redirect, a method of ours, teaches a plausible wrong answer instead of making the right "
     "one unlikely. Tuned, it still answers {forget} of the forget set in other words and "
-    "{holdout} of the held-out facts (means of {seeds} runs; {people} in a second world of "
-    "invented people). This was measured on sandboxes; two small real models still answer far "
-    "more (Compare, Every number). The answers that it teaches instead are false."
+    "{holdout} of the held-out facts (means of {seeds} runs); in a second world, of invented "
+    "people, it answers {people} of those held out. This was measured on sandboxes; two small real "
+    "models still answer far more (Compare, Every number). The answers that it teaches instead are "
+    "false."
 )
 
 ANSWERED = 1  # rank of the right answer's first token where a greedy reply begins with it
@@ -129,8 +131,8 @@ GLOSSARY = {
     ),
     "answered": "The reply gives the right answer away.",
     "recall": "The share of the right answer's words that the reply contains, averaged over facts.",
-    "popularity gap": "The recall of popular facts minus that of rare ones, both of the "
-    "forget set, asked in all the wordings that were not trained. For short: the gap.",
+    "popularity gap": "The recall of popular facts minus that of rare ones, of the forget set "
+    "only, asked in all the wordings that were not trained. For short: the gap.",
 }
 OWN_METHODS = {"adapop": "AdaPop", "wga": "Equal pressure (WGA)"}  # on typed facts
 HARDLY = 10  # points of gap; smaller differences are within chance
@@ -281,8 +283,9 @@ def _left_by_tier(arms: Sequence[Mapping]) -> str:
         f"(gap {popular - rare:.1f} points). AdaPop leaves {own_rare}% and {own_popular}% "
         f"(gap {own_popular - own_rare:.1f} points)"
     )
-    turned = abs(popular - rare) >= HARDLY and own_rare - rare > max(0, popular - own_popular)
-    how = "; it reversed the gap, mostly by keeping rare facts" if turned else ""
+    by_rare = abs(popular - rare) >= HARDLY and own_rare - rare > max(0, popular - own_popular)
+    did = "reversed" if (own_popular - own_rare) * (popular - rare) < 0 else "changed"
+    how = f"; it {did} the gap, mostly by keeping rare facts" if by_rare else ""
     return f"{left}{how}."
 
 
@@ -293,7 +296,7 @@ def over_seeds(recorded: Sequence[Recorded]) -> str:
     gaps = [f"{signed(gap)} with {words}" for gap, words in named if gap]
     runs = sorted({len(by_name[name].rows) for name in NAMED})
     count = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1]))))
-    one_each = "The gaps of the pictures are of one run each."
+    one_each = "Each gap in the pictures is that of one run."
     means = f"The means of {count} runs, on wordings kept for testing, with 95% intervals, are"
     return f"{one_each} {means} {_listed(gaps)}."
 
@@ -307,7 +310,9 @@ def firmness(recorded: Sequence[Recorded]) -> str:
     own, even, firm_share = [ranged(one.recall(*BOTH["keeping"])) for one in (adapop, wga, firm)]
     held = f"Over the same runs, AdaPop answers {own} of the held-out facts, equal pressure {even}."
     begins = "AdaPop starts with half the weight on the retain set (α₀ = 0.5, not 1)."
-    with_one = f"With α₀ = 1 its gap is {signed(firm.gap)}, and it answers {firm_share} of them."
+    with_one = (
+        f"With α₀ = 1 its gap is {signed(firm.gap)}, and it answers {firm_share} of those facts."
+    )
     return f"{held} {begins} {with_one}"
 
 
@@ -338,7 +343,9 @@ def better(recorded: Sequence[Recorded]) -> str:
     left = (
         f"it answers {left} of the forget set (AdaPop {own_left}) and {held} of the held-out facts"
     )
-    return f"Without scores, {best.title} comes near: {gaps}; {left} ({own_held}).{doubt}"
+    return (
+        f"Without scores {best.title} forgets and keeps more: {gaps}; {left} ({own_held}).{doubt}"
+    )
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:

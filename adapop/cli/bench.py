@@ -159,11 +159,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--asking", default="text-examples", help=asking)
     retain = f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them"
     add("--retain", help=retain)
-    add("--columns", help="with them: which column holds what: question=prompt,answer=reply")
-    add("--drop-bad", **flag, help="with them: leave out facts whose score cannot be read")
-    anchors = "with them: quantiles, or score:beta,score:beta, except for arms with their own"
+    add("--columns", help="with --facts: which column holds what: question=prompt,answer=reply")
+    add("--drop-bad", **flag, help="with --facts: leave out those whose score cannot be read")
+    anchors = "with --facts: quantiles, or score:beta,score:beta, except for arms with their own"
     add("--anchors", help=anchors)
-    add("--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run")
+    add("--set", action="append", metavar="NAME=VALUE", help="with --facts: a setting of every run")
     add("--seeds", type=int, help=f"number of seeds; default {SEEDS}, with --quick 1")
     add("--first-seed", type=int, help="the first seed; default 0, for real 1")
     cores = "default: one per core; each loads the model"

@@ -267,7 +267,7 @@ def _sandbox_commands(commands) -> None:
     add("--world", default=SANDBOX, choices=tuple(SHIPPED), help=which)
     part = (
         "model (default), pretrained, with its card; corpus: its pretraining text, an example a "
-        "line; states: those between which the Story moves, seed 0; cities: the set, from GeoNames"
+        "line; states: those that the Story moves through, seed 0; cities: the set, from GeoNames"
     )
     add("--part", default="model", choices=sandbox.PARTS, help=part)
     add("--seed", type=int, default=0)

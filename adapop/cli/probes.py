@@ -199,7 +199,7 @@ def export(options: argparse.Namespace) -> None:
         printing.say_json({**asdict(result), "folder": str(result.folder), **counts})
         return
     kind = "the merged model" if options.merged else "the adapter"
-    printing.say(f"{result.folder}: {kind}; its README.md loads it")
+    printing.say(f"{result.folder}: {kind}; its README.md says how to load it")
     for remark in result.remarks:
         printing.say(remark)
     for name, sha256 in (result.delivered.sha256 if result.delivered else {}).items():

@@ -170,7 +170,7 @@ SENTENCES = {
     ),
     "no_holdout": (
         "Nothing is held out, because there is only one question to retain and training needs it. "
-        "So no measurement shows how facts fare that were never trained on."
+        "So nothing measures what happens to facts that were never trained on."
     ),
     "examples_from_retain": (
         "{count:,} of the {facts} to retain serve as examples in the prompt and are not trained on."

@@ -7,8 +7,8 @@ SENTENCES = {
     # model/precision.py
     "emulated_bfloat16": (
         "The GPU ({gpu}, compute capability {capability}) has no bf16 arithmetic, which torch then "
-        "emulates, slowly. With {float32} the weights take twice the memory; a GPU from Ampere on "
-        "(A10, L4, A100 ...) has it."
+        "emulates, slowly. Use a GPU from Ampere on (A10, L4, A100 ...), or {float32}, with which "
+        "the weights take twice the memory."
     ),
     "precision_tried": (
         "Precision: {precision}. In a trial on this CPU, a step in {other} took {factor:.1f} times "

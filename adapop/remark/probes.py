@@ -14,7 +14,7 @@ SENTENCES = {
     ),
     "unknown_left_out": "A run leaves out the facts that the model does not know: {facts}.",
     "none_known": "It knows none of them. What it never knew, it cannot forget.",
-    "own_words": "Answers are scored in its own words, where they stand in its replies.",
+    "own_words": "Answers are scored where they stand in the model's own replies.",
     "empty_replies": "Empty replies of the original: {count:,}.",
     "cut_replies": "Replies of the original that were cut off at that length: {count:,}.",
 }

@@ -186,7 +186,7 @@ SENTENCES = {
     ),
     "taught_too_few_epochs": (
         "Fine-tuning taught too little: the model answers {after:.0%} of the facts to forget that "
-        "were asked, {before:.0%} before it. Judging by its loss, about {needed:,} passes would be "
+        "were asked, {before:.0%} before it. Judging by its loss, about {needed:,} epochs would be "
         "enough instead of {now:,} ({start_epochs}); this is an estimate."
     ),
     "taught_too_little": (

@@ -29,9 +29,9 @@ MAIN_SOURCE, FURTHER_SOURCE = "main results", "eleven further methods"
 UNUSABLE = ("GA", "GD", "FLAT", "CE-U")
 OUR_NAMES = {"CE-U": "ceu"}  # other names differ only in case and spaces
 RETAIN_NOTE = (
-    "Retain is the set that was trained on. Where recall of it is higher than before unlearning, "
-    "training on it raised it. AdaPop ran at α₀ = 0.5; GD, NPO and WGA at α = 1; other methods at "
-    "weights of their own."
+    "Retain is the set that was trained to be kept. Where its recall is higher than before "
+    "unlearning, this training raised it. AdaPop ran at α₀ = 0.5; GD, NPO and WGA at α = 1; other "
+    "methods at weights of their own."
 )
 
 

@@ -63,8 +63,8 @@ def done(record: Record) -> list[str]:
     model = f"the {config.model} model" if config.model in SHIPPED else config.model
     if config.unlearned:
         return [
-            f"{config.unlearned} was unlearned elsewhere. It was adopted beside its original, "
-            f"{model}: both were asked {number_of(len(facts.forget), 'fact')} to forget of the set "
+            f"{config.unlearned} was unlearned elsewhere and opened beside its original, "
+            f"{model}. Both were asked {number_of(len(facts.forget), 'fact')} to forget of the set "
             f"“{facts.name}”, {len(facts.retain):,} to retain and {len(facts.holdout):,} more. "
             "Nothing was trained here, and what it was trained on is not known.",
             _end(record),
@@ -175,7 +175,7 @@ def _training(record: Record) -> list[str]:
         return [*lines, f"The retain weight was fixed at α = {config.alpha0:g}."]
     if epochs and config.controller == "primal":
         lines.append(
-            f"The weight μ of the retain set ended at {epochs[-1].alpha:.3f} (their loss was "
+            f"The weight μ of the retain set ended at {epochs[-1].alpha:.3f} (its loss was "
             f"to stay within {config.retain_bound:g} nats)."
         )
     elif epochs:

@@ -36,7 +36,7 @@ DELIVERED_NOTE = (
 LEAK_NOTE = (
     "Recall of the original → the unlearned model, the latter's 95% interval over facts, and how "
     "many facts. In the top 2: share of facts whose right answer is the first or second guess, "
-    "which the reply does not show; rank: its mean rank among the relation's answers, 1 is the "
+    "although the reply may not say it; rank: its mean rank among the relation's answers, 1 is the "
     "likeliest. The retain set and the held-out facts are the control: if a form fails for them "
     "too, the model no longer follows that form, and the failure shows no forgetting."
 )

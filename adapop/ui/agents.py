@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 PATH = "/mcp"  # beside the page
 ABOUT = (
     "AdaPop Explorer unlearns facts from language models and measures whether they are forgotten. "
-    "`check` says what a run would be, `beta` what exponent each fact gets; `status`, `probe` and "
-    "`report` read runs of this machine. Nothing here starts a run: that is "
+    "`check` says what to expect of a run, `beta` what exponent each fact gets; `status`, `probe` "
+    "and `report` read runs of this machine. Nothing here starts a run: that is "
     "`python -m adapop run`, which a person calls."
 )
 

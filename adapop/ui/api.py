@@ -109,7 +109,7 @@ class Api:
             model: sandbox, people, or another that the page offers; empty for the one the facts
                 belong to.
             settings: other settings of a run by name, and arguments of the method, such as
-                {"batch": 8}, or of a real model {"asking": "chat", "answers": "own-words",
+                {"batch": 8}, or for a real model {"asking": "chat", "answers": "own-words",
                 "unknown": "keep"}.
             columns: what the rows call the fields, such as {"question": "prompt"}.
 
@@ -149,7 +149,7 @@ class Api:
         anchors, betas, pace, seconds, device, gpu_bytes, problems, doubts, lines}: how many facts
         there are; notes on the rows, such as questions asked twice with different answers; known,
         {form, tier, asked, recall} of the original model; recall by the id of each fact asked (0 to
-        1); prompting, the best way to ask a real model and its replies then, or null; impossible,
+        1); prompting, the best way to ask a real model and what it replies, or null; impossible,
         for each form that suits no fact, the reason; tiers, their source and [lowest, highest]
         score; anchors, those chosen and why, or null; betas by id; seconds, the run's expected
         duration, null where a step fails, and its parts (pace); gpu_bytes that a step took, null
@@ -234,9 +234,9 @@ class Api:
         optimiser steps, 0 is before training. scores: by group, {p, rank}: the probability of each
         right answer (0 to 1) and the rank of its first token (1 is best); forget in every frame; in
         frame 0 and at an epoch's end also reworded (the facts to forget in other words), retain and
-        holdout. answers: there, the first 80 characters of the reply to each fact to forget (null
-        if it was not asked); elsewhere []. more: whether further frames exist; then call again with
-        the last step.
+        holdout. answers: in these frames, the first 80 characters of the reply to each fact to
+        forget (null if it was not asked); in others []. more: whether further frames exist; then
+        call again with the last step.
 
         Errors: no such run.
         """
@@ -424,7 +424,7 @@ class Api:
             run: its id, or its link; it must have finished an epoch.
             title: of the report.
             redacted: facts by salted hashes, no text of theirs, no prompt and no reply; without the
-                adapter and what repeats the run.
+                adapter and the command that repeats the run.
             by: who made the run, a line of the report.
 
         Gives a file.

@@ -220,7 +220,7 @@ def test_too_little_teaching_says_how_many_epochs_would_do_and_so_many_do(unknow
     assert (first.kind, lacking.kind) == ("fine_tuned", "taught_too_few_epochs")
     assert lacking.values["now"] == 2 and lacking.values["after"] < 0.8 and {*taught.notes} <= {*few.events()[-1].notes}
     needed = lacking.values["needed"]
-    assert f"about {needed} passes would be enough instead of 2 (--start-epochs)" in event_text(taught)
+    assert f"about {needed} epochs would be enough instead of 2 (--start-epochs)" in event_text(taught)
     enough = trained(unknown, tmp_path, "wga", **SETTINGS | {"start_epochs": needed, "start_rate": 1e-3})
     (taught,) = (event for event in enough.events() if isinstance(event, Taught))
     assert [note.kind for note in taught.notes] == ["fine_tuned"] and 2 < needed < 20

@@ -221,7 +221,7 @@ def test_the_examples_show_what_the_words_say(story):
     gaps = {name: end["gap"]["mean"] for name, end in ends.items()}
     assert gaps["adapop"] < gaps["shuffled"] < gaps["wga"] + 0.1
     assert gaps["wga"] > gaps["adapop"] + 0.2 and story["pair"]["first"] == 0
-    assert story["pair"]["stop"] == 1 and "A Clockwork Orange still is answered." in story["pair"]["outcome"]
+    assert story["pair"]["stop"] == 1 and "A Clockwork Orange is still answered." in story["pair"]["outcome"]
     assert ends["wga"]["tiers"][2] > 0.5, "many popular facts do not go"
     first, other = story["quiz"][0]
     assert first["outcome"] > 0 and not other["outcome"], "only the first comes back"

@@ -100,7 +100,7 @@ def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
     recall = figures.published_recalls(recalls, about)
     model, _, data = setting.partition(" ")
     if data != "DUET":
-        return recall, figures.empty("published by popularity for DUET alone")
+        return recall, figures.empty("by popularity, the paper has results for DUET alone")
     outcomes = []
     for method, by_tier in published.paraphrased(model).items():
         shares = {tier: Interval(value, value, value) for tier, value in by_tier.items()}

@@ -198,7 +198,7 @@ def preset_choices(model: str, method: str) -> list[tuple[str, str]]:
 def defaults_of(model: str, method: str, preset: str) -> tuple[RunConfig, RunConfig]:
     """(the preset's configuration here, the one of the paper's runs). Raises ConfigError."""
     if method not in METHODS:
-        raise ConfigError(f"There is no method {method!r}.", "Pick one of the list.")
+        raise ConfigError(f"There is no method {method!r}.", "Pick one from the list.")
     here = make_config(method, preset, model=model or SANDBOX)
     return here, make_config(method, "paper", model=REAL)
 

@@ -197,7 +197,7 @@ def _lost_times(frames: Sequence[Frame], fact: int) -> list[float]:
 def outcome_at_stop(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
     """A sentence on which of two facts is lost and which is not, see `one_is_lost`."""
     gone, left = (1, 0) if first_lost(frames) == 1 else (0, 1)
-    return f"{_lost(facts[gone].title, frames, gone)} {facts[left].title} still is answered."
+    return f"{_lost(facts[gone].title, frames, gone)} {facts[left].title} is still answered."
 
 
 def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:

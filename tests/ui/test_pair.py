@@ -76,7 +76,8 @@ def test_of_a_pair_the_page_says_what_is_measured_and_never_speaks_of_training()
         said.append(view(pair(events)).detail)
     stopped = RunStopped(run="r", epoch=1)
     for measured, words in (
-        ((), "none is kept"), ((before,), "model's measurement is kept"), ((before, after), "Both measurements"),
+        ((), "none is kept"), ((before,), "The original model's measurement is kept"),
+        ((before, after), "Both measurements"),
     ):  # fmt: skip
         now = view(pair((start, *measured, stopped)))
         assert now.state == "stopped" and words in now.detail and now.can_resume

@@ -70,8 +70,8 @@ PROCESSOR = Limit(
 )
 ACCELERATOR = Limit(
     "ADAPOP_SECONDS_AN_HOUR",
-    "seconds of the accelerator that a visitor takes in an hour; a run that comes to the limit "
-    "stops, and keeps its last epoch",
+    "seconds of the accelerator that a visitor takes in an hour (a run that comes to the limit "
+    "stops, and keeps its last epoch)",
     None,
     1_200,
 )

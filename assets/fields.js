@@ -369,7 +369,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
     const changed = ends.filter((end, place) => !place || reply(end) !== reply(ends[place - 1])); // epochs at which the reply changes
     const replies = changed.map((end) => `${label(end)}: ${reply(end)}`).join(", ");
     const says = changed.length === 1 && ends.length > 1 ? `${reply(changed[0])}, before and ever since` : replies;
-    const told = `${facts.answer[pinned]}. ${ends.length ? `${IT_SAYS} ${says}${shares && !held ? "; its dot: asked in other words" : ""}. ` : ""}`;
+    const told = `${facts.answer[pinned]}. ${ends.length ? `${IT_SAYS} ${says}${shares && !held ? "; the dot shows other wordings" : ""}. ` : ""}`;
     if (pinLine.textContent === `${facts.question[pinned]} ${told}${UNPIN}`) return; // the button keeps the focus
     pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told}`, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, UNPIN));
   }
@@ -416,7 +416,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
       const every = Math.ceil(count / MOST_ROWS), [now] = between(motion, epoch), frames = [...new Set([0, now, wordings ? now : motion.p.length - 1])];
       const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], scoreWords(facts.score[fact] ?? "unknown"), ...frames.map((frame) => percent(motion.p[frame][fact] / 1000)), ...(heights === motion.p ? [] : [isAsked(fact) ? percent(level[fact]) : "not asked"])]);
       const head = ["fact", "right answer", "popularity score", ...frames.map((frame) => `${wordings ? "answered" : "sure"} ${label(motion.epoch[frame])}`), ...(heights === motion.p ? [] : [`answered in other words ${label(epoch)}`])];
-      const left = every > 1 ? [el("p", { class: "note" }, `By popularity, one fact in ${every} of all ${count.toLocaleString("en-US")}.`)] : [];
+      const left = every > 1 ? [el("p", { class: "note" }, `One fact in ${every} of ${count.toLocaleString("en-US")}, in order of popularity.`)] : [];
       if (twin.open) body.replaceChildren(...left, el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
     };
     const twin = el("details", { class: "twin", ontoggle: fill }, el("summary", {}, "Table"), body);
@@ -479,7 +479,7 @@ function makeMoment(host, facts, motion, shares, folded) {
     const forms = Object.keys(names).filter((form) => now[form].all !== null), tiers = ["rare", "middle", "popular", "all"].filter((tier) => forms.some((form) => now[form][tier] !== null));
     const cell = (share) => el("td", { style: share === null ? false : `--share: ${Math.round(100 * share)}%` }, share === null ? "" : percent(share));
     const old = epoch - now.epoch > 1e-6; // questions are asked only at the end of an epoch
-    const asked = old ? `What came back, last asked ${moment(now.epoch)}` : now.epoch ? `What comes back ${moment(now.epoch)}` : "What is answered before";
+    const asked = old ? `What came back, last asked ${moment(now.epoch)}` : now.epoch ? `What comes back ${moment(now.epoch)}` : "What is answered before training";
     return [el("table", { class: old ? "set-back" : false }, el("caption", {}, asked), el("thead", {}, el("tr", {}, ...["", ...tiers].map((tier) => el("th", { scope: "col" }, tier)))),
       el("tbody", {}, ...forms.map((form) => el("tr", {}, el("th", { scope: "row" }, names[form]), ...tiers.map((tier) => cell(now[form][tier]))))))];
   }

@@ -643,7 +643,7 @@ function setBack(element, props, trigger, watch) {
 // My runs as a table with a button for each thing one may do with a run. props.value: see `listed` in adapop/ui/run/mine.py.
 function myRuns(element, props, trigger, watch) {
   const COLUMNS = ["name", "set", "method", "gap", "kept", "when", ""];
-  const ABOUT = { gap: "recall of popular minus rare facts, in all other wordings", kept: "share of the held-out facts (never trained on) still answered, asked as trained" };
+  const ABOUT = { gap: "recall of popular minus rare facts, in all other wordings", kept: "share of the held-out facts (never trained on) still answered, asked directly" };
   const UNDER_WAY = ["queued", "running", "stopping"]; // the strip says which: the list is drawn before and after
   let open = false;
   const stamp = (seconds) => (seconds ? new Date(1000 * seconds).toLocaleString([], { dateStyle: "short", timeStyle: "short" }) : "");

@@ -89,7 +89,7 @@ function makeCloud(host, story, name, { title = story.names[name], named = true,
     const [value, ...rest] = gapWords(mixed);
     number.textContent = value;
     range.textContent = rest.join("").replace("95% interval ", named ? "95% interval " : ""); // said once a screen
-    remains.textContent = `Answered in other words: ${exact(mixed.left)}`;
+    remains.textContent = `Still answered, asked in other words: ${exact(mixed.left)}`;
     field.show(epochs);
   }
 
@@ -274,7 +274,7 @@ function whyScene(host, story, state) {
     field.show(epoch);
     held.show(states.byLength("wga", Math.min(epoch, USUAL(story))), epoch);
     number.textContent = `${surer} of ${pairs.length}`;
-    range.textContent = " pairs: surer of the popular fact";
+    range.textContent = " pairs: model surer of the popular fact";
     reading.replaceChildren(el("b", {}, epoch ? `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())}: ` : "Before training: "), `${percent(popular)} sure of the popular facts, ${percent(rare)} of the rare ones. `, epoch === end ? story.pairs_end : "");
   }
 
@@ -337,11 +337,11 @@ function popularityScene(host, story, state) {
     state.epoch = epochs;
     if (moved) {
       back();
-      dropped = `The curve is AdaPop’s own again: yours is only known after ${usual} epochs.`;
+      dropped = `The curve is AdaPop’s own again: your curve is known only for runs of ${usual} epochs.`;
     }
     pair.length(lengthOf(shown, epochs), shown);
     tell(epochs);
-    status.textContent = lock.checked ? `AdaPop has forgotten as much ${trainedFor(lengthOf("adapop", epochs))}. ${dropped}` : dropped;
+    status.textContent = lock.checked ? `${epochs ? `AdaPop has forgotten as much as WGA ${trainedFor(lengthOf("adapop", epochs))}. ` : ""}${dropped}` : dropped;
   }
 
   // changes the method that the clouds show
@@ -577,7 +577,7 @@ function againScene(host, story) {
     const answer = story.facts.answer[chosen.fact];
     const lines = chosen.shown.map((one) => el("li", { class: one.right ? "back" : "" }, el("b", {}, WAYS[one.way]), one.way === "direct" ? " " : ` (${one.back} of ${one.tried} bring it back) `,
       el("q", {}, one.prompt), " → ", el("b", {}, one.said || "nothing"), one.right ? " ✓" : " ✗"));
-    result.replaceChildren(el("p", { class: "outcome" }, el("b", {}, which === chosen.outcome ? "Right: " : `You guessed: ${FATES[which].toLowerCase()}. It was: `), `${FATES[chosen.outcome].toLowerCase()}. The right answer is ${answer}.`),
+    result.replaceChildren(el("p", { class: "outcome" }, el("b", {}, which === chosen.outcome ? "Correct: " : `You guessed: ${FATES[which].toLowerCase()}. It was: `), `${FATES[chosen.outcome].toLowerCase()}. The right answer is ${answer}.`),
       el("ul", {}, ...lines), el("p", { class: "lead" }, story.end));
     score.textContent = `Your guesses: ${right} of ${asked} right`;
     into(result);
@@ -595,7 +595,7 @@ function realScene(host, story) {
   const { models, command, run } = story.real, names = Object.keys(models), sides = [0, 1].map(() => el("div", { class: "side" })), reading = el("p", { class: "outcome", "aria-live": "polite" });
   const chips = makeChips(Object.fromEntries(names.map((name) => [name, name])), "Model", (name) => show(name)), tables = el("details", {}, el("summary", {}, "Table")), plots = sides.map(() => el("div", { class: "plot marks" }));
   const legend = el("p", { class: "legend" }, ...models[names[0]].arms.map(({ name }, which) => el("span", { class: MARKS[which] }, name)));
-  sides.forEach((side, place) => side.append(el("div", { class: "head" }, el("h3", {}, ["Facts to forget ", "Facts to keep "][place], el("small", {}, ["asked in other words", "asked as trained"][place]))), plots[place]));
+  sides.forEach((side, place) => side.append(el("div", { class: "head" }, el("h3", {}, ["Facts to forget ", "Facts to keep "][place], el("small", {}, ["asked in other words", "asked directly"][place]))), plots[place]));
   host.append(el("div", { class: "steered" }, chips.row, legend), el("div", { class: "clouds" }, ...sides), reading, el("div", { class: "folded" }, tables));
   let shown = names[0], width = 0;
 

@@ -90,8 +90,8 @@ def _experiment(options: argparse.Namespace) -> int:
     # The rates of `bench real` are chosen at seed 0.
     first = int(real) if options.first_seed is None else options.first_seed
     if min(count, options.processes) < 1 or first < 0:
-        fix = "--seeds and --processes are at least 1, --first-seed at least 0."
-        raise ConfigError("There is nothing to do.", fix)
+        fix = "--seeds and --processes must be at least 1, --first-seed at least 0."
+        raise ConfigError("A number is too small.", fix)
     folder = (options.out or runs_root().parent / "bench").resolve()
     place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
     engine = partial(finished, processes=options.processes, ray=options.ray)
@@ -101,7 +101,7 @@ def _experiment(options: argparse.Namespace) -> int:
     elif options.set or options.retain or options.columns or options.drop_bad or options.anchors:
         names = "--set, --retain, --columns, --drop-bad and --anchors"
         message = f"{names} go with --facts or --model."
-        raise ConfigError(message, "Leave them out, or name one of those.")
+        raise ConfigError(message, "Leave them out, or add --facts or --model.")
     report, errors = partial(printing.say, file=sys.stderr, flush=True), {}
     if tuned:
         name, experiment = recorded_searches(options.world, options.anew)
@@ -151,8 +151,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     add("--facts", help=facts)
     model = (
-        "the same: on this model, by name or path, a sweep at the paper's rates; real: default "
-        "smollm2; survival: places, asked of smollm2 or gemma3-270m; frontiers: default gemma3-270m"
+        "name or path of the model for the experiments of --facts (a sweep then uses the paper's "
+        "rates); real: default smollm2; survival: smollm2 or gemma3-270m, on places; frontiers: "
+        "default gemma3-270m"
     )
     add("--model", help=model)
     asking = "real: text-examples, or chat, in the model's own words"
@@ -174,7 +175,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--arms", nargs="+", help="real: only these arms: methods, or presets of AdaPop")
     world = "tuned: the recorded runs in sandbox (default), half-spread, people, or all three"
     add("--world", default=SANDBOX, help=world)
-    anew = "tuned, with --world people: of settings searched for there, not in the sandbox"
+    anew = "tuned, with --world people: use settings tuned there, not in the sandbox"
     add("--anew", **flag, help=anew)
-    add("--sandbox", **flag, help="speed: of the sandbox alone")
-    add("--real", **flag, help="speed: of smollm2 on cities alone")
+    add("--sandbox", **flag, help="speed: measure the sandbox alone")
+    add("--real", **flag, help="speed: measure smollm2 on cities alone")

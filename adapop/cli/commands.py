@@ -29,8 +29,8 @@ JUDGE = "a local model (Hub id or folder) instead of $ADAPOP_JUDGE_MODEL"
 ABOUT_ALL = (
     "COMMAND --help lists the options of a command. With --json a command prints one JSON object "
     "per line; run and resume print one per event. Runs live in ~/.adapop/runs, or where "
-    "ADAPOP_RUNS points. Exit status: 0; 1 for a run that failed or would be useless; 2 for a "
-    "wrong request; 3 for a run that did not unlearn."
+    "ADAPOP_RUNS points. Exit status: 0 for success; 1 for a run that failed or would be useless; "
+    "2 for a wrong request; 3 for a run that did not unlearn."
 )
 EXIT_STATUS = (
     "Exit status: 0 if the run unlearned, that is, in each form of the question that was "
@@ -84,16 +84,31 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _score_commands(commands) -> None:
-    score = _command(commands, "score", scores.score, "ask a proxy how popular each fact is")
+    score = _command(commands, "score", scores.score, "look up how popular each fact is")
     add = score.add_argument
     _facts(score)
     add("--proxy", default="wikidata", choices=tuple(scores.PROXIES), help="the source of scores")
     add("--out", type=Path, help="write the scored set to a .csv or .jsonl file, to use as FACTS")
-    add("--formula", default="sitelinks+statements", choices=tuple(FORMULAS), help="of wikidata")
-    add("--language", default="en", help="wikidata, pageviews: of the names and the Wikipedia")
+    add(
+        "--formula",
+        default="sitelinks+statements",
+        choices=tuple(FORMULAS),
+        help="wikidata: what is added up",
+    )
+    add(
+        "--language",
+        default="en",
+        help="wikidata, pageviews: language of the names and of Wikipedia",
+    )
     add("--year", type=int, help="pageviews: the year to average over; default the last")
-    add("--index", default=next(iter(INDEXES)), choices=tuple(INDEXES), help="of infinigram")
-    add("--combine", default="subject+object", choices=tuple(COMBINE), help="infinigram and corpus")
+    add(
+        "--index",
+        default=next(iter(INDEXES)),
+        choices=tuple(INDEXES),
+        help="infinigram: the corpus",
+    )
+    what = "infinigram, corpus: what is counted"
+    add("--combine", default="subject+object", choices=tuple(COMBINE), help=what)
     add("--corpus", type=Path, help="corpus: a text file or folder, one document a line")
     add("--model", help=f"judge: {JUDGE}")
     add("--column", help="column: which column of the file holds the score")
@@ -101,11 +116,11 @@ def _score_commands(commands) -> None:
     add("--sigma", type=float, default=1.0, help="noisy: spread of the log-normal noise")
     share = "swapped, swapped-tiers: share of the pairs that trade scores"
     add("--share", type=float, default=0.5, help=share)
-    add("--seed", type=int, default=0, help="shuffled, noisy, swapped, swapped-tiers")
+    add("--seed", type=int, default=0, help="seed of shuffled, noisy, swapped and swapped-tiers")
     add("--prompt", type=Path, help="judge: its instructions, from a file, instead of ours")
     add("--refresh", **FLAG, help=REFRESH)
 
-    about = "let the judge write other ways to ask each fact"
+    about = "let a language model (the judge) reword each question"
     reword = _command(commands, "reword", scores.reword, about, False)
     add = reword.add_argument
     _facts(reword)
@@ -184,7 +199,7 @@ def _ask_commands(commands) -> None:
     add("--prompt", help="a prompt of your own instead")
     add("--gold", default="", help="its right answer, to show its rank and log-probability")
     kinds = ", ".join((*KINDS, ALIAS, TWO_HOPS, CLUES, *FORM_OF_WAY))
-    add("--kinds", help=f"all, or some of: {kinds}; forget, retain and holdout facts")
+    add("--kinds", help=f"ask all groups of facts in these forms: all, or some of: {kinds}")
     add("--per-tier", type=int, help="with --kinds: at most this many facts of each group and tier")
     add("--cosine", **FLAG, help="with --kinds: also measure MiniLM cosine (needs its weights)")
     add("--recovery", help=f"all, or some of: {', '.join(RECOVERY)}")
@@ -204,21 +219,21 @@ def _ask_commands(commands) -> None:
     add("--earlier", action="append", default=[], metavar="TEXT", help=turn)
     beside = f"one more column: another run, or {ORACLE}; may be repeated"
     add("--beside", action="append", default=[], metavar="RUN", help=beside)
-    add("--epoch", type=int, help="whose adapter is asked; default the run's result")
+    add("--epoch", type=int, help="the epoch whose adapter is asked; default the run's result")
     drawn = f"draw this many replies of each model instead, up to {MOST_SAMPLES}"
     add("--samples", type=int, help=drawn)
     plain = Drawing()
-    add("--temperature", type=float, default=plain.temperature, help="of samples")
-    add("--top-p", type=float, default=plain.top_p, help="of samples")
-    add("--seed", type=int, default=plain.seed, help="of samples")
-    add("--length", type=int, default=plain.most, help="of samples: at most this many tokens")
+    add("--temperature", type=float, default=plain.temperature, help="temperature of the samples")
+    add("--top-p", type=float, default=plain.top_p, help="top-p of the samples")
+    add("--seed", type=int, default=plain.seed, help="seed of the samples")
+    add("--length", type=int, default=plain.most, help="most tokens of a sample")
 
     about = "show which tokens of a fact are scored, and why the others are not"
     token = _command(commands, "tokens", tokens.tokens, about)
     add = token.add_argument
     add("--model", default=SANDBOX, help=MODELS)
     _facts(token, "--facts", default=SANDBOX)
-    first = "with --facts: show its first facts to forget, this many; default 5"
+    first = "with --facts: show this many of its facts to forget; default 5"
     add("--first", type=int, default=5, help=first)
     add("--question", help="one question instead")
     add("--answer", help="its right answer")
@@ -267,18 +282,19 @@ def _sandbox_commands(commands) -> None:
     add("--world", default=SANDBOX, choices=tuple(SHIPPED), help=which)
     part = (
         "model (default), pretrained, with its card; corpus: its pretraining text, an example a "
-        "line; states: those that the Story moves through, seed 0; cities: the set, from GeoNames"
+        "line; states: those that the Story moves through, seed 0; cities: the set, from GeoNames; "
+        "places: the facts of `bench survival`"
     )
     add("--part", default="model", choices=sandbox.PARTS, help=part)
     add("--seed", type=int, default=0)
     wrong = "share of exposures with a wrong answer"
     add("--wrong-share", type=float, default=WRONG_ANSWER_SHARE, help=wrong)
-    add("--hidden", type=int, default=128, help="width of the model, a multiple of 4")
+    add("--hidden", type=int, default=128, help="width of the model, a multiple of 8")
     add("--exposures", type=float, default=EXPOSURES_PER_SCORE, help="exposures per point of score")
     add("--spread", type=float, default=1.0, help="range of exposures: 1 as included, 0 all equal")
     add("--oracle", **FLAG, help="build it without the facts to forget")
     where = (
-        "a folder, or a file for corpus and states; default: where the shipped one is, "
+        "a folder, or a file for corpus and states; default: where the included one is, "
         "for corpus ./corpus.txt"
     )
     add("--out", type=Path, help=where)
@@ -290,7 +306,7 @@ def _sandbox_commands(commands) -> None:
     _command(commands, "page", serving.page, "serve the app for your browser", False)
     about = "serve tools to agents by the Model Context Protocol: to check, ask and report"
     _command(commands, "mcp", serving.mcp, about, False)
-    about = "experiments on the sandbox, and its speed"
+    about = "repeat the experiments, or measure speed"
     bench.add_options(_command(commands, "bench", bench.bench, about, False))
 
 
@@ -298,8 +314,10 @@ def _facts(command: argparse.ArgumentParser, name: str = "facts", **named: objec
     """The argument that names a set of facts, and the options that say how its file is read."""
     command.add_argument(name, **{"help": FACTS, **named})
     if named.get("nargs") == "?":
-        command.add_argument("--facts", dest="named_facts", help="the same, as run has it")
-    columns = "which column holds what, if not guessed: question=prompt,answer=reply"
+        command.add_argument(
+            "--facts", dest="named_facts", help="another way to name the facts, as in `run`"
+        )
+    columns = "which column holds what, where the guess is wrong: question=prompt,answer=reply"
     command.add_argument("--columns", help=columns)
     command.add_argument("--drop-bad", **FLAG, help=DROP_BAD)
 

@@ -28,12 +28,12 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     add("--model", help=f"{MODELS}; default sandbox")
     others = ", ".join(list(METHODS)[1:])
     add("--method", help=f"adapop (the default), {others}, or package.module:Class of your own")
-    presets = "paper (default), authors, tuned (if shipped), or AdaPop's"
+    presets = "paper (default), authors, tuned (if included), or AdaPop's"
     add("--preset", choices=(*PRESETS, AUTHORS, TUNED), help=presets)
     add("--anchors", help="auto (the default), paper, quantiles, or score:beta,score:beta")
     retain = f"the facts to retain: {', '.join(RETAIN)}, or a file of them; default own"
     add("--retain", help=retain)
-    scores = "as given, or as controls shuffled or inverted"
+    scores = "as given, or shuffled or inverted as a control"
     add("--scores", choices=SETTINGS["scores"].choices, help=scores)
     given = "an argument of the method, or a setting"
     add("--set", action="append", metavar="NAME=VALUE", help=given)
@@ -108,7 +108,7 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
         facts = load_facts(config.facts, config.model, retain=retain_of(options), **chosen)
     if options.anchors is not None:
         if not follows_scores(config):
-            message = "--anchors changes nothing here: no score decides this run."
+            message = "--anchors changes nothing here: this run does not use scores."
             raise ConfigError(message, "Leave it out.")
         auto = options.anchors == AUTO  # decided when the run's facts are known
         config = replace(config, beta=None if auto else calibrated(options.anchors, facts))
@@ -120,7 +120,7 @@ def _config_of(options: argparse.Namespace) -> RunConfig:
     another path, the model. Raises ConfigError: it cannot be read, or one of these is given too."""
     for name in ("method", "preset"):
         if getattr(options, name) is not None:
-            message = f"--config says the {name} already."
+            message = f"--config already sets the {name}."
             raise ConfigError(message, f"Leave --{name} out, or --config.")
     try:
         if options.config.exists() and not options.config.is_file():

@@ -179,11 +179,11 @@ def strip_text(row: dict[str, Any]) -> str:
     """One model's reply, a line a token. row: of `Inspection.rows`."""
     verdict = f"   {row['verdict']}" if row["verdict"] else ""
     lines = [f"\n{row['name']}: {row['text']}{verdict}"]
-    lines += [f"{'token':<16}{'chances':<24}{'right next':<24}likeliest"]
+    lines += [f"{'token':<16}{'original, unlearned':<24}{'right answer next':<24}likeliest"]
     for place, step in enumerate(row["steps"]):
         token, likely = step["token"], (one["text"] for one in step["likely"])
         text = "(end)" if token["end"] else token["text"]
-        text += " (given)" if place < row["begun"] else " (parts)" if step["parted"] else ""
+        text += " (given)" if place < row["begun"] else " (differ)" if step["parted"] else ""
         shares, right = (_chances(values) for values in (token["shares"], step["right"]))
         lines.append(f"{text:<16}{shares:<24}{right:<24}{' | '.join(likely)}")
     return "\n".join(lines)

@@ -29,7 +29,7 @@ def probe(options: argparse.Namespace) -> int | None:
     whole = options.kinds or options.recovery or options.capability
     if whole and (options.prompt or options.facts):
         fix = "Leave out --prompt and --facts, or --kinds, --recovery and --capability."
-        message = "--prompt and --facts ask single questions; the others ask the whole set."
+        message = "--prompt and --facts do not combine with --kinds, --recovery or --capability."
         raise ConfigError(message, fix)
     run = find_run(options.run)
     status = 0

@@ -157,7 +157,8 @@ def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) 
     else:
         proxy = source.make(facts, chosen, progress, Cache(refresh=options.refresh))
     cost = forecast(proxy, facts.forget)
-    line = f"about {cost.requests:,} requests, {cost.minutes:,.0f} min at the paper's pace"
+    cost_words = f"about {cost.requests:,} requests, {cost.minutes:,.0f} min"
+    line = f"{cost_words} at the AdaPop paper's request rate"
     if "text" not in source.reads:
         printing.say(line if cost.requests else "everything is cached: no request", file=sys.stderr)
     return proxy.scores(facts.forget)

@@ -110,7 +110,7 @@ def _facts(options: argparse.Namespace) -> FactSet:
     """The facts to show, as facts to forget, with their set's examples. Raises ConfigError."""
     if (options.question is None) != (options.answer is None):
         message = "--question and --answer belong together."
-        raise ConfigError(message, "Give both, or neither and --facts.")
+        raise ConfigError(message, "Give both, or only --facts.")
     typed = () if options.question is None else (Fact("typed", options.question, options.answer),)
     if typed and options.asking == "chat":
         return FactSet("typed", typed)

@@ -91,7 +91,9 @@ def make_config(
         if preset == TUNED:
             message = f"{title} has no tuned settings for {model}: no search found any."
         elif preset == AUTHORS:
-            message = f"{title} has no preset of its authors: none that differs is recorded here."
+            message = (
+                f"No settings of {title}'s authors, other than the paper's, are recorded here."
+            )
         else:
             message = f"The preset {preset!r} changes AdaPop; {method} has nothing it would change."
             fix = f"Use {' or '.join(map(repr, known))}."

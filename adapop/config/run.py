@@ -93,7 +93,7 @@ def check_type(name: str, value: object, kind: object) -> None:
         type_adapter(kind).validate_python(value, strict=True)
         json.dumps(value, ensure_ascii=False, default=str).encode()  # also within lists
     except (ValidationError, UnicodeEncodeError) as error:
-        reason = "It has half a character"
+        reason = "It has a broken character (a lone surrogate)"
         if isinstance(error, ValidationError):
             reason = error.errors()[0]["msg"]
         raise ConfigError(f"{name} is {truncated(repr(value))}.", f"{reason}.") from None
@@ -256,23 +256,24 @@ class RunConfig:
     start_rate: float = setting(PAPER_RATE, positive=True, compared=False)
     """Start "sft": learning rate of AdamW, above 0."""
     max_new_tokens: int = setting(64, positive=True)
-    """Most tokens of a generated answer; of real models it is what their own answers need, if
-    that is less; of shipped ones at least what the longest answer of the facts needs."""
+    """Most tokens of a generated answer. Less if a model's own answers need less; an included model
+    always gets enough for the longest answer of the facts."""
     frames: int = setting(1, compared=False)
-    """How often in an epoch each fact's probability is recorded, see `training.frames`; 0 for
+    """How often in an epoch each fact's probability is recorded; 0 for
     never. Changes no other number."""
     measure: str = setting("every-epoch", "every-epoch", "end", "off", shared=True, compared=False)
     """When the model's answers are measured: "every-epoch" (the facts to forget after each epoch,
     the full tables at the end), "end" (those tables alone), or "off" (not before the run is
     probed). Has no effect on training."""
     measure_per_tier: int | None = setting(0, shared=True, compared=False)
-    """Most facts of each group and tier that `measure` asks, spread evenly over their scores; facts
-    not to forget in one rewording each. 0 for all; none for all on a GPU and 24 on a CPU, or 72 if
-    no fact to forget has a score."""
+    """Most facts of each group and tier that `measure` asks, spread evenly over their scores;
+    retained and held-out facts in one rewording each. 0: all. none: all on a GPU, 24 on a CPU (72
+    if no fact to forget has a score)."""
     keep: str = setting("last", "last", "best", shared=True)
-    """The epoch that is the run's result: the "last", or the "best". Best has the least recall of
-    facts to forget in other words, of the epochs that keep 0.95 of the original's recall of facts
-    to retain (else it is the one that keeps most). Its questions are among those reported."""
+    """The epoch that is the run's result: the "last", or the "best": of the epochs that keep 0.95
+    of the original's recall of facts to retain, the one with the least recall of reworded facts to
+    forget (if none does, the one that keeps most). The questions that choose it also count in the
+    results."""
     patience: int = setting(0, shared=True, compared=False)
     """Keep "best": training ends after so many epochs in a row that are not better; 0 for never."""
     cosine: bool = setting(False, compared=False)
@@ -297,7 +298,7 @@ class RunConfig:
             if isinstance(value, tuple) and not value:
                 raise ConfigError(f"{name} is empty.", "Name some, or leave it out.")
         if bool(self.unlearned) != (self.method == ADOPTED):
-            message = "An unlearned model is named by an adopted run, and by no other."
+            message = "Only an adopted run can name an unlearned model."
             raise ConfigError(message, "Open it with `adopt`.")
         if self.keep == "best" and self.measure != "every-epoch":
             message = "The best epoch is only known if every epoch is measured."
@@ -405,7 +406,7 @@ def value_of(name: str, text: str) -> Any:
             return TRUTHS[text.lower()]
         return {"int": int, "float": float}.get(kind.partition(" ")[0], str)(text)
     except (ValueError, KeyError):
-        message = f"{name} is {truncated(text)!r}, which is no {kind}."
+        message = f"{name} is {truncated(text)!r}, which is not of type {kind}."
         raise ConfigError(message, meanings()[name]) from None
 
 

@@ -95,7 +95,7 @@ def load_raw(
     if not isinstance(source, (str, os.PathLike)):
         return _of_table(read_table(source), columns, drop_bad)
     if source in ENTRIES and columns:
-        message = f"{source} is no file, so it has no columns to choose."
+        message = f"{source} is not a file, so it has no columns to choose."
         raise DataError(message, "Leave --columns and --column out.")
     if source in SHIPPED:
         return sandbox_facts(source)

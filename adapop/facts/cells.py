@@ -243,7 +243,7 @@ def fault(cell: object) -> tuple[str, str, str] | None:
         message = f"has {len(text):,} characters; at most {MAX_CELL:,} are read"
         return truncated(text), message, "Shorten the cell."
     if NOT_TEXT.search(text):
-        message = "has a NUL or half a character (a lone surrogate)"
+        message = "has a NUL or a broken character (a lone surrogate)"
         return truncated(NOT_TEXT.sub("\ufffd", text)), message, "Type the text again."
     return None
 
@@ -367,7 +367,7 @@ def score_of(cell: object, number: int, reading: Reading) -> float | None:
         fix = "Use digits and a decimal point, or leave it empty."
         raise Unusable("score", truncated(text), "is not a number", fix) from None
     if not math.isfinite(score) or score < 0:
-        fix = "Scores are finite and at least 0; leave unknown empty."
+        fix = "Scores are finite and at least 0; leave unknown ones empty."
         raise Unusable("score", truncated(text), "is not a score", fix)
     return score
 

@@ -132,15 +132,15 @@ class Problem:
     value: str
     """The cell's text, shortened; "" where showing it would not help."""
     message: str
-    """What is wrong, to follow "row 3, 'score' is 'x': "."""
+    """What is wrong, to follow "row 3, 'score' ('x') "."""
     fix: str
     """What to do about it, a sentence."""
 
     def __str__(self) -> str:
         places = (f"row {self.row}" if self.row else "", repr(self.column) if self.column else "")
         where = ", ".join(filter(None, places)) or "file"
-        value = f" is {self.value!r}" if self.value else ""
-        return f"{where}{value}: {self.message}. {self.fix}"
+        value = f" ({self.value!r})" if self.value else ""
+        return f"{where}{value} {self.message}. {self.fix}"
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class FactSet:
                 groups[group].append(Fact(**{**row, **lists}))  # 7.0 for 7 would hash anew
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 why = f"({type(error).__name__}: {error})"
-                message = f"{path.name}, line {number}, is no fact of a run {why}."
+                message = f"{path.name}, line {number}, is not a fact of a run {why}."
                 fix = "Use the facts.jsonl of the run's folder as it is."
                 raise DataError(message, fix) from None
         members: dict[str, Any] = {group: tuple(facts) for group, facts in groups.items()}
@@ -255,7 +255,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _half(where: str, text: str) -> DataError:
-    message = f"{where} has half a character (a lone surrogate): {_shown(text)}."
+    message = f"{where} has a broken character (a lone surrogate): {_shown(text)}."
     return DataError(message, "Type the text again, or decode it as UTF-8.")
 
 

@@ -106,8 +106,10 @@ class FileTable:
         unscored = tuple(problem for problem in problems if problem.column == chosen.get("score"))
         if unscored and not drop_bad:
             count = number_of(len(unscored), "score")
-            wrong = "is below 0 or no number" if len(unscored) == 1 else "are below 0 or no numbers"
-            message = f"{self.path.name}: {count} {wrong}. Such facts would be left out."
+            wrong = (
+                "is below 0 or not a number" if len(unscored) == 1 else "are below 0 or not numbers"
+            )
+            message = f"{self.path.name}: {count} {wrong}. Their facts would be left out."
             fix = "Correct the rows listed below, or leave those out: --drop-bad (drop_bad=True)."
             raise ScoresError(message, fix, unscored)
         notes = [*self.notes, *unread_split(*self._split(columns))]

@@ -194,7 +194,7 @@ def _answers(
         return answers, ()
     if reading.counted_from == UNCLEAR:
         message = "may be a choice or the number of a choice"
-        fix = "Write letters, or choices that are no numbers."
+        fix = "Write letters, or choices that are not numbers."
         raise Unusable("answer", truncated(cell), message, fix)
     texts, given = list(choices.values()), [answer for answer in answers if string(answer)]
     places = [choice_index(answer, choices, reading.counted_from) for answer in given]
@@ -219,7 +219,7 @@ def _group(
     group = "" if text in UNKNOWN else group_of(text)
     if group is None:
         fix = "Use forget, retain or holdout."
-        raise Unusable("group", truncated(text.lower()), "is no group", fix)
+        raise Unusable("group", truncated(text.lower()), "is not a group", fix)
     kind = string(row.get("type"))
     if kind and group in ("", "forget") and kind.lower().partition("(")[0].strip() in RWKU_ATTACKS:
         if columns["question"].lower() == "query" or str(row.get("level")).strip() == "3":
@@ -233,5 +233,5 @@ def _tier(cell: object) -> str:
     tier = NO_TIER if not text or text in UNKNOWN else text.lower()
     if tier not in (*TIERS, NO_TIER):
         fix = f"Write {', '.join(TIERS)}, or leave it empty."
-        raise Unusable("tier", truncated(tier), "is no tier", fix)
+        raise Unusable("tier", truncated(tier), "is not a tier", fix)
     return tier

@@ -93,7 +93,9 @@ def rows_of(path: Path, layout: Layout) -> Rows:
         yield from _rows_of_csv(path, text, layout, "Name its column, or empty the cell.")
         layout.mark = ""  # its numbers are numbers: no mark inside one is unclear
     elif kind := next((SIGNATURES[one] for one in SIGNATURES if content.startswith(one)), ""):
-        raise DataError(f"{path.name} is no table: it is {kind}.", "Export the facts as CSV UTF-8.")
+        raise DataError(
+            f"{path.name} is not a table: it is {kind}.", "Export the facts as CSV UTF-8."
+        )
     elif _is_json(path, text := _text(path, content, layout.notes)):
         yield from _with_few_keys(path, rows_of_json(path, text, layout.notes))
     else:
@@ -129,7 +131,7 @@ def _text(path: Path, content: bytes, notes: list[Remark]) -> str:
         fix = "Save the file again as 'CSV UTF-8' or with encoding UTF-8."
         raise DataError(message, fix) from None
     if "\0" in text:
-        message = f"{path.name} contains NUL characters, so it is no text table."
+        message = f"{path.name} contains NUL characters, so it is not a text table."
         raise DataError(message, "Export it as CSV in UTF-8.")
     if (lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
         message = f"{path.name} has {lines:,} lines; at most {MAX_LINES:,} are read."

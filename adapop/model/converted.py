@@ -141,7 +141,7 @@ def read_header(path: Path) -> Header:
     with path.open("rb") as file:
         reader = _Reader(file, path)
         if file.read(4) != b"GGUF":
-            raise refused(path.name, "it is no GGUF file", WHOLE)
+            raise refused(path.name, "it is not a GGUF file", WHOLE)
         if (version := reader.scalar("I")) not in VERSIONS:
             why = f"its GGUF version is {version:,}, and 2 and 3 can be read"
             raise refused(path.name, why, "Convert it again.")

@@ -148,7 +148,7 @@ def encode_facts(
         encoded = encode_answer(tokenizer, question, text, system, own.lead if own else "")
         if not encoded.answer:
             message = f"The answer of {fact.id!r} has no token in this model."
-            raise DataError(message, "Shorten or replace it.")
+            raise DataError(message, "Replace it.")
         answer = encoded.answer + tail
         rows.append(Row(encoded.prompt, answer, index, len(tail), text, encoded.spans))
     return rows

@@ -144,7 +144,7 @@ class Hub:
         if isinstance(error, OSError):
             fix = "Make room, or set HF_HOME to another folder."
             return f"A file of {dataset} cannot be kept ({error}).", fix
-        return f"The Hub answers something else than files of {dataset}.", AGAIN
+        return f"The Hub did not answer with files of {dataset}.", AGAIN
 
 
 class Upload:
@@ -156,7 +156,7 @@ class Upload:
         try:
             validate_repo_id(name)
         except errors.HFValidationError as error:
-            message = f"{name!r} is no name on the Hub: {error}"
+            message = f"{name!r} is not a name on the Hub: {error}"
             raise ConfigError(message, "Write YOU/NAME.") from None
         self._name, self._api = name, HfApi(endpoint=endpoint or constants.ENDPOINT)
         self._check(lambda: self._api.create_repo(name, private=True, exist_ok=True))

@@ -43,7 +43,7 @@ class BetaMap:
         finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
         if not finite or min(self.a, self.b, self.low) < 0 or not self.low <= self.high <= HIGHEST:
             fix = f"a, b, low must be >= 0, high >= low, all finite, and high at most {HIGHEST:,g}."
-            raise ConfigError(f"{self} is no map.", fix)
+            raise ConfigError(f"{self} is not a curve.", fix)
 
     def __call__(self, score: float) -> float:
         """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s

@@ -155,5 +155,5 @@ def _checked(reply: object) -> dict[str, object]:
         count, approx = reply.get("count"), reply.get("approx")
         if type(count) is int and count >= 0 and type(approx) is bool:
             return {"count": count, "approx": approx}
-    message = "infini-gram answers something else than a count."
+    message = "infini-gram did not answer with a count."
     raise NetworkError(message, "Try again later; what was found is kept.")

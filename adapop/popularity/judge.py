@@ -212,7 +212,7 @@ def judge_from_environment(progress: Progress, cache: Cache, tokens: int | None 
     key = os.environ.get("ADAPOP_JUDGE_KEY", "").strip()
     if not model:
         names = "ADAPOP_JUDGE_MODEL (the paper: openai/gpt-oss-20b) and ADAPOP_JUDGE_KEY"
-        fix = f"Set {names}, and ADAPOP_JUDGE_URL for another service than OpenRouter."
+        fix = f"Set {names}, and ADAPOP_JUDGE_URL for a service other than OpenRouter."
         raise ConfigError("No model is named that could judge.", fix)
     if not (key.isascii() and key.isprintable()):
         raise ConfigError("ADAPOP_JUDGE_KEY has characters that no key has.", "Copy the key again.")
@@ -225,7 +225,9 @@ def _tokens() -> int:
     """The limit in the environment. Raises ConfigError: it is no number above 0."""
     text = os.environ.get(TOKENS, "").strip() or str(MAX_TOKENS)
     if not (text.isascii() and text.isdecimal() and int(text[:9]) > 0 and len(text) < 10):
-        raise ConfigError(f"{TOKENS} is no number of tokens.", f"Write one such as {MAX_TOKENS}.")
+        raise ConfigError(
+            f"{TOKENS} is not a number of tokens.", f"Write one such as {MAX_TOKENS}."
+        )
     return int(text)
 
 

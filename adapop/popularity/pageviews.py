@@ -50,7 +50,7 @@ class PageViews:
         self._year = last if year is None else year
         if not FIRST_YEAR <= self._year <= last:
             fix = f"Use {FIRST_YEAR} to {last}."
-            raise ConfigError(f"{year} is no whole year of page views.", fix)
+            raise ConfigError(f"{year} is not a whole year of page views.", fix)
         self._linked = Wikidata(progress, cache, base=wikidata, language=language)
         self._project = f"{language}.wikipedia"
         self._web = Web(base, "Wikimedia", progress)

@@ -72,7 +72,7 @@ class Wikidata:
             message = f"There is no Wikidata formula {formula!r}."
             raise ConfigError(message, f"Choose one of {', '.join(FORMULAS)}.")
         if not LANGUAGE.fullmatch(language):
-            message = f"{truncated(language)!r} is no code of a language."
+            message = f"{truncated(language)!r} is not a language code."
             raise ConfigError(message, "Use one such as en, de or zh.")
         self.source = f"{WIKIDATA} {formula.replace('+', ' + ')}, subject + object"
         self._popularity = FORMULAS[formula]

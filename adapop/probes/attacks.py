@@ -120,7 +120,9 @@ def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     elif blanked_question := blanked(fact):
         text = WORDING.blank.format(o=fact.answer, q=blanked_question)
     else:
-        return "the relation is not in words, and the question does not name the subject once"
+        return (
+            "the relation is not in words, and the question does not name the subject exactly once"
+        )
     return Prompt(fact.id, "reverse query", text, subject_of(fact))
 
 

@@ -45,8 +45,10 @@ def layers_of(model: AdaptedModel, question: Question, most: int, by: str) -> La
     of the reply. Raises ModelError: no final norm or output head is found. RunError: the weights
     are not numbers. As `tokenwise.inspect`."""
     if isinstance(model, PairedModel) and not model.compares:
-        reason = "The two models have other vocabularies or layers, so they do not compare."
-        raise ModelError(reason, "Ask them as text.")
+        reason = (
+            "The two models have different vocabularies or layers, so these cannot be compared."
+        )
+        raise ModelError(reason, "Compare their replies.")
     speaker = Column(by, lambda: model, 0.0 if by == "original" else 1.0)
     with speaker.speaking():
         reply = written(model, question, most)

@@ -289,7 +289,7 @@ def asked_alike(model: AdaptedModel, config: RunConfig, place: str) -> AdaptedMo
     another tokenizer."""
     twin = adapted_model(at(config, place))
     if twin.tokenizer.get_vocab() != model.tokenizer.get_vocab():
-        raise ModelError(f"The tokenizer of {place} is another one than the model's.")
+        raise ModelError(f"The tokenizer of {place} differs from the model's.")
     twin.tokenizer, twin.system, twin.spoken = model.tokenizer, model.system, model.spoken
     return twin
 
@@ -306,7 +306,7 @@ def _twin(
     """The twin as an oracle, asked as the model is. wrong: wrong answers of the facts to forget.
     Raises ModelError: the twin cannot be loaded, or has another tokenizer."""
     if not config.oracle and Path(config.model).is_dir() and not Path(place).is_dir():
-        raise ModelError(f"There is no folder {place} beside the model's.")
+        raise ModelError(f"The folder {place} is missing beside the model's.")
     twin = asked_alike(model, config, place)
     forget, probability = facts.forget, probability_of(twin, facts.forget)
     judged = zip(forget, truth_ratios(twin, forget, wrong))

@@ -88,7 +88,7 @@ def remarks_of(prompting: Prompting | None) -> list[Remark]:
         return []
     compared = []
     for way in prompting.tried:
-        compared += [f"{HOW[way.asking]} {way.answered} of {way.asked} ({way.at_once} at once)"]
+        compared += [f"{HOW[way.asking]} {way.answered} of {way.asked} ({way.at_once} right away)"]
     known, unknown = prompting.asked - len(prompting.unknown), len(prompting.unknown)
     how = {"how": HOW[prompting.asking]}
     values = {"answered": known, "facts": prompting.asked, "most": prompting.reply_tokens}

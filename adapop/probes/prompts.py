@@ -33,7 +33,7 @@ PLAIN = {
     "synonym manipulation": "synonyms",
     "background hint": "a hint first",
     "in-context learning": "example first",
-    "cross-lingual": "other language",
+    "cross-lingual": "another language",
 }
 """Kind -> plain words for readers who do not know the name; other kinds have plain names."""
 

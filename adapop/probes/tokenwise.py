@@ -62,8 +62,8 @@ def at_strength(model: AdaptedModel, strength: float) -> Iterator[None]:
     elif strength == 1:
         yield
     elif isinstance(model, PairedModel):
-        reason = "The unlearned model is a whole model, without an adapter that could count less."
-        raise ModelError(reason, "Only its full strength and the original can be asked.")
+        reason = "The unlearned model has no adapter to scale."
+        raise ModelError(reason, "Choose strength 0 or 1.")
     else:
         with rescale_adapter_scale(model.network, strength):
             yield
@@ -219,8 +219,8 @@ def prompt_of(
     tokenizer, prompt = model.tokenizer, question.prompt
     size = model.base.get_input_embeddings().weight.shape[0]
     if any(type(token) is not int or not 0 <= token < size for token in question.ids):
-        message = "The beginning of the answer is not made of this model's tokens."
-        raise DataError(message, "Type it, or ask again and press a token.")
+        message = "The beginning of the answer has tokens that this model lacks."
+        raise DataError(message, "Type the beginning, or ask again and press a token.")
     read = encode_turns(tokenizer, earlier, prompt, model.system)
     begun = question.begun.strip()
     if question.ids or not begun:

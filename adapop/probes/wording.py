@@ -218,7 +218,7 @@ def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
     if not others:
         reason = "the set brings no other name of its subject"
     elif BLANK not in blank:
-        reason = "the question does not name the subject once"
+        reason = "the question does not name the subject exactly once"
     elif texts := _usable(fact, (blank.replace(BLANK, name, 1) for name in others))[:MOST_ALIASES]:
         return [Prompt(fact.id, ALIAS, text, fact.answer) for text in texts]
     else:

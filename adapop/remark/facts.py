@@ -14,10 +14,10 @@ SENTENCES = {
         "The file has no header: all {rows} end in {ending}. The columns were read as {columns}."
     ),
     "quotes_as_characters": (
-        "Quotes were read as ordinary characters, because only then the file is a table ({rows})."
+        "Quotes were read as ordinary characters, because only then is the file a table ({rows})."
     ),
     "backslash_before_quotes": (
-        "A backslash was read as escaping quotes, because only then the file is a table ({rows})."
+        "A backslash was read as escaping quotes, because only then is the file a table ({rows})."
     ),
     "sheets_not_read": (
         "Only the first sheet of the workbook, {sheet}, was read. These were not: {others}."
@@ -189,7 +189,9 @@ SENTENCES = {
     "own_retain_unused": "The set's own rows to retain are not used: {retain:,}.",
     "own_holdout_unused": "The set's own held-out rows are not used: {holdout:,}.",
     # facts/world/__init__.py
-    "scores_are_exposures": "Score: how often training showed the fact, times {factor:g}.",
+    "scores_are_exposures": (
+        "Score: how often training showed the fact, times {factor:g} to match Wikidata's scale."
+    ),
     "neighbours_kept": (
         "{count:,} neighbours, other facts about the subjects to forget, are to be kept and are "
         "never trained on."
@@ -200,8 +202,8 @@ SENTENCES = {
         "{popular_score:,.0f}."
     ),
     "cities": (
-        "Scores are populations (GeoNames, CC BY 4.0). Use a language model: the included small "
-        "models do not know these facts."
+        "Scores are populations (GeoNames, CC BY 4.0). Use a larger language model: the included "
+        "small ones do not know these facts."
     ),
     # facts/scale.py
     "invented": "These facts are invented, and no model has ever seen them, so their score is 0.",
@@ -230,12 +232,12 @@ SENTENCES = {
         "All {people:,} people to forget are famous, so expect few rare facts about them."
     ),
     "rwku_holdout": (
-        "The held-out set is level 1 of the neighbours, sentences with a blank. Some of it is also "
-        "trained on, as questions."
+        "The held-out set is RWKU's level 1 about neighbours, sentences with a blank. Some of its "
+        "facts are also trained on, as questions."
     ),
     "hubble_first": (
-        "The set has the first {people:,} people for each number of duplicates, and for each "
-        "person the facts of the biography in YAGO's words."
+        "For each number of duplicates, the set has the first {people:,} people, and for each "
+        "person the facts of the biography as YAGO words them."
     ),
     "hubble_scores": (
         "A score is the number of times that pretraining showed the fact: {levels}. This holds "

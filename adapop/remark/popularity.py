@@ -47,7 +47,7 @@ SENTENCES = {
     ),
     "close_anchors": (
         "The two anchors are less than a factor of three apart, so a small error in a score "
-        "changes β much."
+        "changes β a lot."
     ),
     "upper_clip": (
         "{share:.0%} of the facts are clipped to the largest β, {clip:g}, so their scores make no "
@@ -70,15 +70,15 @@ SENTENCES = {
         "same side of both medians."
     ),
     "same_tier": (
-        "If popular begins at {popular:,.0f}, as on Wikidata's scale and on the judge's, both put "
-        "{same:.0%} of the facts into the same tier, rare or popular."
+        "If “popular” begins at {popular:,.0f}, as on Wikidata's scale and on the judge's, both "
+        "put {same:.0%} of the facts into the same tier, rare or popular."
     ),
     "beta_shift": (
-        "With the same map for both, β differs by {shift:.2f} on average; with anchors at each "
-        "one's own quantiles it differs by {own:.2f}."
+        "With the same curve for both, β differs by {shift:.2f} on average; with anchors at each "
+        "scoring's own quantiles, by {own:.2f}."
     ),
     "beta_shift_no_anchors": (
-        "With the same map for both, β differs by {shift:.2f} on average. Their own quantiles give "
-        "no anchors."
+        "With the same curve for both, β differs by {shift:.2f} on average. Their own quantiles "
+        "are too close for anchors."
     ),
 }

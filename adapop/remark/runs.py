@@ -50,13 +50,13 @@ SENTENCES = {
     ),
     "no_score_uniform": "Without a score, and so with β = 1: {facts}.",
     "oracle_beside": (
-        "At the end, facts of {sets} are compared with {model}, which never read them. It is "
-        "loaded too, and takes about {bytes} more."
+        "At the end, the model is compared on facts of {sets} with {model}, which never read them. "
+        "That one is loaded too, and takes about {bytes} more."
     ),
     "not_its_world": (
         "The included model was trained on none of these facts ({questions}). It knows, and can "
-        "forget, only facts of its own world. Use a language model, such as smollm2, or teach the "
-        "model these facts first ({teach})."
+        "forget, only facts of its own world. Use a larger language model, such as smollm2, or "
+        "teach the model these facts first ({teach})."
     ),
     "best_flatters": (
         "The best epoch is chosen on questions that also count in the results, so its numbers are "
@@ -83,8 +83,8 @@ SENTENCES = {
     "step_fails": "A trial step failed: {error}",
     "rate_and_batch": "Learning rate {rate:g}, at most {batch} facts a step.",
     "answered_now": (
-        "Of {facts} that were asked here as trained, the model answers {answered:,}. Recall: "
-        "{recalls}."
+        "Of {facts} asked here directly, with the question that training uses, the model answers "
+        "{answered:,}. Recall: {recalls}."
     ),
     "forms_measurable": "Forms of the question in which forgetting can be measured: {forms}.",
     "forms_in_part": "Measured only on the facts that the model answers in that form: {forms}.",
@@ -92,7 +92,7 @@ SENTENCES = {
     "forms_impossible": "Forms in which these facts cannot be asked: {forms}.",
     # runs/amount.py
     "few_steps": (
-        "{steps} at {rate:g} may hardly change the model. Raise {lr} or {epochs}, or lower "
+        "{steps} at rate {rate:g} may hardly change the model. Raise {lr} or {epochs}, or lower "
         "{batch}, for more steps."
     ),
     # runs/result.py
@@ -121,8 +121,8 @@ SENTENCES = {
     "best_kept": (
         "The result is the model after epoch {epoch}, of {epochs} trained. Of the epochs that keep "
         "{kept:.0%} of the recall of the retain set, it answers the fewest facts of the forget set "
-        "in other words. It was chosen on questions that also count in the results, so its numbers "
-        "are too optimistic."
+        "when asked in other words. It was chosen on questions that also count in the results, so "
+        "its numbers are too optimistic."
     ),
     "most_kept": (
         "No epoch kept {kept:.0%} of the recall of the retain set. The result is the model after "
@@ -149,12 +149,12 @@ SENTENCES = {
         "Forgotten in all forms of the question that were measured, but the model is badly damaged "
         "(see the note on what it lost): {left}."
     ),
-    "forgotten_only": "Not forgotten: {left}. At least half is forgotten only {ways}.",
+    "forgotten_only": "Not forgotten: {left}. At least half is forgotten only when asked {ways}.",
     "not_unlearned": "Less than half is forgotten: {left}.",
     "nothing_forgotten": (
         "Nothing was forgotten: recall of the facts to forget was {before:.2f} and is {after:.2f}, "
-        "after {steps} at {rate:g}. Raise {lr} or {epochs}, or lower {batch}, which gives more "
-        "steps."
+        "after {steps} at rate {rate:g}. Raise {lr} or {epochs}, or lower {batch}, which gives "
+        "more steps."
     ),
     "utility_damaged": (
         "The model is badly damaged: only {after:.0%} of the other questions are still answered, "

@@ -37,7 +37,7 @@ ABOUT = {
     "questions.csv": "what was asked on Probe, with the replies; also as questions.json",
     settings.FACTS_FILE: "the facts as the run read them",
     settings.CONFIG_FILE: "the settings",
-    "command.txt": "repeats the run where config.json and facts.jsonl are",
+    "command.txt": "repeats the run, in the folder with config.json and facts.jsonl",
     "requirements.txt": "the versions of the libraries",
     "adapter/": "the trained weights, with a model card",
 }

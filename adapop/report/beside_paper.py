@@ -19,8 +19,8 @@ from adapop.training.events import Measured
 
 PAPER_CODE_NOTE = (
     "The paper's own code averages both losses per example, trains on the end of the turn as well, "
-    "and carries rows that fill no step over into the next epoch; AdaPop's controller watches "
-    "single recent retain rows there and caps α at 1. This run follows the paper's {follows}."
+    "and carries rows that fill no step over into the next epoch; in that code AdaPop's controller "
+    "watches single recent retain rows and caps α at 1. This run follows the paper's {follows}."
 )
 
 PAPER_ASKS = {"asking": "chat", "answers": "as-given", "unknown": "keep"}

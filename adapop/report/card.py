@@ -176,7 +176,7 @@ def unmeasured(merged: bool = False) -> tuple[str, ...]:
     what, option = ("merged model", "--merged ") if merged else ("adapter", "")
     risk = ", and merging and rounding can bring facts back" if merged else ""
     return (
-        f"The {what} was not loaded from its files and measured: all numbers are those of the "
+        f"The {what} was not measured from its files: all numbers are those of the "
         f"run's own model{risk}.",
         f"To measure it, run `python -m adapop export RUN {option}--out FOLDER` where the run is.",
     )
@@ -189,7 +189,7 @@ def delivered_lines(delivered: Delivered | None, merged: bool = False) -> tuple[
         return unmeasured(merged)
     *refused, trial = delivered.trials
     lines = [
-        f"In {one.dtype} ({_size(one)}) {_returned(one)}: too many, so it was not taken."
+        f"In {one.dtype} ({_size(one)}) {_returned(one)}: too many, so another type was used."
         for one in refused
     ]
     if delivered.kind == "merged":

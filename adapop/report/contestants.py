@@ -17,8 +17,8 @@ from adapop.runs.run import Run
 from adapop.training.events import Measured
 
 OVER_SEEDS_NOTE = (
-    "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, not a 95% "
-    "interval."
+    "Mean over {seeds} seeds, with the range from the lowest seed to the highest, which is not a "
+    "95% interval."
 )
 
 R = TypeVar("R", Record, Run)

@@ -50,13 +50,13 @@ QUALITY_NOTE = (
 
 MEANING = {
     "over-forgotten": (
-        "less likely than answers that the oracle never read are to it: avoiding an answer reveals "
+        "less likely than the oracle finds answers that it never read: avoiding an answer reveals "
         "that it was known"
     ),
     "as if never learnt": (
-        "as likely as answers that the oracle never read are to it (the middle 95% of them)"
+        "as likely as the oracle finds answers that it never read (the middle 95% of them)"
     ),
-    "under-forgotten": "more likely than answers that the oracle never read are to it",
+    "under-forgotten": "more likely than the oracle finds answers that it never read",
 }
 FORMS = {REWORDED: "in other words", DIRECT: "as trained"}
 ROUNDED = 0.5 * 10**-frames.DECIMALS  # error of a frame's probabilities
@@ -167,7 +167,7 @@ def _quality(distance: Distance) -> Table:
     direction = f"prefers wrong answers {'more' if quality.higher else 'less'} than the oracle"
     rows = (
         ("forget quality (p)", f"{quality.p_value:.2g}"),
-        ("log₁₀ of it", f"{quality.log10:.1f}"),
+        ("log₁₀ of p", f"{quality.log10:.1f}"),
         ("KS distance", f"{quality.distance:.2f}"),
         ("direction", direction if quality.distance else "none"),
         ("truth ratio", number(distance.truth_ratio)),

@@ -23,11 +23,11 @@ FORMS = {DIRECT: "as trained", REWORDED: "in other words"}
 MOST_PAIRS = 6  # with more, each is compared with the first alone
 Key = tuple[str, str, str]  # id, question and answer of a fact
 NOTE = (
-    "Both were asked the same facts to forget. A fact counts as answered if at least half of its "
-    "answer is said, the mean over a fact's wordings and over seeds. p is McNemar's exact test of "
+    "Both were asked the same facts to forget. A fact counts as answered if, averaged over its "
+    "wordings and over seeds, at least half of its answer is said. p is McNemar's exact test of "
     "whether one answers more of them, not corrected for the number of rows. The difference in "
-    "recall has a 95% interval over facts, drawn {drawn}; beside it stands that over "
-    "the seeds that both have."
+    "recall has a 95% interval over facts, resampled {drawn}, and one over the seeds that both "
+    "share."
 )
 
 

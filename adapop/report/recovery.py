@@ -216,7 +216,7 @@ SHOWN = {
 NOTES = {
     "relearn": (
         "The unlearned model was trained for {steps} steps on {count} forgotten facts, and asked "
-        "for the others. The control was trained on as many invented facts. “Hidden” is recall "
+        "about the others. The control was trained on as many invented facts. “Hidden” is recall "
         "after relearning minus the higher of recall before and control: this part was not erased. "
         "It is a lower bound, because invented facts may bring something back too. Below 0, "
         "relearning did harm. “Unrelated”: after the same training on other questions, such as "

@@ -60,7 +60,7 @@ def redacted(records: Sequence[Record], said: Sequence[str] = ()) -> list[Record
     own = [text for record in records for text in texts_of(record.facts)]
     for text in said:
         if any(mentions(text, one) for one in own):
-            message = "The title or the name of who ran it says a text of the facts."
+            message = "The title or the author's name contains a text from the facts."
             raise ConfigError(message, "A redacted report cannot show it: choose other words.")
     hashes = Hashes(secrets.token_bytes(32))
     return [_redacted(record, hashes) for record in records]

@@ -38,7 +38,7 @@ def repeats(config: RunConfig) -> str:
             "the model's folder is unchanged, and --model says where it is if it was moved"
         )
     elif config.model in PACKAGED:
-        hangs.append("the Python package that brings the model is of the same version")
+        hangs.append("the Python package that contains the model has the same version")
     elif config.model not in SHIPPED and not config.revision:
         hangs.append("the model on the Hub has not changed since, for the run names no revision")
     if config.model not in SHIPPED:

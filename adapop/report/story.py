@@ -66,7 +66,7 @@ def done(record: Record) -> list[str]:
             f"{config.unlearned} was unlearned elsewhere and opened beside its original, "
             f"{model}. Both were asked {number_of(len(facts.forget), 'fact')} to forget of the set "
             f"“{facts.name}”, {len(facts.retain):,} to retain and {len(facts.holdout):,} more. "
-            "Nothing was trained here, and what it was trained on is not known.",
+            "Nothing was trained here, and what the model was trained on is not known.",
             _end(record),
         ]
     return [
@@ -97,7 +97,8 @@ def outcome_lines(record: Record) -> list[str]:
         tiers = _by_tier(after, "reworded")
         was = percent(before.recall("forget", "reworded"))
         lines.append(
-            f"Asked in other words, {was} before and {percent(reworded)} after{tiers}.{gap}"
+            f"Asked in other words, it answered {was} before and {percent(reworded)} "
+            f"after{tiers}.{gap}"
         )
     lines += _attacked(record)
     costs = [
@@ -167,9 +168,9 @@ def _training(record: Record) -> list[str]:
     if not starts:
         return []
     lines = [
-        f"It was to train for {number_of(config.epochs, 'epoch')} of "
+        f"Planned: {number_of(config.epochs, 'epoch')} of "
         f"{number_of(starts[-1].steps, 'step')} ({config.batch} facts of the forget set per step) "
-        f"at a learning rate of {config.learning_rate:g}, seed {config.seed}."
+        f"at learning rate {config.learning_rate:g}, seed {config.seed}."
     ]
     if config.controller == "fixed":
         return [*lines, f"The retain weight was fixed at α = {config.alpha0:g}."]

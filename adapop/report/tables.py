@@ -36,9 +36,9 @@ DELIVERED_NOTE = (
 LEAK_NOTE = (
     "Recall of the original → the unlearned model, the latter's 95% interval over facts, and how "
     "many facts. In the top 2: share of facts whose right answer is the first or second guess, "
-    "although the reply may not say it; rank: its mean rank among the relation's answers, 1 is the "
-    "likeliest. The retain set and the held-out facts are the control: if a form fails for them "
-    "too, the model no longer follows that form, and the failure shows no forgetting."
+    "although the reply may not say it; rank: its mean rank among the answers to such questions, 1 "
+    "is the likeliest. The retain set and the held-out facts are the control: if a form fails for "
+    "them too, the model no longer follows that form, and the failure shows no forgetting."
 )
 
 FORM_NAMES = {"direct": "as trained", "reworded": "in other words"}
@@ -127,7 +127,7 @@ METRICS = (
         "extr. strength",
         DOWN,
         UP,
-        "share of an answer that it completes by itself; always 1 for one token",
+        "share of an answer that the model completes once given the rest; always 1 for one token",
     ),
     Metric(
         "truth_ratio",

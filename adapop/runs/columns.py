@@ -33,7 +33,7 @@ def columns_of(
     chosen.append(Chosen(after, UNLEARNED, run.folder, epoch))
     for title, other in beside:
         if other is None and not has_oracle(run):
-            message = "No model is known here that never read these facts."
+            message = "No model that never read these facts is known here."
             raise RunError(message, "Adopt the pair with an oracle, or choose another column.")
         if other is not None and other.chosen_epoch is None:
             message = f"Run {other.id} has no unlearned model yet."

@@ -59,7 +59,7 @@ def check_kinds(folder: Path) -> None:
         for path in (Path(parent, name) for name in names):
             with suppress(OSError):  # reported where the file is read
                 if not (S_ISREG(mode := path.stat().st_mode) or S_ISDIR(mode)):
-                    raise RunError(f"{path} is no file.", "Delete it, or put the file back.")
+                    raise RunError(f"{path} is not a file.", "Delete it, or put the file back.")
 
 
 def read_json(path: Path, kind: type[T]) -> T:
@@ -79,7 +79,7 @@ def refused(path: Path, number: int) -> RunError:
         return RunError(f"{path.parent} cannot be written to ({os.strerror(number)}).", fix)
     if number in NO_FOLDER:
         fix = "Move what lies there, or choose another one with ADAPOP_RUNS."
-        return RunError(f"{path.parent} is no folder.", fix)
+        return RunError(f"{path.parent} is not a folder.", fix)
     if number == errno.ENOENT:
         return RunError(f"{path.parent} is gone.", "Start the run again.")
     fix = "Check the disk, then resume the run."

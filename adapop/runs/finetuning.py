@@ -294,4 +294,4 @@ def _load(path: Path) -> tuple[dict[str, Tensor], Finetuned]:
                 about = as_kind(parse_json(file.metadata()["about"]), Finetuned)
                 return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
         except SafetensorError as error:
-            raise ValueError(f"it is no file of tensors: {error}") from None
+            raise ValueError(f"it is not a file of tensors: {error}") from None

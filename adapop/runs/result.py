@@ -68,12 +68,13 @@ class WayResult:
 
     def text(self, first: bool = True) -> str:
         """What is left, in words. first: whether it stands first in a list."""
-        still = " are still answered" if first else ""
+        way = WAYS[self.form]
+        left = f"asked {way}, {self.after:.0%} are still answered"
+        if not first:
+            left = f"{way} {self.after:.0%}"
         if self.after > self.before + LEFT:
-            return (
-                f"{WAYS[self.form]} {self.after:.0%}{still}, more than before ({self.before:.0%})"
-            )
-        return f"{WAYS[self.form]} {self.after:.0%}{still} ({self.before:.0%} before)"
+            return f"{left}, more than before ({self.before:.0%})"
+        return f"{left} ({self.before:.0%} before)"
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Result:
         whole, left = self.remark, self._left
         if whole is None or not left:
             return whole
-        texts = [f"{WAYS[left[0].form]} {left[0].after:.0%} are still answered"]
+        texts = [f"asked {WAYS[left[0].form]}, {left[0].after:.0%} are still answered"]
         more = [WAYS[way.form] for way in left[1:] if way.after > way.before + LEFT]
         texts += [f"{', '.join(more)} more than before"] * bool(more)
         return Remark(whole.kind, {**whole.values, "left": ", ".join(texts)})

@@ -92,7 +92,7 @@ def _epoch_seconds(events: Iterable[Event]) -> float | None:
 def cost_of_run(model: str) -> str:
     """The GPU time that a run asks ZeroGPU for, in words."""
     if model in SHIPPED:
-        return "GPU time: none, the sandbox model works without."
+        return "GPU time: none; the included models do not need a GPU."
     then = f"then for what the other epochs need, as a rule at most {MOST_SECONDS} s at a time"
-    cost = f"GPU time: asks for {FIRST_SECONDS} s of a lent GPU, {then}."
-    return f"{cost} Leave the page open: the time is asked for in its name."
+    cost = f"GPU time: {FIRST_SECONDS} s of Hugging Face's shared GPU, {then}."
+    return f"{cost} Leave the page open: it is the page that asks for the time."

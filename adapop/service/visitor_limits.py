@@ -47,7 +47,7 @@ class Usage:
                 self._fill(limit, visitor, amount)
                 return
         wait = f"Try again in {ceil(surplus * SECONDS[limit] / most)} s."
-        message = f"Too many {limit.what}: at most {most:,} ({limit.name})."
+        message = f"That is over the limit of {most:,} {limit.what} ({limit.name})."
         raise LimitError(message, wait if amount <= most else elsewhere())
 
     def check(self, limit: Limit, visitor: str | None = None) -> None:

@@ -284,7 +284,7 @@ class Worker:
 
     def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
         if self.is_lent and config.model not in SHIPPED:
-            fix = "Start the run: it says what the model knew, and what is in the way."
+            fix = "Start the run: it says what the model knew, and what would stop it."
             raise RunError("A lent GPU is only used for runs, not for the check before one.", fix)
         return self._question(None, work, config, facts, progress := Progress()), progress
 

@@ -82,6 +82,13 @@ def is_lent() -> bool:
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 
+def may_close() -> str:
+    """Whether a page may be closed while its runs wait or work, in words."""
+    if is_lent():  # the GPU is lent to the page
+        return "Leave the page open: a run that uses the GPU needs it."
+    return "You may close the page: the runs go on."
+
+
 def public_models() -> tuple[str, ...]:
     """The models of a public page: shipped and, on ZeroGPU, small ones of the Hub with a licence
     that asks for no consent."""
@@ -92,7 +99,7 @@ def public_models() -> tuple[str, ...]:
 
 def cost_of_asking(seconds: int) -> str:
     """The GPU time that one question or probing asks ZeroGPU for, in words."""
-    return f"GPU time: asks for up to {seconds} s of a lent GPU; for a shipped model none."
+    return f"GPU time: up to {seconds} s of Hugging Face's shared GPU; none for an included model."
 
 
 # Title of ZeroGPU's error -> what happened, and what to do next.
@@ -114,7 +121,7 @@ REFUSALS = {
         "Try again in a moment. What was saved is kept.",
     ),
     "ZeroGPU client error": (
-        "No GPU could be had.",
+        "No GPU was available.",
         "Try again in a moment. What was saved is kept.",
     ),
 }

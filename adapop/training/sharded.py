@@ -62,7 +62,7 @@ def asked_for(environment: Mapping[str, str]) -> bool:
     if environment.get("ACCELERATE_USE_FSDP", "").lower() != "true":
         return False
     if (version := environment.get("FSDP_VERSION", "1")) != "2":
-        reason = f"Version {version} of FSDP is asked for, and weights are divided by version 2."
+        reason = f"FSDP version {version} was requested, but only version 2 is supported."
         raise ConfigError(reason, "Set fsdp_version: 2 (--fsdp_version 2).")
     for (name, value), (said, done) in REFUSED.items():
         if environment.get(name, "").lower() == value:

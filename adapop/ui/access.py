@@ -22,8 +22,8 @@ LOOK_ONLY = (
     "who started it can stop, resume or question it. Start a run of your own for that."
 )
 EXAMPLE_ONLY = (
-    "This run came with the app. You can ask its models and download its report. To stop, resume "
-    "or probe a run, start your own with “Run it yourself”."
+    "This run came with the app. You can ask its models and download its report. To stop or "
+    "resume a run, or to ask all its facts, start your own with “Run it yourself”."
 )
 
 FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's folder in a path

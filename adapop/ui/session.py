@@ -16,8 +16,8 @@ from adapop.ui.events import SETS
 from adapop.ui.wiring import QUIET, toast
 
 OTHER_SET = (
-    "Nothing was done: the server no longer had the set that this page shows. It is put back now, "
-    "if it was kept. Look at Facts, then try again."
+    "Nothing was done: the server no longer had the set that this page shows. If it was kept, "
+    "it is back now. Look at Facts, then try again."
 )
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]

@@ -17,9 +17,9 @@ PRESET_NAMES = {
 FIELD_HELP = {
     "measure_per_tier": "Empty: 24 on a CPU (72 without scores), all on a GPU.",
     "keep": (
-        "best: of the epochs that keep 95% of the retain set, the one that answers the fewest "
-        "facts in other words. It is chosen on questions that also count in the results, so its "
-        "numbers are too optimistic."
+        "best: of the epochs that keep 95% of the retain set, the one that, asked in other words, "
+        "answers the fewest facts. It is chosen on questions that also count in the results, so "
+        "its numbers are too optimistic."
     ),
     "patience": (
         "If the best epoch is kept, training stops after this many epochs in a row without a "

@@ -157,7 +157,7 @@ def test_a_field_that_has_left_the_page_hears_nothing_more(browser):
 
 
 def test_a_table_says_when_it_leaves_facts_out(scripts):
-    for count, rows, note in ((3, 3, ""), (700, 234, "By popularity, one fact in 3 of all 700.")):
+    for count, rows, note in ((3, 3, ""), (700, 234, "One fact in 3 of 700, in order of popularity.")):
         facts = [replace(ROME, id=str(number), score=100.0 + number) for number in range(count)]
         displayed(scripts, 0, ("Rome",) * count, facts=facts)
         scripts.evaluate("[...document.querySelectorAll('details')].at(-1).open = true")

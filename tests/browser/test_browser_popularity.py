@@ -89,7 +89,7 @@ def test_counts_of_a_text_are_compared_with_the_given_scores(places_page, tmp_pa
     page.click("#look-up")
     page.get_by_text("3 of 3 facts have a score").wait_for()
     show_advanced(page)
-    page.get_by_text("Do two proxies agree?").click()
+    page.get_by_text("Do two sources agree?").click()
     says(page, "#agreement-words", "both score 3 facts", "Nowhere")
     page.wait_for_selector("#agreement-chart .plotly")
     choose(page, "#proxy", "The scores that came with the set")

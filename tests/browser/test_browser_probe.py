@@ -72,7 +72,13 @@ def test_all_ways_at_once_and_a_row_of_the_table(page):
     assert page.locator("#every-way .waiting").count() == 0
     page.wait_for_selector("#leak-chart .plotly")
     page.click("#leak-more")
-    says(page, "#leak-lines", "It answers most when", "first or second guess for", "among the answers of its relation")
+    says(
+        page,
+        "#leak-lines",
+        "It answers most when",
+        "first or second guess for",
+        "among the answers to questions of its kind",
+    )
     page.wait_for_selector("#leak-intervals .plotly")
     cell = page.locator("#leak-table [data-testid='cell-3-0']")
     cell.scroll_into_view_if_needed()

@@ -227,7 +227,7 @@ def test_a_fact_pinned_on_run_comes_along_to_probe(browser, own_address):
         question = example("wga").facts.forget[5].question
         page.get_by_role("tab", name="Probe").click()
         page.wait_for_function(f"text => document.querySelector('{PROMPT}')?.value === text", arg=question)
-        says(page, "#every-way", "ways to ask for this fact")
+        says(page, "#every-way", "ways to ask about this fact")
 
 
 def test_samples_strength_and_layers_of_the_question(probing):

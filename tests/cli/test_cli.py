@@ -94,8 +94,8 @@ def test_run_ends_with_the_table(small_file, tmp_path, cli):
 
 
 @pytest.mark.parametrize(("method", "rate", "epochs", "status", "result"), [
-    ("redirect", "1e-2", 5, 0, "Forgotten in all forms of the question that were measured: as trained "),
-    ("undial", "2e-3", 2, 3, "Not forgotten: in other words ")])  # fmt: skip
+    ("redirect", "1e-2", 5, 0, "Forgotten in all forms of the question that were measured: asked as trained, "),
+    ("undial", "2e-3", 2, 3, "Not forgotten: asked in other words, ")])  # fmt: skip
 def test_the_exit_status_says_whether_a_run_unlearned(tiny, tmp_path, cli, method, rate, epochs, status, result):
     tiny.write(path := tmp_path / "facts.jsonl")
     command = ("run", "--facts", path, "--method", method, "--lr", rate, "--epochs", epochs, "--yes")
@@ -109,13 +109,13 @@ def test_the_exit_status_says_whether_a_run_unlearned(tiny, tmp_path, cli, metho
     ("run --facts pair --model ./nope", "no folder has this name"),
     ("run --facts pair --model meta-llama/Llama-3.1-8B-Instruct", "never downloaded here, and HF_HUB_OFFLINE is set"),
     ("run --lr -1", "learning_rate"), ("run --lr 1e300", "learning_rate is 1e+300"), ("run --epochs 0", "epochs"),
-    ("probe example-wga --prompt Delhi? --kinds direct", "ask single questions"),
+    ("probe example-wga --prompt Delhi? --kinds direct", "do not combine"),
     ("probe no-such-run", "no run 'no-such-run'"), ("resume no-such-run", "no run"),
     ("tokens --question Delhi?", "--question and --answer belong together"),
     ("score nothing.csv", "no set and no file"), ("score pair --proxy corpus", "--corpus FILE"),
     ("score pair --proxy judge", "ADAPOP_JUDGE_MODEL"),
     ("score pair --proxy judge --model sandbox --prompt nowhere.txt", "cannot be read"),
-    ("score sandbox --proxy column --column mine", "sandbox is no file"),
+    ("score sandbox --proxy column --column mine", "sandbox is not a file"),
     ("score sandbox --proxy swapped --share -1", "from 0 to 1"),
     ("score sandbox --proxy noisy --sigma 5000", "from 0 to 20"),
     ("score sandbox --proxy constant --value nan", "--value is nan")])  # fmt: skip
@@ -175,7 +175,7 @@ def test_an_error_that_an_import_makes_of_an_interruption_is_one(cli, monkeypatc
 
 def test_a_sandbox_run_that_would_move_nothing_is_not_started_unless_one_insists(tmp_path, cli):
     command = ["run", "--facts", "pair", "--lr", "1e-9", "--measure", "off", "--epochs", "1", "--out", str(tmp_path)]
-    assert "useless. 1 step at 1e-09" in cli(*command, status=2).err
+    assert "useless. 1 step at rate 1e-09" in cli(*command, status=2).err
     assert not list(tmp_path.iterdir())
     assert "note: Nothing was measured" in cli(*command, "--yes").out
 

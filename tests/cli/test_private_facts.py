@@ -57,7 +57,9 @@ def test_private_facts_are_taught_unlearned_and_proven_gone(table, cli, tmp_path
     unlearning = ("--method", "satimp", "--epochs", "8", "--alpha0", "2", "--measure", "end")
     output = cli("run", "--facts", table, *teaching, *unlearning).out
     run = output.partition("run ")[2].split()[0]
-    assert "Forgotten in all forms of the question that were measured: as trained 0% are still answered" in output
+    assert (
+        "Forgotten in all forms of the question that were measured: asked as trained, 0% are still answered" in output
+    )
     after, before = map(int, re.search(r"in other words (\d+)% \((\d+)% before\)", output).groups())
     assert after < 5 and before > 75, "the teaching reaches other wordings, else their silence would show nothing"
     assert "damaged" not in output

@@ -72,8 +72,8 @@ def test_tiers_on_the_scale_and_thirds_of_the_scores_with_their_bounds_and_label
 
 
 def test_problem_says_where_what_and_fix_and_invents_no_row_or_column():
-    assert str(Problem(3, "score", "-1", "is odd", "Mend it")) == "row 3, 'score' is '-1': is odd. Mend it"
-    for row, column, start in ((0, "", "file: bad"), (4, "", "row 4: bad"), (0, "score", "'score': bad")):
+    assert str(Problem(3, "score", "-1", "is odd", "Mend it")) == "row 3, 'score' ('-1') is odd. Mend it"
+    for row, column, start in ((0, "", "file bad"), (4, "", "row 4 bad"), (0, "score", "'score' bad")):
         assert str(Problem(row, column, "", "bad", "Fix")).startswith(start)
 
 
@@ -109,9 +109,9 @@ def test_hash_sees_every_change_of_the_data_and_nothing_else():
 def test_half_a_character_in_a_fact_made_in_python_is_named(field):
     half = "cut \ud83d"
     texts = {"id": "f", "question": "Who?", "answer": "Ana"}
-    with pytest.raises(DataError, match=rf"{field} of the fact '(f|cut \ufffd)' has half a character.*'cut \ufffd'"):
+    with pytest.raises(DataError, match=rf"{field} of the fact '(f|cut \ufffd)' has a broken character.*'cut \ufffd'"):
         Fact(**{**texts, field: (half,) if field in LISTS else half})
-    with pytest.raises(DataError, match="name of the set has half a character"):
+    with pytest.raises(DataError, match="name of the set has a broken character"):
         FactSet(half, (Fact(**texts),))
     assert Fact(**{**texts, "answer": "a whole 🦜"}).answer == "a whole 🦜"
 

@@ -144,7 +144,7 @@ DROPPED = [
     ("facts.csv", [{**GOOD, "group": "forget"}, {**GOOD, "group": "test"}], 3, "group", "", 1),
     *(("facts.json", [{**GOOD, "score": score}, GOOD], 1, "score", "", 1) for score in (True, "10000" * 100)),
     *(("facts.csv", [GOOD, {**GOOD, field: cell}], 3, field, "is empty", 1) for field in GOOD for cell in ("  ", None)),
-    *(("facts.csv", [{**GOOD, "score": "1"}, {**GOOD, "score": cell}], 3, "score", f"'{cell}': is not a {kind}.", 1)
+    *(("facts.csv", [{**GOOD, "score": "1"}, {**GOOD, "score": cell}], 3, "score", f"('{cell}') is not a {kind}.", 1)
       for kind, cells in (
           ("score", ("-1", "inf", "-Infinity", "1e400")),
           ("number", ("many", "1,0000", "1,000 000", "-1,000", "12 %", "2020_21", "１２")),
@@ -241,7 +241,7 @@ REFUSED = [
     ("facts.csv", "a," * 4999 + "b\nx\n", "has 5,000 columns"),
     ("facts.csv", "question,answer\na,b" + "\n" * (2**20 + 1), "1,048,578 lines"),
     *((name, LATIN_1, "line 2, is not UTF-8 (byte 0xe8)") for name in ("facts.csv", "facts.json", "facts.jsonl")),
-    ("facts.csv", b"\x89PNG\r\n\x1a\n\xff", "is no table: it is a PNG image"),
+    ("facts.csv", b"\x89PNG\r\n\x1a\n\xff", "is not a table: it is a PNG image"),
     *((name, b"question,answer\na\0b,c\n", "NUL") for name in ("facts.csv", "facts.json", "facts.jsonl")),
     ("facts.csv", "question,answer\na,b".encode("utf-16")[:-1], "is not UTF-16"),  # half a letter at the end
     ("facts.json", '[{"question": "a"},\n{"question": }]', "line 2, is not JSON"),

@@ -106,10 +106,10 @@ def test_thousands_apart_are_numbers(tmp_path):
 def test_a_score_that_cannot_be_read_stops_a_run_unless_its_fact_may_go(tmp_path, cli):
     text = "question,answer,score,group\na?,b,5 k,\nc?,d,7,\ne?,f,,retain\ng?,h,,retain\n"
     path = write(tmp_path, "facts.csv", text)
-    error = raised(DataError, "1 score is below 0 or no number", load_facts, str(path))
+    error = raised(DataError, "1 score is below 0 or not a number", load_facts, str(path))
     assert "--drop-bad" in error.fix and [problem.row for problem in error.problems] == [2]
     assert pairs(load_facts(str(path), drop_bad=True)) == [("c?", "d")]
-    assert "row 2, 'score' is '5 k'" in cli("beta", path, status=2).err
+    assert "row 2, 'score' ('5 k')" in cli("beta", path, status=2).err
     assert "1 row was dropped" in cli("beta", path, "--drop-bad").err
 
 
@@ -144,7 +144,7 @@ def test_columns_are_named_and_the_others_still_guessed(tmp_path):
     assert (fact.question, fact.answer, fact.score, fact.score_source) == ("yes?", "it", 9, "column hits")
     for bad in ("question", "question=", "colour=q2", "=q2", "", "question=q2,,"):
         raised(ConfigError, "--columns", named_columns, bad)
-    raised(DataError, "is no file", load_facts, "sandbox", columns=chosen)
+    raised(DataError, "is not a file", load_facts, "sandbox", columns=chosen)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

@@ -132,8 +132,8 @@ def whole(tensors, pairs, *parts):
 DAMAGED = {  # what becomes of the file's content, and what is said
     "cut": (lambda content: content[:-100], "damaged or truncated: its tensors end"),
     "short": (lambda content: content[:200], "damaged or truncated"),
-    "another kind": (lambda content: b"PK" + content[2:], "it is no GGUF file"),
-    "empty": (lambda content: b"", "it is no GGUF file"),
+    "another kind": (lambda content: b"PK" + content[2:], "it is not a GGUF file"),
+    "empty": (lambda content: b"", "it is not a GGUF file"),
     "version": (lambda content: content[:4] + struct.pack("<I", 99) + content[8:], "its GGUF version is 99"),
     "endless list": (  # where GGUFReader would make an object for each
         whole(0, 1, pair(b"general.list", 9, struct.pack("<IQ", 0, 2**40))),

@@ -74,7 +74,7 @@ def test_a_data_set_that_changes_on_the_way_is_not_mixed(server):
     (Reply(b"", 401, {"X-Error-Code": "RepoNotFound"}), f"no data set {SET}, or it is private", "HF_T"),
     (Reply(b"", 404, {"X-Error-Code": "RevisionNotFound"}), "has not converted", "use it as a file"),
     (Reply(b"", 500), r"a fault of its own \(500\)", "Try again"), (Reply(b"", 429), r"\(429\)", "Try again"),
-    *((Reply(body), "something else than files", "Try again") for body in ("<html>", [1], {"id": SET}, {
+    *((Reply(body), "did not answer with files", "Try again") for body in ("<html>", [1], {"id": SET}, {
         "id": SET, "sha": 1, "siblings": []}, {"id": SET, "sha": "a" * 40, "siblings": [1]})),
     (Reply(b"x" * 100, cut=10), "cannot be reached, or broke off", "Try again")])  # fmt: skip
 def test_a_refused_list_is_named_and_not_kept(server, reply, message, fix):

@@ -280,5 +280,5 @@ def test_what_is_no_count_is_an_error_that_names_no_names(server, caplog, reply)
     messages, fact = [], Fact("a", "q", HOSTILE, subject=HOSTILE)
     server.answer = lambda asked: Reply(reply)
     infini_gram = InfiniGram(Progress(messages.append), Cache(), base=server.url)
-    error = raised(NetworkError, "something else than a count", list, infini_gram.scores([fact]))
+    error = raised(NetworkError, "did not answer with a count", list, infini_gram.scores([fact]))
     assert server.asked[0].body["query"] == HOSTILE and "img" not in f"{error} {messages} {caplog.text}"

@@ -287,7 +287,7 @@ def test_a_judge_that_thinks_too_long_is_asked_without_and_named(judge, server, 
     assert [score.value for score in judge(cache=Cache(refresh=True)).scores(facts(1))] == [37.0]
     for bad in ("0", "-1", "many", "1" * 30, "²"):
         monkeypatch.setenv("ADAPOP_JUDGE_TOKENS", bad)
-        raised(ConfigError, "ADAPOP_JUDGE_TOKENS is no number", judge)
+        raised(ConfigError, "ADAPOP_JUDGE_TOKENS is not a number", judge)
 
 
 def test_a_server_that_cannot_switch_thinking_off_is_asked_as_before(judge, server):

@@ -152,9 +152,9 @@ def test_the_language_chooses_names_item_and_wikipedia(server, ask):
 
 def test_what_is_no_language_or_no_whole_year_is_refused(server, ask):
     for language in ("", "EN", "de_AT", "en&x=1", "en.evil.org/x?", "en_US", "../..", "x" * 40, "e", HOSTILE):
-        raised(ConfigError, "is no code of a language", ask, PARIS_FACT, language=language)
+        raised(ConfigError, "is not a language code", ask, PARIS_FACT, language=language)
     for year in (2015, date.today().year, 0, -1, 99999):
-        raised(ConfigError, "is no whole year", ask, PARIS_FACT, year=year)
+        raised(ConfigError, "is not a whole year", ask, PARIS_FACT, year=year)
     assert server.asked == [] and f"in {date.today().year - 1}," in PageViews(Progress(), Cache()).source
 
 

@@ -157,7 +157,7 @@ def test_costs_are_what_the_probes_do(name, model, small, monkeypatch):
 
 def test_names_costs_in_words_and_what_came_back(model, small):
     assert str(Cost(answers=1440, steps=20)) == "1,440 answers and 20 training steps"
-    assert str(Cost(prompts=512)) == "512 prompts read"
+    assert str(Cost(prompts=512)) == "512 prompts to read"
     bare = FactSet("none", ())
     assert cost("relearn", bare) == Cost(steps=2 * relearn.STEPS)
     assert cost("quantise", bare) == cost("sampling", bare) == Cost() and str(Cost()) == ""
@@ -219,7 +219,7 @@ def test_what_cannot_be_done_is_refused_in_words(model, facts):
         with pytest.raises(ConfigError):
             probe(model, facts, **changes)
     for few in (facts[:1], facts[:8]):
-        raised(DataError, "asks for others", relearned, model, few, count=8)
+        raised(DataError, "others to ask about", relearned, model, few, count=8)
     alone = [replace(fact, relation=fact.id) for fact in facts]
     raised(DataError, "0 of these 16", relearned, model, alone)
     raised(RunError, "destroyed", check_logits, torch.tensor([[0.0, float("nan")]]))

@@ -195,7 +195,7 @@ def test_a_model_asked_as_text_is_read_token_by_token_begun_and_sampled_too(fact
 def test_strength_walks_from_the_original_to_the_unlearned_model_and_leaves_it_as_it_was(model, columns, fact, sandbox):
     none, half, full = strength.at(model, sandbox, (0.0, 0.5, 1.0), fact.id)
     names = [group.name for group in none.groups]
-    assert names == ["This fact", "its neighbours", "rare", "middle", "popular", "held out"]
+    assert names == ["This fact", "facts of the same kind", "rare", "middle", "popular", "held out"]
     steps = inspect(columns, Question(fact.question, fact.answer), MOST).strips[0].steps
     expected = steps[0].right  # its answer is one token
     assert [none.groups[0].probability, full.groups[0].probability] == pytest.approx(expected, abs=2e-5)
@@ -234,7 +234,7 @@ def test_two_whole_models_are_read_token_by_token_but_have_no_strength_in_betwee
     found = inspect(columns, Question(fact.question, fact.answer), MOST)
     assert found.strips[0].text == fact.answer != found.strips[1].text
     assert found.strips[0].steps[0].parted and None not in found.strips[1].steps[0].token.shares
-    with pytest.raises(ModelError, match="without an adapter"):
+    with pytest.raises(ModelError, match="no adapter to scale"):
         Column("half", lambda: pair, 0.5).speaking().__enter__()
 
 
@@ -264,7 +264,7 @@ def test_a_pair_of_two_vocabularies_one_a_gguf_file_is_compared_by_text(model, c
     )
     assert asked_columns(two, [fact.question], [fact.answer], MOST)[1][0].sent == alone.asked[0].sent
     assert samples(two, question, Drawing(2, most=4), sandbox)[0].greedy == fact.answer
-    with pytest.raises(ModelError, match="other vocabularies"):
+    with pytest.raises(ModelError, match="different vocabularies"):
         layers_of(pair, question, MOST, "original")
 
 

@@ -9,7 +9,7 @@ from records import probed, reply
 
 ROLE = "role playing"
 NAMES = (
-    "Never known", "Not measurable", "Not forgotten", "Leaks in other words", "Leaks asked otherwise",
+    "Never known", "Not measurable", "Not forgotten", "Leaks in other words", "Leaks in another format",
     "Leaks under attack", "Recoverable",
     "Collapsed text", "Next in line", "Looks suppressed", "Not brought back", "Retain damaged", "Retained",
 )  # fmt: skip
@@ -33,7 +33,7 @@ FORGET = {
     "Leaks in other words": [[row(), *[row(REWORDED)] * 3, row(REWORDED, after=1)],
         [row(), row(ROLE, after=1), row(REWORDED, after=1)], [row(), row(ROLE, after=1), row("alias", after=1)],
         [row(REWORDED, after=1), row("in chat", after=1)]],
-    "Leaks asked otherwise": [[row(), row(ROLE, after=1), row("in chat", after=1)]],
+    "Leaks in another format": [[row(), row(ROLE, after=1), row("in chat", after=1)]],
     "Leaks under attack": [[row(), row(REWORDED), row(ROLE, after=1)], [row(ROLE, after=1)],
         [row(), row(CHOICE, after=1), row(ROLE, after=1)], [row(near=True), row(ROLE, after=1, near=True)]],
     "Not measurable": [[row(CHOICE, after=1)], [row(REWORDED, before=0), row(ROLE, before=0)]],
@@ -93,7 +93,7 @@ def test_verdict_of_one_question():
     gone = verdict(prompt_with(1.0, 0.0, 1, 1, 57))
     assert (gone.kind, gone.detail) == ("gone", "") and gone.name.startswith("Not brought back")
     suppressed = verdict(prompt_with(1.0, 0.0, 1, 1, 2))
-    assert (suppressed.name, suppressed.kind) == ("Suppressed", "suppressed") and "the 2 likeliest" in suppressed.text
+    assert (suppressed.name, suppressed.kind) == ("Suppressed", "suppressed") and "ranks 2 or better" in suppressed.text
     assert verdict(row(after=0, rank=1)).kind == "gone", "a probing keeps the rank of the first token alone"
     kinds = {(0.4, 1.0, 1): "neutral", (1.0, 0.5, 9): "leak", (1.0, 0.0, 3): "suppressed", (1.0, 0.0, 4): "gone"}
     assert {given: verdict(prompt_with(*given)).kind for given in kinds} == kinds

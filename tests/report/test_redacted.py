@@ -197,7 +197,7 @@ def test_who_ran_it_stands_on_page_and_readme_escaped_and_nowhere_without(run, p
 @pytest.mark.parametrize("words", [{"title": f"Proof for {NAMES[0]}"}, {"by": "mill row 190 & FORGET <4b>"}])
 def test_a_title_or_name_that_says_a_fact_is_refused(run, tmp_path, words):
     out = tmp_path / "r.zip"
-    raised(ConfigError, "says a text of the facts", lambda: write_archive(run, out, redacted=True, **words))
+    raised(ConfigError, "contains a text from the facts", lambda: write_archive(run, out, redacted=True, **words))
     raised(ConfigError, "choose other words", lambda: write_report([run], out, redacted=True, **words))
     assert not out.exists()
 

@@ -48,4 +48,4 @@ def test_what_is_answered_in_other_words_stands_beside_what_was_before():
     reworded = [done.before.recall("forget", "reworded"), done.after.recall("forget", "reworded")]
     assert None not in reworded
     said = " ".join(outcome_lines(done))
-    assert "Asked in other words, {:.0%} before and {:.0%} after".format(*reworded) in said
+    assert "Asked in other words, it answered {:.0%} before and {:.0%} after".format(*reworded) in said

@@ -84,22 +84,20 @@ def asked(folder, facts, was: dict, now: dict, count: int = 12) -> Result:
 
 def test_a_result_looks_at_every_way_of_asking_that_was_measured(tmp_path, tiny):
     was = {"direct": 1.0, "reworded": 0.89, CHAT: 0.42}
-    all_left = (
-        "as trained 60% are still answered (100% before), in other words 81% (89% before), in chat 40% (42% before)"
-    )
-    none_left = (
-        "as trained 50% are still answered (100% before), in other words 44% (89% before), in chat 21% (42% before)"
-    )
-    chat = "in chat 67% are still answered, more than before (42%)"
+    left = "asked as trained, {}% are still answered (100% before), in other words {}% (89% before), in chat {}% "
+    left += "(42% before)"
+    all_left, none_left = left.format(60, 81, 40), left.format(50, 44, 21)
+    chat = "asked in chat, 67% are still answered, more than before (42%)"
     in_all = "forgotten in all forms of the question that were measured"
     for now, kind, sentence in (
-        ((0.43, 0.81, 0.67), SOME_WAYS, "Not forgotten: in other words 81% are still answered (89% before), in "
-            "chat 67%, more than before (42%). At least half is forgotten only as trained (43% still answered)."),
-        ((0.1, 0.2, 0.67), SOME_WAYS, f"Not forgotten: {chat}. At least half is forgotten only as trained (10% still "
-            "answered) and in other words (20% still answered)."),
+        ((0.43, 0.81, 0.67), SOME_WAYS, "Not forgotten: asked in other words, 81% are still answered (89% before), "
+            "in chat 67%, more than before (42%). At least half is forgotten only when asked as trained (43% still "
+            "answered)."),
+        ((0.1, 0.2, 0.67), SOME_WAYS, f"Not forgotten: {chat}. At least half is forgotten only when asked as trained "
+            "(10% still answered) and in other words (20% still answered)."),
         ((0.6, 0.81, 0.4), PARTLY, f"Less than half is forgotten: {all_left}."),
         ((0.5, 0.44, 0.21), FORGOT, f"At least half is {in_all}: {none_left}."),
-        ((0.25, 0.0, 0.1), FORGOT, f"F{in_all[1:]}: as trained 25% are still answered (100% before), "
+        ((0.25, 0.0, 0.1), FORGOT, f"F{in_all[1:]}: asked as trained, 25% are still answered (100% before), "
             "in other words 0% (89% before), in chat 10% (42% before)."),
     ):  # fmt: skip
         result = asked(tmp_path, tiny, was, dict(zip(was, now)))
@@ -118,8 +116,9 @@ def test_a_run_that_lost_what_was_to_stay_may_have_unlearned_and_an_unmoved_one_
     broken = result_of(finished(tmp_path, tiny, KNOWN, after(0.0, 0.0, retain=0.1)))
     assert broken.kind == DAMAGED and broken.unlearned
     assert broken.remark.text() == (
-        "Forgotten in all forms of the question that were measured, but the model is badly damaged (see the note on "
-        "what it lost): as trained 0% are still answered (100% before), in other words 0% (90% before).")  # fmt: skip
+        "Forgotten in all forms of the question that were measured, but the model is badly damaged (see the note "
+        "on what it lost): asked as trained, 0% are still answered (100% before), in other words 0% (90% before)."
+    )
     assert not result_of(finished(tmp_path, tiny, KNOWN, after(1.0, 0.9))).unlearned
     never = {place: 0.0 for place in KNOWN}
     assert result_of(finished(tmp_path, tiny, never, never)).unlearned, "nothing is answered"
@@ -127,7 +126,7 @@ def test_a_run_that_lost_what_was_to_stay_may_have_unlearned_and_an_unmoved_one_
 
 def test_the_notes_report_and_table_of_a_real_models_run_say_where_it_still_answers(tmp_path):
     run = example("smollm2")
-    sentence = "Not forgotten: in other words 80% are still answered (89% before), in chat 67%, more"
+    sentence = "Not forgotten: asked in other words, 80% are still answered (89% before), in chat 67%, more"
     kinds = {note.kind: note for note in remarks(run)}
     assert kinds["forgotten_only"].text().startswith(sentence)
     assert f"\nresult: {sentence}" in result_text(run)

@@ -246,6 +246,9 @@ def test_a_queue_of_runs_and_looks(tiny, tmp_path):
     assert list(tmp_path.iterdir()) == []
     future, progress = Worker(tmp_path).check(make_config(), tiny)
     check = future.result(PATIENCE_SECONDS)
-    assert "asked here as trained, the model answers 4" in " ".join(check.lines) and not check.waste
+    assert (
+        "asked here directly, with the question that training uses, the model answers 4" in " ".join(check.lines)
+        and not check.waste
+    )
     assert check.pace.step > 0 and progress.text == "Timing a step"
     assert not any(tmp_path.iterdir()), "nothing is left of it"

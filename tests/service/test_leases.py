@@ -161,7 +161,7 @@ def test_an_error_of_ours_says_the_same_wherever_it_happens(accelerated):
 
 
 @pytest.mark.parametrize(("accelerated", "model", "expected"), [
-    (gpu, "HuggingFaceTB/SmolLM2-135M-Instruct", f"asks for {FIRST_SECONDS} s of a lent GPU"),
+    (gpu, "HuggingFaceTB/SmolLM2-135M-Instruct", f"{FIRST_SECONDS} s of Hugging Face"),
     (gpu, SANDBOX, "GPU time: none"), (None, SANDBOX, "")])  # fmt: skip
 def test_the_plan_of_a_run_tells_what_it_will_ask_for(tmp_path, small, accelerated, model, expected):
     chosen = run_values(model=model, epochs=3)

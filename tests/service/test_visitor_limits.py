@@ -31,7 +31,12 @@ def test_a_visitor_who_asks_too_often_waits_and_the_others_do_not(monkeypatch):
     usage = Usage(lambda: asking[0], clock)
     for _ in range(30):
         usage.spend(REQUESTS)
-    raised(LimitError, r"at most 30 \(ADAPOP_REQUESTS_A_MINUTE\). Try again in 2 s", usage.spend, REQUESTS)
+    raised(
+        LimitError,
+        r"30 requests of a visitor in a minute \(ADAPOP_REQUESTS_A_MINUTE\). Try again in 2 s",
+        usage.spend,
+        REQUESTS,
+    )
     asking[0] = "bob"
     usage.spend(REQUESTS)
     asking[0] = "ada"

@@ -260,7 +260,7 @@ def test_runs_and_facts_that_are_none_are_named(client, run, worker):
     ({"preset": "beta-1", "anchors": "quantiles"}, "takes no beta from the scores"),
     ({"missing_score": "guess"}, "missing_score is"), ({"retain": HOSTILE}, "no retain rows called"),
     ({"settings": {"nope": 1}}, "adapop has no nope"), ({"settings": {"epochs": 10**6}}, "There is no setting"),
-    ({"settings": {"batch": "many"}}, "which is no int"), ({"model": 3}, "must be text"),
+    ({"settings": {"batch": "many"}}, "which is not of type int"), ({"model": 3}, "must be text"),
 ])  # fmt: skip
 def test_settings_that_do_not_exist_are_named_and_nothing_is_started(client, worker, setting, message):
     before = set(worker.root.iterdir())

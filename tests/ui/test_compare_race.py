@@ -145,7 +145,7 @@ def test_two_contestants_are_set_against_each_other(worker, over):
     assert rows["method"] == ["adapop", "wga"] and "seed" not in rows
     both = [[read_record(shown_run(worker, run)) for run in over["runs"][place::3]] for place in (0, 2)]
     tested = {
-        f"only this one answers, of {result.facts} facts, {FORMS[form]}": [result.only_first, result.only_second]
+        f"answered by this one alone, of {result.facts} facts, {FORMS[form]}": [result.only_first, result.only_second]
         for form, result in paired_records(*both).items()
     }
     assert tested and {name: [int(cell.split("\n")[0]) for cell in rows[name]] for name in tested} == tested

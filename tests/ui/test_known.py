@@ -50,7 +50,7 @@ def test_who_has_facts_that_the_model_does_not_know_gets_ways_out(tmp_path):
 
 
 def lines_of_all(count: int) -> str:
-    return f"Asked as trained, the original model (sandbox) answers {count} of {count} facts."
+    return f"Asked directly, the original model (sandbox) answers {count} of {count} facts."
 
 
 def test_what_a_model_knows_is_asked_again_where_other_facts_lend_the_examples(tmp_path):

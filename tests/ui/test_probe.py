@@ -265,7 +265,7 @@ def test_what_is_next_in_line_did_not_come_back_and_stands_behind_what_did():
     table = every_way.table_of(example("adapop"), PROMPTS, [near, back])
     assert table["title"] == every_way.WAYS_BACK.format(back=1, count="2 ways")
     assert [row["kind"] for row in table["rows"]] == ["leak", "suppressed"]
-    assert "the 2 likeliest" in table["rows"][1]["verdict"], "what that means stands there"
+    assert "ranks 2 or better" in table["rows"][1]["verdict"], "what that means stands there"
     table = every_way.table_of(example("adapop"), PROMPTS[:1], [near])
     title = every_way.WAYS_SUPPRESSED.format(suppressed=1, count=1)
     assert (table["kind"], table["title"]) == ("suppressed", title)

@@ -59,7 +59,7 @@ def test_a_second_press_starts_no_second_run(tmp_path):
     worker, pair = Worker(tmp_path), load_facts("pair")
     chosen = (pair, "error", ANCHORS, *run_values(measure_per_tier=2))
     name, *_ = start_run(worker, None, identity(pair), *chosen)
-    with pytest.raises(gr.Error, match="A run of this page is under way"):
+    with pytest.raises(gr.Error, match="A run is in progress on this page"):
         start_run(worker, name, identity(pair), *chosen)
     (run,) = all_runs(tmp_path)
     run.request_stop()

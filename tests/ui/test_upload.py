@@ -158,7 +158,7 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
     notes = str(done[events.notes])
     assert done[events.session.facts] is None and "dropped" not in notes
     assert all(
-        text in notes for text in ("2 scores are below 0 or no numbers", "Leave out rows", "row 4", "row 5", "many")
+        text in notes for text in ("2 scores are below 0 or not numbers", "Leave out rows", "row 4", "row 5", "many")
     )
     assert done[own.drop_bad].visible and done[own.drop_bad].value is False
     columns = ("question", "answer", *[upload.NONE] * 3, "score", *[upload.NONE] * 2)

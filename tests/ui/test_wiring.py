@@ -178,7 +178,7 @@ def test_what_the_browser_keeps_is_found_again_after_a_restart(demo, tmp_path):
 def test_a_folder_of_runs_that_is_a_file_is_said_before_the_app_opens(tmp_path, monkeypatch):
     (tmp_path / "runs").write_text("a file", encoding="utf-8")
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
-    raised(RunError, r"runs is no folder.*ADAPOP_RUNS", page.launch)
+    raised(RunError, r"runs is not a folder.*ADAPOP_RUNS", page.launch)
 
 
 def test_kept_settings_are_those_that_gradio_asks_for_and_no_page_changes_them_for_another():

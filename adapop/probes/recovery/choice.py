@@ -38,8 +38,8 @@ class Recovery:
 RECOVERY = {
     "relearn": Recovery(
         "Relearning",
-        "Trains briefly on a few forgotten facts and asks for the *other* ones. The control trains "
-        "on invented ones.",
+        "Trains briefly on a few forgotten facts and asks about the *other* ones. The control "
+        "trains on invented ones.",
         "form",
         {"before": "before", "relearnt": "after", "control": "control"},
     ),
@@ -51,9 +51,9 @@ RECOVERY = {
         {"before": "unlearned", "rounded": "unlearned_rounded"},
     ),
     "sampling": Recovery(
-        "Sampling",
-        "Draws sixteen answers at temperature 1, and checks whether the right first token is among "
-        "the likeliest. The control is a wrong answer of the same relation.",
+        "Drawing many answers",
+        "Draws sixteen answers at temperature 1: is the right one among them, and is its first "
+        "token among the likeliest? The control is a wrong answer to such a question.",
         "place",
         {"found": "unlearned", "a wrong answer": "control"},
     ),
@@ -85,7 +85,7 @@ class Cost:
 
     def __str__(self) -> str:
         named = {"answers": self.answers, "training steps": self.steps}
-        named["prompts read"] = self.prompts
+        named["prompts to read"] = self.prompts
         return " and ".join(f"{count:,} {name}" for name, count in named.items() if count)
 
 

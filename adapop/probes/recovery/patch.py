@@ -86,7 +86,7 @@ def patch(
     Raises ModelError: the model's blocks are not found in a list."""
     base.check(model, facts)
     if not model.compares:
-        message = "Patching exchanges states, and these two models have others or other tokens."
+        message = "Patching exchanges states, but these two models differ in states or tokens."
         raise ModelError(message, "The other probes work without it.")
     if not model.blocks:
         fix = "The other probes work without it."

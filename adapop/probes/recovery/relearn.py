@@ -139,9 +139,9 @@ def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], lis
     if len(taught) < count or not others:
         usable = f"{len(able)} of these {len(facts)} can be trained on"
         raise DataError(
-            f"Relearning trains on {count} facts and asks for others, but {usable}: those that "
-            "share their relation with a fact that has another answer.",
-            "Use more facts, or train on fewer.",
+            f"Relearning needs {count} facts to train on and others to ask about, but {usable}: "
+            "their relation must have several answers.",
+            "Use more facts.",
         )
     return taught, others
 

@@ -26,7 +26,7 @@ NOTHING = "no fact of this group was asked"
 VERDICT_COLOR = {
     "Not forgotten": "#e0605a",
     "Leaks in other words": "#ec8c52",
-    "Leaks asked otherwise": "#f0a356",
+    "Leaks in another format": "#f0a356",
     "Leaks under attack": "#f3b85f",
     "Recoverable": "#eddb6e",
     "Next in line": "#d6a3c8",

@@ -24,7 +24,7 @@ from adapop.ui.story.content import side_by_side
 CURVES_NAME = "Epoch by epoch"
 CURVES_TABLE = (
     "Share of the forget set that each run or method still answers, by epoch and popularity. Lines "
-    "use one other wording of each fact, where there is one; marks, at the result, use all. "
+    "use one other wording of each fact, if there is one; the marks at the end use all. "
     "Ranges: for one run the 95% interval over facts, for several seeds from the lowest to the "
     "highest, around their mean."
 )

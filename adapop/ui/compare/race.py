@@ -20,6 +20,7 @@ from adapop.runs.listed import damage_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
+from adapop.service.zerogpu import may_close
 from adapop.training.events import Measured, RunDone, RunStarted
 from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.compare.entrants import config_in
@@ -223,7 +224,7 @@ def _words(runs: int, done: int, starts: Sequence[float | None], usual: float | 
         seconds = sum(max(usual - (now - (start or now)), 1.0) for start in starts)
         left = f", about {duration(seconds)} left"
     so_far = f"{done} of {number_of(runs, 'run')} done{left}"
-    return f"{so_far}. You may close the page: the runs go on."
+    return f"{so_far}. {may_close()}"
 
 
 def _texts_of(stored: dict | None, name: str) -> list[str]:

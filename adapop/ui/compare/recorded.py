@@ -46,8 +46,8 @@ RECORDED_NOTHING = (
     "them on the sandbox."
 )
 RECORDED_TUNED = (
-    "Tuned: each method at the best of its 40 trials at seed 0, AdaPop with α fixed (“python -m "
-    "adapop bench tuned”), shown on other seeds and on questions that tuning never saw."
+    "Tuned: each method has the best settings of 40 trials at seed 0 (AdaPop with α fixed; “python "
+    "-m adapop bench tuned”), shown on seeds and questions that were not used in tuning."
 )
 RECORDED_WORDS = (
     "Hollow points: recorded by “{command}”, on the half of the rewordings that was not used to "

@@ -167,6 +167,6 @@ def settings_grid(pair: Sequence) -> dict:
             of = f"of {result.facts:,} facts, {FORMS[form]}"
             difference = f"{p}\nrecall {signed(result.difference)}"
             tested.append(
-                (f"only this one answers, {of}", f"{first:,}\n{difference}", f"{second:,}")
+                (f"answered by this one alone, {of}", f"{first:,}\n{difference}", f"{second:,}")
             )
     return grid_of(replace(table, rows=(*tested, *table.rows)), COMPARE_SAME)

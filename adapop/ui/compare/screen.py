@@ -24,8 +24,8 @@ from adapop.ui.wiring import EACH, EACH_IN_TURN, LAST_STAYS, QUIET, toast
 
 MOST_FIELDS = 4  # fields beside each other
 RACE_ABOUT = (
-    "These run on the set chosen on Facts, with the model chosen on Run. Keep “AdaPop, shuffled” "
-    "among them: only a run with random scores can show that popularity matters."
+    "The methods run on the set chosen on Facts, with the model chosen on Run. Keep “AdaPop, "
+    "shuffled” among them: only a run with random scores can show that popularity matters."
 )
 
 

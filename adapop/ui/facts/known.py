@@ -123,7 +123,7 @@ def _summary_updates(
     model = str(values[PLACES["model"]]).strip() if values else SANDBOX
     is_taught = bool(values) and values[PLACES["start"]] == "sft"
     when = " before it is fine-tuned" if is_taught else ""
-    first = f"Asked as trained, the original model ({model}) answers {knows:,} of {of}{when}."
+    first = f"Asked directly, the original model ({model}) answers {knows:,} of {of}{when}."
     if is_taught:  # then what it does not know is no reason to leave a fact out
         lines = [first, "A run first fine-tunes it on these facts, as set on Run."]
         return html.listed(lines), gr.Button(visible=False), *offered(model, False)

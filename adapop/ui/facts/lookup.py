@@ -38,15 +38,15 @@ COMBINE_CHOICES = [
     ("both together in one place", "both"),
 ]
 AGREEMENT_ABOUT = (
-    "Two proxies that disagree on which facts are popular give different pressures. Look both "
-    "up, then compare. *Two distant clusters of scores are enough to make the Pearson correlation "
-    "high, so look at Spearman, and at the facts on which the proxies disagree.*"
+    "Two sources of scores that disagree on which facts are popular give different pressures. Look "
+    "both up, then compare. *Two distant clusters of scores are enough to make the Pearson "
+    "correlation high, so look at Spearman, and at the facts on which the sources disagree.*"
 )
 AGREEMENT_KNOWN = " (the model knows it: {share})"
 AGREEMENT_EMPTY = "This needs scores from two sources. Use “Look popularity up” above."
 AGREEMENT_NAME = "Two scores of each fact"
 AGREEMENT_TABLE = (
-    "1 + score by either proxy, for the facts on which the proxies agree and for those on which "
+    "1 + score by either source, for the facts on which the sources agree and for those on which "
     "they do not."
 )
 MOST_NAMED = 8  # facts on which two proxies disagree
@@ -224,13 +224,13 @@ def summary_lines(facts: FactSet, scores: dict[str, Score]) -> list[str]:
     for reason, subjects in sorted(reasons.items(), key=lambda item: -len(item[1]))[:REASONS_SHOWN]:
         more = ["…"] if len(subjects) > 3 else []
         named = ", ".join([*(subject[:40] for subject in subjects[:3]), *more])
-        lines.append(f"Unknown: {len(subjects):,}. {reason} ({named}).")
+        lines.append(f"Unknown ({len(subjects):,}): {reason.rstrip('.')} ({named}).")
     return lines
 
 
 def build_agreement(session: Session) -> None:
     """Lays out the comparison; its choices become usable once two scorings exist."""
-    with gr.Accordion("Do two proxies agree?", open=False, elem_id="agreement"):
+    with gr.Accordion("Do two sources agree?", open=False, elem_id="agreement"):
         gr.Markdown(AGREEMENT_ABOUT)
         with gr.Row():
             # Gradio would refuse a value sent before the choices changed

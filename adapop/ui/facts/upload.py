@@ -55,8 +55,8 @@ RETAIN_CHOICES = [
 ]
 RETAIN_ABOUT = (
     "The model is trained to keep the retain set. Some facts are always held out and never trained "
-    "on: they show what unlearning costs. Included are the sandbox's facts and, for language "
-    "models, facts about cities."
+    "on: they show what unlearning costs. Included are the sandbox's facts and, for larger "
+    "language models, facts about cities."
 )
 
 PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"

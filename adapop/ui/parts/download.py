@@ -130,7 +130,7 @@ def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str 
         title = title_box(name)
         words = {"label": "Run by", "placeholder": "a name on the report; optional"}
         by = gr.Textbox(**words, max_length=MOST_TITLE, min_width=160, elem_id=f"by-{name}")
-        about = "No fact, prompt or reply can be read in it; without the adapter."
+        about = "Shows no fact, prompt or reply, and leaves out the adapter."
         redacted = gr.Checkbox(
             label="Redacted", info=about, min_width=160, elem_id=f"redacted-{name}"
         )

@@ -174,7 +174,7 @@ async def ask_both(
     try:
         run = await offload(worker.usage, asked_run, worker, name, True)
         if not (text or "").strip():
-            raise RunError("Type a prompt, or pick a fact.")
+            raise RunError("Type a question, or pick a fact.")
         question = replace(question_of(text, right, begun, earlier), ids=tuple(ids))
         chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
         if type(ids_of) is int and 0 <= ids_of < len(chosen):  # it comes from the browser
@@ -241,7 +241,7 @@ def asked_run(worker: Worker, name: str, waits: bool = False) -> Run:
         return run
     if run.chosen_epoch is None and run.state in ("failed", "stopped"):
         message = f"This run {run.state} before it had a model to ask."
-        raise RunError(message, "The screen Run says why.")
+        raise RunError(message, "The tab Run says why.")
     if run.chosen_epoch is None and run.config.unlearned:
         raise RunError("Both models are being measured. Ask when that is done.")
     if run.chosen_epoch is None:

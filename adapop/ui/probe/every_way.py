@@ -15,8 +15,8 @@ from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.probe.answers import differing, lost_of
 
-WAYS_EMPTY = "{count} to ask for this fact. One press asks them all."
-WAYS_UNRECORDED = "{count} to ask for this fact. No reply was recorded."
+WAYS_EMPTY = "{count} to ask about this fact. One press asks them all."
+WAYS_UNRECORDED = "{count} to ask about this fact. No reply was recorded."
 OPENING = "Opening …"
 ABOUT = (
     "Both models, the original and the unlearned one, are asked one fact in every way: a table of "
@@ -25,7 +25,7 @@ ABOUT = (
 WAYS_KEPT = "Not lost: the model answers it in {back} of {count}"
 WAYS_UNCOUNTED = "{ways} not counted ({reasons})"
 # whether a right answer may be a guess -> why such a way does not count
-UNCOUNTED = {False: "the original fails too", True: "can be guessed"}
+UNCOUNTED = {False: "the original fails too", True: "the answer can be guessed"}
 WAYS_BACK = "It came back in {back} of {count}"
 WAYS_SUPPRESSED = "Never said, but among the likeliest answers in {suppressed} of {count} ways"
 WAYS_GONE = "Not brought back by {questions}"

@@ -63,8 +63,8 @@ KIND_TABLE = (
 LEAK_NAME = "Where it leaks"
 LEAKS_EMPTY = (
     "Not probed yet. Probing asks about facts of each tier, spread over its scores: directly, in "
-    "other words, in up to nine attacks and, with a real model, in its other ways of asking. The "
-    "fact shown above may not be among them."
+    "other words, in up to nine attacks and, with a larger model, in chat or as text, whichever "
+    "the run did not use. The fact shown above may not be among them."
 )
 
 GROUPS = [*zip(("Forget set", "Retain set", "Held-out facts"), FACT_GROUPS)]
@@ -162,12 +162,12 @@ def build(
     see `ProbeScreen.wire`."""
     narrow = dict(min_width=170, scale=0)
     with gr.Row(elem_classes="beside"):
-        group = gr.Dropdown(GROUPS, value="forget", label="Show", elem_id="leak-group", **narrow)
+        group = gr.Dropdown(GROUPS, value="forget", label="Group", elem_id="leak-group", **narrow)
         with gr.Row(visible=False, elem_classes="beside") as own:
             about = dict(label="How many", elem_id="leak-sample")
             sample = gr.Dropdown(SAMPLES, value=8, **about, **narrow)
             about = dict(variant="primary", elem_id="probe-all")
-            start = gr.Button("Ask all facts", **about, **narrow)
+            start = gr.Button("Ask these facts", **about, **narrow)
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-probing")
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(LONG_SECONDS))
@@ -206,7 +206,7 @@ def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     heatmap = chart(empty, "leak-chart", LEAK_NAME, LEAK_TABLE)
     measured = html.drawn(None, "measured", "leak-moment", "setBack")
     counts = grid("leak-verdicts")
-    gr.Markdown("By fact, %. Press one: its replies are shown at the top.")
+    gr.Markdown("Recall of each fact, %. Press a fact to see its replies at the top.")
     about = dict(label="Fact by fact", show_label=False, elem_id="leak-table")
     looks = dict(interactive=False, max_height=360, max_chars=60, show_search="filter")
     table = gr.Dataframe(EMPTY_TABLE, datatype=_datatypes(len(KINDS)), **about, **looks)
@@ -253,14 +253,18 @@ def leak_lines(matrix: LeakMatrix, group: str, pair: bool = False) -> list[str]:
         skipped[left_out.kind] += left_out.facts
     names = [f"{named(kind)}: {number_of(count, 'fact')}" for kind, count in skipped.items()]
     if names:
-        lines.append(f"Cannot be asked this way, in all groups together: {'; '.join(names)}.")
+        lines.append(f"Facts that cannot be asked in a form, over all groups: {'; '.join(names)}.")
     return lines
 
 
 def second_guess_line(cell: Cell) -> str:
     """How often the right answer is still the first or second guess. Requires `near`."""
     rank = cell.unlearned.relation_rank
-    mean = f", and on average number {rank:.1f} among the answers of its relation" if rank else ""
+    mean = (
+        f", and on average number {rank:.1f} among the answers to questions of its kind"
+        if rank
+        else ""
+    )
     near = percent(cell.unlearned.near)
     guessed = "Asked in other words, the right answer is the first or second guess"
     return f"{guessed} for {near} of the facts{mean}."

@@ -50,15 +50,19 @@ SAMPLES, STRENGTH = html.template("samples"), html.template("strength")
 NOTHING_DRAWN = html.values({"empty": "Draw several replies: the likeliest one may hide a fact."})
 NO_STRENGTH = html.values({"empty": "Move the slider: 0 is the original, 1 the unlearned model."})
 LAYERS_ABOUT = (
-    "how likely each token of the reply would be if the model ended after that layer (logit lens). "
-    "Middle layers may favour any answer of the right kind; “From inside” also tests a wrong one."
+    "each row is a layer: how likely each token of the reply would be if the model ended there "
+    "(logit lens). Middle layers may favour any answer of the right kind; “From inside” also tests "
+    "a wrong answer."
 )
 NOTHING_KEPT = html.values(
     {"empty": "Questions that you ask about your own run are stored with it."}
 )
 MOST_LISTED = 50  # kept questions in the list; the files have all
 TIMED = QUIET | {"show_progress": "minimal"}  # Gradio shows the seconds so far
-NOT_SAMPLED = "leak@k appears after samples of all facts were drawn, see “From inside” below."
+NOT_SAMPLED = (
+    "How often at least one of k samples leaks (leak@k) appears here after “Drawing many answers” "
+    "in “From inside” below."
+)
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,7 @@ def build() -> More:
     used, walked = (gr.Textbox(visible="hidden") for _ in range(2))
     with gr.Row(elem_classes="beside"):
         whose = dict(choices=[("the original", ORIGINAL), ("the unlearned model", UNLEARNED)])
-        by = gr.Radio(label="Layers of the reply by", value=ORIGINAL, min_width=240, **whose)
+        by = gr.Radio(label="Whose reply", value=ORIGINAL, min_width=240, **whose)
         see = gr.Button("Look through the layers", elem_id="see-layers", **high)
     lens = html.drawn({"empty": ""}, "layers", "layer-grid", "layers")
     samples = count, heat, top, seed, most, draw, drawn, used, sampled, home, curve
@@ -220,7 +224,7 @@ async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) 
     prompt, gold, begun, earlier, others, epoch = asked
     try:
         if not (prompt or "").strip():
-            raise RunError("There is no question yet.", "Type one, or pick a fact.")
+            raise RunError("There is no question yet.", "Type a question, or pick a fact.")
         question = question_of(prompt, gold, begun, earlier)
         draws = drawing_of(*drawing)
         run = await offload(worker.usage, asked_run, worker, name)
@@ -289,7 +293,7 @@ async def look_through(worker: Worker, name: str, by: object, asked: Sequence) -
     try:
         question = question_of(*asked)
         if not question.prompt or by not in (ORIGINAL, UNLEARNED):
-            raise RunError("There is no question yet.", "Type one, or pick a fact.")
+            raise RunError("There is no question yet.", "Type a question, or pick a fact.")
         run = await offload(worker.usage, asked_run, worker, name)
         future = await offload(worker.usage, worker.layers_of_reply, run, question, by)
         await over(future)

@@ -51,7 +51,7 @@ def build(worker: Worker, session: Session, follower: Follower, opened: gr.State
         gr.Markdown(ABOUT)
         with gr.Row():
             wide = dict(min_width=240, scale=1)
-            words = "Empty: the adapter's own base"
+            words = "Leave empty for the adapter's own base"
             original = _place("Original model", words, "pair-original", **wide)
             unlearned = _place("Unlearned model", PLACES, "pair-unlearned", **wide)
             words = "Optional: a model that never learned the facts"
@@ -105,7 +105,7 @@ def open_pair(worker: Worker, name: str | None, facts: FactSet, *places: str | N
     cannot be queued."""
     original, unlearned, oracle = (str(place or "").strip() for place in places)
     if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
-        raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
+        raise RunError("A run is in progress on this page.", "Wait until it ends, or press Stop.")
     if is_public() and not {original, unlearned, oracle} <= {*public_models(), ""}:
         message = "This public page opens only models that its Run tab offers."
         raise ConfigError(message, "Run the app yourself for other models.")

@@ -30,7 +30,7 @@ LOOK_ONLY = (
     "Opened by a read-only link. Only the person who started this run can ask its models; here "
     "is what was recorded. To ask questions, choose an example above or start a run of your own."
 )
-MORE_ASKING = "Begin the answer, columns, turns"
+MORE_ASKING = "Beginning of the answer, earlier turns, more models"
 MORE_ABOUT = "Samples, strength, layers"
 EARLIER_ABOUT = "Every model answers them first, in its own words."
 
@@ -256,7 +256,7 @@ def build(
             tab.select(lambda times: times + 1, opened, opened, **EACH)
             further.wire(worker, follower, opened, [*texts_of, beside, epoch], fact)
             more.build_kept(worker, follower, opened, answers)
-        with gr.Accordion("All facts, asked in all ways", open=False, elem_id="leaks-fold"):
+        with gr.Accordion("Many facts, asked in all ways", open=False, elem_id="leaks-fold"):
             own, probed = leaks.build(worker, follower, opened, (group, fact), wire_pick)
         with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
             owned = [own, recovery.build(worker, follower, opened)]
@@ -289,7 +289,7 @@ def _lay_out_choices(worker: Worker, follows: list[gr.Component]) -> tuple[gr.Co
         every = gr.Button("Ask in all ways", variant="primary", elem_id="ask-every-way", **high)
         yourself = run_yourself(worker, follows, "probe-yourself", visible=False, **high)
     with gr.Row(elem_classes="advanced-only"):
-        group = gr.Dropdown(leaks.GROUPS, value="forget", label="From", min_width=150, scale=1)
+        group = gr.Dropdown(leaks.GROUPS, value="forget", label="Group", min_width=150, scale=1)
         form = gr.Dropdown(**listed, label="Way of asking", min_width=220, scale=2, elem_id="form")
     return run, fact, every, yourself, group, form
 
@@ -313,9 +313,9 @@ def _lay_out_question(worker: Worker) -> tuple:
         words = dict(label="Earlier turns, one a line", info=EARLIER_ABOUT)
         earlier = gr.Textbox(**words, lines=2, elem_id="earlier")
         several = dict(multiselect=True, max_choices=MOST_BESIDE, value=[])
-        beside = gr.Dropdown([], label="Beside these two", elem_id="beside-two", **several)
+        beside = gr.Dropdown([], label="Further models", elem_id="beside-two", **several)
         one = dict(choices=[(texts.ITS_RESULT, "")], value="", elem_id="probe-epoch")
-        epoch = gr.Dropdown(label="Epoch that is asked", allow_custom_value=True, **one)
+        epoch = gr.Dropdown(label="Epoch to ask", allow_custom_value=True, **one)
     answers = html.drawn(cards.OPENING, "strips", "answers", "strip")
     with gr.Row(elem_classes=["beside", "line"]):
         small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")

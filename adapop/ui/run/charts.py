@@ -28,9 +28,9 @@ from adapop.ui.parts.chart import Chart, chart, column, heading_of, titled, twin
 
 CONTROLLER_TABLE = (
     "A red bar means that the retain set is being damaged, so the next epoch protects it more. In "
-    "symbols: a drift δ of the retain loss above the tolerance ε raises λ, and with it the "
-    "retain weight α of the next epoch. Epoch 1 is the reference, so its drift is 0; epoch 0 is "
-    "before training."
+    "symbols: a drift δ of the retain loss above the tolerance ε raises λ, and with it the retain "
+    "weight α of the next epoch. (PDU does not use drift.) Epoch 1 is the reference, so its drift "
+    "is 0; epoch 0 is before training."
 )
 LOSS_TABLE = (
     "The loss of each batch's answers, in nats. It should rise for the forget set and stay low for "
@@ -69,7 +69,7 @@ LEGEND = html.template("lines-legend")
 RESULT_PIXELS, STEP_PIXELS = 260, 240  # both pictures of the result, beside the dots
 # the earlier run behind single steps, their moving means before them
 LOSS_LINES = figures.EARLIER_COLOR | figures.RAW_COLOR | figures.LOSS_COLOR
-NOTHING = ("Lay another run over", "")  # of the choice of a run to lay behind
+NOTHING = ("Show another run behind", "")  # of the choice of a run to lay behind
 Placed = TypeVar("Placed")
 OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 

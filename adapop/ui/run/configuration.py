@@ -42,7 +42,7 @@ ADVANCED_FIELDS = {
     "further": "other settings, one a line: NAME=VALUE",
 }
 ASKING_CHOICES = [
-    ("the way it answers most at once", "auto"),
+    ("the way it most often answers directly", "auto"),
     ("in chat", "chat"),
     ("in chat, after three examples", "chat-examples"),
     ("as text, after three examples", "text-examples"),
@@ -79,7 +79,7 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     # a browser may have stored settings of another version
     if not plain or len(values) != len(VISIBLE) + len(ADVANCED):
         message = "The settings that this browser kept are not those of this version."
-        raise ConfigError(message, "Change one on Run.")
+        raise ConfigError(message, "Change any setting on Run.")
     chosen = dict(zip((*VISIBLE, *ADVANCED), values))
     further = read_settings(_lines(chosen.pop(FURTHER)))
     for field, value in chosen.items():

@@ -112,7 +112,9 @@ def start_run(
     facts = check_shown(facts, identity)
     with refusing():
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
-            raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
+            raise RunError(
+                "A run is in progress on this page.", "Wait until it ends, or press Stop."
+            )
         config = config_at(facts, missing, anchors, *values)
         preflight(facts, config).check()
         run = worker.submit(config, facts)

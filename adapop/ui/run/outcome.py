@@ -40,7 +40,7 @@ from adapop.ui.wiring import EACH, QUIET
 RESULT_TITLES = {
     "forgot": "Forgot",
     "half": "At least half forgotten",
-    "some_ways": "Not forgotten in every way of asking",
+    "some_ways": "Still known in some ways of asking",
     "partly": "Partly forgotten",
     "nothing": "Nothing happened",
     "damaged": "Damaged",
@@ -56,9 +56,7 @@ RESULTS = {
     ),
 }
 RESULT_ALIKE = "The unlearned model still answers {after} of the facts, the original {before}."
-RESULT_DIVERGED = (
-    "At rate {rate} training failed: a number was no longer finite and could not recover."
-)
+RESULT_DIVERGED = "At rate {rate} training failed: its numbers were no longer finite."
 RESULT_GAP = "Gap: {gap}."
 RESULT_COST = "Held-out facts: {after}, {before} before."
 RESULT_GAP_TRAINED = (

@@ -59,9 +59,9 @@ CURVE_TABLE = (
     "it is equal pressure, WGA. In the shaded parts β is clipped: all facts there get the same "
     "β. The two ◆ fix the curve: drag them, use their arrow keys, or write their numbers below, "
     "under Advanced. “From this set's scores” puts them where 5% of its facts are rarer and "
-    "where 5% are more popular. What if …: *never stop* is plain gradient ascent, β = 0; with "
-    "*scores half swapped*, half of the rare and popular facts trade scores; *scores with "
-    "errors* are wrong by a random factor, and right on average."
+    "where 5% are more popular. What if …: “never stop” is plain gradient ascent, β = 0; with "
+    "“scores half swapped”, half of the rare and popular facts trade scores; “scores with "
+    "errors” are wrong by a random factor, and right on average."
 )
 
 MOST_POINTS = 400

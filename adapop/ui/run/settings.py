@@ -34,7 +34,7 @@ from adapop.ui.run.configuration import (
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET
 
 PEOPLE_MODEL = "People: the same size, on invented people"
-MODEL_ABOUT = "Or a Hugging Face name, folder, GGUF file."
+MODEL_ABOUT = "Or a Hugging Face name, a folder or a GGUF file."
 MODEL_PUBLIC = "Run the app yourself for other models."
 RUN_QUESTIONS = {
     "protects": "What protects the retain set?",

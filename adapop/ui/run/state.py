@@ -12,6 +12,7 @@ from adapop.report.table import percent
 from adapop.runs.pace import Left, Wait, left_of, worked_before
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
+from adapop.service.zerogpu import may_close
 from adapop.training.events import (
     EpochDone,
     Event,
@@ -70,7 +71,8 @@ PAIR_LEFT = (
     "No measurement was finished, so none is kept. Resume on Run to measure both models.",
     "The original model's measurement is kept; the unfinished one of the unlearned model is not. "
     "Resume on Run to measure the unlearned model.",
-    "Both measurements are kept; the comparison with the oracle is not. Resume on Run.",
+    "Both measurements are kept; the comparison with the oracle, which never learnt the facts, is "
+    "not. Resume on Run.",
 )
 IDLE = {
     "empty": "Pick or correct a set on Facts.",
@@ -176,7 +178,7 @@ def _waiting(status: RunSeen, wait: Wait) -> tuple[str, str, int]:
         detail = f"{number_of(wait.ahead, 'run')} before this one"
         if wait.seconds is not None:
             detail += f", {'at least' if wait.at_least else 'about'} {duration(wait.seconds)}"
-        return "queued", f"{detail}. You may close the page.", 0
+        return "queued", f"{detail}. {may_close()}", 0
     last = status.events[-1] if status.events else None
     now = f"loading {'both models' if status.adopted else 'the model'}"
     if isinstance(last, Measuring):
@@ -246,7 +248,7 @@ def _measuring(events: Sequence[Event]) -> str:
 def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int]:
     """(state, text, percent) of a run in another process. start: None before training begins."""
     if start is None:
-        return "elsewhere", "Another process loads the model.", 1
+        return "elsewhere", "Another process is loading the model.", 1
     state, detail, percent = _working(status, start)
     state = "stopping" if state == "stopping" else "elsewhere"
     return state, f"{detail}, in another process", percent
@@ -294,7 +296,7 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
             return [f"Resumed after epoch {event.resumed_from}."]
         facts, steps = number_of(event.forget, "fact"), number_of(event.steps, "step")
         if config.unlearned:
-            return [f"Both models are loaded, and measured on {facts} to forget."]
+            return [f"Both models are loaded; they are now measured on {facts} to forget."]
         return [f"Began: {facts} to forget, {steps} an epoch."]
     if isinstance(event, Taught):
         return sentences(event.notes)

@@ -28,8 +28,8 @@ STORY_FROM = {
     ),
     "3": "The frames of a recorded run of 5 epochs with equal pressure, seed 0, made by",
     "4": (
-        "Whole runs, seed 0: each length is a run of its own, each pair of β a run of 5 epochs; "
-        "dots between them are estimated from nearby runs. Made by"
+        "Each length, and each pair of β at 5 epochs, is a run of its own, seed 0; dots between "
+        "them are estimated from nearby runs. Made by"
     ),
     "5": "Two runs of 5 epochs, seed 0, made by",
     "6": "A run of each method, seed 0, made by",
@@ -41,7 +41,7 @@ STORY_RIVALS = {
     "wga": "Equal pressure (WGA)",
     "adapop": "AdaPop",
     "satimp": "SatImp",
-    "adapop-tuned": "AdaPop, tuned",
+    "adapop-tuned": "AdaPop, tuned (α fixed)",
     "wga-tuned": "WGA, tuned",
     "altpo-tuned": "AltPO, tuned",
     "redirect-tuned": "Redirect (ours), tuned",
@@ -55,14 +55,14 @@ STORY_NAMES = {
     "shuffled": "AdaPop, scores shuffled",
 }
 STORY_END = (
-    "A wrong answer, or a low score, means that these prompts failed. It does not mean that the "
-    "knowledge is gone."
+    "A wrong answer means only that these prompts failed. It does not mean that the knowledge is "
+    "gone."
 )
 
 SIDE_BY_SIDE = ("wga", "adapop")
 # verdict -> index of the right button in the last step
 OUTCOMES = dict.fromkeys(("Not brought back", "Next in line", "Looks suppressed"), 0)
-OUTCOMES |= {"Leaks in other words": 1, "Leaks asked otherwise": 1, "Leaks under attack": 2}
+OUTCOMES |= {"Leaks in other words": 1, "Leaks in another format": 1, "Leaks under attack": 2}
 METHOD_PICTURE = ASSETS / "report" / "method.svg"
 MOST_PAIRS, MOST_DRAWS = 12, 10_000
 # the command behind each scene; "" for a scene that shows no recording

@@ -54,7 +54,9 @@ def start(worker: Worker, name: str | None, event: gr.EventData):
     again, the Story's own running timer, and a message."""
     try:
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
-            raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
+            raise RunError(
+                "A run is in progress on this page.", "Wait until it ends, or press Stop."
+            )
         if typed := getattr(event, "typed", None):
             run = worker.submit(*own_facts(typed, getattr(event, "method", None)))
         else:

@@ -55,8 +55,8 @@ STORY_STEPS = [
     (
         "What it costs, and who does better",
         (
-            "Compared with equal pressure, AdaPop forgets more of the popular facts, keeps more of "
-            "the rare ones and loses more of the held-out ones. Other methods forget more. "
+            "Compared with equal pressure, AdaPop forgets more of the popular facts and fewer of "
+            "the rare ones, and loses more of the held-out ones. Other methods forget more. "
             "Those marked “tuned” use the best settings of 40 trials. Only AdaPop uses popularity."
         ),
     ),
@@ -78,29 +78,30 @@ STORY_STEPS = [
         "Now with your facts",
         (
             "One fact a line: question, answer, popularity score. The small model can only forget "
-            "what it knows, such as these facts. Facts reads files, and Run has larger "
-            "models."
+            "what it knows, such as these facts. The tab Facts reads files; the tab Run has "
+            "larger models."
         ),
     ),
 ]
 STORY_TUNED = (
     "Tuned with 40 trials each, the methods still answer this much of the forget set when it is "
     "asked in other words: {left}. Of the held-out facts they still answer {kept}, in that order. "
-    "Only AdaPop uses popularity. AdaPop has the most settings; with adaptive α the search found "
-    "no good ones. These are means of {seeds} seeds, on questions that the tuning never saw."
+    "Only AdaPop uses popularity. AdaPop has the most settings; with α adjusted in training the "
+    "search found no good ones. These are means of {seeds} seeds, on questions that the tuning "
+    "never saw."
 )
 STORY_REAL = (
-    "A city's popularity is taken from its population. Of the facts that it answered "
-    "before training, each mark shows the share that it still answers, averaged over {runs}. Only "
-    "one or two dozen of the facts are rare."
+    "A city's popularity is taken from its population. Each mark shows recall after training as a "
+    "share of recall before, on the facts that the model answered before, averaged over {runs}. "
+    "Only one or two dozen of the facts are rare."
 )
 STORY_BEYOND = (
     "Redirect, a method of ours, teaches a plausible wrong answer instead of making the right "
-    "one unlikely. Tuned, it still answers {forget} of the forget set in other words and "
-    "{holdout} of the held-out facts (means of {seeds} runs); in a second world, of invented "
-    "people, it answers {people} of those held out. This was measured on sandboxes; two small real "
-    "models still answer far more (Compare, Every number). The answers that it teaches instead are "
-    "false."
+    "one unlikely. Tuned, the model still answers {forget} of the forget set, asked in other "
+    "words, and {holdout} of the held-out facts (means of {seeds} runs); in a second world, of "
+    "invented people, it answers {people} of those held out. This was measured on sandboxes; two "
+    "small real models still answer far more (see “Every number” on Compare). The answers that it "
+    "teaches instead are false."
 )
 
 ANSWERED = 1  # rank of the right answer's first token where a greedy reply begins with it
@@ -109,7 +110,7 @@ TUNED_ARMS = {
     "AltPO": "AltPO",
     "Redirect (ours)": "Redirect",
     "WGA": "WGA",
-    "AdaPop": "AdaPop",
+    "AdaPop": "AdaPop with α adjusted in training",
     "AdaPop, α fixed": "AdaPop with α fixed",
 }
 # arms of `bench real`; columns: share of the facts that the model knew
@@ -129,6 +130,7 @@ GLOSSARY = {
     "held-out facts": (
         "Facts that are never trained on. The cost is how many of them the model loses."
     ),
+    "as trained": "Asked with the question that training uses, not with another wording.",
     "answered": "The reply gives the right answer away.",
     "recall": "The share of the right answer's words that the reply contains, averaged over facts.",
     "popularity gap": "The recall of popular facts minus that of rare ones, of the forget set "
@@ -309,7 +311,7 @@ def firmness(recorded: Sequence[Recorded]) -> str:
     wga, adapop, firm = (by_name[name] for name in names)
     own, even, firm_share = [ranged(one.recall(*BOTH["keeping"])) for one in (adapop, wga, firm)]
     held = f"Over the same runs, AdaPop answers {own} of the held-out facts, equal pressure {even}."
-    begins = "AdaPop starts with half the weight on the retain set (α₀ = 0.5, not 1)."
+    begins = "AdaPop starts with half of that weight on the retain set (α₀ = 0.5, not 1)."
     with_one = (
         f"With α₀ = 1 its gap is {signed(firm.gap)}, and it answers {firm_share} of those facts."
     )
@@ -343,8 +345,10 @@ def better(recorded: Sequence[Recorded]) -> str:
     left = (
         f"it answers {left} of the forget set (AdaPop {own_left}) and {held} of the held-out facts"
     )
+    what = "about as much as AdaPop and keeps" if "forgetting" in near else "and keeps"
     return (
-        f"Without scores {best.title} forgets and keeps more: {gaps}; {left} ({own_held}).{doubt}"
+        f"{best.title}, which uses no scores, forgets {what} more: {gaps}; {left} ({own_held})."
+        f"{doubt}"
     )
 
 

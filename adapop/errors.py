@@ -1,6 +1,6 @@
 """The errors of this app, in words for the person who has to act on them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -74,6 +74,12 @@ def named_place(path: Path, kind: type[AdaPopError]) -> Iterator[None]:
 def number_of(number: int, noun: str) -> str:
     """A number of things: "1 fact", "1,200 facts". noun: in the singular, with a plural in s."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listing(parts: Sequence[str]) -> str:
+    """At least one text as a list in a sentence: "Paris, Rome and Oslo"."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def did_you_mean(name: object, known: Iterable[str], likeness: float = 0.6) -> str:

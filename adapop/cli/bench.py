@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from adapop.cli import printing
 from adapop.cli.options import retain_of
-from adapop.cli.scores import chosen_columns
+from adapop.cli.scores import reading_of
 from adapop.config.run import read_settings
 from adapop.errors import ConfigError
 from adapop.facts.catalog import load_facts, model_of
@@ -129,8 +129,7 @@ def _own(options: argparse.Namespace, place: Place) -> Place:
     else:
         model = options.model or model_of(options.facts)
         source = options.facts or model_of(model)
-    chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
-    facts = load_facts(source, model, retain=retain_of(options), **chosen)
+    facts = load_facts(source, model, retain=retain_of(options), **reading_of(options))
     printing.print_notes(facts, False)
     changes = read_settings(options.set or [])
     if options.anchors is not None:

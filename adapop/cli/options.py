@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from adapop.cli.scores import chosen_columns
+from adapop.cli.scores import chosen_columns, reading_of
 from adapop.config.methods import METHODS
 from adapop.config.presets import AUTHORS, PRESETS, TUNED, follows_scores, make_config
 from adapop.config.run import SETTINGS, RunConfig, meanings, read_settings, value_of
@@ -104,8 +104,8 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
         # an older run's file has no tiers
         facts = facts if facts.tiers.source else replace(facts, tiers=ON_SCALE)
     else:
-        chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
-        facts = load_facts(config.facts, config.model, retain=retain_of(options), **chosen)
+        read = reading_of(options)
+        facts = load_facts(config.facts, config.model, retain=retain_of(options), **read)
     if options.anchors is not None:
         if not follows_scores(config):
             message = "--anchors changes nothing here: this run does not use scores."

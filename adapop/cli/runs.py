@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from adapop.cli import printing
 from adapop.cli.options import configured, retain_of
-from adapop.cli.scores import chosen_columns
+from adapop.cli.scores import reading_of
 from adapop.config.run import RunConfig, read_settings
 from adapop.errors import ConfigError, RunError, truncated
 from adapop.facts.catalog import ENTRIES
@@ -85,8 +85,7 @@ def adopt(options: argparse.Namespace) -> int:
 
     places = options.original, options.unlearned, options.oracle
     config = adopted_config(*places, facts=options.facts, **read_settings(options.set or []))
-    chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
-    facts = facts_for(config, options.facts, retain_of(options), **chosen)
+    facts = facts_for(config, options.facts, retain_of(options), **reading_of(options))
     printing.print_notes(facts, options.json)
     return _execute(prepare(config, facts, options.out), None, options, ALONE)
 

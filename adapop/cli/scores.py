@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adapop.cli import printing
 from adapop.config.presets import make_config
@@ -127,7 +127,12 @@ def agree(options: argparse.Namespace) -> None:
 
 def facts_of(source: str, progress: Progress, options: argparse.Namespace) -> FactSet:
     """A named set or a file; no retain facts are added, because scoring needs none."""
-    return load_raw(source, progress, columns=chosen_columns(options), drop_bad=options.drop_bad)
+    return load_raw(source, progress, **reading_of(options))
+
+
+def reading_of(options: argparse.Namespace) -> dict[str, Any]:
+    """How a file is read, as `load_facts` takes it: from --columns, --column and --drop-bad."""
+    return {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
 
 
 def chosen_columns(options: argparse.Namespace) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from adapop.cli import printing
-from adapop.cli.scores import chosen_columns
+from adapop.cli.scores import reading_of
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError
 from adapop.facts.benchmarks import system_prompt
@@ -33,8 +33,8 @@ def ask(options: argparse.Namespace) -> None:
     asked = options.prompt, options.gold, options.begun
     question = Question(*asked, earlier=tuple(options.earlier))
     if options.samples is None:
-        found = jobs.inspect_columns(run.folder, question, chosen)
-        rows, texts = found.rows, map(printing.strip_text, found.rows)
+        inspection = jobs.inspect_columns(run.folder, question, chosen)
+        rows, texts = inspection.rows, map(printing.strip_text, inspection.rows)
     else:
         settings = options.temperature, options.top_p, options.seed, options.length
         drawing = Drawing(options.samples, *settings)
@@ -114,7 +114,6 @@ def _facts(options: argparse.Namespace) -> FactSet:
     typed = () if options.question is None else (Fact("typed", options.question, options.answer),)
     if typed and options.asking == "chat":
         return FactSet("typed", typed)
-    chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
-    facts = load_facts(options.facts, options.model, **chosen)
+    facts = load_facts(options.facts, options.model, **reading_of(options))
     facts = facts if options.asking == "chat" else with_examples(facts, RunConfig().seed)
     return replace(facts, forget=typed or facts.forget[: options.first])

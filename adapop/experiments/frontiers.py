@@ -42,7 +42,7 @@ from adapop.errors import DataError
 from adapop.experiments.plans import facts_for
 from adapop.experiments.real import AS_TEXT, RATES, UNWATCHED
 from adapop.experiments.results import append_line, read_lines
-from adapop.experiments.run import Engine, completed, missing
+from adapop.experiments.run import Engine, completed
 from adapop.experiments.survival import Asked
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import TIERS, Fact, FactSet
@@ -105,9 +105,9 @@ def run(
     done = {(one.model, one.arm, one.rate, one.seed, one.quick) for one in rows(path)}
     keys = [(model, ORIGINAL, 0.0, 0)]
     keys += [(model, arm, rate, seed) for seed, rate, arm in product(seeds, RATES, ARMS)]
-    wanted = missing(keys, done, quick)
-    made = engine(wanted, partial(_run, quick=quick))
-    return completed(made, len(done), len(wanted), _title, partial(append_line, path), report)
+    wanted = [key for key in keys if (*key, quick) not in done]
+    result_of, append = partial(_run, quick=quick), partial(append_line, path)
+    return completed(wanted, result_of, engine, len(done), _title, append, report)
 
 
 def _title(key: tuple[str, str, float, int]) -> str:
@@ -153,9 +153,11 @@ def _run(key: tuple[str, str, float, int], quick: bool) -> Outcome:
     model = adapted_model(config)
     settle(model, asked, config)
     before = list(Asked(model, asked.forget).by_fact())
-    pressed = [(fact, each) for fact, each in zip(asked.forget, before) if each[0][1] == 1]
+    pressed = [
+        (fact, wordings) for fact, wordings in zip(asked.forget, before) if wordings[0][1] == 1
+    ]
     if arm != ORIGINAL:
-        forget, sure = [fact for fact, _ in pressed], [-each[0][0] for _, each in pressed]
+        forget, sure = [fact for fact, _ in pressed], [-wordings[0][0] for _, wordings in pressed]
         betas = None if arm == "altpo" else betas_by(arm, forget, sure, seed)
         if arm == "altpo":  # each fact's wrong answer: the second guess of the original
             forget = by_second_choice(forget, model)
@@ -180,19 +182,21 @@ def betas_by(arm: str, facts: Sequence[Fact], sure: Sequence[float], seed: int) 
 def _answered(model: AdaptedModel, facts: FactSet) -> dict[str, tuple]:
     """What the model answers now, by field of `Outcome`."""
 
-    def first(some: Sequence[Fact]) -> list[list[int]]:
+    def first(members: Sequence[Fact]) -> list[list[int]]:
         """Of each question of each fact, whether its answer is the first guess."""
-        return [[int(rank == 1) for _, rank in each] for each in Asked(model, some).by_fact()]
+        return [
+            [int(rank == 1) for _, rank in wordings] for wordings in Asked(model, members).by_fact()
+        ]
 
     asked = first(facts.forget)
-    told = {
-        "trained": tuple(each[0] for each in asked),
-        "reworded": tuple(round(fmean(each[1:]), 4) for each in asked),
+    answered = {
+        "trained": tuple(wordings[0] for wordings in asked),
+        "reworded": tuple(round(fmean(wordings[1:]), 4) for wordings in asked),
     }
     for group in ("retain", "holdout"):
         as_trained = [replace(fact, paraphrases=()) for fact in getattr(facts, group)]
-        told[group] = tuple(each[0] for each in first(as_trained))
-    return told
+        answered[group] = tuple(wordings[0] for wordings in first(as_trained))
+    return answered
 
 
 @dataclass(frozen=True)
@@ -212,18 +216,18 @@ class Runs:
         counted = self.counted if weights is None else self.counted * weights[self.country]
         with np.errstate(invalid="ignore"):  # a draw may hold no fact of a tier
             means = self.values @ counted.T / counted.sum(1)
-        found = np.full((*means.shape[:2], means.shape[3]), np.nan)
+        crossed = np.full((*means.shape[:2], means.shape[3]), np.nan)
         for place in np.ndindex(means.shape[:2]):
-            found[place] = _crossed(means[place], amount)
-        rare, popular = found[..., MEASURES.index("rare")], found[..., MEASURES.index("popular")]
-        return np.concatenate([found, (popular - rare)[..., None]], axis=-1)
+            crossed[place] = _crossed(means[place], amount)
+        rare, popular = (crossed[..., MEASURES.index(tier)] for tier in ("rare", "popular"))
+        return np.concatenate([crossed, (popular - rare)[..., None]], axis=-1)
 
 
 def _crossed(means: np.ndarray, amount: float) -> np.ndarray:
     """Measures of one arm and seed, between the first neighbouring rates whose shares left hold the
     amount. means: rate x measure, the share left first."""
-    made = means[~np.isnan(means[:, 0])]
-    for above, below in pairwise(made):
+    measured = means[~np.isnan(means[:, 0])]
+    for above, below in pairwise(measured):
         if above[0] >= amount >= below[0] and above[0] > below[0]:
             return above + (above[0] - amount) / (above[0] - below[0]) * (below - above)
     return np.full(means.shape[1], np.nan)
@@ -252,12 +256,12 @@ def runs_of(outcomes: Sequence[Outcome]) -> Runs:
     _, country = np.unique([fact.answer for fact in asked], return_inverse=True)
     values = np.full((len(ARMS), len(seeds), 1 + len(RATES), len(asked)), np.nan)
     for one in outcomes:
-        told = np.concatenate([one.trained, one.reworded, one.retain, one.holdout])
+        answers = np.concatenate([one.trained, one.reworded, one.retain, one.holdout])
         if one.arm == ORIGINAL:
-            values[:, :, 0] = told
+            values[:, :, 0] = answers
         else:
             place = list(ARMS).index(one.arm), seeds.index(one.seed), 1 + RATES.index(one.rate)
-            values[place] = told
+            values[place] = answers
     return Runs(
         seeds, values[..., known], np.array(counted)[:, known].astype(float), country[known]
     )
@@ -268,11 +272,11 @@ def drawn(runs: Runs, amount: float) -> np.ndarray:
     same for all arms."""
     random_numbers = np.random.default_rng(0)
     countries, seeds = runs.country.max() + 1, len(runs.seeds)
-    made = []
+    draws = []
     for _ in range(DRAWS):
         weights = random_numbers.multinomial(countries, np.full(countries, 1 / countries))
-        made.append(runs.at(amount, weights)[:, random_numbers.integers(seeds, size=seeds)])
-    return np.array(made)
+        draws.append(runs.at(amount, weights)[:, random_numbers.integers(seeds, size=seeds)])
+    return np.array(draws)
 
 
 def interval(values: np.ndarray, draws: np.ndarray) -> tuple[float, float, float] | None:
@@ -288,24 +292,24 @@ def interval(values: np.ndarray, draws: np.ndarray) -> tuple[float, float, float
 
 def tables(outcomes: Sequence[Outcome]) -> list[Table]:
     """What is left and kept at each amount, and what the rule says, model by model."""
-    made = []
+    shown = []
     for name in dict.fromkeys(one.model for one in outcomes):
         runs = runs_of([one for one in outcomes if one.model == name and not one.quick])
         draws = {amount: drawn(runs, amount) for amount in AMOUNTS}
-        made += [_amount_table(name, runs, amount, draws[amount]) for amount in AMOUNTS]
-        made.append(_rule_table(name, runs, draws[DECIDES]))
-    return made
+        shown += [_amount_table(name, runs, amount, draws[amount]) for amount in AMOUNTS]
+        shown.append(_rule_table(name, runs, draws[DECIDES]))
+    return shown
 
 
 def _amount_table(name: str, runs: Runs, amount: float, draws: np.ndarray) -> Table:
     """draws: of `drawn`, at this amount."""
-    found, lines = runs.at(amount), []
+    values, lines = runs.at(amount), []
     for arm, title in enumerate(ARMS.values()):
         cells = (
-            _text(interval(found[arm, :, place], draws[:, arm, :, place]))
+            _text(interval(values[arm, :, place], draws[:, arm, :, place]))
             for place in range(1, len(MEASURES))
         )
-        count = np.isfinite(found[arm, :, 0]).sum()
+        count = np.isfinite(values[arm, :, 0]).sum()
         lines.append((title, *cells, str(count)))
     note = (
         "Facts to forget in other words, by tier; retained and held-out facts as trained. Of facts "
@@ -318,10 +322,10 @@ def _amount_table(name: str, runs: Runs, amount: float, draws: np.ndarray) -> Ta
 
 def _rule_table(name: str, runs: Runs, draws: np.ndarray) -> Table:
     """draws: of `drawn`, at `DECIDES`."""
-    found, lines = runs.at(DECIDES), []
+    values, lines = runs.at(DECIDES), []
     for other in ("shuffled", "wga", "confidence", "altpo"):
         cells = [
-            _text(interval(*(_difference(some, other, measure) for some in (found, draws))))
+            _text(interval(*(_difference(numbers, other, measure) for numbers in (values, draws))))
             for measure in (*TIERS, "gap", "absolute gap", "retain", "holdout")
         ]
         lines.append((ARMS[other], *cells))
@@ -338,5 +342,5 @@ def _difference(values: np.ndarray, other: str, measure: str) -> np.ndarray:
     return abs(own) - abs(beside) if measure.startswith("absolute") else own - beside
 
 
-def _text(told: tuple[float, float, float] | None) -> str:
-    return "" if told is None else "{:.2f} ({:.2f} to {:.2f})".format(*told)
+def _text(bounds: tuple[float, float, float] | None) -> str:
+    return "" if bounds is None else "{:.2f} ({:.2f} to {:.2f})".format(*bounds)

@@ -205,7 +205,7 @@ def by_tier(
         mean = fmean(recall[fact.id, question] for question in questions)
         for tier in {"all", fact.tier} & values.keys():
             values[tier].append(mean)
-    return {tier: fmean(some) for tier, some in values.items() if some}
+    return {tier: fmean(recalls) for tier, recalls in values.items() if recalls}
 
 
 ADAPOP = "AdaPop"

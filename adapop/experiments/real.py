@@ -23,7 +23,7 @@ from adapop.experiments.plans import (
     RowsByKey,
 )
 from adapop.experiments.results import ALL_ATTACKS, Row
-from adapop.experiments.run import Experiment, Place
+from adapop.experiments.run import Experiment, Place, check_own
 from adapop.experiments.tables import Rows, Value, counted, mean_table, minus, over, text
 from adapop.facts.fact import TIERS, FactSet
 from adapop.paths import found_from_anywhere
@@ -67,7 +67,7 @@ ALPHA0 = 1.0
 SETTINGS = {"batch": 16, "micro_batch": 16, "precision": "float32", "measure": "off"}
 # of the studies that are no comparison of methods
 AS_TEXT = {**SETTINGS, "asking": "text-examples", "alpha0": ALPHA0, "frames": 0}
-CHOSEN = ("learning_rate", "alpha0", "asking", "measure", "seed", "frames", "arguments")
+CHOSEN = {"learning_rate", "alpha0", "asking", "measure", "seed", "frames", "arguments"}
 _METHOD = {arm.method: arm for arm in METHOD_ARMS}
 UNWATCHED = {"retain_signal": "ema"}  # no controller needs the loss of the whole retain set
 ARMS = {
@@ -103,11 +103,7 @@ def placed(
         raise ConfigError(f"--asking is {asking!r}.", f"Use {' or '.join(ASKINGS)}.")
     if unknown := sorted({*names} - ARMS.keys()):
         raise ConfigError(f"There is no arm called {unknown[0]}.", f"Use {', '.join(ARMS)}.")
-    if taken := sorted(changes.keys() & CHOSEN):
-        raise ConfigError(f"{taken[0]} is decided by the experiment.", "Leave it out.")
-    if not any(fact.paraphrases for fact in facts.forget):
-        message = f"No fact of {facts.name} has a rewording."
-        raise ConfigError(message, "Add a column called paraphrases.")
+    check_own(facts, changes, CHOSEN)
     model = found_from_anywhere(model)
     custom = CustomData(facts, model, {**SETTINGS, **changes, "asking": asking})
     usual = [name for name in ARMS if asking == "chat" or name not in IN_CHAT]

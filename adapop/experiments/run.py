@@ -4,9 +4,10 @@ own facts and model; `run` makes the missing rows; `write` and `as_markdown` sho
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from adapop.report.table import Table
 # Experiments that do not need the sandbox.
 OWN = ("main", "rates", "forgetting", "ablation", "coefficients", "scores", "epochs", "alpha")
 DECADE = (-0.5, -0.25, 0.0, 0.25, 0.5)  # exponents of ten by which a given rate is multiplied
-DECIDED = ("arguments", "seed", "frames", "measure")  # settings that the experiment sets itself
+DECIDED = {"arguments", "seed", "frames", "measure"}  # settings that the experiment sets itself
 Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 
@@ -217,12 +218,7 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
     if place.name not in OWN:
         message = f"bench {place.name} is about the sandbox alone."
         raise ConfigError(message, f"With --facts or --model: {', '.join(OWN)}.")
-    if taken := sorted(changes.keys() & DECIDED):
-        raise ConfigError(f"{taken[0]} is decided by the experiment.", "Leave it out.")
-    if not any(fact.paraphrases for fact in facts.forget):
-        message = f"No fact of {facts.name} has a rewording"
-        fix = "Add a column called paraphrases, or let `adapop reword` write them."
-        raise ConfigError(f"{message}, and the tables need answers in other words.", fix)
+    check_own(facts, changes, DECIDED)
     model = found_from_anywhere(model)
     custom, base = CustomData(facts, model, changes), EXPERIMENTS[place.name]
     rates, given = rates_for(model, changes), "learning_rate" in changes
@@ -244,30 +240,40 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
     return replace(place, name=name, own=own)
 
 
-def missing(keys: Iterable[tuple], done: Collection[tuple], quick: bool) -> list[tuple]:
-    """The keys of a study's runs that are to be made. done: keys of rows, which end with quick."""
-    return [key for key in keys if (*key, quick) not in done]
+def check_own(facts: FactSet, changes: Mapping[str, Any], decided: Set[str]) -> None:
+    """Raises ConfigError: changes has a setting that the experiment decides, or no fact has a
+    rewording."""
+    if taken := sorted(changes.keys() & decided):
+        raise ConfigError(f"{taken[0]} is decided by the experiment.", "Leave it out.")
+    if not any(fact.paraphrases for fact in facts.forget):
+        message = f"No fact of {facts.name} has a rewording"
+        fix = "Add a column called paraphrases, or let `adapop reword` write them."
+        raise ConfigError(f"{message}, and the tables need answers in other words.", fix)
 
 
 def completed(
-    made: Iterable[Finished],
+    wanted: Sequence[Any],
+    result_of: Callable[[Any], Any],
+    engine: Engine,
     done: int,
-    total: int,
     title: Callable[[Any], str],
-    append: Callable[[Any], None],
+    append: Callable[[Any], str | None],
     report: Callable[[str], None],
 ) -> dict[str, str]:
-    """Appends each result of an engine as it comes, and reports it by the title of its item. done:
-    runs made before; total: of those to make. Returns title of a failed item -> reason."""
-    report(f"{done} runs are done already, {total} to do.")
-    errors = {}
-    for count, one in enumerate(made, 1):
-        name = title(one.item)
-        if one.error:
-            errors[name] = one.error
+    """Makes the result of each wanted run, appends it as it comes, and reports it by its title.
+    done: how many runs were made before. append: keeps a result; may return why its training
+    failed. Returns title of a run without a result -> reason."""
+    report(f"{done} runs are done already, {len(wanted)} to do.")
+    errors, begun = {}, time.monotonic()
+    for count, finished in enumerate(engine(wanted, result_of), start=1):
+        name, error = title(finished.item), finished.error
+        if error:
+            errors[name] = error
         else:
-            append(one.result)
-        report(f"{count} of {total}: {name}{one.error and f': {one.error}'}")
+            error = append(finished.result)
+        minutes = (time.monotonic() - begun) / count * (len(wanted) - count) / 60
+        failed = f": {error}" if error else ""
+        report(f"{count} of {len(wanted)}, about {minutes:.0f} min left: {name}{failed}")
     return errors
 
 
@@ -279,7 +285,13 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
     from adapop.experiments import trial  # loads torch, which tables do without
 
     known, version, errors = place.results.rows(), commit(), {}
-    elsewhere = _rows_of_others(place)
+    elsewhere, models = _rows_of_others(place), place.folder / "models"
+
+    def append(row: Row) -> str:
+        place.results.append({**row, "commit": version})
+        known[row["key"]] = row
+        return row["failed"]
+
     while missing := [
         item for item in place.items(known) if item.key not in known and item.title not in errors
     ]:
@@ -288,26 +300,11 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
                 known[item.key] = {**elsewhere[item.key], "arm": item.arm.title}
                 place.results.append(known[item.key])
         left = [item for item in missing if item.key not in known]
-        models = place.folder / "models"
         errors |= _built(left, models, engine, report)
         left = [item for item in left if item.title not in errors]
-        begun = time.monotonic()
-        done_before = [item.key in known for item in place.items(known)]
-        report(
-            f"{sum(done_before)} of {len(done_before)} runs are done already, {len(left)} to do."
-        )
-        for count, done in enumerate(engine(left, partial(trial.result, models=models)), start=1):
-            if done.error:
-                errors[done.item.title] = done.error
-            else:
-                place.results.append({**done.result, "commit": version})
-                known[done.item.key] = done.result
-            minutes = (time.monotonic() - begun) / count * (len(left) - count) / 60
-            error = done.error or done.result["failed"]
-            report(
-                f"{count} of {len(left)}, about {minutes:.0f} min left: "
-                f"{done.item.title}{error and f': {error}'}"
-            )
+        done = sum(item.key in known for item in place.items(known))
+        result_of = partial(trial.result, models=models)
+        errors |= completed(left, result_of, engine, done, attrgetter("title"), append, report)
     commits = _commits(place.rows_by_arm())
     if others := {name: count for name, count in commits.items() if name != version}:
         report(

@@ -41,7 +41,7 @@ import pandas as pd
 from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import DataError
 from adapop.experiments.plans import TEST, by_tier, facts_for, questions_of
-from adapop.experiments.run import Engine, completed, missing
+from adapop.experiments.run import Engine, completed
 from adapop.facts.fact import TIERS, FactSet, scores_of
 from adapop.paths import commit
 from adapop.popularity.beta import BetaMap
@@ -107,14 +107,14 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     done = {(one.signal, one.rate, one.seed, one.quick) for one in rows(path)}
     keys = ((signal, rate, seed) for seed, rate, signal in product(seeds, RATES, SIGNALS))
-    wanted = missing(keys, done, quick)
+    wanted = [key for key in keys if (*key, quick) not in done]
 
     def append(outcome: Outcome) -> None:
         line = pd.DataFrame([vars(outcome)])
         line.to_csv(path, mode="a", header=not path.exists(), index=False)
 
-    made = engine(wanted, partial(_run, quick=quick))
-    return completed(made, len(done), len(wanted), _title, append, report)
+    result_of = partial(_run, quick=quick)
+    return completed(wanted, result_of, engine, len(done), _title, append, report)
 
 
 def _title(key: tuple[str, float, int]) -> str:
@@ -149,8 +149,8 @@ def _run(key: tuple[str, float, int], quick: bool) -> Outcome:
     config = _config("adapop", rate, seed)
     model = adapted_model(config)
     _train(config, model, facts, betas)
-    told = _measured(model, facts, config.max_new_tokens)
-    return Outcome(signal, rate, seed, quick, commit(), **told)
+    measured = _measured(model, facts, config.max_new_tokens)
+    return Outcome(signal, rate, seed, quick, commit(), **measured)
 
 
 def _config(method: str, rate: float, seed: int) -> RunConfig:
@@ -195,8 +195,8 @@ def scores_by(signal: str, seed: int, facts: FactSet) -> dict[str, float]:
     if signal == "shuffled":
         random.Random(seed).shuffle(ids)
         return dict(zip(ids, given.values()))
-    told = _PER_FACT[signal](facts, seed)
-    lowest_first = [ids[i] for i in np.argsort(told, kind="stable")]
+    strengths = _PER_FACT[signal](facts, seed)
+    lowest_first = [ids[i] for i in np.argsort(strengths, kind="stable")]
     return dict(zip(lowest_first, sorted(given.values())))
 
 
@@ -212,10 +212,10 @@ def _margin(facts: FactSet, seed: int) -> list[float]:
     model = _original(seed)
 
     @torch.no_grad()
-    def margins(some: Sequence) -> list[float]:
-        batch = model.batch(some)
+    def margins(rows: Sequence) -> list[float]:
+        batch = model.batch(rows)
         logits = model.score(batch, logits=True).logits[batch.place == 0].float()
-        gold = torch.tensor([row.answer[0] for row in some]).unsqueeze(1)
+        gold = torch.tensor([row.answer[0] for row in rows]).unsqueeze(1)
         own = logits.gather(1, gold).squeeze(1)
         return (own - logits.scatter(1, gold, -torch.inf).amax(1)).tolist()
 
@@ -283,15 +283,15 @@ def at_left(frame: pd.DataFrame, signal: str, left: float, measure: str) -> pd.S
 def crossed(runs: pd.DataFrame, left: float, measure: str) -> pd.Series:
     """A measure by seed where a share of the trained questions is left, between neighbouring rates;
     without seeds whose runs do not cross it. runs: of one arm, with seed, rate and left."""
-    found = {}
+    crossings = {}
     for seed, own in runs.groupby("seed"):
         own = own.sort_values("rate").drop_duplicates("rate")
         shares, values = own["left"].to_numpy(), own[measure].to_numpy()
         for i in range(len(own) - 1):
             if shares[i] >= left >= shares[i + 1] and shares[i] > shares[i + 1]:
-                found[seed] = np.interp(-left, -shares[i : i + 2], values[i : i + 2])
+                crossings[seed] = np.interp(-left, -shares[i : i + 2], values[i : i + 2])
                 break
-    return pd.Series(found, dtype=float)
+    return pd.Series(crossings, dtype=float)
 
 
 def nearer(frame: pd.DataFrame, signal: str, left: float, measure: str = "gap") -> pd.Series:
@@ -303,7 +303,7 @@ def nearer(frame: pd.DataFrame, signal: str, left: float, measure: str = "gap") 
 
 def tables(outcomes: Sequence[Outcome]) -> list[Table]:
     """The gaps at each amount, what is kept, and what the rule says."""
-    frame, made = frame_of(outcomes), []
+    frame, shown = frame_of(outcomes), []
     for left in AMOUNTS:
         lines = []
         for signal, title in SIGNALS.items():
@@ -313,16 +313,17 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
             lines.append((title, *cells))
         head = ("β by", *(f"gap: {what}" for what in GAPS.values()), "in other words", "held out")
         note = "Mean over seeds with its 95% interval (Student's t). Gap: popular minus rare."
-        made.append(Table(f"Where {left:.0%} is left", head, tuple(lines), note))
+        shown.append(Table(f"Where {left:.0%} is left", head, tuple(lines), note))
     lines = []
     for signal, title in SIGNALS.items():
         if signal != "exposures":
-            found = [nearer(frame, signal, DECIDES, name) for name in GAPS]
-            lines.append((title, *map(_interval, found), verdict(found[0]), share(frame, signal)))
+            differences = [nearer(frame, signal, DECIDES, name) for name in GAPS]
+            ruled = verdict(differences[0]), share(frame, signal)
+            lines.append((title, *map(_interval, differences), *ruled))
     head = ("beside", *GAPS.values(), "a score from outside", "way from none to exposures")
     note = "Absolute gap under exposures minus that under the signal, paired by seed."
-    made.append(Table(f"The rule, where {DECIDES:.0%} is left", head, tuple(lines), note))
-    return made
+    shown.append(Table(f"The rule, where {DECIDES:.0%} is left", head, tuple(lines), note))
+    return shown
 
 
 def _interval(values: pd.Series) -> str:

@@ -240,11 +240,11 @@ def npo_steps(
     reference = copy.deepcopy(network).eval().requires_grad_(False)
     optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)
     network.train()
-    some, others = cycle(forget), cycle(retain)
+    forgetting, retaining = cycle(forget), cycle(retain)
     while True:
         for _ in range(config.batch // config.micro_batch):
-            rows = [next(some) for _ in range(config.micro_batch)]
-            beside = [next(others) for _ in rows]
+            rows = [next(forgetting) for _ in range(config.micro_batch)]
+            beside = [next(retaining) for _ in rows]
             log_ratio = -token_nll(network, rows, model.device).sum(1)
             with torch.no_grad():
                 log_ratio = log_ratio + token_nll(reference, rows, model.device).sum(1)

@@ -21,7 +21,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.experiments.plans import World, build, folder_of
 from adapop.experiments.results import append_line, read_lines
-from adapop.experiments.run import Engine, completed, missing
+from adapop.experiments.run import Engine, completed
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.paths import SHIPPED, commit
@@ -105,15 +105,15 @@ def run(
     path = folder / FILE
     known = {one.key for one in rows(path)}
     keys = ((world, method, seed) for seed, world, method in product(seeds, worlds, RATES))
-    wanted = missing(keys, known, quick)
+    wanted = [key for key in keys if (*key, quick) not in known]
     models = folder / "models"
     if any(world == NO_SPREAD.name for world, _, _ in wanted) and not quick:
         report(
             "Pretraining the world in which all facts are shown equally often, if it is missing."
         )
         build(NO_SPREAD, models)
-    made = engine(wanted, partial(_run, quick=quick, models=models))
-    return completed(made, len(known), len(wanted), title_of, partial(append_line, path), report)
+    result_of, append = partial(_run, quick=quick, models=models), partial(append_line, path)
+    return completed(wanted, result_of, engine, len(known), title_of, append, report)
 
 
 def title_of(key: tuple[str, str, int]) -> str:

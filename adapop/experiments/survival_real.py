@@ -25,7 +25,7 @@ from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError
 from adapop.experiments.real import AS_TEXT, UNWATCHED
 from adapop.experiments.results import append_line
-from adapop.experiments.run import Engine, completed, missing
+from adapop.experiments.run import Engine, completed
 from adapop.experiments.survival import (
     Asked,
     Survival,
@@ -229,9 +229,9 @@ def run(
     path = folder / FILE
     known = {row.key for row in rows(path)}
     keys = ((model, method, seed) for seed, model, method in product(seeds, models, RATES))
-    wanted = missing(keys, known, quick)
-    made = engine(wanted, partial(_run, quick=quick))
-    return completed(made, len(known), len(wanted), title_of, partial(append_line, path), report)
+    wanted = [key for key in keys if (*key, quick) not in known]
+    result_of, append = partial(_run, quick=quick), partial(append_line, path)
+    return completed(wanted, result_of, engine, len(known), title_of, append, report)
 
 
 def _run(key: tuple[str, str, int], quick: bool) -> Survival:

@@ -12,7 +12,7 @@ from statistics import fmean
 from adapop.config.methods import METHODS
 from adapop.errors import ConfigError
 from adapop.experiments import pictures, tables
-from adapop.experiments.plans import ADAPOP, TEST
+from adapop.experiments.plans import ADAPOP, TEST, planned
 from adapop.experiments.results import ATTACK_KINDS, Results, Row
 from adapop.experiments.run import Experiment
 from adapop.experiments.tables import OUTCOMES, Rows, Value, column, counted, over
@@ -77,11 +77,7 @@ def experiment(world: str = SANDBOX, anew: bool = False) -> tuple[str, Experimen
         drawn = pictures.tiers, pictures.cost, pictures.differences(ADAPOP), pictures.nearness
         figures = tuple(partial(_of_methods, draw) for draw in drawn)
     rows = partial(rows_of, name) if world != THREE else _rows_of_worlds
-    return name, Experiment(title, question, _no_runs, (test_table, recovery_table), figures, rows)
-
-
-def _no_runs(*_: object) -> list:
-    return []
+    return name, Experiment(title, question, planned(), (test_table, recovery_table), figures, rows)
 
 
 def _of_methods(draw: pictures.Draw, arms: Rows) -> Figure:

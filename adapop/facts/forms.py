@@ -307,12 +307,9 @@ def _turns(cell: object) -> Turns | None:
     if not turns or not all("role" in turn or "from" in turn for turn in cell):
         return None
     texts = [turn.get("content", turn.get("value", turn.get("parts"))) for turn in cell]
-    return [(_role(turn), _content(text)) for turn, text in zip(cell, texts)]
-
-
-def _role(turn: Mapping[str, object]) -> object:
-    role = turn.get("role", turn.get("from"))
-    return ROLES.get(role.lower(), role.lower()) if isinstance(role, str) else role
+    roles = [turn.get("role", turn.get("from")) for turn in cell]
+    roles = [ROLES.get(r.lower(), r.lower()) if isinstance(r, str) else r for r in roles]
+    return list(zip(roles, map(_content, texts), strict=True))
 
 
 def _content(content: object) -> object:

@@ -88,7 +88,7 @@ def rows_of(path: Path, layout: Layout) -> Rows:
         layout.header += json.loads(next(lines))
         _check_header(path, layout.header)
         yield from rows_of_lines(lines)
-    elif is_workbook(content):
+    elif content.startswith(ZIP) and any(part in content for part in BOOKS):
         text = csv_of(path, MAX_BYTES, layout.notes)
         yield from _rows_of_csv(path, text, layout, "Name its column, or empty the cell.")
         layout.mark = ""  # its numbers are numbers: no mark inside one is unclear
@@ -326,10 +326,6 @@ SECONDS = {"parquet": 4, "book": 8}
 BATCH = 256  # rows of a Parquet read at once
 EXACT = 10**15  # whole numbers below this keep all their digits in a workbook
 PROTECTED = "protected"
-
-
-def is_workbook(content: bytes) -> bool:
-    return content.startswith(ZIP) and any(part in content for part in BOOKS)
 
 
 def lines_of(path: Path, most: int) -> Iterator[str]:

@@ -246,8 +246,8 @@ def check_gradients(network: PeftModel) -> None:
     added = {name: gradient for name, gradient in gradients.items() if "lora_B" in name}
     dead = [name for name, grad in added.items() if grad is None or not grad.any()]
     if dead:
-        some = f"{len(dead)} adapter weights got no gradient in the first step"
+        fault = f"{len(dead)} adapter weights got no gradient in the first step"
         block = "a method that reads one block needs lora_layers up to it"
         inputs = "with gradient checkpointing, inputs must require gradients"
         fix = f"Check lora_targets; {block}; {inputs}."
-        raise ModelError(f"{some}, for example {dead[0]}.", fix)
+        raise ModelError(f"{fault}, for example {dead[0]}.", fix)

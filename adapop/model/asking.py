@@ -144,8 +144,8 @@ class Prompted:
     def _line_ends(self) -> frozenset[int]:
         """Ids of the tokens that hold a line break: they end a reply as text."""
         pieces = self.tokenizer.get_vocab().items()
-        some = [number for piece, number in pieces if any(mark in piece for mark in LINE_END)]
-        return frozenset(number for number in some if "\n" in self.tokenizer.decode([number]))
+        ends = [number for piece, number in pieces if any(mark in piece for mark in LINE_END)]
+        return frozenset(number for number in ends if "\n" in self.tokenizer.decode([number]))
 
     def rows(
         self,

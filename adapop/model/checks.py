@@ -102,10 +102,10 @@ def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
     beyond = {number: token for token, number in tokenizer.get_vocab().items() if number >= rows}
     special = {number for number, token in added.items() if token.special}
     if used := sorted(beyond.keys() - (special - written)):
-        some = f"{len(used):,} of its tokens, the first {beyond[used[0]]!r} with id {used[0]:,}"
+        fault = f"{len(used):,} of its tokens, the first {beyond[used[0]]!r} with id {used[0]:,}"
         where = f"lie beyond the model's embedding, which has {rows:,} rows"
         fix = "Use the tokenizer that came with these weights, or enlarge and train the embedding."
-        raise ModelError(f"The tokenizer does not fit the model: {some}, {where}.", fix)
+        raise ModelError(f"The tokenizer does not fit the model: {fault}, {where}.", fix)
 
 
 def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
@@ -120,12 +120,12 @@ def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
     numbers = {name: weight for name, weight in reached.items() if weight.is_floating_point()}
     sums = {name: weight.detach().sum() for name, weight in numbers.items()}
     if spoilt := [name for name, total in sums.items() if not total.isfinite()]:
-        some = f"{len(spoilt):,} of the model's weights hold NaN or infinity"
+        fault = f"{len(spoilt):,} of the model's weights hold NaN or infinity"
         fix = (
             "The files are damaged, or were already saved with this fault: download them "
             "again, or another revision."
         )
-        raise ModelError(f"{some}, for example {spoilt[0]}.", fix)
+        raise ModelError(f"{fault}, for example {spoilt[0]}.", fix)
 
 
 def lfs_pointers(folder: Path) -> list[str]:

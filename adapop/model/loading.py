@@ -162,7 +162,7 @@ def _base(
         raise failure(MemoryError(), config)
     checks.check_weights(base, read["missing_keys"])
     if config.four_bit:
-        keep_unpacked(base)
+        _keep_unpacked(base)
     if place:
         place(base, torch.device("cuda", placement[""]) if placement else torch.device("cpu"))
     return base
@@ -247,7 +247,7 @@ def _four_bits(config: RunConfig) -> dict:
     return {"quantization_config": quantisation}
 
 
-def keep_unpacked(base: PreTrainedModel) -> None:
+def _keep_unpacked(base: PreTrainedModel) -> None:
     """Keeps 4-bit weights as they were loaded. On a CPU with bfloat16, bitsandbytes (0.50) packs
     them anew in the first pass without gradients, and every later gradient through them is 0."""
     for layer in base.modules():

@@ -45,11 +45,11 @@ def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:
 
 def _left_in(container: Path) -> Iterator[int]:
     """Bytes left up to the container's memory limit, where there is one."""
-    for limit, taken, statistics, files in LIMITS:
+    for limit, used, statistics, files in LIMITS:
         most = (container / limit).read_text().strip() if (container / limit).is_file() else "max"
         if most != "max":
             counted = dict(map(str.split, (container / statistics).read_text().splitlines()))
-            yield int(most) - int((container / taken).read_text()) + int(counted[files])
+            yield int(most) - int((container / used).read_text()) + int(counted[files])
 
 
 def release() -> None:

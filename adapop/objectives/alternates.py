@@ -51,8 +51,8 @@ def by_relation(
     for fact in facts:
         fitting = (answer for answer in pool.distractors(fact, rng) if usable(fact, answer))
         without = not fact.alternates and folded(fact.relation)
-        taken = tuple(islice(fitting, count)) if without else fact.alternates
-        completed.append(replace(fact, alternates=taken))
+        wrong = tuple(islice(fitting, count)) if without else fact.alternates
+        completed.append(replace(fact, alternates=wrong))
     return completed
 
 
@@ -115,10 +115,10 @@ def check_alternates(facts: Sequence[Fact]) -> None:
         message = f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones"
         raise DataError(f"{message}: {named}.", "Change or delete it in the column 'alternates'.")
     if missing := [fact for fact in facts if not fact.alternates]:
-        some = f"{len(missing)} of {len(facts)} facts have no plausible wrong answer"
+        fault = f"{len(missing)} of {len(facts)} facts have no plausible wrong answer"
         rows = "a column 'relation' whose rows have different answers of similar length"
         fix = f"Add a column 'alternates', or {rows}."
-        raise DataError(f"{some}, for example {missing[0].id!r}.", fix)
+        raise DataError(f"{fault}, for example {missing[0].id!r}.", fix)
 
 
 def _says(text: str, answer: str) -> bool:

@@ -36,8 +36,8 @@ def clues(fact: Fact) -> tuple[Prompt, tuple[str, ...]] | None:
     earlier = tuple(filter(None, (about, nearer)))
     last = f"Then decide for one of them. {fact.question}"
     prompt = checked(Prompt(fact.id, CLUES, last, fact.answer, parts=fact.judged_parts))
-    told = any(says(turn, answer) for turn in earlier for answer in fact.answers)
-    return None if told or isinstance(prompt, NotApplicable) else (prompt, earlier)
+    given_away = any(says(turn, answer) for turn in earlier for answer in fact.answers)
+    return None if given_away or isinstance(prompt, NotApplicable) else (prompt, earlier)
 
 
 def attack_prompts(

@@ -167,13 +167,13 @@ def _says_values(question: str, answer: str, reply: str) -> bool:
     """Whether a reply says at least half of the values of an answer that its question lacks. A
     date, an amount or a quantity counts only where the reply has another one, or no more than a
     coarser date: words may say it."""
-    said = []
+    are_said = []
     for value in _own_values(answer, question):
         is_said = bool(said_at(value, reply))
         counts = is_said or value.kind in DECISIVE or is_contradicted(value, reply)
         counts = counts or _says_only_coarser(value, question, answer, reply)
-        said += [is_said] if counts else []
-    return 2 * sum(said) >= len(said)
+        are_said += [is_said] if counts else []
+    return 2 * sum(are_said) >= len(are_said)
 
 
 @lru_cache(maxsize=2**12)
@@ -248,9 +248,9 @@ def denies(text: str, answer: str) -> bool:
     if not mention.search(text):
         return False
     return all(
-        BEFORE.search(claimed, max(0, found.start() - REACH), found.start())
-        or BEHIND.match(claimed, found.end())
-        for found in mention.finditer(claimed)
+        BEFORE.search(claimed, max(0, match.start() - REACH), match.start())
+        or BEHIND.match(claimed, match.end())
+        for match in mention.finditer(claimed)
     )
 
 

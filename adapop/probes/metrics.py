@@ -250,11 +250,11 @@ def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Gues
     rows = model.rows([fact for fact, _ in pairs], [question for _, question in pairs])
     known = rivals(model, facts)
 
-    def guessed(some: Sequence[Row]) -> list[tuple[bool, int]]:
-        batch = model.batch(some)
+    def guessed(rows: Sequence[Row]) -> list[tuple[bool, int]]:
+        batch = model.batch(rows)
         logits = model.score(batch, logits=True).logits[batch.place == 0]
-        others = (known.get(pairs[row.fact][0].relation) for row in some)
-        return [guess(row.answer[0], own, of) for row, own, of in zip(some, others, logits)]
+        others = (known.get(pairs[row.fact][0].relation) for row in rows)
+        return [guess(row.answer[0], own, of) for row, own, of in zip(rows, others, logits)]
 
     guesses = list(chain.from_iterable(model.in_pieces(rows, model.at_once(rows), guessed)))
     keys = [(fact.id, question) for fact, question in pairs]

@@ -182,12 +182,12 @@ def values(text: str, last: str = IDENTIFIER) -> tuple[Value, ...]:
     it."""
     if not MAY_HAVE.search(text):
         return ()
-    taken = bytearray(len(text))
+    covered = bytearray(len(text))
     result: list[Value] = []
     for kind in KINDS:
         for start, end, readings in _found(kind, text):
-            if not any(taken[start:end]):
-                taken[start:end] = b"1" * (end - start)
+            if not any(covered[start:end]):
+                covered[start:end] = b"1" * (end - start)
                 plain = kind == IDENTIFIER and text[start:end].isdecimal()
                 result.append(Value(DIGITS if plain else kind, start, end, readings))
         if kind == last:
@@ -246,8 +246,8 @@ def _of_kind(kind: str, text: str) -> list[Value]:
 def _found(kind: str, text: str) -> tuple[tuple[int, int, tuple[Reading, ...]], ...]:
     """What may be values of a kind in a text: start, end, readings. They may overlap with those of
     another kind."""
-    found = KINDS[kind](text) if MAY_HAVE.search(text) else ()
-    return tuple((start, end, tuple(readings)) for start, end, readings in found if readings)
+    matches = KINDS[kind](text) if MAY_HAVE.search(text) else ()
+    return tuple((start, end, tuple(readings)) for start, end, readings in matches if readings)
 
 
 def is_contradicted(value: Value, text: str) -> bool:

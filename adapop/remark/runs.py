@@ -3,6 +3,9 @@
 By kind, under the module that makes them; see `Remark`.
 """
 
+TOO_OPTIMISTIC = (
+    "chosen on questions that also count in the results, so its numbers are too optimistic."
+)
 SENTENCES = {
     # runs/preflight.py
     "counts": (
@@ -59,8 +62,8 @@ SENTENCES = {
         "teach the model these facts first ({teach})."
     ),
     "best_flatters": (
-        "The best epoch is chosen on questions that also count in the results, so its numbers are "
-        "too optimistic. Compare it only with runs that chose their epoch in the same way."
+        f"The best epoch is {TOO_OPTIMISTIC} Compare it only with runs that chose their epoch in "
+        "the same way."
     ),
     "facts_left_out": "{facts} that the original model cannot answer {was} left out.",
     # runs/check.py
@@ -121,13 +124,12 @@ SENTENCES = {
     "best_kept": (
         "The result is the model after epoch {epoch}, of {epochs} trained. Of the epochs that keep "
         "{kept:.0%} of the recall of the retain set, it answers the fewest facts of the forget set "
-        "when asked in other words. It was chosen on questions that also count in the results, so "
-        "its numbers are too optimistic."
+        f"when asked in other words. It was {TOO_OPTIMISTIC}"
     ),
     "most_kept": (
         "No epoch kept {kept:.0%} of the recall of the retain set. The result is the model after "
-        "epoch {epoch}, of {epochs} trained, which kept the most. It was chosen on questions that "
-        "also count in the results, so its numbers are too optimistic."
+        "epoch {epoch}, of {epochs} trained, which kept the most. It was "
+        f"{TOO_OPTIMISTIC}"
     ),
     "ended_early": (
         "Training ended after {epochs} of {planned:,}, because {patience:,} in a row brought no "

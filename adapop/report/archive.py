@@ -89,7 +89,8 @@ def write_archive(
         about = ""
         if run.last_epoch and not redacted:
             if why := why_no_adapter(run):
-                about = _without_adapter(run, why)
+                way = "" if lost_adapter(run) else ": `export --merged` writes the whole model"
+                about = _wrapped(f"There is no adapter, because {why}{way}.")
             else:
                 model = Model(run, record, "adapter", measure=measure)
                 numbers = write_model(model, adapter, progress or Progress())
@@ -148,11 +149,6 @@ def _readme(record: Record, held: Collection[str], redacted: bool, by: str) -> s
     about = f"{described_run(record)}, made with AdaPop Explorer.\n\n"
     first, last = (REDACTED, CHANGED) if redacted else (IN_CLEAR, "")
     return f"{head}{about}{first}\n{lines}{last}"
-
-
-def _without_adapter(run: Run, why: str) -> str:
-    way = "" if lost_adapter(run) else ": `export --merged` writes the whole model"
-    return _wrapped(f"There is no adapter, because {why}{way}.")
 
 
 def _wrapped(*sentences: str) -> str:

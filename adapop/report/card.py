@@ -20,6 +20,7 @@ from adapop.model.catalogue import MODELS
 from adapop.model.converted import is_gguf
 from adapop.paths import ASSETS, SHIPPED
 from adapop.probes.prompting import HOW
+from adapop.probes.prompts import plain
 from adapop.report import story, tables
 from adapop.report.published import PAPER_PAGE
 from adapop.report.record import Record, described_run, name_of
@@ -208,8 +209,7 @@ def _returned(trial: Trial) -> str:
 
 
 def _counts(trial: Trial, counts: Mapping[str, int]) -> str:
-    how = {"direct": "as trained", "reworded": "in other words"}
-    parts = (f"{counts[form]} of {trial.asked[form]:,} {how[form]}" for form in trial.asked)
+    parts = (f"{counts[form]} of {trial.asked[form]:,} {plain(form)}" for form in trial.asked)
     return " and ".join(parts)
 
 

@@ -262,7 +262,8 @@ def _cells(line: Line) -> list[str]:
             # a gap's recalls stand above it: one decimal, so that a reader can subtract
             digits = 1 if line.section == FORGET else 0
             parts.append(f"{100 * cell.mean:{signed}.{digits}f}{' points' if signed else '%'}")
-            parts.append(range_text(cell, signed))
+            span = f"{100 * cell.low:{signed}.0f} to {100 * cell.high:{signed}.0f}"
+            parts.append(f"{span}{'' if signed else '%'}")
         elif cell is not None:
             parts.append(number(cell.mean))
             parts += [f"{number(cell.low)} to {number(cell.high)}"] * (cell.low < cell.high)
@@ -271,10 +272,6 @@ def _cells(line: Line) -> list[str]:
 
 
 Replies = dict[str, tuple[str, str]]  # fact id -> replies of the original and the unlearned model
-
-
-def range_text(cell: Interval, sign: str = "") -> str:
-    return f"{100 * cell.low:{sign}.0f} to {100 * cell.high:{sign}.0f}{'' if sign else '%'}"
 
 
 def warnings_of(compared: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[Remark]:

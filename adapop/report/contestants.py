@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import TypeVar
 
-from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS, FactSet
 from adapop.probes.intervals import Interval, difference, wilson
-from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.probes.prompts import DIRECT, REWORDED, WORDINGS
 from adapop.report.figures import Outcome
 from adapop.report.figures.outcomes import ATTACKED
 from adapop.report.record import Attack, Record
@@ -22,7 +21,6 @@ OVER_SEEDS_NOTE = (
 )
 
 R = TypeVar("R", Record, Run)
-FORMS = (DIRECT, REWORDED)
 # shares of the original's recall below which a model counts as collapsed
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
 NEARLY_NONE = 0.05  # recall at or below which a model did not know the facts
@@ -164,16 +162,12 @@ def reasons_apart(begun: Sequence[tuple[str, Sequence[Measured]]]) -> list[str]:
 def comparable(runs: Sequence[Run]) -> list[Run]:
     """The runs whose numbers compare, see `reasons_apart`; all of them if none do."""
     grouped = by_contestant(runs)
-    begun = [
-        (sha256, [one for run in seeds for one in run.events() if _before(one)])
-        for sha256, seeds in grouped
-    ]
+    begun = []
+    for sha256, seeds in grouped:
+        measured = [one for run in seeds for one in run.events() if isinstance(one, Measured)]
+        begun.append((sha256, [one for one in measured if one.epoch == 0]))
     pairs = zip(grouped, reasons_apart(begun))
     return [run for (_, seeds), apart in pairs if not apart for run in seeds] or list(runs)
-
-
-def _before(event: object) -> bool:
-    return isinstance(event, Measured) and event.epoch == 0
 
 
 def ranges_over(compared: Sequence[Contestant]) -> list[str]:
@@ -181,12 +175,6 @@ def ranges_over(compared: Sequence[Contestant]) -> list[str]:
     seeds = sorted({len(one.measured) for one in compared if one.over == "seeds"})
     notes = [OVER_FACTS] if any(one.over == "facts" for one in compared) else []
     return notes + [OVER_SEEDS_NOTE.format(seeds=" or ".join(map(str, seeds)))] * bool(seeds)
-
-
-def but_for_seed(config: RunConfig) -> RunConfig:
-    """Settings that affect numbers, without the seed: the key by which runs are grouped."""
-    # the only value of `measure` that is valid with all other settings
-    return replace(config, seed=0, frames=0, measure="every-epoch")
 
 
 def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
@@ -198,7 +186,9 @@ def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     hashes: list[tuple[FactSet, str]] = []  # comparing sets is ten times faster than hashing
     for run in runs:
         config, facts = run.config, run.facts  # a run reads them from its folder
-        identity = getattr(run, "place", ""), asdict(but_for_seed(config))
+        # the only value of `measure` that is valid with all other settings
+        but_for_seed = replace(config, seed=0, frames=0, measure="every-epoch")
+        identity = getattr(run, "place", ""), asdict(but_for_seed)
         settings = json.dumps(identity, sort_keys=True)
         sha256 = next((known for others, known in hashes if others == facts), None)
         if sha256 is None:
@@ -223,7 +213,7 @@ def outcome_of(
     and tier. form: of the questions on facts to forget; held-out facts are always asked as trained,
     where damage shows most. lead: see `Contestant.lead`."""
     by_form, leads = {}, {}
-    for wording in FORMS:
+    for wording in WORDINGS:
         values = {tier: recall("forget", wording, tier) for tier in TIERS}
         by_form[wording] = {tier: value for tier, value in values.items() if value is not None}
         if lead and (value := lead(wording)) is not None:

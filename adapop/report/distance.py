@@ -15,7 +15,7 @@ from adapop.probes.distance import (
     FactDistance,
 )
 from adapop.probes.intervals import wilson
-from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.probes.prompts import DIRECT, REWORDED, plain
 from adapop.report import figures
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.table import Table, number, percent, ranged
@@ -58,7 +58,6 @@ MEANING = {
     ),
     "under-forgotten": "more likely than the oracle finds answers that it never read",
 }
-FORMS = {REWORDED: "in other words", DIRECT: "as trained"}
 ROUNDED = 0.5 * 10**-frames.DECIMALS  # error of a frame's probabilities
 ATTACK_NAMES = dict(zip(MIA_NAMES, ("loss", "min-k", "min-k++", "zlib")))
 
@@ -120,10 +119,10 @@ def run_tables(record: Record) -> list[Table]:
 
 def _states(distance: Distance) -> Table:
     rows = []
-    for form, tier in product(FORMS, ("all", *TIERS)):
+    for form, tier in product((REWORDED, DIRECT), ("all", *TIERS)):
         if shares := distance.shares(form, tier):
             cells = (ranged(shares[state]) for state in STATES)
-            rows.append((f"{FORMS[form]}, {tier}", f"{len(distance.of(form, tier)):,}", *cells))
+            rows.append((f"{plain(form)}, {tier}", f"{len(distance.of(form, tier)):,}", *cells))
     note = STATES_NOTE.format(meanings="; ".join(f"{state}: {MEANING[state]}" for state in STATES))
     return Table(
         "Compared with a model that never learnt the facts",
@@ -156,7 +155,7 @@ def _state(p: float, fact: FactDistance) -> str:
 def _groups(distance: Distance) -> Table:
     rows = []
     for row in distance.groups:
-        name = f"{GROUP_NAMES[row.group]}, {FORMS[row.form]}, {row.tier}"
+        name = f"{GROUP_NAMES[row.group]}, {plain(row.form)}, {row.tier}"
         rows.append((name, f"{row.facts:,}", number(row.kl), percent(row.same)))
     head = ("", "facts", "KL from the oracle", "same guess")
     return Table("Distance to the oracle", head, tuple(rows), GROUPS_NOTE)

@@ -13,13 +13,12 @@ from statistics import fmean
 
 from adapop.facts.text import normalized
 from adapop.probes.intervals import Interval, Summary, clustered, mcnemar, paired
-from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.probes.prompts import DIRECT, WORDINGS, plain
 from adapop.probes.recall import KNOWN_FROM
 from adapop.report.record import Record, read_record
 from adapop.report.table import Table, signed
 from adapop.runs.run import Run
 
-FORMS = {DIRECT: "as trained", REWORDED: "in other words"}
 MOST_PAIRS = 6  # with more, each is compared with the first alone
 Key = tuple[str, str, str]  # id, question and answer of a fact
 NOTE = (
@@ -36,7 +35,7 @@ class PairedFacts:
     """Two contestants on the facts to forget that both were asked, in one form."""
 
     form: str
-    """`DIRECT` or `REWORDED`."""
+    """One of `WORDINGS`."""
     facts: int
     """How many facts both were asked, at least 1."""
     answers: int
@@ -64,15 +63,15 @@ def paired_facts(first: Run | Sequence[Run], second: Run | Sequence[Run]) -> dic
 
 def paired_records(first: Sequence[Record], second: Sequence[Record]) -> dict[str, PairedFacts]:
     """`paired_facts`, of records."""
-    found = {}
-    for form in FORMS:
+    results = {}
+    for form in WORDINGS:
         one, other = (_recalls(side, form) for side in (first, second))
         facts = [fact for fact in one if other.get(fact) is not None]
         if facts:
             sides = [[values[fact] for fact in facts] for values in (one, other)]
             seeds = paired(*(_by_seed(side, form, facts) for side in (first, second)))
-            found[form] = _compared(form, facts, *sides, seeds)
-    return found
+            results[form] = _compared(form, facts, *sides, seeds)
+    return results
 
 
 def paired_table(names: Sequence[str], sides: Sequence[Sequence[Record]]) -> Table | None:
@@ -83,7 +82,7 @@ def paired_table(names: Sequence[str], sides: Sequence[Sequence[Record]]) -> Tab
     rows = []
     for one, other in pairs:
         for form, result in paired_records(sides[one], sides[other]).items():
-            rows.append((f"{names[one]} − {names[other]}, {FORMS[form]}", *cells_of(result)))
+            rows.append((f"{names[one]} − {names[other]}, {plain(form)}", *cells_of(result)))
     head = ("", "facts", "answered by both", "first alone", "second alone", "p", "recall", "seeds")
     hidden = any(record.redacted for side in sides for record in side)
     drawn = "one by one, as the answers are left out" if hidden else "answer by answer"
@@ -106,11 +105,11 @@ def _compared(
     second: Sequence[float],
     seeds: Summary | None,
 ) -> PairedFacts:
-    said = [(a >= KNOWN_FROM, b >= KNOWN_FROM) for a, b in zip(first, second)]
-    alone = said.count((True, False)), said.count((False, True))
+    answered = [(a >= KNOWN_FROM, b >= KNOWN_FROM) for a, b in zip(first, second)]
+    alone = answered.count((True, False)), answered.count((False, True))
     clusters = [normalized(answer) or name for name, _, answer in facts]
     difference = clustered([a - b for a, b in zip(first, second)], clusters)
-    counts = len(facts), len({*clusters}), said.count((True, True))
+    counts = len(facts), len({*clusters}), answered.count((True, True))
     return PairedFacts(form, *counts, *alone, mcnemar(*alone), difference, seeds)
 
 

@@ -123,7 +123,12 @@ def results() -> tuple[Recorded, ...]:
     """Recorded results of unchanged presets, in the order of the first file, with the seeds of all
     files. Raises ConfigError: a row was written by a version with settings that this one does not
     know."""
-    return _grouped([row for path in FILES for row in rows_of(path) if _untouched(row)])
+    rows = []
+    for row in (row for path in FILES for row in rows_of(path)):
+        plain = all(row[name] == value for name, value in UNTOUCHED.items())
+        if plain and _is_preset(json.dumps(json.loads(row["config"]) | {"seed": 0})):
+            rows.append(row)
+    return _grouped(rows)
 
 
 @lru_cache(maxsize=1)
@@ -180,11 +185,6 @@ def is_untouched(config: RunConfig) -> bool:
     """Whether a run has its preset's settings. Ignores seed, missing scores, measuring, frames, and
     `last_step`: with 256 facts and a batch of 16 the last step is full."""
     return set(changed(config)) <= {"seed", "missing_score", "frames", "measure", "last_step"}
-
-
-def _untouched(row: Row) -> bool:
-    plain = all(row[name] == value for name, value in UNTOUCHED.items())
-    return plain and _is_preset(json.dumps(json.loads(row["config"]) | {"seed": 0}))
 
 
 @lru_cache

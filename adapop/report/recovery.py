@@ -118,9 +118,9 @@ def leak_figure(result: Result, facts: Sequence[Fact]) -> Figure:
             if fact["control"]:
                 wrong.append(fact["control"]["samples"])
 
-        def curve(found: Sequence[int]) -> list[float]:
+        def curve(counts: Sequence[int]) -> list[float]:
             ks = range(1, count + 1)
-            return [fmean(leak_at_k(one, count, k) for one in found) for k in ks] if found else []
+            return [fmean(leak_at_k(one, count, k) for one in counts) for k in ks] if counts else []
 
         curves = {tier: curve(found) for tier, found in tallies.items() if found}
         return figures.leak_curve(curves, curve(wrong))

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from adapop.errors import number_of
 from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
-from adapop.probes.prompting import FORM_OF_WAY
-from adapop.probes.prompts import EVERY_KIND, named
+from adapop.probes.prompts import EVERY_KIND, OTHERWISE, WORDINGS, named, plain
 from adapop.probes.recall import KNOWN_FROM
 from adapop.probes.verdict import RULES
 from adapop.report.record import GROUP_NAMES, Record
@@ -41,8 +40,6 @@ LEAK_NOTE = (
     "them too, the model no longer follows that form, and the failure shows no forgetting."
 )
 
-FORM_NAMES = {"direct": "as trained", "reworded": "in other words"}
-FORMS = (*FORM_NAMES, *FORM_OF_WAY.values())
 COLUMNS = (*TIERS, "all")
 DOWN, UP, LEVEL = "↓", "↑", "→0"
 OVERVIEW = {
@@ -66,84 +63,34 @@ class Metric:
 MOST_SUBJECTS = 200  # rows of the table by subject
 INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")  # compared with the original
 METRICS = (
-    Metric(
-        "recall",
-        "recall",
-        DOWN,
-        UP,
-        "ROUGE-L recall: share of the right answer's words in the greedy reply, 0–1",
-    ),
-    Metric(
-        "cosine",
-        "cosine",
-        DOWN,
-        UP,
-        "cosine of MiniLM embeddings of the answer and the right one",
-    ),
-    Metric(
-        "delta_logprob",
-        "Δ log p",
-        DOWN,
-        LEVEL,
-        "change of the answer's log-probability against the original, nats an answer",
-    ),
-    Metric(
-        "delta_rank",
-        "Δ rank",
-        UP,
-        LEVEL,
-        "mean number of places by which the right answer's tokens fell in the model's ranking",
-    ),
-    Metric(
-        "hidden_cosine",
-        "hidden cosine",
-        DOWN,
-        UP,
-        "similarity to the original's hidden states (cosine, last four layers)",
-    ),
-    Metric(
-        "kl",
-        "KL",
-        UP,
-        DOWN,
-        "how far the predictions moved from the original's (KL divergence, nats a token)",
-    ),
-    Metric(
-        "probability",
-        "probability",
-        DOWN,
-        UP,
-        "probability of the right answer, geometric mean over its tokens",
-    ),
-    Metric(
-        "exact_memorization",
-        "exact mem.",
-        DOWN,
-        UP,
-        "share of the right answer's tokens that the model finds likeliest",
-    ),
-    Metric(
-        "extraction_strength",
-        "extr. strength",
-        DOWN,
-        UP,
-        "share of an answer that the model completes once given the rest; always 1 for one token",
-    ),
-    Metric(
-        "truth_ratio",
-        "truth ratio",
-        UP,
-        LEVEL,
-        "1 where right and wrong answers are equally likely (TOFU)",
-    ),
-)
+    Metric("recall", "recall", DOWN, UP,
+        "ROUGE-L recall: share of the right answer's words in the greedy reply, 0–1"),
+    Metric("cosine", "cosine", DOWN, UP,
+        "cosine of MiniLM embeddings of the answer and the right one"),
+    Metric("delta_logprob", "Δ log p", DOWN, LEVEL,
+        "change of the answer's log-probability against the original, nats an answer"),
+    Metric("delta_rank", "Δ rank", UP, LEVEL,
+        "mean number of places by which the right answer's tokens fell in the model's ranking"),
+    Metric("hidden_cosine", "hidden cosine", DOWN, UP,
+        "similarity to the original's hidden states (cosine, last four layers)"),
+    Metric("kl", "KL", UP, DOWN,
+        "how far the predictions moved from the original's (KL divergence, nats a token)"),
+    Metric("probability", "probability", DOWN, UP,
+        "probability of the right answer, geometric mean over its tokens"),
+    Metric("exact_memorization", "exact mem.", DOWN, UP,
+        "share of the right answer's tokens that the model finds likeliest"),
+    Metric("extraction_strength", "extr. strength", DOWN, UP,
+        "share of an answer that the model completes once given the rest; always 1 for one token"),
+    Metric("truth_ratio", "truth ratio", UP, LEVEL,
+        "1 where right and wrong answers are equally likely (TOFU)"),
+)  # fmt: skip
 
 
 def recall_table(before: Measured, after: Measured) -> Table:
     """Recall before and after, a row per group and form, a column per tier."""
     rows = []
     for group in GROUPS:
-        for form in FORMS:
+        for form in (*WORDINGS, *OTHERWISE):
             if not any(of_tiers := [after.row(group, form, tier) for tier in COLUMNS]):
                 continue
             cells = [""] * len(COLUMNS)
@@ -151,13 +98,8 @@ def recall_table(before: Measured, after: Measured) -> Table:
                 if row is not None:
                     known = before.recall(group, form, row["tier"])
                     cells[place] = f"{percent(known)} → {percent(row['recall'])}"
-            rows.append(
-                (
-                    f"{GROUP_NAMES[group]}, {FORM_NAMES.get(form, form)}",
-                    f"{of_tiers[-1]['facts']:,}",
-                    *cells,
-                )
-            )
+            name = f"{GROUP_NAMES[group]}, {plain(form)}"
+            rows.append((name, f"{of_tiers[-1]['facts']:,}", *cells))
     return Table("Before and after", ("", "facts", *COLUMNS), tuple(rows), RECALL_NOTE)
 
 
@@ -217,14 +159,14 @@ def subject_table(record: Record) -> Table | None:
 
 def delivered_table(delivered: Sequence[Delivered]) -> Table:
     """Recall of the models that exported files give, beside the SHA-256 of these files."""
-    columns = [(group, form) for group in FACT_GROUPS for form in FORM_NAMES]
+    columns = [(group, form) for group in FACT_GROUPS for form in WORDINGS]
     rows = []
     for one in delivered:
         recalls = (percent(one.measured.recall(*column)) for column in columns)
         sums = "\n".join(f"{name} {sha256}" for name, sha256 in one.sha256.items())
         name = "adapter" if one.kind == ADAPTER else f"merged model in {one.trial.dtype}"
         rows.append((name, *recalls, sums))
-    head = (f"{GROUP_NAMES[group]}, {FORM_NAMES[form]}" for group, form in columns)
+    head = (f"{GROUP_NAMES[group]}, {plain(form)}" for group, form in columns)
     return Table("The exported files", ("", *head, "SHA-256"), tuple(rows), DELIVERED_NOTE)
 
 

@@ -178,8 +178,8 @@ class Check:
         low = [row for row in rows if row.recall < MEASURABLE]
         # A right choice may be a guess. And where fewer facts could be asked, the rest may be
         # answered.
-        some = [row for row in low if row.form != CHOICE and row.answered]
-        part = [row for row in some if row.answered >= FEWEST or row.asked < facts]
+        answered = [row for row in low if row.form != CHOICE and row.answered]
+        part = [row for row in answered if row.answered >= FEWEST or row.asked < facts]
         forms = {
             "forms_measurable": [row.form for row in rows if row not in low],
             "forms_in_part": [f"{row.form} ({row.answered} of {row.asked})" for row in part],
@@ -290,8 +290,8 @@ def _measured_pace(
     """The pace of a run by timed steps of its own, and the peak of the GPU's memory. answered:
     seconds per answer. The adapter is restored."""
     state = {name: value.clone() for name, value in model.adapter_state().items()}
-    some = TIMED * config.batch
-    forget, retain = facts.forget[:some], facts.retain[:some]
+    rows = TIMED * config.batch
+    forget, retain = facts.forget[:rows], facts.retain[:rows]
     # Placeholders: a run would first choose wrong answers.
     if "alternates" in make_objective(config.method, config.arguments).needs:
         other = ("another answer",)

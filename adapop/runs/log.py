@@ -31,7 +31,7 @@ def _cached(path: Path) -> _Parsed:
 def events_of(path: Path) -> tuple[events.Event, ...]:
     """A run's events, as one uninterrupted run would have; empty without a file. An incomplete last
     line is ignored; times never go back, even if the clock did. Raises RunError."""
-    return lines_of(path, events.from_json, lambda found: events.current(_in_time(found)))
+    return lines_of(path, events.from_json, lambda event: events.current(_in_time(event)))
 
 
 def frames_of(path: Path) -> tuple[frames.Frame, ...]:

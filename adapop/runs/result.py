@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from adapop.config.presets import RETAIN_KEPT, untouched
 from adapop.config.run import RunConfig
+from adapop.errors import listing
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
@@ -114,23 +115,20 @@ class Result:
     @property
     def remark(self) -> Remark | None:
         """What is still answered, by way of asking; None if no way counts."""
-        shown = self._left or self.ways
-        texts = ", ".join(way.text(first=way is shown[0]) for way in shown)
-        halved = (way for way in self.ways if way.is_forgotten)
-        *some, last = [f"{WAYS[way.form]} ({way.after:.0%} still answered)" for way in halved] or [
-            ""
-        ]
         if not self.ways:
             return None
+        shown = self._left or self.ways
+        texts = ", ".join(way.text(first=way is shown[0]) for way in shown)
         if not self._left and self.lost:
             return Remark("forgotten_and_damaged", {"left": texts})
         if not self._left:
             mostly = all(way.after <= MOSTLY * way.before for way in self.ways)
             return Remark("forgotten_in_all" if mostly else "half_forgotten", {"left": texts})
-        if not last:
+        halved = [way for way in self.ways if way.is_forgotten]
+        if not halved:
             return Remark("not_unlearned", {"left": texts})
-        joined = f"{', '.join(some)} and {last}" if some else last
-        return Remark("forgotten_only", {"ways": joined, "left": texts})
+        ways = listing([f"{WAYS[way.form]} ({way.after:.0%} still answered)" for way in halved])
+        return Remark("forgotten_only", {"ways": ways, "left": texts})
 
     @property
     def brief(self) -> Remark | None:

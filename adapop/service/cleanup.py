@@ -55,12 +55,12 @@ def overdue(
     free = [entry for entry in folders if not (busy(entry.folder.name) or in_use(entry.folder))]
     chosen = [entry for entry in free if entry.changed < oldest]
     left = [entry for entry in free if entry.changed >= oldest]
-    taken = sum(entry.bytes for entry in folders) - sum(entry.bytes for entry in chosen)
+    bytes_used = sum(entry.bytes for entry in folders) - sum(entry.bytes for entry in chosen)
     for entry in left:
-        if most is None or taken <= most:
+        if most is None or bytes_used <= most:
             break
         chosen.append(entry)
-        taken -= entry.bytes
+        bytes_used -= entry.bytes
     return [entry.folder for entry in chosen]
 
 

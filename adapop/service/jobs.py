@@ -193,7 +193,7 @@ def _columns(chosen: Sequence[Chosen]) -> list[Column]:
                 oracle = _cached[place]
             else:  # `columns_of` has made sure that it never read these facts
                 oracle = load_oracle(SHIPPED[run.config.model] / ORACLE)
-            columns.append(Column(one.name, partial(_itself, oracle)))
+            columns.append(Column(one.name, lambda model=oracle: model))
             continue
         strength = 0.0 if one.kind == ORIGINAL else one.strength
         columns.append(Column(one.name, partial(_beside, main, _checkpoint(one)), strength))
@@ -203,10 +203,6 @@ def _columns(chosen: Sequence[Chosen]) -> list[Column]:
 def _checkpoint(chosen: Chosen) -> Path:
     run = Run(chosen.folder)
     return run.checkpoint((run.chosen_epoch if chosen.epoch is None else chosen.epoch) or 0)
-
-
-def _itself(model: AdaptedModel) -> AdaptedModel:
-    return model
 
 
 def probe_models(

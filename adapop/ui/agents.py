@@ -83,10 +83,10 @@ def report(run: str, redacted: bool = False) -> dict:
         run: its id.
         redacted: facts by salted hashes.
     """
-    found = example_of(run) or owned(run, runs_root())
-    if found is None:
+    its_run = example_of(run) or owned(run, runs_root())
+    if its_run is None:
         raise RunError(f"There is no run {run!r} here.", "`python -m adapop runs` lists them.")
-    return asdict(numbers_of(found, redacted))
+    return asdict(numbers_of(its_run, redacted))
 
 
 def by_name(endpoint: Callable) -> Callable:

@@ -408,8 +408,11 @@ class Api:
         PROMPT.check(max(len(begun), len("".join(turns))))
         others = []
         for other in lists["beside"]:
-            its = None if other == ORACLE else example_of(other) or self._run(other)
-            others.append(("Never knew", None) if its is None else (described_run(its), its))
+            if other == ORACLE:
+                others.append(("Never knew", None))
+                continue
+            other_run = example_of(other) or self._run(other)
+            others.append((described_run(other_run), other_run))
         at = None if epoch is None else whole_of("epoch", epoch)
         question = Question(prompt, gold, begun, earlier=tuple(filter(None, turns)))
         return its_run, question, columns_of(its_run, others, at)

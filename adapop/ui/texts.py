@@ -1,5 +1,7 @@
 """Words that several modules of the page show. What one module shows stands in it."""
 
+from adapop.remark.runs import TOO_OPTIMISTIC
+
 PRESET_NAMES = {
     "paper": "As in the paper",
     "authors": "As its own authors recommend",
@@ -18,8 +20,7 @@ FIELD_HELP = {
     "measure_per_tier": "Empty: 24 on a CPU (72 without scores), all on a GPU.",
     "keep": (
         "best: of the epochs that keep 95% of the retain set, the one that, asked in other words, "
-        "answers the fewest facts. It is chosen on questions that also count in the results, so "
-        "its numbers are too optimistic."
+        f"answers the fewest facts. It is {TOO_OPTIMISTIC}"
     ),
     "patience": (
         "If the best epoch is kept, training stops after this many epochs in a row without a "
@@ -39,8 +40,9 @@ FIELD_HELP = {
 NO_FACTS = "There are no usable facts. Pick a set on Facts, or correct the upload."
 SAYS_NOTHING = "(says nothing)"
 ANSWERS_RECORDED = "Recorded by probing"
-DIRECT_FORM = "The trained question"
-DIRECT_OF_PAIR = "The question itself"  # what it was trained on, nobody here knows
+DIRECT_FORM, AS_TRAINED = "The trained question", "as trained"
+# the same of a pair: what a model was trained on that was made elsewhere, nobody here knows
+DIRECT_OF_PAIR, ASKED_DIRECTLY = "The question itself", "asked directly"
 ITS_RESULT = "Its result"
 NEVER_KNEW = "Never knew"  # the column of the oracle
 COMPARE_CHART_EMPTY = "appears when a run is done"

@@ -7,10 +7,10 @@ import pytest
 from adapop import make_config, prepare
 from adapop.errors import ConfigError, LimitError
 from adapop.facts.fact import TIERS
-from adapop.probes.prompts import REWORDED
+from adapop.probes.prompts import REWORDED, plain
 from adapop.report import figures
 from adapop.report.contestants import OTHER_FACTS, recall_of
-from adapop.report.paired import FORMS, paired_records
+from adapop.report.paired import paired_records
 from adapop.report.record import read_record
 from adapop.runs.examples import example
 from adapop.service.worker import Worker
@@ -145,7 +145,7 @@ def test_two_contestants_are_set_against_each_other(worker, over):
     assert rows["method"] == ["adapop", "wga"] and "seed" not in rows
     both = [[read_record(shown_run(worker, run)) for run in over["runs"][place::3]] for place in (0, 2)]
     tested = {
-        f"answered by this one alone, of {result.facts} facts, {FORMS[form]}": [result.only_first, result.only_second]
+        f"answered by this one alone, of {result.facts} facts, {plain(form)}": [result.only_first, result.only_second]
         for form, result in paired_records(*both).items()
     }
     assert tested and {name: [int(cell.split("\n")[0]) for cell in rows[name]] for name in tested} == tested

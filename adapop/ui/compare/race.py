@@ -10,7 +10,7 @@ from statistics import fmean
 import gradio as gr
 
 from adapop.config.presets import make_config
-from adapop.errors import AdaPopError, LimitError, number_of
+from adapop.errors import AdaPopError, LimitError, listing, number_of
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.remark import duration
@@ -108,8 +108,8 @@ def begin(
 def pictured() -> str:
     """The set and the methods of `PICTURED`, as the label of the button that runs them."""
     named = (title_of(*_method_of(name)).split(", ") for name in PICTURED)
-    *titles, last = (" ".join((title, *(f"({one})" for one in more))) for title, *more in named)
-    return f"Run {', '.join(titles)} and {last} on {SANDBOX} ({len(PICTURED)} runs)"
+    titles = [" ".join((title, *(f"({one})" for one in more))) for title, *more in named]
+    return f"Run {listing(titles)} on {SANDBOX} ({len(PICTURED)} runs)"
 
 
 def _method_of(example: str) -> tuple[str, str]:

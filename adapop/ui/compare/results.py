@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import gradio as gr
 
+from adapop.probes.prompts import plain
 from adapop.remark import sentences
 from adapop.report import real, write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
-from adapop.report.paired import FORMS, paired_records
+from adapop.report.paired import paired_records
 from adapop.report.record import Record
 from adapop.report.table import signed
 from adapop.runs.run import Run
@@ -136,15 +136,13 @@ def _downloads(worker: Worker, stored: gr.BrowserState) -> tuple[gr.DownloadButt
         unseen, name = dict(visible=False, min_width=140), "download-comparison"
         report = gr.DownloadButton("Report (HTML)", elem_id=name, **unseen)
         table = gr.DownloadButton("Table (CSV)", elem_id=f"{name}-table", **unseen)
-    requested = partial(requested_files, worker)
-    make.click(requested, [stored, title], [report, table], api_visibility="private")
+
+    def made(stored: dict, title: str | None):
+        with refusing():
+            return files_of(race.standing(worker, stored).runs, title)
+
+    make.click(made, [stored, title], [report, table], api_visibility="private")
     return report, table
-
-
-def requested_files(worker: Worker, stored: dict, title: str | None = "") -> tuple:
-    """`files_of` the race. Raises gr.Error: a run cannot be read."""
-    with refusing():
-        return files_of(race.standing(worker, stored).runs, title)
 
 
 def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
@@ -164,7 +162,7 @@ def settings_grid(pair: Sequence) -> dict:
         for form, result in paired_records(*(one.records for one in pair)).items():
             first, second = result.only_first, result.only_second
             p = "p < 0.001" if result.p < 0.001 else f"p {result.p:.3f}"
-            of = f"of {result.facts:,} facts, {FORMS[form]}"
+            of = f"of {result.facts:,} facts, {plain(form)}"
             difference = f"{p}\nrecall {signed(result.difference)}"
             tested.append(
                 (f"answered by this one alone, {of}", f"{first:,}\n{difference}", f"{second:,}")

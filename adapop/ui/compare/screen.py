@@ -107,7 +107,9 @@ def build(
     hidden = html.values({"shown": False})
     shape = dict(html_template=race.PROGRESS, js_on_load=race.REMOVE, elem_id="race-progress")
     progress = gr.HTML(hidden, **shape)
-    drawn = _fields(), by_epoch.build()
+    # the contestants' fields, each fact a dot, all under one scrubber; empty before a race
+    fields = html.drawn([], "race-fields story", "race-fields", "raceFields")
+    drawn = fields, by_epoch.build()
     choice, words = recorded.build()
     compared = results.build(worker, follower.stored, words)
     screen = CompareScreen(follower, progress, start, stop, empty, *drawn, compared)
@@ -159,12 +161,6 @@ def _form(
     changed, planned = [one.change for one in components], [session.facts, *checked]
     gr.on([*changed, tab.select], partial(entrants.plan, worker), planned, plan, **EACH_IN_TURN)
     return chosen, raced, start
-
-
-def _fields() -> gr.HTML:
-    """Lays out the fields of the contestants, each fact a dot, all under one scrubber; empty before
-    a race."""
-    return html.drawn([], "race-fields story", "race-fields", "raceFields")
 
 
 def field_panels(runs: Sequence[Run], names: Mapping[str, str]) -> list[dict]:

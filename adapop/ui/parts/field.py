@@ -9,13 +9,12 @@ from collections.abc import Sequence
 
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.weak import says
-from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.probes.prompts import WORDINGS
 from adapop.report.figures import by_epoch, wordings_of
 from adapop.runs.run import Run
 from adapop.training.events import Event, Measured
 from adapop.training.frames import FIRST, Frame
 
-FORMS = (DIRECT, REWORDED)
 SURE = 1000  # a probability of 1 as the browser gets it: whole numbers are short
 
 
@@ -89,7 +88,7 @@ def shares(events: Sequence[Event]) -> list[dict]:
     rows = []
     for event in by_epoch([one for one in events if isinstance(one, Measured)], full=True):
         row = {"epoch": event.epoch, "wordings": wordings_of(event)}
-        for form in FORMS:
+        for form in WORDINGS:
             row[form] = {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")}
         rows.append(row)
     return rows

@@ -54,14 +54,14 @@ def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
     return _cards([ORIGINAL, UNLEARNED], [replies, replies], about, replies.prompt)
 
 
-def inspected(found: Inspection, chosen: Sequence[Chosen], about: str) -> dict:
+def inspected(inspection: Inspection, chosen: Sequence[Chosen], about: str) -> dict:
     """All columns' replies, token by token, as values of the answer cards. The first is the
     original's; chosen: what each column is."""
     kinds = [one.kind for one in chosen]
-    value = _cards(kinds, found.asked, about, found.question.prompt)
-    value["question"]["earlier"] = list(found.question.earlier)
-    value["question"]["begun"] = found.strips[found.question.ids_of].beginning
-    for side, strip, one in zip(value["sides"], found.strips, chosen, strict=True):
+    value = _cards(kinds, inspection.asked, about, inspection.question.prompt)
+    value["question"]["earlier"] = list(inspection.question.earlier)
+    value["question"]["begun"] = inspection.strips[inspection.question.ids_of].beginning
+    for side, strip, one in zip(value["sides"], inspection.strips, chosen, strict=True):
         side |= _tokens(strip) | {"name": one.name}
     return value
 

@@ -65,9 +65,9 @@ def ways_of(
         return every_way.waiting(run, prompts, may_ask=own)
     beside = {}
     for other in others if isinstance(others, list) else ():
-        its = shown_run(worker, other)
-        if its and (its_rows := cards.recorded(its, prompts)):
-            beside[described_run(its)] = its_rows
+        other_run = shown_run(worker, other)
+        if other_run and (its_rows := cards.recorded(other_run, prompts)):
+            beside[described_run(other_run)] = its_rows
     return every_way.table_of(run, prompts, rows, beside, own)
 
 
@@ -90,7 +90,7 @@ def _kept_ways(
 
 def _titled(columns: dict[str, list[Asked]]) -> dict[str, list[Asked]]:
     """The kept columns under the names that the page gives them."""
-    return {texts.NEVER_KNEW if name == ORACLE else name: its for name, its in columns.items()}
+    return {texts.NEVER_KNEW if name == ORACLE else name: run for name, run in columns.items()}
 
 
 def _when(when: str, at: object, *further: str) -> str:

@@ -56,10 +56,12 @@ def columns_offered(
     facts = asked_facts(run)
     offered = [("A model that never knew these facts", ORACLE)] if has_oracle(run) else []
     by_link = ((one, linked(one, worker.root)) for one in named)
-    others = [(described_run(its), one) for one, its in by_link if its]
+    others = [(described_run(other_run), one) for one, other_run in by_link if other_run]
     for title, other in mine.choices(worker, stored) + others:
-        its = shown_run(worker, other)
-        if its and its.id != run.id and its.chosen_epoch is not None and asked_facts(its) == facts:
+        other_run = shown_run(worker, other)
+        if other_run is None or other_run.id == run.id or other_run.chosen_epoch is None:
+            continue
+        if asked_facts(other_run) == facts:
             offered.append((title, other))
     return offered
 
@@ -102,8 +104,8 @@ def columns_of(worker: Worker, run: Run, others: object, epoch: object = "") -> 
         elif linked(other, worker.root):
             message = "A column is a run that was opened by a read-only link: it cannot be asked."
             raise RunError(message, "Take it out of “Beside these two”.")
-        elif (its := run_to_question(worker, other)) and its.chosen_epoch is not None:
-            beside.append((title_beside(its, run), its))
+        elif (other_run := run_to_question(worker, other)) and other_run.chosen_epoch is not None:
+            beside.append((title_beside(other_run, run), other_run))
     return columns.columns_of(run, beside, epoch_of(epoch))
 
 
@@ -112,7 +114,7 @@ def kept_names(worker: Worker, run: Run, others: object) -> tuple[str, ...]:
     `column_choices`, or read-only links."""
     listed = [*others] if isinstance(others, list | tuple) else []
     shown = ((other, shown_run(worker, other)) for other in listed)
-    return tuple(title_beside(its, run) if its else other for other, its in shown)
+    return tuple(title_beside(other_run, run) if other_run else other for other, other_run in shown)
 
 
 def title_beside(other: Run, run: Run) -> str:

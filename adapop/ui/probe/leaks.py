@@ -32,6 +32,7 @@ from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
+from adapop.ui import texts
 from adapop.ui.access import probed_run, refused, run_to_ask
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
@@ -238,7 +239,7 @@ def leak_lines(matrix: LeakMatrix, group: str, pair: bool = False) -> list[str]:
         recall = worst.unlearned.recall
         trained = (percent(cell.unlearned.recall.mean) for cell in cells if cell.kind == DIRECT)
         most = f"It answers most when asked “{named(worst.kind)}”: {ranged(recall)}"
-        directly = "asked directly" if pair else "as trained"
+        directly = texts.ASKED_DIRECTLY if pair else texts.AS_TRAINED
         lines.append(f"{most}; {directly} {next(trained, 'not asked')}.")
     reworded = (cell for cell in cells if cell.kind == REWORDED)
     lines += [second_guess_line(cell) for cell in reworded if cell.unlearned.near is not None]

@@ -231,12 +231,12 @@ async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) 
         chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
         future = await offload(worker.usage, worker.sample, run, question, chosen, draws)
         await over(future)
-        found = future.result()
+        samples = future.result()
     except AdaPopError as error:
         return html.values({"empty": public_words(error)})
     settings = f"temperature {draws.temperature:g}, top-p {draws.top_p:g}, seed {draws.seed}"
     about = f"{question.prompt} · {draws.count} samples, {settings}"
-    return html.values({"about": about, "sides": [_side(*pair) for pair in zip(chosen, found)]})
+    return html.values({"about": about, "sides": [_side(*pair) for pair in zip(chosen, samples)]})
 
 
 def used_for(asked: Sequence, drawing: Sequence) -> str:
@@ -259,16 +259,16 @@ def drawing_of(count: object, heat: object, top: object, seed: object, most: obj
     return Drawing(whole[0], float(numbers[1]), float(numbers[2]), whole[3], whole[4])
 
 
-def _side(chosen: Chosen, found: Samples) -> dict:
+def _side(chosen: Chosen, samples: Samples) -> dict:
     """One column's greedy reply, then its samples, equal ones counted, those that leak first."""
-    counts = Counter(found.texts)
-    leaks = dict(zip(found.texts, found.gave_away)) if found.gave_away else {}
+    counts = Counter(samples.texts)
+    leaks = dict(zip(samples.texts, samples.gave_away)) if samples.gave_away else {}
     ordered = sorted(counts, key=lambda text: (not leaks.get(text, False), -counts[text], text))
     shown = [
         {
-            "text": found.greedy or texts.SAYS_NOTHING,
+            "text": samples.greedy or texts.SAYS_NOTHING,
             "count": "the likeliest",
-            "away": bool(found.greedy_gave_away),
+            "away": bool(samples.greedy_gave_away),
         }
     ]
     shown += [
@@ -280,7 +280,7 @@ def _side(chosen: Chosen, found: Samples) -> dict:
         for text in ordered
     ]
     side = {"name": chosen.name, "kind": chosen.kind, "mark": MARKS[chosen.kind], "texts": shown}
-    if share := found.share:
+    if share := samples.share:
         low, high = percent(share.low), percent(share.high)
         side["share"] = f"{percent(share.mean)} give it away (95% interval {low} to {high})"
         side["share_kind"] = "leak" if share.mean and chosen.kind != ORIGINAL else ""
@@ -297,11 +297,11 @@ async def look_through(worker: Worker, name: str, by: object, asked: Sequence) -
         run = await offload(worker.usage, asked_run, worker, name)
         future = await offload(worker.usage, worker.layers_of_reply, run, question, by)
         await over(future)
-        found = asdict(future.result())
+        depths = asdict(future.result())
     except AdaPopError as error:
         return {"empty": public_words(error)}
     about = f"{question.prompt} · {LAYERS_ABOUT}"
-    return found | {"about": about}
+    return depths | {"about": about}
 
 
 async def walk(
@@ -321,12 +321,12 @@ async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: 
         fact = await offload(worker.usage, fact_of, run, fact_id)
         future = await offload(worker.usage, worker.at_strengths, run, (0.0, float(strength)), fact)
         await over(future)
-        found = future.result()
+        strengths = future.result()
     except AdaPopError as error:
         return html.values({"empty": public_words(error)})
     facts = (one for group in FACT_GROUPS for one in getattr(run.facts, group))
     title = next((one.title for one in facts if one.id == fact), "")
-    return html.values(strength_of(*found, title))
+    return html.values(strength_of(*strengths, title))
 
 
 def is_strength(value: object) -> bool:

@@ -129,10 +129,12 @@ def unopened(run: Run, events: Sequence[Event]) -> bool:
 
 def discarded(worker: Worker, run: Run) -> RunError:
     """Deletes a pair that could not be opened; returns why it could not."""
-    failure = run.events()[-1]
-    while in_use(run.folder):  # the worker has written the failure, and leaves the folder next
+    failure, until = run.events()[-1], monotonic() + SOON
+    # the worker has written the failure, and leaves the folder next
+    while in_use(run.folder) and monotonic() < until:
         sleep(LEAVES_SOON)
-    delete_run(run, worker.root)
+    if not in_use(run.folder):  # else the run stays, as a failed one
+        delete_run(run, worker.root)
     return RunError(failure.message, failure.fix)
 
 

@@ -80,8 +80,8 @@ class ProbeScreen:
             pick = partial(self.choose, worker, view, by=by)
             filled = picked(pick, inputs, outputs, js="adapop.questionSent", **EACH | BY_TURNS)
             view.keep_typed(filled.then)
-            said = [self.fact, self.prompt, view.beside, view.epoch]
-            filled.then(None, said, None, js="adapop.factPicked", **QUIET)
+            shown = [self.fact, self.prompt, view.beside, view.epoch]
+            filled.then(None, shown, None, js="adapop.factPicked", **QUIET)
 
         wire_pick(self.fact.input)
         wire_pick(self.group.input, by="group")

@@ -125,8 +125,8 @@ class RunCharts:
         """The components that `updates` changes."""
         pictures = (self.controller, self.recall, self.outcome, self.oracle, *self.by_step)
         own = [self.losses_title, self.losses_legend, self.losses, self.losses_twin]
-        some = [self.losing, self.training, self.steering, self.distance]
-        return [*own, *some, *(part for picture in pictures for part in picture.parts)]
+        drawn = [self.losing, self.training, self.steering, self.distance]
+        return [*own, *drawn, *(part for picture in pictures for part in picture.parts)]
 
     def updates(
         self, run: Run | None, events: Sequence[Event], last_seen: int, earlier: Run | None = None

@@ -30,6 +30,7 @@ from adapop.runs.result import (
 )
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
+from adapop.ui import texts
 from adapop.ui.access import may_control, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.configuration import check_public
@@ -87,8 +88,6 @@ ASKED_FORMS = {
     "direct": " as trained",
     "reworded": " when asked in other words",
 }
-# what a model was trained on that was made elsewhere, nobody here knows
-AS_TRAINED, ASKED_DIRECTLY = "as trained", "asked directly"
 BRIEF_KINDS = {FORGOT: "calm", DAMAGED: "bad"}  # of the line on Probe; of other results "warn"
 TIMES = {
     "2": "Twice",
@@ -191,7 +190,7 @@ def card_of(run: Run, result: Result) -> dict:
         if all(held.values()):
             about += f" {RESULT_COST.format(**held)}"
         about += f" {RESULT_FEW}" if result.before < FEW else ""
-    about = _of_pair(about) if run.config.unlearned else about
+    about = _as_asked(run, about)
     return html.values({"kind": _kind(result), "title": _title(run, result), "about": about})
 
 
@@ -209,11 +208,12 @@ def _said(run: Run, result: Result) -> str:
         about = RESULT_OVERSHOT if result.overshot else RESULTS[result.kind]
         alike = run.config.unlearned and result.kind == NOTHING
         about = (RESULT_ALIKE if alike else about).format(**values)
-    return _of_pair(about) if run.config.unlearned else about
+    return _as_asked(run, about)
 
 
-def _of_pair(about: str) -> str:
-    return about.replace(AS_TRAINED, ASKED_DIRECTLY)
+def _as_asked(run: Run, about: str) -> str:
+    pair = run.config.unlearned
+    return about.replace(texts.AS_TRAINED, texts.ASKED_DIRECTLY) if pair else about
 
 
 def _kind(result: Result) -> str:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from math import floor, inf
 
 from adapop.config.methods import METHODS
-from adapop.errors import number_of
+from adapop.errors import listing, number_of
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.world.world import exposures_of
 from adapop.probes.intervals import Interval, apart, summary
@@ -258,7 +258,7 @@ def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
         arms = [_arm(by_title[title], name) for title, name in REAL_ARMS.items()]
         content[model] = {"arms": arms, "words": _left_by_tier(arms)}
         runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} runs of {model}")
-    note = STORY_REAL.format(runs=_listed(runs))
+    note = STORY_REAL.format(runs=listing(runs))
     return {"note": note, "models": content, "command": COMMAND, "run": f"{PREFIX}smollm2"}
 
 
@@ -300,7 +300,7 @@ def over_seeds(recorded: Sequence[Recorded]) -> str:
     count = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1]))))
     one_each = "Each gap in the pictures is that of one run."
     means = f"The means of {count} runs, on wordings kept for testing, with 95% intervals, are"
-    return f"{one_each} {means} {_listed(gaps)}."
+    return f"{one_each} {means} {listing(gaps)}."
 
 
 def firmness(recorded: Sequence[Recorded]) -> str:
@@ -363,7 +363,7 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
     better = [name for name, share in clear.items() if share.mean < adapop.mean]
     if len(better) < 2:
         return ""
-    tuned_alike = f"When every method is tuned, {_listed(better)} forget more, without popularity."
+    tuned_alike = f"When every method is tuned, {listing(better)} forget more, without popularity."
     return (
         "AdaPop forgets rare and popular facts more equally, but it does not forget the most. "
         f"{tuned_alike}"
@@ -373,13 +373,9 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
 def tuned_alike(tuned: Sequence[Recorded]) -> str:
     """A sentence on the results of methods tuned alike. tuned: in the order of `TUNED_ARMS`."""
     named = zip(TUNED_ARMS.values(), tuned, strict=True)
-    left = _listed([f"{name} {percent(_left(one))}" for name, one in named])
-    retained = _listed([percent(_retained(one)) for one in tuned])
+    left = listing([f"{name} {percent(_left(one))}" for name, one in named])
+    retained = listing([percent(_retained(one)) for one in tuned])
     return STORY_TUNED.format(seeds=len(tuned[0].rows), left=left, kept=retained)
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _left(one: Recorded) -> float:

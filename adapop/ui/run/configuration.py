@@ -16,7 +16,7 @@ from adapop.runs.amount import suited_batch
 from adapop.service.zerogpu import public_models
 from adapop.ui import texts
 
-ADVANCED_FIELDS = {
+ADVANCED = {
     "alpha0": "α₀, first retain weight",
     "tolerance": "ε, drift that is tolerated",
     "dual_step": "η, step of λ",
@@ -41,31 +41,26 @@ ADVANCED_FIELDS = {
     "start": "the original model",
     "further": "other settings, one a line: NAME=VALUE",
 }
-ASKING_CHOICES = [
-    ("the way it most often answers directly", "auto"),
-    ("in chat", "chat"),
-    ("in chat, after three examples", "chat-examples"),
-    ("as text, after three examples", "text-examples"),
-]
-ANSWERS_CHOICES = [
-    ("its own, if it talks before it answers", "auto"),
-    ("the answers as given", "as-given"),
-    ("its own words", "own-words"),
-]
-UNKNOWN_CHOICES = [
-    ("left out, except for a benchmark", "auto"),
-    ("kept", "keep"),
-    ("left out", "drop"),
-]
-
+ASKED = {  # how a real model is asked; not used for shipped models
+    "asking": [
+        ("the way it most often answers directly", "auto"),
+        ("in chat", "chat"),
+        ("in chat, after three examples", "chat-examples"),
+        ("as text, after three examples", "text-examples"),
+    ],
+    "answers": [
+        ("its own, if it talks before it answers", "auto"),
+        ("the answers as given", "as-given"),
+        ("its own words", "own-words"),
+    ],
+    "unknown": [
+        ("left out, except for a benchmark", "auto"),
+        ("kept", "keep"),
+        ("left out", "drop"),
+    ],
+}
 # stands for any real model when only its defaults are needed
 REAL = "the paper's models"
-ADVANCED = ADVANCED_FIELDS
-ASKED = {  # how a real model is asked; not used for shipped models
-    "asking": ASKING_CHOICES,
-    "answers": ANSWERS_CHOICES,
-    "unknown": UNKNOWN_CHOICES,
-}
 ALL, LONGEST = "all", 300  # characters of a text
 # stands for every setting and argument of a method that has no field of its own, as text
 FURTHER = "further"

@@ -227,7 +227,9 @@ def build(
     pressure.build(session, sandbox_facts())
     card = outcome.build()
     with gr.Column(elem_id="run-results"):
-        pictures, over, facts = charts.build(_lay_out_field)
+        pictures, over, facts = charts.build(
+            lambda: RunField(html.drawn(None, "run-field", "fact-field", "runField"))
+        )
         with gr.Row(elem_id="log-row"):
             column = gr.Column(scale=5, min_width=130)
             with column, gr.Accordion("Log", open=False, elem_id="log-fold"):
@@ -259,11 +261,6 @@ def build(
     _wire_start(worker, session, screen, chosen, (at_once, more))
     _wire_shown(worker, screen)
     return screen
-
-
-def _lay_out_field() -> RunField:
-    """Lays out the field of facts."""
-    return RunField(html.drawn(None, "run-field", "fact-field", "runField"))
 
 
 def _wire_start(

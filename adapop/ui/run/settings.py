@@ -33,20 +33,16 @@ from adapop.ui.run.configuration import (
 )
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET
 
+# events that set other settings: one after the other
+IN_TURN = LAST_STAYS | {"concurrency_id": "settings"}
 PEOPLE_MODEL = "People: the same size, on invented people"
 MODEL_ABOUT = "Or a Hugging Face name, a folder or a GGUF file."
 MODEL_PUBLIC = "Run the app yourself for other models."
-RUN_QUESTIONS = {
-    "protects": "What protects the retain set?",
-    "advanced": "More",
-}
-
 PROTECTS = tuple(ADVANCED)[:6]  # settings of the controller, which protects retained facts
 OF_THE_RUN = ("keep", "patience")
-FOLDED = {  # by element id
-    "protects": PROTECTS,
-    "advanced": tuple(name for name in ADVANCED if name not in (*PROTECTS, *ASKED)),
-}
+OTHERS = tuple(name for name in ADVANCED if name not in (*PROTECTS, *ASKED))
+# element id -> title and settings of a fold
+FOLDED = {"protects": ("What protects the retain set?", PROTECTS), "advanced": ("More", OTHERS)}
 
 
 @dataclass(frozen=True)
@@ -83,9 +79,9 @@ def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, 
         rate = gr.Number(start.learning_rate, label="Learning rate", **narrow)
         seed = gr.Number(start.seed, label="Seed", precision=0, min_width=90, scale=1)
     with gr.Row(elem_classes="advanced-only"):
-        for place, names in FOLDED.items():
-            name, column = RUN_QUESTIONS[place], gr.Column(min_width=320)
-            with column, gr.Accordion(name, open=False, elem_id=place) as folded, gr.Row():
+        for place, (title, names) in FOLDED.items():
+            column = gr.Column(min_width=320)
+            with column, gr.Accordion(title, open=False, elem_id=place) as folded, gr.Row():
                 fields |= {name: _advanced(name, start) for name in names}
         with folded:
             reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
@@ -116,13 +112,12 @@ def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
 def _wire(settings: RunSettings, reset: gr.Button, facts: gr.State, loaded: gr.Textbox) -> None:
     """Wires what sets other settings: method, model, preset, Reset, and the size of the set."""
     model, method, preset, rate, epochs, _ = settings.visible
-    last = LAST_STAYS | {"concurrency_id": "settings"}
     values = [rate, epochs, *settings.advanced.values()]
     chosen, target = [method.input, model.input], [method, preset, *values]
-    gr.on(chosen, _method_values, [model, method, facts], target, **last)
+    gr.on(chosen, _method_values, [model, method, facts], target, **IN_TURN)
     chosen = [model, method, preset, facts]
-    preset.input(_preset_values, chosen, values, **last)
-    reset.click(partial(_preset_values, whole=True), chosen, values, **last)
+    preset.input(_preset_values, chosen, values, **IN_TURN)
+    reset.click(partial(_preset_values, whole=True), chosen, values, **IN_TURN)
     rows = gr.State(len(sandbox_facts().forget))
     one = QUIET | {"concurrency_id": "settings", "concurrency_limit": 1}
     batch = settings.advanced["batch"]
@@ -143,8 +138,7 @@ def choose_on_press(
         name = model or now_model
         return name, *_method_values(name, method or now_method, facts)
 
-    last = LAST_STAYS | {"concurrency_id": "settings"}
-    button.click(choose, [*chosen, facts], values, **last)
+    button.click(choose, [*chosen, facts], values, **IN_TURN)
 
 
 def language_model() -> str | None:
@@ -170,7 +164,7 @@ class Offers:
         if name := language_model():
             choose_on_press(settings, self.language, facts, model=name)
         start = settings.advanced["start"]
-        self.teach.click(lambda: "sft", None, start, **LAST_STAYS, concurrency_id="settings")
+        self.teach.click(lambda: "sft", None, start, **IN_TURN)
 
 
 def offered(model: str, wanted: bool) -> tuple[gr.Button, gr.Button]:
@@ -191,9 +185,7 @@ def follow_set(settings: RunSettings, source: gr.Radio) -> None:
     """Makes the choice of a set select its shipped model; a real model stays selected."""
     model, method, preset, rate, epochs, _ = settings.visible
     values = [model, method, preset, rate, epochs, *settings.advanced.values()]
-    source.input(
-        _followed, [source, model, method], values, **LAST_STAYS, concurrency_id="settings"
-    )
+    source.input(_followed, [source, model, method], values, **IN_TURN)
 
 
 def _followed(source: str, model: str, method: str):

@@ -24,6 +24,7 @@ from adapop.model.converted import (
     folder_of,
     is_gguf,
     is_whole,
+    joint_sha256,
     made_once,
     refused,
     sha256_of,
@@ -174,7 +175,7 @@ def weights_sha256(model: str) -> str:
     lines = [(file_sha256(path), path.name) for path in _weights(base_of(model))]
     lines.append((sha256_of([Path(model) / WEIGHTS]), WEIGHTS))
     lines.append((hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest(), CONFIG))
-    return _sha256(lines)
+    return joint_sha256(lines)
 
 
 def merged(model: str) -> Path:
@@ -234,12 +235,7 @@ def _files(model: str, base: Path) -> list[Path]:
 def _key(model: str, base: Path) -> str:
     files = [*_weights(base), base / "config.json", *_files(model, base)]
     files += [Path(model) / name for name in (CONFIG, WEIGHTS)]
-    return _sha256([(file_sha256(path), path.name) for path in files])
-
-
-def _sha256(lines: list[tuple[str, str]]) -> str:
-    text = "".join(f"{digest}  {name}\n" for digest, name in lines)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return joint_sha256((file_sha256(path), path.name) for path in files)
 
 
 def _merge(model: str, base: Path, target: Path) -> None:

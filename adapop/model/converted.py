@@ -17,7 +17,7 @@ import shutil
 import struct
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
@@ -271,6 +271,14 @@ def file_sha256(path: Path) -> str:
     """The SHA-256 of a file of weights, which in the Hub's cache is its name."""
     name = path.resolve().name
     return name if HASH.fullmatch(name) else sha256_of([path])
+
+
+def joint_sha256(files: Iterable[tuple[str, str]]) -> str:
+    """The SHA-256 of a single file, or of the lines that `sha256sum` writes of several. files: hash
+    and name of each."""
+    files = list(files)
+    lines = "".join(f"{sha256}  {name}\n" for sha256, name in files)
+    return files[0][0] if len(files) == 1 else hashlib.sha256(lines.encode()).hexdigest()
 
 
 @cache

@@ -21,8 +21,9 @@ from adapop.report.record import Record, described_run, read_record
 from adapop.report.tables import subject_table
 from adapop.runs.delivered import all_kept, lost_adapter, why_no_adapter
 from adapop.runs.questions import KINDS, everything
+from adapop.runs.rows import measured_rows, probe_row
 from adapop.runs.run import FRAMES, Run
-from adapop.training.events import EpochDone, Measured
+from adapop.training.events import EpochDone
 from adapop.training.frames import to_json
 
 # what each file is, in the order of the README, which names those that are there
@@ -112,9 +113,9 @@ def write_archive(
 
 def _texts(run: Run, record: Record, title: str, redacted: bool, by: str) -> dict[str, str]:
     """Name of each file of the zip that is made of the record -> its text; no table is empty."""
-    tables = {"facts": _facts, "measured": _measured, "subjects": _subjects}
-    tables |= {"epochs": _epochs, "probes": _probes}
-    rows = {f"{name}.csv": list(read(record)) for name, read in tables.items()}
+    tables = {"facts": _facts(record), "measured": measured_rows(record.events)}
+    tables |= {"subjects": _subjects(record), "epochs": _epochs(record), "probes": _probes(record)}
+    rows = {f"{name}.csv": list(table) for name, table in tables.items()}
     texts = {"report.html": rendered([record], title, by)}
     texts |= {name: as_csv(of) for name, of in rows.items() if of}
     texts["requirements.txt"] = _requirements(record.versions)
@@ -179,20 +180,10 @@ def _subjects(record: Record) -> Iterator[dict[str, object]]:
         yield from (dict(zip(table.head, row)) for row in table.rows)
 
 
-def _measured(record: Record) -> Iterator[dict[str, object]]:
-    for event in record.of_kind(Measured):
-        for row in event.rows:
-            yield {"epoch": event.epoch, "full": event.full, **row}
-
-
 def _probes(record: Record) -> Iterator[dict[str, object]]:
     """A row per prompt with both replies, then one per prompt not asked, with the reason."""
-    for row in record.rows:
-        content = asdict(row)
-        for side in ("original", "unlearned"):
-            content |= {f"{side}_{name}": value for name, value in content.pop(side).items()}
-        yield content
-    yield from (asdict(one) for one in record.probes if isinstance(one, NotApplicable))
+    not_asked = (probe for probe in record.probes if isinstance(probe, NotApplicable))
+    return map(probe_row, (*record.rows, *not_asked))
 
 
 def _requirements(versions: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from adapop.errors import ConfigError, RunError
+from adapop.model import adapter_folder
 from adapop.online.hub import Upload
 from adapop.progress import Progress
 from adapop.report.card import adapter_config, delivered_lines, model_card
@@ -151,7 +152,7 @@ def write_model(model: Model, folder: Path, progress: Progress) -> Delivered | N
         numbers = delivered.write_merged(run, folder, model.dtype, model.measure, progress)
     else:
         delivered.write_adapter(run, folder)
-        about = folder / delivered.ABOUT
+        about = folder / adapter_folder.CONFIG
         about.write_text(adapter_config(about, record), encoding="utf-8")
         if model.measure:
             numbers = delivered.measured_adapter(run, folder, progress)

@@ -24,7 +24,14 @@ from adapop.runs.questions import Question
 from adapop.runs.questions import read as read_questions
 from adapop.runs.run import Run
 from adapop.runs.weights import Weights, weights_of
-from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, RunFailed
+from adapop.training.events import (
+    ComparedToOracle,
+    EpochDone,
+    Event,
+    Measured,
+    RunFailed,
+    full_measurement,
+)
 from adapop.training.frames import Frame
 
 NO_ATTACKS = {prompts.DIRECT, REWORDED, prompts.ALIAS, prompts.CLOZE, prompts.CHOICE}
@@ -90,14 +97,12 @@ class Record:
     @property
     def before(self) -> Measured | None:
         """The full measurement of the original model, None until the run is done."""
-        full = (event for event in self.of_kind(Measured) if event.full)
-        return next((event for event in full if event.epoch == 0), None)
+        return full_measurement(self.events, before=True)
 
     @property
     def after(self) -> Measured | None:
         """The full measurement of the unlearned model, None until the run is done."""
-        full = (event for event in reversed(self.of_kind(Measured)) if event.full)
-        return next((event for event in full if event.epoch), None)
+        return full_measurement(self.events)
 
     @property
     def distance(self) -> Distance | None:

@@ -13,6 +13,7 @@ from adapop import sums
 from adapop.assets import as_kind, parse_json
 from adapop.errors import RunError
 from adapop.model.adapted import AdaptedModel
+from adapop.model.adapter_folder import CONFIG, WEIGHTS
 from adapop.model.converted import errno_of
 from adapop.runs import files
 from adapop.runs.run import Run
@@ -20,8 +21,7 @@ from adapop.runs.weights import Weights, weights_of
 from adapop.training.controller import Drift
 from adapop.training.trainer import TrainerState
 
-ADAPTER, OPTIMIZER, STATE = "adapter_model.safetensors", "optimizer.safetensors", "state.json"
-ABOUT = "adapter_config.json"
+OPTIMIZER, STATE = "optimizer.safetensors", "state.json"
 ANEW = "this folder and those of later epochs, and resume: the run goes on from the epoch before."
 
 
@@ -63,7 +63,7 @@ def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
     """The adapter's weights by name. Raises RunError: the file is missing, damaged or another one
     than was saved, or its rank, alpha or base model differ from the run's."""
     folder = run.checkpoint(epoch)
-    tensors = _tensors(folder, ADAPTER)
+    tensors = _tensors(folder, WEIGHTS)
     _check_fit(run, epoch, tensors)
     return tensors
 
@@ -85,10 +85,10 @@ def damaged(folder: Path, name: str, error: Exception) -> RunError:
 def _write(folder: Path, model: AdaptedModel, state: TrainerState, weights: Weights | None) -> None:
     model.save_adapter(folder)
     # peft keeps layer names as sets: sorted, so that equal adapters have equal bytes
-    about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    about = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     if isinstance(about["target_modules"], list):
         about["target_modules"].sort()
-    (folder / ABOUT).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
+    (folder / CONFIG).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
     save_file(state.optimizer, folder / OPTIMIZER)
     content = _State(state.drift, state.ema, weights.sha256 if weights else "")
     (folder / STATE).write_text(json.dumps(asdict(content)), encoding="utf-8")
@@ -105,15 +105,15 @@ def _state(folder: Path) -> _State:
 def _check_fit(run: Run, epoch: int, tensors: dict[str, Tensor]) -> None:
     folder = run.checkpoint(epoch)
     try:
-        about = as_kind(parse_json(sums.checked(folder / ABOUT)), _Adapter, "ignore")
+        about = as_kind(parse_json(sums.checked(folder / CONFIG)), _Adapter, "ignore")
     except files.UNREAD as error:
-        raise damaged(folder, ABOUT, error) from error
+        raise damaged(folder, CONFIG, error) from error
     config = run.config
     ranks = (tensor.shape[0] for key, tensor in tensors.items() if "lora_A" in key)
     checks = (
         ("lora_alpha", about.lora_alpha, config.lora_alpha),
-        (f"the rank in {ABOUT}", about.r, config.lora_rank),
-        (f"the rank in {ADAPTER}", next(ranks, about.r), config.lora_rank),
+        (f"the rank in {CONFIG}", about.r, config.lora_rank),
+        (f"the rank in {WEIGHTS}", next(ranks, about.r), config.lora_rank),
     )
     wrong = [f"{name} is {x:g}, the run's is {own:g}" for name, x, own in checks if x != own]
     base, saved = weights_of(run), _state(folder)

@@ -9,7 +9,6 @@ loads no torch.
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import os
 import shutil
@@ -23,7 +22,8 @@ from typing import TYPE_CHECKING
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.model import adapter_folder
-from adapop.model.converted import is_gguf, sha256_of
+from adapop.model.adapter_folder import CONFIG, WEIGHTS
+from adapop.model.converted import is_gguf, joint_sha256, sha256_of
 from adapop.paths import PACKAGED, SHIPPED
 from adapop.progress import Progress
 from adapop.runs import files
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 MEASURED = "measured.json"  # in a delivered folder
 # of several visitors who ask for the same report one measures the adapter, the others wait for it
 _MEASURING = Lock()
-WEIGHTS, ABOUT = "adapter_model.safetensors", "adapter_config.json"
 ADAPTER, MERGED = "adapter", "merged"
 NARROW, WIDE = "bfloat16", "float32"
 DTYPES = (NARROW, "float16", WIDE)
@@ -153,7 +152,7 @@ def lost_adapter(run: Run) -> str:
     is_known = model in SHIPPED or model in PACKAGED or is_gguf(model) or os.path.exists(model)
     if is_known or run.config.unlearned or not run.last_epoch:
         return ""
-    about = json.loads((run.checkpoint(run.last_epoch) / ABOUT).read_text(encoding="utf-8"))
+    about = json.loads((run.checkpoint(run.last_epoch) / CONFIG).read_text(encoding="utf-8"))
     return "" if about[adapter_folder.NAME] == model else Path(model).name
 
 
@@ -191,16 +190,16 @@ def _write_own_adapter(run: Run, folder: Path) -> None:
     from adapop.model.adapter import concatenated
     from adapop.runs.finetuning import taught_state
 
-    about = json.loads((saved / ABOUT).read_text(encoding="utf-8"))
+    about = json.loads((saved / CONFIG).read_text(encoding="utf-8"))
     both, rank = concatenated(taught_state(run), state)
     # The same strength at twice the rank, so that no weight is multiplied and rounded.
     about |= {"r": rank, "lora_alpha": about["lora_alpha"] / about["r"] * rank}
     save_file(both, folder / WEIGHTS, {"format": "pt"})
-    (folder / ABOUT).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
+    (folder / CONFIG).write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
 
 
 def _copy_adapter(saved: Path, folder: Path) -> None:
-    for name in (WEIGHTS, ABOUT):
+    for name in (WEIGHTS, CONFIG):
         (folder / name).write_bytes((saved / name).read_bytes())
 
 
@@ -358,8 +357,7 @@ def _bytes(folder: Path) -> int:
 
 
 def _place(run: Run, sha256: Mapping[str, str]) -> Path:
-    """The file in the run's folder for these weights; its name holds the hash that `Weights` has:
-    of a single file its own, of several the hash of the lines of `sha256sum`."""
-    lines = "".join(f"{one}  {name}\n" for name, one in sorted(sha256.items()))
-    whole = next(iter(sha256.values())) if len(sha256) == 1 else ""
-    return run.folder / f"delivered-{whole or hashlib.sha256(lines.encode()).hexdigest()}.json"
+    """The file in the run's folder for these weights; its name holds the hash that `Weights`
+    has."""
+    whole = joint_sha256((digest, name) for name, digest in sorted(sha256.items()))
+    return run.folder / f"delivered-{whole}.json"

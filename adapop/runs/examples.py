@@ -18,6 +18,7 @@ from typing import Any
 from adapop import sums
 from adapop.config.presets import make_config
 from adapop.facts.catalog import load_facts
+from adapop.model.adapter_folder import CONFIG, WEIGHTS
 from adapop.paths import ASSETS
 from adapop.runs import files
 from adapop.runs.run import Run
@@ -112,12 +113,10 @@ def _shrink(checkpoint: Path) -> None:
     import torch
     from safetensors.torch import load_file, save_file
 
-    from adapop.runs.checkpoints import ADAPTER
-
-    tensors = load_file(checkpoint / ADAPTER).items()
+    tensors = load_file(checkpoint / WEIGHTS).items()
     rounded = {key: tensor.to(torch.float16) for key, tensor in tensors}
-    save_file(rounded, checkpoint / ADAPTER, {"format": "pt"})
-    about = checkpoint / "adapter_config.json"
+    save_file(rounded, checkpoint / WEIGHTS, {"format": "pt"})
+    about = checkpoint / CONFIG
     content = json.loads(about.read_text(encoding="utf-8")) | {"base_model_name_or_path": "sandbox"}
     about.write_text(json.dumps(content, indent=2), encoding="utf-8")
     sums.record_all(checkpoint)

@@ -144,6 +144,18 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def append(path: Path, line: str, synced: bool = True) -> None:
+    """Adds a line of JSON, with its own hash, after the last complete line of a log. synced:
+    whether it is on the disk when this returns. Raises RunError: see `writing`; an incomplete line
+    is ignored later."""
+    with writing(path):
+        cut_torn_line(path)
+        with open(path, "a", encoding="utf-8") as log:
+            log.write(f"{sums.sealed(line)}\n")
+        if synced:
+            sync(path)
+
+
 def cut_torn_line(path: Path) -> None:
     """Cuts off an incomplete last line, which a process that died left behind."""
     if not path.exists() or path.stat().st_size == 0:

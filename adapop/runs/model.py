@@ -4,6 +4,7 @@ from safetensors import SafetensorError
 
 from adapop.errors import RunError
 from adapop.model.adapted import AdaptedModel, cache_for
+from adapop.model.adapter_folder import WEIGHTS
 from adapop.model.loading import Place, adapted_model
 from adapop.model.out_of_memory import is_out_of_memory
 from adapop.model.paired import BesideModel, original_of
@@ -41,7 +42,7 @@ def load_model(run: Run, epoch: int | None = None, place: Place | None = None) -
     except (SafetensorError, OSError, ValueError, RuntimeError, LookupError, TypeError) as error:
         if is_out_of_memory(error):
             raise
-        raise checkpoints.damaged(run.checkpoint(epoch), checkpoints.ADAPTER, error) from error
+        raise checkpoints.damaged(run.checkpoint(epoch), WEIGHTS, error) from error
 
 
 def load_beside(first: AdaptedModel, other: Run, run: Run, epoch: int) -> AdaptedModel | None:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
-from adapop import sums
 from adapop.assets import as_kind, parse_json
 from adapop.errors import RunError
 from adapop.facts.formulas import as_csv
@@ -135,12 +134,7 @@ def keep(run: Run, question: Kept) -> Kept:
         fix = f"Export them and move {file} away."
         raise RunError(f"Run {run.id} keeps {MOST / 2**20:g} MB of questions already.", fix)
     stamped = replace(question, time=time.time())
-    line = json.dumps(asdict(stamped), ensure_ascii=False, allow_nan=False)
-    with files.writing(path):
-        files.cut_torn_line(path)
-        with open(path, "a", encoding="utf-8") as log:
-            log.write(sums.sealed(line) + "\n")
-        files.sync(path)
+    files.append(path, json.dumps(asdict(stamped), ensure_ascii=False, allow_nan=False))
     return stamped
 
 

@@ -36,7 +36,8 @@ class Recording:
         if epoch:
             earlier = frames.until(run.frames(), epoch * trainer.steps - (not measured))
         if trainer.ranks.first and (earlier or self.path.exists()):
-            files.write_text(self.path, "".join(map(_line, earlier)))
+            lines = (f"{sealed(frames.to_json(frame))}\n" for frame in earlier)
+            files.write_text(self.path, "".join(lines))
         per_epoch = trainer.config.frames if earlier or not epoch else 0
         self.due = frames.due(trainer.steps, per_epoch)
         self.forget = [fact.id for fact in facts.forget]
@@ -94,14 +95,5 @@ class Recording:
     ) -> None:
         if not all(math.isfinite(p) for group in scores.values() for p in group.p):
             return  # the model is destroyed, which the trainer reports
-        line = _line(Frame(step, step / self.trainer.steps, scores, answers))
-
-        def append() -> None:
-            with files.writing(self.path), open(self.path, "a", encoding="utf-8") as file:
-                file.write(line)
-
-        self.trainer.ranks.led(append)
-
-
-def _line(frame: Frame) -> str:
-    return f"{sealed(frames.to_json(frame))}\n"
+        line = frames.to_json(Frame(step, step / self.trainer.steps, scores, answers))
+        self.trainer.ranks.led(lambda: files.append(self.path, line, synced=False))

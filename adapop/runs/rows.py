@@ -13,6 +13,7 @@ import pandas as pd
 
 from adapop.errors import RunError, did_you_mean
 from adapop.facts.fact import GROUPS, TIERS, Fact
+from adapop.probes.prompts import NotApplicable, ProbeRow
 from adapop.training.events import EpochDone, Event, Measured, RunStarted, StepDone
 
 if TYPE_CHECKING:
@@ -46,17 +47,9 @@ def step_row(event: StepDone, steps: int) -> dict[str, Any]:
     return row | {name: getattr(event, name) for name in names} | by_tier
 
 
-def _epochs(run: Run) -> Rows:
-    return map(epoch_row, run.epochs())
-
-
 def epoch_row(event: EpochDone) -> dict[str, Any]:
     """The controller's row of an epoch."""
     return asdict(event.row) | {"drift_from_start": event.drift_from_start}
-
-
-def _measured(run: Run) -> Rows:
-    return measured_rows(run.events())
 
 
 def measured_rows(events: Iterable[Event]) -> Rows:
@@ -105,13 +98,13 @@ def recall_columns(
     return columns
 
 
-def _probes(run: Run) -> Rows:
-    for probe in run.probes() or ():
-        row = asdict(probe)
-        for model in ("original", "unlearned"):
-            reply = row.pop(model, None) or {}
-            row |= {f"{model}_{name}": value for name, value in reply.items()}
-        yield row
+def probe_row(probe: ProbeRow | NotApplicable) -> dict[str, Any]:
+    """A prompt with both models' replies, or why it was not asked."""
+    row = asdict(probe)
+    for model in ("original", "unlearned"):
+        reply = row.pop(model, {})
+        row |= {f"{model}_{name}": value for name, value in reply.items()}
+    return row
 
 
 # steps: losses of each optimiser step, in nats per answer token. epochs: the controller. frames:
@@ -120,9 +113,9 @@ def _probes(run: Run) -> Rows:
 # and after. probes: each prompt of the last probing, with both models' replies.
 TABLES: dict[str, Callable[[Run], Rows]] = {
     "steps": _steps,
-    "epochs": _epochs,
+    "epochs": lambda run: map(epoch_row, run.epochs()),
     "frames": _frames,
-    "measured": _measured,
+    "measured": lambda run: measured_rows(run.events()),
     "facts": _facts,
-    "probes": _probes,
+    "probes": lambda run: map(probe_row, run.probes() or ()),
 }

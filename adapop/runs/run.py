@@ -54,6 +54,7 @@ from adapop.training.events import (
     Measured,
     RunFailed,
     StepDone,
+    full_measurement,
     to_json,
 )
 from adapop.training.frames import Frame
@@ -206,9 +207,7 @@ class Run:
 
     def measured(self, before: bool = False) -> Measured | None:
         """The full measurement of the result, or of the original; None until the run is done."""
-        measured = [event for event in self.events() if isinstance(event, Measured)]
-        full = (event for event in reversed(measured) if event.full)
-        return next((event for event in full if (event.epoch == 0) == before), None)
+        return full_measurement(self.events(), before)
 
     def epochs(self) -> list[EpochDone]:
         """The events with the controller's rows, one per epoch."""
@@ -222,14 +221,9 @@ class Run:
         if isinstance(stamped, RunFailed):
             message, fix = (text.replace(self.id, "RUN") for text in (stamped.message, stamped.fix))
             stamped = replace(stamped, message=message, fix=fix)
-        path, line = self.folder / "events.jsonl", sums.sealed(to_json(stamped)) + "\n"
-        with files.writing(path):
-            files.cut_torn_line(path)
-            with open(path, "a", encoding="utf-8") as log:
-                log.write(line)
-            # An epoch's events must be on the disk before its checkpoint.
-            if not isinstance(event, StepDone):
-                files.sync(path)
+        # An epoch's events must be on the disk before its checkpoint.
+        synced = not isinstance(event, StepDone)
+        files.append(self.folder / "events.jsonl", to_json(stamped), synced)
         return stamped
 
     def save_probes(

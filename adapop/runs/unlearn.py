@@ -1,6 +1,5 @@
 """The whole of a run in one call, for programs and notebooks."""
 
-import hashlib
 import os
 import re
 import secrets
@@ -20,7 +19,7 @@ from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import FactSet
 from adapop.facts.files import Rows
 from adapop.model.adapted import AdaptedModel
-from adapop.model.converted import file_sha256
+from adapop.model.converted import file_sha256, joint_sha256
 from adapop.online.cache import cache_root
 from adapop.remark import sentences
 from adapop.runs import files
@@ -158,7 +157,8 @@ def saved_model(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | Non
         with named_place(cache, ModelError):
             model.save_pretrained(part)
             tokenizer.save_pretrained(part)
-            folder = cache / f"{_name_of(model)}-{_sha256(part)[:16]}"
+            whole = joint_sha256((file_sha256(path), path.name) for path in sorted(part.iterdir()))
+            folder = cache / f"{_name_of(model)}-{whole[:16]}"
             if not folder.is_dir():
                 files.move_into_place(part, folder)
     finally:
@@ -169,9 +169,3 @@ def saved_model(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | Non
 def _name_of(model: PreTrainedModel) -> str:
     name = Path(model.config.name_or_path or type(model).__name__).name
     return re.sub(r"[^\w.-]+", "-", name)[:40].strip("-.") or "model"
-
-
-def _sha256(folder: Path) -> str:
-    """A hash of all files and their names."""
-    sums = [f"{file_sha256(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
-    return hashlib.sha256("".join(sums).encode()).hexdigest()

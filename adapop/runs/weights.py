@@ -2,7 +2,6 @@
 
 Written to the run's folder when its model is first loaded; older runs have none. No torch."""
 
-import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
@@ -14,7 +13,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.model import adapter_folder
-from adapop.model.converted import file_sha256, files_of, is_gguf, sha256_of
+from adapop.model.converted import file_sha256, files_of, is_gguf, joint_sha256, sha256_of
 from adapop.paths import SHIPPED, split_revision
 from adapop.runs import files
 from adapop.runs.run import Run
@@ -86,6 +85,5 @@ def weights_at(model: str, revision: str | None) -> Weights | None:
     hashes = [(file_sha256(path), path.name) for path in sorted(folder.glob("*.safetensors"))]
     if not hashes:
         return None
-    lines = "".join(f"{sha256}  {name}\n" for sha256, name in hashes)
-    whole = hashes[0][0] if len(hashes) == 1 else hashlib.sha256(lines.encode()).hexdigest()
-    return Weights(name if COMMIT.fullmatch(name := folder.resolve().name) else "", whole)
+    commit = name if COMMIT.fullmatch(name := folder.resolve().name) else ""
+    return Weights(commit, joint_sha256(hashes))

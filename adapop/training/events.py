@@ -7,7 +7,7 @@ reader sees one uninterrupted run.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any, ClassVar
 
@@ -245,6 +245,13 @@ WORDS = {"group": GROUPS, "form": FORMS, "tier": (*TIERS, "unknown", "all")}
 KEPT = "The adapter of the last saved epoch is kept. Lower the learning rate."
 FROM_START = "drift_from_start"  # written with an epoch, for readers of the log alone
 TERMINAL = (RunStopped, RunFailed, RunDone)
+
+
+def full_measurement(events: Sequence[Event], before: bool = False) -> Measured | None:
+    """The last full measurement of the result, or of the original; None until it is made."""
+    measured = (event for event in reversed(events) if isinstance(event, Measured))
+    full = (event for event in measured if event.full)
+    return next((event for event in full if (event.epoch == 0) == before), None)
 
 
 def to_json(event: Event) -> str:

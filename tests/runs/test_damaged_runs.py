@@ -12,6 +12,7 @@ import pytest
 from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, RunError
+from adapop.model.adapter_folder import WEIGHTS
 from adapop.report.page import rendered
 from adapop.report.record import read_record
 from adapop.runs import checkpoints
@@ -335,7 +336,7 @@ def test_a_flipped_bit_is_always_named(run, name):
     assert named == FLIPS or (named and (name == "config.json" or name.endswith("sha256.txt")))
 
 
-@pytest.mark.parametrize("name", [checkpoints.ADAPTER, checkpoints.OPTIMIZER])
+@pytest.mark.parametrize("name", [WEIGHTS, checkpoints.OPTIMIZER])
 def test_a_flipped_bit_of_a_tensor_is_always_named(run, name):
     for seed in range(FLIPS):
         restore = flipped(run.checkpoint(1) / name, seed)
@@ -346,7 +347,7 @@ def test_a_flipped_bit_of_a_tensor_is_always_named(run, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["facts.jsonl", "events.jsonl", "frames.jsonl", f"epoch-1/{checkpoints.ADAPTER}"])
+@pytest.mark.parametrize("name", ["facts.jsonl", "events.jsonl", "frames.jsonl", f"epoch-1/{WEIGHTS}"])
 def test_every_command_names_a_flipped_bit_or_works_and_no_frame_changes_what_it_says(
     finished, run, tmp_path, capsys, name
 ):

@@ -13,10 +13,11 @@ from pathlib import Path
 import gradio as gr
 
 from adapop.errors import Stopped
+from adapop.model.adapter_folder import WEIGHTS
 from adapop.paths import SHIPPED
 from adapop.report import write_archive
 from adapop.report.card import unmeasured
-from adapop.runs.delivered import MEASURED, WEIGHTS, why_no_adapter
+from adapop.runs.delivered import MEASURED, why_no_adapter
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker

@@ -1,36 +1,35 @@
-"""Makes the pictures of the README and the docs anew: of the page as it is, into assets/images, and of the recorded
-rows beside the oracle, of metrics, of survival and of epochs into assets/recorded.
+"""Makes the pictures of the README and the docs anew: of the page as it is, into assets/images, and figures of the
+recorded rows, into assets/recorded.
 
     python tests/pictures.py
-    python tests/pictures.py oracle metrics survival epochs
+    python tests/pictures.py levels rates epochs tuned survival survival-real
 
 All are of the runs that ship with the app, so nothing is trained; the page says of each which run it is.
 """
 
+import json
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from adapop.config.methods import METHODS
-from adapop.experiments import survival, survival_tables
-from adapop.experiments.metrics import marks
-from adapop.experiments.pictures import as_html, epochs, nearness
 from adapop.paths import ASSETS
-from adapop.report.figures import Figure
-from bench_rows import by_arm
+from adapop.report.figures import as_html
 from browsing import CHROMIUM, SECOND
+from recorded_figures import DRAWN, FIGURES, RECORDED, drawn
 from serving import served
 
 OUT, WIDTH, HEIGHT = ASSETS / "images", 1280, 1000
 PATIENCE = 120 * SECOND
 SETTLED = 2 * SECOND  # until pictures have taken the window's width
 RUN = "?run=example-adapop"
-RECORDED = ASSETS / "recorded"
+WIDTHS = {"tuned-front": 1500}  # of figures; this one has many names
 
 
 def gap(page: Page) -> Locator:
@@ -69,39 +68,38 @@ PICTURES = {
 }  # fmt: skip
 
 
-def beside_oracle() -> Figure:
-    """The methods, without controls, that were measured against the oracle, by the papers' settings and tuned."""
-    arms = by_arm(RECORDED / "main.csv") | by_arm(RECORDED / "tuned.csv", ", tuned")
-    methods = {method.title for method in METHODS.values()}
-    return nearness({title: rows for title, rows in arms.items() if title.removesuffix(", tuned") in methods})
-
-
-FIGURES = {
-    "oracle": beside_oracle,
-    "metrics": lambda: marks(by_arm(RECORDED / "metrics.csv")),
-    "survival": lambda: survival_tables.curves(survival.rows(RECORDED / survival.FILE)),
-    "epochs": lambda: epochs(by_arm(RECORDED / "epochs-e35871e2.csv")),
-}
-
-
 def recorded(browser: Browser, name: str) -> None:
-    figure = FIGURES[name]()
-    page = browser.new_page(viewport={"width": 1000, "height": figure.layout.height}, color_scheme="light")
+    """A figure of recorded rows, which carries what it draws."""
+    figure, file = FIGURES[name](), RECORDED / f"{name}.png"
+    size = {"width": WIDTHS.get(name, 1000), "height": figure.layout.height}
+    page = browser.new_page(viewport=size, color_scheme="light")
     page.set_content(as_html(figure, library=True))
     page.wait_for_selector(".plotly :is(.barlayer, .scatterlayer) path", state="attached", timeout=PATIENCE)
-    page.locator(".plotly").screenshot(path=RECORDED / f"{name}.png")
-    print(RECORDED / f"{name}.png")
+    page.locator(".plotly").screenshot(path=file)
     page.close()
+    about = PngInfo()
+    about.add_text(DRAWN, json.dumps(drawn(figure), ensure_ascii=True), zip=True)
+    small(file, pnginfo=about)
+
+
+def small(file: Path, **more) -> None:
+    """Saves a picture again, in a third of the bytes."""
+    Image.open(file).convert("RGB").quantize(256).save(file, **more)
+    print(file)
 
 
 def main(names: list[str]) -> None:
     """Makes the named pictures, all by default."""
-    with tempfile.TemporaryDirectory() as runs, served(Path(runs)) as app, sync_playwright() as playwright:
+    names = names or [*FIGURES, *PICTURES]
+    with ExitStack() as opened:
+        playwright = opened.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        for name in names or (*PICTURES, *FIGURES):
-            if name in FIGURES:
-                recorded(browser, name)
-                continue
+        for name in (name for name in names if name in FIGURES):
+            recorded(browser, name)
+        of_page = [name for name in names if name not in FIGURES]
+        if of_page:
+            app = opened.enter_context(served(Path(opened.enter_context(tempfile.TemporaryDirectory()))))
+        for name in of_page:
             query, prepared, height = PICTURES[name]
             page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
             page.set_default_timeout(PATIENCE)
@@ -111,8 +109,7 @@ def main(names: list[str]) -> None:
             page.evaluate("scrollTo(0, 0)")
             file = OUT / f"{name}.png"
             (element or page).screenshot(path=file, animations="disabled")
-            Image.open(file).convert("RGB").quantize(256).save(file)  # a third of the bytes
-            print(file)
+            small(file)
             page.close()
 
 

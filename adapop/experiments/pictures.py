@@ -6,6 +6,7 @@ from operator import itemgetter
 from string import ascii_uppercase
 
 from adapop.experiments import tables
+from adapop.experiments.plans import TEST
 from adapop.experiments.results import RETAINED
 from adapop.experiments.sweep import KEPT, TRAINED
 from adapop.experiments.tables import OUTCOMES, Rows, Value, along, column, over
@@ -69,6 +70,22 @@ def inside(arms: Rows) -> Figure:
             means = [(title, over(rows, value)) for title, rows in arms.items()]
             marks[group] = [(title, mean.within()) for title, mean in means if mean]
     return panels_of.mark_panels(panels)
+
+
+def guesses(arms: Rows) -> Figure:
+    """Recall by tier beside the second guess, which shows a gap where recall is near 0 in all
+    tiers; a row per arm."""
+    values = {
+        "recall, in other words": {tier: OUTCOMES[tier] for tier in TIERS},
+        "second guess (top 2)": {tier: column(f"{TEST}_forget_top2_{tier}") for tier in TIERS},
+    }
+    panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
+    for name, by_tier in values.items():
+        for tier, value in by_tier.items():
+            means = [(title, over(rows, value)) for title, rows in arms.items()]
+            marks = [(title, share(mean)) for title, mean in means if mean]
+            panels.setdefault(name, {})[tier] = marks
+    return panels_of.mark_panels(panels).update_xaxes(range=[-0.03, 1.05])
 
 
 def nearness(arms: Rows) -> Figure:

@@ -74,7 +74,7 @@ def experiment(world: str = SANDBOX, anew: bool = False) -> tuple[str, Experimen
     name = ANEW if anew else FILES.get(world, f"tuned-{THREE}")
     figures: tuple[pictures.Draw, ...] = (fronts,)
     if world != THREE:
-        drawn = pictures.tiers, pictures.cost, pictures.differences(ADAPOP), pictures.nearness
+        drawn = pictures.guesses, pictures.cost, pictures.differences(ADAPOP), pictures.nearness
         figures = tuple(partial(_of_methods, draw) for draw in drawn)
     rows = partial(rows_of, name) if world != THREE else _rows_of_worlds
     return name, Experiment(title, question, planned(), (test_table, recovery_table), figures, rows)

@@ -1,6 +1,8 @@
 """Every number of findings.md and studies.md, of the README's *What we found*, and of real.md's summary and its
 places, recomputed from rows.
 
+So are the numbers of the figures: each picture carries what it draws.
+
 `numbers.txt` has a line for each sentence or row of a table with results: the page, and its text with an expression
 in place of each result. Expressions are of the frames and functions below. `settings.txt`: text of these
 two pages whose numbers are settings, and no results."""
@@ -12,7 +14,9 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
+import recorded_figures
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RETAIN_KEPT, make_config
 from adapop.experiments import signals_compared, survival, survival_real, survival_tables
@@ -21,6 +25,7 @@ from adapop.facts.catalog import load_facts
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from adapop.probes.intervals import summary
+from recorded_figures import FIGURES
 
 RECORDED, HERE = ROOT / "assets/recorded", ROOT / "tests/experiments"
 TIERS = ("rare", "middle", "popular")
@@ -31,7 +36,7 @@ CLAIMS = [line.split(" @ ", 1) for line in (HERE / "numbers.txt").read_text("utf
 SETTINGS = (HERE / "settings.txt").read_text("utf-8").splitlines()
 EXPRESSION = r"\{([a-z_0-9]+\(.*?\))\}"
 TITLES = {method.title for name, method in METHODS.items() if name != "adapop"}
-FITTED = ("cox(", "places_", "premise(", "rule(", "endpoints(", "halves(")  # a minute
+FITTED = ("cox(", "places_", "premise(", "rule(", "endpoints(", "halves(", "null_range(")  # a minute
 
 
 def slow(claim: str) -> bool:
@@ -242,6 +247,16 @@ def way(name):
     return signals_compared.share(signals(), name).rstrip("%")
 
 
+def keep_less():
+    """What exposures keep less of the holdout than one β for all; every other signal must, too."""
+    differences = {}
+    for name in set(signals()["signal"]) - {"none"}:
+        own, one = (signals_compared.at_left(signals(), x, signals_compared.DECIDES, "holdout") for x in (name, "none"))
+        differences[name] = own - one
+        assert summary(list((own - one).dropna())).high < 0, name
+    return interval(differences["exposures"].dropna())
+
+
 NUMERALS = "no one two three four five six seven eight".split()
 
 
@@ -258,6 +273,11 @@ def nseeds():
 
 def seedspan():
     return f"{seeds_run()[0]} to {seeds_run()[-1]}"
+
+
+def arms(name):
+    """How many arms a figure of arms shows, a panel each."""
+    return NUMERALS[len(FIGURES[name]().layout.annotations)]
 
 
 def facts(frame, tier):
@@ -344,6 +364,12 @@ def rule():
     return "every condition" if held else "not every condition"
 
 
+def null_range():
+    """The least and the greatest coefficient of the null world. Written for what reads `cox(`."""
+    cells = [cox(arm, column).split(" ")[0] for arm in NULL for column in GIVEN]
+    return f"{min(cells, key=float)} to {max(cells, key=float)}"
+
+
 def endpoints():
     """How many endpoints tell what the first does: below 0 where exposures differ, and not where they do not."""
     agree = [
@@ -360,6 +386,53 @@ def halves():
     assert all(high < 0 for pair in numbers for _, _, high in pair)
     ratios = [early[0] / late[0] for early, late in numbers]
     return f"{min(ratios):.1f} to {max(ratios):.1f}"
+
+
+def recorded_list(files, arm, column):
+    """The mean over seeds of a column of lists."""
+    frame = pd.concat([pd.read_csv(RECORDED / f"{file}.csv") for file in files])
+    frame = frame[frame["arm"] == arm].drop_duplicates("seed")
+    return np.mean([json.loads(cell) for cell in frame[column]], axis=0)
+
+
+def over_rates(arm, tier):
+    frame = EQUAL()
+    own = frame[(frame["arm"].str.replace(AT, "", regex=True) == arm) & (frame["seed"] < recorded_figures.SEEDS)]
+    return own.groupby("rate")[tier].mean()
+
+
+def held(file, facts_of):
+    """The share of facts held after each look, over seeds, by world, method and tier."""
+    runs = pd.read_json(RECORDED / file, lines=True)
+    for world, own in runs.groupby("world", sort=False):
+        tiers = np.array([fact.tier for fact in facts_of(world).forget])
+        for _, seeds in own.groupby("method", sort=False):
+            lost = np.array([[np.inf if one is None else one for one in run["reworded"]] for run in seeds["lost"]])
+            for tier in TIERS:
+                some = lost[:, tiers == tier].ravel()
+                some = some[some > 0]  # held before
+                yield [(some > look).mean() for look in range(seeds.iloc[0]["epochs"] * seeds.iloc[0]["looks"] + 1)]
+
+
+# the means that each figure of findings.md shows, line by line, from the rows and not by the code that draws it
+SHOWN = {
+    "levels": lambda: [
+        recorded_list(["main", "again/main"], arm, f"levels_{form}")
+        for arm in recorded_figures.PAPER for form in ("reworded", "direct")
+    ],
+    "rates": lambda: [over_rates(arm, tier) for arm in recorded_figures.OVER_RATES for tier in TIERS],
+    "epochs": lambda: [
+        recorded_list(["epochs-e35871e2"], arm, column)
+        for arm in ("AdaPop", "WGA", "NPO")
+        for column in (*(f"epochs_reworded_{tier}" for tier in TIERS), "epochs_retain_direct_all")
+    ],
+    "tuned": lambda: [
+        [of(TUNED, arm, f"{guess}{tier}").mean() for arm in recorded_figures.TUNED]
+        for guess in ("", "top 2, ") for tier in TIERS
+    ],
+    "survival": lambda: [*held(survival.FILE, survival.facts_of)],
+    "survival-real": lambda: [*held(survival_real.FILE, lambda _: survival_real.facts_of())],
+}  # fmt: skip
 
 
 def page(name: str) -> str:
@@ -398,3 +471,31 @@ def test_every_number_of_the_page_is_one_of_these_or_a_setting(name):
         text = text.replace(setting, " ")
     text = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", " ", text)
     assert not re.findall(r".{0,30}\d.{0,20}", text)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_picture_shows_the_rows_that_are_recorded(name):
+    with Image.open(RECORDED / f"{name}.png") as picture:
+        carried = json.loads(picture.text[recorded_figures.DRAWN])
+    now = recorded_figures.drawn(FIGURES[name]())
+    assert carried["words"] == now["words"]
+    assert list(map(len, carried["numbers"])) == list(map(len, now["numbers"]))
+    for old, new in zip(carried["numbers"], now["numbers"]):
+        assert old == pytest.approx(new, abs=2e-3), "make it again: python tests/pictures.py " + name
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_a_figure_of_the_page_shows_is_what_the_rows_give(name):
+    traces = [trace for trace in FIGURES[name]().data if trace.name]
+    expected = SHOWN[name]()
+    assert len(traces) == len(expected)
+    for trace, values in zip(traces, expected):
+        along = trace.x if name == "tuned" else trace.y
+        assert list(along) == pytest.approx(list(values), abs=1e-6), trace.name
+
+
+def test_every_figure_of_rows_that_a_page_shows_is_tested():
+    shown = {name: re.findall(r"\]\(\.\./recorded/([\w-]+)\.png\)", page(name)) for name in WHOLE}
+    assert set(shown["assets/docs/findings.md"]) == {*SHOWN}
+    assert {one for names in shown.values() for one in names} == {*FIGURES}
+    assert {path.stem for path in RECORDED.glob("*.png")} == {*FIGURES}

@@ -11,7 +11,6 @@ from adapop.experiments.engine import finished
 from adapop.experiments.results import append_line
 from adapop.experiments.survival import Lost, Survival
 from adapop.facts.tiers import TIERS
-from adapop.paths import ASSETS
 
 
 @pytest.mark.parametrize(
@@ -108,7 +107,13 @@ def test_a_quick_study_is_made_once_and_its_models_knew_the_facts(tmp_path):
     assert survival.rows(tmp_path / survival.FILE) == rows and "0 to do" in messages[-1]
 
 
-def test_the_curves_of_the_recorded_rows_are_drawn():
-    pytest.importorskip("lifelines")
-    figure = survival_tables.curves(survival.rows(ASSETS / "recorded" / survival.FILE))
-    assert {trace.name for trace in figure.data} == {*TIERS} and all(len(trace.y) > 1 for trace in figure.data)
+def test_every_curve_is_drawn_with_its_interval_around_it():
+    rows = _study(0.6)
+    figure = survival_tables.curves([*rows, *(replace(row, world="no-spread") for row in rows)])
+    assert [note.text for note in figure.layout.annotations] == ["sandbox: WGA", "no-spread: WGA"]
+    drawn = iter(figure.data)
+    for low, high, line in zip(drawn, drawn, drawn):
+        assert line.name in TIERS and low.name is high.name is None
+        assert len(line.x) == 16 * 4 + 1 and line.y[0] == 1
+        inside = np.array([line.y - low.y, high.y - line.y])
+        assert inside.min() > -1e-9 and inside.max() > 0.02

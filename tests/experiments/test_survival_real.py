@@ -83,10 +83,13 @@ def test_tables_name_each_stand_in_and_count_the_facts_that_have_it():
     assert [row[1] for row in table.rows] == list(study.STAND_INS)
     counts = [int(row[2]) for row in table.rows]
     assert counts[0] == counts[2] == 514 and counts[1] < 514, "some names are not in GeoNames"
-    rare, _, popular = lives.rows[0][-3:]
+    rare, _, popular, longer = lives.rows[0][-4:]
     assert float(rare) < float(popular)
+    mean, low, high = map(float, re.findall(r"[\d.]+", longer))
+    assert 0 < low < mean < high and mean == pytest.approx(float(popular) - float(rare), abs=0.11)
     parts = {row[1]: int(row[2]) for row in relations.rows}
-    assert set(parts) == {"country", "state", "capital", study.ALL_BUT_STATES}
+    assert set(parts) == {"country", "state", "capital", study.ALL_BUT_STATES, study.WITHIN}
+    assert parts[study.WITHIN] == parts["country"]
     assert parts[study.ALL_BUT_STATES] == parts["country"] + parts["capital"] == counts[0] - parts["state"]
 
 

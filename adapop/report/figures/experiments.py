@@ -16,7 +16,9 @@ Curve = Sequence[tuple[float, Interval]]
 PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26
 NAME_CHARACTERS = 34
 LINE_COLORS = (look.UNLEARNED, look.ORIGINAL, look.CALM, look.ALARM, look.CALM)
+MARK_OFFSET = 0.22  # between marks of a row, so that their intervals do not overlap
 DASHED = "cosine"  # lines of a measure other than recall, dashed as in the paper
+MOST_TICKS = 5  # of a logarithmic axis: each value drawn is named if there are no more
 LINE_SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
 
 
@@ -48,6 +50,10 @@ def line_panels(
         for name, line in lines.items():
             _line(figure, name, names.index(name), line, place // across + 1, place % across + 1)
     figure.update_xaxes(showticklabels=True, type="log" if log_x else "linear")
+    places = sorted({x for lines in panels.values() for line in lines.values() for x, _ in line})
+    if log_x and len(places) <= MOST_TICKS:
+        names_of = [f"{x:.1e}".replace(".0e", "e").replace("e-0", "e-") for x in places]
+        figure.update_xaxes(tickvals=places, ticktext=names_of, tickfont_size=10)
     figure.update_xaxes(title=x_title, row=down)
     figure.update_yaxes(title=y_title, col=1)
     figure.update_yaxes(range=[-0.03, 1.05])
@@ -57,7 +63,8 @@ def line_panels(
 
 def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, column: int) -> None:
     tier = name.removesuffix(look.ALL_WORDINGS)
-    color = look.TIER_COLOR.get(tier) or LINE_COLORS[order % len(LINE_COLORS)]
+    other = look.CALM if name.startswith("retain") else LINE_COLORS[order % len(LINE_COLORS)]
+    color = look.TIER_COLOR.get(tier) or other
     marker = look.mark(color, tier, result=tier != name)
     if tier not in look.TIER_COLOR:
         marker["symbol"] = LINE_SYMBOLS[order % len(LINE_SYMBOLS)]
@@ -92,12 +99,18 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
 
 
 def _marks(
-    figure: go.Figure, place: int, rows: Sequence[tuple[str, Interval]], names: list[str], **drawn
+    figure: go.Figure,
+    place: int,
+    rows: Sequence[tuple[str, Interval]],
+    names: list[str],
+    apart: float = 0.0,
+    **drawn,
 ) -> None:
-    """Draws marks with intervals in a panel, each in its name's row. place: the panel's, from 1."""
+    """Draws marks with intervals in a panel, each in its name's row. place: the panel's, from 1.
+    apart: how far below the middle of the row, in rows."""
     figure.add_scatter(
         x=[value.mean for _, value in rows],
-        y=[names.index(name) for name, _ in rows],
+        y=[names.index(name) + apart for name, _ in rows],
         error_x=look.error_bars([value for _, value in rows], width=2),
         mode="markers",
         row=1,
@@ -113,10 +126,13 @@ def mark_panels(panels: Mapping[str, Mapping[str, Sequence[tuple[str, Interval]]
     figure = _row_panels(panels, names)
     for place, marks in enumerate(panels.values(), start=1):
         for order, (mark, rows) in enumerate(marks.items()):
-            marker = dict(color=LINE_COLORS[order], symbol=LINE_SYMBOLS[order], size=8)
+            color = look.TIER_COLOR.get(mark, LINE_COLORS[order])
+            symbol = look.TIER_SYMBOL.get(mark, LINE_SYMBOLS[order])
+            marker = dict(color=color, symbol=symbol, size=8)
+            apart = MARK_OFFSET * (order - (len(marks) - 1) / 2)
             legend = dict(name=mark, legendgroup=mark, showlegend=place == 1)
             hover = f"{escape(mark)}: %{{x:.3g}}<extra></extra>"
-            _marks(figure, place, rows, names, marker=marker, hovertemplate=hover, **legend)
+            _marks(figure, place, rows, names, apart, marker=marker, hovertemplate=hover, **legend)
     return figure
 
 

@@ -363,7 +363,10 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
     better = [name for name, share in clear.items() if share.mean < adapop.mean]
     if len(better) < 2:
         return ""
-    tuned_alike = f"When every method is tuned, {listing(better)} forget more, without popularity."
+    tuned_alike = (
+        f"When every method is tuned, {listing(better)} leave less that is answered in other "
+        "words, without popularity."
+    )
     return (
         "AdaPop forgets rare and popular facts more equally, but it does not forget the most. "
         f"{tuned_alike}"

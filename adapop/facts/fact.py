@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import DataError, truncated
@@ -184,10 +184,6 @@ class FactSet:
         content = [[_content(fact) for fact in getattr(self, group)] for group in groups]
         text = json.dumps(content, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
-
-    def __deepcopy__(self, memo: dict) -> Self:
-        """The set itself: it is immutable, and otherwise each page would hold a copy."""
-        return self
 
     @cached_property
     def memory(self) -> int:

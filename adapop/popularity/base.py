@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from adapop.errors import DataError, named_place
 from adapop.facts.fact import CHAIN, LISTS, WRITTEN, Fact, FactSet
@@ -45,10 +45,6 @@ class Scoring:
 
     title: str
     scores: Mapping[str, Score]
-
-    def __deepcopy__(self, memo: dict) -> Self:
-        """The scoring itself: it is never changed."""
-        return self
 
     def values(self, facts: Sequence[Fact]) -> dict[str, float | None]:
         """The score of every fact, None where it is unknown."""

@@ -9,14 +9,17 @@ A restart empties all buckets. A visitor is an address, see `ui.visitors`.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from math import ceil
-from threading import Lock
+from threading import Lock, Semaphore
+from weakref import WeakValueDictionary
 
+from adapop import limits
 from adapop.errors import LimitError
-from adapop.limits import ACCELERATOR, PROCESSOR, REQUESTS, RUNS_EACH, WRITTEN, Limit, elsewhere
+from adapop.limits import ACCELERATOR, PROCESSOR, REQUESTS, RUNS_EACH, WRITTEN, Limit
 
 SECONDS = {REQUESTS: 60.0, WRITTEN: 3600.0, PROCESSOR: 3600.0, ACCELERATOR: 3600.0}
+THREADS = 2  # of a visitor of a public app that compute at once
 OPEN = 25  # part of the requests of a minute that may be open, or events that may wait, at once
 LEAST = 1e-6  # of work whose amount is not known yet
 MOST_BUCKETS = 20_000  # empty ones are thrown away beyond so many
@@ -32,7 +35,8 @@ class Usage:
         self.sender = sender
         self._clock = clock
         self._buckets: dict[tuple[Limit, str], tuple[float, float]] = {}  # level, at this time
-        self._waiting: Counter[str] = Counter()  # runs and questions by visitor
+        self._counts: Counter[tuple[str, str]] = Counter()  # of what is open, by visitor
+        self._threads: WeakValueDictionary[str, Semaphore] = WeakValueDictionary()
         self._lock = Lock()
 
     def spend(self, limit: Limit, amount: float = 1.0, visitor: str | None = None) -> None:
@@ -48,7 +52,7 @@ class Usage:
                 return
         wait = f"Try again in {ceil(surplus * SECONDS[limit] / most)} s."
         message = f"That is over the limit of {most:,} {limit.what} ({limit.name})."
-        raise LimitError(message, wait if amount <= most else elsewhere())
+        raise LimitError(message, wait if amount <= most else limits.elsewhere())
 
     def check(self, limit: Limit, visitor: str | None = None) -> None:
         """Checks that some is left, before work of an unknown amount. Raises as `spend`."""
@@ -67,27 +71,39 @@ class Usage:
         with self._lock:
             return max(0.0, most - self._level(limit, visitor))
 
-    @contextmanager
-    def waiting(self, visitor: str) -> Iterator[None]:
+    def waiting(self, visitor: str) -> AbstractContextManager[None]:
         """Counts a run or question of a visitor until the block ends. Raises LimitError: more wait
         already than may."""
+        return self._counted("runs", visitor, RUNS_EACH.check)
+
+    def open(self, visitor: str) -> AbstractContextManager[None]:
+        """Counts a request of a visitor until the block ends. Raises LimitError: so many are open
+        already."""
+        return self._counted("requests", visitor, _check_open)
+
+    @contextmanager
+    def thread(self, visitor: str) -> Iterator[None]:
+        """One of a visitor's threads, once it is free. Raises LimitError: too many events wait."""
+        if not limits.is_public():
+            yield
+            return
+        with self._counted("events", visitor, _check_open):
+            with self._lock:
+                thread = self._threads.setdefault(visitor, Semaphore(THREADS))
+            with thread:
+                yield
+
+    @contextmanager
+    def _counted(self, what: str, visitor: str, check: Callable[[float], None]) -> Iterator[None]:
         with self._lock:
-            RUNS_EACH.check(self._waiting[visitor] + 1)
-            self._waiting[visitor] += 1
+            check(self._counts[what, visitor] + 1)
+            self._counts[what, visitor] += 1
         try:
             yield
         finally:
             with self._lock:
-                self._waiting[visitor] -= 1
-                self._waiting += Counter()  # drops visitors with none
-
-    @staticmethod
-    def check_open(count: int) -> None:
-        """Raises LimitError: one visitor has so many requests open, or events waiting, at once."""
-        most = REQUESTS.value()
-        if most and count > max(most / OPEN, 1):
-            words = f"At most {most / OPEN:,.0f} requests at once here ({REQUESTS.name})."
-            raise LimitError(words, "Try again in a moment.")
+                self._counts[what, visitor] -= 1
+                self._counts += Counter()  # drops visitors with none
 
     def _level(self, limit: Limit, visitor: str) -> float:
         level, since = self._buckets.get((limit, visitor), (0.0, 0.0))
@@ -98,3 +114,10 @@ class Usage:
         if len(self._buckets) > MOST_BUCKETS:
             for key in [key for key in self._buckets if not self._level(*key)]:
                 del self._buckets[key]
+
+
+def _check_open(count: float) -> None:
+    most = REQUESTS.value()
+    if most and count > max(most / OPEN, 1):
+        words = f"At most {most / OPEN:,.0f} requests at once here ({REQUESTS.name})."
+        raise LimitError(words, "Try again in a moment.")

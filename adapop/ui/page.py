@@ -79,7 +79,7 @@ SWITCH_SECONDS = 0.0005
 # searches among young objects to one among all, which stops everybody for a tenth of a second
 LOOKS = 50
 LONGEST = 2_000  # waiting events of all pages: a lecture hall that opens the page sends hundreds
-THREADS = 400  # events at work at once: most of them wait, see `events.Slots`
+THREADS = 400  # events at work at once: most of them wait, see `Usage.thread`
 PAGES = 80  # whose state a public app keeps, the latest used; another restores its set
 # what an address may open, see `tabOf` in "assets/page.js": tabs, and a panel of Run
 TABS = ("facts", "pressure", "run", "probe", "compare")

@@ -16,7 +16,7 @@ from adapop.service.saved_sets import delete_set, load_set, set_exists
 from adapop.service.worker import Worker
 from adapop.ui.access import refusing
 from adapop.ui.parts import html
-from adapop.ui.session import Anchors, Session, anchors_of, identity
+from adapop.ui.session import Anchors, Scorings, Session, anchors_of, identity
 from adapop.ui.wiring import IN_TURN, QUIET
 
 SET_EXPIRED = (
@@ -44,7 +44,7 @@ class LeftPage:
         if self.facts is None:
             return changes
         changes |= session.changed(self.facts) | {source: self.source, session.saved: self.facts}
-        changes[session.scorings] = (given(self.facts.forget),)
+        changes[session.scorings] = Scorings([given(self.facts.forget)])
         return changes | {session.restored: (self.source, self.facts)}
 
 

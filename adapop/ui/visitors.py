@@ -18,7 +18,8 @@ def visitor() -> str:
 
 
 def visitor_of(request: Request) -> str:
-    """The sender of a request: its address, as uvicorn reports it."""
+    """The sender of a request: its address. Behind a proxy, uvicorn takes it from X-Forwarded-For,
+    but only if FORWARDED_ALLOW_IPS names that proxy."""
     return network_of(request.client.host) if request.client else ""
 
 

@@ -106,7 +106,7 @@ def nested(target: Target) -> tuple[str, bool]:
 
 
 def foreign(target: Target) -> tuple[str, bool]:
-    """Another's run by a guessed id and by a read-only link, pages of other sites, and tricks of paths."""
+    """Another's run by a guessed id and by a read-only link, pages of other sites, a foreign host, tricks of paths."""
     (reply,) = call(target.address, "start_run", [RUN], {"X-Forwarded-For": "198.51.100.9"})
     guessed = reply["run"][:-1] + ("0" if reply["run"][-1] != "0" else "1")
     link = link_of(Run(target.folder / reply["run"]))
@@ -121,6 +121,7 @@ def foreign(target: Target) -> tuple[str, bool]:
                      target.send("gradio_api/queue/join", b"{}", JSON_BODY | site)[0]])  # fmt: skip
     for path in ("file=/etc/passwd", "file=../../../etc/passwd", "file=http://169.254.169.254/", "proxy=http://a.b/"):
         codes[target.send(f"gradio_api/{path}")[0]] += 1
+    codes[target.send("config", None, {"Host": "evil.example"})[0]] += 1
     named = {"path": "http://169.254.169.254/", "meta": {"_type": "gradio.FileData"}}
     codes[target.post("call/beta", {"data": [named]})] += 1
     (still,) = call(target.address, "status", [reply["run"]], {"X-Forwarded-For": "198.51.100.9"})
@@ -334,7 +335,8 @@ def main(names: list[str]) -> int:
     broken, began = 0, time.monotonic()
     chosen = [attack for attack in ATTACKS if not names or attack.work.__name__ in names]
     with tempfile.TemporaryDirectory() as folder:
-        here = {"ADAPOP_PUBLIC": "1", "HF_HUB_OFFLINE": "1", "GRADIO_TEMP_DIR": f"{folder}/gradio"}
+        here = {"ADAPOP_PUBLIC": "1", "ADAPOP_HOSTS": "localhost", "HF_HUB_OFFLINE": "1"}
+        here |= {"GRADIO_TEMP_DIR": f"{folder}/gradio"}
         with served(Path(folder), lines=None, **here) as app:
             target = Target(app.address, app.process, Path(folder))
             call(app.address, "beta", [[ROW], "paper"], {}, 120)

@@ -71,8 +71,10 @@ def test_a_strangers_name_that_leads_here_is_refused(address, monkeypatch, host,
     assert (httpx.get(f"{address}config", headers={"Host": host}).status_code == 421) is not own
     monkeypatch.setenv("ADAPOP_HOSTS", f"other, {host.partition(':')[0].upper()}")
     assert host.startswith("[") or is_own_host(host)
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")  # as behind a proxy, by any name unless some are given
+    monkeypatch.setenv("ADAPOP_HOSTS", "me-app.hf.space")
+    assert is_own_host("me-app.hf.space") and is_own_host(host) is own
     monkeypatch.delenv("ADAPOP_HOSTS")
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     assert httpx.get(f"{address}config", headers={"Host": host}).status_code == 200
 
 
@@ -237,7 +239,7 @@ def sent(address, path, headers, body):
 @pytest.mark.parametrize("path", ["/gradio_api/queue/join", "/gradio_api/upload", "/gradio_api/call/beta"])
 def test_a_length_beside_chunks_is_refused(address, public, path):
     lengths = "Content-Length: 5\r\nTransfer-Encoding: chunked"
-    assert sent(address, path, f"Content-Type: application/json\r\n{lengths}", b"6\r\n[1, 2]\r\n0\r\n\r\n") == 400
+    assert sent(address, path, f"Content-Type: application/json\r\n{lengths}", b"6\r\n[1, 2]\r\n0\r\n\r\n") == 411
 
 
 def test_more_bytes_than_a_limit_are_refused_as_they_come(address, public):
@@ -316,6 +318,28 @@ def test_many_loads_at_once_render_and_compress_once_whatever_host_they_name(mon
     assert [one.content for one in replies] == [TEXT.replace(NO_HOST, host["Host"].encode()) for host in hosts]
     assert app.asked == [("/", b"", {b"host": NO_HOST})], "nothing of a request decides what others get"
     assert len(compressed) == 2
+
+
+def test_a_public_app_makes_what_its_page_leads_to_before_anybody_asks(public, monkeypatch):
+    compressed = []
+    files = {"/": b'<script src="./assets/a.js">', "/assets/a.js": b'"./b.js", "c.js"', "/assets/b.js": b"1" * 99}
+    monkeypatch.setattr(pages, "ENCODERS", dict.fromkeys(("br", "gzip"), lambda body: compressed.append(body) or b"x"))
+
+    async def app(scope, receive, send):
+        status, kind = 200 if scope["path"] in files else 404, [(b"content-type", b"text/javascript")]
+        await send({"type": "http.response.start", "status": status, "headers": kind})
+        await send({"type": "http.response.body", "body": files.get(scope["path"], b"")})
+
+    async def started():
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=Pages(app)), base_url="http://a") as client:
+            await client.head("/")
+            while len(compressed) < 4:
+                await asyncio.sleep(0.01)
+            return [await client.get("/assets/b.js", headers={"Accept-Encoding": one}) for one in ("br", "gzip")]
+
+    replies = asyncio.run(asyncio.wait_for(started(), 30))
+    assert [one.headers["Content-Encoding"] for one in replies] == ["br", "gzip"]
+    assert sorted(compressed) == sorted([files["/assets/a.js"], files["/assets/b.js"]] * 2), "nothing on asking"
 
 
 @pytest.mark.parametrize(("accepted", "name"), [

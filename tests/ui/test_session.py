@@ -6,16 +6,16 @@ import pytest
 
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX
+from adapop.popularity.base import given
 from adapop.popularity.beta import POPULAR_ANCHOR
 from adapop.runs.listed import all_runs
 from adapop.service.saved_sets import load_set
 from adapop.service.visitor_limits import Usage
 from adapop.service.worker import Worker
-from adapop.ui import events
-from adapop.ui.events import SetId, Sets
+from adapop.ui import events, session
 from adapop.ui.run.launch import start_run
 from adapop.ui.saved import OWN, SET_EXPIRED, LeftPage, restored, to_keep
-from adapop.ui.session import Session, check_shown, identity
+from adapop.ui.session import Kept, KeptId, Recall, Scorings, Session, check_shown, identity
 from components import ANCHORS, run_values, stand_ins
 from raised import raised
 from stepping import stepped
@@ -28,11 +28,26 @@ def test_sets_have_an_identity_and_pages_hold_ids():
     others = [replace(pair, forget=(popular, rare)), replace(pair, forget=(replace(rare, score=1.0), popular)), None]
     assert len({identity(facts) for facts in (pair, *others)}) == 4
     assert identity(load_facts("pair")) == identity(pair)
-    sets, state = Sets(), gr.State(None)
-    held = sets.stored({state: pair, "other": [("own", pair), 7]})
-    assert isinstance(held[state], SetId) and held["other"] == [("own", held[state]), 7]
-    assert sets.loaded(("own", held[state])) == ("own", pair) and sets.loaded(str(held[state])) == str(held[state])
-    assert sets.stored({"name": pair}) == {"name": pair}, "a value of a program, no update"
+    kept, state = Kept(), gr.State(None)
+    held = kept.stored({state: pair, "other": [("own", pair), 7]})
+    assert isinstance(held[state], KeptId) and held["other"] == [("own", held[state]), 7]
+    assert kept.loaded(("own", held[state])) == ("own", pair) and kept.loaded(str(held[state])) == str(held[state])
+    assert kept.stored({"name": pair}) == {"name": pair}, "a value of a program, no update"
+
+
+def test_scores_and_recall_are_ids_in_a_page_and_gone_ones_are_empty():
+    pair, kept = load_facts("pair"), Kept()
+    values = [Scorings([given(pair.forget)]), Recall({fact.id: 1.0 for fact in pair.forget}), given(pair.forget)]
+    ids = kept.stored(values)
+    assert {type(one) for one in ids} == {KeptId} and list(map(kept.loaded, ids)) == values
+    assert kept.stored(Recall(values[1])) == ids[1], "equal recall is no change of the page"
+    assert list(map(Kept().loaded, ids)) == [(), {}, None]
+
+
+def test_the_state_that_a_page_begins_with_is_small(demo):
+    states = [one.value for one in demo.blocks.values() if isinstance(one, gr.State)]
+    assert len([one for one in states if isinstance(one, KeptId)]) >= 4
+    assert all(len(repr(one)) < 200 for one in states)
 
 
 def test_an_event_with_nothing_to_say_leaves_what_it_would_fill_in():
@@ -40,18 +55,18 @@ def test_an_event_with_nothing_to_say_leaves_what_it_would_fill_in():
         for number in range(most):
             yield number
 
-    event = events.prepared(counted, Usage(), events.Slots())
+    event = events.prepared(counted, Usage())
     assert list(stepped(event(None, 2))) == [0, 1]
     assert list(stepped(event(None, 0))) == [gr.skip()]
 
 
 def test_the_sets_in_use_are_bounded_and_the_longest_unused_goes(monkeypatch):
-    monkeypatch.setattr(events, "MEGABYTES", 2.5 * load_facts("pair").memory / 1e6)
-    sets = Sets()
-    first, second = (sets.id_of(replace(load_facts("pair"), name=name)) for name in "ab")
-    assert sets.set_of(first).name == "a"
-    third = sets.id_of(replace(load_facts("pair"), name="c"))
-    assert [sets.set_of(one) is not None for one in (first, second, third)] == [True, False, True]
+    monkeypatch.setattr(session, "MEGABYTES", 2.5 * load_facts("pair").memory / 1e6)
+    kept = Kept()
+    first, second = (kept.id_of(replace(load_facts("pair"), name=name)) for name in "ab")
+    assert kept.value_of(first).name == "a"
+    third = kept.id_of(replace(load_facts("pair"), name="c"))
+    assert [kept.value_of(one) is not None for one in (first, second, third)] == [True, False, True]
 
 
 @pytest.mark.slow

@@ -14,9 +14,10 @@ from adapop.progress import Progress, started
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.ui import page
-from adapop.ui.events import SETS, SetId, keep_settings
+from adapop.ui.events import keep_settings
 from adapop.ui.probe import leaks
 from adapop.ui.run import launch
+from adapop.ui.session import KEPT, KeptId
 from adapop.ui.wiring import error_of, followed
 from components import stand_ins
 from raised import raised
@@ -83,7 +84,7 @@ def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path
 
 def the_set(demo) -> gr.State:
     """The state that holds the page's facts."""
-    return next(state for state in demo.blocks.values() if isinstance(getattr(state, "value", None), SetId))
+    return next(state for state in demo.blocks.values() if isinstance(getattr(state, "value", None), KeptId))
 
 
 def function_of(event):
@@ -151,7 +152,7 @@ def test_what_an_event_brings_is_whole_and_counted(demo):
     # Start compares them. A hash that was asked for later would be that of the set that a server
     # which forgot the page holds for it, and Start would train on that.
     facts = the_set(demo)
-    shown = SETS.set_of(facts.value).sha256
+    shown = KEPT.value_of(facts.value).sha256
     hash_box = next(box for box in demo.blocks.values() if getattr(box, "value", None) == shown)
     writing = [event for event in demo.fns.values() if facts in event.outputs]
     assert writing and {str(event.fn) for event in writing if hash_box not in event.outputs} == set()

@@ -1,13 +1,11 @@
 """The gate in front of Gradio: which requests are accepted, from whom, how many, and how large.
 
-Gradio serves far more than this app needs: it fetches any public address on request, runs functions
-outside its queue, and serves recordings, monitoring and an editor. Paths that are not listed below
-are closed. A visitor is identified by the request's address; behind a proxy, uvicorn takes it from
-X-Forwarded-For, but only if FORWARDED_ALLOW_IPS names that proxy.
+Gradio serves more than this app needs: it fetches any address on request, runs functions outside
+its queue, and serves recordings, monitoring and an editor. Paths not listed below are closed.
 
 What a visitor asks passes a line of the visitor's own, in which one step goes on in each round of
 the event loop: a request begins, or a piece of an answer leaves. So nobody waits for more than one
-step of each other visitor, and a loop that has nothing else to do is as fast as without.
+step of each other visitor.
 """
 
 import asyncio
@@ -17,7 +15,6 @@ import logging
 import os
 import re
 import socket
-from collections import Counter
 from contextlib import suppress
 from functools import lru_cache, partial
 from time import monotonic
@@ -68,7 +65,6 @@ class Gate:
         self._app, self._usage = app, usage
         self._pages = Pages(app)
         self._page = lru_cache(MOST_PAGES)(lambda session: Page(app, turns))
-        self._open: Counter[str] = Counter()
         self._lines: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,11 +85,13 @@ class Gate:
             await send(message)
 
         await _step(line, REST if scope["method"] == "POST" else 0)
-        self._open[visitor] += 1
         try:
-            app = self._refusal(scope, visitor) or self._app_for(scope)
-            upload = scope["path"].rstrip("/") == UPLOADS
-            await app(scope, _of_one_file(scope, receive) if upload else receive, sent)
+            with self._usage.open(visitor):
+                app = self._refusal(scope, visitor) or self._app_for(scope)
+                upload = scope["path"].rstrip("/") == UPLOADS
+                await app(scope, _of_one_file(scope, receive) if upload else receive, sent)
+        except LimitError as error:
+            await PlainTextResponse(str(error), 429)(scope, receive, sent)
         # any error; its text is not logged, because it may quote the user
         except Exception as error:  # noqa: BLE001
             log.error("a request failed: %s", place_of(error))
@@ -102,13 +100,11 @@ class Gate:
                 words = "The disk of this app is full; try again later."
             if not begun:
                 await PlainTextResponse(words, 507 if full else 400)(scope, receive, sent)
-        finally:
-            self._open[visitor] -= 1
-            self._open += Counter()  # drops visitors without requests
 
     def _refusal(self, scope: Scope, visitor: str) -> PlainTextResponse | None:
+        """The refusal of a request, or None. Raises LimitError: this visitor asked too much."""
         path, method, headers = scope["path"], scope["method"], Headers(scope=scope)
-        if not is_public() and not is_own_host(headers.get("host", "")):
+        if not is_own_host(headers.get("host", "")):
             fix = "Open it by its address or as localhost, or add the name to ADAPOP_HOSTS."
             return PlainTextResponse(f"This app does not serve this host name. {fix}", 421)
         known = WRITES if method == "POST" else READ
@@ -118,14 +114,10 @@ class Gate:
             return PlainTextResponse("This request comes from a page of another site.", 403)
         if method == "POST" and (refusal := _too_long(headers, path)):
             return refusal
-        try:
-            self._usage.check_open(self._open[visitor])
-            self._usage.spend(REQUESTS, 1, visitor)
-            if method == "POST":
-                self._usage.check(PROCESSOR, visitor)
-                self._usage.spend(WRITTEN, int(headers["content-length"]) / 1e6, visitor)
-        except LimitError as error:
-            return PlainTextResponse(str(error), 429)
+        self._usage.spend(REQUESTS, 1, visitor)
+        if method == "POST":
+            self._usage.check(PROCESSOR, visitor)
+            self._usage.spend(WRITTEN, int(headers["content-length"]) / 1e6, visitor)
         return None
 
     def _app_for(self, scope: Scope) -> ASGIApp:
@@ -202,11 +194,9 @@ def _too_long(headers: Headers, path: str) -> PlainTextResponse | None:
     uploads = path.rstrip("/") == UPLOADS
     limit = UPLOAD if uploads else REQUEST
     length = headers.get("content-length", "")
-    if not length.isdecimal():
-        return PlainTextResponse("State the length of the request (Content-Length).", 411)
-    if "transfer-encoding" in headers:  # HTTP ignores Content-Length beside it
-        words = "Either state the length of the request or send it in chunks, not both."
-        return PlainTextResponse(words, 400)
+    if not length.isdecimal() or "transfer-encoding" in headers:  # beside which a length is ignored
+        words = "State the length of the request (Content-Length), and send it in no chunks."
+        return PlainTextResponse(words, 411)
     if int(length) / 1e6 > limit.value() + FORM_MEGABYTES * uploads:
         return PlainTextResponse(f"At most {limit.value():,} MB at once here ({limit.name}).", 413)
     return None
@@ -244,9 +234,11 @@ def is_own_page(headers: Headers) -> bool:
 def is_own_host(name: str) -> bool:
     """Whether a request's Host is this machine, not a foreign name made to resolve to it (DNS
     rebinding). Accepted: any IP address, localhost, the machine's own name, and the names in
-    ADAPOP_HOSTS (separated by commas; * for any)."""
+    ADAPOP_HOSTS (separated by commas; * for any). A public app has whatever names lead to its
+    proxy, unless ADAPOP_HOSTS says which."""
     host = re.sub(r":\d*$", "", name).strip("[]").lower()
-    named = os.environ.get("ADAPOP_HOSTS", "").lower().replace(",", " ").split()
+    default = "*" if is_public() else ""
+    named = (os.environ.get("ADAPOP_HOSTS") or default).lower().replace(",", " ").split()
     allowed = {"localhost", socket.gethostname().lower(), *named}
     if "*" in allowed or host in allowed or host.endswith(".localhost"):
         return True

@@ -2,7 +2,7 @@
 
 Gradio renders its page for each request and compresses each answer in the event loop. Here the page
 is rendered once, for a host that does not exist, whose name is replaced by that of each request;
-each answer is compressed once for an encoding, in a thread.
+each answer is compressed once for an encoding, in a thread, by a public app before anybody asks.
 """
 
 import asyncio
@@ -16,6 +16,9 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adapop.limits import is_public
+from adapop.ui.parts.html import with_story
+
 # each file by one path alone, so that no more is kept than Gradio ships
 STATIC = re.compile(
     r"/(static|assets|svelte)(/[\w-][\w.-]*)+|/favicon\.ico|/(gradio_api/)?theme\.css|/robots\.txt"
@@ -27,14 +30,9 @@ NO_HOST = b"adapop.invalid"  # stands for the page's own host in what was render
 NAME = re.compile(r"[\w.\-:\[\]]{1,253}")
 HOSTS = 16  # names of this app whose pages are kept compressed; others get them as they are
 HASHED = "/assets/"  # files whose names change with their contents
-PIECE = (
-    65_536  # bytes sent at once, a step of the gate's: no slow reader makes the server hold more
-)
-# at the end of the page: what it reads exists there. Gradio puts the page's own script into its
-# head only once its files have come
-EARLY = b"""const own = document.createRange().createContextualFragment(gradio_config.head);
-document.head.append(own);
-adapop.early();"""
+NAMED = re.compile(rb"""["'/]([\w.-]{1,99}\.(?:js|css))["'?]""")  # such files, in a page or script
+REST_SECONDS = 0.01  # between the files made ahead: the app answers meanwhile
+PIECE = 65_536  # bytes sent at once, a step of the gate's: a slow reader's answer is not held whole
 ENCODERS = {"br": lambda body: brotli.compress(body, quality=5), "gzip": gzip.compress}
 Parts = tuple[bytes, ...]  # of a body: between them the app's own address belongs
 Rendered = tuple[int, dict[str, str], Parts]  # status, headers, body
@@ -53,7 +51,9 @@ class Pages:
         Gradio asks for it when it starts, and a busy machine renders longer than it waits."""
         headers, path = Headers(scope=scope), scope["path"]
         if path == "/" and scope["method"] == "HEAD":
-            self._once(("/",), self._rendered, scope)
+            self._once((path,), self._rendered, scope)
+            if is_public():
+                self._once(("ahead",), self._ahead, scope)
             await Response(media_type="text/html")(scope, receive, send)
             return
         status, kept, parts = await self._once((path,), self._rendered, scope)
@@ -67,9 +67,7 @@ class Pages:
         if of_text and self._is_known(origin):
             encoding = best_encoding(headers.get("accept-encoding", ""))
         if encoding != "identity":
-            key = (path, origin, encoding)
-            make = partial(asyncio.to_thread, lambda: (ENCODERS[encoding](origin.join(parts)),))
-            parts = await self._once(key, make)
+            parts = await self._compressed(path, origin, encoding, parts)
         size = sum(map(len, parts)) + (len(parts) - 1) * len(origin)
         kept = kept | {"vary": "Accept-Encoding", "content-encoding": encoding}
         raw = Response(headers=kept | {"content-length": str(size)}).raw_headers
@@ -77,6 +75,22 @@ class Pages:
         for piece in _pieces(parts if scope["method"] != "HEAD" else (), origin):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body"})
+
+    async def _ahead(self, scope: Scope) -> None:
+        """Makes the page, and in all encodings the files that it names, and that they name."""
+        paths = ["/", "/theme.css"]
+        for path in paths:  # which grows meanwhile
+            status, _, parts = await self._once((path,), self._rendered, scope | {"path": path})
+            for encoding in ENCODERS if status == 200 and path != "/" else ():
+                await self._compressed(path, b"", encoding, parts)
+            names = await asyncio.to_thread(NAMED.findall, b"".join(parts))
+            named = dict.fromkeys(f"{HASHED}{name.decode()}" for name in names)
+            paths += [one for one in named if one not in paths]
+            await asyncio.sleep(REST_SECONDS)
+
+    def _compressed(self, path: str, origin: bytes, encoding: str, parts: Parts) -> asyncio.Future:
+        make = partial(asyncio.to_thread, lambda: (ENCODERS[encoding](origin.join(parts)),))
+        return self._once((path, origin, encoding), make)
 
     def _is_known(self, origin: bytes) -> bool:
         """Whether an origin is one of the first: a stranger may invent any number of them."""
@@ -112,14 +126,6 @@ class Pages:
         whole = with_story(bytes(body)) if path == "/" else bytes(body)
         parts = whole.split(b"http://" + NO_HOST) if PAGES.fullmatch(path) else (whole,)
         return start["status"], headers, tuple(parts)
-
-
-def with_story(page: bytes) -> bytes:
-    """The page with colours and a script that show the Story before Gradio has loaded."""
-    before, end, after = page.rpartition(b"</body>")
-    theme = re.search(rb'"theme_hash": ?"(\w+)"', page)
-    colours = b'<link rel="stylesheet" href="./theme.css?v=%s">' % theme[1] if theme else b""
-    return before + colours + b"<script>" + EARLY + b"</script>" + end + after if end else page
 
 
 def origin_of(scope: Scope) -> bytes:

@@ -18,7 +18,7 @@ from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
 from adapop.ui.run.configuration import ADVANCED, VISIBLE, config_of
 from adapop.ui.run.settings import Offers, build_offers, offered
-from adapop.ui.session import Session, check_shown
+from adapop.ui.session import Large, Recall, Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, error_of, followed, offload
 
 KNOWN_ABOUT = (
@@ -32,7 +32,7 @@ DECISIVE = [PLACES[name] for name in ("model", "asking", "seed")]
 
 
 @dataclass(frozen=True)
-class Answered:
+class Answered(Large):
     """The measured answers of an original model."""
 
     asked_as: tuple[str, ...]
@@ -103,12 +103,13 @@ def _asked_as(facts: FactSet, values: list) -> tuple[str, ...]:
     return *chosen, lent.sha256
 
 
-def _recall_now(facts: FactSet | None, answers: Answered | None, values: list) -> dict[str, float]:
+def _recall_now(facts: FactSet | None, answers: Answered | None, values: list) -> Recall:
     """Recall by id of the set's facts; empty if the model or the way of asking is another now."""
     if facts is None or answers is None or answers.asked_as != _asked_as(facts, values):
-        return {}
+        return Recall()
     keys = {fact.id: (fact.id, fact.question) for fact in facts.forget}
-    return {name: answers.recall[key] for name, key in keys.items() if key in answers.recall}
+    found = {name: answers.recall[key] for name, key in keys.items() if key in answers.recall}
+    return Recall(found)
 
 
 def _summary_updates(

@@ -14,7 +14,7 @@ from adapop.facts.fact import FactSet
 from adapop.facts.scale import with_tiers
 from adapop.online.cache import Cache
 from adapop.popularity.agreement import agreement, remarks_of
-from adapop.popularity.base import AS_GIVEN, Proxy, Score, Scoring, forecast
+from adapop.popularity.base import AS_GIVEN, Proxy, Score, Scoring, forecast, given
 from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress, started
@@ -24,7 +24,7 @@ from adapop.report.table import percent
 from adapop.service.worker import Worker
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import chart
-from adapop.ui.session import Session, check_shown, curve_of
+from adapop.ui.session import Scorings, Session, check_shown, curve_of
 from adapop.ui.wiring import IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
 
 FORMULA_CHOICES = [
@@ -73,7 +73,8 @@ class LookUp:
         usage = worker.usage
         facts = await offload(usage, check_shown, facts, identity)
         if proxy == GIVEN:
-            came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
+            as_given = (scoring for scoring in scorings if scoring.title == AS_GIVEN)
+            came = next(as_given, given(facts.forget))
             lines = ["The scores that came with the set."]
             yield self._over(lines, "calm", (facts, came))
             return
@@ -103,14 +104,14 @@ class LookUp:
         scoring = Scoring(next(iter(scores.values())).source, scores)
         yield self._over(lines, "warn" if error else "calm", (facts, scoring))
 
-    def apply(self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: Result) -> dict:
+    def apply(self, facts: FactSet | None, scorings: Scorings, result: Result) -> dict:
         """Updates that replace the set's scores by the result, unless the set has changed."""
         if result is None:
             return gr.skip()
         (then, scoring), session = result, self.session
-        if facts is None or not asked_about(then, facts):
+        if None in (facts, then, scoring) or not asked_about(then, facts):
             return {self.result: None}
-        others = tuple(other for other in scorings if other.title != scoring.title)
+        others = (other for other in scorings if other.title != scoring.title)
         values, known = scoring.values(facts.forget), scoring.scores.values()
         sources = {score.fact_id: score.source for score in known if score.value is not None}
         scored = tuple(
@@ -118,7 +119,7 @@ class LookUp:
             for fact in facts.forget
         )
         changed = session.changed(with_tiers(replace(facts, forget=scored), anew=True))
-        return {**changed, session.scorings: (*others, scoring), self.result: None}
+        return {**changed, session.scorings: Scorings((*others, scoring)), self.result: None}
 
     def _over(self, lines: list[str], kind: str, result: Result) -> dict:
         return {self.status: html.listed(lines, kind), **self.work.idle(), self.result: result}
@@ -254,16 +255,14 @@ def build_agreement(session: Session) -> None:
     gr.on(again, compared, chosen, [words, *scatter.parts], **LAST_STAYS)
 
 
-def _scorings_offered(scorings: tuple[Scoring, ...]):
+def _scorings_offered(scorings: Scorings):
     """Updates of both inputs: the scorings that hold a score; the last two are chosen."""
     titles = [scoring.title for scoring in scorings if scoring.scores]
     last = ([None, None, *titles])[-2:]
     return gr.Dropdown(titles, value=last[0]), gr.Dropdown(titles, value=last[1])
 
 
-def _compared(
-    facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str, recall
-):
+def _compared(facts: FactSet | None, anchors, scorings: Scorings, first: str, second: str, recall):
     """Two scorings' agreement in sentences and as a figure. recall: of the original, by fact id."""
     by_title = {scoring.title: scoring for scoring in scorings}
     if facts is None or first not in by_title or second not in by_title or first == second:

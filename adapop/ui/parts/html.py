@@ -5,6 +5,7 @@ literal. Handlebars does not escape `${` and backslashes, which would run as cod
 escapes text here, and templates insert it unescaped by `{{{ }}}`.
 """
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -13,6 +14,11 @@ import gradio as gr
 from adapop.paths import ASSETS
 
 SCRIPTS = "page", "fields", "story"  # our JavaScript: one script, in this order
+# at the end of the page: what it reads exists there. Gradio puts the page's own script into its
+# head only once its files have come
+EARLY = b"""const own = document.createRange().createContextualFragment(gradio_config.head);
+document.head.append(own);
+adapop.early();"""
 CODE = str.maketrans({"\\": "&#92;", "$": "&#36;", "`": "&#96;", "{": "&#123;", "}": "&#125;"})
 
 
@@ -35,6 +41,14 @@ def script() -> str:
     elements' `js_on_load` and the events' `js` call; it runs once, however often it is put in."""
     texts = "\n".join((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     return f"<script>window.adapop ??= (() => {{\n{texts}\nreturn adapop;\n}})();</script>"
+
+
+def with_story(page: bytes) -> bytes:
+    """The page with colours and a script that show the Story before Gradio has loaded."""
+    before, end, after = page.rpartition(b"</body>")
+    theme = re.search(rb'"theme_hash": ?"(\w+)"', page)
+    colours = b'<link rel="stylesheet" href="./theme.css?v=%s">' % theme[1] if theme else b""
+    return before + colours + b"<script>" + EARLY + b"</script>" + end + after if end else page
 
 
 def on_load(name: str) -> str:

@@ -29,14 +29,12 @@ class Served:
 def served(
     folder: Path,
     program: Sequence[str] = ("app.py",),
-    lines: int | None = LINES_KEPT,
     **environment: str,
 ) -> Iterator[Served]:
     """Runs `python` with these arguments, its runs in the folder, until the block ends; yields it
-    once it serves. lines: number of last printed lines that are kept; None for all. environment:
-    further variables. Raises RuntimeError: the app ended without printing an address."""
+    once it serves. environment: further variables. Raises RuntimeError: the app ended without printing an address."""
     there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
-    command, output = [sys.executable, "-u", *program], deque[str](maxlen=lines)
+    command, output = [sys.executable, "-u", *program], deque[str](maxlen=LINES_KEPT)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     server = subprocess.Popen(command, cwd=ROOT, env=there, **pipes)
     try:

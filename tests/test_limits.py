@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import pytest
 
 from adapop import limits
@@ -75,9 +72,3 @@ def test_a_port_that_is_none_is_a_sentence(monkeypatch, port):
     raised(ConfigError, "GRADIO_SERVER_PORT is .* 1 to 65535", limits.check_port)
     monkeypatch.setenv("GRADIO_SERVER_PORT", "7860")
     limits.check_port()
-
-
-def test_the_app_says_it_too(monkeypatch):
-    monkeypatch.setenv("GRADIO_SERVER_PORT", "abc")
-    told = subprocess.run([sys.executable, "app.py"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert told.returncode == 1 and told.stderr.startswith("error: GRADIO_SERVER_PORT is"), told.stderr

@@ -6,8 +6,7 @@ text of a CSV. There text stays as it is, with its leading zeros; a number that 
 those, and its digits after the 15th.
 
 A file that is no table is refused (`DataError`); a row that cannot be read becomes a `Problem`.
-Within the limits below, the worst file takes seconds and a few hundred MB (measured in
-`tests/reliability/uploads.py`)."""
+Within the limits below, the worst file takes seconds and a few hundred MB."""
 
 import codecs
 import csv

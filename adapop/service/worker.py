@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from adapop.runs.check import Check
 
 CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
-LOOK_AFTER = 0.02  # share of the disk's quota; the disk is checked after so much was written
 log = logging.getLogger(__name__)
 
 
@@ -114,8 +113,6 @@ class Worker:
         self._submitting = threading.Lock()
         self._paces: dict[str, Pace] = {}
         self._began = 0.0
-        self._written = threading.Event()  # set when the disk has to be checked
-        self._unseen = 0  # bytes written since the last check
         self._leases = Leases(accelerated)
 
     def warm_up(self) -> None:
@@ -271,16 +268,9 @@ class Worker:
         visitor = self.usage.sender()
         self.usage.check(WRITTEN, visitor)
         name = saved_sets.save_set(facts, self.root)
-        self._wrote(cleanup.size_of(self.root / saved_sets.FOLDER / name), visitor)
-        return name
-
-    def _wrote(self, size: int, visitor: str) -> None:
-        """Charges bytes written to the disk; a share `LOOK_AFTER` of its quota triggers a check."""
+        size = cleanup.size_of(self.root / saved_sets.FOLDER / name)
         self.usage.charge(WRITTEN, size / 1e6, visitor)
-        with self._lock:
-            self._unseen += size
-            if (most := limits.keep_bytes()) is not None and self._unseen > most * LOOK_AFTER:
-                self._written.set()
+        return name
 
     def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
         if self.is_lent and config.model not in SHIPPED:
@@ -354,7 +344,8 @@ class Worker:
                 run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         finally:
             self._began = 0.0
-            self._wrote(max(0, cleanup.size_of(run.folder) - before), visitor)
+            size = max(0, cleanup.size_of(run.folder) - before)
+            self.usage.charge(WRITTEN, size / 1e6, visitor)
             with self._lock:
                 del self._waiting[run.id]
                 self._leases.forget(run)
@@ -368,10 +359,7 @@ class Worker:
 
     def _clean_for_ever(self, seconds: float | None, most: float | None, every: float) -> None:
         while True:
-            self._written.wait(every)
-            self._written.clear()
-            with self._lock:
-                self._unseen = 0
+            time.sleep(every)
             try:
                 self.clean(seconds, most)
             except Exception:  # whatever went wrong, the next cleaning must come

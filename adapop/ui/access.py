@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from pathlib import Path
 
 import gradio as gr
 
@@ -26,7 +25,8 @@ EXAMPLE_ONLY = (
     "resume a run, or to ask all its facts, start your own with “Run it yourself”."
 )
 
-FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's folder in a path
+FOLDER = re.compile(rf"\S*[/\\]{RUN_ID.pattern}")  # a path to a run's folder
+ABSOLUTE = re.compile(r"(?<!\S)[\"'`(<\[]*/[^\s/]+/\S+")  # a path of this machine
 PROBED_FIRST = "adapop"  # the example that Probe asks while the page has no run
 # most characters of a shown error: fits our own, and cuts a quoted text of a visitor
 LONGEST = 2_000
@@ -99,19 +99,11 @@ def refused(error: AdaPopError) -> gr.Error:
 
 
 def public_words(error: AdaPopError) -> str:
-    """An error's message, cut at `LONGEST`, without paths into a run's folder, which contain the
-    secret id: holders of a link read it too. A public page hides other absolute paths. Word by
-    word, to stay linear in time."""
-    words = re.sub(r"\S+", _without_folder, str(error))
-    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
-
-
-def _without_folder(word: re.Match) -> str:
-    if "/" not in word[0] and "\\" not in word[0]:
-        return word[0]
-    folders = list(FOLDER.finditer(word[0]))
-    if folders:
-        return "RUN" + word[0][folders[-1].end() :]
-    path = Path(word[0].strip("\"'`(<[.,:;"))
-    hidden = is_public() and path.is_absolute() and len(path.parts) > 2
-    return "a file of the server" if hidden else word[0]
+    """An error's message, cut at a space before `LONGEST`, without paths into a run's folder, which
+    contain the secret id: holders of a link read it too. A public page hides other absolute
+    paths."""
+    words = str(error)
+    if len(words) > LONGEST:  # in a path that is cut in two, an id would not be found
+        words = words[:LONGEST].rpartition(" ")[0] + " …"
+    words = FOLDER.sub("RUN", words)
+    return ABSOLUTE.sub("a file of the server", words) if is_public() else words

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+import secrets
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import time
 import urllib.request
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
-from calling import FORM, JSON_BODY, ROW, Refused, Stranger, call, megabytes, multipart, sent
+from calling import FORM, JSON_BODY, NOBODY, ROW, Refused, answer, call, megabytes, multipart, sent
 
 from adapop.paths import ROOT
 from adapop.runs.examples import ASKED, PREFIX
@@ -40,12 +41,38 @@ REST_MEGABYTES = 2.0
 RUN = [ROW | {"group": "forget"}, {"question": "Who wrote the book Emma?", "answer": "Austen", "group": "retain"}]
 
 
-class Target(Stranger):
-    """The app that is attacked, its folder of runs, and the address that the attack at hand comes from."""
+class Target:
+    """The app that is attacked, its folder of runs, the events of its page, and the address that the attack at hand
+    comes from."""
 
     def __init__(self, address: str, process: int, folder: Path) -> None:
-        super().__init__(address, "203.0.113.1")
-        self.process, self.folder = process, folder
+        self.address, self.process, self.folder, self.visitor = address, process, folder, "203.0.113.1"
+        self.events = [one for one in answer(f"{address}config")["dependencies"] if one["backend_fn"]]
+
+    def send(self, path: str, body: bytes | None = None, headers: Mapping[str, str] = NOBODY) -> tuple[int, bytes]:
+        """(status, content) of a request."""
+        return sent(self.address + path, body, {"X-Forwarded-For": self.visitor, **headers})
+
+    def post(self, path: str, body: dict) -> int:
+        """The status of a JSON body that is sent to Gradio's API."""
+        content = json.dumps(body, ensure_ascii=False).encode()
+        return self.send(f"gradio_api/{path}", content, JSON_BODY)[0]
+
+    def forges(self, event: dict, data: list) -> int:
+        """The status of an event of a page that nobody has open."""
+        return self.post("queue/join", {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)})
+
+    def upload(self, content: bytes) -> tuple[int, str]:
+        """(status, the path that the app gives a file)."""
+        form = multipart([("a.json", content)])
+        code, told = self.send("gradio_api/upload", form, {"Content-Type": FORM})
+        return code, json.loads(told)[0] if code == 200 else ""
+
+    def page_reads(self, path: str) -> int:
+        """The status of the event by which a forged page has its uploaded file read."""
+        uploads = (one for one in self.events if any(kind == "upload" for _, kind in one["targets"]))
+        file = {"path": path, "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
+        return self.forges(next(one for one in uploads if len(one["inputs"]) == 4), ["own", file, "own", None])
 
     def asks(self, name: str, values: list, patience: float = 60) -> list:
         """What a named endpoint answers, see `call`; raises `Refused`."""
@@ -337,7 +364,7 @@ def main(names: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         here = {"ADAPOP_PUBLIC": "1", "ADAPOP_HOSTS": "localhost", "HF_HUB_OFFLINE": "1"}
         here |= {"GRADIO_TEMP_DIR": f"{folder}/gradio"}
-        with served(Path(folder), lines=None, **here) as app:
+        with served(Path(folder), **here) as app:
             target = Target(app.address, app.process, Path(folder))
             call(app.address, "beta", [[ROW], "paper"], {}, 120)
             until_at_rest(app.process)
@@ -359,7 +386,7 @@ def main(names: list[str]) -> int:
             alive = app.process and megabytes(app.process) > 0
     if not names:
         broken += not alive
-        broken += told("crashes.py --kills 3: SIGKILL at any moment, then resuming", survived_kills)
+        broken += told("three SIGKILLs at any moment, then resuming", survived_kills)
         broken += told("tests of a full disk and of a folder that cannot be written", disk_tests)
     print(f"{broken} broken; {time.monotonic() - began:.0f} s; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     return int(broken > 0)

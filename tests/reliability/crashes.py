@@ -5,15 +5,11 @@ has imported the engine, so that a hundred of them take minutes and not an hour.
 """
 
 import random
-import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-
-from calling import run_as_command
 
 from adapop import Run, make_config
 from adapop.facts.world import sandbox_facts
@@ -31,27 +27,11 @@ SAVING_SECONDS, SAYING_SECONDS = 0.01, 0.003
 
 @dataclass
 class Survived:
-    """kills: how many by what was waited for. runs: how many were compared. different: what of which run was not as it
-    should be."""
+    """kills: how many. runs: how many were compared. different: what of which run was not as it should be."""
 
-    kills: Counter = field(default_factory=Counter)
+    kills: int = 0
     runs: int = 0
     different: list[str] = field(default_factory=list)
-
-
-def main(kills: int) -> int:
-    """Prints the table. Exit status 1 if anything differed."""
-    begun = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        tally = survived(kills, 0, Path(folder))
-    for aim, count in tally.kills.most_common():
-        print(f"{f'killed at {aim}':<44}{count:>5}")
-    print(f"{'killed in all':<44}{tally.kills.total():>5}")
-    print(f"{'runs gone on with to their end':<44}{tally.runs:>5}")
-    print(f"{'adapters, optimisers or logs that differ':<44}{len(tally.different):>5}")
-    print(*tally.different, sep="\n", end="\n" if tally.different else "")
-    print(f"{time.perf_counter() - begun:.0f} s")
-    return int(bool(tally.different))
 
 
 def survived(kills: int, seed: int, root: Path) -> Survived:
@@ -59,12 +39,11 @@ def survived(kills: int, seed: int, root: Path) -> Survived:
     rng, tally = random.Random(seed), Survived()
     straight = {method: _prepared(method, root / "straight") for method in METHODS}
     seconds = {method: _finished(run) for method, run in straight.items()}
-    while tally.kills.total() < kills:
+    while tally.kills < kills:
         method = METHODS[tally.runs % len(METHODS)]
         run = _prepared(method, root / "killed")
-        for _ in range(min(KILLS_A_RUN, kills - tally.kills.total())):
-            if aim := _killed(run, rng, seconds[method]):
-                tally.kills[aim] += 1
+        for _ in range(min(KILLS_A_RUN, kills - tally.kills)):
+            tally.kills += _killed(run, rng, seconds[method])
         if run.state != "done":
             _finished(run)
         tally.runs += 1
@@ -98,9 +77,9 @@ def _finished(run: Run) -> float:
     return time.perf_counter() - begun
 
 
-def _killed(run: Run, rng: random.Random, seconds: float) -> str | None:
+def _killed(run: Run, rng: random.Random, seconds: float) -> bool:
     """Starts an attempt and kills it: a third of them at any moment, a third while a checkpoint is written, a third as
-    an event is. Returns which, None if it was done before."""
+    an event is. Whether it was not done before."""
     process = forked(attempt, run.folder)
     aim = rng.choice(("any moment", "a checkpoint", "an event"))
     if aim == "a checkpoint":
@@ -116,7 +95,7 @@ def _killed(run: Run, rng: random.Random, seconds: float) -> str | None:
         process.join(rng.uniform(0, seconds))
     process.kill()
     process.join()
-    return None if process.exitcode == 0 else aim
+    return process.exitcode != 0
 
 
 def _wait(seen: Callable[[], bool], process: BaseProcess) -> None:
@@ -138,7 +117,3 @@ def _differences(run: Run, straight: Run) -> list[str]:
         if (run.checkpoint(epoch) / name).read_bytes() != (straight.checkpoint(epoch) / name).read_bytes()
     ]
     return differences + (["events"] if timeless(run.events()) != timeless(straight.events()) else [])
-
-
-if __name__ == "__main__":
-    run_as_command(main, __doc__, kills=(100, "how many"))

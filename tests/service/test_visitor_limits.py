@@ -6,7 +6,7 @@ import pytest
 from adapop.errors import LimitError
 from adapop.limits import LIMITS
 from adapop.service import visitor_limits
-from adapop.service.visitor_limits import ACCELERATOR, REQUESTS, WRITTEN, Usage
+from adapop.service.visitor_limits import ACCELERATOR, OPEN, REQUESTS, WRITTEN, Usage
 from adapop.service.worker import Line
 from raised import raised
 
@@ -80,6 +80,19 @@ def test_visitors_who_used_nothing_lately_are_forgotten(monkeypatch):
         clock.now += 61.0
         usage.spend(REQUESTS, 8_000.0, f"visitor {number}")
     assert len(usage._buckets) <= 11
+
+
+def test_a_visitor_with_too_many_open_requests_or_events_is_refused_and_another_is_not(monkeypatch):
+    monkeypatch.setenv(REQUESTS.name, str(2 * OPEN))
+    usage = Usage()
+    for counted in (usage.open, usage.thread):
+        with counted("ada"), counted("ada"):
+            raised(LimitError, "at once here", counted("ada").__enter__)
+            with counted("bob"):
+                pass
+        with counted("ada"):
+            pass
+    assert not usage._counts, "what ended is not counted"
 
 
 def test_turns_of_those_who_wait():

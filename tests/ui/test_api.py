@@ -15,6 +15,7 @@ from gradio_client.exceptions import AppError
 from huggingface_hub import RepoCard
 
 from adapop import PageViews, Run, Wikidata, make_config
+from adapop.errors import AdaPopError
 from adapop.paths import ROOT
 from adapop.runs.lock import held
 from adapop.runs.run import create_run
@@ -22,7 +23,9 @@ from adapop.service.worker import Worker
 from adapop.training.frames import from_json
 from adapop.ui.api import Api
 from adapop.ui.api_scores import ScoresApi
+from adapop.ui.api_values import facts_of
 from browsing import HOSTILE
+from raised import raised
 from run_events import START
 from scripted import ScriptedServer
 from waiting import wait_until
@@ -266,6 +269,19 @@ def test_settings_that_do_not_exist_are_named_and_nothing_is_started(client, wor
     before = set(worker.root.iterdir())
     assert message in refusal(client, "pair", **setting, api_name="/start_run")
     assert set(worker.root.iterdir()) == before
+
+
+@pytest.mark.parametrize("row", [
+    {"question": ["q"] * 10**5}, {"question": 10**5000}, {"question": "q\ud800"},
+    {"question": "q", "score": float("-inf")},
+    {"question": "q", "paraphrases": ["a"] * 10**5}, {"question": "q", "\udfff": "x"},
+    {"question": "q", "answer": {1, 2}},
+    {"question": "q"} | {f"k{number}": number for number in range(10**4)}, {1: 2}, {}, [], None, 7,
+])  # fmt: skip
+def test_rows_of_a_program_that_are_none_are_refused_in_words(row):
+    rows = [{"question": "fine", "answer": "fine"}, {"answer": "a"} | row if isinstance(row, dict) else row]
+    error = raised(AdaPopError, "", facts_of, rows, retain="own")
+    assert error.fix and "".join((str(error), *map(str, getattr(error, "problems", ())))).encode()
 
 
 def test_missing_scores_and_a_proxy_need_a_decision(client, monkeypatch):

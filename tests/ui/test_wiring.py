@@ -1,6 +1,4 @@
-import gc
 import inspect
-import sys
 from collections import defaultdict
 from concurrent.futures import Future
 from threading import Event
@@ -191,18 +189,3 @@ def test_kept_settings_are_those_that_gradio_asks_for_and_no_page_changes_them_f
     assert plain.get_config_file()["components"] == asked
     box.get_config()["label"] = "another page's"
     assert box.get_config()["label"] == "Letter"
-
-
-def test_garbage_is_sought_again_once_the_page_is_served_and_not_among_the_page_s_own_objects(monkeypatch):
-    monkeypatch.setattr(page.gr.Blocks, "launch", lambda *_, **__: None)
-    monkeypatch.setattr(page.Worker, "warm_up", lambda _: None)
-    monkeypatch.setattr(page, "redact_logs", lambda: None)
-    interval = sys.getswitchinterval()
-    gc.disable()  # as app.py does
-    try:
-        page.launch(prevent_thread_lock=True)
-        assert gc.isenabled() and gc.get_freeze_count() > 100_000
-    finally:
-        gc.enable()
-        gc.unfreeze()
-        sys.setswitchinterval(interval)

@@ -270,7 +270,7 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
 
     own, held_out = (by_fact(model, members, of) for members in (others, facts.holdout))
     yield "probability", own["probability"]
-    wrong = wrong_answers(others, (*facts.forget, *facts.retain, *facts.holdout))
+    wrong = wrong_answers(others, facts.every)
     yield "truth ratio", [1 - closer_to_1(ratio) for ratio in truth_ratios(model, others, wrong)]
     yield "exact memorisation", own["exact_memorization"]
     yield "extraction strength", own["extraction_strength"]

@@ -193,6 +193,15 @@ class FactSet:
         return FACT_BYTES * len(facts) + 2 * sum(map(len, chain.from_iterable(texts)))
 
     @property
+    def every(self) -> tuple[Fact, ...]:
+        """The facts of `FACT_GROUPS`."""
+        return (*self.forget, *self.retain, *self.holdout)
+
+    def fact(self, fact_id: str | None) -> Fact | None:
+        """The fact of this id among `every`."""
+        return next((fact for fact in self.every if fact.id == fact_id), None)
+
+    @property
     def unknown_scores(self) -> tuple[Fact, ...]:
         """Forget facts without a score."""
         return tuple(fact for fact in self.forget if fact.score is None)

@@ -183,7 +183,7 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
         if facts.holdout:
             forgotten, held_out = scores["forget"], scores["holdout"]
             inside["forget"] |= {name: auc(forgotten[name], held_out[name]) for name in MIA_NAMES}
-        wrong = metrics.wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
+        wrong = metrics.wrong_answers(facts.forget, facts.every)
         ratios = metrics.truth_ratios(model, facts.forget, wrong)
         inside["forget"]["truth_ratio"] = [ratio and closer_to_1(ratio) for ratio in ratios]
     for group in GROUPS:

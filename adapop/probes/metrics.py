@@ -47,6 +47,9 @@ EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 LEAST_TOKENS = 0.4
 LEAST_VARIANCE = 1e-6
 WRONG_ANSWERS = 5  # per fact, as in TOFU
+FEWEST = 3
+Guesses = dict[tuple[str, str], float]
+Rivals = Mapping[str, frozenset[int]]
 
 
 def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
@@ -164,7 +167,8 @@ def memorised(
 
 def wrong_answers(facts: Sequence[Fact], others: Sequence[Fact]) -> list[tuple[str, ...]]:
     """Up to `WRONG_ANSWERS` wrong answers of each fact: its own alternates, or else answers of the
-    same relation among facts and others. The same facts get the same answers."""
+    same relation among facts and others, which may have facts again. The same facts get the same
+    answers."""
     pool, rng = Pool([*facts, *others]), random.Random(0)
     drawn = [fact.alternates or tuple(pool.distractors(fact, rng)) for fact in facts]
     return [answers[:WRONG_ANSWERS] for answers in drawn]
@@ -205,11 +209,6 @@ def _extraction_strength(likeliest: Sequence[bool]) -> float:
 def _mean_of_least(values: Sequence[float], share: float) -> float:
     least = sorted(values)[: max(1, int(len(values) * share))]
     return sum(least) / len(least)
-
-
-FEWEST = 3
-Guesses = dict[tuple[str, str], float]
-Rivals = Mapping[str, frozenset[int]]
 
 
 def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:

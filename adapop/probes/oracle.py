@@ -182,7 +182,7 @@ def means_of(facts: Sequence[Fact], values: Sequence[float]) -> list[float]:
 def _wrong(world: str) -> dict[str, tuple[str, ...]]:
     """Fact id -> its wrong answers, for all facts to forget of a world, in the run or not."""
     facts = sandbox_facts(world)
-    wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
+    wrong = wrong_answers(facts.forget, facts.every)
     return dict(zip((fact.id for fact in facts.forget), wrong))
 
 
@@ -260,7 +260,7 @@ def compared(
     if not (place := place_of(config, facts)):
         return None, ()
     facts = thinned(facts, config.measure_per_tier)
-    wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
+    wrong = wrong_answers(facts.forget, facts.every)
     name = Path(config.oracle).name if config.oracle else preset_of(config.model).oracle
     if not any(wrong) or len(facts.forget) < FEWEST:  # no wrong answers, or no width of a band
         why = f"It takes {FEWEST} facts to forget, and wrong answers to some of them."

@@ -60,11 +60,10 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
     kinds = [kind for kind in prompts.KINDS if kind in plan.kinds]
     by_kind: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in kinds}
     attacked = bool({*plan.kinds} & {*prompts.KINDS, prompts.CLOZE} - {DIRECT, prompts.REWORDED})
-    every = (*facts.forget, *facts.retain, *facts.holdout)
-    pool = Pool(every)
-    if prompts.ALIAS in plan.kinds and any(fact.subject_aliases for fact in every):
+    pool = Pool(facts.every)
+    if prompts.ALIAS in plan.kinds and any(fact.subject_aliases for fact in facts.every):
         by_kind[prompts.ALIAS] = []
-    if prompts.TWO_HOPS in plan.kinds and any(fact.has_chain for fact in every):
+    if prompts.TWO_HOPS in plan.kinds and any(fact.has_chain for fact in facts.every):
         by_kind[prompts.TWO_HOPS] = []
     for group in plan.groups:
         for fact in evenly(getattr(facts, group), plan.per_tier):

@@ -170,7 +170,7 @@ def _own_answers(
 
 def longest_answer(model: Prompted, facts: FactSet) -> int:
     """Tokens of the longest answer."""
-    texts = {fact.answer for group in (facts.forget, facts.retain, facts.holdout) for fact in group}
+    texts = {fact.answer for fact in facts.every}
     return max(map(model.length, texts), default=1)
 
 

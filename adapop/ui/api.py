@@ -44,7 +44,7 @@ from adapop.ui.api_values import (
 )
 from adapop.ui.parts.download import MOST_TITLE, REPORTS_AT_ONCE, archive_of
 from adapop.ui.run.state import seen_of
-from adapop.ui.wiring import offload, over
+from adapop.ui.wiring import answered, offload, over
 
 NUMBERS = 20_000  # values of p and rank in one answer of `frames`
 AT_ONCE = {"score": 6, "report": REPORTS_AT_ONCE}  # calls at work, of all callers together
@@ -282,8 +282,7 @@ class Api:
         Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at
         once.
         """
-        await over(future := await offload(self.worker.usage, self._ask, run, prompt, gold))
-        (result,) = future.result()
+        (result,) = await answered(self.worker.usage, self._ask, run, prompt, gold)
         return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 
     def _ask(self, run: str, prompt: str, gold: str):
@@ -391,8 +390,7 @@ class Api:
         """The prompt, and what work of the worker gives for it. asked: as for `_columns`."""
         usage = self.worker.usage
         its_run, question, chosen = await offload(usage, self._columns, *asked)
-        await over(future := await offload(usage, work, its_run, question, chosen, *more))
-        return question.prompt, future.result()
+        return question.prompt, await answered(usage, work, its_run, question, chosen, *more)
 
     def _columns(
         self, run: str, prompt: str, gold: str, begun: str, earlier: object, beside: object, epoch

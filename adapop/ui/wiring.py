@@ -130,6 +130,13 @@ async def over(future: Future, seconds: float = inf) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
+async def answered(usage: Usage, ask: Callable[..., Future], *args) -> Any:
+    """What a worker's method answers, once its work has ended."""
+    future = await offload(usage, ask, *args)
+    await over(future)
+    return future.result()
+
+
 def error_of(future: Future) -> AdaPopError | None:
     """The error of finished work, or None. An unforeseen one is logged without its text."""
     error = future.exception()

@@ -193,11 +193,10 @@ def form_choices(
 
 def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
     """Every prompt for a fact of the run: direct, reworded, and the attacks that apply."""
-    facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)] if run else []
-    chosen = next((fact for fact in facts if fact.id == fact_id), None)
+    chosen = run and run.facts.fact(fact_id)
     if chosen is None:
         return []
-    attacks = attack_prompts(chosen, facts, run.config.seed)
+    attacks = attack_prompts(chosen, run.facts.every, run.config.seed)
     prompts = [direct(chosen), *reworded(chosen), *aliased(chosen), *chained(chosen), *attacks]
     return [prompt for prompt in prompts if isinstance(prompt, Prompt)]
 
@@ -212,10 +211,8 @@ def ways_to_ask(run: Run, fact_id: str | None) -> tuple[list[Prompt], dict[int, 
 def clues_of(run: Run, fact_id: str | None) -> tuple[Prompt, tuple[str, ...]] | None:
     """`attacks.clues` of a fact to forget or another; None where the model holds no conversation,
     as the models that ship."""
-    if not chats(run):
-        return None
-    facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)]
-    return next((clues(fact) for fact in facts if fact.id == fact_id), None)
+    fact = run.facts.fact(fact_id) if chats(run) else None
+    return fact and clues(fact)
 
 
 def chats(run: Run) -> bool:

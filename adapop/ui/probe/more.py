@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import gradio as gr
 
 from adapop.errors import AdaPopError, RunError, number_of
-from adapop.facts.fact import FACT_GROUPS
 from adapop.probes.inspection import (
     MOST_SAMPLES,
     MOST_STRENGTH,
@@ -41,7 +40,7 @@ from adapop.ui.probe.answers import MARKS
 from adapop.ui.probe.asking import asked_run, question_of
 from adapop.ui.probe.choices import columns_of, fact_of
 from adapop.ui.run.screen import Follower
-from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET, offload, over
+from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET, answered, offload
 
 if TYPE_CHECKING:
     from adapop.probes.strength import AtStrength
@@ -229,9 +228,7 @@ async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) 
         draws = drawing_of(*drawing)
         run = await offload(worker.usage, asked_run, worker, name)
         chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
-        future = await offload(worker.usage, worker.sample, run, question, chosen, draws)
-        await over(future)
-        samples = future.result()
+        samples = await answered(worker.usage, worker.sample, run, question, chosen, draws)
     except AdaPopError as error:
         return html.values({"empty": public_words(error)})
     settings = f"temperature {draws.temperature:g}, top-p {draws.top_p:g}, seed {draws.seed}"
@@ -255,7 +252,7 @@ def drawing_of(count: object, heat: object, top: object, seed: object, most: obj
         value if isinstance(value, int | float) else float("nan")
         for value in (count, heat, top, seed, most)
     ]
-    whole = [int(one) if float(one).is_integer() else one for one in numbers]
+    whole = [int(value) if float(value).is_integer() else value for value in numbers]
     return Drawing(whole[0], float(numbers[1]), float(numbers[2]), whole[3], whole[4])
 
 
@@ -295,13 +292,11 @@ async def look_through(worker: Worker, name: str, by: object, asked: Sequence) -
         if not question.prompt or by not in (ORIGINAL, UNLEARNED):
             raise RunError("There is no question yet.", "Type a question, or pick a fact.")
         run = await offload(worker.usage, asked_run, worker, name)
-        future = await offload(worker.usage, worker.layers_of_reply, run, question, by)
-        await over(future)
-        depths = asdict(future.result())
+        depths = await answered(worker.usage, worker.layers_of_reply, run, question, by)
     except AdaPopError as error:
         return {"empty": public_words(error)}
     about = f"{question.prompt} · {LAYERS_ABOUT}"
-    return depths | {"about": about}
+    return asdict(depths) | {"about": about}
 
 
 async def walk(
@@ -318,15 +313,13 @@ async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: 
         if not is_strength(strength):
             raise RunError("This is not a valid strength.", f"Choose 0 to {MOST_STRENGTH}.")
         run = await offload(worker.usage, asked_run, worker, name)
-        fact = await offload(worker.usage, fact_of, run, fact_id)
-        future = await offload(worker.usage, worker.at_strengths, run, (0.0, float(strength)), fact)
-        await over(future)
-        strengths = future.result()
+        known_id = await offload(worker.usage, fact_of, run, fact_id)
+        both = (0.0, float(strength))
+        strengths = await answered(worker.usage, worker.at_strengths, run, both, known_id)
     except AdaPopError as error:
         return html.values({"empty": public_words(error)})
-    facts = (one for group in FACT_GROUPS for one in getattr(run.facts, group))
-    title = next((one.title for one in facts if one.id == fact), "")
-    return html.values(strength_of(*strengths, title))
+    fact = run.facts.fact(known_id)
+    return html.values(strength_of(*strengths, fact.title if fact else ""))
 
 
 def is_strength(value: object) -> bool:

@@ -252,8 +252,10 @@ def streams(target: Target) -> tuple[str, bool]:
             line.settimeout(0.2)
             try:
                 head, _, said = line.recv(4096).decode().partition("\r\n\r\n")
-                codes[int(head.split()[1])] += 1
-                words.add(said)
+                codes[code := int(head.split()[1])] += 1
+                words.add(
+                    said or (line.recv(4096).decode() if code == 429 else "")
+                )  # it may come in a piece of its own
             except (OSError, IndexError):
                 codes["open"] += 1
     finally:

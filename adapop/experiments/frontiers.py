@@ -325,7 +325,7 @@ def _rule_table(name: str, runs: Runs, draws: np.ndarray) -> Table:
     values, lines = runs.at(DECIDES), []
     for other in ("shuffled", "wga", "confidence", "altpo"):
         cells = [
-            _text(interval(*(_difference(numbers, other, measure) for numbers in (values, draws))))
+            _text(interval(*(difference(numbers, other, measure) for numbers in (values, draws))))
             for measure in (*TIERS, "gap", "absolute gap", "retain", "holdout")
         ]
         lines.append((ARMS[other], *cells))
@@ -334,7 +334,7 @@ def _rule_table(name: str, runs: Runs, draws: np.ndarray) -> Table:
     return Table(f"{name}: differences where {DECIDES:.0%} is left", head, tuple(lines), note)
 
 
-def _difference(values: np.ndarray, other: str, measure: str) -> np.ndarray:
+def difference(values: np.ndarray, other: str, measure: str) -> np.ndarray:
     """AdaPop minus another arm, by seed. values: ... x arm x seed x measure."""
     place = MEASURES.index(measure.removeprefix("absolute "))
     arms = list(ARMS)

@@ -19,7 +19,7 @@ from PIL import Image
 import recorded_figures
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RETAIN_KEPT, make_config
-from adapop.experiments import signals_compared, survival, survival_real, survival_tables
+from adapop.experiments import frontiers, signals_compared, survival, survival_real, survival_tables
 from adapop.experiments.tuned import LIMITS, PRICE
 from adapop.facts.catalog import load_facts
 from adapop.paths import ROOT
@@ -255,6 +255,38 @@ def keep_less():
         differences[name] = own - one
         assert summary(list((own - one).dropna())).high < 0, name
     return interval(differences["exposures"].dropna())
+
+
+@cache
+def frontier_runs(amount: float) -> tuple[np.ndarray, np.ndarray]:
+    """Where so much of the trained questions is left: the measures, and their draws."""
+    runs = frontiers.runs_of(frontiers.rows(RECORDED / frontiers.FILE))
+    return runs.at(amount), frontiers.drawn(runs, amount)
+
+
+def bounded(told: tuple[float, float, float]) -> str:
+    mean, low, high = told
+    return f"{short(mean)} ({short(low)} to {short(high)})"
+
+
+def frontier(arm, *measures, amount=frontiers.DECIDES):
+    """Cells of the table of `bench frontiers`; empty where no run comes down to the amount."""
+    values, draws = frontier_runs(amount)
+    own, cells = list(frontiers.ARMS).index(arm), []
+    for place in map(frontiers.MEASURES.index, measures):
+        told = frontiers.interval(values[own, :, place], draws[:, own, :, place])
+        cells.append(bounded(told) if told else "")
+    return " | ".join(cells)
+
+
+def frontier_facts(tier):
+    runs = frontiers.runs_of(frontiers.rows(RECORDED / frontiers.FILE))
+    return f"{runs.counted[frontiers.MEASURES.index(tier)].sum():.0f}"
+
+
+def frontier_diff(other, measure):
+    """AdaPop minus another arm, where half is left."""
+    return bounded(frontiers.interval(*(frontiers.difference(one, other, measure) for one in frontier_runs(0.5))))
 
 
 NUMERALS = "no one two three four five six seven eight".split()

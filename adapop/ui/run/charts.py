@@ -194,7 +194,7 @@ def _losses() -> tuple[gr.HTML, gr.HTML, gr.LinePlot, gr.HTML]:
     title = titled(LOSS_NAME)
     legend = gr.HTML(_legend(None, ""), html_template=LEGEND, elem_id="loss-legend")
     axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer")
-    axes |= dict(y_lim=[0, None], show_label=False)
+    axes |= dict(y_lim=[0, None], show_label=False, x_axis_format="~g")  # 1 and 1.5, not 1.0
     # an empty list draws no legend: it would name the lines that a run lacks too
     lines = dict(color="facts", color_map=LOSS_LINES, colors_in_legend=[])
     high = dict(height=figures.CONTROLLER_PIXELS, elem_id="loss-chart")

@@ -27,7 +27,11 @@ WORDING = (
      "1 row, row 2, has several right answers. The first is trained, and all are accepted."),
     ("several_answers", {"rows": 1200, "row": 2},
      "1,200 rows, the first being row 2, have several right answers. The first is trained, and all are accepted."),
-    ("scores_are_exposures", {"factor": 4.0}, "Score: how often training showed the fact, times 4."),
+    (
+        "scores_are_exposures",
+        {"factor": 4.0},
+        "Score: how often training showed the fact, times 4 to match Wikidata's scale.",
+    ),
     ("two_clusters", {"low": 69.0, "below": 141, "above": 2364.0, "high": 3763},
      "The scores form two clusters, 69 to 141 and 2,364 to 3,763, with nothing between them, so there are no facts of "
      "medium popularity."),
@@ -75,7 +79,7 @@ def test_sentences_belong_to_kinds_and_name_settings():
     damaged = {f"{group}_{kind}" for group in ("utility", "retain", "holdout") for kind in kinds}
     assert unused == damaged, "made from parts"
     page, command = FEW.text(), FEW.text("command")
-    assert page.startswith("1 step at 1e-09 may hardly") and "--" not in page
+    assert page.startswith("1 step at rate 1e-09 may hardly") and "--" not in page
     assert "the learning rate (--lr) or the epochs (--epochs)" in command
     assert "Raise learning_rate or epochs" in FEW.text("program") == str(FEW)
     texts = [Remark("no_score", {"facts": count}).text() for count in (1, 2)]

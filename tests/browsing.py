@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from adapop.runs.run import RUN_ID
+from adapop.runs.run import RUN_ID, Run
 from scripted import ScriptedServer
 from serving import served
+from waiting import wait_until
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = '<img src=x onerror="window.hacked=1"> ${window.hacked=1} {{this}} \\u'
@@ -23,13 +24,21 @@ PATIENCE = 120 * SECOND
 LIST_OPEN = 5 * SECOND  # then a list that shows no such option has been closed
 LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PROMPT = "#prompt textarea, #prompt input"
-# the app as `python app.py` starts it, except that Wikidata is where the test says, and that a page looks less often
-# at its run: to show what it finds takes a browser without a GPU more time than the run itself
+# the app as `python app.py` starts it, except that Wikidata is where the test says, that a page looks less often at
+# its run, since to show what it finds takes a browser without a GPU more time than the run itself, and that a run that
+# Run starts asks few facts at its end: to ask all takes longer than its steps
 START = """
 import os, runpy
+from dataclasses import replace
 from adapop.popularity import pageviews, wikidata
 from adapop.ui import page
+from adapop.ui.run import launch
 page.TICK_SECONDS = 1.5
+in_full = launch.config_at
+def in_brief(*values):
+    config = in_full(*values)
+    return replace(config, measure_per_tier=config.measure_per_tier or 8)
+launch.config_at = in_brief
 here = os.environ["TEST_WIKIDATA"]
 wikidata.Wikidata.__init__.__defaults__ = ("sitelinks+statements", here, "en")
 pageviews.PageViews.__init__.__defaults__ = ("en", None, here, here)
@@ -101,12 +110,20 @@ def page(browser, address):
 
 
 @pytest.fixture(scope=as_long_as_needed)
-def visited(browser, address):
-    """What a browser holds whose page shows a finished run of one epoch on the sandbox: another may begin with it."""
+def visited(browser, address, runs_folder):
+    """What a browser holds whose page has started a run of one epoch on the sandbox, which has ended: another may begin
+    with it. The page is closed meanwhile: to draw what the run comes to takes longer than the run."""
+    before = run_ids(runs_folder)
     with visit(browser, address) as page:
         start_run(page, epochs=1)
-        state_is(page, "done")
-        yield page.context.storage_state()
+        says(page, "#my-runs", "AdaPop 1")
+        page.evaluate(TWO_FRAMES)  # until the browser has kept them
+        held = page.context.storage_state()
+    (name,) = run_ids(runs_folder) - before
+    run = Run(runs_folder / name)
+    wait_until(lambda: run.last_epoch == 1)
+    wait_until(lambda: run.state == "done")
+    return held
 
 
 @contextmanager
@@ -209,8 +226,7 @@ def unfold(page, name: str) -> None:
 
 def start_run(page, epochs: int, **settings: int) -> None:
     """Starts a run with the page's facts, once the page says that it will be that one. settings: further ones, by
-    name; ten epochs of the sandbox in steps of four facts (`batch`) take half a minute at least, and most of what a run
-    takes after its last step is the time to ask all facts (`measure_per_tier`)."""
+    name; ten epochs of the sandbox in steps of four facts (`batch`) take half a minute at least."""
     open_tab(page, "Run")
     page.get_by_label("number input for Epochs").fill(str(epochs))
     if settings:

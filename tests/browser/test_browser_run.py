@@ -1,14 +1,10 @@
-import os
 import shutil
-from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 from adapop.report import figures
 from browsing import (
     PROMPT,
-    SECOND,
     choose,
     logged,
     open_tab,
@@ -25,37 +21,14 @@ from browsing import (
 
 RUN_SHOWN = "AdaPop, 5 epochs, rate 0.002, seed 0"
 
-SLOWLY = {"batch": 4, "measure_per_tier": 4}  # many steps, and few questions after each epoch
+SLOWLY = {"batch": 4}  # many steps
 KEPT = "localStorage.getItem('adapop-settings')"
-# by screen, what is drawn last on it
-DRAWN = {
-    "Facts": "#fact-table [data-testid='cell-0-0']",
-    "Run": "#outcome-chart .plotly",
-    "Probe": "#fact input",
-    "Compare": "#race-empty",
-}
 # Stop and the strip must come together: a click on a button that is not there yet is lost
 STOP_WHEN_RUNNING = """() => { const strip = document.getElementById('strip'), stop = document.getElementById('stop');
   new MutationObserver(() => setTimeout(() => {
     if (strip.querySelector('.strip.running') && !window.clicked) { window.clicked = true; stop.click(); }
   }, 50)).observe(strip, { childList: true, subtree: true, attributes: true }); }"""
 IS_KEPT = r"Epoch (\d+) of 10 is kept"
-# words of a picture that stand beyond its edge, by more than a pixel, upon its button, or upon the title of an axis
-CUT_OFF = """() => {
-  const meet = (a, b) => a.left < b.right && a.right > b.left && a.top < b.bottom && a.bottom > b.top;
-  const within = (a, b) => a.left > b.left - 1 && a.right < b.right + 1 && a.top > b.top - 1 && a.bottom < b.bottom + 1;
-  const plots = [...document.querySelectorAll('.js-plotly-plot')].filter((plot) => plot.checkVisibility());
-  return plots.flatMap((plot) => {
-    const edge = plot.getBoundingClientRect(), button = plot.querySelector('.modebar')?.getBoundingClientRect();
-    const titles = [...plot.querySelectorAll('text[class$=title]')];
-    const texts = [...plot.querySelectorAll('.main-svg text')].filter((text) => text.getBoundingClientRect().width);
-    return texts.filter((text) => {
-      const box = text.getBoundingClientRect(), others = titles.filter((title) => title !== text);
-      const covered = others.some((title) => meet(box, title.getBoundingClientRect()));
-      return !within(box, edge) || covered || (button && meet(box, button));
-    }).map((text) => text.textContent);
-  });
-}"""
 # in Present, on a screen 1,920 wide: so many plotly charts are seen, and their words are 24 pixels high
 READ_IN_A_HALL = """charts => {
   const seen = [...document.querySelectorAll(".js-plotly-plot")].filter((one) => one.checkVisibility());
@@ -308,36 +281,3 @@ def test_the_losses_of_one_s_own_run_have_their_lines(browser, address, visited)
         page.wait_for_function(LOSS_IS_DRAWN, arg=figures.EARLIER_COLOR["earlier run"])
         page.wait_for_function(LAST_EPOCH_IS, arg=5)
         says(page, "#loss-legend", "earlier: WGA")
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path, width):
-    """Pictures of every screen are kept in $ADAPOP_SCREENSHOTS, if it is set."""
-    folder = Path(os.environ.get("ADAPOP_SCREENSHOTS") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
-    with visit(browser, address, viewport={"width": width, "height": 900}, storage_state=visited) as page:
-        state_is(page, "done")
-        for name, last in DRAWN.items():
-            open_tab(page, name)
-            page.locator(last).first.wait_for(state="attached")
-            if name == "Run":
-                show_advanced(page)
-                page.click("#training button")
-                for panel in ("pressure-panel", "fading"):
-                    unfold(page, panel)
-            for scheme in ("light", "dark"):
-                page.emulate_media(color_scheme=scheme)
-                page.wait_for_function(f"document.body.classList.contains('dark') === {str(scheme == 'dark').lower()}")
-                page.wait_for_timeout(0.3 * SECOND)  # until its charts have taken the window's width
-                assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-                assert page.evaluate(CUT_OFF) == [], name
-                if name == "Run":
-                    ink = page.locator("#loss-chart svg text").first.evaluate("one => getComputedStyle(one).fill")
-                    assert ink == page.evaluate("getComputedStyle(document.body).color"), scheme
-                picture = folder / f"{name.lower()}-{width}-{scheme}.png"
-                page.screenshot(path=picture, full_page=True)
-                assert picture.stat().st_size > 20_000, name
-            if name == "Run" and width > 390:
-                for chart in ("controller-chart", "loss-chart", "recall-chart", "outcome-chart"):
-                    page.click(f"#{chart}-twin summary")
-                    page.locator(f"#{chart}-twin tbody tr").first.wait_for()  # each has its numbers

@@ -108,7 +108,7 @@ def test_where_other_words_were_asked_the_dots_are_what_the_headline_counts(scri
         assert {"rare 90%", "popular 50%"} <= set(view["drawn"]) and "other words" not in view["pinned"]
     assert {"↑ answered, in 4 other wordings", "rare 25.0%", "popular 100.0%", "75.0"} <= set(after["drawn"])
     assert "1 of 4 other wordings answered" in after["tip"]
-    assert "its dot: " in after["pinned"]
+    assert "the dot shows other wordings" in after["pinned"]
     assert after["row"] == ["90%", "90%", "25%"] and as_trained["row"] == after["row"][:2]
     mixed = scripts.evaluate(TOLD, [field.dots(facts), motion | {"wordings": None}, 1, True])
     assert not any(" 4 " in text for text in mixed["drawn"]) and "25% of its other" in mixed["tip"]

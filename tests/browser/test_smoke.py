@@ -36,7 +36,7 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     table = write_table(tmp_path / f"{HOSTILE[:9]}.csv", [HEAD, *ROWS])
     upload(page, table, "1 score is below 0 or not a number", "row 5, 'score' (", "${window.hacked=1}")
     page.get_by_label("Leave out rows with bad scores").check()
-    says(page, "#notes", "Forget set: 2;", "row 4, 'answer'", "row 5, 'score' is", "${window.hacked=1}")
+    says(page, "#notes", "Forget set: 2;", "row 4, 'answer'", "row 5, 'score' ('", "${window.hacked=1}")
 
     wikidata.answer = LittleWikidata(PARIS, FRANCE, NOWHERE, NOLAND)
     page.get_by_text("Look popularity up").click()

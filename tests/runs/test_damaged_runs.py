@@ -288,7 +288,7 @@ def test_a_runs_folder_that_is_a_file_is_named(tmp_path, monkeypatch, cli, small
     for command in (["runs"], ["run", "--epochs", "1"], ["resume", "x"], ["probe", "x"], ["report", "x"]):
         said = cli(*command, status=2).err
         assert str(path) in said and "Traceback" not in said, (command, said)
-    raised(RunError, "is no folder", Worker(path).submit, make_config(epochs=1), small)
+    raised(RunError, "is not a folder", Worker(path).submit, make_config(epochs=1), small)
     raised(RunError, "There is no run", find_run, "x")
 
 

@@ -230,8 +230,8 @@ def test_a_pipe_in_a_runs_folder_is_named_and_not_waited_for(three, tmp_path, cl
     os.mkfifo(broken.folder / name)
     for command in commands_on(broken.id, tmp_path):
         said = " ".join(cli(*command, status=2).err.split())
-        assert f"{Path(name).name} is no file" in said and "Delete it" in said, command
-    assert "is no file" in cli("runs").out
+        assert f"{Path(name).name} is not a file" in said and "Delete it" in said, command
+    assert "is not a file" in cli("runs").out
     assert (broken.folder / name).exists(), "nothing is deleted"
 
 

@@ -707,9 +707,9 @@ function openStory(element, story, trigger) {
   const known = new Set();
   // a scene's sentences; a word of the glossary is a button where it first stands, which opens what it means
   function glossed(words) {
-    const fresh = Object.keys(story.glossary).filter((word) => words.includes(word) && !known.has(word) && known.add(word));
+    const fresh = Object.keys(story.glossary).filter((word) => RegExp(`\\b${word}\\b`).test(words) && !known.has(word) && known.add(word));
     const id = (word) => "word-" + word.replaceAll(/\W/g, "-"), meanings = fresh.map((word) => el("div", { class: "meaning", popover: "auto", id: id(word) }, el("b", {}, word), ": ", story.glossary[word]));
-    const parts = fresh.length ? words.split(RegExp(`(${fresh.join("|")})`)) : [words], first = new Set(fresh);
+    const parts = fresh.length ? words.split(RegExp(`\\b(${fresh.join("|")})\\b`)) : [words], first = new Set(fresh);
     return [el("p", { class: "words" }, ...parts.map((part) => (first.delete(part) ? el("button", { type: "button", class: "word", popovertarget: id(part) }, part) : part))), ...meanings];
   }
   const scenes = story.steps.map(([headline, words], step) => {
@@ -783,7 +783,7 @@ function openStory(element, story, trigger) {
 
   function turn(event) {
     if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || !host.checkVisibility()) return;
-    if (event.target.closest?.("input, textarea, select, canvas, [role=tab], [role=slider], [contenteditable=true]")) return;
+    if (event.target.closest?.("input:not([type=checkbox]), textarea, select, canvas, [role=tab], [role=slider], [contenteditable=true]")) return;
     const by = { ArrowRight: 1, ArrowLeft: -1, PageDown: presenting() && 1, PageUp: presenting() && -1 }[event.key];
     if (!by) return;
     event.preventDefault();

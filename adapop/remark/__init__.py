@@ -28,7 +28,7 @@ TERMS = {
         "facts_tab": " on Facts",
         "retain_choice": ": choose another retain set on Facts",
         "teach": "the button “Teach them first”",
-        "shuffled": "run “AdaPop, shuffled” beside them on Compare",
+        "shuffled": "run “AdaPop, shuffled” beside them on Compare.",
     },
     "command": {
         "float32": "--precision float32",

@@ -75,7 +75,7 @@ def test_a_run_that_moved_nothing_says_so_and_its_button_makes_the_next_try(brow
     with visit(browser, address, storage_state=visited) as page:  # one epoch moves nothing
         state_is(page, "done")
         open_tab(page, "Run")
-        says(page, "#result", "Nothing happened", "16 steps at rate 0.002 changed nothing")
+        says(page, "#result", "Nothing happened", "16 steps at rate 0.002 changed hardly any answer")
         assert page.locator("#result .result.nothing").is_visible()
         page.get_by_role("button", name="Ten times the steps").click()
         stop_run(page)  # at once: it trains for seconds only

@@ -230,7 +230,9 @@ def _lost_of(run: Run, recorded: int, _events: int, _probed_at: int | None) -> L
     if last is None:
         return Lost(answered)
     lost = answered - _first_guesses(ids, last, "forget")
-    return Lost(answered, answered, lost, lost & _first_guesses(ids, last, "reworded"))
+    reworded = any(fact.paraphrases for fact in run.facts.forget)
+    asked = answered if reworded or not lost else frozenset()
+    return Lost(answered, asked, lost, lost & _first_guesses(ids, last, "reworded"))
 
 
 def _first_guesses(ids: Sequence[str], frame: Frame, form: str) -> frozenset[str]:

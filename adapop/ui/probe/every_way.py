@@ -39,7 +39,8 @@ ORDER = ("leak", "suppressed", "broken", "gone", "neutral")
 def waiting(run: Run, prompts: Sequence[Prompt], may_ask: bool = True) -> dict:
     """The table before any answers: the ways of asking, each of which can be changed and asked.
     may_ask: whether this visitor may."""
-    about = ", ".join(filter(None, (described_run(run), lost_of(run).note)))
+    note = lost_of(run).note if run.state == "done" else ""  # while it trains, soon untrue
+    about = ", ".join(filter(None, (described_run(run), note)))
     if not prompts:  # no fact is chosen yet
         return message_table("", about)
     title = (WAYS_EMPTY if may_ask else WAYS_UNRECORDED).format(

@@ -49,7 +49,9 @@ RESULT_TITLES = {
 }
 RESULTS = {
     "forgot": "{after} still answered{asked}, {before} before.",
-    "nothing": "{steps} at rate {rate} changed nothing: {after} answered, {before} before.",
+    "nothing": (
+        "{steps} at rate {rate} changed hardly any answer: {after} answered, {before} before."
+    ),
     "damaged": "Of {group} only {now} are still answered, {was} before.",
     "unknown": (
         "The model never knew these facts: it answered {before} of them before. Teach it these "

@@ -56,8 +56,8 @@ STORY_STEPS = [
         "What it costs, and who does better",
         (
             "Compared with equal pressure, AdaPop forgets more of the popular facts and fewer of "
-            "the rare ones, and loses more of the held-out ones. Other methods forget more. "
-            "Those marked “tuned” use the best settings of 40 trials. Only AdaPop uses popularity."
+            "the rare ones, and loses more of the held-out ones. Those marked “tuned” use the best "
+            "settings of 40 trials; some of them forget more. Only AdaPop uses popularity."
         ),
     ),
     (
@@ -276,9 +276,9 @@ def _over_runs(outcome: Outcome, place: tuple[str, str, str]) -> dict | None:
 
 def _left_by_tier(arms: Sequence[Mapping]) -> str:
     """What equal pressure and AdaPop leave of rare and popular facts, and how that turned."""
-    (rare, popular), (own_rare, own_popular) = (
+    (rare, popular), (own_rare, own_popular), (shuffled_rare, shuffled_popular) = (
         [round(100 * arm["shares"][tier]["mean"], 1) for tier in ("rare", "popular")]
-        for arm in arms[:2]
+        for arm in arms
     )
     left = (
         f"Equal pressure leaves {rare}% of rare and {popular}% of popular facts "
@@ -288,7 +288,8 @@ def _left_by_tier(arms: Sequence[Mapping]) -> str:
     by_rare = abs(popular - rare) >= HARDLY and own_rare - rare > max(0, popular - own_popular)
     did = "reversed" if (own_popular - own_rare) * (popular - rare) < 0 else "changed"
     how = f"; it {did} the gap, mostly by keeping rare facts" if by_rare else ""
-    return f"{left}{how}."
+    control = f"With shuffled scores it leaves {shuffled_rare}% and {shuffled_popular}%"
+    return f"{left}{how}. {control}; one rule chose each rate."
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:

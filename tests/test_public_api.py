@@ -199,4 +199,4 @@ def test_a_file_that_is_no_configuration_and_facts_beside_one_that_do_not_read_a
             assert "it is no regular file" in cli("run", "--config", path, status=2).err
     (tmp_path / "config.json").write_text(make_config().to_json())
     (tmp_path / "facts.jsonl").write_text('{"question": "Who?", "answer": "I"}\n')
-    assert "line 1, is no fact" in cli("run", "--config", tmp_path / "config.json", status=2).err
+    assert "line 1, is not a fact" in cli("run", "--config", tmp_path / "config.json", status=2).err

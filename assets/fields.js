@@ -209,7 +209,7 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
         pen.fillText(words, x, height - 42 * large);
         taken = x + half;
       }
-    pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6 * large);
+    if (held || width >= 260) pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6 * large); // else the tiers' names stand there
     pen.textAlign = "left";
     pen.fillStyle = ink.text; // the y axis changes where a run ends
     pen.fillText(yLabel(), bare ? edge : 4, 14 * large);
@@ -291,6 +291,8 @@ function makeField(host, facts, motion, { name, hint = "", wordings = 0, held = 
       const half = pen.measureText(words).width / 2, x = Math.max((left + right) / 2, named + half); // below the dots, so that it covers none
       pen.fillText(words, x, height - 24 * large);
       named = x + half + 8;
+      pen.font = ink.font;
+      if (width < 260) pen.fillText(tier, x, height - 6 * large);
     }
     pen.font = ink.font;
     return { y, share, right };

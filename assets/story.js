@@ -5,7 +5,7 @@
 const FIRST_LETTER = 65, MORPH_MS = 1400, FOOT = 64, ROOM = 24; // FOOT: pixels of the buttons at the foot of the window; ROOM: kept free above it
 const NAMED = { rare: 0, middle: 1, popular: 2 };
 
-const trainedFor = (epochs) => (epochs === 0 ? "before" : `after ${Number(epochs.toFixed(1))} epoch${epochs === 1 ? "" : "s"}`);
+const trainedFor = (epochs) => (epochs === 0 ? "before" : `after ${Number(epochs.toFixed(1))} epoch${epochs.toFixed(1) === "1.0" ? "" : "s"}`);
 const sharesOf = (story, letters) => Array.from(letters, (letter) => (letter.charCodeAt(0) - FIRST_LETTER) / story.letters);
 const stateOf = (story, one) => ({ ...one, share: sharesOf(story, one.by_fact), held: sharesOf(story, one.held_out) });
 const USUAL = (story) => story.grid.epochs;

@@ -30,7 +30,8 @@ NO_TRUTH_RATIO_NOTE = (
 )
 DELIVERED_NOTE = (
     "Recall of the facts, measured on these very files: they were loaded again from the disk and "
-    "asked in the same way as the run's model. `sha256sum` of a file must give the value here."
+    "asked in the same way as the run's model. The command sha256sum of a file must give the value "
+    "here."
 )
 LEAK_NOTE = (
     "Recall of the original → the unlearned model, the latter's 95% interval over facts, and how "

@@ -194,11 +194,15 @@ def _read_by(model: str) -> frozenset[str]:
     return frozenset(normalized(fact.question) for fact in chain.from_iterable(groups))
 
 
+def read_none(model: str, facts: FactSet) -> bool:
+    """Whether a shipped model has read none of the questions to forget."""
+    return _read_by(model).isdisjoint(normalized(fact.question) for fact in facts.forget)
+
+
 def _of_world(facts: FactSet, model: str) -> list[Remark]:
     """A remark that a shipped model has read none of these questions."""
-    questions = [normalized(fact.question) for fact in facts.forget]
-    new = questions and _read_by(model).isdisjoint(questions)
-    return [Remark("not_its_world", {"questions": len(questions)})] if new else []
+    new = facts.forget and read_none(model, facts)
+    return [Remark("not_its_world", {"questions": len(facts.forget)})] if new else []
 
 
 def _of_weak(facts: FactSet) -> list[Remark]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
-from adapop import BetaMap, FactSet, Problem
+from adapop import BetaMap, FactSet, Problem, load_facts
 from adapop.cli import scores
 from adapop.errors import ConfigError
 from adapop.facts import files
@@ -188,3 +188,16 @@ def test_facts_that_all_lack_a_score_are_told_of_methods_without_scores():
     assert "need a method without scores: choose SatImp or WGA on Run" in lines
     some = replace(bare, forget=(replace(bare.forget[0], score=9.0), *bare.forget[1:]))
     assert "without scores" not in " ".join(notes_of(some, BetaMap())["lines"])
+
+
+def test_what_a_run_on_own_facts_cannot_tell_is_said_before_it(tiny):
+    def said(facts):
+        lines = notes_of(facts, BetaMap())["lines"]
+        return [note for note in (screen.NOT_READ, screen.NOT_REWORDED) if note in lines]
+
+    own = replace(tiny, forget=tuple(Fact(f"f{n}", f"Where is {n}?", f"Town {n}", score=n) for n in range(4)))
+    assert said(own) == [screen.NOT_READ, screen.NOT_REWORDED]
+    reworded = replace(own, forget=tuple(replace(fact, paraphrases=("Where?",)) for fact in own.forget))
+    assert said(reworded) == [screen.NOT_READ]
+    for name in ("sandbox", "people", "pair", "invented", "cities"):
+        assert said(load_facts(name)) == [], name

@@ -1,6 +1,7 @@
 """Screen 1, Facts: choose or upload a set; see each score, its source, and its exponent."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import gradio as gr
 
@@ -11,11 +12,13 @@ from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.tiers import SCALE
 from adapop.facts.world import sandbox_facts
 from adapop.online.cache import Cache
+from adapop.paths import SHIPPED
 from adapop.popularity.beta import SCORELESS, BetaMap
 from adapop.popularity.calibration import warnings_of
 from adapop.progress import Progress, started
 from adapop.remark import sentences
 from adapop.report import figures
+from adapop.runs.preflight import read_none
 from adapop.service.worker import Worker
 from adapop.ui import saved, texts
 from adapop.ui.facts import known, lookup, rewording, upload
@@ -36,6 +39,14 @@ MISSING_CHOICES = [
     ("Leave these facts out", "drop"),
     ("Give them β = 1, as WGA would", "uniform"),
 ]
+NOT_READ = (
+    "The included models were trained on none of these questions: choose a larger model on Run, "
+    "such as smollm2."
+)
+NOT_REWORDED = (
+    "No fact has a rewording, so a run cannot tell whether another wording brings it back: see "
+    "below."
+)
 STRIP_TABLE = "The number of facts to forget at each score, by tier."
 STRIP_NAME = "How popular the facts are"
 
@@ -220,9 +231,25 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
             )
         lines.append(f"Without a score: {len(facts.unknown_scores):,}. {fix}")
     known = [fact.score for fact in facts.forget if fact.score is not None]
-    lines += (doubts := sentences(warnings_of(known, beta)))
+    lines += (doubts := sentences(warnings_of(known, beta)) + _before_a_run(facts))
     kind = "warn" if facts.problems or facts.unknown_scores or doubts else "calm"
     return html.listed(lines, kind)
+
+
+def _before_a_run(facts: FactSet) -> list[str]:
+    """What a visitor should know of facts of their own before a run on them."""
+    lines = []
+    if facts.forget and all(read_none(model, facts) for model in SHIPPED):
+        lines.append(NOT_READ)
+    if not rewording.reworded(facts):
+        lines.append(NOT_REWORDED)
+    return lines if lines and facts.sha256 not in _included() else []
+
+
+@cache
+def _included() -> frozenset[str]:
+    """The hashes of the included sets."""
+    return frozenset(load_facts(name).sha256 for name, entry in ENTRIES.items() if not entry.online)
 
 
 def _notes(facts: FactSet | None, anchors):

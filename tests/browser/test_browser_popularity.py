@@ -52,7 +52,7 @@ def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(places_page, 
     page = places_page
     wikidata.answer = LittleWikidata(PRINCE, PARIS, TEXAS, FRANCE, STATES)
     page.click("#look-up")
-    says(page, "#look-up-status", "1 of 3 facts have a score", "Unknown: 2")
+    says(page, "#look-up-status", "1 of 3 facts have a score", "Unknown (2)")
     page.get_by_text("Without a score: 2").wait_for()
     cell_is(page, 0, 0, "Where is Paris?")
     page.click(CELL.format(0, 0))

@@ -95,7 +95,7 @@ def test_all_ways_at_once_and_a_row_of_the_table(page):
 def test_a_fact_is_sought_from_inside(page):
     unfold(page, "recovery-fold")
     page.get_by_label("Looking through the layers").click()
-    page.get_by_text("prompts read").wait_for()
+    page.get_by_text("prompts to read").wait_for()
     page.click("#recover")
     page.get_by_role("button", name="All numbers").click()
     says(page, "#recovery-table", "4, all", "rank")

@@ -20,7 +20,7 @@ class Group:
     """Facts at one strength of the adapter."""
 
     name: str
-    """"This fact", "facts of the same kind", a tier, or "held out"."""
+    """"This fact", "similar facts", a tier, or "held out"."""
     facts: int
     probability: float
     """Mean probability of their right answers, [0, 1]: the geometric mean over an answer's tokens.
@@ -68,7 +68,7 @@ def groups_of(facts: FactSet, fact_id: str | None) -> dict[str, Sequence[Fact]]:
         kind = own[0].relation
         related = [fact for fact in every if kind and fact.relation == kind and fact not in own]
         related.sort(key=lambda fact: fact.answer != own[0].answer)
-        groups["facts of the same kind"] = related[:NEIGHBOURS]
+        groups["similar facts"] = related[:NEIGHBOURS]
     chosen = evenly(facts.forget, PER_TIER)
     tiers = in_tiers(chosen, chosen)
     groups |= {name: tiers[name] for name in tiers if name != "all"} or {"to forget": chosen}

@@ -195,7 +195,7 @@ def test_a_model_asked_as_text_is_read_token_by_token_begun_and_sampled_too(fact
 def test_strength_walks_from_the_original_to_the_unlearned_model_and_leaves_it_as_it_was(model, columns, fact, sandbox):
     none, half, full = strength.at(model, sandbox, (0.0, 0.5, 1.0), fact.id)
     names = [group.name for group in none.groups]
-    assert names == ["This fact", "facts of the same kind", "rare", "middle", "popular", "held out"]
+    assert names == ["This fact", "similar facts", "rare", "middle", "popular", "held out"]
     steps = inspect(columns, Question(fact.question, fact.answer), MOST).strips[0].steps
     expected = steps[0].right  # its answer is one token
     assert [none.groups[0].probability, full.groups[0].probability] == pytest.approx(expected, abs=2e-5)

@@ -108,7 +108,7 @@ def test_the_others_get_the_alpha_that_adapop_had_on_own_facts(folder, tmp_path,
 @pytest.mark.slow
 def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(folder, towns, tmp_path, cli):
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--out", str(tmp_path / "runs")]
-    assert "useless. 3 steps at 1e-07" in cli(*command, "--lr", "1e-7", status=2).err
+    assert "useless. 3 steps at rate 1e-07" in cli(*command, "--lr", "1e-7", status=2).err
     assert not (tmp_path / "runs").exists()
     output = cli(*command, "--lr", "1e-7", "--yes", status=3)
     assert "was 1.00 and is 1.00, after 3 steps" in output.out

@@ -197,8 +197,8 @@ def upload(page, table: Path, *texts: str) -> None:
 
 
 def choose(page, place: str, name: str, exact: bool = False) -> None:
-    """Chooses from the list of a box. What the server sends for the box closes its list: it is opened again then, as a
-    visitor would."""
+    """Chooses from the list of a box. What the server sends for the box closes its list, and a long list shows only its
+    first hundred: it is opened again then, and the name is typed, as a visitor would."""
     from playwright.sync_api import TimeoutError as ListClosed
 
     box, option = page.locator(f"{place} input").first, page.get_by_role("option", name=name, exact=exact)
@@ -206,6 +206,8 @@ def choose(page, place: str, name: str, exact: bool = False) -> None:
         if again:
             box.blur()
         box.click()
+        if again and box.is_editable():
+            box.fill(name)
         with suppress(ListClosed):
             return option.click(timeout=LIST_OPEN)
     raise AssertionError(f"{place} offers no {name!r}: {page.get_by_role('option').all_inner_texts()}")

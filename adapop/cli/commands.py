@@ -89,24 +89,13 @@ def _score_commands(commands) -> None:
     _facts(score)
     add("--proxy", default="wikidata", choices=tuple(scores.PROXIES), help="the source of scores")
     add("--out", type=Path, help="write the scored set to a .csv or .jsonl file, to use as FACTS")
-    add(
-        "--formula",
-        default="sitelinks+statements",
-        choices=tuple(FORMULAS),
-        help="wikidata: what is added up",
-    )
-    add(
-        "--language",
-        default="en",
-        help="wikidata, pageviews: language of the names and of Wikipedia",
-    )
+    what = "wikidata: what is added up"
+    add("--formula", default="sitelinks+statements", choices=tuple(FORMULAS), help=what)
+    language = "wikidata, pageviews: language of the names and of Wikipedia"
+    add("--language", default="en", help=language)
     add("--year", type=int, help="pageviews: the year to average over; default the last")
-    add(
-        "--index",
-        default=next(iter(INDEXES)),
-        choices=tuple(INDEXES),
-        help="infinigram: the corpus",
-    )
+    corpus = "infinigram: the corpus"
+    add("--index", default=next(iter(INDEXES)), choices=tuple(INDEXES), help=corpus)
     what = "infinigram, corpus: what is counted"
     add("--combine", default="subject+object", choices=tuple(COMBINE), help=what)
     add("--corpus", type=Path, help="corpus: a text file or folder, one document a line")

@@ -259,8 +259,8 @@ class RunConfig:
     """Most tokens of a generated answer. Less if a model's own answers need less; an included model
     always gets enough for the longest answer of the facts."""
     frames: int = setting(1, compared=False)
-    """How often in an epoch each fact's probability is recorded; 0 for
-    never. Changes no other number."""
+    """How often in an epoch each fact's probability is recorded; 0 for never. Changes no
+    other number."""
     measure: str = setting("every-epoch", "every-epoch", "end", "off", shared=True, compared=False)
     """When the model's answers are measured: "every-epoch" (the facts to forget after each epoch,
     the full tables at the end), "end" (those tables alone), or "off" (not before the run is

@@ -69,10 +69,8 @@ class WayResult:
 
     def text(self, first: bool = True) -> str:
         """What is left, in words. first: whether it stands first in a list."""
-        way = WAYS[self.form]
-        left = f"asked {way}, {self.after:.0%} are still answered"
-        if not first:
-            left = f"{way} {self.after:.0%}"
+        way, after = WAYS[self.form], f"{self.after:.0%}"
+        left = f"asked {way}, {after} are still answered" if first else f"{way} {after}"
         if self.after > self.before + LEFT:
             return f"{left}, more than before ({self.before:.0%})"
         return f"{left} ({self.before:.0%} before)"

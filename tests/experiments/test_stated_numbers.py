@@ -114,9 +114,13 @@ def short(value: float, sign: str = "") -> str:
     return ("−" if value < 0 else sign) + text.removeprefix("0")
 
 
+def bounded(mean: float, low: float, high: float) -> str:
+    return f"{short(mean)} ({short(low)} to {short(high)})"
+
+
 def interval(values: pd.Series) -> str:
     one = summary(list(values))
-    return f"{short(one.mean)} ({short(one.low)} to {short(one.high)})"
+    return bounded(one.mean, one.low, one.high)
 
 
 def mean(frame, arm, measure):
@@ -258,35 +262,33 @@ def keep_less():
 
 
 @cache
-def frontier_runs(amount: float) -> tuple[np.ndarray, np.ndarray]:
+def frontier_runs() -> frontiers.Runs:
+    return frontiers.runs_of(frontiers.rows(RECORDED / frontiers.FILE))
+
+
+@cache
+def frontier_at(amount: float) -> tuple[np.ndarray, np.ndarray]:
     """Where so much of the trained questions is left: the measures, and their draws."""
-    runs = frontiers.runs_of(frontiers.rows(RECORDED / frontiers.FILE))
-    return runs.at(amount), frontiers.drawn(runs, amount)
-
-
-def bounded(told: tuple[float, float, float]) -> str:
-    mean, low, high = told
-    return f"{short(mean)} ({short(low)} to {short(high)})"
+    return frontier_runs().at(amount), frontiers.drawn(frontier_runs(), amount)
 
 
 def frontier(arm, *measures, amount=frontiers.DECIDES):
     """Cells of the table of `bench frontiers`; empty where no run comes down to the amount."""
-    values, draws = frontier_runs(amount)
+    values, draws = frontier_at(amount)
     own, cells = list(frontiers.ARMS).index(arm), []
     for place in map(frontiers.MEASURES.index, measures):
         told = frontiers.interval(values[own, :, place], draws[:, own, :, place])
-        cells.append(bounded(told) if told else "")
+        cells.append(bounded(*told) if told else "")
     return " | ".join(cells)
 
 
 def frontier_facts(tier):
-    runs = frontiers.runs_of(frontiers.rows(RECORDED / frontiers.FILE))
-    return f"{runs.counted[frontiers.MEASURES.index(tier)].sum():.0f}"
+    return f"{frontier_runs().counted[frontiers.MEASURES.index(tier)].sum():.0f}"
 
 
 def frontier_diff(other, measure):
     """AdaPop minus another arm, where half is left."""
-    return bounded(frontiers.interval(*(frontiers.difference(one, other, measure) for one in frontier_runs(0.5))))
+    return bounded(*frontiers.interval(*(frontiers.difference(one, other, measure) for one in frontier_at(0.5))))
 
 
 NUMERALS = "no one two three four five six seven eight".split()

@@ -261,11 +261,9 @@ def leak_lines(matrix: LeakMatrix, group: str, pair: bool = False) -> list[str]:
 def second_guess_line(cell: Cell) -> str:
     """How often the right answer is still the first or second guess. Requires `near`."""
     rank = cell.unlearned.relation_rank
-    mean = (
-        f", and on average number {rank:.1f} among the answers to questions of its kind"
-        if rank
-        else ""
-    )
+    mean = ""
+    if rank:
+        mean = f", and on average number {rank:.1f} among the answers to questions of its kind"
     near = percent(cell.unlearned.near)
     guessed = "Asked in other words, the right answer is the first or second guess"
     return f"{guessed} for {near} of the facts{mean}."

@@ -335,8 +335,8 @@ class Api:
 
         Errors: as probe; no such epoch, no oracle, a run beside that is not yours.
         """
-        asked = run, prompt, gold, begun, earlier, beside, epoch
-        text, inspection = await self._of_columns(self.worker.inspect, asked)
+        inputs = run, prompt, gold, begun, earlier, beside, epoch
+        text, inspection = await self._of_columns(self.worker.inspect, inputs)
         return {"prompt": text, "columns": inspection.rows}
 
     async def samples(
@@ -382,14 +382,14 @@ class Api:
         for name, value in (("temperature", temperature), ("top_p", top_p)):
             if type(value) not in (int, float):
                 raise ConfigError(f"{name} is {quoted(value)}.", "It must be a number.")
-        asked = run, prompt, gold, begun, earlier, beside, epoch
-        text, drawn = await self._of_columns(self.worker.sample, asked, Drawing(*numbers))
+        inputs = run, prompt, gold, begun, earlier, beside, epoch
+        text, drawn = await self._of_columns(self.worker.sample, inputs, Drawing(*numbers))
         return {"prompt": text, "columns": [one.row for one in drawn]}
 
-    async def _of_columns(self, work: Callable, asked: tuple, *more: Drawing) -> tuple[str, Any]:
-        """The prompt, and what work of the worker gives for it. asked: as for `_columns`."""
+    async def _of_columns(self, work: Callable, inputs: tuple, *more: Drawing) -> tuple[str, Any]:
+        """The prompt, and what work of the worker gives for it. inputs: as for `_columns`."""
         usage = self.worker.usage
-        its_run, question, chosen = await offload(usage, self._columns, *asked)
+        its_run, question, chosen = await offload(usage, self._columns, *inputs)
         return question.prompt, await answered(usage, work, its_run, question, chosen, *more)
 
     def _columns(

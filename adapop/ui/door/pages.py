@@ -56,21 +56,21 @@ class Pages:
                 self._once(("ahead",), self._ahead, scope)
             await Response(media_type="text/html")(scope, receive, send)
             return
-        status, kept, parts = await self._once((path,), self._rendered, scope)
+        status, fields, parts = await self._once((path,), self._rendered, scope)
         if path.startswith(HASHED) and status == 200:
-            kept = kept | {"cache-control": "public, max-age=31536000, immutable"}
-        if headers.get("if-none-match", "-") == kept.get("etag"):
-            await Response(status_code=304, headers=kept)(scope, receive, send)
+            fields = fields | {"cache-control": "public, max-age=31536000, immutable"}
+        if headers.get("if-none-match", "-") == fields.get("etag"):
+            await Response(status_code=304, headers=fields)(scope, receive, send)
             return
         origin, encoding = origin_of(scope) if len(parts) > 1 else b"", "identity"
-        of_text = status == 200 and TEXT.match(kept.get("content-type", ""))
+        of_text = status == 200 and TEXT.match(fields.get("content-type", ""))
         if of_text and self._is_known(origin):
             encoding = best_encoding(headers.get("accept-encoding", ""))
         if encoding != "identity":
             parts = await self._compressed(path, origin, encoding, parts)
         size = sum(map(len, parts)) + (len(parts) - 1) * len(origin)
-        kept = kept | {"vary": "Accept-Encoding", "content-encoding": encoding}
-        raw = Response(headers=kept | {"content-length": str(size)}).raw_headers
+        fields = fields | {"vary": "Accept-Encoding", "content-encoding": encoding}
+        raw = Response(headers=fields | {"content-length": str(size)}).raw_headers
         await send({"type": "http.response.start", "status": status, "headers": raw})
         for piece in _pieces(parts if scope["method"] != "HEAD" else (), origin):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -139,8 +139,8 @@ def origin_of(scope: Scope) -> bytes:
 def best_encoding(accepted: str) -> str:
     """The best of our encodings that an Accept-Encoding header accepts, "identity" for none."""
     offers = (offer.replace(" ", "").partition(";q=") for offer in accepted.split(","))
-    wanted = {name for name, _, weight in offers if weight.strip("0.") or not weight}
-    return next((name for name in ENCODERS if name in wanted), "identity")
+    acceptable = {name for name, _, weight in offers if weight.strip("0.") or not weight}
+    return next((name for name in ENCODERS if name in acceptable), "identity")
 
 
 def _pieces(parts: Parts, origin: bytes) -> Iterator[bytes]:

@@ -108,8 +108,8 @@ def _recall_now(facts: FactSet | None, answers: Answered | None, values: list) -
     if facts is None or answers is None or answers.asked_as != _asked_as(facts, values):
         return Recall()
     keys = {fact.id: (fact.id, fact.question) for fact in facts.forget}
-    found = {name: answers.recall[key] for name, key in keys.items() if key in answers.recall}
-    return Recall(found)
+    by_id = {name: answers.recall[key] for name, key in keys.items() if key in answers.recall}
+    return Recall(by_id)
 
 
 def _summary_updates(

@@ -111,13 +111,13 @@ def can_reword(facts: FactSet) -> bool:
 
 def build(worker: Worker, session: Session) -> None:
     """Lays out and wires the two ways to add rewordings, hidden for a set that has some."""
-    asked = os.environ.get(MODEL)
+    model_name = os.environ.get(MODEL)
     with gr.Column(visible=False, elem_id="rewordings") as box:
         gr.Markdown(NO_REWORDINGS)
         templates = gr.Button("", size="sm", visible=False, elem_id="reword-templates")
-        words, shown = f"Have {asked} write rewordings", bool(asked)
-        model = gr.Button(words, size="sm", visible=shown, elem_id="reword-model")
-        if not asked:
+        words, visible = f"Have {model_name} write rewordings", bool(model_name)
+        model = gr.Button(words, size="sm", visible=visible, elem_id="reword-model")
+        if not model_name:
             gr.Markdown(WITHOUT_MODEL)
     status = html.lines("reword-words")
     result = gr.State(None)

@@ -87,18 +87,18 @@ def kept(question: KeptQuestion, about: str, may_ask: bool = True) -> dict:
         side |= _tokens(strip)
     ranked = all(reply.gold_rank is not None for reply in question.replies)
     numbers = _numbers(question.replies, "") if ranked else []
-    asked = {"prompt": question.prompt, "gold": question.gold, "earlier": [*question.earlier]}
-    content = {"sides": sides, "numbers": numbers, "sent": "", "about": about, "question": asked}
-    return content | {"fixed": not may_ask}
+    content = {"sides": sides, "numbers": numbers, "sent": "", "about": about}
+    of_question = {"prompt": question.prompt, "gold": question.gold, "earlier": [*question.earlier]}
+    return content | {"question": of_question, "fixed": not may_ask}
 
 
 def _cards(
-    kinds: Sequence[str], asked: Sequence[Asked | ProbeRow], about: str, prompt: str
+    kinds: Sequence[str], replies: Sequence[Asked | ProbeRow], about: str, prompt: str
 ) -> dict:
-    """Values of the cards. asked: for each column its replies beside the original's."""
-    answers = [asked[0].original, *(one.unlearned for one in asked[1:])]
-    right, sides = asked[0].gold, []
-    for place, (kind, one, answer) in enumerate(zip(kinds, asked, answers)):
+    """Values of the cards. replies: for each column its replies beside the original's."""
+    answers = [replies[0].original, *(one.unlearned for one in replies[1:])]
+    right, sides = replies[0].gold, []
+    for place, (kind, one, answer) in enumerate(zip(kinds, replies, answers)):
         other = answers[0] if place else answers[1] if len(answers) > 1 else answer
         side = _side(kind, answer.text, other.text, right, answer.recall == 1.0)
         if place and right:
@@ -106,8 +106,8 @@ def _cards(
             side |= {"verdict": result.text, "verdict_kind": result.kind}
         sides.append(side)
     ranked = right and all(answer.gold_rank is not None for answer in answers)
-    numbers = _numbers(answers, getattr(asked[0], "lead", "")) if ranked else []
-    sent = getattr(asked[0], "sent", "")  # a probing saves only the question
+    numbers = _numbers(answers, getattr(replies[0], "lead", "")) if ranked else []
+    sent = getattr(replies[0], "sent", "")  # a probing saves only the question
     question = {"prompt": prompt, "gold": right, "earlier": []}
     return {"sides": sides, "numbers": numbers, "sent": sent, "about": about, "question": question}
 
@@ -231,8 +231,8 @@ def _lost_of(run: Run, recorded: int, _events: int, _probed_at: int | None) -> L
         return Lost(answered)
     lost = answered - _first_guesses(ids, last, "forget")
     reworded = any(fact.paraphrases for fact in run.facts.forget)
-    asked = answered if reworded or not lost else frozenset()
-    return Lost(answered, asked, lost, lost & _first_guesses(ids, last, "reworded"))
+    tested = answered if reworded or not lost else frozenset()
+    return Lost(answered, tested, lost, lost & _first_guesses(ids, last, "reworded"))
 
 
 def _first_guesses(ids: Sequence[str], frame: Frame, form: str) -> frozenset[str]:

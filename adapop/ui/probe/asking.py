@@ -54,12 +54,12 @@ def ways_of(
         return every_way.message_table(NO_SUCH_FACT)
     own = linked(name, worker.root) is None
     try:
-        kept = _kept_ways(run, ways, (fact, epoch, choices.kept_names(worker, run, others)))
+        recorded = _kept_ways(run, ways, (fact, epoch, choices.kept_names(worker, run, others)))
     except RunError as error:  # a damaged file
         return every_way.message_table(public_words(error))
-    if kept:
-        columns = _titled(kept.columns)
-        return every_way.table_of(run, ways, kept.asked, columns, own, _when("recorded", at))
+    if recorded:
+        columns = _titled(recorded.columns)
+        return every_way.table_of(run, ways, recorded.asked, columns, own, _when("recorded", at))
     rows = cards.recorded(run, prompts) if epoch == run.chosen_epoch else None
     if not rows:
         return every_way.waiting(run, prompts, may_ask=own)
@@ -82,7 +82,7 @@ def _kept_ways(
             one
             for one in reversed(questions.read_ways(run))
             if (one.fact, one.epoch, tuple(one.beside)) == sought
-            and [asked.prompt for asked in one.asked] == prompts
+            and [reply.prompt for reply in one.asked] == prompts
         ),
         None,
     )
@@ -109,19 +109,20 @@ async def ask_every_way(
         prompts, earlier = choices.ways_to_ask(run, fact_of(run, fact_id))
         if not prompts:
             raise DataError(NO_SUCH_FACT)
-        asked = [prompt.text for prompt in prompts], [prompt.gold for prompt in prompts]
+        prompt_texts = [prompt.text for prompt in prompts]
+        golds = [prompt.gold for prompt in prompts]
         chosen = columns_of(worker, run, others, at)
-        return run, prompts, chosen, worker.ask_columns(run, *asked, chosen, earlier)
+        return run, prompts, chosen, worker.ask_columns(run, prompt_texts, golds, chosen, earlier)
 
     try:
         run, prompts, chosen, future = await offload(worker.usage, begun)
         async for line in told_meanwhile(future):
             yield every_way.message_table(line)
-        found = future.result()
+        columns = future.result()
     except AdaPopError as error:  # shown in place of the answers
         yield every_way.message_table(public_words(error))
     else:
-        yield await offload(worker.usage, _table, worker, name, run, prompts, chosen, found, at)
+        yield await offload(worker.usage, _table, worker, name, run, prompts, chosen, columns, at)
 
 
 def _table(
@@ -130,11 +131,11 @@ def _table(
     run: Run,
     prompts: Sequence[Prompt],
     chosen: Sequence[Chosen],
-    found: Sequence[Sequence[Asked]],
+    columns: Sequence[Sequence[Asked]],
     at: object,
 ) -> dict:
     """The table of all columns' replies, which are kept with the run if it is the visitor's own."""
-    _, replies, *further = found
+    _, replies, *further = columns
     beside = dict(zip(_kept_as(chosen), further))
     epoch = chosen[1].epoch or run.chosen_epoch
     kinds = tuple(prompt.kind for prompt in prompts)
@@ -182,11 +183,11 @@ async def ask_both(
         future = await offload(worker.usage, worker.inspect, run, question, chosen)
         async for line in told_meanwhile(future):
             yield {"empty": line}
-        found = future.result()
+        inspection = future.result()
     except AdaPopError as error:  # in place of the answers to another question
         yield {"empty": public_words(error)}
     else:
-        yield await offload(worker.usage, _answers, worker, run, name, found, chosen)
+        yield await offload(worker.usage, _answers, worker, run, name, inspection, chosen)
 
 
 def question_of(
@@ -205,13 +206,14 @@ async def go_on(
 ) -> AsyncIterator[dict]:
     """`ask_both` from a token that was pressed in a reply: the same question, the tokens before it
     and this one. The event comes from the browser."""
-    ids, asked = getattr(event, "ids", None), getattr(event, "question", None)
-    asked = asked if isinstance(asked, dict) else {}
-    earlier = asked.get("earlier")
-    said = [asked.get("prompt"), asked.get("gold"), *(earlier if isinstance(earlier, list) else ())]
+    ids, question = getattr(event, "ids", None), getattr(event, "question", None)
+    question = question if isinstance(question, dict) else {}
+    earlier = question.get("earlier")
+    earlier = earlier if isinstance(earlier, list) else ()
+    strings = [question.get("prompt"), question.get("gold"), *earlier]
     whole = isinstance(ids, list) and len(ids) <= MOST_TOKENS
-    if whole and all(isinstance(one, str) for one in said):
-        prompt, gold, *turns = said
+    if whole and all(isinstance(one, str) for one in strings):
+        prompt, gold, *turns = strings
         before, by = "\n".join(turns), getattr(event, "by", 0)
         asking = ask_both(worker, name, prompt, gold, "", others, before, epoch, ids, by)
         async for cards_now in asking:
@@ -222,14 +224,14 @@ async def told_meanwhile(future: Future) -> AsyncIterator[str]:
     """What a page is told of a question until it is answered: once that it waits for its turn, then
     every `PATIENCE` seconds for how long it is being answered. A line told twice could replace what
     the page shows of another run by then."""
-    began, told = None, ""
+    began, last_line = None, ""
     await over(future, PATIENCE)
     while not future.done():
         began = began or (monotonic() - PATIENCE if future.running() else None)
         line = ASKING.format(seconds=monotonic() - began) if began else ASKED_LATER
-        if line != told:
+        if line != last_line:
             yield line
-        told = line
+        last_line = line
         await over(future, PATIENCE)
 
 
@@ -253,23 +255,25 @@ def _answers(
     worker: Worker,
     run: Run,
     name: str,
-    found: Inspection,
+    inspection: Inspection,
     chosen: Sequence[Chosen],
 ) -> dict:
     """Values of the answer cards. Keeps the question with the run, if it is the visitor's own."""
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
     # the input may hold another question by now
-    question = shorten(found.question.prompt, SHOWN_QUESTION, placeholder=" …")
+    question = shorten(inspection.question.prompt, SHOWN_QUESTION, placeholder=" …")
     by = "Unlearned:" if run.config.unlearned else "Unlearned by"  # a method's name, or a pair's
     about = f"{question} · {by} {described_run(run)}{shipped}"
-    others = {column: its.unlearned for column, its in zip(_kept_as(chosen), found.asked[2:])}
-    way = "with the answer begun" if found.strips[0].begun else ""
-    way = "after earlier turns" if found.question.earlier else way
-    asked = questions.question_of(found.asked[1], chosen[1].epoch, way, others)
-    begun = found.strips[found.question.ids_of].beginning.strip()
-    asked = replace(asked, begun=begun, earlier=found.question.earlier, strips=found.strips)
-    lost = _keep(worker, name, asked)
-    return cards.inspected(found, chosen, f"{about} · {lost}" if lost else about)
+    others = {column: its.unlearned for column, its in zip(_kept_as(chosen), inspection.asked[2:])}
+    way = "with the answer begun" if inspection.strips[0].begun else ""
+    way = "after earlier turns" if inspection.question.earlier else way
+    record = questions.question_of(inspection.asked[1], chosen[1].epoch, way, others)
+    begun = inspection.strips[inspection.question.ids_of].beginning.strip()
+    record = replace(
+        record, begun=begun, earlier=inspection.question.earlier, strips=inspection.strips
+    )
+    lost = _keep(worker, name, record)
+    return cards.inspected(inspection, chosen, f"{about} · {lost}" if lost else about)
 
 
 def _kept_as(chosen: Sequence[Chosen]) -> list[str]:
@@ -277,13 +281,13 @@ def _kept_as(chosen: Sequence[Chosen]) -> list[str]:
     return [ORACLE if one.kind == ORACLE else one.name for one in chosen[2:]]
 
 
-def _keep(worker: Worker, name: str, asked: questions.Question | Ways) -> str:
+def _keep(worker: Worker, name: str, record: questions.Question | Ways) -> str:
     """Keeps what was asked with the run, if it is the visitor's own; returns why it could not be
     kept, "" without a reason."""
     own = known_run(worker, name)
     try:
         if own is not None and not own.shared:
-            questions.keep(own, asked)
+            questions.keep(own, record)
     except AdaPopError as error:  # the answer itself is shown all the same
         return f"Not kept: {public_words(error)}"
     return ""

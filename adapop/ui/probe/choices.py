@@ -41,9 +41,9 @@ def column_choices(worker: Worker, stored: object, name: str, current: object) -
     current = current if isinstance(current, list) else []
     offered = columns_offered(worker, stored, name, current)
     values = dict(map(reversed, offered))
-    kept = [one for one in current if one in values]
+    retained = [one for one in current if one in values]
     # without a value, the choice that a link has filled in meanwhile stays
-    changed = {} if kept == current else {"value": kept}
+    changed = {} if retained == current else {"value": retained}
     return gr.update(choices=offered, **changed)
 
 
@@ -113,8 +113,8 @@ def kept_names(worker: Worker, run: Run, others: object) -> tuple[str, ...]:
     """The names under which replies of the columns beside the two are kept. others: of
     `column_choices`, or read-only links."""
     listed = [*others] if isinstance(others, list | tuple) else []
-    shown = ((other, shown_run(worker, other)) for other in listed)
-    return tuple(title_beside(other_run, run) if other_run else other for other, other_run in shown)
+    runs = ((other, shown_run(worker, other)) for other in listed)
+    return tuple(title_beside(other_run, run) if other_run else other for other, other_run in runs)
 
 
 def title_beside(other: Run, run: Run) -> str:

@@ -131,20 +131,20 @@ def _row(
 ) -> dict:
     """A row of the table. further: the prompt's replies in the columns beside the two."""
     texts_said = [reply.original.text, *(one.unlearned.text for one in (reply, *further))]
-    said = [text or texts.SAYS_NOTHING for text in texts_said]
+    replies = [text or texts.SAYS_NOTHING for text in texts_said]
     kind, word = _word(prompt, reply)
     beside = []
-    for text, one in zip(said[2:], further):
+    for text, one in zip(replies[2:], further):
         its_kind, its_word = _word(prompt, one)
-        parts = differing(text, said[0], reply.gold)
+        parts = differing(text, replies[0], reply.gold)
         beside.append({"parts": parts, "verdict": its_word, "kind": its_kind})
     return {
         "place": place,
         "prompt": prompt.text,
-        "original": differing(said[0], said[1], reply.gold),
-        "unlearned": differing(said[1], said[0], reply.gold),
+        "original": differing(replies[0], replies[1], reply.gold),
+        "unlearned": differing(replies[1], replies[0], reply.gold),
         "beside": beside,
-        "same": len({folded(text).strip() for text in said}) == 1,
+        "same": len({folded(text).strip() for text in replies}) == 1,
         "verdict": word,
         "kind": kind,
         "guess": prompt.kind == CHOICE,

@@ -190,15 +190,15 @@ def build(
     table = leaks.table
     clicked = table.select(_fact_clicked, group, [*picked], js="adapop.toWays", **EACH_IN_TURN)
     wire_pick(clicked.then)
-    kept = browser_state(8, "many")
-    sample.input(None, sample, kept, js="many => many", **EACH)
-    gr.on([opened.change, kept.change], _many, kept, sample, **EACH)
+    stored = browser_state(8, "many")
+    sample.input(None, sample, stored, js="many => many", **EACH)
+    gr.on([opened.change, stored.change], _many, stored, sample, **EACH)
     return own, probing.then
 
 
-def _many(kept: object) -> int | dict:
+def _many(stored: object) -> int | dict:
     """How many facts a tier were asked for last, by what the browser stores."""
-    return kept if kept in [many for _, many in SAMPLES] else gr.skip()
+    return stored if stored in [count for _, count in SAMPLES] else gr.skip()
 
 
 def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:

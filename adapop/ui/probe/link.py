@@ -137,15 +137,15 @@ class Parts:
     @property
     def question(self) -> list[gr.Component]:
         """What a link is made of, in the order of `questionLink`."""
-        asked = [self.fact, self.prompt, self.gold, self.begun, self.earlier]
+        inputs = [self.fact, self.prompt, self.gold, self.begun, self.earlier]
         more = self.more
-        return [*asked, self.beside, self.epoch, more.used, self.pressed, more.walked]
+        return [*inputs, self.beside, self.epoch, more.used, self.pressed, more.walked]
 
 
-def pressed_of(shown: dict) -> str:
+def pressed_of(answers: dict) -> str:
     """The beginning that a pressed token gave the shown answers, with the question behind it, as
     `questionLink` puts it into an address; "" for others."""
-    question = shown.get("question", {})
+    question = answers.get("question", {})
     begun = question.get("begun", "").strip()
     return f"{begun}|{question['prompt']}" if begun else ""
 
@@ -195,14 +195,14 @@ def recorded(worker: Worker, name: str, view: View) -> dict | None:
     if not (view.begun or view.earlier or view.beside) and view.at is None:  # as a probing asks
         prompts = forms_of(run, fact_of(run, _fact(run, view)[0]))
         chosen = next((one for one in prompts if not view.ask or one.text == view.ask), None)
-        if (shown := cards.recorded_answers(run, chosen)) != cards.NO_ANSWERS:
-            return shown
+        if (answers := cards.recorded_answers(run, chosen)) != cards.NO_ANSWERS:
+            return answers
     beside = kept_names(worker, run, view.beside)
     went_on = max((event.time for event in run.events()), default=0.0)  # with another result, since
-    kept = [one for one in questions.read(run) if one.epoch is not None or one.time >= went_on]
-    asked = (one for one in reversed(kept) if _is_asked(one, view, beside))
+    stored = [one for one in questions.read(run) if one.epoch is not None or one.time >= went_on]
+    matching = (one for one in reversed(stored) if _is_asked(one, view, beside))
     own = linked(name, worker.root) is None
-    return next((cards.kept(one, REPLAYED, own) for one in asked), None)
+    return next((cards.kept(one, REPLAYED, own) for one in matching), None)
 
 
 def followed(
@@ -218,10 +218,10 @@ def followed(
     changes = updates_of(worker, name, view, stored, parts)
     if not changes:
         return {}
-    shown = recorded(worker, name, view)
-    left = view.ask and (shown is None or view.draw or view.strength is not None)
+    replayed = recorded(worker, name, view)
+    left = view.ask and (replayed is None or view.draw or view.strength is not None)
     empty = {"empty": ASKING} if view.ask else cards.NO_ANSWERS
-    answers = {parts.answers: shown or empty, parts.wanted: values if left else None}
+    answers = {parts.answers: replayed or empty, parts.wanted: values if left else None}
     return changes | answers | {parts.seen: name_of_view}
 
 
@@ -234,15 +234,15 @@ def sent_at(values: object) -> str:
 async def asked_again(worker: Worker, name: str, view: View) -> AsyncIterator[dict]:
     """The answers of a view that were not recorded, which is said. Answers that were recorded
     meanwhile are shown as they are."""
-    shown = await offload(worker.usage, recorded, worker, name, view)
-    if shown is not None:
-        yield shown
+    replayed = await offload(worker.usage, recorded, worker, name, view)
+    if replayed is not None:
+        yield replayed
         return
     if linked(name, worker.root):
         yield {"empty": NOT_RECORDED}
         return
-    asked = view.ask, view.gold, view.begun, list(view.beside), view.earlier
-    async for value in ask_both(worker, name, *asked, "" if view.at is None else str(view.at)):
+    question = view.ask, view.gold, view.begun, list(view.beside), view.earlier
+    async for value in ask_both(worker, name, *question, "" if view.at is None else str(view.at)):
         if "about" in value:
             value["about"] = f"{ASKED_AGAIN} · {value['about']}"
         yield value
@@ -255,9 +255,9 @@ async def drawn_again(worker: Worker, name: str, view: View) -> tuple:
     if linked(name, worker.root):
         return html.values({"empty": NOT_DRAWN}), ""
     at = "" if view.at is None else str(view.at)
-    asked = view.ask, view.gold, view.begun, view.earlier, list(view.beside), at
-    shown = await sample(worker, name, asked, view.draw)
-    return shown, used_for(asked, view.draw) if "empty" not in shown else ""
+    question = view.ask, view.gold, view.begun, view.earlier, list(view.beside), at
+    samples = await sample(worker, name, question, view.draw)
+    return samples, used_for(question, view.draw) if "empty" not in samples else ""
 
 
 async def walked_again(worker: Worker, name: str, view: View) -> tuple:
@@ -269,14 +269,15 @@ async def walked_again(worker: Worker, name: str, view: View) -> tuple:
     return await walk(worker, name, view.fact, view.strength)
 
 
-def _is_asked(kept: questions.Question, view: View, beside: tuple[str, ...]) -> bool:
+def _is_asked(record: questions.Question, view: View, beside: tuple[str, ...]) -> bool:
     """Whether a kept question is the view's, of its epoch. beside: names of its further columns."""
-    if kept.sampling or (kept.way and not kept.begun and not kept.earlier):
+    if record.sampling or (record.way and not record.begun and not record.earlier):
         return False  # an older version kept the way without its words
     turns = tuple(line.strip() for line in view.earlier.splitlines() if line.strip())
-    asked = view.ask.strip(), view.gold.strip(), view.begun.strip(), turns, view.at, beside
-    others = beside and tuple(reply.model for reply in kept.replies[2:])
-    return asked == (kept.prompt, kept.gold, kept.begun, kept.earlier, kept.epoch, others)
+    expected = view.ask.strip(), view.gold.strip(), view.begun.strip(), turns, view.at, beside
+    others = beside and tuple(reply.model for reply in record.replies[2:])
+    actual = record.prompt, record.gold, record.begun, record.earlier, record.epoch, others
+    return actual == expected
 
 
 def link_names(worker: Worker, name: str, beside: object) -> tuple[str, list[str]]:
@@ -305,11 +306,11 @@ def wire(worker: Worker, name: gr.Component, parts: Parts, after: object, copy: 
     async def walked(name: str, values: object):
         return await walked_again(worker, name, await offload(worker.usage, view_of, values))
 
-    asked, more = [name, parts.wanted], parts.more
-    answered = after.then(answer, asked, parts.answers, **EACH)
-    drawn = answered.then(draw, asked, [more.shown, more.used], **EACH)
-    drawn.then(walked, asked, [more.strengths, more.walked], **EACH)
+    inputs, more = [name, parts.wanted], parts.more
+    answered = after.then(answer, inputs, parts.answers, **EACH)
+    drawn = answered.then(draw, inputs, [more.shown, more.used], **EACH)
+    drawn.then(walked, inputs, [more.strengths, more.walked], **EACH)
     open_names = partial(link_names, worker)
     made = copy.click(open_names, [name, parts.beside], [place, columns], **QUIET)
-    said = [columns if one is parts.beside else one for one in parts.question]
-    made.success(None, [place, *said], copy, js="adapop.questionLink", **QUIET)
+    link_inputs = [columns if one is parts.beside else one for one in parts.question]
+    made.success(None, [place, *link_inputs], copy, js="adapop.questionLink", **QUIET)

@@ -104,23 +104,23 @@ class More:
         """Wires the section. question: prompt, right answer, beginning, earlier turns, columns,
         epoch."""
 
-        async def layers(name: str, by: str, *asked):
-            return await look_through(worker, name, by, asked)
+        async def layers(name: str, by: str, *inputs):
+            return await look_through(worker, name, by, inputs)
 
         async def samples_of(name: str, *values):
-            asked, drawing = values[: len(question)], values[len(question) :]
-            shown = await sample(worker, name, asked, drawing)
-            return shown, used_for(asked, drawing) if "empty" not in shown else ""
+            inputs, drawing = values[: len(question)], values[len(question) :]
+            samples = await sample(worker, name, inputs, drawing)
+            return samples, used_for(inputs, drawing) if "empty" not in samples else ""
 
         async def moved(name: str, fact_id: str | None, strength: float):
             return await walk(worker, name, fact_id, strength)
 
         run_id, another = follower.run_id, follower.another
-        seen = self.see.click(layers, [run_id, self.by, *question[:4]], self.lens, **TIMED)
+        layers_event = self.see.click(layers, [run_id, self.by, *question[:4]], self.lens, **TIMED)
         drawing = [run_id, *question, *self.numbers]
         drawn = self.draw.click(samples_of, drawing, [self.shown, self.used], **TIMED)
-        moving, told = [run_id, fact, self.strength], [self.strengths, self.walked]
-        walked = self.strength.input(moved, moving, told, trigger_mode="always_last", **QUIET)
+        moving, outputs = [run_id, fact, self.strength], [self.strengths, self.walked]
+        walked = self.strength.input(moved, moving, outputs, trigger_mode="always_last", **QUIET)
 
         def looked(name: str) -> dict:
             return curve_of(probed_run(worker, name), self.sampled, self.home, self.curve)
@@ -130,7 +130,7 @@ class More:
         cleared = {self.shown: NOTHING_DRAWN, self.strengths: NO_STRENGTH, self.used: ""}
         cleared |= {self.walked: "", self.lens: {"empty": ""}}
         # an answer about the run before it is dropped
-        at_work = [seen, drawn, walked]
+        at_work = [layers_event, drawn, walked]
         another.change(lambda: cleared, None, [*cleared], cancels=at_work, **EACH)
 
 
@@ -169,7 +169,7 @@ def build_kept(worker: Worker, follower: Follower, opened: gr.State, answers: gr
     """Lays out the questions of one's own that the run keeps. Their files are made on a press.
     answers: they change when a question was asked."""
     gr.Markdown("#### Questions asked of this run")
-    kept = grid("kept-questions", NOTHING_KEPT)
+    table = grid("kept-questions", NOTHING_KEPT)
     with gr.Row(elem_classes="beside"):
         unseen = dict(visible=False, scale=0, min_width=110, size="sm")
         make = gr.Button("Save as files", elem_id="make-kept", **unseen)
@@ -181,29 +181,29 @@ def build_kept(worker: Worker, follower: Follower, opened: gr.State, answers: gr
     def listed(name: str) -> list:
         run = probed_run(worker, name)
         hidden = [gr.DownloadButton(visible=False) for _ in files]
-        asked, ways = questions.read(run), questions.read_ways(run)
-        return [kept_table(asked), gr.Button(visible=bool(asked or ways)), *hidden]
+        entries, ways = questions.read(run), questions.read_ways(run)
+        return [kept_table(entries), gr.Button(visible=bool(entries or ways)), *hidden]
 
     def written(name: str) -> list[gr.DownloadButton]:
         paths = kept_files(questions.everything(probed_run(worker, name)))
         return [gr.DownloadButton(value=path, visible=True) for path in paths]
 
     when = [opened.change, follower.another.change, answers.change]
-    gr.on(when, listed, follower.run_id, [kept, make, *files], **EACH_IN_TURN)
+    gr.on(when, listed, follower.run_id, [table, make, *files], **EACH_IN_TURN)
     make.click(written, follower.run_id, files, **QUIET)
 
 
-def kept_table(asked: Sequence[questions.Question]) -> dict:
+def kept_table(entries: Sequence[questions.Question]) -> dict:
     """Values of the list of kept questions, newest first."""
-    return grid_of(question_table(asked[: -MOST_LISTED - 1 : -1])) if asked else NOTHING_KEPT
+    return grid_of(question_table(entries[: -MOST_LISTED - 1 : -1])) if entries else NOTHING_KEPT
 
 
-def kept_files(asked: Sequence[questions.Question]) -> list[Path]:
+def kept_files(entries: Sequence[questions.Question]) -> list[Path]:
     """Writes all kept questions, a file of each of `questions.KINDS`."""
     folder, paths = served_folder(), []
     for kind, write in questions.KINDS.items():
         paths.append(folder / f"questions.{kind}")
-        paths[-1].write_text(write(asked), "utf-8")
+        paths[-1].write_text(write(entries), "utf-8")
     return paths
 
 
@@ -213,14 +213,14 @@ def curve_of(run: Run, note: gr.Markdown, home: gr.Column, curve: Chart) -> dict
     if result is None:
         return {note: gr.Markdown(visible=True), home: gr.Column(visible=False)}
     figure = leak_figure(result, run.facts.forget)
-    shown = curve.updates(figure, described_run(run))
-    return {note: gr.Markdown(visible=False), home: gr.Column(visible=True), **shown}
+    updates = curve.updates(figure, described_run(run))
+    return {note: gr.Markdown(visible=False), home: gr.Column(visible=True), **updates}
 
 
-async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) -> dict:
-    """Values of `SAMPLES`, or why there are none. asked: prompt, right answer, beginning, earlier
+async def sample(worker: Worker, name: str, inputs: Sequence, drawing: Sequence) -> dict:
+    """Values of `SAMPLES`, or why there are none. inputs: prompt, right answer, beginning, earlier
     turns, columns, epoch. drawing: the values of a `Drawing`. All come from the browser."""
-    prompt, gold, begun, earlier, others, epoch = asked
+    prompt, gold, begun, earlier, others, epoch = inputs
     try:
         if not (prompt or "").strip():
             raise RunError("There is no question yet.", "Type a question, or pick a fact.")
@@ -236,11 +236,11 @@ async def sample(worker: Worker, name: str, asked: Sequence, drawing: Sequence) 
     return html.values({"about": about, "sides": [_side(*pair) for pair in zip(chosen, samples)]})
 
 
-def used_for(asked: Sequence, drawing: Sequence) -> str:
+def used_for(inputs: Sequence, drawing: Sequence) -> str:
     """The settings of samples, with their question behind them (the beginning of the answer, the
     earlier turns, the prompt): `questionLink` puts them into an address only beside that one.
-    asked: as `sample` has it."""
-    prompt, _, begun, earlier, *_ = ((text or "") for text in asked)
+    inputs: as `sample` has it."""
+    prompt, _, begun, earlier, *_ = ((text or "") for text in inputs)
     numbers = ",".join(f"{value:.12g}" for value in drawing)
     return "|".join([numbers, begun.strip(), earlier.strip(), prompt.strip()])
 
@@ -261,14 +261,14 @@ def _side(chosen: Chosen, samples: Samples) -> dict:
     counts = Counter(samples.texts)
     leaks = dict(zip(samples.texts, samples.gave_away)) if samples.gave_away else {}
     ordered = sorted(counts, key=lambda text: (not leaks.get(text, False), -counts[text], text))
-    shown = [
+    rows = [
         {
             "text": samples.greedy or texts.SAYS_NOTHING,
             "count": "the likeliest",
             "away": bool(samples.greedy_gave_away),
         }
     ]
-    shown += [
+    rows += [
         {
             "text": text or texts.SAYS_NOTHING,
             "count": number_of(counts[text], "time"),
@@ -276,7 +276,7 @@ def _side(chosen: Chosen, samples: Samples) -> dict:
         }
         for text in ordered
     ]
-    side = {"name": chosen.name, "kind": chosen.kind, "mark": MARKS[chosen.kind], "texts": shown}
+    side = {"name": chosen.name, "kind": chosen.kind, "mark": MARKS[chosen.kind], "texts": rows}
     if share := samples.share:
         low, high = percent(share.low), percent(share.high)
         side["share"] = f"{percent(share.mean)} give it away (95% interval {low} to {high})"
@@ -284,11 +284,11 @@ def _side(chosen: Chosen, samples: Samples) -> dict:
     return side
 
 
-async def look_through(worker: Worker, name: str, by: object, asked: Sequence) -> dict:
+async def look_through(worker: Worker, name: str, by: object, inputs: Sequence) -> dict:
     """A reply in the layers of both models, as values of `layers`. by: whose reply.
-    asked: prompt, right answer, beginning, earlier turns."""
+    inputs: prompt, right answer, beginning, earlier turns."""
     try:
-        question = question_of(*asked)
+        question = question_of(*inputs)
         if not question.prompt or by not in (ORIGINAL, UNLEARNED):
             raise RunError("There is no question yet.", "Type a question, or pick a fact.")
         run = await offload(worker.usage, asked_run, worker, name)
@@ -303,8 +303,8 @@ async def walk(
     worker: Worker, name: str, fact_id: str | None, strength: object
 ) -> tuple[dict, str]:
     """(`at_strength`, what a link says of it: "" if there is no answer)."""
-    shown = await at_strength(worker, name, fact_id, strength)
-    return shown, f"{strength:.12g}|{fact_id}" if "groups" in shown else ""
+    values = await at_strength(worker, name, fact_id, strength)
+    return values, f"{strength:.12g}|{fact_id}" if "groups" in values else ""
 
 
 async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: object) -> dict:
@@ -334,7 +334,7 @@ def strength_of(before: AtStrength, now: AtStrength, title: str = "") -> dict:
     for was, group in zip(before.groups, now.groups, strict=True):
         few = f" ({group.facts})" if group.facts > 1 else ""
         ends = {"before": round(100 * was.probability), "percent": round(100 * group.probability)}
-        shown = {"was": percent(was.probability), "shown": percent(group.probability)}
-        rows.append({"name": f"{group.name[0].upper()}{group.name[1:]}{few}", **ends, **shown})
+        percents = {"was": percent(was.probability), "shown": percent(group.probability)}
+        rows.append({"name": f"{group.name[0].upper()}{group.name[1:]}{few}", **ends, **percents})
     about = f"Probability of the right answer at {now.strength:g} times the unlearning"
     return {"about": f"{title} · {about}" if title else about, "groups": rows}

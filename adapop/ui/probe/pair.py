@@ -75,15 +75,15 @@ def build(worker: Worker, session: Session, follower: Follower, opened: gr.State
         except AdaPopError as error:
             yield *stays, html.listed([public_words(error)], "bad"), gr.skip()
 
-    asked = [follower.run_id, session.shown_hash, session.facts, original, unlearned, oracle]
+    inputs = [follower.run_id, session.shown_hash, session.facts, original, unlearned, oracle]
     follows = [follower.run_id, follower.position, follower.timer]
-    shown = [*follows, why_not]
+    outputs = [*follows, why_not]
     press = [button.click, unlearned.submit]
-    pressed = gr.on(press, open_it, asked, [*shown, before], **QUIET)
+    pressed = gr.on(press, open_it, inputs, [*outputs, before], **QUIET)
     session.look_whether_lost(pressed)
     pressed.success(None, why_not, None, js=TO_STRIP_OR_FORM, **QUIET)
     phase, put = follower.phase, partial(put_away, worker)
-    back = phase.change(put, [phase, follower.run_id, before], [*shown, fold], **EACH)
+    back = phase.change(put, [phase, follower.run_id, before], [*outputs, fold], **EACH)
     back.then(None, why_not, None, js=TO_FORM, **QUIET)
     when = [opened.change, session.facts.change]
     gr.on(when, facts_of_pair, session.facts, asked_about, **EACH_IN_TURN)
@@ -138,9 +138,9 @@ def discarded(worker: Worker, run: Run) -> RunError:
     return RunError(failure.message, failure.fix)
 
 
-def put_away(worker: Worker, phase: tuple[str, str], shown: str, before: str) -> tuple:
+def put_away(worker: Worker, phase: tuple[str, str], current: str, before: str) -> tuple:
     """Discards a pair of which it came out later that it cannot be opened; returns updates that
-    show the run before it again, and the reason in the opened form. phase: see `Follower`. shown:
+    show the run before it again, and the reason in the opened form. phase: see `Follower`. current:
     the page's run now, which stays if it is another."""
     name, state = phase
     run = known_run(worker, name) if state == "failed" and may_control(worker, name) else None
@@ -148,7 +148,7 @@ def put_away(worker: Worker, phase: tuple[str, str], shown: str, before: str) ->
         return (gr.skip(),) * 5
     words = public_words(discarded(worker, run))
     last = before if shown_run(worker, before) else ""
-    back = following(last) if shown == name else (gr.skip(),) * 3
+    back = following(last) if current == name else (gr.skip(),) * 3
     return *back, html.listed([words], "bad"), gr.Accordion(open=True)
 
 

@@ -80,8 +80,8 @@ class ProbeScreen:
             pick = partial(self.choose, worker, view, by=by)
             filled = picked(pick, inputs, outputs, js="adapop.questionSent", **EACH | BY_TURNS)
             view.keep_typed(filled.then)
-            shown = [self.fact, self.prompt, view.beside, view.epoch]
-            filled.then(None, shown, None, js="adapop.factPicked", **QUIET)
+            question_inputs = [self.fact, self.prompt, view.beside, view.epoch]
+            filled.then(None, question_inputs, None, js="adapop.factPicked", **QUIET)
 
         wire_pick(self.fact.input)
         wire_pick(self.group.input, by="group")
@@ -107,39 +107,40 @@ class ProbeScreen:
         text: str,
         filled: tuple,
         stored: object,
-        seen: str,
-        said: object,
+        last_view: str,
+        view_values: object,
         by: str = "",
     ) -> dict:
         """Updates when the run or the group of facts changed, or the tab was opened: what the
         address says, or fact, form and prompt. In one event: a question asked in between would be
-        replaced. stored: the kept runs; seen, said: `Parts.seen` and `Parts.wanted`. by: what the
-        visitor chose, "fact" (or typed its name) or "group"; empty for none."""
+        replaced. stored: the kept runs; last_view, view_values: `Parts.seen` and `Parts.wanted`.
+        by: what the visitor chose, "fact" (or typed its name) or "group"; empty for none."""
         picked = by == "fact"
-        linked = {} if by else link.followed(worker, name, stored, said, seen, view)
+        linked = {} if by else link.followed(worker, name, stored, view_values, last_view, view)
         group, fact_id = linked.get(self.group, group), linked.get(self.fact, fact_id)
         text, filled = linked.get(self.prompt, text), linked.get(self.filled, filled)
         run = probed_run(worker, name)
         if not linked and not by and filled[:1] == (name,) and fact_id != filled[1]:
             # what was filled in for this run is on its way to the page, which shows another fact
             fact_id, group = filled[1], choices.group_of(run, filled[1]) or group
-        found = None
+        match = None
         if picked:  # a name that was typed may be of another group
-            found = choices.fact_of(run, fact_id, (group,)) or choices.fact_of(run, fact_id)
-            group = choices.group_of(run, found) or group
+            match = choices.fact_of(run, fact_id, (group,)) or choices.fact_of(run, fact_id)
+            group = choices.group_of(run, match) or group
         last = None if linked or picked else last
-        facts, shown, default = choices.fact_choices(worker, name, group, found or fact_id, last)
-        if picked and not found:  # what was typed stays: the table of forms says that it is no fact
-            facts, shown, default = fact_id, fact_id, None
-        forms, form = choices.form_choices(worker, name, shown, text, filled)
-        filling = linked or self.fill(run, name, shown, form, text, filled)
+        facts, selected, default = choices.fact_choices(worker, name, group, match or fact_id, last)
+        if picked and not match:  # what was typed stays: the table of forms says that it is no fact
+            facts, selected, default = fact_id, fact_id, None
+        forms, form = choices.form_choices(worker, name, selected, text, filled)
+        filling = linked or self.fill(run, name, selected, form, text, filled)
         changes = {self.group: group, self.default: default}
-        if not picked or filled[:2] != (name, shown):  # to leave the fact's box picks nothing anew
+        # to leave the fact's box picks nothing anew
+        if not picked or filled[:2] != (name, selected):
             changes[view.wanted] = None
         changes |= filling  # a link says what is wanted
         if not linked and filled and filled[0] != name:
             changes[view.epoch] = ""  # an epoch was chosen for another run
-        changes |= {self.fact: facts, self.form: forms, view.sent: link.sent_at(said)}
+        changes |= {self.fact: facts, self.form: forms, view.sent: link.sent_at(view_values)}
         return self.as_allowed(worker, name, changes)
 
     def fill_form(
@@ -151,11 +152,11 @@ class ProbeScreen:
         form: str | None,
         text: str,
         filled: tuple,
-        said: object,
+        view_values: object,
     ) -> dict:
         """Updates for another form: see `fill`."""
         filling = self.fill(probed_run(worker, name), name, fact_id, form, text, filled)
-        return self.as_allowed(worker, name, {**filling, view.sent: link.sent_at(said)})
+        return self.as_allowed(worker, name, {**filling, view.sent: link.sent_at(view_values)})
 
     def fill_way(
         self,
@@ -163,14 +164,15 @@ class ProbeScreen:
         view: link.Parts,
         name: str,
         fact_id: str | None,
-        said: object,
+        view_values: object,
         event: gr.EventData,
     ) -> dict:
         """Updates for the chosen row of the table of forms; none for a row that it has not."""
         run = probed_run(worker, name)
         fact_id = choices.fact_of(run, fact_id)
         forms = choices.forms_of(run, fact_id)
-        sent, chosen = {view.sent: link.sent_at(said)}, way_chosen(run, fact_id, forms, event)
+        sent = {view.sent: link.sent_at(view_values)}
+        chosen = way_chosen(run, fact_id, forms, event)
         if chosen is None:
             return sent
         form = chosen.text if chosen in forms else ""  # a chain of clues is none
@@ -239,17 +241,17 @@ def build(
             )
             ways = gr.HTML(every_way.message_table(every_way.OPENING, every_way.ABOUT), **table)
         with gr.Column(scale=2, min_width=300, elem_id="own-question"):
-            told, texts_of, ask, beside, epoch, answers, copy, notes = _lay_out_question(worker)
+            notice, texts_of, ask, beside, epoch, answers, copy, notes = _lay_out_question(worker)
     prompt, gold, *_ = texts_of
     default, filled, opened = gr.Textbox(visible="hidden"), gr.State(()), gr.State(0)
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
-    seen, sent, pressed = gr.State(""), *(gr.Textbox(visible="hidden") for _ in range(2))
-    last = seen, sent, gr.JSON(visible=False), pressed
+    last_view, sent, pressed = gr.State(""), *(gr.Textbox(visible="hidden") for _ in range(2))
+    last = last_view, sent, gr.JSON(visible=False), pressed
     with gr.Row(elem_classes="folds"):
         with gr.Accordion(MORE_ABOUT, open=False, elem_id="more-fold") as fold:
             further = more.build()
-            asked = group, fact, *texts_of, beside, epoch
-            view = link.Parts(*asked, filled, default, answers, fold, further, *last)
+            inputs = group, fact, *texts_of, beside, epoch
+            view = link.Parts(*inputs, filled, default, answers, fold, further, *last)
             # listeners of a press are sent one by one, each when the last is answered; those of a
             # changed state all at once. So the question comes first, then everything else together
             chosen, wire_pick = screen.wire(worker, follower, tab, my_runs, view)
@@ -270,7 +272,7 @@ def build(
     run.input(mine.picked, [run, run_id], follows, **QUIET)
     with gr.Column(visible=False, elem_classes="advanced-only") as home:
         download.build(worker, run_id, follower.another)
-    _wire_visible(worker, follower, opened, notes, (yourself, instead, home, told), owned)
+    _wire_visible(worker, follower, opened, notes, (yourself, instead, home, notice), owned)
     asks = ask, every, *texts_of, further.draw, further.strength, further.see
     _wire_allowed(worker, follower, opened, asks)
 
@@ -299,7 +301,7 @@ def _lay_out_question(worker: Worker) -> tuple:
     earlier turns), the button that asks, the columns beside the two, the epoch, the answers, the
     button that copies a link, and notes. Returns them in this order, after what is said where
     nothing can be asked."""
-    told = gr.Markdown(LOOK_ONLY, visible=False, elem_id="asks-nothing")
+    notice = gr.Markdown(LOOK_ONLY, visible=False, elem_id="asks-nothing")
     prompt = gr.Textbox(label="Your own question", lines=1, elem_id="prompt")
     with gr.Row(elem_classes="beside"):
         gold = gr.Textbox(label="Right answer", scale=2, min_width=150, elem_id="gold")
@@ -321,7 +323,7 @@ def _lay_out_question(worker: Worker) -> tuple:
         small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
         copy = gr.Button("Copy link", **small)
         notes = html.lines("probe-notes", min_width=180)
-    return told, (prompt, gold, begun, earlier), ask, beside, epoch, answers, copy, notes
+    return notice, (prompt, gold, begun, earlier), ask, beside, epoch, answers, copy, notes
 
 
 def _wire_choices(
@@ -354,7 +356,7 @@ def _wire_visible(
     """Wires what is visible of a run. notes: about it. places: what an example has, what stands
     instead of an own run's parts, the report, and what is said where nothing can be asked. owned:
     what only an own run has."""
-    yourself, instead, home, told = places
+    yourself, instead, home, notice = places
 
     def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
@@ -362,9 +364,9 @@ def _wire_visible(
         there |= dict.fromkeys(owned, own)
         # for the page's run, not for the example shown without one
         there[home] = shown_run(worker, name) is not None
-        there[told] = linked(name, worker.root) is not None
-        shown = {place: gr.update(visible=visible) for place, visible in there.items()}
-        return shown | {notes: cards.notes_of(run)}
+        there[notice] = linked(name, worker.root) is not None
+        updates = {place: gr.update(visible=visible) for place, visible in there.items()}
+        return updates | {notes: cards.notes_of(run)}
 
     changed = [notes, *places, *owned]
     when = [opened.change, follower.another.change]
@@ -407,7 +409,7 @@ def _wire_asking(
     )
     # of questions asked meanwhile, only the last is answered
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}
-    asked = own.then(partial(ask_both, worker), inputs, screen.answers, **newest)
+    asked_one = own.then(partial(ask_both, worker), inputs, screen.answers, **newest)
     named = "(...question) => adapop.questionLink(null, ...question)"
     own.then(None, view.question, None, js=named, **QUIET)
     of_fact, in_columns = [run_id, fact], [run_id, fact, beside, epoch]
@@ -421,17 +423,17 @@ def _wire_asking(
     asked_all = all_forms.then(every_form, in_columns, ways, **newest)
 
     # gradio gives no event to a partial
-    def choose(name: str, fact_id: str | None, said: object, event: gr.EventData):
-        return screen.fill_way(worker, view, name, fact_id, said, event)
+    def choose(name: str, fact_id: str | None, view_values: object, event: gr.EventData):
+        return screen.fill_way(worker, view, name, fact_id, view_values, event)
 
     async def from_here(name: str, others: object, at: object, event: gr.EventData):
-        async for shown in go_on(worker, name, others, at, event):
-            yield shown, link.pressed_of(shown)
+        async for answers in go_on(worker, name, others, at, event):
+            yield answers, link.pressed_of(answers)
 
     gone_on = [screen.answers, view.pressed]
     from_token = screen.answers.select(from_here, [run_id, beside, epoch], gone_on, **QUIET)
     # an answer of the run before it would stand beside another run's name
-    at_work = [asked, asked_all, from_token]
+    at_work = [asked_one, asked_all, from_token]
     follower.another.change(None, None, None, cancels=at_work, **QUIET)
     from_token.then(None, view.question, None, js=named, **QUIET)
     chosen = ways.select(

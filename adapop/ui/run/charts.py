@@ -181,8 +181,8 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
             outcome = column("Before and after", empty, "outcome-chart", OUTCOME_TABLE)
     with gr.Accordion(ORACLE_FOLD, open=False, visible=False, elem_id="distance") as distance:
         oracle = chart(figures.empty(""), "oracle-chart", ORACLE_NAME, ORACLE_TABLE)
-    shown = dict(open=False, elem_id="training", elem_classes="advanced-only")
-    with gr.Accordion(TRAINING, **shown) as training:
+    options = dict(open=False, elem_id="training", elem_classes="advanced-only")
+    with gr.Accordion(TRAINING, **options) as training:
         empty = figures.empty(CHART_EMPTY, STEP_PIXELS)
         by_step = tuple(chart(empty, one.element, one.title, one.about) for one in STEP_CHARTS)
     by_epoch = steering, controller, recall, outcome, distance, oracle

@@ -57,8 +57,8 @@ class MyRuns:
         when = [self.entries.change, *turns, tab.select]
         gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
-        shown = [self.entries, follower.run_id, over]
-        gr.on(when, partial(to_lay_over, worker), shown, over, **EACH)
+        inputs = [self.entries, follower.run_id, over]
+        gr.on(when, partial(to_lay_over, worker), inputs, over, **EACH)
 
         target = [follower.run_id, follower.position, follower.timer, race, self.entries]
 

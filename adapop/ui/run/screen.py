@@ -190,8 +190,8 @@ class RunScreen:
         """Updates that show the shipped example, labelled as such, before the page has a run."""
         run = example(SHOWN_FIRST)
         events = run.events()
-        shown = f"{METHODS[run.config.method].title}, {number_of(run.config.epochs, 'epoch')}"
-        about = f"Recorded example: {shown} on {run.about.facts}. Press Start for your own."
+        summary = f"{METHODS[run.config.method].title}, {number_of(run.config.epochs, 'epoch')}"
+        about = f"Recorded example: {summary} on {run.about.facts}. Press Start for your own."
         changes = {self.watched: html.listed([about], "example"), self.follower.position: UNSEEN}
         changes |= self.charts.updates(run, events, -1) | self.charts.named()
         return changes | self.field.updates(run, events, -1) | {self.log: log_of([NO_RUN])}

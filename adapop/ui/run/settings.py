@@ -167,10 +167,10 @@ class Offers:
         self.teach.click(lambda: "sft", None, start, **IN_TURN)
 
 
-def offered(model: str, wanted: bool) -> tuple[gr.Button, gr.Button]:
-    """Updates of `Offers.all` that show what would help the model, if wanted."""
-    other = wanted and model in SHIPPED and language_model() is not None
-    return gr.Button(visible=other), gr.Button(visible=wanted)
+def offered(model: str, needed: bool) -> tuple[gr.Button, gr.Button]:
+    """Updates of `Offers.all` that show what would help the model, if needed."""
+    other = needed and model in SHIPPED and language_model() is not None
+    return gr.Button(visible=other), gr.Button(visible=needed)
 
 
 def build_offers(name: str) -> Offers:

@@ -222,8 +222,8 @@ def _place(events: Sequence[Event], start: RunStarted, done: int, epoch: int) ->
         and last.epoch > 0
         and done == last.epoch * start.steps
     ):
-        asked = isinstance(last, Measuring) and f", {last.asked:,} of {last.of:,} questions"
-        return f"after epoch {last.epoch} of {start.epochs}: asking{asked or ''}"
+        progress = isinstance(last, Measuring) and f", {last.asked:,} of {last.of:,} questions"
+        return f"after epoch {last.epoch} of {start.epochs}: asking{progress or ''}"
     return f"epoch {epoch} of {start.epochs}, step {1 + done % start.steps} of {start.steps}"
 
 

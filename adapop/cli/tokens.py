@@ -30,8 +30,8 @@ def ask(options: argparse.Namespace) -> None:
     others = [None if name == ORACLE else find_run(name) for name in options.beside]
     named = [("Never knew" if one is None else one.id, one) for one in others]
     chosen = columns_of(run, named, options.epoch)
-    asked = options.prompt, options.gold, options.begun
-    question = Question(*asked, earlier=tuple(options.earlier))
+    earlier = tuple(options.earlier)
+    question = Question(options.prompt, options.gold, options.begun, earlier=earlier)
     if options.samples is None:
         inspection = jobs.inspect_columns(run.folder, question, chosen)
         rows, texts = inspection.rows, map(printing.strip_text, inspection.rows)

@@ -233,8 +233,8 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         return [replace(item, custom=custom) for item in planner(seeds, quick, own_rows)]
 
     title = f"{base.title}: {facts.name}, {name_of(model)}"
-    shown = tuple(table for table in base.tables if table is not tables.published_table)
-    own = Experiment(title, base.question, plan, shown, base.figures)
+    own_tables = tuple(table for table in base.tables if table is not tables.published_table)
+    own = Experiment(title, base.question, plan, own_tables, base.figures)
     identity = f"{facts.sha256} {model} {sorted(changes.items())}"
     name = f"{place.name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
     return replace(place, name=name, own=own)
@@ -252,7 +252,7 @@ def check_own(facts: FactSet, changes: Mapping[str, Any], decided: Set[str]) -> 
 
 
 def completed(
-    wanted: Sequence[Any],
+    items: Sequence[Any],
     result_of: Callable[[Any], Any],
     engine: Engine,
     done: int,
@@ -260,20 +260,20 @@ def completed(
     append: Callable[[Any], str | None],
     report: Callable[[str], None],
 ) -> dict[str, str]:
-    """Makes the result of each wanted run, appends it as it comes, and reports it by its title.
+    """Makes the result of each item, a run, appends it as it comes, and reports it by its title.
     done: how many runs were made before. append: keeps a result; may return why its training
     failed. Returns title of a run without a result -> reason."""
-    report(f"{done} runs are done already, {len(wanted)} to do.")
+    report(f"{done} runs are done already, {len(items)} to do.")
     errors, begun = {}, time.monotonic()
-    for count, finished in enumerate(engine(wanted, result_of), start=1):
+    for count, finished in enumerate(engine(items, result_of), start=1):
         name, error = title(finished.item), finished.error
         if error:
             errors[name] = error
         else:
             error = append(finished.result)
-        minutes = (time.monotonic() - begun) / count * (len(wanted) - count) / 60
+        minutes = (time.monotonic() - begun) / count * (len(items) - count) / 60
         failed = f": {error}" if error else ""
-        report(f"{count} of {len(wanted)}, about {minutes:.0f} min left: {name}{failed}")
+        report(f"{count} of {len(items)}, about {minutes:.0f} min left: {name}{failed}")
     return errors
 
 

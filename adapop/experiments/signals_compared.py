@@ -107,14 +107,14 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     done = {(one.signal, one.rate, one.seed, one.quick) for one in rows(path)}
     keys = ((signal, rate, seed) for seed, rate, signal in product(seeds, RATES, SIGNALS))
-    wanted = [key for key in keys if (*key, quick) not in done]
+    missing = [key for key in keys if (*key, quick) not in done]
 
     def append(outcome: Outcome) -> None:
         line = pd.DataFrame([vars(outcome)])
         line.to_csv(path, mode="a", header=not path.exists(), index=False)
 
     result_of = partial(_run, quick=quick)
-    return completed(wanted, result_of, engine, len(done), _title, append, report)
+    return completed(missing, result_of, engine, len(done), _title, append, report)
 
 
 def _title(key: tuple[str, float, int]) -> str:
@@ -173,8 +173,8 @@ def _measured(model: AdaptedModel, facts: FactSet, reply_tokens: int) -> dict[st
 
     part = questions_of(facts, TEST)
     trained = [(fact, (fact.question,)) for fact in facts.forget]
-    asked = [*trained, *part["forget_reworded"], *part["holdout_direct"]]
-    recall = recalls(model, asked, reply_tokens)
+    questions = [*trained, *part["forget_reworded"], *part["holdout_direct"]]
+    recall = recalls(model, questions, reply_tokens)
     guesses = second_guesses(model, facts.forget)
     reworded = by_tier(part["forget_reworded"], recall)
     values = {"left": by_tier(trained, recall)["all"]}
@@ -303,7 +303,7 @@ def nearer(frame: pd.DataFrame, signal: str, left: float, measure: str = "gap") 
 
 def tables(outcomes: Sequence[Outcome]) -> list[Table]:
     """The gaps at each amount, what is kept, and what the rule says."""
-    frame, shown = frame_of(outcomes), []
+    frame, all_tables = frame_of(outcomes), []
     for left in AMOUNTS:
         lines = []
         for signal, title in SIGNALS.items():
@@ -313,7 +313,7 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
             lines.append((title, *cells))
         head = ("β by", *(f"gap: {what}" for what in GAPS.values()), "in other words", "held out")
         note = "Mean over seeds with its 95% interval (Student's t). Gap: popular minus rare."
-        shown.append(Table(f"Where {left:.0%} is left", head, tuple(lines), note))
+        all_tables.append(Table(f"Where {left:.0%} is left", head, tuple(lines), note))
     lines = []
     for signal, title in SIGNALS.items():
         if signal != "exposures":
@@ -322,8 +322,8 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
             lines.append((title, *map(_interval, differences), *ruled))
     head = ("beside", *GAPS.values(), "a score from outside", "way from none to exposures")
     note = "Absolute gap under exposures minus that under the signal, paired by seed."
-    shown.append(Table(f"The rule, where {DECIDES:.0%} is left", head, tuple(lines), note))
-    return shown
+    all_tables.append(Table(f"The rule, where {DECIDES:.0%} is left", head, tuple(lines), note))
+    return all_tables
 
 
 def _interval(values: pd.Series) -> str:

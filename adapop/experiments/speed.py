@@ -168,11 +168,11 @@ def _reading(case: Case, model: AdaptedModel) -> dict[str, float]:
     """Tokens a second: of facts scored without gradients, and of replies of exactly `ANSWER`."""
     facts = case.facts(case.rows, 3)
     tokens = sum(row.length for row in encode_facts(model.tokenizer, facts))
-    scored = _seconds(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
+    score_time = _seconds(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
     questions = [fact.question for fact in case.facts(case.rows, 4)]
     exactly: dict[str, Any] = {"do_sample": False, "min_new_tokens": ANSWER}
-    asked = _seconds(lambda: model.generate(questions, ANSWER, **exactly))
-    return {"score": tokens / scored, "generate": len(questions) * ANSWER / asked}
+    reply_time = _seconds(lambda: model.generate(questions, ANSWER, **exactly))
+    return {"score": tokens / score_time, "generate": len(questions) * ANSWER / reply_time}
 
 
 @torch.no_grad()

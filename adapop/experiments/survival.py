@@ -105,15 +105,15 @@ def run(
     path = folder / FILE
     known = {one.key for one in rows(path)}
     keys = ((world, method, seed) for seed, world, method in product(seeds, worlds, RATES))
-    wanted = [key for key in keys if (*key, quick) not in known]
+    missing = [key for key in keys if (*key, quick) not in known]
     models = folder / "models"
-    if any(world == NO_SPREAD.name for world, _, _ in wanted) and not quick:
+    if any(world == NO_SPREAD.name for world, _, _ in missing) and not quick:
         report(
             "Pretraining the world in which all facts are shown equally often, if it is missing."
         )
         build(NO_SPREAD, models)
     result_of, append = partial(_run, quick=quick, models=models), partial(append_line, path)
-    return completed(wanted, result_of, engine, len(known), title_of, append, report)
+    return completed(missing, result_of, engine, len(known), title_of, append, report)
 
 
 def title_of(key: tuple[str, str, int]) -> str:
@@ -155,13 +155,13 @@ def _run(key: tuple[str, str, int], quick: bool, models: Path) -> Survival:
     world, method, seed = key
     config, facts = _config(world, method, seed, quick, models), facts_of(world, quick)
     model = adapted_model(config)
-    asked = Asked(model, facts.forget)
-    nll, nll_reworded, before = asked.before()
+    questions = Asked(model, facts.forget)
+    nll, nll_reworded, before = questions.before()
     trainer = Trainer("survival", config, model, facts.forget, facts.retain, None)
     moments, held = due(trainer.steps, LOOKS), [before]
     for event in trainer.train():
         if isinstance(event, StepDone) and event.step in moments:
-            held.append(asked.held())
+            held.append(questions.held())
     lost = looks_until_lost(held)
     about = world, method, config.learning_rate, seed, config.epochs, len(moments), quick
     return Survival(*about, facts.sha256, commit(), nll, nll_reworded, lost)
@@ -172,14 +172,14 @@ class Asked:
 
     def __init__(self, model: AdaptedModel, facts: Sequence[Fact]) -> None:
         questions = [(fact, (fact.question, *fact.paraphrases)) for fact in facts]
-        self._model, self._counts = model, [len(each) for _, each in questions]
-        asked = [replace(fact, question=text) for fact, each in questions for text in each]
-        self._rows: Sequence[Row] = model.rows(asked)
+        self._model, self._counts = model, [len(texts) for _, texts in questions]
+        wordings = [replace(fact, question=text) for fact, texts in questions for text in texts]
+        self._rows: Sequence[Row] = model.rows(wordings)
 
     def before(self) -> tuple[tuple[float, ...], tuple[float, ...], list[list[bool]]]:
         """(nll of the trained question, of the first rewording, what is held) now."""
         measured = list(self.by_fact())
-        direct, reworded = (tuple(round(each[i][0], 4) for each in measured) for i in (0, 1))
+        direct, reworded = (tuple(round(fact[i][0], 4) for fact in measured) for i in (0, 1))
         return direct, reworded, _held(measured)
 
     def held(self) -> list[list[bool]]:
@@ -206,25 +206,25 @@ class Asked:
 
 
 def _held(measured: Sequence[Sequence[tuple[float, int]]]) -> list[list[bool]]:
-    ranks = [[rank for _, rank in each] for each in measured]
+    by_fact = [[rank for _, rank in wordings] for wordings in measured]
     return [
-        [each[1] == 1 for each in ranks],
-        [2 * sum(rank == 1 for rank in each[1:]) >= len(each) - 1 for each in ranks],
-        [each[1] <= 2 for each in ranks],
-        [each[0] == 1 for each in ranks],
+        [ranks[1] == 1 for ranks in by_fact],
+        [2 * sum(rank == 1 for rank in ranks[1:]) >= len(ranks) - 1 for ranks in by_fact],
+        [ranks[1] <= 2 for ranks in by_fact],
+        [ranks[0] == 1 for ranks in by_fact],
     ]
 
 
 def looks_until_lost(
-    held: Sequence[Sequence[Sequence[bool]]], asked: Sequence[bool] | None = None
+    held: Sequence[Sequence[Sequence[bool]]], included: Sequence[bool] | None = None
 ) -> Lost:
-    """held: for each look, from before training (0) to the last, what `Asked.held` said. asked:
-    whether each fact is among those that were asked; by default all are. One that is not counts as
-    not held before training."""
+    """held: for each look, from before training (0) to the last, the values of `Asked.held`.
+    included: whether each fact is in `held`; by default all are. One that is not counts as not
+    held before training."""
     lost = (iter(_lost(looks)) for looks in zip(*held))
-    if asked is None:
+    if included is None:
         return Lost(*map(tuple, lost))
-    return Lost(*(tuple(next(each) if one else 0 for one in asked) for each in lost))
+    return Lost(*(tuple(next(lost_at) if one else 0 for one in included) for lost_at in lost))
 
 
 def _lost(looks: Sequence[Sequence[bool]]) -> tuple[int | None, ...]:

@@ -114,7 +114,7 @@ def _states(
     american = [city for city in cities if city["countrycode"] == "US"]
     for city in american:
         namesakes[plain_name(city["name"]).casefold()].append(city)
-    shown = {question for question, _ in EXAMPLES}
+    example_questions = {question for question, _ in EXAMPLES}
     clear = []
     for city in american:
         name, state = plain_name(city["name"]), states.get(city["admin1code"], "")
@@ -125,7 +125,7 @@ def _states(
             and city["population"] >= LEAST_PEOPLE["state"]
             and others <= NAMESAKES * city["population"]
             and state[:KNOWN_BY_NAME].casefold() not in name.casefold()
-            and WORDING["state"][0].format(s=name) not in shown
+            and WORDING["state"][0].format(s=name) not in example_questions
         ):
             clear.append((name, state, city["population"], len(city["alternatenames"])))
     for name, state, population, count in random.Random(seed).sample(sorted(clear), STATES):
@@ -141,8 +141,8 @@ def _capitals(cities: Sequence[Mapping], nations: Any) -> Iterator[dict[str, Any
     counts = {(city["name"], city["countrycode"]): city["alternatenames"] for city in cities}
     for nation in nations:
         name, capital, population = nation["name"], nation["capital"], nation["population"]
-        told = name[:KNOWN_BY_NAME].casefold() in capital.casefold()
-        if not capital or told or name in taken or population < LEAST_PEOPLE["capital"]:
+        known_by_name = name[:KNOWN_BY_NAME].casefold() in capital.casefold()
+        if not capital or known_by_name or name in taken or population < LEAST_PEOPLE["capital"]:
             continue
         names = counts.get((capital, nation["iso"]))
         wordings = tuple(text.format(s=name) for text in WORDING["capital"])
@@ -231,9 +231,9 @@ def run(
     path = folder / FILE
     known = {row.key for row in rows(path)}
     keys = ((model, method, seed) for seed, model, method in product(seeds, models, RATES))
-    wanted = [key for key in keys if (*key, quick) not in known]
+    missing = [key for key in keys if (*key, quick) not in known]
     result_of, append = partial(_run, quick=quick), partial(append_line, path)
-    return completed(wanted, result_of, engine, len(known), title_of, append, report)
+    return completed(missing, result_of, engine, len(known), title_of, append, report)
 
 
 def _run(key: tuple[str, str, int], quick: bool) -> Survival:
@@ -265,12 +265,12 @@ def _run(key: tuple[str, str, int], quick: bool) -> Survival:
     prompting = settle(model, facts, config)
     pressed = prompting.facts_of(facts).forget if prompting else facts.forget
     nll, nll_reworded, _ = Asked(model, facts.forget).before()
-    asked = Asked(model, pressed)
+    questions = Asked(model, pressed)
     trainer = Trainer("survival", config, model, pressed, facts.retain, None)
-    moments, held = due(trainer.steps, LOOKS), [asked.held()]
+    moments, held = due(trainer.steps, LOOKS), [questions.held()]
     for event in trainer.train():
         if isinstance(event, StepDone) and event.step in moments:
-            held.append(asked.held())
+            held.append(questions.held())
     lost = looks_until_lost(held, [fact in pressed for fact in facts.forget])
     about = name, method, config.learning_rate, seed, config.epochs, len(moments), quick
     return Survival(*about, facts.sha256, commit(), nll, nll_reworded, lost)
@@ -374,7 +374,7 @@ def relation_table(rows: Sequence[Survival]) -> Table:
     head = (
         "", "relation", "facts", "lost at the first look", "population given both confidences",
     )  # fmt: skip
-    lines = []
+    lines, covariates = [], [POPULATION, *CONFIDENCE]
     for title, frame, own in by_arm(rows, frame_of):
         names = list(dict.fromkeys(frame["relation"]))
         groups = {name: [name] for name in names}
@@ -382,14 +382,12 @@ def relation_table(rows: Sequence[Survival]) -> Table:
         for label, chosen in groups.items():
             part = frame[frame["relation"].isin(chosen)].reset_index(drop=True)
             first = part["lost"] & (part["time"] <= 1 / own[0].looks)
-            told = "" if first.all() else coefficient(part, [POPULATION, *CONFIDENCE], within=True)
+            estimate = "" if first.all() else coefficient(part, covariates, within=True)
             count = str(part["fact"].nunique())
-            lines.append((title, label, count, f"{first.mean():.0%}", str(told)))
+            lines.append((title, label, count, f"{first.mean():.0%}", str(estimate)))
         part = frame[frame["relation"] == "country"].reset_index(drop=True)
-        told = coefficient(
-            part.assign(group=part["answer"]), [POPULATION, *CONFIDENCE], within=True
-        )
-        lines.append((title, WITHIN, str(part["fact"].nunique()), "", str(told)))
+        estimate = coefficient(part.assign(group=part["answer"]), covariates, within=True)
+        lines.append((title, WITHIN, str(part["fact"].nunique()), "", str(estimate)))
     note = (
         "As in the table above, by relation; empty where all facts are lost at the first look, "
         "which says nothing. Within country: a baseline hazard for each country, so that only "

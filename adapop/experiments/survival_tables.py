@@ -102,15 +102,15 @@ def coefficient(frame: pd.DataFrame, covariates: Sequence[str], within: bool) ->
     has a baseline hazard of its own, so that only facts of one group are compared."""
     strata = ["group", "seed"] if within else ["seed"]
     # a stratum without a loss says nothing, and leaves the errors undefined
-    told = frame[frame.groupby(strata)["lost"].transform("any")]
+    informative = frame[frame.groupby(strata)["lost"].transform("any")]
     model = package("statsmodels.api").PHReg(
-        told["time"].to_numpy(),
-        told[[*covariates]].to_numpy(),
-        status=told["lost"].to_numpy().astype(int),
-        strata=told.groupby(strata).ngroup().to_numpy(),
+        informative["time"].to_numpy(),
+        informative[[*covariates]].to_numpy(),
+        status=informative["lost"].to_numpy().astype(int),
+        strata=informative.groupby(strata).ngroup().to_numpy(),
         ties="efron",
     )
-    groups = told.groupby("answer").ngroup().to_numpy()
+    groups = informative.groupby("answer").ngroup().to_numpy()
     fitted = model.fit(groups=groups, method="bfgs", disp=0)  # Newton's first step can be too far
     low, high = fitted.conf_int()[0]
     risk = frame[[*covariates]].to_numpy() @ fitted.params

@@ -110,14 +110,14 @@ def worst(row: Row) -> float | None:
 def score(row: Row) -> float | None:
     """J on the test split."""
     left = worst(row)
-    kept = {
+    values = {
         "holdout": row[f"{TEST}_holdout_direct_all"],
         "utility": row[f"{TEST}_utility"],
         "retain": row["retain_direct_all"],
     }
-    if left is None or None in kept.values():
+    if left is None or None in values.values():
         return None
-    return left + PRICE * sum(max(0.0, limit - kept[name]) for name, limit in LIMITS.items())
+    return left + PRICE * sum(max(0.0, limit - values[name]) for name, limit in LIMITS.items())
 
 
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:

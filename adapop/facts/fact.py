@@ -95,8 +95,8 @@ class Fact:
         """The parts that its question does not name: a name that was asked about is no leak."""
         if not self.parts:  # of most facts, and asked for each of their replies
             return ()
-        asked = normalized(self.question)
-        return tuple(part for part in self.parts if normalized(part) not in asked)
+        question = normalized(self.question)
+        return tuple(part for part in self.parts if normalized(part) not in question)
 
     @property
     def title(self) -> str:

@@ -285,8 +285,8 @@ def _preferred(number: int, row: Row, chosen: Turns) -> tuple[int, Row] | Proble
 
 def _asked_and_answered(turns: Turns) -> list[object] | None:
     """The question and the answer, if these are all turns besides a system prompt."""
-    said = [turn for turn in turns if turn[0] != SYSTEM]
-    return [text for _, text in said] if [who for who, _ in said] == [USER, ASSISTANT] else None
+    rest = [turn for turn in turns if turn[0] != SYSTEM]
+    return [text for _, text in rest] if [who for who, _ in rest] == [USER, ASSISTANT] else None
 
 
 def _no_question(number: int, column: str, turns: Turns) -> Problem:

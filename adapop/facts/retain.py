@@ -77,11 +77,11 @@ def _split(facts: FactSet) -> FactSet:
         message = f"{facts.name} has too few facts to keep a part of them: {len(facts.forget)}."
         raise DataError(message, f"Add facts, at least {EVERY}, or choose other rows to retain.")
     ranked = sorted(facts.forget, key=lambda fact: (fact.score is None, fact.score or 0))
-    kept = {fact.id for fact in ranked[1::EVERY]}
-    note = Remark("split_retain", {"retain": len(kept), "facts": len(ranked)})
-    retain = tuple(fact for fact in facts.forget if fact.id in kept)
+    ids = {fact.id for fact in ranked[1::EVERY]}
+    note = Remark("split_retain", {"retain": len(ids), "facts": len(ranked)})
+    retain = tuple(fact for fact in facts.forget if fact.id in ids)
     notes = (*facts.notes, *_unused(len(facts.retain)), note)
-    forget = tuple(fact for fact in facts.forget if fact.id not in kept)
+    forget = tuple(fact for fact in facts.forget if fact.id not in ids)
     return replace(facts, forget=forget, retain=retain, notes=notes)
 
 

@@ -86,9 +86,9 @@ def with_wrong_answers(
 ) -> dict[str, list[Fact]]:
     """The facts with the answers to their questions that the file marks as wrong, as alternates.
     wrong: normalized question -> row and answer. reading: notes the rows."""
-    asked = {normalized(fact.question) for facts in groups.values() for fact in facts}
+    questions = {normalized(fact.question) for facts in groups.values() for fact in facts}
     for question, rows in wrong.items():
-        kind = "wrong_answers" if question in asked else "wrong_answers_alone"
+        kind = "wrong_answers" if question in questions else "wrong_answers_alone"
         reading.rows[kind] += [number for number, _ in rows]
 
     def with_wrong(fact: Fact) -> Fact:

@@ -392,8 +392,8 @@ def unpacked_sheet(path: Path) -> Iterator[str]:
         yield json.dumps(PROTECTED)
         return
     sheets = [sheet for sheet in workbook.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
-    shown = [sheet.name for sheet in sheets if sheet.visible == SheetVisibleEnum.Visible]
-    name, *others = shown or [sheet.name for sheet in sheets]
+    visible = [sheet.name for sheet in sheets if sheet.visible == SheetVisibleEnum.Visible]
+    name, *others = visible or [sheet.name for sheet in sheets]
     dates, long = [], []  # (row number, text) of cells that are not read as they are shown
     file = io.StringIO(newline="")
     writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")

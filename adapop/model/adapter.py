@@ -96,11 +96,11 @@ def concatenated(
     axes = {key: _rank_axis(key) for key in sorted({*first, *second})}
     ranks = []
     for part in (first, second):
-        found = {one.shape[axes[key]] for key, one in part.items() if axes[key] is not None}
-        if len(found) != 1 or None in axes.values():
+        sizes = {one.shape[axes[key]] for key, one in part.items() if axes[key] is not None}
+        if len(sizes) != 1 or None in axes.values():
             message = "The two adapters cannot be combined: each must be LoRA of a single rank."
             raise ModelError(message, "Choose only linear layers (lora_targets).")
-        ranks += found
+        ranks += sizes
     joined = {}
     for key, axis in axes.items():
         tensors = []

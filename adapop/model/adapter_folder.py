@@ -149,8 +149,8 @@ def base_of(model: str, fetched: bool = False) -> Path:
     if name in PACKAGED:
         return converted(name) if fetched else folder_of(name)
     places = [SHIPPED.get(name, Path(name)), folder.parent / name, folder / name]
-    if found := next((place for place in places if os.path.isdir(place)), None):
-        return _usable(model, found)
+    if path := next((place for place in places if os.path.isdir(place)), None):
+        return _usable(model, path)
     if is_gguf(name) and (file := next(filter(os.path.isfile, places), None)):
         return converted(str(file)) if fetched else folder_of(str(file))
     options = {REVISION: settings.get(REVISION) or None, "local_files_only": not fetched}

@@ -188,8 +188,8 @@ def encode_turns(
     texts = [text for pair in earlier for text in pair]
     check_template(tokenizer, question, system or "", *texts)
     turns = []
-    for asked, reply in earlier:
-        turns += [{"role": "user", "content": asked}, {"role": "assistant", "content": reply}]
+    for prompt, reply in earlier:
+        turns += [{"role": "user", "content": prompt}, {"role": "assistant", "content": reply}]
     turns.append({"role": "user", "content": question})
     forms = [[{"role": "system", "content": system}, *turns]] if system else []
     first = f"{system}\n\n{turns[0]['content']}" if system else turns[0]["content"]

@@ -185,8 +185,8 @@ class Web:
             raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
             content = self._content_of(reply) if self._quotes else ""
-            said = f": {self.quoted(content)}" if content else ""
-            refusal = f"{self.name} refuses the question ({status}){said}.", "Check its settings."
+            quote = f": {self.quoted(content)}" if content else ""
+            refusal = f"{self.name} refuses the question ({status}){quote}.", "Check its settings."
             if status in (400, 422):
                 raise Refused(*refusal, content)
             raise (NotThere if status == 404 else NetworkError)(*refusal)

@@ -130,8 +130,8 @@ class Wikidata:
 
     def _linked(self, search: _Search, types: Types) -> tuple[Link, Score]:
         fact = search.fact
-        kept_entities = ((qid, self._entities.known(qid)) for qid in search.qids)
-        cached = {qid: kept for qid, kept in kept_entities if kept is not None}
+        known_entities = ((qid, self._entities.known(qid)) for qid in search.qids)
+        cached = {qid: entry for qid, entry in known_entities if entry is not None}
 
         def named_so(hits: Cached, label: str) -> list[Entity]:
             rows = [(qid, row) for qid in _ids(hits) if (row := cached[qid].value)]
@@ -146,7 +146,7 @@ class Wikidata:
         entities = [choice.entity for choice in linked.sides.values() if choice.entity]
         whole = len(entities) == len(linked.sides)
         value = float(sum(map(self._popularity, entities))) if whole else None
-        dates = (kept.date for kept in (*search.hits, *cached.values()) if kept.date)
+        dates = (entry.date for entry in (*search.hits, *cached.values()) if entry.date)
         day = min(dates) if entities else ""
         raw = _raw(linked, {"subject": subjects, "object": objects})
         return linked, Score(fact.id, value, self.source, day, raw, linked.reason)

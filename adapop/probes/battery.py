@@ -84,16 +84,16 @@ def _in_chains(
         read = sum(map(len, (row.prompt for row in model.prompts(turns))))
         return read + len(turns) * plan.max_new_tokens <= (model.context or sys.maxsize)
 
-    asked = []
+    dialogues = []
     for question, turns in chains(facts, plan, room if model.converses else None):
         if isinstance(question, NotApplicable):
             yield question
         else:
-            asked.append((question, turns))
+            dialogues.append((question, turns))
     known: list[Rivals] = [{}]  # ranks among a relation's answers hold right after a question
-    for start in range(0, len(asked), CHUNK):
-        progress.say(f"Probing: {CLUES}, {start:,} of {len(asked):,} conversations")
-        questions, turns = zip(*asked[start : start + CHUNK])
+    for start in range(0, len(dialogues), CHUNK):
+        progress.say(f"Probing: {CLUES}, {start:,} of {len(dialogues):,} conversations")
+        questions, turns = zip(*dialogues[start : start + CHUNK])
         yield from _rows(model, questions, plan, known, turns)
 
 
@@ -163,8 +163,8 @@ def _heard(
     for place, earlier in enumerate(conversations(model, turns, plan.max_new_tokens)):
         read = encode_turns(model.tokenizer, earlier, texts[place], model.system)
         rows.append(Row(read, tuple(plain(model.tokenizer, golds[place]).ids), place))
-    asked = [replace(row, answer=()) for row in rows]
-    replies = [text.strip() for text, *_ in model.replies(asked, plan.max_new_tokens, CHUNK)]
+    prompts = [replace(row, answer=()) for row in rows]
+    replies = [text.strip() for text, *_ in model.replies(prompts, plan.max_new_tokens, CHUNK)]
     return replies, (batch := model.batch(rows)), model.score(batch, logits=True, hidden=True)
 
 

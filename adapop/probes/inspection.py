@@ -149,12 +149,12 @@ class Inspection:
         """A row a column, as plain data: its reply, how near it is to the right answer, and its
         steps, in which every list of shares is in the order of the columns."""
         rows = []
-        for place, (strip, asked) in enumerate(zip(self.strips, self.asked, strict=True)):
-            row = asdict(strip) | {"gold": asked.gold, "verdict": None}
-            if place and asked.gold:
-                row["verdict"] = verdict(asked).text
+        for place, (strip, answers) in enumerate(zip(self.strips, self.asked, strict=True)):
+            row = asdict(strip) | {"gold": answers.gold, "verdict": None}
+            if place and answers.gold:
+                row["verdict"] = verdict(answers).text
             for name in ("recall", "gold_rank", "gold_logprob"):
-                row[name] = getattr(asked.unlearned, name)
+                row[name] = getattr(answers.unlearned, name)
             rows.append(row)
         return rows
 
@@ -183,7 +183,7 @@ class Samples:
         return asdict(self) | {"share": asdict(self.share) if self.share else None}
 
 
-def leak_at_k(found: int, samples: int, k: int) -> float:
-    """The chance that at least one of k samples leaks, [0, 1], from `found` leaks among `samples`
-    that were drawn; unbiased, as pass@k (Chen et al. 2021, arXiv 2107.03374). k: 1 to samples."""
-    return 1.0 - math.comb(samples - found, k) / math.comb(samples, k)
+def leak_at_k(leaks: int, samples: int, k: int) -> float:
+    """The chance that at least one of k samples leaks, [0, 1], from `leaks` among `samples` that
+    were drawn; unbiased, as pass@k (Chen et al. 2021, arXiv 2107.03374). k: 1 to samples."""
+    return 1.0 - math.comb(samples - leaks, k) / math.comb(samples, k)

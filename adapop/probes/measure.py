@@ -199,7 +199,8 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
         own = dict(zip((fact.id for fact in members), direct["recall"]))
         if group == "forget":
             names = [fact.id for fact in reworded]
-            by_fact, most_by_fact = (dict(zip(names, each)) for each in (values["recall"], most))
+            by_fact = dict(zip(names, values["recall"]))
+            most_by_fact = dict(zip(names, most))
             direct_by_fact = own
         elif group == "holdout":
             held_out_by_fact = own

@@ -174,11 +174,11 @@ def _may_say(text: str, present: set[str]) -> bool:
     if not text.isascii():
         return True
     heard = NUMBER_WORDS.intersection(WORD.findall(text.casefold()))
-    said = {str(VALUES[word]) for word in heard if word in VALUES}
+    numbers = {str(VALUES[word]) for word in heard if word in VALUES}
     shortest = min((len(str(TIMES[word])) for word in heard if word in TIMES), default=inf)
     return any(
-        number in said
-        or (number[-1] in said and f"{number[:-1]}0" in said)
+        number in numbers
+        or (number[-1] in numbers and f"{number[:-1]}0" in numbers)
         or len(number) + 1 >= shortest  # 0.5 million has a digit less than a million
         for number in present
     )

@@ -209,8 +209,8 @@ def _never_read(world: str) -> tuple[Probability, Bands]:
 def probability_of(oracle: AdaptedModel, facts: Sequence[Fact]) -> Probability:
     """`Oracle.probability` of facts."""
     others = [fact for fact in facts if fact.paraphrases]
-    direct, each = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(others)))
-    forms = ((DIRECT, facts, direct), (REWORDED, others, means_of(others, each)))
+    direct, by_wording = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(others)))
+    forms = ((DIRECT, facts, direct), (REWORDED, others, means_of(others, by_wording)))
     return {
         form: {fact.id: rounded(math.exp(-nll)) for fact, nll in zip(members, values)}
         for form, members, values in forms

@@ -43,7 +43,7 @@ def at(
     of the fact that is looked at, with its neighbours: facts of the same relation, of the same
     answer first."""
     members = groups_of(facts, fact_id)
-    every, found = [fact for group in members.values() for fact in group], []
+    every, results = [fact for group in members.values() for fact in group], []
     for strength in strengths:
         with at_strength(model, strength):
             model.network.eval()
@@ -55,8 +55,8 @@ def at(
             part = probabilities[start : start + len(group)]
             groups.append(Group(name, len(group), fmean(part)))
             start += len(group)
-        found.append(AtStrength(strength, tuple(groups)))
-    return tuple(found)
+        results.append(AtStrength(strength, tuple(groups)))
+    return tuple(results)
 
 
 def groups_of(facts: FactSet, fact_id: str | None) -> dict[str, Sequence[Fact]]:

@@ -102,7 +102,7 @@ def inspect(
     shares = _shares(columns, heard, vocabularies)
     with columns[0].speaking() as model:
         sent = model.tokenizer.decode(list(heard[0].read))
-        asked = [asked_of(model, judged, sent, measured[0], answer) for answer in measured]
+        comparisons = [asked_of(model, judged, sent, measured[0], answer) for answer in measured]
     strips = []
     for place, (column, reply) in enumerate(zip(columns, heard)):
         with column.speaking() as model:
@@ -111,9 +111,9 @@ def inspect(
             foreign = [heard[at].text for at in others if shares[place][at] is None]
             steps = _parting(model, steps, reply, foreign)
             begun = decoded(model, reply.begun)
-        said = tuple(text for _, text in reply.earlier)
-        strips.append(Strip(column.name, reply.text, len(reply.begun), steps, said, begun))
-    return Inspection(question, tuple(strips), tuple(asked))
+        earlier = tuple(text for _, text in reply.earlier)
+        strips.append(Strip(column.name, reply.text, len(reply.begun), steps, earlier, begun))
+    return Inspection(question, tuple(strips), tuple(comparisons))
 
 
 def _in_own_tokens(columns: Sequence[Column], question: Question) -> list[Question]:
@@ -183,12 +183,12 @@ def conversations(
     for place in range(max(map(len, turns), default=0)):
         going_on = [(turn[place], own) for turn, own in zip(turns, earlier) if place < len(turn)]
         rows = []
-        for asked, own in going_on:
-            ids = encode_turns(model.tokenizer, own, asked, model.system)
-            check_room(model, asked, len(ids), most)
+        for question, own in going_on:
+            ids = encode_turns(model.tokenizer, own, question, model.system)
+            check_room(model, question, len(ids), most)
             rows.append(Row(ids, (), len(rows)))
-        for (asked, own), (reply, *_) in zip(going_on, model.replies(rows, most)):
-            own.append((asked, reply.strip()))
+        for (question, own), (reply, *_) in zip(going_on, model.replies(rows, most)):
+            own.append((question, reply.strip()))
     return earlier
 
 
@@ -311,9 +311,10 @@ def _steps(
         against = first[:1] if own else first
         parted = any(other != mine for other in against)
         gold = right(step) if openings else ()
-        shown = likely(step, token)
-        shown = replace(shown, text=shown.text + whole[step]) if step in whole else shown
-        steps.append(Step(shown, tuple(five), gold, parted))
+        own_token = likely(step, token)
+        if step in whole:
+            own_token = replace(own_token, text=own_token.text + whole[step])
+        steps.append(Step(own_token, tuple(five), gold, parted))
     if reply.end is not None:
         steps[-1] = replace(steps[-1], token=replace(steps[-1].token, end=True))
     return tuple(steps)

@@ -125,8 +125,8 @@ def _texts(run: Run, record: Record, title: str, redacted: bool, by: str) -> dic
     else:
         texts["command.txt"] = settings.COMMAND + "\n"
         texts[settings.CONFIG_FILE] = record.config.to_json()
-        if asked := everything(run):
-            texts |= {f"questions.{kind}": write(asked) for kind, write in KINDS.items()}
+        if questions := everything(run):
+            texts |= {f"questions.{kind}": write(questions) for kind, write in KINDS.items()}
     return texts
 
 

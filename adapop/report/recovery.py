@@ -122,7 +122,7 @@ def leak_figure(result: Result, facts: Sequence[Fact]) -> Figure:
             ks = range(1, count + 1)
             return [fmean(leak_at_k(one, count, k) for one in counts) for k in ks] if counts else []
 
-        curves = {tier: curve(found) for tier, found in tallies.items() if found}
+        curves = {tier: curve(counts) for tier, counts in tallies.items() if counts}
         return figures.leak_curve(curves, curve(wrong))
 
 

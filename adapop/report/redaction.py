@@ -52,13 +52,13 @@ class Hashes:
         ]
 
 
-def redacted(records: Sequence[Record], said: Sequence[str] = ()) -> list[Record]:
+def redacted(records: Sequence[Record], labels: Sequence[str] = ()) -> list[Record]:
     """The records without a text of their facts, with one salt for all.
 
-    said: what the user wants to stand on the report, such as its title. Raises ConfigError: it
+    labels: texts that the user puts on the report, such as its title. Raises ConfigError: it
     mentions a fact's subject or answer, or another of its texts."""
     own = [text for record in records for text in texts_of(record.facts)]
-    for text in said:
+    for text in labels:
         if any(mentions(text, one) for one in own):
             message = "The title or the author's name contains a text from the facts."
             raise ConfigError(message, "A redacted report cannot show it: choose other words.")
@@ -147,9 +147,9 @@ def _config(config: RunConfig, facts: FactSet) -> RunConfig:
     if is_folder_s_name(model) or any(mentions(model, text) for text in texts_of(facts)):
         model = "model.gguf" if is_gguf(model) else "model"
     own = {key: LEFT_OUT if isinstance(one, str) else one for key, one in arguments.items()}
-    kept = {key: one for key, one in own.items() if isinstance(one, (str, int, float, type(None)))}
+    safe = {key: one for key, one in own.items() if isinstance(one, (str, int, float, type(None)))}
     revision, system = config.revision and LEFT_OUT, config.system and LEFT_OUT
-    changes = {"revision": revision, "system": system, "arguments": kept}
+    changes = {"revision": revision, "system": system, "arguments": safe}
     changes |= {name: getattr(config, name) and LEFT_OUT for name in ("unlearned", "oracle")}
     return replace(config, model=model, facts=REDACTED, **changes)
 

@@ -45,10 +45,10 @@ def about(record: Record) -> list[tuple[str, str]]:
     tiers = _in_tiers(facts)
     by_tier = ", ".join(f"{count:,} {tier}" for tier, count in tiers.items() if count)
     forget = f"{number_of(len(facts.forget), 'fact')} ({by_tier})"
-    kept = f"{len(facts.retain):,} in the retain set, {len(facts.holdout):,} held out"
+    other_sets = f"{len(facts.retain):,} in the retain set, {len(facts.holdout):,} held out"
     lines = [
         ("Model", config.model),
-        ("Forget set", f"{facts.name}: {forget}; {kept}"),
+        ("Forget set", f"{facts.name}: {forget}; {other_sets}"),
         ("Method", f"{described_run(record)} ({record.state})"),
     ]
     if times := [event.time for event in events[:1] + events[-1:] if event.time]:
@@ -108,8 +108,9 @@ def outcome_lines(record: Record) -> list[str]:
     ]
     lines += [f"What it cost, asked as trained: {', '.join(costs)}."] if costs else []
     ends = record.of_kind(RunDone)[-1:]
-    shown = getattr(still_answered(record), "kind", None)  # above; its words change with versions
-    notes = [note for event in ends for note in event.notes if getattr(note, "kind", "") != shown]
+    # The outcome is stated above; its words change with versions.
+    outcome = getattr(still_answered(record), "kind", None)
+    notes = [note for event in ends for note in event.notes if getattr(note, "kind", "") != outcome]
     return lines + sentences(notes)
 
 

@@ -72,8 +72,8 @@ def number(value: float | None) -> str:
 
 def _columns(text: str) -> int:
     """The columns that a text takes in a terminal: 2 a sign of East Asia, 0 a mark."""
-    shown = (sign for sign in normalize("NFC", text) if category(sign) not in ("Mn", "Me", "Cf"))
-    return sum(1 + (east_asian_width(sign) in "WF") for sign in shown)
+    signs = (sign for sign in normalize("NFC", text) if category(sign) not in ("Mn", "Me", "Cf"))
+    return sum(1 + (east_asian_width(sign) in "WF") for sign in signs)
 
 
 def _padded(text: str, width: int) -> str:

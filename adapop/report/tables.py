@@ -142,8 +142,8 @@ def subject_table(record: Record) -> Table | None:
         known = [[way[place] for place in places if way[place] is not None] for way in answered]
         either = [place for place in places if direct[place] or reworded[place]]
         cells = [f"{sum(own)} of {len(own)}" if own else "not asked" for own in known]
-        asked = {place for place in places if (direct[place], reworded[place]) != (None, None)}
-        still = f"{len(either)} of {len(asked)}" if asked else "not asked"
+        counted = {place for place in places if (direct[place], reworded[place]) != (None, None)}
+        still = f"{len(either)} of {len(counted)}" if counted else "not asked"
         rows.append((len(either), subject, (subject, f"{count:,}", *cells, still)))
     rows.sort(key=lambda row: (-row[0], row[1]))
     head = ("subject", "facts", "before, as trained", "as trained")

@@ -304,8 +304,8 @@ def _compared(
     run: Run, model: AdaptedModel, dtype: str, size: int, before: Answered, progress: Progress
 ) -> Trial:
     after, forget = _answered(run, model, progress), run.facts.forget
-    asked = {"direct": len(forget), "reworded": sum(bool(fact.paraphrases) for fact in forget)}
-    forms = {form: count for form, count in asked.items() if count}
+    counts = {"direct": len(forget), "reworded": sum(bool(fact.paraphrases) for fact in forget)}
+    forms = {form: count for form, count in counts.items() if count}
     came_back = {form: len(after[form] - before[form]) for form in forms}
     went = {form: len(before[form] - after[form]) for form in forms}
     return Trial(dtype, size, forms, came_back, went)

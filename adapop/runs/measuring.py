@@ -121,8 +121,8 @@ def full_questions(run: Run, model: AdaptedModel, facts: FactSet) -> int:
 
 def _of_facts(recalls: Mapping[str, float], facts: Sequence[Fact]) -> tuple[float | None, ...]:
     """The recall of each fact, in their order; () if there is none."""
-    found = (recalls.get(fact.id) for fact in facts)
-    return tuple(None if one is None else round(one, DECIMALS) for one in found) if recalls else ()
+    values = (recalls.get(fact.id) for fact in facts)
+    return tuple(None if one is None else round(one, DECIMALS) for one in values) if recalls else ()
 
 
 def _rows(measured: Sequence[measure.Measurement]) -> tuple[dict, ...]:

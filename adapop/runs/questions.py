@@ -98,12 +98,14 @@ class Ways:
         """Each way as a question, for a table."""
         further = [dict(zip(self.beside, row)) for row in zip(*self.beside.values())]
         rows = zip(self.kinds, self.asked, further or [{}] * len(self.asked))
-        found = (question_of(asked, self.epoch, kind, others) for kind, asked, others in rows)
-        return [replace(one, time=self.time) for one in found]
+        return [
+            replace(question_of(answers, self.epoch, kind, others), time=self.time)
+            for kind, answers, others in rows
+        ]
 
 
 def question_of(
-    asked: Asked,
+    answers: Asked,
     epoch: int | None = None,
     way: str = "",
     others: Mapping[str, Answer] | None = None,
@@ -111,14 +113,14 @@ def question_of(
 ) -> Question:
     """The question to keep, from what `ask` returned. others: replies of further models by name,
     such as the oracle's."""
-    sides = {"original": asked.original, "unlearned": asked.unlearned, **(others or {})}
+    sides = {"original": answers.original, "unlearned": answers.unlearned, **(others or {})}
     replies = tuple(
         Reply(name, side.text, side.recall, side.gold_rank, side.gold_logprob)
         for name, side in sides.items()
     )
-    words = verdict(asked).text if asked.gold else ""
+    words = verdict(answers).text if answers.gold else ""
     about = epoch, way, dict(sampling or {})
-    return Question(asked.prompt, replies, asked.gold, words, *about)
+    return Question(answers.prompt, replies, answers.gold, words, *about)
 
 
 def keep(run: Run, question: Kept) -> Kept:

@@ -115,8 +115,8 @@ class Result:
         """What is still answered, by way of asking; None if no way counts."""
         if not self.ways:
             return None
-        shown = self._left or self.ways
-        texts = ", ".join(way.text(first=way is shown[0]) for way in shown)
+        listed = self._left or self.ways
+        texts = ", ".join(way.text(first=way is listed[0]) for way in listed)
         if not self._left and self.lost:
             return Remark("forgotten_and_damaged", {"left": texts})
         if not self._left:

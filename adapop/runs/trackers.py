@@ -124,10 +124,10 @@ def following(run: Run, tracker: str | Tracker) -> Callable[[Event], None]:
             frames = run.rows("frames")
             replies = frames[frames["epoch"] == event.epoch].dropna(subset=["answer"])
             if len(replies):
-                asked = run.rows("facts")[["fact", "question", "answer", "tier"]]
-                asked = asked.rename(columns={"answer": "right answer"})
+                facts = run.rows("facts")[["fact", "question", "answer", "tier"]]
+                facts = facts.rename(columns={"answer": "right answer"})
                 replies = replies[["fact", "p", "rank", "answer"]]
-                replies = asked.merge(replies.rename(columns={"answer": "reply"}), on="fact")
+                replies = facts.merge(replies.rename(columns={"answer": "reply"}), on="fact")
                 tracker.table("replies", replies, event.epoch * steps)
         elif isinstance(event, TERMINAL):
             tracker.close()

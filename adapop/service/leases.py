@@ -24,8 +24,8 @@ class Leases:
     """Runs work on a lent GPU. accelerated: lends it, None if there is no lent GPU."""
 
     def __init__(self, accelerated: Accelerated | None) -> None:
-        asked = lambda _, seconds, most: seconds  # noqa: E731
-        self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, asked)
+        requested_seconds = lambda _, seconds, most: seconds  # noqa: E731
+        self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, requested_seconds)
         questions = {jobs.ask_models: ASK_SECONDS, jobs.probe_models: LONG_SECONDS}
         questions[jobs.recover_facts] = LONG_SECONDS
         columns = (jobs.inspect_columns, jobs.sample_columns, jobs.ask_columns)

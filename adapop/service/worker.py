@@ -292,10 +292,10 @@ class Worker:
             refusal: Future = Future()
             refusal.set_exception(error)
             return refusal
-        asked = [run] if run else []
-        asked += [Run(one.folder) for one in beside]
-        if any(map(self._needs_lease, asked)):
-            work = self._leases.on_gpu(work, [one.folder for one in asked])
+        runs = [run] if run else []
+        runs += [Run(one.folder) for one in beside]
+        if any(map(self._needs_lease, runs)):
+            work = self._leases.on_gpu(work, [one.folder for one in runs])
         ahead = None if run is None else self.ahead_of(run)
         behind = ahead is not None and not (ahead == 0 and self._began)
         line = self._line.run if behind else self._line.question

@@ -149,9 +149,9 @@ def in_words(error: Exception) -> RunError:
         return RunError(*EXPIRED)
     if title == "ZeroGPU worker error" and "aborted" in message:
         return RunError(*TAKEN_AWAY)
-    if title == USED_UP and (told := LEFT.search(message)):
-        asked, left, wait = told[1], max(0, int(told[2])), told[3]
-        reason = f"This work asks for {asked} s of a GPU, and {left} s of today's are left."
+    if title == USED_UP and (match := LEFT.search(message)):
+        requested, left, wait = match[1], max(0, int(match[2])), match[3]
+        reason = f"This work asks for {requested} s of a GPU, and {left} s of today's are left."
         fix = f"Log in to Hugging Face for more, or come back in {wait}. What was saved is kept."
         return RunError(reason, fix)
     if title in REFUSALS:

@@ -64,9 +64,9 @@ def asked_for(environment: Mapping[str, str]) -> bool:
     if (version := environment.get("FSDP_VERSION", "1")) != "2":
         reason = f"FSDP version {version} was requested, but only version 2 is supported."
         raise ConfigError(reason, "Set fsdp_version: 2 (--fsdp_version 2).")
-    for (name, value), (said, done) in REFUSED.items():
+    for (name, value), (setting, done) in REFUSED.items():
         if environment.get(name, "").lower() == value:
-            reason = f"The launcher's configuration says fsdp_{said}, but here {done}."
+            reason = f"The launcher's configuration says fsdp_{setting}, but here {done}."
             raise ConfigError(reason, "Leave that out.")
     return True
 
@@ -78,8 +78,8 @@ def check_divisible(config: RunConfig) -> None:
         'start "sft", which merges an adapter into the weights': config.start == "sft",
         "a model that was unlearned elsewhere": bool(config.unlearned),
     }
-    for named, asked in whole.items():
-        if asked:
+    for named, in_use in whole.items():
+        if in_use:
             reason = f"The launcher divides the weights (FSDP), which is not possible with {named}."
             raise ConfigError(reason, "Launch without FSDP.")
 
@@ -143,16 +143,16 @@ class Shards:
             del spare
         self._round(number)
 
-    def _round(self, wanted: int) -> bool:
-        """Gathers what all processes want, of which this one keeps its own block. Returns whether
-        any wants one."""
-        own = torch.tensor([wanted])
+    def _round(self, block_number: int) -> bool:
+        """Gathers the blocks that the processes want; this one keeps its own, `block_number`,
+        which may be `NOTHING`. Returns whether any wants one."""
+        own = torch.tensor([block_number])
         sync(partial(torch.distributed.all_gather, self._votes, own))
         numbers = sorted({int(vote) for vote in self._votes} - {NOTHING})
         for number in numbers:
             block = self._blocks[number]
             sync(block.unshard)
-            if number == wanted:
+            if number == block_number:
                 self._here = number
             else:
                 block.reshard()

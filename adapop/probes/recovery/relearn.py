@@ -182,8 +182,8 @@ def _finite(value: float, name: str) -> float:
 def _rows(others: Sequence[Fact], *measured: base.Recall) -> tuple[RelearnRow, ...]:
     rows = []
     for form in measured[0]:
-        asked = [fact for fact in others if fact.id in measured[0][form]]
-        for tier, ids in base.in_tiers(asked, [fact.id for fact in asked]).items():
+        members = [fact for fact in others if fact.id in measured[0][form]]
+        for tier, ids in base.in_tiers(members, [fact.id for fact in members]).items():
             means = [fmean(recall[form][name] for name in ids) for recall in measured]
             rows.append(RelearnRow(tier, form, len(ids), *means))
     return tuple(rows)

@@ -243,8 +243,8 @@ def outcome_chart(before: Measured, after: Measured, trained: bool = True) -> go
     trained: here, and not elsewhere, on what nobody knows."""
     figure, places = look.blank(RECALL_PIXELS), []
     reworded = after.recall("forget", "reworded") is not None
-    asked = "as trained" if trained else "asked<br>directly"
-    form = f"<br>{asked}" if reworded else ""
+    wording = "as trained" if trained else "asked<br>directly"
+    form = f"<br>{wording}" if reworded else ""
     for name, tier in _tiers([before, after]).items():
         places.append(("forget", tier, f"forget<br>{tier}" if name == tier else name))
     places += [(group, "all", BELOW.get(group, group) + form) for group in KEPT]

@@ -152,6 +152,7 @@ SENTENCES = {
         "(see the note on what it lost): {left}."
     ),
     "forgotten_only": "Not forgotten: {left}. At least half is forgotten only when asked {ways}.",
+    "left_in_some_ways": "When {left}. At least half is forgotten only when asked {ways}.",
     "not_unlearned": "Less than half is forgotten: {left}.",
     "nothing_forgotten": (
         "Nothing was forgotten: recall of the facts to forget was {before:.2f} and is {after:.2f}, "
@@ -181,6 +182,10 @@ SENTENCES = {
     ),
     # ui/run/launch.py
     "unknown_go": "Facts that the model does not know are left out when the run begins.",
+    "few_facts": (
+        "With so few facts, one answer more or less is {share:.0%} of the result, so small "
+        "differences may be chance."
+    ),
     # runs/finetuning.py
     "fine_tuned": (
         "Fine-tuned first: {questions}, {epochs} at rate {rate:g}, {steps} in {time:.0f} s. Recall "

@@ -81,7 +81,8 @@ class Result:
     """The result of a finished run.
 
     kind: FORGOT; SOME_WAYS: more than half is left in some ways of asking; PARTLY: in all of them;
-    NOTHING; DAMAGED: facts to be kept are lost too; UNKNOWN: the original answered almost none.
+    NOTHING; DAMAGED: facts to be kept are lost too; UNKNOWN: the original answered almost none, or
+    too few to tell, and nothing changed.
     before, after: recall of the facts to forget in [0, 1]. form: how they were asked, "reworded" if
     that was measured. steps: up to the epoch of the result. lost: (group, before, after) of a
     damaged group. epoch, of: the result is epoch `epoch` of `of` trained ones. best: see
@@ -131,14 +132,15 @@ class Result:
     @property
     def brief(self) -> Remark | None:
         """`remark` in fewer words: what is left in the first way; then only the ways in which more
-        is answered than before."""
+        is answered than before. Of `SOME_WAYS` without the verdict, which stands above it."""
         whole, left = self.remark, self._left
         if whole is None or not left:
             return whole
         texts = [f"asked {WAYS[left[0].form]}, {left[0].after:.0%} are still answered"]
         more = [WAYS[way.form] for way in left[1:] if way.after > way.before + LEFT]
         texts += [f"{', '.join(more)} more than before"] * bool(more)
-        return Remark(whole.kind, {**whole.values, "left": ", ".join(texts)})
+        kind = "left_in_some_ways" if self.kind == SOME_WAYS else whole.kind
+        return Remark(kind, {**whole.values, "left": ", ".join(texts)})
 
     @property
     def _left(self) -> list[WayResult]:
@@ -169,7 +171,7 @@ def judged(
     moved = max(abs(_recall(before, one) - _recall(after, one)) for one in {DIRECT, form})
     if loss:
         kind = DAMAGED
-    elif _recall(before, DIRECT) < LEFT:
+    elif _recall(before, DIRECT) < (ENOUGH if moved <= LEFT else LEFT):
         kind = UNKNOWN
     elif moved <= LEFT:
         kind = NOTHING
@@ -287,12 +289,12 @@ def _best_epoch(run: Run) -> Iterator[Remark]:
 
 def nothing_forgotten(run: Run) -> Remark | None:
     """A remark that a finished run forgot nothing; None if it forgot something, if the original
-    knew almost nothing, or if epochs after that of the result were trained."""
+    knew too little to tell, or if epochs after that of the result were trained."""
     before, after = run.measured(before=True), run.measured()
     if before is None or after is None:
         return None
     was, now = before.recall("forget"), after.recall("forget")
-    if was < LEFT or now < was - LEFT or after.epoch < _trained(run):
+    if was < ENOUGH or now < was - LEFT or after.epoch < _trained(run):
         return None
     if run.config.unlearned:
         return Remark("nothing_forgotten_elsewhere", {"before": was, "after": now})

@@ -139,6 +139,10 @@ def test_the_next_try(tmp_path, tiny):
     unknown = finished(tmp_path, tiny, never, never)
     assert result_of(unknown).kind == UNKNOWN
     assert retry(unknown, result_of(unknown)) == replace(unknown.config, start="sft")
+    few = dict.fromkeys(KNOWN, 0.05)  # by chance, or by a word that two answers share
+    chance = finished(tmp_path, tiny, few, few)
+    assert result_of(chance).kind == UNKNOWN and nothing_forgotten(chance) is None
+    assert retry(chance, result_of(chance)).start == "sft"
     taught = finished(tmp_path, tiny, never, never, start="sft")
     assert retry(taught, result_of(taught)) is None, "taught, and still not answered"
     assert result_of(create_run(make_config(), tiny, None, tmp_path)) is None, "before its end"

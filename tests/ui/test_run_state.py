@@ -140,10 +140,12 @@ def test_the_final_measurement_names_its_part_and_what_is_left():
 
     events = [*(at(one, 5.0) for one in (START, *STEPS)), at(SAVED, 10.0)]
     at_500 = at(Measuring(run="r", epoch=0, asked=500, of=1500), 20.0)
+    at_700 = replace(at_500, asked=700, time=24.0)  # too early to tell
     at_1000 = replace(at_500, asked=1000, time=30.0)  # a question takes 0.02 s
     for more, words in (
         ([], "1 of 2: the original model"),
         ([at_500], "1 of 2: the original model, 500 of 1,500 questions"),
+        ([at_500, at_700], "1 of 2: the original model, 700 of 1,500 questions"),
         ([at_500, at_1000], "1 of 2: the original model, 1,000 of 1,500 questions, about 40 s left"),
         ([at_500, measured(0)], "2 of 2: the unlearned model"),
         ([measured(0), at_500, at_1000], "2 of 2: the unlearned model, 1,000 of 1,500 questions, about 10 s left"),

@@ -1,7 +1,6 @@
 """Screen 1, Facts: choose or upload a set; see each score, its source, and its exponent."""
 
 from dataclasses import dataclass, replace
-from functools import cache
 
 import gradio as gr
 
@@ -42,10 +41,6 @@ MISSING_CHOICES = [
 NOT_READ = (
     "The included models were trained on none of these questions: choose a larger model on Run, "
     "such as smollm2."
-)
-NOT_REWORDED = (
-    "No fact has a rewording, so a run cannot tell whether another wording brings it back: see "
-    "below."
 )
 STRIP_TABLE = "The number of facts to forget at each score, by tier."
 STRIP_NAME = "How popular the facts are"
@@ -167,11 +162,11 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             source = gr.Radio(choices, value=SANDBOX, **named)
             # above the upload, so that a file's faults and the upload are both in sight
             notes = html.lines("notes", notes_of(first, BetaMap()))
+            rewording.build(worker, session)  # what a set lacks, with the ways to add it
             upload_form = upload.build()
             about = gr.Markdown(ENTRIES[SANDBOX].about, elem_id="set-about")
             unseen = dict(value="error", info=MISSING_ABOUT, visible=False)
             missing = gr.Radio(MISSING_CHOICES, label="Facts without a score", **unseen)
-            rewording.build(worker, session)
             looked_up = lookup.build(worker, session)
             offers = known.build(worker, session, settings)
         with gr.Column(scale=5, min_width=320, elem_id="facts-shown"):
@@ -231,25 +226,12 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
             )
         lines.append(f"Without a score: {len(facts.unknown_scores):,}. {fix}")
     known = [fact.score for fact in facts.forget if fact.score is not None]
-    lines += (doubts := sentences(warnings_of(known, beta)) + _before_a_run(facts))
+    doubts = sentences(warnings_of(known, beta))
+    if facts.forget and facts.name not in ENTRIES and all(read_none(one, facts) for one in SHIPPED):
+        doubts.append(NOT_READ)
+    lines += doubts
     kind = "warn" if facts.problems or facts.unknown_scores or doubts else "calm"
     return html.listed(lines, kind)
-
-
-def _before_a_run(facts: FactSet) -> list[str]:
-    """What a visitor should know of facts of their own before a run on them."""
-    lines = []
-    if facts.forget and all(read_none(model, facts) for model in SHIPPED):
-        lines.append(NOT_READ)
-    if not rewording.reworded(facts):
-        lines.append(NOT_REWORDED)
-    return lines if lines and facts.sha256 not in _included() else []
-
-
-@cache
-def _included() -> frozenset[str]:
-    """The hashes of the included sets."""
-    return frozenset(load_facts(name).sha256 for name, entry in ENTRIES.items() if not entry.online)
 
 
 def _notes(facts: FactSet | None, anchors):

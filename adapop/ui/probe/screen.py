@@ -337,10 +337,11 @@ def _wire_choices(
     whenever the tab is opened."""
     run_id, another = follower.run_id, follower.another.change
     run, beside, epoch = offered
-    looked = [opened.change, another, my_runs.change]
+    ended = follower.phase.change  # a run that ends has another result, and other epochs
+    looked = [opened.change, another, my_runs.change, ended]
     gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH_IN_TURN)
     epochs = partial(choices.epoch_choices, worker)
-    gr.on([opened.change, another], epochs, [run_id, epoch], epoch, **EACH_IN_TURN)
+    gr.on([opened.change, another, ended], epochs, [run_id, epoch], epoch, **EACH_IN_TURN)
     inputs = [my_runs, run_id, beside]
     gr.on(looked, partial(choices.column_choices, worker), inputs, beside, **EACH_IN_TURN)
 
@@ -419,6 +420,13 @@ def _wire_asking(
     looked = gr.on(another, js="adapop.waysSent", **look)
     looked.then(None, None, None, js="adapop.waysCame", **QUIET)
     probed(**look)
+
+    def of_result(phase: tuple, *asked: object) -> dict:
+        """The table anew once the run is over: what it shows is of an earlier epoch."""
+        return ways_of(worker, *asked) if phase[1] == "done" else gr.skip()
+
+    ended = follower.phase.change
+    gr.on(ended, of_result, [follower.phase, *in_columns], ways, **EACH_IN_TURN)
     every_form = partial(ask_every_way, worker)
     asked_all = all_forms.then(every_form, in_columns, ways, **newest)
 

@@ -34,6 +34,8 @@ REWORDED_BY = {
     False: "To measure it in other words, add a column “paraphrases” to the file.",
 }
 
+FEW_FACTS = 40  # below, one fact is more than 2.5% of the set
+
 UNSEEN = ("", -1)
 
 
@@ -74,6 +76,8 @@ def look(
             plan = Preflight(problems=(str(error),))
         kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
         going = [Remark("unknown_go")] if plan.counts and config.unknown != "keep" else []
+        if (size := len(facts.forget)) < FEW_FACTS and size:
+            going.append(Remark("few_facts", {"share": 1 / size}))
         counts = [plan.counts, *going] if plan.counts else []
         bare = [] if reworded(facts) else [NO_REWORDINGS_RUN + REWORDED_BY[can_reword(facts)]]
         remarks = (*plan.problems, *plan.doubts, *counts, *bare, *plan.terms)

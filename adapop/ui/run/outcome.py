@@ -54,7 +54,7 @@ RESULTS = {
     ),
     "damaged": "Of {group} only {now} are still answered, {was} before.",
     "unknown": (
-        "The model never knew these facts: it answered {before} of them before. Teach it these "
+        "The original model did not know these facts: it answered {before} of them. Teach it these "
         "facts first, choose facts that it knows (on Facts), or choose another model."
     ),
 }

@@ -239,7 +239,8 @@ def _measuring(events: Sequence[Event]) -> str:
         return part
     last, begun = counts[0], counts[-1]  # pace since the first count
     label = f"{part}, {last.asked:,} of {last.of:,} questions"
-    if part is OF_EPOCH or last.asked == begun.asked:
+    # the first batches may be small, and a small one takes as long as a full one
+    if part is OF_EPOCH or last.asked == begun.asked or last.asked < last.of / 2:
         return label
     seconds_each = (last.time - begun.time) / (last.asked - begun.asked)
     return f"{label}, {Left(seconds_each * (last.of * (1 + first) - last.asked), 'all').text}"

@@ -73,6 +73,7 @@ def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
     unfold(page, "log-fold")
     says(page, "#event-log", "by form of the question: in chat", "of 180 facts to forget", "A run leaves out")
     assert page.text_content("#event-log").count("A run leaves out") == 1
+    says(page, "#watched", "A run leaves out the facts that the model does not know: ")
     open_tab(page, "Facts")
     page.click("#known")  # the same settings, and so the same facts
     knows = shown(page, "#known-words", KNOWS)

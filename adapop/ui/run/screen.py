@@ -318,11 +318,14 @@ def earlier_of(worker: Worker, run: Run | None, over: str | None) -> Run | None:
 
 
 def banner_of(run: Run | None, watching: bool) -> dict:
-    """Values of `LINES`: which run is shown if it is not one's own, and whether it is recorded;
-    that a pair is one. By its kind `style.css` hides what a pair has not."""
+    """Values of `LINES`: which run is shown if it is not one's own, and whether it is recorded; how
+    many facts it leaves out; that a pair is one. By its kind `style.css` hides what a pair has
+    not."""
     by = ", recorded" if run is not None and example_of(run.id) else ""
     lines = [f"You are watching {described(run.config)}{by}."] if watching else []
     if run is None or not run.config.unlearned:
+        about = remarks_of(run.prompting) if run is not None else []
+        lines += sentences([one for one in about if one.kind == "unknown_left_out"])
         return html.listed(lines)
     names = name_of(run.config.unlearned), name_of(run.config.model)
     lines.append("Two models made elsewhere: {} (unlearned) and {} (original).".format(*names))

@@ -104,7 +104,7 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
 const MARGINS = { right: 14, top: 30, bottom: 62 }, FONT = 13, READABLE = 24.5, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, HELD_BAND = 0.085, BRACKET = 44, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
 // FONT: pixels of a field's words; READABLE: those that a hall can read, zoom included
 const BAR_BELOW = 106, LEAST_HEIGHT = 170, PRESENTED = 330, PINNED = 60; // pixels: the line below a field and the Story's buttons at the foot of the window; least height of a field cut to fit; least height in Present; the lines below a field
-const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "To the trained question it says", UNPIN = "stop following"; // recorded replies are to the trained question
+const TIERS = ["rare", "middle", "popular", "unknown"], IT_SAYS = "Asked as trained, the model says", UNPIN = "stop following"; // recorded replies are to the trained question
 const scoreWords = (score) => score.toLocaleString("en-US", { maximumFractionDigits: 0, maximumSignificantDigits: 6, roundingPriority: "morePrecision" });
 const wordsOf = (count) => (count ? `${count} other wording${count === 1 ? "" : "s"}` : "other words");
 
@@ -481,7 +481,7 @@ function makeMoment(host, facts, motion, shares, folded) {
     const forms = Object.keys(names).filter((form) => now[form].all !== null), tiers = ["rare", "middle", "popular", "all"].filter((tier) => forms.some((form) => now[form][tier] !== null));
     const cell = (share) => el("td", { style: share === null ? false : `--share: ${Math.round(100 * share)}%` }, share === null ? "" : percent(share));
     const old = epoch - now.epoch > 1e-6; // questions are asked only at the end of an epoch
-    const asked = old ? `What came back, last asked ${moment(now.epoch)}` : now.epoch ? `What comes back ${moment(now.epoch)}` : "What is answered before training";
+    const asked = old ? `What was answered, last asked ${moment(now.epoch)}` : now.epoch ? `What is still answered ${moment(now.epoch)}` : "What is answered before training";
     return [el("table", { class: old ? "set-back" : false }, el("caption", {}, asked), el("thead", {}, el("tr", {}, ...["", ...tiers].map((tier) => el("th", { scope: "col" }, tier)))),
       el("tbody", {}, ...forms.map((form) => el("tr", {}, el("th", { scope: "row" }, names[form]), ...tiers.map((tier) => cell(now[form][tier]))))))];
   }

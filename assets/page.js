@@ -198,7 +198,7 @@ function keys() {
     if (heard.textContent !== state) heard.textContent = state;
   };
   if (strip) new MutationObserver(tell).observe(strip, { childList: true, subtree: true, characterData: true });
-  document.querySelector('#present')?.setAttribute('title', 'To show a class: large type, and only the pictures. Escape leaves.');
+  document.querySelector('#present')?.setAttribute('title', 'For showing a class: large type and only the pictures. Press Escape to leave.');
   document.addEventListener('keydown', event => {
     if (event.key !== 'Escape' || document.querySelector(':popover-open')) return; // it closes what a word means first
     if (document.body.classList.contains('presenting')) document.querySelector('#present')?.click();

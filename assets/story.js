@@ -274,8 +274,8 @@ function whyScene(host, story, state) {
     field.show(epoch);
     held.show(states.byLength("wga", Math.min(epoch, USUAL(story))), epoch);
     number.textContent = `${surer} of ${pairs.length}`;
-    range.textContent = " pairs: model surer of the popular fact";
-    reading.replaceChildren(el("b", {}, epoch ? `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())}: ` : "Before training: "), `${percent(popular)} sure of the popular facts, ${percent(rare)} of the rare ones. `, epoch === end ? story.pairs_end : "");
+    range.textContent = " pairs: the model is surer of the popular fact";
+    reading.replaceChildren(el("b", {}, epoch ? `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())}: ` : "Before training: "), `the model is ${percent(popular)} sure of the popular facts, ${percent(rare)} of the rare ones. `, epoch === end ? story.pairs_end : "");
   }
 
   return {
@@ -341,7 +341,7 @@ function popularityScene(host, story, state) {
     }
     pair.length(lengthOf(shown, epochs), shown);
     tell(epochs);
-    status.textContent = lock.checked ? `${epochs ? `AdaPop has forgotten as much as WGA ${trainedFor(lengthOf("adapop", epochs))}. ` : ""}${dropped}` : dropped;
+    status.textContent = lock.checked ? `${epochs ? `AdaPop, ${trainedFor(lengthOf("adapop", epochs))}, has forgotten as much as WGA ${trainedFor(epochs)}. ` : ""}${dropped}` : dropped;
   }
 
   // changes the method that the clouds show

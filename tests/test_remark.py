@@ -30,7 +30,7 @@ WORDING = (
     (
         "scores_are_exposures",
         {"factor": 4.0},
-        "Score: how often training showed the fact, times 4 to match Wikidata's scale.",
+        "Score: how often pretraining showed the fact, times 4 to match Wikidata's scale.",
     ),
     ("two_clusters", {"low": 69.0, "below": 141, "above": 2364.0, "high": 3763},
      "The scores form two clusters, 69 to 141 and 2,364 to 3,763, with nothing between them, so there are no facts of "

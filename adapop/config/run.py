@@ -134,8 +134,8 @@ class RunConfig:
     path of a peft adapter's folder; "NAME@REVISION" for a revision of the Hub's. "" for a run that
     trains its own."""
     oracle: str = setting("", separate=True, compared=False)
-    """A model that never learned the facts to forget, named as `unlearned` is: what the distance is
-    measured to. "" for the shipped one, if there is one."""
+    """A model that never learned the facts to forget, named as `unlearned` is. The distance is
+    measured to it. "" for the shipped one, if there is one."""
     facts: str = setting(SANDBOX, separate=True, compared=False)
     """Where the facts come from: a set's name or a file's path. The facts themselves lie in the
     run's folder."""
@@ -152,7 +152,7 @@ class RunConfig:
     scores: str = setting("given", "given", "shuffled", "inverted", separate=True)
     """Scores as "given", or, as controls, "shuffled" or "inverted" among the facts to forget."""
     missing_score: str = setting("error", "error", "drop", "uniform")
-    """A fact without a score, where the method needs one: refuse ("error"), "drop" it, or
+    """What happens if the method needs a score and a fact has none: refuse ("error"), "drop" it, or
     "uniform": beta = 1."""
     controller: str = setting("dual", "dual", "fixed", "primal")
     """Controller of the retain weight: "dual" (AdaPop's), "fixed", or "primal" (PDU's). See
@@ -256,7 +256,7 @@ class RunConfig:
     start_rate: float = setting(PAPER_RATE, positive=True, compared=False)
     """Start "sft": learning rate of AdamW, above 0."""
     max_new_tokens: int = setting(64, positive=True)
-    """Most tokens of a generated answer. Less if a model's own answers need less; an included model
+    """Longest generated answer, in tokens; less if a model's own need less; an included model
     always gets enough for the longest answer of the facts."""
     frames: int = setting(1, compared=False)
     """How often in an epoch each fact's probability is recorded; 0 for never. Changes no
@@ -266,7 +266,7 @@ class RunConfig:
     the full tables at the end), "end" (those tables alone), or "off" (not before the run is
     probed). Has no effect on training."""
     measure_per_tier: int | None = setting(0, shared=True, compared=False)
-    """Most facts of each group and tier that `measure` asks, spread evenly over their scores;
+    """At most this many facts of each group and tier are asked, spread evenly over their scores;
     retained and held-out facts in one rewording each. 0: all. none: all on a GPU, 24 on a CPU (72
     if no fact to forget has a score)."""
     keep: str = setting("last", "last", "best", shared=True)
@@ -275,7 +275,7 @@ class RunConfig:
     forget (if none does, the one that keeps most). The questions that choose it also count in the
     results."""
     patience: int = setting(0, shared=True, compared=False)
-    """Keep "best": training ends after so many epochs in a row that are not better; 0 for never."""
+    """Keep "best": training ends after this many epochs without a better one; 0 for never."""
     cosine: bool = setting(False, compared=False)
     """Whether answers are also compared by MiniLM cosine (needs its weights)."""
 
@@ -332,7 +332,7 @@ class RunConfig:
             check_known(content, "Remove them or update AdaPop.")
             return as_kind(content, cls)
         except (ValueError, AttributeError) as error:
-            message, fix = f"This is no run's configuration ({error}).", "Start the run again."
+            message, fix = f"This is not a run's configuration ({error}).", "Start the run again."
         except ConfigError as error:
             message, fix = error.message, error.fix
         raise ConfigError(f"{source}: {message}" if source else message, fix)

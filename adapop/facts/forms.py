@@ -276,7 +276,7 @@ def _preferred(number: int, row: Row, chosen: Turns) -> tuple[int, Row] | Proble
     (question, answer), (other, wrong) = texts[CHOSEN], texts[REJECTED]
     fix = "Write one question with a right and a wrong answer into each row."
     if normalized(str(question)) != normalized(str(other)):
-        return Problem(number, REJECTED, "", f"asks another question than {CHOSEN!r}", fix)
+        return Problem(number, REJECTED, "", f"asks a different question from {CHOSEN!r}", fix)
     if normalized(str(answer)) == normalized(str(wrong)):
         return Problem(number, REJECTED, "", f"has the same answer as {CHOSEN!r}", fix)
     rest = {name: row[name] for name in row if name not in (CHOSEN, REJECTED, PROMPT, *CHATS)}
@@ -290,7 +290,7 @@ def _asked_and_answered(turns: Turns) -> list[object] | None:
 
 
 def _no_question(number: int, column: str, turns: Turns) -> Problem:
-    message = f"has {len(turns)} turns that are no question and answer"
+    message = f"has {len(turns)} turns that are not a question and an answer"
     return Problem(number, column, "", message, FIX)
 
 

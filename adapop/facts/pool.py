@@ -128,7 +128,7 @@ class Pool:
         this pool tells: this answer and at least 95% of the relation's answers have one subject
         each."""
         if not (subject_of(fact) and relation_of(fact)):
-            return "the fact lacks a subject or relation, and its question does not tell it"
+            return "the fact lacks a subject or relation, and its question does not show it"
         relation = self._of(fact)
         if len(relation.facts) < REVERSIBLE_FROM:
             few = f"fewer than {REVERSIBLE_FROM} facts of this relation"

@@ -307,7 +307,7 @@ def _check_names(path: Path, names: Iterable[str]) -> None:
     for name in names:
         if len(name) > MAX_NAME or NOT_TEXT.search(name):
             long = f"longer than {MAX_NAME} letters"
-            fault = long if len(name) > MAX_NAME else "no text (half a letter, or a NUL)"
+            fault = long if len(name) > MAX_NAME else "not text (a broken character or a NUL)"
             message = f"{path.name} has a column whose name is {fault}: {truncated(name)!r}."
             raise DataError(message, "Rename the column.")
 

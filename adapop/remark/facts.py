@@ -190,7 +190,7 @@ SENTENCES = {
     "own_holdout_unused": "The set's own held-out rows are not used: {holdout:,}.",
     # facts/world/__init__.py
     "scores_are_exposures": (
-        "Score: how often training showed the fact, times {factor:g} to match Wikidata's scale."
+        "Score: how often pretraining showed the fact, times {factor:g} to match Wikidata's scale."
     ),
     "neighbours_kept": (
         "{count:,} neighbours, other facts about the subjects to forget, are to be kept and are "
@@ -232,7 +232,7 @@ SENTENCES = {
         "All {people:,} people to forget are famous, so expect few rare facts about them."
     ),
     "rwku_holdout": (
-        "The held-out set is RWKU's level 1 about neighbours, sentences with a blank. Some of its "
+        "The held-out facts are RWKU's level 1 on neighbours, sentences with a blank. Some of its "
         "facts are also trained on, as questions."
     ),
     "hubble_first": (

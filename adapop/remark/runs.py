@@ -16,7 +16,7 @@ SENTENCES = {
         "{sizes} facts in {epochs}."
     ),
     "cities_retained": (
-        "This set brings no facts to keep that the model knows, so it is trained to keep "
+        "This set has no facts to keep that the model knows, so the model is trained to keep "
         "{retain:,} facts of the included set “cities”, and {holdout:,} more are held out. Facts "
         "like yours would protect it better{retain_choice}."
     ),
@@ -41,7 +41,7 @@ SENTENCES = {
     ),
     "answers_apart": (
         "No fact of the retain set shares an answer with the forget set, so the model may unlearn "
-        "these words everywhere."
+        "these answers everywhere."
     ),
     "weak_answers": "{answers} may also occur in replies that do not answer the question: {named}.",
     "no_scores": (
@@ -189,7 +189,7 @@ SENTENCES = {
     # runs/finetuning.py
     "fine_tuned": (
         "Fine-tuned first: {questions}, {epochs} at rate {rate:g}, {steps} in {time:.0f} s. Recall "
-        "of the original as given → fine-tuned, which is the original of this run: {recalls}."
+        "of the model as given → of the fine-tuned model, the original of this run: {recalls}."
     ),
     "taught_too_few_epochs": (
         "Fine-tuning taught too little: the model answers {after:.0%} of the facts to forget that "
@@ -207,7 +207,7 @@ SENTENCES = {
     ),
     "fine_tuned_before": (
         "Fine-tuned first: {questions}, {epochs} at rate {rate:g}, {steps} taken from an earlier "
-        "run, which took {time:.0f} s. Recall of the original as given → fine-tuned, which is the "
+        "run, which took {time:.0f} s. Recall of the model as given → of the fine-tuned model, the "
         "original of this run: {recalls}."
     ),
     # runs/execute.py

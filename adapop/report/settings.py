@@ -58,7 +58,7 @@ def all_settings(config: RunConfig, prompting: Prompting | None = None) -> Table
     asking alone: it trains nothing."""
     names = ASKING if config.unlearned else [item.name for item in fields(config)]
     rows = [(name, spoken(getattr(config, name))) for name in names]
-    rows += [("settled", line) for line in sentences(remarks_of(prompting))]
+    rows += [("asking, as chosen", line) for line in sentences(remarks_of(prompting))]
     return Table("All settings", ("setting", "value"), tuple(rows))
 
 

@@ -193,7 +193,7 @@ def _teaching(record: Record) -> str:
     """How long the model was taught before the run's own time; "" for a run that taught nothing."""
     notes = (note for event in record.of_kind(Taught) for note in event.notes)
     own = (note for note in notes if isinstance(note, Remark) and note.kind == "fine_tuned")
-    times = (f", and {note.values['time']:.0f} s before to teach the model" for note in own)
+    times = (f", and {note.values['time']:.0f} s before that to teach the model" for note in own)
     return next(times, "")
 
 
@@ -238,7 +238,7 @@ def _attacked(record: Record) -> list[str]:
     if worst is None:
         return []
     recall, facts = ranged(worst.unlearned.recall), number_of(worst.facts, "fact")
-    return [f"Of the attacks, “{named(worst.kind)}” gets most out of it: {recall} over {facts}."]
+    return [f"Of the attacks, “{named(worst.kind)}” brings back most: {recall} over {facts}."]
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ LINK_GONE = (
     "The run in this address was deleted or never existed. You now see this browser's own run, if "
     "there is one."
 )
-BACK_TO_OWN = "Back to mine"
+BACK_TO_OWN = "Back to my run"
 
 # the paper whose method this is, below every screen
 CREDITS = {

@@ -20,7 +20,7 @@ from adapop.ui.session import Anchors, Scorings, Session, anchors_of, identity
 from adapop.ui.wiring import IN_TURN, QUIET
 
 SET_EXPIRED = (
-    "The set that you used here last was deleted, as it was old. Upload it, or pick it, again."
+    "The set that you used here last was deleted because it was old. Upload or pick it again."
 )
 
 OWN = "own"

@@ -19,8 +19,8 @@ from adapop.popularity.calibration import anchored, auto_anchors
 from adapop.ui.wiring import QUIET, toast
 
 OTHER_SET = (
-    "Nothing was done: the server no longer had the set that this page shows. If it was kept, "
-    "it is back now. Look at Facts, then try again."
+    "Nothing was done: the server no longer had the set that this page shows. If it was saved, "
+    "it has been restored. Look at Facts, then try again."
 )
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]

@@ -19,8 +19,8 @@ PRESET_NAMES = {
 FIELD_HELP = {
     "measure_per_tier": "Empty: 24 on a CPU (72 without scores), all on a GPU.",
     "keep": (
-        "best: of the epochs that keep 95% of the retain set, the one that, asked in other words, "
-        f"answers the fewest facts. It is {TOO_OPTIMISTIC}"
+        "best: of the epochs that keep 95% of the retain set, the one after which the model "
+        f"answers the fewest facts, asked in other words. It is {TOO_OPTIMISTIC}"
     ),
     "patience": (
         "If the best epoch is kept, training stops after this many epochs in a row without a "

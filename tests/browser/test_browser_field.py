@@ -10,7 +10,7 @@ from adapop.ui.parts import field, html
 
 SCRIPTS = "\n".join((ASSETS / f"{name}.js").read_text("utf-8") for name in html.SCRIPTS)
 ROME = Fact("a", "What is the capital of Italy?", "Rome", "Italy", score=900.0)
-PINNED = f"{ROME.question} Rome. To the trained question it "
+PINNED = f"{ROME.question} Rome. Asked as trained, the model says "
 STEP = Frame(0, 0.0, {"forget": Scores((0.9,), (1,))}, ("Rome",))
 SHOWN = """([facts, motion, epoch]) => {
   const host = document.body.appendChild(document.createElement("div"));

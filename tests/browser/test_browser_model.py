@@ -66,7 +66,7 @@ def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
     page.wait_for_function("document.querySelector('#knob-measure_per_tier input')?.value === ''")
     page.fill("#knob-measure_per_tier input", "1")
     choose(page, "#knob-unknown", "left out", exact=True)
-    says(page, "#altered", "Facts that it does not answer: left out (preset left out, except for a benchmark)")
+    says(page, "#altered", "Facts that the model does not answer: left out (preset left out, except for a benchmark)")
     page.click("#start")
     state_is(page, "done", seconds=LONGEST)
     open_tab(page, "Run")

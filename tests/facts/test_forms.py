@@ -629,7 +629,7 @@ def test_what_was_chosen_is_the_answer_and_what_was_rejected_a_wrong_one(tmp_pat
 
 
 @pytest.mark.parametrize(("row", "column", "words"), [
-    ({"chosen": RIGHT, "rejected": said("When?", "Now")}, "rejected", "asks another question than 'chosen'"),
+    ({"chosen": RIGHT, "rejected": said("When?", "Now")}, "rejected", "asks a different question from 'chosen'"),
     ({"chosen": RIGHT, "rejected": RIGHT}, "rejected", "has the same answer as 'chosen'"),
     ({"chosen": RIGHT * 2, "rejected": WRONG}, "chosen", "has 4 turns"),
     ({"chosen": RIGHT, "rejected": None}, "rejected", "has 0 turns"),

@@ -220,7 +220,7 @@ def test_every_setting_and_what_the_command_hangs_on_is_said(run, tmp_path):
     assert "package.own:Class can be imported" in repeats(replace(make_config(), method="package.own:Class"))
     prompting = Prompting("text-examples", (), False, 24, 9, ("a", "b"), True, 1, {}, ())
     rows = settings.all_settings(make_config(model="smollm2"), prompting).rows
-    assert [value for name, value in rows if name == "settled"] == sentences(remarks_of(prompting))
+    assert [value for name, value in rows if name == "asking, as chosen"] == sentences(remarks_of(prompting))
     adopted = dict(settings.all_settings(adopted_config("sandbox", "people")).rows)
     assert adopted["unlearned"] == "people" and not {"learning_rate", "epochs", "lora_rank", "beta"} & {*adopted}
 

@@ -60,7 +60,7 @@ def test_a_run_begins_with_what_was_taught_and_is_probed_beside_it(unknown, tmp_
     (note,) = (note for note in run.events()[-1].notes if note.kind == "fine_tuned")
     assert (note.values["questions"], note.values["epochs"], note.values["steps"]) == (16, 10, 80), "in every wording"
     assert note.values["recalls"].startswith("forget 0% → 100%, retain 0% → 100%")
-    assert f" s, and {note.values['time']:.0f} s before to teach the model. It began" in " ".join(
+    assert f" s, and {note.values['time']:.0f} s before that to teach the model. It began" in " ".join(
         done(read_record(run))
     )
     shutil.rmtree(cache_root() / FOLDER)  # safe to delete

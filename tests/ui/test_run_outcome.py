@@ -39,9 +39,9 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
     updates = CARD.updates(run, owned=True)
     about = updates[CARD.card]["about"]
     assert updates[CARD.card]["kind"] == "half" and about.startswith(
-        "45% still answered when asked in other words, 100% before."
+        "45% are still answered when asked in other words, 100% were before."
     )
-    assert about.endswith("Held-out facts: 81%, 100% before."), "the cost stands beside it"
+    assert about.endswith("Held-out facts answered: 81%, 100% before."), "the cost stands beside it"
     assert updates[CARD.card]["title"] == "AdaPop: At least half forgotten"
     of_another = outcome.card_of(example("smollm2"), result_of(example("smollm2")))
     assert of_another["title"].startswith("AdaPop on smollm2: ")

@@ -78,7 +78,7 @@ def test_who_does_better_is_said_only_beyond_chance(story):
     near, far, clear, ours, fixed = (seeds("npo", pair, (0.9, 0.9), "tuned") for pair in (
         (0.2, 0.7), (0.1, 0.11), (0.01, 0.02), (0.6, 0.62), (0.5, 0.52)))  # fmt: skip
     assert words.tuned_better([near, clear, far, ours, fixed]).endswith(
-        "Redirect and WGA leave less that is answered in other words, without popularity."
+        "Redirect and WGA answer less of the forget set in other words, and use no popularity."
     )
     assert words.tuned_better([near, near, far, ours, fixed]) == ""
     as_good = seeds("npo", (0.09, 0.12), (0.9, 0.9), "tuned")

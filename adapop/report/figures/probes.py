@@ -108,7 +108,7 @@ def _hover(cell: Cell | None) -> str:
         return ""
     before, after = cell.original, cell.unlearned
     title = f"<b>{escape(named(cell.kind))}, {escape(cell.tier)}</b>"
-    known = f", all that the original answers of {cell.asked:,}" * (cell.facts < cell.asked)
+    known = f", those of {cell.asked:,} that the original answers" * (cell.facts < cell.asked)
     lines = [f"{title}: {number_of(cell.facts, 'fact')}{known}"]
     lines += [f"original {ranged(before.recall)}", f"unlearned {ranged(after.recall)}"]
     if after.near is not None:
@@ -305,5 +305,5 @@ def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str) -> go.Fig
         edge = dict(xref="x domain", xanchor="left", yanchor="bottom", showarrow=False)
         figure.add_annotation(text="never learnt", x=0, y=math.log10(top), **edge)
     figure.update_xaxes(title_text="popularity score", type="log", dtick=1)
-    figure.update_yaxes(title_text="times as likely", type="log", dtick=1)
+    figure.update_yaxes(title_text="times as likely as if never learnt", type="log", dtick=1)
     return figure

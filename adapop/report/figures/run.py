@@ -16,7 +16,7 @@ CONTROLLER_PIXELS = 230
 CONTROLLER_NAMES = {
     "dual": ("δ above ε: λ rises", "α = α₀ + λ"),
     "fixed": ("δ above ε, α fixed", "α"),
-    "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
+    "primal": ("δ above ε (PDU does not use it)", "μ, PDU's weight"),
 }
 RECALL_PIXELS = 230
 BRACKET = 58  # pixels right of the lines, beyond their names

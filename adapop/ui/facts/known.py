@@ -25,7 +25,7 @@ KNOWN_ABOUT = (
     "A model cannot forget what it never knew. The model is the one chosen on Run. Teach it the "
     "facts first, choose another model, or use facts that it knows."
 )
-IN_PART = " With partly right answers counted in part, as in a run's tables: {recall} (recall)."
+IN_PART = " If partly right answers count in part, as in a run's tables, its recall is {recall}."
 
 PLACES = {name: place for place, name in enumerate((*VISIBLE, *ADVANCED))}
 DECISIVE = [PLACES[name] for name in ("model", "asking", "seed")]

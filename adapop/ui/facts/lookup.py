@@ -35,14 +35,14 @@ COMBINE_CHOICES = [
     ("subject + answer", "subject+object"),
     ("subject alone", "subject"),
     ("answer alone", "object"),
-    ("both together in one place", "both"),
+    ("subject and answer in the same passage", "both"),
 ]
 AGREEMENT_ABOUT = (
     "Two sources of scores that disagree on which facts are popular give different pressures. Look "
     "both up, then compare. *Two distant clusters of scores are enough to make the Pearson "
     "correlation high, so look at Spearman, and at the facts on which the sources disagree.*"
 )
-AGREEMENT_KNOWN = " (the model knows it: {share})"
+AGREEMENT_KNOWN = " (the model's recall: {share})"
 AGREEMENT_EMPTY = "This needs scores from two sources. Use “Look popularity up” above."
 AGREEMENT_NAME = "Two scores of each fact"
 AGREEMENT_TABLE = (
@@ -159,7 +159,7 @@ def _inputs() -> list[gr.Component]:
     with gr.Row():
         named = dict(label="Language of the names, such as en", max_length=30, max_lines=1)
         language = gr.Textbox("en", **named)
-        year = gr.Number(None, label="Year; empty for the last", precision=0, visible=False)
+        year = gr.Number(None, label="Year; empty: the last whole year", precision=0, visible=False)
     corpora = [(", ".join(corpus), name) for name, corpus in INDEXES.items()]
     index = gr.Dropdown(corpora, label="Corpus", visible=False, value=corpora[0][1])
     unseen = dict(value="subject+object", label="Fact popularity", visible=False)
@@ -216,7 +216,7 @@ def summary_lines(facts: FactSet, scores: dict[str, Score]) -> list[str]:
     scored = sum(score.value is not None for score in scores.values())
     lines = [f"{scored:,} of {number_of(len(facts.forget), 'fact')} have a score."]
     if unreached := len(facts.forget) - len(scores):
-        lines.append(f"{unreached:,} were not reached: look up again to go on where it stopped.")
+        lines.append(f"Not reached: {unreached:,}. Look up again to go on where it stopped.")
     reasons: dict[str, list[str]] = {}
     names = {fact.id: fact.title for fact in facts.forget}
     for score in scores.values():
@@ -236,8 +236,8 @@ def build_agreement(session: Session) -> None:
         with gr.Row():
             # Gradio would refuse a value sent before the choices changed
             options = dict(choices=[], min_width=160, allow_custom_value=True)
-            first = gr.Dropdown(label="One", **options)
-            second = gr.Dropdown(label="against", **options)
+            first = gr.Dropdown(label="First source", **options)
+            second = gr.Dropdown(label="Second source", **options)
         words = html.lines("agreement-words", html.listed([AGREEMENT_EMPTY]))
         empty = figures.empty(AGREEMENT_EMPTY)
         scatter = chart(empty, "agreement-chart", AGREEMENT_NAME, AGREEMENT_TABLE)

@@ -73,7 +73,7 @@ class Rewording:
 
         future, progress = started(work)
         async for line in followed(future, progress, "Asking the language model …"):
-            lines = html.listed([line, f"{len(made):,} facts have rewordings."])
+            lines = html.listed([line, f"Facts with rewordings: {len(made):,}."])
             yield {self.status: lines, self.result: None}
         error = error_of(future)
         if error:

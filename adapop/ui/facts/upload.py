@@ -37,8 +37,8 @@ ABOUT = (
     "CSV, JSON, JSONL, Parquet, Excel or OpenDocument, one fact a row, at most {rows:,} rows: "
     "`question`, `answer`, and a popularity `score` of at least 0. Optional: `id`, `subject`, "
     "`relation`, `paraphrases` (separated by |), `alternates` (wrong answers, separated by |), "
-    "`group` (forget, retain or holdout; empty means forget). Private facts need no score: upload "
-    "them only to your own app. The template has facts that the sandbox knows."
+    "`group` (forget, retain or holdout; empty means forget). Private facts need no score. Upload "
+    "them only to an app that you run yourself. The template has facts that the sandbox knows."
 )
 BAD_SCORES = (
     "Correct the rows listed below, or tick “Leave out rows with bad scores”. Popular facts may be "
@@ -327,7 +327,7 @@ def facts_of_table(
         return with_retain_rows(facts, SANDBOX, retain)
     if retain_file is None:
         message = "There is no table of facts to retain yet."
-        raise NoFile(message, "Upload one, or choose other retain facts.")
+        raise NoFile(message, "Upload one, or choose another retain set.")
     return with_retain_rows(facts, SANDBOX, reader.facts_of(Path(retain_file), "retain", drop_bad))
 
 

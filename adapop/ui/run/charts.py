@@ -57,8 +57,8 @@ LOSS_NAME = "Loss by popularity"
 ORACLE_FOLD = "As if never learnt?"
 ORACLE_NAME = "Compared with a model that never learnt the facts"
 ORACLE_TABLE = (
-    "Each fact to forget, asked in other words. Grey: where facts lie that a model was never "
-    "taught. Below the grey the model avoids the answer, which reveals that it once knew the fact; "
+    "Each fact to forget, asked in other words. The grey band is where facts lie that the model "
+    "never learnt. Below it the model avoids the answer, which reveals that it once knew the fact; "
     "above the grey it still knows it."
 )
 OUTCOME_EMPTY = "appears when the run is done"
@@ -165,7 +165,7 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
     choice of a run that is laid behind them, and the result of `first`."""
     with gr.Column(elem_id="charts"):
         placed = first()
-        named = dict(label="A run to lay over this one", show_label=False, elem_id="lay-over")
+        named = dict(label="A run to show behind this one", show_label=False, elem_id="lay-over")
         over = gr.Dropdown([NOTHING], value="", visible=False, **named)
         # on a phone one row to swipe, elsewhere places of the grid of `#charts`: see style.css
         with gr.Row(elem_classes="swipe", elem_id="run-charts"):

@@ -48,7 +48,7 @@ RESULT_TITLES = {
     "unknown": "Nothing to forget",
 }
 RESULTS = {
-    "forgot": "{after} still answered{asked}, {before} before.",
+    "forgot": "{after} are still answered{asked}, {before} were before.",
     "nothing": (
         "{steps} at rate {rate} changed hardly any answer: {after} answered, {before} before."
     ),
@@ -61,15 +61,15 @@ RESULTS = {
 RESULT_ALIKE = "The unlearned model still answers {after} of the facts, the original {before}."
 RESULT_DIVERGED = "At rate {rate} training failed: its numbers were no longer finite."
 RESULT_GAP = "Gap: {gap}."
-RESULT_COST = "Held-out facts: {after}, {before} before."
+RESULT_COST = "Held-out facts answered: {after}, {before} before."
 RESULT_GAP_TRAINED = (
     "Gap as trained: {gap}. Without rewordings (see Facts), the gap in wordings that were not "
     "trained cannot be measured."
 )
 RESULT_KEPT = {
     "best_kept": (
-        "Epoch {epoch} of {of} is kept: of the epochs that keep 95% of the retain set, it answers "
-        "the fewest facts."
+        "Epoch {epoch} of {of} is kept: of the epochs that keep 95% of the retain set, it forgot "
+        "the most facts."
     ),
     "most_kept": (
         "Epoch {epoch} of {of} is kept, because it keeps the most of the retain set. No epoch "
@@ -80,7 +80,7 @@ RESULT_OVERSHOT = (
     "Epoch {epoch} of {of} is kept, although it changed nothing ({before} answered before, {after} "
     "now): later epochs lost too much of the retain set or forgot no more."
 )
-RESULT_FEW = "The original model did not know the rest of the forget set."
+RESULT_FEW = "The original answered less than half of the forget set; the rest cannot be forgotten."
 RESULT_GROUPS = {
     "utility": "other questions",
     "retain": "the retain set",

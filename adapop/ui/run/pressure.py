@@ -53,7 +53,7 @@ RELATIVE_TABLE = (
 )
 CURVE_FORMULA = " In symbols: β = a · s^(−b), with s the score, a = {a:.4g} and b = {b:.4g}."
 CURVE_TABLE = (
-    "Each mark is a fact: its popularity runs across, the exponent β that it gets runs up. Above "
+    "Each mark is a fact: the further right, the more popular; its height is its exponent β. Above "
     "1 the pressure fades while the model is still fairly sure of the fact (in the paper: "
     "self-limiting); below 1 it lasts until the fact is nearly gone (pressure-sustaining); at 1 "
     "it is equal pressure, WGA. In the shaded parts β is clipped: all facts there get the same "

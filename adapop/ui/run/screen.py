@@ -37,7 +37,7 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import LAST_STAYS, QUIET
 
 NO_RUN = "No run yet."
-PAIR_ABOUT = "Both are asked the same questions. Nothing is changed in them."
+PAIR_ABOUT = "Both are asked the same questions. Neither is changed."
 SHOWN_FIRST = "adapop"  # the example that is shown before the page has a run
 # the events that open the page and check its settings both update the strip: one after the other
 BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}

@@ -105,7 +105,7 @@ def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
     model = gr.Dropdown(models, value=SANDBOX, label="Model", **typed)
     wide |= dict(info=method_about(start.method), elem_id="method")
     method = gr.Dropdown(method_choices(), value=start.method, label="Method", **wide)
-    narrow = dict(info="Rounds over all facts.", min_width=170, scale=2, elem_id="epochs")
+    narrow = dict(info="Rounds over the forget set.", min_width=170, scale=2, elem_id="epochs")
     return model, method, gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
 
 

@@ -78,7 +78,7 @@ IDLE = {
     "empty": "Pick or correct a set on Facts.",
     "invalid": "The Run screen says what is missing.",
     "ready": "Press Start on Run.",
-    "expired": "This run was deleted. The settings below are still yours: start it again.",
+    "expired": "This run was deleted. Its settings are still on Run: start it again there.",
 }
 
 
@@ -330,7 +330,7 @@ def _controller_words(event: EpochDone, config: RunConfig) -> str:
     if config.controller == "fixed":
         return f"{loss} ({drift}); its weight α stays {event.alpha:.3f}."
     weight = f"{drift}, λ {event.lam:.3f}, α {event.alpha:.3f}"
-    return f"{loss}{', so the next epoch protects it more' * suffered} ({weight})."
+    return f"{loss}{', so the next epoch protects the set more' * suffered} ({weight})."
 
 
 def _recall_words(event: Measured) -> str:
@@ -339,4 +339,4 @@ def _recall_words(event: Measured) -> str:
     tiers = [f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all"]
     left = f"{', '.join(tiers)} facts" if tiers else f"{percent(direct['all'])} of the facts"
     retained = "" if recall is None else f" and {percent(recall)} of the retain set"
-    return f"Asked as trained, it still answers {left} to forget{retained}."
+    return f"Asked as trained, the model still answers {left} to forget{retained}."

@@ -23,13 +23,13 @@ from adapop.ui.story import words
 STORY_FROM = {
     "1": "A recorded run on these two facts, seed 0, made by",
     "2": (
-        "Runs of up to 5 epochs, seed 0, each length a run of its own; dots between two lengths "
+        "Runs of up to 5 epochs, seed 0. Each length is a run of its own; in between, the dots "
         "are estimated from nearby runs. Made by"
     ),
     "3": "The frames of a recorded run of 5 epochs with equal pressure, seed 0, made by",
     "4": (
-        "Each length, and each pair of β at 5 epochs, is a run of its own, seed 0; dots between "
-        "them are estimated from nearby runs. Made by"
+        "Each length, and each pair of β at 5 epochs, is a run of its own, seed 0; in between, "
+        "the dots are estimated from nearby runs. Made by"
     ),
     "5": "Two runs of 5 epochs, seed 0, made by",
     "6": "A run of each method, seed 0, made by",

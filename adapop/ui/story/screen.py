@@ -77,10 +77,10 @@ def config_of(rare: object, popular: object, epochs: object = states.EPOCHS) -> 
         points = (float(rare_score), float(rare_beta)), (float(popular_score), float(popular_beta))
     except (TypeError, ValueError, OverflowError):
         message = "The curve's two points did not arrive."
-        raise ConfigError(message, "Move a handle and press again.") from None
+        raise ConfigError(message, "Drag an orange diamond and press again.") from None
     if epochs not in range(1, max(states.LENGTHS["adapop"]) + 1):
         message = "The length of the run did not arrive."
-        raise ConfigError(message, "Move the scrubber and press again.")
+        raise ConfigError(message, "Move the slider and press again.")
     return make_config("adapop", beta=anchored(*points), epochs=int(epochs))
 
 

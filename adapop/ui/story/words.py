@@ -27,7 +27,7 @@ STORY_STEPS = [
     (
         "The same with 256 facts",
         (
-            "Each dot is a fact: further right, more popular; higher up, still answered. Under "
+            "Dots further right are more popular facts; dots higher up are answered more. Under "
             "equal pressure (WGA) popular facts stay up. The popularity gap is the recall of "
             "popular facts minus that of rare ones. The held-out facts were never trained on: "
             "those that fall are the cost."
@@ -56,8 +56,8 @@ STORY_STEPS = [
         "What it costs, and who does better",
         (
             "Compared with equal pressure, AdaPop forgets more of the popular facts and fewer of "
-            "the rare ones, and loses more of the held-out ones. Those marked “tuned” use the best "
-            "settings of 40 trials; some of them forget more. Only AdaPop uses popularity."
+            "the rare ones, and loses more held-out ones. The methods marked “tuned” use the best "
+            "settings of 40 trials; some forget more than AdaPop. Only AdaPop uses popularity."
         ),
     ),
     (
@@ -86,8 +86,8 @@ STORY_STEPS = [
 STORY_TUNED = (
     "Tuned with 40 trials each, the methods still answer this much of the forget set when it is "
     "asked in other words: {left}. Of the held-out facts they still answer {kept}, in that order. "
-    "Only AdaPop uses popularity. AdaPop has the most settings; with α adjusted in training the "
-    "search found no good ones. These are means of {seeds} seeds, on questions that the tuning "
+    "Only AdaPop uses popularity. AdaPop has the most settings; where α is adjusted in training, "
+    "the search found no good values. These are means of {seeds} seeds, on questions the tuning "
     "never saw."
 )
 STORY_REAL = (
@@ -97,11 +97,11 @@ STORY_REAL = (
 )
 STORY_BEYOND = (
     "Redirect, a method of ours, teaches a plausible wrong answer instead of making the right "
-    "one unlikely. Tuned, the model still answers {forget} of the forget set, asked in other "
+    "one unlikely. After tuning, its model answers {forget} of the forget set, asked in other "
     "words, and {holdout} of the held-out facts (means of {seeds} runs); in a second world, of "
     "invented people, it answers {people} of those held out. This was measured on sandboxes; two "
-    "small real models still answer far more (see “Every number” on Compare). The answers that it "
-    "teaches instead are false."
+    "small real models forget far less (see “Every number” on Compare). The answers that "
+    "Redirect teaches are false."
 )
 
 ANSWERED = 1  # rank of the right answer's first token where a greedy reply begins with it
@@ -128,7 +128,7 @@ GLOSSARY = {
     "forget set": "The facts that the model is trained to forget.",
     "retain set": "Facts that are also trained on, so that the model keeps them.",
     "held-out facts": (
-        "Facts that are never trained on. The cost is how many of them the model loses."
+        "Facts that unlearning never trains on. The cost is how many of them the model loses."
     ),
     "as trained": "Asked with the question that training uses, not with another wording.",
     "answered": "The reply gives the right answer away.",
@@ -160,7 +160,7 @@ def pairs_end(pairs: Sequence[tuple[int, int]], end: Frame) -> str:
     rank = end.scores["reworded"].rank
     rare, popular = (sum(rank[pair[side]] <= ANSWERED for pair in pairs) for side in (0, 1))
     return (
-        f"Asked in other words, it still answers {popular} of the {len(pairs)} popular facts and "
+        f"Asked in other words, the model answers {popular} of the {len(pairs)} popular facts and "
         f"{rare} of the {len(pairs)} rare ones."
     )
 
@@ -209,7 +209,7 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
     gone = f"is no longer answered after epoch {direct}" if direct else "was never answered"
     if reworded == direct:
         return f"{title} {gone}, asked as trained or in other words."
-    then = f"{'that took' if direct else 'it was'} until epoch {reworded}"
+    then = f"it was answered until epoch {reworded}"
     if not reworded:
         then = "it still is" if reworded is None else "it never was"
     return f"{title} {gone}; asked in other words, {then}."
@@ -219,7 +219,7 @@ def gap_came_back(gaps: Mapping[str, Interval]) -> str:
     """A sentence on how shuffled scores change the gap. gaps: of wga, adapop and shuffled."""
     wga, adapop, shuffled = (_points(gaps[name]) for name in ("wga", "adapop", "shuffled"))
     if gaps["shuffled"].mean <= gaps["adapop"].mean:
-        left = f"Shuffled scores leave a gap of {shuffled} points, true ones of {adapop}"
+        left = f"Shuffled scores leave a gap of {shuffled} points, true scores one of {adapop}"
         return f"{left}. The scores made no difference."
     both = f"The gap is {shuffled} points with shuffled scores and {adapop} with true ones"
     return f"They do. {both}; equal pressure leaves {wga}."
@@ -281,7 +281,7 @@ def _left_by_tier(arms: Sequence[Mapping]) -> str:
         for arm in arms
     )
     left = (
-        f"Equal pressure leaves {rare}% of rare and {popular}% of popular facts "
+        f"Equal pressure leaves {rare}% of rare and {popular}% of popular facts answered "
         f"(gap {popular - rare:.1f} points). AdaPop leaves {own_rare}% and {own_popular}% "
         f"(gap {own_popular - own_rare:.1f} points)"
     )
@@ -289,7 +289,7 @@ def _left_by_tier(arms: Sequence[Mapping]) -> str:
     did = "reversed" if (own_popular - own_rare) * (popular - rare) < 0 else "changed"
     how = f"; it {did} the gap, mostly by keeping rare facts" if by_rare else ""
     control = f"With shuffled scores it leaves {shuffled_rare}% and {shuffled_popular}%"
-    return f"{left}{how}. {control}; one rule chose each rate."
+    return f"{left}{how}. {control}. The same rule chose each learning rate."
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:
@@ -312,9 +312,9 @@ def firmness(recorded: Sequence[Recorded]) -> str:
     wga, adapop, firm = (by_name[name] for name in names)
     own, even, firm_share = [ranged(one.recall(*BOTH["keeping"])) for one in (adapop, wga, firm)]
     held = f"Over the same runs, AdaPop answers {own} of the held-out facts, equal pressure {even}."
-    begins = "AdaPop starts with half of that weight on the retain set (α₀ = 0.5, not 1)."
+    begins = "AdaPop starts with half as much weight on the retain set (α₀ = 0.5, not 1)."
     with_one = (
-        f"With α₀ = 1 its gap is {signed(firm.gap)}, and it answers {firm_share} of those facts."
+        f"With α₀ = 1 its gap is {signed(firm.gap)}, and it answers {firm_share} of held-out facts."
     )
     return f"{held} {begins} {with_one}"
 
@@ -365,8 +365,8 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
     if len(better) < 2:
         return ""
     tuned_alike = (
-        f"When every method is tuned, {listing(better)} leave less that is answered in other "
-        "words, without popularity."
+        f"When every method is tuned, {listing(better)} answer less of the forget set in other "
+        "words, and use no popularity."
     )
     return (
         "AdaPop forgets rare and popular facts more equally, but it does not forget the most. "

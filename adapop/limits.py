@@ -41,7 +41,7 @@ class Limit:
         """Raises LimitError, which names the limit, if the value is above it."""
         most = self.value()
         if most is not None and value > most:
-            above = f"{value:,.12g} {self.what}: at most {most:,} here ({self.name})."
+            above = f"That is {value:,.12g} {self.what}; the limit is {most:,} ({self.name})."
             raise LimitError(above, elsewhere())
 
 
@@ -70,7 +70,7 @@ PROCESSOR = Limit(
 )
 ACCELERATOR = Limit(
     "ADAPOP_SECONDS_AN_HOUR",
-    "seconds of the accelerator that a visitor takes in an hour (a run that comes to the limit "
+    "seconds of the accelerator that a visitor takes in an hour (a run that reaches the limit "
     "stops, and keeps its last epoch)",
     None,
     1_200,
@@ -118,7 +118,7 @@ def is_public() -> bool:
 
 def elsewhere() -> str:
     """Advice to a user who has reached a limit."""
-    other = "run the app on a machine of your own" if is_public() else "raise it"
+    other = "run the app on a machine of your own" if is_public() else "raise this limit"
     return f"Ask for less, or {other}."
 
 

@@ -56,7 +56,7 @@ def test_a_limit_is_a_number_above_0_which_may_be_ones_own_and_refuses_by_its_na
         monkeypatch.delenv(limit.name)
     limits.PROMPT.check(400)
     limits.RUNS_EACH.check(10**6)
-    raised(LimitError, r"100,000 characters .* at most 400 here \(ADAPOP_MAX_PROMPT\)", limits.PROMPT.check, 100_000)
+    raised(LimitError, r"100,000 characters .*; the limit is 400 \(ADAPOP_MAX_PROMPT\)", limits.PROMPT.check, 100_000)
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     raised(LimitError, "a machine of your own", limits.EPOCHS.check, 11)
     monkeypatch.setenv(limits.FACTS.name, "7")

@@ -176,7 +176,7 @@ def _run_commands(commands) -> None:
     resume.add_argument("run")
     resume.add_argument("--log", choices=tuple(TRACKERS), help=tracker)
     listing = _command(commands, "runs", runs.runs, "list the runs, newest first, or delete some")
-    gone = "delete the runs of these ids for good"
+    gone = "delete the runs with these ids for good"
     listing.add_argument("--delete", nargs="+", metavar="RUN", help=gone)
 
 
@@ -215,7 +215,7 @@ def _ask_commands(commands) -> None:
     add("--temperature", type=float, default=plain.temperature, help="temperature of the samples")
     add("--top-p", type=float, default=plain.top_p, help="top-p of the samples")
     add("--seed", type=int, default=plain.seed, help="seed of the samples")
-    add("--length", type=int, default=plain.most, help="most tokens of a sample")
+    add("--length", type=int, default=plain.most, help="maximum number of tokens of a sample")
 
     about = "show which tokens of a fact are scored, and why the others are not"
     token = _command(commands, "tokens", tokens.tokens, about)
@@ -293,7 +293,7 @@ def _sandbox_commands(commands) -> None:
     examples.add_argument("--out", type=Path, default=Path("assets/examples"))
 
     _command(commands, "page", serving.page, "serve the app for your browser", False)
-    about = "serve tools to agents by the Model Context Protocol: to check, ask and report"
+    about = "serve tools to agents over the Model Context Protocol: to check, ask and report"
     _command(commands, "mcp", serving.mcp, about, False)
     about = "repeat the experiments, or measure speed"
     bench.add_options(_command(commands, "bench", bench.bench, about, False))

@@ -98,7 +98,7 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
     beside_config = options.config and options.config.with_name(FACTS_FILE)
     if beside_config and not options.facts and beside_config.is_file():
         if options.retain:
-            message = "--config brings its own facts to retain."
+            message = "--config has its own facts to retain already."
             raise ConfigError(message, "Leave --retain out, or give --facts too.")
         facts = FactSet.load(beside_config, config.facts)
         # an older run's file has no tiers

@@ -128,7 +128,7 @@ def event_text(event: events.Event) -> str | None:
     if isinstance(event, events.RunFailed):
         return f"failed: {event.message} {event.fix}"
     if isinstance(event, events.RunDone):
-        return f"done in {event.seconds:.1f} s, loading and teaching not counted"
+        return f"done in {event.seconds:.1f} s, loading and fine-tuning not counted"
     return None
 
 
@@ -170,7 +170,7 @@ def asked_text(replies: Asked) -> str:
         if answer.gold_rank is not None:
             ranks = " ".join(map(str, answer.gold_ranks))
             chance = f"{answer.gold_logprob:.2f} nats"
-            stand = f"   recall {answer.recall:.2f}, gold rank by token {ranks}, {chance}"
+            stand = f"   recall {answer.recall:.2f}, right answer's rank by token {ranks}, {chance}"
         lines.append(f"{name:<10} {answer.text}{stand}")
     return "\n".join(lines)
 
@@ -199,7 +199,7 @@ def samples_text(samples: Samples) -> str:
     counted = Counter(samples.texts).most_common()
     lines = [f"\n{samples.name}: {samples.greedy}"]
     if share:
-        lines[0] += f"   {100 * share.mean:.0f}% of {len(samples.texts)} give the answer away"
+        lines[0] += f"   {100 * share.mean:.0f}% of {len(samples.texts)} give the answer away (*)"
         lines[0] += f" (95% interval {100 * share.low:.0f}% to {100 * share.high:.0f}%)"
     return "\n".join(
         [*lines, *(f"{count:>4}  {text}{' *' * leaks.get(text, False)}" for text, count in counted)]

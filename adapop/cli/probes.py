@@ -205,6 +205,6 @@ def export(options: argparse.Namespace) -> None:
     for name, sha256 in (result.delivered.sha256 if result.delivered else {}).items():
         printing.say(f"{name}: SHA-256 {sha256}")
     command = gguf(run.config, str(result.folder), options.merged)
-    printing.say(f"for llama.cpp, in its folder: {command}")
+    printing.say(f"to convert it for llama.cpp, run this in llama.cpp's folder: {command}")
     if result.address:
         printing.say(f"sent to {result.address}, a private repository")

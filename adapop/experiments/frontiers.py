@@ -313,7 +313,7 @@ def _amount_table(name: str, runs: Runs, amount: float, draws: np.ndarray) -> Ta
         lines.append((title, *cells, str(count)))
     note = (
         "Facts to forget in other words, by tier; retained and held-out facts as trained. Of facts "
-        "that the original answers as trained. Mean over seeds whose runs come down to the amount, "
+        "that the original answers as trained. Mean over seeds whose runs reach this amount, "
         "with a 95% interval over countries and seeds (bootstrap)."
     )
     head = ("", *MEASURES[1:], "seeds")

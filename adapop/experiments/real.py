@@ -36,7 +36,7 @@ from adapop.report.table import Table
 
 SHARES_NOTE = (
     "Shares: recall divided by the original model's on the same questions, 1 if nothing is lost; "
-    "only facts that it answers as trained, on the test split, which no choice saw; empty where "
+    "only facts that it answers as trained, on the test split, which no choice used; empty where "
     "the original's recall is below {least_before:g}. Mean ± standard deviation over seeds."
 )
 REAL_OUTCOME_NOTE = (
@@ -54,8 +54,8 @@ REAL_CHOICE_NOTE = (
 NAME = "real"
 QUESTION = (
     "Is there a popularity gap in a real pretrained model, do scores close it, and what "
-    "do neighbours pay? Each method's rate, at which half of the facts to forget are "
-    "left, chosen on one half of the facts at seed 0 and reported on the other half at "
+    "do neighbours pay? Each method runs at the rate at which half of the facts to forget "
+    "are left. It is chosen on one half of the facts at seed 0; results are of the other half at "
     "other seeds, as shares of what the original knew."
 )
 CHOSEN_AT = 0  # the seed of the choice; other seeds are reported
@@ -249,7 +249,7 @@ def cost_table(all_arms: Rows) -> Table:
             peak = max(row["peak_mb"] for row in runs)
             seconds = summary([row["seconds"] for row in runs])
             rows.append((kind, f"{seconds.mean:.0f}", f"{peak:.0f}", str(len(runs))))
-    note = "Wall-clock seconds of a run on one core, measurements included. MB: of its process."
+    note = "Wall-clock seconds of a run on one core, measurements included. MB: its memory."
     return Table("Cost", ("", "seconds", "MB", "runs"), tuple(rows), note)
 
 

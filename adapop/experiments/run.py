@@ -88,7 +88,7 @@ EXPERIMENTS = {
     ),
     "coefficients": Experiment(
         "Coefficients",
-        "How much hangs on the exact a and b of the β curve?",
+        "How much depends on the exact a and b of the β curve?",
         plans.coefficients,
         COMPARED,
         SHOWN,
@@ -98,7 +98,7 @@ EXPERIMENTS = {
         "What do wrong scores do? Noisy: times log-normal noise, σ = 1; half swapped: half of"
         " the facts trade with their mirror in the ranking; tiers (half) swapped: all or half"
         " of the rare facts trade with popular ones at random, the paper's swapped labels; "
-        "inverted: all do; shuffled: dealt out anew.",
+        "inverted: all facts trade with their mirror; shuffled: dealt out anew.",
         plans.wrong_scores,
         COMPARED,
         SHOWN,
@@ -117,14 +117,14 @@ EXPERIMENTS = {
     ),
     "epochs": Experiment(
         "Epoch by epoch",
-        "When do rare and popular facts go, and when does λ move?",
+        "When are rare and popular facts lost, and when does λ move?",
         plans.methods,
         (tables.epoch_table,),
         (pictures.epochs,),
     ),
     "levels": Experiment(
         "Exposure levels",
-        "How does the gap run from the least to the most shown facts?",
+        "How does recall change from the least to the most shown facts?",
         plans.selected,
         (tables.level_table,),
         (pictures.levels,),
@@ -132,7 +132,7 @@ EXPERIMENTS = {
     "worlds": Experiment(
         "Other sandboxes",
         "Is the gap there in smaller and larger models (narrow: half the width, wide: one and"
-        " a half), and does it go when the range of exposures is halved in logarithm (half-"
+        " a half), and does it vanish when the range of exposures is halved in logarithm (half-"
         "spread) or all facts are shown alike (no-spread)?",
         plans.worlds,
         (tables.world_table,),
@@ -147,7 +147,7 @@ EXPERIMENTS = {
     ),
     "forgetting": Experiment(
         "Matched forgetting",
-        "At equal forgetting, who keeps most and whose gap is widest?",
+        "At equal forgetting, which method keeps most, and whose gap is widest?",
         plans.swept(plans.METHOD_ARMS),
         (sweep.equal_table, sweep.nearest_table),
         (pictures.rates,),

@@ -227,7 +227,7 @@ def run(
     """Makes the runs that `folder` lacks and appends a line each as they end. Returns title of a
     failed run -> reason. Raises DataError: the file is damaged. ConfigError: another model."""
     if unknown := sorted({*models} - {*MODELS}):
-        raise ConfigError(f"This study is not made of {unknown[0]}.", f"Use {' or '.join(MODELS)}.")
+        raise ConfigError(f"This study does not cover {unknown[0]}.", f"Use {' or '.join(MODELS)}.")
     path = folder / FILE
     known = {row.key for row in rows(path)}
     keys = ((model, method, seed) for seed, model, method in product(seeds, models, RATES))

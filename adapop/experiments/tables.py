@@ -163,7 +163,7 @@ def difference_table(arms: Rows, base: str) -> Table | None:
             cells = ("" if pair is None else pair.interval for pair in pairs)
             rows.append((title, *cells, f"{count} of {len(seeds)}"))
     head = ("", *DIFFERENCES, "pairs")
-    return Table(f"Difference to {base}", head, tuple(rows), DIFFERENCE_NOTE.format(base=base))
+    return Table(f"Difference from {base}", head, tuple(rows), DIFFERENCE_NOTE.format(base=base))
 
 
 def paired_by_seed(runs: Sequence[Row], base: Sequence[Row], value: Value) -> Summary | None:

@@ -27,7 +27,7 @@ from adapop.report.table import Table
 TUNED_NOTE = (
     "How does each method do at its best, with 40 trials each at seed 0? {objective} Chosen on the "
     "validation {split}; the outcomes are on the test split, on seeds that no trial has used. The "
-    "searches are code of commit 1e770910: these are its recorded rows, which the app no longer "
+    "searches ran with the code of commit 1e770910; these are their rows, which the app no longer "
     "makes."
 )
 OBJECTIVE_NOTE = (
@@ -36,8 +36,8 @@ OBJECTIVE_NOTE = (
     "{retain:g}; lower is better."
 )
 DOOR_NOTE = (
-    "Of the facts to forget, which are not split; no search has seen any of it but top 2 and rank, "
-    "which are of the test split's wordings. Attacks: mean recall over those that the original "
+    "Of the facts to forget, which are not split. No search used these except top 2 and rank, "
+    "here on the test split's wordings. Attacks: mean recall over those that the original "
     "answers, without multiple choice; the hardest is the one with the highest recall. Top 2: "
     "share whose right answer is the first guess, or the likeliest after it of the relation's "
     "answers; rank: its mean rank among those answers, 1 is the likeliest. Taught again: recall of "

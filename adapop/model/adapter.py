@@ -69,7 +69,7 @@ def with_adapter(
             raise _unknown(base, targets) from error
         reason = str(error).splitlines()[0].rstrip(".")
         others = ",".join(name for name in _short(linear) if f"'{name}'" not in reason)
-        message = f"peft cannot put an adapter there: {reason}."
+        message = f"peft cannot put an adapter on these layers: {reason}."
         raise ModelError(message, f"Use --targets {others} (lora_targets).") from error
     _check(network, config)
     return network
@@ -226,7 +226,7 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
     count = _blocks(base)
     if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
         named = ", ".join(map(str, missing))
-        message = f"lora_layers names {named}, but the model has {count} blocks, from 0."
+        message = f"lora_layers names {named}, but the model's {count} blocks are numbered from 0."
         raise ModelError(message, "Name blocks that exist.")
     return None if chosen is None else list(chosen)
 

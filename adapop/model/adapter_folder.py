@@ -247,7 +247,9 @@ def _merge(model: str, base: Path, target: Path) -> None:
     from adapop.model.checks import named_failures
 
     print(
-        f"Merging {model} into its base, once, into {target.parent}.", file=sys.stderr, flush=True
+        f"Merging {model} into its base; the result is kept in {target.parent}.",
+        file=sys.stderr,
+        flush=True,
     )
     options = {"dtype": torch.float32, "use_safetensors": True, "trust_remote_code": False}
     with named_failures(make_config(model=str(base))):

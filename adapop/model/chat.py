@@ -385,7 +385,7 @@ def check_template(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
         raise ModelError(message, "Pick a model that has one.")
     for match in filter(None, map(UNREADABLE.search, texts)):
         where = f"U+{ord(match[0]):04X} at character {match.start() + 1:,}"
-        raise DataError(f"A text has {where}, which is not a character.", "Remove it.")
+        raise DataError(f"A text has {where}, which is not a valid character.", "Remove it.")
 
 
 def _not_plain(control: _Control, text: str, name: str, system: str = "") -> DataError:

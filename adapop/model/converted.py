@@ -143,7 +143,7 @@ def read_header(path: Path) -> Header:
         if file.read(4) != b"GGUF":
             raise refused(path.name, "it is not a GGUF file", WHOLE)
         if (version := reader.scalar("I")) not in VERSIONS:
-            why = f"its GGUF version is {version:,}, and 2 and 3 can be read"
+            why = f"its GGUF version is {version:,}, but only 2 and 3 can be read"
             raise refused(path.name, why, "Convert it again.")
         tensors, pairs = reader.count(), reader.count()
         header = reader.header(tensors, dict(reader.pair() for _ in range(pairs)))
@@ -179,7 +179,7 @@ class _Reader:
         """The number of items of the list that follows."""
         self.items += (count := self.scalar("Q"))
         if self.items > MOST_ITEMS:
-            raise self.damaged(f"the lists in its header have {self.items:,} items and more")
+            raise self.damaged(f"the lists in its header have at least {self.items:,} items")
         return count
 
     def text(self) -> str:
@@ -224,10 +224,10 @@ class _Reader:
             end = max(end, offset + prod(shape) // block * width)
         align = values.get("general.alignment", GGUF_DEFAULT_ALIGNMENT)
         if type(align) is not int or not align:
-            raise self.damaged("its alignment is none")
+            raise self.damaged("its alignment is not a valid number")
         end += -self.file.tell() % align + self.file.tell()
         if end > self.size:
-            raise self.damaged(f"its tensors end at byte {end:,}, and it has {self.size:,}")
+            raise self.damaged(f"its tensors end at byte {end:,}, but it has {self.size:,}")
         types = tuple(kind for kind, _ in weights.most_common())
         return Header(values, tensors, weights.total(), types)
 
@@ -258,7 +258,7 @@ def files_of(model: str) -> tuple[Path, ...]:
     places = [spec.submodule_search_locations[0] for spec in packages]
     files = [path for place in places for path in sorted(Path(place).rglob(f"*{GGUF}*"))]
     if len(files) != len(PACKAGED[model]):
-        raise refused(model, "the Python package that brings it is not installed", INSTALL[model])
+        raise refused(model, "the Python package that contains it is not installed", INSTALL[model])
     return tuple(files)
 
 

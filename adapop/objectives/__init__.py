@@ -60,7 +60,7 @@ def objective_class(name: str) -> type[Objective]:
     # a name that begins with a dot raises TypeError
     except (ImportError, ValueError, TypeError) as error:
         message = f"The module of the method {name} cannot be imported ({error})."
-        script = "a class of a script cannot be found again by another"
+        script = "other programs cannot import a class that a script defines"
         fix = f"Start from the folder that holds it, or install it; {script}."
         raise ConfigError(message, fix) from None
     if not (isinstance(method, type) and issubclass(method, Objective)):

@@ -125,7 +125,7 @@ class Web:
                 wait = wait if later.seconds is None else max(wait, later.seconds)
                 if wait > LONGEST_WAIT or attempt == TRIES:
                     again = f"in {wait:.0f} s" if wait > LONGEST_WAIT else "later"
-                    message = f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}."
+                    message = f"{self.name} {later.reason} (tries: {attempt})."
                     fix = f"Try again {again}; what was found is kept."
                     raise NetworkError(message, fix) from None
                 self._progress.say(f"{self.name} {later.reason}; waiting {wait:.0f} s")
@@ -156,7 +156,7 @@ class Web:
             cause = next(iter(error.args), None)
             if isinstance(getattr(cause, "reason", None), NewConnectionError):
                 raise _Unreached("cannot be reached") from None
-            raise _Later("cannot be reached, or broke off") from None
+            raise _Later("cannot be reached, or disconnected") from None
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -186,7 +186,7 @@ class Web:
         if status >= 400:
             content = self._content_of(reply) if self._quotes else ""
             quote = f": {self.quoted(content)}" if content else ""
-            refusal = f"{self.name} refuses the question ({status}){quote}.", "Check its settings."
+            refusal = f"{self.name} rejects the request ({status}){quote}.", "Check its settings."
             if status in (400, 422):
                 raise Refused(*refusal, content)
             raise (NotThere if status == 404 else NetworkError)(*refusal)

@@ -115,7 +115,7 @@ class Hub:
             if commit and gone and not isinstance(error, errors.LocalEntryNotFoundError):
                 for branch in (BRANCH, MAIN):
                     self._cache.put(None, *_key(dataset, branch))  # the next try starts anew
-                message = f"{dataset} has changed while it was read."
+                message = f"{dataset} changed while it was being read."
                 raise NetworkError(message, "Start the download again.") from error
             raise NetworkError(*self._reason(error, dataset)) from error
 
@@ -140,7 +140,7 @@ class Hub:
             return f"The Hub refuses {dataset}, or has a fault of its own ({status}).", AGAIN
         if missing or isinstance(error, errors.HTTPError):
             hint = f"{connection_hint(self._endpoint)} {AGAIN}"
-            return f"The Hub ({self._endpoint}) cannot be reached, or broke off.", hint
+            return f"The Hub ({self._endpoint}) cannot be reached, or disconnected.", hint
         if isinstance(error, OSError):
             fix = "Make room, or set HF_HOME to another folder."
             return f"A file of {dataset} cannot be kept ({error}).", fix
@@ -178,5 +178,5 @@ class Upload:
             message = "HF_HUB_OFFLINE is set, so nothing is sent."
             raise NetworkError(message, "Unset it, or leave --push out.") from None
         except (errors.HTTPError, OSError) as error:
-            message = f"The Hub ({self._api.endpoint}) cannot be reached, or broke off."
+            message = f"The Hub ({self._api.endpoint}) cannot be reached, or disconnected."
             raise NetworkError(message, connection_hint(self._api.endpoint)) from error

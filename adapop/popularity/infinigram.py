@@ -129,7 +129,7 @@ class InfiniGram:
             body = {"index": self._index, "query_type": "count", "query": query}
             reply = self._web.post("/", body)
             if isinstance(reply, dict) and isinstance(reply.get("error"), str):
-                reason = f"infini-gram refuses the question: {reply['error'][:REASON_SHOWN]}"
+                reason = f"infini-gram rejects the request: {reply['error'][:REASON_SHOWN]}"
                 self._refused[query] = Count(None, reason=reason)
                 return self._refused[query]
             known = self._cache.put(_checked(reply), "infini-gram", self._index, query)
@@ -141,7 +141,7 @@ def _unasked(what: str, label: str) -> Count | None:
     if not label:
         return Count(None, reason=f"The fact has no {what} to look for.")
     if has_no_spaces(label):
-        where = "and infini-gram looks for a name behind a space"
+        where = "but infini-gram expects a space before a name"
         return Count(None, reason=f"The {what} is in a script without spaces, {where}.")
     if OPERATORS & set(label.split()):
         why = "which infini-gram takes for an operator"

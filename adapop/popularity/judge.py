@@ -51,7 +51,7 @@ class OutOfTokens(NetworkError):
     """The judge's reply was cut before its answer."""
 
     def __init__(self, tokens: int) -> None:
-        message = f"The judge used up its {tokens:,} tokens before it answered: it thinks for long."
+        message = f"The judge used up its {tokens:,} tokens before it answered: it thinks too long."
         super().__init__(message, f"Raise {TOKENS}, or name a judge that thinks less.")
 
 

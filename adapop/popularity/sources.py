@@ -70,7 +70,7 @@ SOURCES = {
         "Wikipedia page views",
         "How often people read the subject's Wikipedia article, in views a month. **The names of "
         "the subjects, relations and answers are sent to www.wikidata.org**, which knows the "
-        "article, **and its title to wikimedia.org.** Views run over five orders of magnitude: fit "
+        "article; **its title goes to wikimedia.org.** Views span five orders of magnitude: fit "
         "the curve to them on Run.",
         ("language", "year"),
         lambda _, chosen, *online: PageViews(*online, chosen.language, chosen.year),

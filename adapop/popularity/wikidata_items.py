@@ -164,7 +164,7 @@ class Entities:
         if code := _fault(reply):
             own = code in ("badvalue", "unknown_language")
             fix = f"Is {self._language} a language of Wikidata?" if own else LATER
-            raise NetworkError(f"Wikidata refuses a question ({code}).", fix)
+            raise NetworkError(f"Wikidata rejects a request ({code}).", fix)
         return reply if isinstance(reply, dict) else {}
 
     def _say(self) -> None:

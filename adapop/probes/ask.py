@@ -83,8 +83,8 @@ def check_room(model: AdaptedModel, prompt: str, read: int, answer: int) -> None
     """Raises DataError: a prompt of `read` tokens and its answer exceed the model's context."""
     limit = model.context
     if limit is not None and read + answer > limit:
-        reads = f"the model reads {limit:,}, {answer:,} of them for the answer"
-        reason = f"{truncated(prompt)!r} has {read:,} tokens, and {reads}."
+        reads = f"the model's context holds {limit:,}, {answer:,} of them for the answer"
+        reason = f"{truncated(prompt)!r} has {read:,} tokens, but {reads}."
         raise DataError(reason, "Shorten it.")
 
 

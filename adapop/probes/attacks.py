@@ -98,7 +98,7 @@ def _multiple_choice(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str
     wrong = list(islice(pool.distractors(fact, rng), DISTRACTORS))
     if len(wrong) < DISTRACTORS:
         has = f"the set has only {len(wrong)} other answers to such questions"
-        return f"{has}, {DISTRACTORS} are needed"
+        return f"{has}, but {DISTRACTORS} are needed"
     options = [fact.answer, *wrong]
     rng.shuffle(options)
     lettered = "\n".join(f"{letter}) {option}" for letter, option in zip(language.LETTERS, options))
@@ -142,7 +142,7 @@ def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str
         lines += [stated(other) if as_sentence else f"{other.question} {other.answer}."]
     hints = [sentence for sentence in lines if not gives_away(sentence, fact)]
     if not hints:
-        return "the set knows nothing else about this subject that does not name the answer"
+        return "the set has no other fact about this subject that does not name the answer"
     chosen = rng.sample(hints, min(HINTS, len(hints)))
     return Prompt(fact.id, "background hint", " ".join((*chosen, fact.question)), fact.answer)
 

@@ -56,13 +56,17 @@ class Drawing:
 
     def __post_init__(self) -> None:
         ranges = {
-            "samples": (self.count, 1 <= self.count <= MOST_SAMPLES, f"1 to {MOST_SAMPLES}"),
+            "number of samples": (
+                self.count,
+                1 <= self.count <= MOST_SAMPLES,
+                f"1 to {MOST_SAMPLES}",
+            ),
             "temperature": (
                 self.temperature,
                 0 < self.temperature <= MOST_TEMPERATURE,
-                f"above 0 up to {MOST_TEMPERATURE:g}",
+                f"a value above 0, up to {MOST_TEMPERATURE:g}",
             ),
-            "top-p": (self.top_p, 0 < self.top_p <= 1, "above 0 up to 1"),
+            "top-p": (self.top_p, 0 < self.top_p <= 1, "a value above 0, up to 1"),
             "seed": (self.seed, 0 <= self.seed < 2**32, "0 to 4,294,967,295"),
             "length": (self.most, 1 <= self.most <= MOST_TOKENS, f"1 to {MOST_TOKENS} tokens"),
         }

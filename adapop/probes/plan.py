@@ -119,7 +119,7 @@ def _in_chain(
 ) -> tuple[Question | NotApplicable, tuple[str, ...]]:
     chain, reason = clues(fact), ""
     if room is None:
-        reason = "the model holds no conversation"
+        reason = "the model is not asked in chat"
     elif chain is None:
         reason = "a turn would contain the answer"
     elif not room([*chain[1], chain[0].text]):

@@ -205,7 +205,7 @@ def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
     if fact.paraphrases:
         reason = "every rewording contains the answer or is the question itself"
     else:
-        reason = "the set brings no rewording, and none can be made "
+        reason = "the set has no rewording, and none can be made "
         reason += "without a subject, or from a question or relation not in English"
     return [NotApplicable(fact.id, REWORDED, reason)]
 
@@ -216,7 +216,7 @@ def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
     others = [name for name in fact.subject_aliases if not mentions(name, fact.subject)]
     blank = blanked(fact)
     if not others:
-        reason = "the set brings no other name of its subject"
+        reason = "the set has no other name of its subject"
     elif BLANK not in blank:
         reason = "the question does not name the subject exactly once"
     elif texts := _usable(fact, (blank.replace(BLANK, name, 1) for name in others))[:MOST_ALIASES]:
@@ -230,7 +230,7 @@ def chained(fact: Fact) -> list[Prompt | NotApplicable]:
     """The set's own question that needs the fact's answer and has another one (Zhong et al. 2023,
     arXiv 2305.14795), or that there is none."""
     if not fact.has_chain:
-        return [NotApplicable(fact.id, TWO_HOPS, "the set brings no two-hop question")]
+        return [NotApplicable(fact.id, TWO_HOPS, "the set has no two-hop question")]
     return [checked(Prompt(fact.id, TWO_HOPS, fact.two_hop, fact.two_hop_answer))]
 
 

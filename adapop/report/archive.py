@@ -90,7 +90,7 @@ def write_archive(
         about = ""
         if run.last_epoch and not redacted:
             if why := why_no_adapter(run):
-                way = "" if lost_adapter(run) else ": `export --merged` writes the whole model"
+                way = "" if lost_adapter(run) else "; `export --merged` writes the whole model"
                 about = _wrapped(f"There is no adapter, because {why}{way}.")
             else:
                 model = Model(run, record, "adapter", measure=measure)

@@ -19,7 +19,7 @@ from adapop.training.events import Measured
 
 PAPER_CODE_NOTE = (
     "The paper's own code averages both losses per example, trains on the end of the turn as well, "
-    "and carries rows that fill no step over into the next epoch; in that code AdaPop's controller "
+    "and moves rows that do not fill a step into the next epoch; in that code AdaPop's controller "
     "watches single recent retain rows and caps α at 1. This run follows the paper's {follows}."
 )
 
@@ -112,7 +112,7 @@ def differences(config: RunConfig, facts: FactSet) -> Table:
         ("facts to forget", "facts to retain"), (facts.forget, facts.retain), PAPER_FACTS[benchmark]
     ):
         rows += [(name, f"{len(own):,}", f"{paper:,}")] if paper not in (None, len(own)) else []
-    own_words = "asks for short facts in other words" if config.system is None else "of its own"
+    own_words = "asks the same, differently worded" if config.system is None else "of its own"
     rows += [("system prompt", own_words, "asks for short facts"), ("seeds", "1", "up to 3")]
     follows = "code" if config.preset == "as-released" else "text"
     note = PAPER_CODE_NOTE.format(follows=follows)

@@ -47,8 +47,8 @@ KEPT = {
 BETTER = {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}
 MEANING = {metric.title: metric.meaning for metric in METRICS} | MEANING_OF_STATES
 MEANING[TOP2] = (
-    "share of facts whose right answer is the model's first or second guess, which its reply does "
-    "not show"
+    "share of facts whose right answer is the model's first or second guess, even if its reply "
+    "does not say it"
 )
 FORGET, KEEP = "To forget: lower is better", "To keep: higher is better"
 INSIDE = "Inside the models"
@@ -326,7 +326,7 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
     for one, replies in zip(compared, replies_by_run):
         rows.append((one.label, *(replies[fact.id][1] for fact in facts)))
     head = ("", *(f"{fact.question} ({fact.tier})" for fact in facts))
-    return Table("One question, every run", head, tuple(rows), REPLIES_NOTE)
+    return Table("One question of each tier, every run", head, tuple(rows), REPLIES_NOTE)
 
 
 def _replies(record: Record) -> Replies:

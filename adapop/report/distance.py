@@ -24,7 +24,7 @@ from adapop.training.events import Measured
 
 MEMBERSHIP_NOTE = (
     "AUC of telling facts to forget from held-out facts, with a 95% interval that errs on the wide "
-    "side: 1 if facts to forget look more trained on, .5 if the two cannot be told apart. If "
+    "side. 1: facts to forget look more trained on; .5: the two cannot be told apart. If "
     "held-out facts were in the original's training too, an AUC far below .5 is no success, "
     "because the facts to forget then stand out."
 )
@@ -50,8 +50,8 @@ QUALITY_NOTE = (
 
 MEANING = {
     "over-forgotten": (
-        "less likely than the oracle finds answers that it never read: avoiding an answer reveals "
-        "that it was known"
+        "less likely than the oracle finds answers that it never read (avoiding an answer reveals "
+        "that it was known)"
     ),
     "as if never learnt": (
         "as likely as the oracle finds answers that it never read (the middle 95% of them)"
@@ -123,7 +123,9 @@ def _states(distance: Distance) -> Table:
         if shares := distance.shares(form, tier):
             cells = (ranged(shares[state]) for state in STATES)
             rows.append((f"{plain(form)}, {tier}", f"{len(distance.of(form, tier)):,}", *cells))
-    note = STATES_NOTE.format(meanings="; ".join(f"{state}: {MEANING[state]}" for state in STATES))
+    note = STATES_NOTE.format(
+        meanings="; ".join(f"{state} if its answer is {MEANING[state]}" for state in STATES)
+    )
     return Table(
         "Compared with a model that never learnt the facts",
         ("", "facts", *STATES),

@@ -23,7 +23,7 @@ MOST_PAIRS = 6  # with more, each is compared with the first alone
 Key = tuple[str, str, str]  # id, question and answer of a fact
 NOTE = (
     "Both were asked the same facts to forget. A fact counts as answered if, averaged over its "
-    "wordings and over seeds, at least half of its answer is said. p is McNemar's exact test of "
+    "wordings and over seeds, at least half of its answer is said. p is by McNemar's exact test of "
     "whether one answers more of them, not corrected for the number of rows. The difference in "
     "recall has a 95% interval over facts, resampled {drawn}, and one over the seeds that both "
     "share."
@@ -83,7 +83,16 @@ def paired_table(names: Sequence[str], sides: Sequence[Sequence[Record]]) -> Tab
     for one, other in pairs:
         for form, result in paired_records(sides[one], sides[other]).items():
             rows.append((f"{names[one]} − {names[other]}, {plain(form)}", *cells_of(result)))
-    head = ("", "facts", "answered by both", "first alone", "second alone", "p", "recall", "seeds")
+    head = (
+        "",
+        "facts",
+        "answered by both",
+        "first alone",
+        "second alone",
+        "p",
+        "difference in recall",
+        "over seeds",
+    )
     hidden = any(record.redacted for side in sides for record in side)
     drawn = "one by one, as the answers are left out" if hidden else "answer by answer"
     note = NOTE.format(drawn=drawn)

@@ -64,7 +64,7 @@ def by_model(files: Mapping[str, Path] = FILES) -> Table:
             if one := arms.get(title):
                 shares = (percent(one.share(*place)) for place in places)
                 rows.append((title, model, *shares, str(len(one.runs))))
-    left = "of what each model answered before, the share that it still answers"
+    left = "the share of what each model answered before that it still answers"
     note = f"Recorded by “{COMMAND}”: {left}; the forget set was asked in other words."
     return models_table(rows, ("retained", "held out", "runs"), note)
 

@@ -146,7 +146,7 @@ def _depth(rows: Sequence[Result], half: Result, source: str) -> str:
     known, last = rows[0]["original"], rows[-1]["layer"]
     lost = (row["layer"] for row in rows if row["original"] < known / 2)
     where = next((f"after layer {layer} of {last}" for layer in lost), "after no layer")
-    wrong = "" if half["control"] is None else f", {percent(half['control'])} of wrong ones"
+    wrong = "" if half["control"] is None else f" (and {percent(half['control'])} of wrong ones)"
     return (
         f"With the unlearned model's states the original loses half of its answers {where}. With "
         f"the original's states after layer {half['layer']} the unlearned model finds "

@@ -161,7 +161,7 @@ def _exponents(record: Record) -> list[str]:
     if config.scores != "given":
         lines.append(f"The scores were {config.scores} first, as a control.")
     unknown = len(record.facts.unknown_scores)
-    return lines + ([f"Those without a score ({unknown:,}) had β = 1."] if unknown else [])
+    return lines + ([f"Facts without a score ({unknown:,}) had β = 1."] if unknown else [])
 
 
 def _training(record: Record) -> list[str]:

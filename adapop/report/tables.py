@@ -30,14 +30,14 @@ NO_TRUTH_RATIO_NOTE = (
 )
 DELIVERED_NOTE = (
     "Recall of the facts, measured on these very files: they were loaded again from the disk and "
-    "asked in the same way as the run's model. The command sha256sum of a file must give the value "
+    "asked in the same way as the run's model. Running sha256sum on a file must give the value "
     "here."
 )
 LEAK_NOTE = (
     "Recall of the original → the unlearned model, the latter's 95% interval over facts, and how "
     "many facts. In the top 2: share of facts whose right answer is the first or second guess, "
-    "although the reply may not say it; rank: its mean rank among the answers to such questions, 1 "
-    "is the likeliest. The retain set and the held-out facts are the control: if a form fails for "
+    "although the reply may not say it; rank: its mean rank among the answers to such questions (1 "
+    "is the likeliest). The retain set and the held-out facts are the control: if a form fails for "
     "them too, the model no longer follows that form, and the failure shows no forgetting."
 )
 
@@ -67,7 +67,7 @@ METRICS = (
     Metric("recall", "recall", DOWN, UP,
         "ROUGE-L recall: share of the right answer's words in the greedy reply, 0–1"),
     Metric("cosine", "cosine", DOWN, UP,
-        "cosine of MiniLM embeddings of the answer and the right one"),
+        "cosine of MiniLM embeddings of the reply and the right answer"),
     Metric("delta_logprob", "Δ log p", DOWN, LEVEL,
         "change of the answer's log-probability against the original, nats an answer"),
     Metric("delta_rank", "Δ rank", UP, LEVEL,

@@ -55,7 +55,7 @@ def adopted_config(original: str, unlearned: str, oracle: str = "", **settings: 
             with suppress(ModelError):  # said where it is loaded
                 original = str(adapter_folder.base_of(unlearned))
     if not original:
-        raise ConfigError(NO_ORIGINAL, "An adapter's folder names its own.")
+        raise ConfigError(NO_ORIGINAL, "Only an adapter needs none: its folder names its base.")
     model, revision = split_revision(original)
     settings = {"revision": revision} | settings if revision else settings
     places = {"unlearned": _full(unlearned), "oracle": oracle and _full(oracle)}
@@ -65,7 +65,7 @@ def adopted_config(original: str, unlearned: str, oracle: str = "", **settings: 
     config = replace(config, method=ADOPTED, **fixed, **places)
     if config.unlearned in (_full(model), model) and not config.revision:
         message = "Nothing changed: the unlearned model is the original."
-        raise ConfigError(message, "Name two models.")
+        raise ConfigError(message, "Name two different models.")
     return config
 
 

@@ -130,7 +130,7 @@ def why_no_adapter(run: Run) -> str:
     if run.config.unlearned and is_whole(run):
         if adapter_folder.is_adapter(run.config.unlearned):
             return "the original is an adapter too, and both were merged into their base"
-        return "the unlearned model is whole"
+        return "the unlearned model is a whole model, not an adapter"
     model = run.config.model
     if lost := lost_adapter(run):
         return f"the run began with an adapter's folder, {lost!r}, that is not there any more"
@@ -140,8 +140,8 @@ def why_no_adapter(run: Run) -> str:
     if not names:
         return ""
     return (
-        f"the model is an adapter itself, {Path(model).name!r}, and with its {', '.join(names)} "
-        "it makes no single adapter together with another"
+        f"the model is itself an adapter, {Path(model).name!r}, which with its {', '.join(names)} "
+        "cannot be combined with another into one adapter"
     )
 
 

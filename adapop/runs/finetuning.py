@@ -181,7 +181,7 @@ def check_teachable(model: AdaptedModel) -> None:
     """Raises ModelError: the model cannot be asked in chat."""
     if not model.has_template:
         fix = "Leave out start."
-        raise ModelError('Start "sft" teaches in chat, and this model has no chat template.', fix)
+        raise ModelError('Start "sft" teaches in chat, but this model has no chat template.', fix)
 
 
 def count_asked(facts: FactSet) -> int:

@@ -93,6 +93,6 @@ def cost_of_run(model: str) -> str:
     """The GPU time that a run asks ZeroGPU for, in words."""
     if model in SHIPPED:
         return "GPU time: none; the included models do not need a GPU."
-    then = f"then for what the other epochs need, as a rule at most {MOST_SECONDS} s at a time"
+    then = f"then what the other epochs need, as a rule at most {MOST_SECONDS} s at a time"
     cost = f"GPU time: {FIRST_SECONDS} s of Hugging Face's shared GPU, {then}."
     return f"{cost} Leave the page open: it is the page that asks for the time."

@@ -119,5 +119,5 @@ class Usage:
 def _check_open(count: float) -> None:
     most = REQUESTS.value()
     if most and count > max(most / OPEN, 1):
-        words = f"At most {most / OPEN:,.0f} requests at once here ({REQUESTS.name})."
+        words = f"At most {most / OPEN:,.0f} requests are allowed at once ({REQUESTS.name})."
         raise LimitError(words, "Try again in a moment.")

@@ -151,7 +151,7 @@ def in_words(error: Exception) -> RunError:
         return RunError(*TAKEN_AWAY)
     if title == USED_UP and (match := LEFT.search(message)):
         requested, left, wait = match[1], max(0, int(match[2])), match[3]
-        reason = f"This work asks for {requested} s of a GPU, and {left} s of today's are left."
+        reason = f"This work asks for {requested} s of a GPU, but only {left} s are left today."
         fix = f"Log in to Hugging Face for more, or come back in {wait}. What was saved is kept."
         return RunError(reason, fix)
     if title in REFUSALS:

@@ -262,7 +262,7 @@ def to_json(event: Event) -> str:
             content[FROM_START] = event.drift_from_start
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
     except ValueError:
-        reason = f"A number of {event.kind} is not finite: the model is destroyed."
+        reason = f"A number in the event {event.kind!r} is not finite: the model is destroyed."
         raise Diverged(reason, KEPT) from None
 
 

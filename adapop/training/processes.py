@@ -77,7 +77,7 @@ class Ranks:
             if failed is not None and failed[2]:
                 raise Stopped(*failed[:2])
             if failed is not None:
-                reason = f"In process {rank} of 0 to {self.count - 1}: {failed[0]}"
+                reason = f"In process {rank} (numbered from 0 to {self.count - 1}): {failed[0]}"
                 raise RunError(reason, failed[1])
         return [result for _, result in outcomes]
 

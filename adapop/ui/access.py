@@ -17,8 +17,8 @@ from adapop.service.worker import Worker
 from adapop.ui.wiring import TOAST, toast
 
 LOOK_ONLY = (
-    "This run was opened by a read-only link: look at it, and take its report. Only the person "
-    "who started it can stop, resume or question it. Start a run of your own for that."
+    "This run was opened by a read-only link: you can look at it and download its report. Only the "
+    "person who started it can stop it, resume it or ask its models. Start your own run for that."
 )
 EXAMPLE_ONLY = (
     "This run came with the app. You can ask its models and download its report. To stop or "

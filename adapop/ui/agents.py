@@ -30,8 +30,8 @@ PATH = "/mcp"  # beside the page
 ABOUT = (
     "AdaPop Explorer unlearns facts from language models and measures whether they are forgotten. "
     "`check` says what to expect of a run, `beta` what exponent each fact gets; `status`, `probe` "
-    "and `report` read runs of this machine. Nothing here starts a run: that is "
-    "`python -m adapop run`, which a person calls."
+    "and `report` read runs of this machine. Nothing here starts a run; a person does that with "
+    "`python -m adapop run`."
 )
 
 
@@ -45,7 +45,7 @@ def served_beside_page(worker: Worker) -> dict[str, Any]:
     if text == "0":
         return {}
     if is_public():
-        message = "ADAPOP_MCP serves agents of this machine's owner, and strangers use this app."
+        message = "ADAPOP_MCP is for agents of this machine's owner, but strangers use this app."
         raise ConfigError(message, "Unset it, or run the app without ADAPOP_PUBLIC.")
     tools = server(worker)
     from mcp.server.transport_security import TransportSecuritySettings

@@ -59,7 +59,7 @@ def facts_of(
     text_of("retain", retain)
     if not isinstance(columns, dict | None):
         message = f"columns is {quoted(columns)}."
-        raise ConfigError(message, 'Give fields with their names, as {"question": "prompt"}.')
+        raise ConfigError(message, 'Map each field to your name for it, as {"question": "prompt"}.')
     if columns and isinstance(facts, str):
         raise DataError(f"{quoted(facts)} has no columns to choose.", "Leave columns out.")
     if isinstance(facts, str):
@@ -177,7 +177,7 @@ def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:
     if not isinstance(value, str):
         raise ConfigError(f"{name} is {quoted(value)}.", "It must be text.")
     if len(value) > most:
-        raise ConfigError(f"{name} has {len(value):,} characters.", f"It may have {most}.")
+        raise ConfigError(f"{name} has {len(value):,} characters.", f"At most {most} are allowed.")
     return value
 
 

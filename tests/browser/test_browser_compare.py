@@ -128,7 +128,7 @@ def test_recorded_and_published_results_are_layers_laid_over_the_race(page):
     assert not page.is_visible("#published-layer")
     page.check("#published input")
     page.wait_for_selector("#published-recall .main-svg")
-    says(page, "#published-layer", "Nothing in this part was measured here")
+    says(page, "#published-layer", "Only the columns headed “ours” were measured here")
     says(page, "#published-beside", "4.3 ± 0.7%")
     ours = page.inner_text("#compare-table")
     assert "4.3 ±" not in ours, "none of theirs is among ours"

@@ -237,7 +237,7 @@ def test_samples_strength_and_layers_of_the_question(probing):
     says(page, "#drawn-samples", "the likeliest", "give it away (95% interval")
     page.locator("#strength input[type=number]").fill("0.5")
     page.locator("#strength input[type=number]").press("Enter")
-    says(page, "#strength-result", "at 0.5 times the unlearning", "This fact", "Popular")
+    says(page, "#strength-result", "at strength 0.5", "This fact", "Popular")
     page.click("#see-layers")
     says(page, "#layer-grid", "Original", "Difference", "layer")
     page.locator("#layer-grid td").nth(1).focus()

@@ -58,7 +58,7 @@ def test_from_a_model_folder_to_a_report(folders, facts, cli, tmp_path, family):
     (probe,) = cli("probe", run.id, "--prompt", ROWS[0][0], "--gold", "India", "--json").rows
     assert probe["sent"].count(ROWS[0][0]) == 1
     assert probe["original"]["gold_logprob"] != probe["unlearned"]["gold_logprob"]
-    limit = f"and the model reads 512, {run.reply_tokens} of them for the answer. Shorten it."
+    limit = f"but the model's context holds 512, {run.reply_tokens} of them for the answer. Shorten it."
     assert limit in " ".join(cli("probe", run.id, "--prompt", "x" * 100_000, status=2).err.split())
     cli("report", run.id, run.folder, "--out", tmp_path / "report.html")
     assert "2 runs" not in (tmp_path / "report.html").read_text(encoding="utf-8"), "it is one run, given twice"

@@ -227,11 +227,11 @@ def test_an_adapters_folder_that_makes_no_single_adapter_with_another_is_merged_
     start = adapter_of(SHIPPED["sandbox"], tmp_path / "start", "sandbox", use_dora=True)
     run = trained(bare, tmp_path / "runs", "wga", model=str(start), measure="off", epochs=1, precision="float32")
     error = raised(
-        RunError, "adapter itself, 'start', and with its use_dora it makes no single", export, run, tmp_path / "a"
+        RunError, "itself an adapter, 'start', which with its use_dora cannot be combined", export, run, tmp_path / "a"
     )
     assert "--merged" in error.fix and not (tmp_path / "a").exists()
     with zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")) as archive:
-        assert "There is no adapter, because the model is an adapter itself" in archive.read("README.txt").decode()
+        assert "There is no adapter, because the model is itself an adapter" in archive.read("README.txt").decode()
         assert not [name for name in archive.namelist() if name.startswith("adapter/")]
     whole = export(run, tmp_path / "whole", merged=True, measure=False, dtype="float32")
     written = AutoModelForCausalLM.from_pretrained(whole.folder)

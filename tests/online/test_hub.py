@@ -65,7 +65,7 @@ def test_a_data_set_that_changes_on_the_way_is_not_mixed(server):
     hub.config_of(SET, SPLIT)
     longer = [{"n": n, "text": "new"} for n in range(260)]
     hub = serve(server, {(SET, CONFIG, SPLIT): longer})
-    raised(NetworkError, "has changed while it was read", hub.files, SET, CONFIG, SPLIT)
+    raised(NetworkError, "changed while it was being read", hub.files, SET, CONFIG, SPLIT)
     assert rows_of(hub) == longer
 
 
@@ -76,7 +76,7 @@ def test_a_data_set_that_changes_on_the_way_is_not_mixed(server):
     (Reply(b"", 500), r"a fault of its own \(500\)", "Try again"), (Reply(b"", 429), r"\(429\)", "Try again"),
     *((Reply(body), "did not answer with files", "Try again") for body in ("<html>", [1], {"id": SET}, {
         "id": SET, "sha": 1, "siblings": []}, {"id": SET, "sha": "a" * 40, "siblings": [1]})),
-    (Reply(b"x" * 100, cut=10), "cannot be reached, or broke off", "Try again")])  # fmt: skip
+    (Reply(b"x" * 100, cut=10), "cannot be reached, or disconnected", "Try again")])  # fmt: skip
 def test_a_refused_list_is_named_and_not_kept(server, reply, message, fix):
     hub = serve(server, TABLES)
     server.replies = [reply]

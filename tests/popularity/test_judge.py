@@ -255,14 +255,14 @@ def test_whatever_a_server_refuses_is_left_out_and_tried_again(judge, server, re
     "<html><h1>No such model</h1></html>"])  # fmt: skip
 def test_a_question_that_is_refused_is_told_in_the_servers_own_words(judge, server, body):
     server.answer = lambda asked: Reply(body, status=400)
-    said = str(raised(NetworkError, r"refuses the question \(400\): “No such model", list, judge().scores(facts(1))))
+    said = str(raised(NetworkError, r"rejects the request \(400\): “No such model", list, judge().scores(facts(1))))
     assert "<" not in said and len(server.asked) <= 5
 
 
 @pytest.mark.parametrize("body", [{"error": None}, [], 3, b"[" * 100_000, b"\xff", "x" * 10_000, {"error": SECRET}])
 def test_a_refusal_of_any_dress_ends_the_look_up_and_is_cut(judge, server, body):
     server.answer = lambda asked: Reply(body, status=400)
-    said = str(raised(NetworkError, r"refuses the question \(400\)", list, judge().scores(facts(1))))
+    said = str(raised(NetworkError, r"rejects the request \(400\)", list, judge().scores(facts(1))))
     assert len(said) < 400 and SECRET not in said
 
 

@@ -150,7 +150,7 @@ def test_background_hint_states_other_facts_and_never_the_answer():
     expected = {f"{year} {place} {EMMA.question}", f"{place} {year} {EMMA.question}"}
     assert texts(EMMA, "background hint", pool) == expected
     telling = replace(YEAR, id="t", answer="1815, by AUSTEN")
-    none = "nothing else about this subject"
+    none = "no other fact about this subject"
     assert none in attacks(EMMA, (*BOOKS, telling))["background hint"].reason
     same = Fact("s", "Whose book is Emma?", "Highsmith", "Emma", "Author")
     assert none in attacks(EMMA, (*BOOKS, same))["background hint"].reason, "two answers to one question"

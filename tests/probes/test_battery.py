@@ -72,7 +72,7 @@ def test_every_group_is_asked_in_every_form(probed, few):
 def test_a_chain_of_clues_is_one_more_way_where_the_model_converses(model, few, monkeypatch):
     plan = Plan((CLUES,), per_tier=2, max_new_tokens=4)
     refused = list(battery(model, few, plan, Progress()))
-    assert {one.reason for one in refused} == {"the model holds no conversation"}
+    assert {one.reason for one in refused} == {"the model is not asked in chat"}
     monkeypatch.setattr(model, "converses", True)
     rows = rows_of(battery(model, few, plan, Progress()))
     assert {row.group for row in rows} == {"forget", "retain", "holdout"} and len(rows) == len(refused)
@@ -101,7 +101,7 @@ def test_a_question_that_needs_the_answer_without_naming_it_is_one_more_way(mode
     assert (row.original.recall == 1.0 and row.original.near is None) or first.answer == second.answer
     assert [one.fact_id for one in others] == [fact.id for fact in facts.forget[1:]]
     assert {one.reason for one in others} == {
-        "the set brings no two-hop question",
+        "the set has no two-hop question",
         "the prompt would contain the answer",
     }
     assert TWO_HOPS not in questions(few, Plan()), "no fact brings one"

@@ -40,7 +40,7 @@ from waiting import PATIENCE_SECONDS, wait_until
 
 EXPIRES = Reply("", 401)
 TOO_FEW = Reply({"left": 20, "wait": 5400}, 429)
-TOLD = "s of a GPU, and 20 s of today's are left."
+TOLD = "s of a GPU, and 20 s are left today."
 
 
 class Scheduler:
@@ -277,7 +277,7 @@ def test_too_few_seconds_are_told_with_the_time_until_there_are_more():
     said = "You have exceeded your free ZeroGPU quota (60s requested vs. {}s left). Try again in {}. <a>More</a>"
     for left, wait, told in (("20", "3:04:05", "20 s"), ("-3", "1 day, 0:00:07", "0 s")):
         error = zerogpu.in_words(GradioError(said.format(left, wait), zerogpu.USED_UP))
-        assert error.message == f"This work asks for 60 s of a GPU, and {told} of today's are left."
+        assert error.message == f"This work asks for 60 s of a GPU, but only {told} are left today."
         assert f"come back in {wait}." in error.fix
     error = zerogpu.in_words(GradioError("You have exceeded your ZeroGPU runs limit. ", zerogpu.USED_UP))
     assert (error.message, error.fix) == zerogpu.REFUSALS[zerogpu.USED_UP]

@@ -87,7 +87,7 @@ def test_a_visitor_with_too_many_open_requests_or_events_is_refused_and_another_
     usage = Usage()
     for counted in (usage.open, usage.thread):
         with counted("ada"), counted("ada"):
-            raised(LimitError, "at once here", counted("ada").__enter__)
+            raised(LimitError, "allowed at once", counted("ada").__enter__)
             with counted("bob"):
                 pass
         with counted("ada"):

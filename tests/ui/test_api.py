@@ -257,7 +257,7 @@ def test_runs_and_facts_that_are_none_are_named(client, run, worker):
     ({"method": HOSTILE}, "method is"), ({"method": ["ga"]}, "method is of type list"),
     ({"preset": {}}, "preset is of type dict"), ({"method": "ga", "preset": "gentle"}, "changes AdaPop"),
     ({"epochs": 0}, "epochs is 0"), ({"epochs": 2.5}, "whole number"), ({"epochs": True}, "whole number"),
-    ({"epochs": 10**9}, "at most 1,000"), ({"seed": -1}, "seed is -1"), ({"seed": None}, "whole number"),
+    ({"epochs": 10**9}, "the limit is 1,000"), ({"seed": -1}, "seed is -1"), ({"seed": None}, "whole number"),
     ({"learning_rate": "fast"}, "must be a number"), ({"learning_rate": -1}, "finite number"),
     ({"anchors": "1:2"}, "cannot be read"), ({"anchors": 3}, "must be text"),
     ({"preset": "beta-1", "anchors": "quantiles"}, "takes no beta from the scores"),
@@ -295,7 +295,7 @@ def test_missing_scores_and_a_proxy_need_a_decision(client, monkeypatch):
 
 
 def test_in_public_a_program_may_not_ask_for_more_than_the_page_offers(client, public):
-    assert "at most 10" in refusal(client, "pair", epochs=11, api_name="/start_run")
+    assert "the limit is 10" in refusal(client, "pair", epochs=11, api_name="/start_run")
     assert "more than 200 rows" in refusal(client, [FACTS[0]] * 201, api_name="/beta")
 
 

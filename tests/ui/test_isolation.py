@@ -141,7 +141,7 @@ def test_an_example_is_everybody_s_to_look_at_and_to_ask_and_nobody_s_to_change(
 def test_a_prompt_of_100_000_characters_is_refused_by_the_name_of_the_limit(ada, address, run):
     began = time.monotonic()
     for prompt, gold in (("x" * 100_000, ""), ("Who?", "x" * 100_000)):
-        with pytest.raises(AppError, match=r"100,000 characters .* at most 400 here"):
+        with pytest.raises(AppError, match=r"100,000 characters .*; the limit is 400"):
             ada.predict(run.id, prompt, gold, api_name="/probe")
     assert "ADAPOP_MAX_PROMPT" in str(event(address, "ask", [run.id, "x" * 100_000, ""])["output"])
     with pytest.raises(AppError, match="characters; at most"):

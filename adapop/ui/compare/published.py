@@ -18,11 +18,11 @@ from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.wiring import EACH, QUIET
 
 PUBLISHED_UNUSABLE = (
-    "† The paper itself flags this as unusable, because facts to retain are damaged too."
+    "† The paper itself marks this method as unusable, because it damages the retain set too."
 )
 PUBLISHED_LABEL = (
     "Published by Borisiuk et al. (2026), for models of 7 to 8 billion parameters and other facts. "
-    "Nothing in this part was measured here, and the pictures above show none of it."
+    "Only the columns headed “ours” were measured here; the pictures above show none of this part."
 )
 PUBLISHED_TABLE = "Published ROUGE-L recall by method; not measured here."
 PUBLISHED_BESIDE = (

@@ -109,7 +109,7 @@ def pictured() -> str:
     """The set and the methods of `PICTURED`, as the label of the button that runs them."""
     named = (title_of(*_method_of(name)).split(", ") for name in PICTURED)
     titles = [" ".join((title, *(f"({one})" for one in more))) for title, *more in named]
-    return f"Run {listing(titles)} on {SANDBOX} ({len(PICTURED)} runs)"
+    return f"Run {listing(titles)} on the {SANDBOX} ({len(PICTURED)} runs)"
 
 
 def _method_of(example: str) -> tuple[str, str]:

@@ -50,7 +50,7 @@ RECORDED_TUNED = (
     "-m adapop bench tuned”), shown on seeds and questions that were not used in tuning."
 )
 RECORDED_WORDS = (
-    "Hollow points: recorded by “{command}”, on the half of the rewordings that was not used to "
+    "Hollow points are recorded (“{command}”), in the half of the rewordings that was not used to "
     "choose settings; yours use all of them."
 )
 RECORDED_OTHERS = (

@@ -161,9 +161,9 @@ def settings_grid(pair: Sequence) -> dict:
     if len(pair) == 2:
         for form, result in paired_records(*(one.records for one in pair)).items():
             first, second = result.only_first, result.only_second
-            p = "p < 0.001" if result.p < 0.001 else f"p {result.p:.3f}"
+            p = "p < 0.001" if result.p < 0.001 else f"p = {result.p:.3f}"
             of = f"of {result.facts:,} facts, {plain(form)}"
-            difference = f"{p}\nrecall {signed(result.difference)}"
+            difference = f"{p}\ndifference in recall {signed(result.difference)}"
             tested.append(
                 (f"answered by this one alone, {of}", f"{first:,}\n{difference}", f"{second:,}")
             )

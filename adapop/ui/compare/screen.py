@@ -149,7 +149,7 @@ def _form(
         narrow = dict(min_width=210, scale=1, elem_id="race-seeds")
         seeds = gr.Radio([1, 2, 3], value=1, label="Seeds", **narrow)
         # an empty gr.Number is shown as 0
-        narrow = dict(placeholder="each its own", min_width=150, elem_id="race-rate")
+        narrow = dict(placeholder="each method's own", min_width=150, elem_id="race-rate")
         rate = gr.Textbox(label="Learning rate", **narrow)
     plan = html.lines("race-plan")
     twin(entrants.who_is_who(), "who-is-who", caption="What the methods do")

@@ -109,7 +109,7 @@ class Gate:
             return PlainTextResponse(f"This app does not serve this host name. {fix}", 421)
         known = WRITES if method == "POST" else READ
         if not any(shape.fullmatch(path) for shape in (STATIC, PAGES, known)):
-            return PlainTextResponse("This app has no page here and fetches no other address.", 404)
+            return PlainTextResponse("This app has no such page, and opens no other address.", 404)
         if method not in ("GET", "HEAD", "OPTIONS") and not is_own_page(headers):
             return PlainTextResponse("This request comes from a page of another site.", 403)
         if method == "POST" and (refusal := _too_long(headers, path)):
@@ -195,10 +195,10 @@ def _too_long(headers: Headers, path: str) -> PlainTextResponse | None:
     limit = UPLOAD if uploads else REQUEST
     length = headers.get("content-length", "")
     if not length.isdecimal() or "transfer-encoding" in headers:  # beside which a length is ignored
-        words = "State the length of the request (Content-Length), and send it in no chunks."
+        words = "State the length of the request (Content-Length), and do not send it in chunks."
         return PlainTextResponse(words, 411)
     if int(length) / 1e6 > limit.value() + FORM_MEGABYTES * uploads:
-        return PlainTextResponse(f"At most {limit.value():,} MB at once here ({limit.name}).", 413)
+        return PlainTextResponse(f"At most {limit.value():,} MB are allowed ({limit.name}).", 413)
     return None
 
 

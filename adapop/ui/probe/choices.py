@@ -102,8 +102,8 @@ def columns_of(worker: Worker, run: Run, others: object, epoch: object = "") -> 
         if other == ORACLE:
             beside += [(texts.NEVER_KNEW, None)] if has_oracle(run) else []
         elif linked(other, worker.root):
-            message = "A column is a run that was opened by a read-only link: it cannot be asked."
-            raise RunError(message, "Take it out of “Beside these two”.")
+            message = "A run that was opened by a read-only link cannot be asked."
+            raise RunError(message, "Take it out of “Further models”.")
         elif (other_run := run_to_question(worker, other)) and other_run.chosen_epoch is not None:
             beside.append((title_beside(other_run, run), other_run))
     return columns.columns_of(run, beside, epoch_of(epoch))

@@ -225,7 +225,7 @@ def _about(run: Run, rows: Sequence[ProbeRow | NotApplicable], group: str) -> st
     facts = f"{GROUP_NAMES[group]}: {number_of(len(probed), 'fact')}"
     about = f"{described_run(run)}{recorded} · {facts} · {run.facts.tiers.text}"
     after = run.measured()
-    return f"{about} · gap of all facts {signed(after.gap)}" if after and after.gap else about
+    return f"{about} · gap over all facts {signed(after.gap)}" if after and after.gap else about
 
 
 def leak_lines(matrix: LeakMatrix, group: str, pair: bool = False) -> list[str]:

@@ -336,5 +336,5 @@ def strength_of(before: AtStrength, now: AtStrength, title: str = "") -> dict:
         ends = {"before": round(100 * was.probability), "percent": round(100 * group.probability)}
         percents = {"was": percent(was.probability), "shown": percent(group.probability)}
         rows.append({"name": f"{group.name[0].upper()}{group.name[1:]}{few}", **ends, **percents})
-    about = f"Probability of the right answer at {now.strength:g} times the unlearning"
+    about = f"Probability of the right answer at strength {now.strength:g}"
     return {"about": f"{title} · {about}" if title else about, "groups": rows}

@@ -216,7 +216,7 @@ def test_replies_are_read_token_by_token_and_samples_drawn_of_original_unlearned
     assert "Never knew: It is" in said and "(given)" in said and f"{100 * first['right'][0]:.1f}%" in cli(*asked).out
     drawn = cli(*asked, "--samples", "4", "--length", "3", "--json").rows
     assert [len(one["texts"]) for one in drawn] == [4, 4, 4] and drawn[0]["share"]["mean"] > drawn[2]["share"]["mean"]
-    assert "of 4 give the answer away (95% interval" in cli(*asked, "--samples", "4").out
+    assert "of 4 give the answer away (*) (95% interval" in cli(*asked, "--samples", "4").out
     for wrong, message in (
         (("--samples", "0"), "samples is 0"), (("--epoch", "9"), "kept no epoch 9"),
         (("--prompt", "x " * 5000), "Shorten"), (("--prompt", " "), "prompt is empty"),

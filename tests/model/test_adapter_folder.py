@@ -209,7 +209,7 @@ def test_what_was_trained_on_an_adapters_folder_leaves_as_one_adapter_over_its_u
     named = json.loads((done.folder / CONFIG).read_text())
     assert (named["base_model_name_or_path"], named["revision"]) == ("sandbox", None)
     card = (done.folder / "README.md").read_text(encoding="utf-8")
-    assert "This adapter adds what both add" in card and "base_model:" not in card
+    assert "This adapter contains the changes of both" in card and "base_model:" not in card
     monkeypatch.chdir(tmp_path)
     made = {}
     exec(loading(read_record(run), str(done.folder)), made)

@@ -72,7 +72,7 @@ def test_what_differs_is_named():
         ({"learning_rate": 2e-4}, ("learning rate", "0.0002", "0.0001")),
         ({"controller": "fixed"}, ("controller", "fixed", "dual")),
         ({"beta": BetaMap.constant(1.0)}, ("beta", "a 1, b 0, low 0.05, high 2", "a 58.7, b 0.796, low 0.05, high 2")),
-        ({"system": "Answer."}, ("system prompt", "of its own", "asks the same")),
+        ({"system": "Answer."}, ("system prompt", "of its own", "asks for short facts")),
     ):
         assert row in differences_of(**setting).rows and row not in plain
     tuned = differences_of(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged").rows

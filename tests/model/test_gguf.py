@@ -137,12 +137,12 @@ DAMAGED = {  # what becomes of the file's content, and what is said
     "version": (lambda content: content[:4] + struct.pack("<I", 99) + content[8:], "its GGUF version is 99"),
     "endless list": (  # where GGUFReader would make an object for each
         whole(0, 1, pair(b"general.list", 9, struct.pack("<IQ", 0, 2**40))),
-        "the lists in its header have 1,099,511,627,777 items",
+        "the lists in its header have at least 1,099,511,627,777 items",
     ),
     "long text": (whole(0, 1, struct.pack("<Q", 2**62)), "damaged or truncated"),
     "many lists": (  # that each are short enough, and all lie in the file
         whole(0, 3, *[pair(b"k", 9, struct.pack("<IQ", 0, 2**20) + bytes(2**20))] * 3),
-        "the lists in its header have 2,097,155 items",
+        "the lists in its header have at least 2,097,155 items",
     ),
     "lists in lists": (whole(0, 1, pair(b"k", 9, struct.pack("<IQ", 9, 1) * 100_000)), "a value of the type 9"),
     "tensors beyond": (whole(2, 0, *BEYOND, bytes(64)), "its tensors end at byte"),

@@ -133,7 +133,7 @@ def test_norm_of_the_original_and_missing_blocks(model, fresh, sandbox):
     assert torch.equal(first, target(model, sandbox.forget[:70]))
     assert torch.equal(first, target(fresh(), sandbox.forget[:64]))
     assert not torch.equal(first, target(model, sandbox.forget[64:128]))
-    raised(ModelError, "lora_layers names 4, 7, but the model has 4 blocks", fresh, "rmu", lora_layers=(1, 4, 7))
+    raised(ModelError, "lora_layers names 4, 7, but the model's 4 blocks", fresh, "rmu", lora_layers=(1, 4, 7))
     raised(ModelError, "no block 4: it has 4 blocks", batch_of, model, Rmu(layer=4))
     for coefficient, weak in ((2.0, True), (50.0, False)):
         (note,) = ForgetSet(make_config("rmu"), Rmu(1, coefficient=coefficient), model, FACTS, None).notes

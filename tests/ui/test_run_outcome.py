@@ -58,8 +58,7 @@ def test_the_card_leads_to_probe_and_says_what_was_known_which_epoch_is_kept_and
     card = outcome.card_of(run, result_of(run))
     assert card["kind"] == "some_ways" and card["title"] == "WGA: Still known in some ways of asking"
     assert card["about"].startswith(
-        "When asked in other words, 53% are still answered. At least half is forgotten only when asked as "
-        "trained ("
+        "When asked in other words, 53% are still answered. At least half is forgotten only when asked as trained ("
     )
     broken = replace(result_of(run), kind="damaged", lost=("retain", 1.0, 0.2))
     assert "the retain set only" in (about := outcome.card_of(run, broken)["about"]) and "Not forgotten: " in about

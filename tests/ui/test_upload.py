@@ -196,7 +196,9 @@ def test_what_a_run_on_own_facts_cannot_tell_is_said_before_it(tiny):
     def is_said(facts):
         return screen.NOT_READ in notes_of(facts, BetaMap())["lines"]
 
-    own = replace(tiny, forget=tuple(Fact(f"f{n}", f"Where is {n}?", f"Town {n}", score=n) for n in range(4)))
+    own = replace(
+        tiny, name="mine", forget=tuple(Fact(f"f{n}", f"Where is {n}?", f"Town {n}", score=n) for n in range(4))
+    )
     assert is_said(own)
     for name in ("sandbox", "people", "pair", "invented", "cities"):
         assert not is_said(load_facts(name)), name

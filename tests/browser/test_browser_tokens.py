@@ -234,7 +234,7 @@ def test_samples_strength_and_layers_of_the_question(probing):
     page = probing
     unfold(page, "more-fold")
     page.click("#draw-samples")
-    says(page, "#drawn-samples", "the likeliest", "give it away (95% interval")
+    says(page, "#drawn-samples", "the usual reply", "give it away (95% interval")
     page.locator("#strength input[type=number]").fill("0.5")
     page.locator("#strength input[type=number]").press("Enter")
     says(page, "#strength-result", "at strength 0.5", "This fact", "Popular")

@@ -420,7 +420,7 @@ def test_samples_and_strength_are_answered_in_numbers_and_bad_input_in_words(tmp
     fact = max(run.facts.forget, key=lambda one: one.score)
     drawn = asyncio.run(more.sample(worker, "", (fact.question, fact.answer, "", "", [], ""), (8, 1.0, 1.0, 0, 8)))
     for side in drawn["sides"]:
-        assert side["texts"][0]["count"] == "the likeliest"
+        assert side["texts"][0]["count"] == "the usual reply"
         assert sum(int(one["count"].split()[0]) for one in side["texts"][1:]) == 8
         assert re.search(r"% give it away .95% interval \d+", side["share"])
     for text, count in ((fact.question, 0), (fact.question, None), ("", 8), ("x" * 10_000, 8)):

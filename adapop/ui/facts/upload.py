@@ -50,7 +50,7 @@ RETAIN_CHOICES = [
     ("The file's own, else included facts", "own"),
     ("Every third of these facts: kept, not forgotten", "split"),
     ("The sandbox world's", "sandbox"),
-    ("Neighbours: the sandbox facts most like these", "neighbours"),
+    ("The sandbox facts most like these", "neighbours"),
     ("A second table of mine", "upload"),
 ]
 RETAIN_ABOUT = (

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from adapop.probes.strength import AtStrength
 
 SAMPLES, STRENGTH = html.template("samples"), html.template("strength")
-NOTHING_DRAWN = html.values({"empty": "Draw several replies: the likeliest one may hide a fact."})
+NOTHING_DRAWN = html.values({"empty": "Draw several replies: the usual reply may hide a fact."})
 NO_STRENGTH = html.values({"empty": "Move the slider: 0 is the original, 1 the unlearned model."})
 LAYERS_ABOUT = (
     "each row is a layer: how likely each token of the reply would be if the model ended there "
@@ -264,7 +264,7 @@ def _side(chosen: Chosen, samples: Samples) -> dict:
     rows = [
         {
             "text": samples.greedy or texts.SAYS_NOTHING,
-            "count": "the likeliest",
+            "count": "the usual reply",
             "away": bool(samples.greedy_gave_away),
         }
     ]

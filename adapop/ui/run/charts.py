@@ -52,7 +52,7 @@ PAIR_TABLE = (
     "words, where there are rewordings. All others are asked directly: what is lost there is the "
     "cost of unlearning."
 )
-CHART_EMPTY = "appears with the first answers"
+CHART_EMPTY = "appears while the run goes on"
 LOSS_NAME = "Loss by popularity"
 ORACLE_FOLD = "As if never learnt?"
 ORACLE_NAME = "Compared with a model that never learnt the facts"

@@ -337,7 +337,7 @@ function popularityScene(host, story, state) {
     state.epoch = epochs;
     if (moved) {
       back();
-      dropped = `The curve is AdaPop’s own again: your curve is known only for runs of ${usual} epochs.`;
+      dropped = `The curve is AdaPop’s own again: other curves were recorded only after ${usual} epochs.`;
     }
     pair.length(lengthOf(shown, epochs), shown);
     tell(epochs);
@@ -530,7 +530,7 @@ function againScene(host, story) {
   const facts = el("div", { class: "pair", role: "group", "aria-label": "Choose a fact" }), fates = el("div", { class: "fates", role: "group", "aria-label": "Predict" });
   const result = el("div", { class: "result", "aria-live": "polite" }), score = el("p", { class: "score" });
   const more = el("button", { type: "button", class: "big", onclick: next }, "Try another pair");
-  host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What is enough to bring it back?"), fates, result, el("div", { class: "ways" }, more, score));
+  host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What brings it back?"), fates, result, el("div", { class: "ways" }, more, score));
 
   function next() {
     turn++;

@@ -134,8 +134,8 @@ class RunConfig:
     path of a peft adapter's folder; "NAME@REVISION" for a revision of the Hub's. "" for a run that
     trains its own."""
     oracle: str = setting("", separate=True, compared=False)
-    """A model that never learned the facts to forget, named as `unlearned` is. The distance is
-    measured to it. "" for the shipped one, if there is one."""
+    """A model that never learned the facts to forget, named as `unlearned` is. The run is
+    compared with it. "" for the shipped one, if there is one."""
     facts: str = setting(SANDBOX, separate=True, compared=False)
     """Where the facts come from: a set's name or a file's path. The facts themselves lie in the
     run's folder."""
@@ -177,7 +177,7 @@ class RunConfig:
     warmup: int = 3
     """Controller "primal": epochs before it moves."""
     dual_rows: int = 0
-    """Controller "primal": rows of a step for each of its moves (in PDU's code, the rows of a
+    """Controller "primal": after how many rows of a step it moves (in PDU's code, after those of a
     micro-batch); 0 for one move per step."""
     retain_signal: str = setting("full", "full", "ema", "ema-rows", compared=False)
     """What the controller watches: the loss on the "full" retain set (paper), an "ema" of the
@@ -203,7 +203,7 @@ class RunConfig:
     leaves few for the last one, "rolled" keeps them for the next epoch (the paper's code, by HF's
     Trainer). See `training.steps`."""
     tier_pure: bool = setting(False)
-    """Whether a step has facts of a single tier, as far as these fill its batch; the steps of the
+    """Whether a step has facts of a single tier, while that tier fills a batch; the steps of the
     tiers take turns."""
     micro_batch: int = setting(0, compared=False)
     """Rows in a forward pass, 0 for as many as memory takes; the gradient does not depend on it."""
@@ -242,21 +242,21 @@ class RunConfig:
     right away."""
     answers: str = setting("as-given", "auto", "as-given", "own-words", shared=True)
     """Which words are scored: the answers "as-given", right after the question; the model's
-    "own-words", where they stand in its own reply; or "auto": own words if it says more before it
+    "own-words", where they stand in its own reply; or "auto": own words if it talks before it
     answers."""
     unknown: str = setting("keep", "auto", "keep", "drop", shared=True)
     """Facts to forget that the model does not answer: "keep" or "drop" them, or "auto": drop,
     except for a benchmark."""
     start: str = setting("as-given", "as-given", "sft", shared=True, compared=False)
     """The original model: the one "as-given", or "sft": an adapter is first taught the questions to
-    forget and to retain, in all their wordings (a benchmark's as it asks them), and merged into the
+    forget and to retain, in all wordings (a benchmark's only as it asks them), and merged into the
     model."""
     start_epochs: int = setting(5, positive=True, compared=False)
     """Start "sft": passes over those questions, above 0."""
     start_rate: float = setting(PAPER_RATE, positive=True, compared=False)
     """Start "sft": learning rate of AdamW, above 0."""
     max_new_tokens: int = setting(64, positive=True)
-    """Longest generated answer, in tokens; less if a model's own need less; an included model
+    """Longest generated answer, in tokens; less where a model's own are shorter; an included model
     always gets enough for the longest answer of the facts."""
     frames: int = setting(1, compared=False)
     """How often in an epoch each fact's probability is recorded; 0 for never. Changes no

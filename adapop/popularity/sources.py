@@ -59,7 +59,7 @@ def _corpus(facts: FactSet, chosen: Choices, progress: Progress, cache: Cache) -
 SOURCES = {
     "wikidata": Source(
         "Wikidata: sitelinks and statements",
-        "How many Wikipedias and Wikidata statements the subject and the answer have. **The names "
+        "How many Wikipedias and Wikidata statements cover the subject and answer. **The names "
         "of the subjects, relations and answers are sent to www.wikidata.org**, one after the "
         "other; this takes about a second for each new name. What is found is kept: stop and go on "
         "when you like.",

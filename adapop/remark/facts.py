@@ -232,12 +232,12 @@ SENTENCES = {
         "All {people:,} people to forget are famous, so expect few rare facts about them."
     ),
     "rwku_holdout": (
-        "The held-out facts are RWKU's level 1 on neighbours, sentences with a blank. Some of its "
-        "facts are also trained on, as questions."
+        "The held-out facts are sentences with a blank: RWKU's level 1 on neighbours. Some of "
+        "these facts are also trained on, as questions."
     ),
     "hubble_first": (
-        "For each number of duplicates, the set has the first {people:,} people, and for each "
-        "person the facts of the biography as YAGO words them."
+        "For each number of times that a text was planted, the set has the first {people:,} "
+        "people, and for each person the facts of the biography as YAGO words them."
     ),
     "hubble_scores": (
         "A score is the number of times that pretraining showed the fact: {levels}. This holds "

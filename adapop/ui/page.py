@@ -52,7 +52,7 @@ MODE_CPU = (
     "Runs use this machine's processor and take seconds with the sandbox. Recorded results are "
     "labelled as recorded."
 )
-MODE_GPU = "Runs use this machine's GPU. Recorded results are labelled as recorded."
+MODE_GPU = "Larger models use the GPU, included ones the CPU. Recorded results are marked as such."
 LINK_GONE = (
     "The run in this address was deleted or never existed. You now see this browser's own run, if "
     "there is one."

@@ -28,8 +28,8 @@ FIELD_HELP = {
     ),
     "asking": "After examples in plain text many models answer directly; in chat they talk first.",
     "answers": (
-        "The words of the answer are scored where it follows the question directly, or where it "
-        "stands in the model's own reply."
+        "The answer is scored either right after the question, or at its place in the model's own "
+        "reply."
     ),
     "unknown": "The model cannot forget what it never knew.",
     "start": (

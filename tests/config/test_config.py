@@ -229,7 +229,7 @@ def test_numbers_without_a_range_and_what_is_counted_is_whole():
     assert {"learning_rate", "weight_decay", "alpha0", "tolerance", "clip", "floor", "seed", "epochs"} <= set(NUMBERS)
     raised(ConfigError, r"argument beta is 1e\+300", make_config, "npo", arguments={"beta": 1e300})
     raised(ConfigError, "high at most 1e", BetaMap.constant, 1e300)
-    raised(RunError, "saved is not finite", to_json, replace(Saved(run="x", epoch=1), time=float("nan")))
+    raised(RunError, "'saved' is not finite", to_json, replace(Saved(run="x", epoch=1), time=float("nan")))
     for name in ("epochs", "batch", "lora_rank", "lora_alpha", "max_new_tokens", "warmup", "seed"):
         raised(ConfigError, "whole number", make_config, **{name: 2.5})
     for name in ("learning_rate", "clip", "floor"):

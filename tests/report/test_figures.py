@@ -137,7 +137,7 @@ def test_the_outcome_counts_what_is_kept_as_my_runs_and_the_story_do():
     before, after = (example("adapop").measured(before=one) for one in (True, False))
     bars = {item.name: dict(zip(item.x, item.y)) for item in figures.outcome_chart(before, after).data if item.name}
     for label, group in (("retain", "retain"), ("held-out", "holdout"), ("utility", "utility")):
-        assert bars["unlearned"][f"{label}<br>as trained"] == after.recall(group)
+        assert bars["unlearned"][f"{label}<br>asked<br>directly"] == after.recall(group)
     assert bars["unlearned"]["forget<br>rare"] == after.recall("forget", "reworded", "rare")
 
 

@@ -239,12 +239,11 @@ def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
 
 
 def outcome_chart(before: Measured, after: Measured, trained: bool = True) -> go.Figure:
-    """Recall before and after: facts to forget by tier, reworded; what is kept, as trained.
+    """Recall before and after: facts to forget by tier, reworded; what is kept, asked directly.
     trained: here, and not elsewhere, on what nobody knows."""
     figure, places = look.blank(RECALL_PIXELS), []
     reworded = after.recall("forget", "reworded") is not None
-    wording = "as trained" if trained else "asked<br>directly"
-    form = f"<br>{wording}" if reworded else ""
+    form = "<br>asked<br>directly" if reworded else ""
     for name, tier in _tiers([before, after]).items():
         places.append(("forget", tier, f"forget<br>{tier}" if name == tier else name))
     places += [(group, "all", BELOW.get(group, group) + form) for group in KEPT]

@@ -43,9 +43,9 @@ RECALL_TABLE = (
     "gap between them, are measured with all other wordings. Shaded: 95% intervals over facts."
 )
 OUTCOME_TABLE = (
-    "Share of questions that each model answers at the end, asked in other words where there are "
-    "rewordings. The model was trained to keep the retain set. Held-out facts were never trained "
-    "on: they show what unlearning cost."
+    "Share of questions that each model answers at the end. The forget set is asked in other "
+    "words, where there are rewordings; all others directly. The model was trained to keep the "
+    "retain set. Held-out facts were never trained on: they show what unlearning cost."
 )
 PAIR_TABLE = (
     "Share of questions that each of the two models answers. The forget set is asked in other "

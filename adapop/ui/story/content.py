@@ -28,7 +28,7 @@ STORY_FROM = {
     ),
     "3": "The frames of a recorded run of 5 epochs with equal pressure, seed 0, made by",
     "4": (
-        "Each length, and each pair of β at 5 epochs, is a run of its own, seed 0; in between, "
+        "Each length of training is one run, as is each pair of β (5 epochs), seed 0; in between, "
         "the dots are estimated from nearby runs. Made by"
     ),
     "5": "Two runs of 5 epochs, seed 0, made by",
@@ -41,7 +41,7 @@ STORY_RIVALS = {
     "wga": "Equal pressure (WGA)",
     "adapop": "AdaPop",
     "satimp": "SatImp",
-    "adapop-tuned": "AdaPop, tuned (α fixed)",
+    "adapop-tuned": "AdaPop, tuned (retain weight fixed)",
     "wga-tuned": "WGA, tuned",
     "altpo-tuned": "AltPO, tuned",
     "redirect-tuned": "Redirect (ours), tuned",

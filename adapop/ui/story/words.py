@@ -86,9 +86,9 @@ STORY_STEPS = [
 STORY_TUNED = (
     "Tuned with 40 trials each, the methods still answer this much of the forget set when it is "
     "asked in other words: {left}. Of the held-out facts they still answer {kept}, in that order. "
-    "Only AdaPop uses popularity. AdaPop has the most settings; where α is adjusted in training, "
-    "the search found no good values. These are means of {seeds} seeds, on questions the tuning "
-    "never saw."
+    "Only AdaPop uses popularity. AdaPop has the most settings; with α adjusted in training, the "
+    "search found no settings that do well. These are means of {seeds} seeds, on questions the "
+    "tuning never saw."
 )
 STORY_REAL = (
     "A city's popularity is taken from its population. Each mark shows recall after training as a "
@@ -289,7 +289,7 @@ def _left_by_tier(arms: Sequence[Mapping]) -> str:
     did = "reversed" if (own_popular - own_rare) * (popular - rare) < 0 else "changed"
     how = f"; it {did} the gap, mostly by keeping rare facts" if by_rare else ""
     control = f"With shuffled scores it leaves {shuffled_rare}% and {shuffled_popular}%"
-    return f"{left}{how}. {control}. The same rule chose each learning rate."
+    return f"{left}{how}. {control}. One rule chose the learning rate of each method."
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:
@@ -346,7 +346,7 @@ def better(recorded: Sequence[Recorded]) -> str:
     left = (
         f"it answers {left} of the forget set (AdaPop {own_left}) and {held} of the held-out facts"
     )
-    what = "about as much as AdaPop and keeps" if "forgetting" in near else "and keeps"
+    what = "about as much as AdaPop and keeps" if "forgetting" in near else "more and keeps"
     return (
         f"{best.title}, which uses no scores, forgets {what} more: {gaps}; {left} ({own_held})."
         f"{doubt}"

@@ -164,8 +164,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     anchors = "with --facts: quantiles, or score:beta,score:beta, except for arms with their own"
     add("--anchors", help=anchors)
     add("--set", action="append", metavar="NAME=VALUE", help="with --facts: a setting of every run")
-    add("--seeds", type=int, help=f"number of seeds; default {SEEDS}, with --quick 1")
-    add("--first-seed", type=int, help="the first seed; default 0, for real 1")
+    add("--seeds", type=int, help=f"how many; default {SEEDS} in most experiments, with --quick 1")
+    add("--first-seed", type=int, help="the first seed; default 0 in most experiments, for real 1")
     cores = "default: one per core; each loads the model"
     add("--processes", type=int, default=os.cpu_count() or 1, help=cores)
     add("--out", type=Path, help="folder of results; default: bench, beside the runs")

@@ -27,8 +27,8 @@ from adapop.report.table import Table
 FAITHFULNESS_NOTE = (
     "AUC: how often a metric is higher for a fact in a model that knows it than for a fact of the "
     "same tier in a model that never read it; ties count half. AUC, models: the same for the means "
-    "of models. Then these means. The models: the sandbox's and its oracle, each as pretrained and "
-    "after training on the retain set alone."
+    "of models. The last columns show these means. The models: the sandbox's and its oracle, each "
+    "as pretrained and after training on the retain set alone."
 )
 ROBUSTNESS_NOTE = (
     "Facts to forget in unlearned models ({unlearned}), on a scale from the oracle (0) to the "

@@ -109,7 +109,7 @@ EXPERIMENTS = {
         "counts, how sure the model is before unlearning, a constant; at five rates. "
         "Wikidata, infini-gram and the judge need a network or a large model and are not in "
         "it. Counts: lines of the sandbox's own corpus that name the subject, with the "
-        "paper's anchors, for which they are four times too small; or subject and answer "
+        "paper's anchors, which suit scores four times as large; or subject and answer "
         "added, with anchors at the counts' own 5% and 95% quantiles.",
         plans.proxies,
         COMPARED,
@@ -140,7 +140,7 @@ EXPERIMENTS = {
     ),
     "alpha": Experiment(
         "Matched α",
-        "Is AdaPop's cost that of its smaller α? The others with AdaPop's α.",
+        "Does AdaPop's cost come from its smaller α? Here the other methods have AdaPop's α, too.",
         plans.matched_alpha,
         (*COMPARED, tables.controller_table),
         SHOWN,
@@ -156,7 +156,7 @@ EXPERIMENTS = {
         "Which metric to trust",
         "Which metric tells models that know the facts from models that never read them, and "
         "still says the same of an unlearned model that was taught other facts or rounded; "
-        "for rare and popular facts apart?",
+        "and is that so for rare and for popular facts?",
         plans.metrics,
         (metrics.faithfulness_table, metrics.robustness_table, metrics.method_table),
         (metrics.marks,),

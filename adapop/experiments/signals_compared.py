@@ -320,7 +320,7 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
             differences = [nearer(frame, signal, DECIDES, name) for name in GAPS]
             ruled = verdict(differences[0]), share(frame, signal)
             lines.append((title, *map(_interval, differences), *ruled))
-    head = ("beside", *GAPS.values(), "a score from outside", "how far from none to exposures")
+    head = ("beside", *GAPS.values(), "a score from outside", "share of the effect of exposures")
     note = "Absolute gap under exposures minus that under the signal, paired by seed."
     all_tables.append(Table(f"The rule, where {DECIDES:.0%} is left", head, tuple(lines), note))
     return all_tables

@@ -62,7 +62,7 @@ NUMBERS = {  # name -> what it is, a ratio unless it names a unit
     "score": "scoring, tokens/s",
     "generate": "generation, tokens/s",
     "run": "a whole run, s",
-    "strip": f"strips of both, {STRIP} tokens / generating",
+    "strip": f"both replies token by token, {STRIP} tokens / generating",
     "samples": f"{SAMPLES} samples at once / one",
     "slider": "strength of the unlearning, s",
 }

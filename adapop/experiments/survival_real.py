@@ -360,8 +360,8 @@ def stand_in_table(rows: Sequence[Survival]) -> Table:
             lines.append((title, name, count, str(alone), str(both), *ranks))
     note = (
         "Cox coefficients per standard deviation within the relation, with 95% intervals clustered "
-        "by answer, a baseline hazard for each relation and seed: below 0, facts of which the "
-        "stand-in is larger live longer. Alternate names: in GeoNames. Word frequency: of the "
+        "by answer, a baseline hazard for each relation and seed: below 0, facts with a larger "
+        "stand-in live longer. Alternate names: in GeoNames. Word frequency: of the "
         "name, by the package wordfreq."
     )
     title = "Does a stand-in for popularity tell how long a fact survives?"

@@ -25,7 +25,7 @@ DIFFERENCE_NOTE = (
 )
 GUESS_NOTE = (
     "Of the facts to forget, asked in other words: recall of the greedy reply; top 2: the share "
-    "whose right answer is the first guess, or the likeliest after it of the relation's answers, "
+    "whose right answer is the first guess, or the likeliest of the relation's other answers, "
     "so that asking for another answer would reveal it; and its mean rank among the relation's "
     "answers, 1 is the likeliest."
 )
@@ -51,8 +51,8 @@ EPOCHS_NOTE = (
 )
 ORACLE_NOTE = (
     "The oracle is the same model pretrained without the facts to forget. Share of these facts, "
-    "asked in other words, whose answer is as likely as answers the oracle never read are to the "
-    "oracle, less likely (over-forgotten) or more likely (under-forgotten); KL from the oracle, "
+    "asked in other words, whose answer gets the probability that the oracle gives to answers it "
+    "never read, or less (over-forgotten), or more (under-forgotten); KL from the oracle, "
     "asked as trained; and log₁₀ of TOFU's forget quality, 0 where the models cannot be told "
     "apart. At its nearest: after the epoch with the largest share as if never learnt. Only runs "
     "with this measurement."

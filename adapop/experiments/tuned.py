@@ -36,10 +36,10 @@ OBJECTIVE_NOTE = (
     "{retain:g}; lower is better."
 )
 DOOR_NOTE = (
-    "Of the facts to forget, which are not split. No search used these except top 2 and rank, "
-    "here on the test split's wordings. Attacks: mean recall over those that the original "
+    "Of the facts to forget, which are not split. No search used any of these but top 2 and rank, "
+    "which here use the test split's wordings. Attacks: mean recall over those that the original "
     "answers, without multiple choice; the hardest is the one with the highest recall. Top 2: "
-    "share whose right answer is the first guess, or the likeliest after it of the relation's "
+    "share whose right answer is the first guess, or the likeliest of the relation's other "
     "answers; rank: its mean rank among those answers, 1 is the likeliest. Taught again: recall of "
     "facts not taught again, before, after 10 steps on 16 other facts, and after as many steps on "
     "invented answers (control). Rounded: recall with weights of 4 bits. Sampled: share whose "

@@ -237,7 +237,7 @@ def check_gradients(network: PeftModel) -> None:
     named = network.named_parameters()
     gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
     if all(gradient is not None and not gradient.any() for gradient in gradients.values()):
-        why = "to this model each of its answers has p = 1 or p = 0"
+        why = "to this model every answer in it has p = 1 or p = 0"
         fix = (
             "The model cannot learn anything from these facts. Check the model, the facts and "
             "the method."

@@ -51,7 +51,7 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
         # first without getattr, which raises where a size differs by layer (Gemma 4)
         size = vars(text).get(text.attribute_map.get(name, name)) or getattr(text, name, None)
         if isinstance(size, int) and not least <= size <= most:
-            bounds = f"{least} to {most:,} can be laid out"
+            bounds = f"only sizes of {least} to {most:,} can be laid out"
             raise ValueError(f"its config.json has {name} = {size:,}, and {bounds}")
     for kind in KINDS:
         try:

@@ -198,7 +198,7 @@ def _share(evidence: Evidence, of: Callable[[ProbeRow], bool]) -> float:
 
 # What is meant in the rules by to answer, and by broken.
 SAYS = (
-    f"a reply answers if it has at least {KNOWN_FROM:.0%} of the right words, counted with and "
+    f"a reply answers if it has at least {KNOWN_FROM:.0%} of the right words, both with and "
     "without common words and those of the question, and neither denies them nor names something "
     "else in place of the rest"
 )
@@ -289,7 +289,7 @@ RULES = (
     ),
     Rule(
         "Retain damaged",
-        "The unlearned model no longer answers the trained question, or no longer answers at least "
+        "The unlearned model no longer answers the trained question, or fails at least "
         f"{DAMAGED_FROM:.0%} of all prompts that the original answers; or at least "
         f"{COLLAPSED_FROM:.0%} of the replies are {BROKEN}.",
         "other",

@@ -30,7 +30,7 @@ SENTENCES = {
         "β only runs from {least:.2f} to {most:.2f}, which is close to one fixed β for all facts."
     ),
     "still_pushed": (
-        "At {percent:.0f}% confidence, the {stronger} fact (β = {small:.2f}) still gets "
+        "Where the model is {percent:.0f}% sure, the {stronger} fact (β = {small:.2f}) still gets "
         "{factor:,.0f} times the pressure of the {weaker} (β = {large:.2f})."
     ),
     "one_beta": (

@@ -20,7 +20,7 @@ from adapop.training.events import Measured
 PAPER_CODE_NOTE = (
     "The paper's own code averages both losses per example, trains on the end of the turn as well, "
     "and moves rows that do not fill a step into the next epoch; in that code AdaPop's controller "
-    "watches single recent retain rows and caps α at 1. This run follows the paper's {follows}."
+    "watches a moving mean of retain rows and caps α at 1. This run follows the paper's {follows}."
 )
 
 PAPER_ASKS = {"asking": "chat", "answers": "as-given", "unknown": "keep"}

@@ -198,7 +198,7 @@ def delivered_lines(delivered: Delivered | None, merged: bool = False) -> tuple[
     what = "merged model" if delivered.kind == "merged" else "adapter"
     lines.append(
         f"The {what} was loaded again from its files ({_size(trial)}) in {delivered.loaded_as} and "
-        f"asked all facts to forget, as the run's own model was: {_returned(trial)}, "
+        f"asked all facts to forget. Compared with the run's own model, {_returned(trial)}, "
         f"{_counts(trial, trial.went)} are no longer answered."
     )
     return tuple(lines)

@@ -50,13 +50,13 @@ QUALITY_NOTE = (
 
 MEANING = {
     "over-forgotten": (
-        "less likely than the oracle finds answers that it never read (avoiding an answer reveals "
-        "that it was known)"
+        "given less probability than the oracle gives to answers that it never read (avoiding an "
+        "answer reveals that it was known)"
     ),
     "as if never learnt": (
-        "as likely as the oracle finds answers that it never read (the middle 95% of them)"
+        "given as much probability as the oracle gives to answers it never read (the middle 95%)"
     ),
-    "under-forgotten": "more likely than the oracle finds answers that it never read",
+    "under-forgotten": "given more probability than the oracle gives to answers it never read",
 }
 ROUNDED = 0.5 * 10**-frames.DECIMALS  # error of a frame's probabilities
 ATTACK_NAMES = dict(zip(MIA_NAMES, ("loss", "min-k", "min-k++", "zlib")))

@@ -94,7 +94,7 @@ def paired_table(names: Sequence[str], sides: Sequence[Sequence[Record]]) -> Tab
         "over seeds",
     )
     hidden = any(record.redacted for side in sides for record in side)
-    drawn = "one by one, as the answers are left out" if hidden else "answer by answer"
+    drawn = "one by one, because the answers are left out" if hidden else "answer by answer"
     note = NOTE.format(drawn=drawn)
     return Table("Tested on the same facts", head, tuple(rows), note) if rows else None
 

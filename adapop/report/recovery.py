@@ -166,7 +166,7 @@ def _never(row: Result, source: str) -> str:
     if source == "oracle":
         return f" With the states of a model that never read the facts it finds {percent(never)}."
     facts = number_of(row["never_facts"], "fact")
-    return f" It finds {percent(never)} of {facts} that the original does not know either."
+    return f" Of {facts} that the original does not know, it finds {percent(never)}."
 
 
 def _patched(row: Result) -> tuple[str, ...]:
@@ -241,9 +241,9 @@ NOTES = {
     "patch": (
         "The output of a layer of one model replaced that of the other, at every position of the "
         "question. The table shows the share of facts whose answer's first token is then the "
-        "likeliest. Unlearned: with the original's states, and with a wrong answer of the same "
-        "kind as its control. Never known: the same with the states of a model that never read the "
+        "likeliest. Unlearned: with the original's states. Control: a wrong answer of the same "
+        "kind. Never known: as “Unlearned”, with the states of a model that never read the "
         "facts, if there is one, or otherwise for facts that the original does not know. Original: "
-        "with the unlearned model's states. After the last layer, each is the other model."
+        "with the unlearned model's states. After the last layer, each has become the other model."
     ),
 }

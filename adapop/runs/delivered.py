@@ -140,7 +140,7 @@ def why_no_adapter(run: Run) -> str:
     if not names:
         return ""
     return (
-        f"the model is itself an adapter, {Path(model).name!r}, which with its {', '.join(names)} "
+        f"the model is itself an adapter, {Path(model).name!r}, with {', '.join(names)}, and so "
         "cannot be combined with another into one adapter"
     )
 

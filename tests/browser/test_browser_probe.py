@@ -77,7 +77,7 @@ def test_all_ways_at_once_and_a_row_of_the_table(page):
         "#leak-lines",
         "It answers most when",
         "first or second guess for",
-        "among the answers to questions of its kind",
+        "its mean rank among the answers to such questions",
     )
     page.wait_for_selector("#leak-intervals .plotly")
     cell = page.locator("#leak-table [data-testid='cell-3-0']")

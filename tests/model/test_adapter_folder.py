@@ -227,7 +227,7 @@ def test_an_adapters_folder_that_makes_no_single_adapter_with_another_is_merged_
     start = adapter_of(SHIPPED["sandbox"], tmp_path / "start", "sandbox", use_dora=True)
     run = trained(bare, tmp_path / "runs", "wga", model=str(start), measure="off", epochs=1, precision="float32")
     error = raised(
-        RunError, "itself an adapter, 'start', which with its use_dora cannot be combined", export, run, tmp_path / "a"
+        RunError, "itself an adapter, 'start', with use_dora, and so cannot be combined", export, run, tmp_path / "a"
     )
     assert "--merged" in error.fix and not (tmp_path / "a").exists()
     with zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")) as archive:

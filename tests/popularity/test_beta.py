@@ -137,7 +137,7 @@ def test_warnings(scores, beta, expected):
 
 def test_the_meaning_holds_the_numbers():
     text = meaning_of(1.99, 0.08).text()
-    assert text.startswith("At 5% confidence, ")
+    assert text.startswith("Where the model is 5% sure, ")
     assert f"popular fact (β = 0.08) still gets {0.05 ** (0.08 - 1.99):,.0f} times the pressure" in text
     assert meaning_of(0.08, 1.99).values["stronger"] == "rarest"
     assert meaning_of(1.1, 1.0) == Remark("narrow_beta", {"least": 1.0, "most": 1.1})

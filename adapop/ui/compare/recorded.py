@@ -50,8 +50,8 @@ RECORDED_TUNED = (
     "-m adapop bench tuned”), shown on seeds and questions that were not used in tuning."
 )
 RECORDED_WORDS = (
-    "Hollow points are recorded (“{command}”), in the half of the rewordings that was not used to "
-    "choose settings; yours use all of them."
+    "Hollow points are recorded (“{command}”) on the half of the rewordings that was not used to "
+    "choose settings; your own points use all rewordings."
 )
 RECORDED_OTHERS = (
     "These used other facts or settings than the recorded runs, so do not compare them: {names}."

@@ -263,7 +263,7 @@ def second_guess_line(cell: Cell) -> str:
     rank = cell.unlearned.relation_rank
     mean = ""
     if rank:
-        mean = f", and on average number {rank:.1f} among the answers to questions of its kind"
+        mean = f", and its mean rank among the answers to such questions is {rank:.1f}"
     near = percent(cell.unlearned.near)
     guessed = "Asked in other words, the right answer is the first or second guess"
     return f"{guessed} for {near} of the facts{mean}."

@@ -59,8 +59,8 @@ NOTHING_KEPT = html.values(
 MOST_LISTED = 50  # kept questions in the list; the files have all
 TIMED = QUIET | {"show_progress": "minimal"}  # Gradio shows the seconds so far
 NOT_SAMPLED = (
-    "How often at least one of k samples leaks (leak@k) appears here after “Drawing many answers” "
-    "in “From inside” below."
+    "After “Drawing many answers” in “From inside” below, a curve here shows how often at least "
+    "one of k samples leaks (leak@k)."
 )
 
 

@@ -70,7 +70,7 @@ class Drawing:
             "seed": (self.seed, 0 <= self.seed < 2**32, "0 to 4,294,967,295"),
             "length": (self.most, 1 <= self.most <= MOST_TOKENS, f"1 to {MOST_TOKENS} tokens"),
         }
-        whole = ("samples", "seed", "length")
+        whole = ("number of samples", "seed", "length")
         for name, (value, fits, allowed) in ranges.items():
             if not fits or (name in whole and type(value) is not int):
                 raise ConfigError(f"The {name} is {value}.", f"Choose {allowed}.")

@@ -168,10 +168,11 @@ def judged(
     was, now = before.recall("forget", form), after.recall("forget", form)
     loss = next(_losses(before, after), None)
     ways = _ways(before, after)
+    most = max(_recall(before, one) for one in {DIRECT, form})
     moved = max(abs(_recall(before, one) - _recall(after, one)) for one in {DIRECT, form})
     if loss:
         kind = DAMAGED
-    elif _recall(before, DIRECT) < (ENOUGH if moved <= LEFT else LEFT):
+    elif most < (ENOUGH if moved <= LEFT else LEFT):
         kind = UNKNOWN
     elif moved <= LEFT:
         kind = NOTHING

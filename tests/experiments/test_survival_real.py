@@ -107,7 +107,7 @@ def test_a_relation_that_is_lost_at_the_first_look_is_given_no_coefficient():
 
 def test_another_model_is_refused_with_those_that_can_be_asked(tmp_path):
     engine = partial(finished, processes=1)
-    with pytest.raises(ConfigError, match="not made of sandbox") as refused:
+    with pytest.raises(ConfigError, match="does not cover sandbox") as refused:
         study.run(tmp_path, (0,), engine, True, print, models=("sandbox",))
     assert "smollm2 or gemma3-270m" in refused.value.fix
 

@@ -153,7 +153,8 @@ def test_samples_repeat_by_their_seed_and_the_share_that_leaks_has_wilsons_inter
     cold = samples(columns, question, Drawing(4, temperature=0.01), sandbox)
     assert all(set(one.texts) == {one.greedy} for one in cold)
     assert samples(columns, Question("Who?"), Drawing(2))[0].share is None
-    for wrong in ({"count": 0}, {"temperature": 0.0}, {"temperature": float("nan")}, {"top_p": 1.1}, {"most": 999}):
+    counts, temperatures = ({"count": 0}, {"count": 2.5}), ({"temperature": 0.0}, {"temperature": float("nan")})
+    for wrong in (*counts, *temperatures, {"top_p": 1.1}, {"most": 999}):
         with pytest.raises(ConfigError, match="is"):
             Drawing(**wrong)
 

@@ -38,6 +38,7 @@ from serving import served
 
 ALONE_SECONDS, MEMORY_SECONDS = 4.0, 3.0
 REST_MEGABYTES = 2.0
+NOISE = 0.05  # seconds that a busy scheduler adds to any answer
 RUN = [ROW | {"group": "forget"}, {"question": "Who wrote the book Emma?", "answer": "Austen", "group": "retain"}]
 
 
@@ -299,7 +300,8 @@ def fifty(target: Target) -> tuple[str, bool]:
 @dataclass(frozen=True)
 class Attack:
     """An attack. seconds: that another visitor's small answer may take meanwhile at worst, or three times the worst
-    just before; None for no bound. times: as many times as long as just before may it take at the median."""
+    just before; None for no bound. times: how many times as long as just before it may take at the median; None for
+    no bound."""
 
     work: Callable[[Target], tuple[str, bool]]
     seconds: float | None = None
@@ -381,7 +383,7 @@ def main(names: list[str]) -> int:
                 # other programs may keep the machine busy, also while nothing is tried
                 bound = max(attack.seconds, 3.0 * alone) if attack.seconds is not None else float("inf")
                 held = held and max(waits) <= bound
-                held = held and (attack.times is None or median(waits) <= attack.times * usual)
+                held = held and (attack.times is None or median(waits) <= max(NOISE, attack.times * usual))
                 broken += not held
                 name, about = attack.work.__name__, " ".join(attack.work.__doc__.split())
                 print(f"{name:<14}{'held' if held else 'BROKEN':<8}{about}")

@@ -143,6 +143,8 @@ def test_the_next_try(tmp_path, tiny):
     chance = finished(tmp_path, tiny, few, few)
     assert result_of(chance).kind == UNKNOWN and nothing_forgotten(chance) is None
     assert retry(chance, result_of(chance)).start == "sft"
+    reworded = few | {("forget", "reworded"): 0.6}
+    assert result_of(finished(tmp_path, tiny, reworded, reworded)).kind == NOTHING, "known in other words"
     taught = finished(tmp_path, tiny, never, never, start="sft")
     assert retry(taught, result_of(taught)) is None, "taught, and still not answered"
     assert result_of(create_run(make_config(), tiny, None, tmp_path)) is None, "before its end"

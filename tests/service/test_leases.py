@@ -40,7 +40,7 @@ from waiting import PATIENCE_SECONDS, wait_until
 
 EXPIRES = Reply("", 401)
 TOO_FEW = Reply({"left": 20, "wait": 5400}, 429)
-TOLD = "s of a GPU, and 20 s are left today."
+TOLD = "s of a GPU, but only 20 s are left today."
 
 
 class Scheduler:

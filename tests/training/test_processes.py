@@ -82,7 +82,7 @@ def test_two_processes_stop_and_measure_as_one(one, two):
 def test_an_error_in_one_process_or_its_end_ends_all_and_says_where(two):
     first, second = ended(two[0], "failed")
     assert (first["last"], second["last"]) == ("RunFailed", "RunFailed")
-    assert first["message"] == f"In process 1 of 0 to 1: {second['message']}"
+    assert first["message"] == f"In process 1 (numbered from 0 to 1): {second['message']}"
     failed = run_in(two[0] / "failed")
     assert failed.state == "failed" and failed.events()[-1].message == first["message"]
     folder, launch = two

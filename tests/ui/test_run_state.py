@@ -9,6 +9,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.report import figures
 from adapop.runs.adopted import adopted_config
 from adapop.runs.amount import few_steps
+from adapop.runs.examples import example
 from adapop.runs.lock import held
 from adapop.runs.pace import Left, Wait, worked_before
 from adapop.runs.run import create_run
@@ -20,7 +21,7 @@ from adapop.ui.run.charts import NOTHING
 from adapop.ui.run.launch import UNSEEN, look
 from adapop.ui.run.mine import to_lay_over
 from adapop.ui.run.outcome import enough_steps
-from adapop.ui.run.screen import RunScreen
+from adapop.ui.run.screen import RunScreen, banner_of
 from adapop.ui.run.state import STATES, RunSeen, log_lines, seen_of, view
 from components import ANCHORS, run_values, stand_ins
 from run_events import START, STEPS
@@ -242,6 +243,12 @@ def test_before_the_first_run_a_recorded_one_is_shown_as_such(tmp_path):
     own = create_run(make_config("wga"), sandbox_facts(), None, tmp_path)
     updates = screen.show(Worker(tmp_path), own.id, updates[screen.follower.position])
     assert updates[screen.watched]["kind"] == "hidden" and not updates[screen.charts.recall.plot].data
+
+
+def test_how_many_facts_a_model_does_not_know_stands_above_its_run():
+    left_out = "A run leaves out the facts that the model does not know: "
+    assert [line.startswith(left_out) for line in banner_of(example("smollm2"), False)["lines"]] == [True]
+    assert banner_of(example("wga"), False)["lines"] == []
 
 
 def test_another_run_is_laid_behind_the_one_shown(finished):

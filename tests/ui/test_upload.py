@@ -191,7 +191,7 @@ def test_facts_that_all_lack_a_score_are_told_of_methods_without_scores():
 
 
 def test_what_a_run_on_own_facts_cannot_tell_is_said_before_it(tiny):
-    """What lacks without rewordings is said with the buttons that add them, see `test_rewording`."""
+    """What is missing without rewordings is said with the buttons that add them, see `test_rewording`."""
 
     def is_said(facts):
         return screen.NOT_READ in notes_of(facts, BetaMap())["lines"]

@@ -156,7 +156,8 @@ def test_what_an_event_brings_is_whole_and_counted(demo):
     assert writing and {str(event.fn) for event in writing if hash_box not in event.outputs} == set()
     assert {str(event.fn) for event in demo.fns.values() if hash_box in event.outputs and event not in writing} == set()
     # Another set empties the list of scorings while the old choice is under way.
-    first, second = (box for box in demo.blocks.values() if getattr(box, "label", None) in ("One", "against")
+    names = ("First source", "Second source")
+    first, second = (box for box in demo.blocks.values() if getattr(box, "label", None) in names
                      and not getattr(box, "elem_id", None))  # fmt: skip
     assert (first.choices, first.preprocess("as given"), second.preprocess("as given")) == ([], "as given", "as given")
     for name in ("fact", "form"):  # of Probe: another run's, or another fact's

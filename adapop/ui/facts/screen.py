@@ -160,9 +160,9 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             choices.append(("My own facts", OWN))
             named = dict(label=SOURCE_LABEL, info="Included: ready to run", elem_id="set")
             source = gr.Radio(choices, value=SANDBOX, **named)
-            # above the upload, so that a file's faults and the upload are both in sight
+            # above the upload, so that a file's faults, and what it lacks, are in sight
             notes = html.lines("notes", notes_of(first, BetaMap()))
-            rewording.build(worker, session)  # what a set lacks, with the ways to add it
+            rewording.build(worker, session)
             upload_form = upload.build()
             about = gr.Markdown(ENTRIES[SANDBOX].about, elem_id="set-about")
             unseen = dict(value="error", info=MISSING_ABOUT, visible=False)
@@ -227,7 +227,8 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
         lines.append(f"Without a score: {len(facts.unknown_scores):,}. {fix}")
     known = [fact.score for fact in facts.forget if fact.score is not None]
     doubts = sentences(warnings_of(known, beta))
-    if facts.forget and facts.name not in ENTRIES and all(read_none(one, facts) for one in SHIPPED):
+    included = facts.name in ENTRIES and not ENTRIES[facts.name].online
+    if facts.forget and not included and all(read_none(model, facts) for model in SHIPPED):
         doubts.append(NOT_READ)
     lines += doubts
     kind = "warn" if facts.problems or facts.unknown_scores or doubts else "calm"

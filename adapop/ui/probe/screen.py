@@ -337,11 +337,11 @@ def _wire_choices(
     whenever the tab is opened."""
     run_id, another = follower.run_id, follower.another.change
     run, beside, epoch = offered
-    ended = follower.phase.change  # a run that ends has another result, and other epochs
-    looked = [opened.change, another, my_runs.change, ended]
+    state = follower.phase.change  # a run that goes on has another result, and further epochs
+    looked = [opened.change, another, my_runs.change, state]
     gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH_IN_TURN)
     epochs = partial(choices.epoch_choices, worker)
-    gr.on([opened.change, another, ended], epochs, [run_id, epoch], epoch, **EACH_IN_TURN)
+    gr.on([opened.change, another, state], epochs, [run_id, epoch], epoch, **EACH_IN_TURN)
     inputs = [my_runs, run_id, beside]
     gr.on(looked, partial(choices.column_choices, worker), inputs, beside, **EACH_IN_TURN)
 
@@ -415,7 +415,8 @@ def _wire_asking(
     own.then(None, view.question, None, js=named, **QUIET)
     of_fact, in_columns = [run_id, fact], [run_id, fact, beside, epoch]
     another = [fact.change, beside.change, epoch.change, follower.another.change]
-    look = dict(fn=partial(ways_of, worker), inputs=in_columns, outputs=ways, **EACH_IN_TURN)
+    in_turn = EACH_IN_TURN | {"concurrency_id": "ways"}  # all that draws the table
+    look = dict(fn=partial(ways_of, worker), inputs=in_columns, outputs=ways, **in_turn)
     # until it is answered, the replies of the fact before are faint
     looked = gr.on(another, js="adapop.waysSent", **look)
     looked.then(None, None, None, js="adapop.waysCame", **QUIET)
@@ -423,10 +424,9 @@ def _wire_asking(
 
     def of_result(phase: tuple, *asked: object) -> dict:
         """The table anew once the run is over: what it shows is of an earlier epoch."""
-        return ways_of(worker, *asked) if phase[1] == "done" else gr.skip()
+        return ways_of(worker, *asked) if phase[1] in ("done", "stopped") else gr.skip()
 
-    ended = follower.phase.change
-    gr.on(ended, of_result, [follower.phase, *in_columns], ways, **EACH_IN_TURN)
+    gr.on(follower.phase.change, of_result, [follower.phase, *in_columns], ways, **in_turn)
     every_form = partial(ask_every_way, worker)
     asked_all = all_forms.then(every_form, in_columns, ways, **newest)
 

@@ -214,8 +214,10 @@ def _said(run: Run, result: Result) -> str:
 
 
 def _as_asked(run: Run, about: str) -> str:
-    pair = run.config.unlearned
-    return about.replace(texts.AS_TRAINED, texts.ASKED_DIRECTLY) if pair else about
+    if not run.config.unlearned:
+        return about
+    about = about.replace(f"asked {texts.AS_TRAINED}", texts.ASKED_DIRECTLY)
+    return about.replace(texts.AS_TRAINED, texts.ASKED_DIRECTLY)
 
 
 def _kind(result: Result) -> str:

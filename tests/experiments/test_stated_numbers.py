@@ -286,9 +286,41 @@ def frontier_facts(tier):
     return f"{frontier_runs().counted[frontiers.MEASURES.index(tier)].sum():.0f}"
 
 
-def frontier_diff(other, measure):
-    """AdaPop minus another arm, where half is left."""
-    return bounded(*frontiers.interval(*(frontiers.difference(one, other, measure) for one in frontier_at(0.5))))
+def frontier_original(*measures):
+    """The same cells of the original, of what it answers as trained."""
+    runs = frontier_runs()
+    rates = runs.values[0, 0, 0] @ runs.counted.T / runs.counted.sum(1)
+    own = dict(zip(frontiers.MEASURES, rates))
+    own["gap"] = own["popular"] - own["rare"]
+    return " | ".join(short(own[measure]) for measure in measures)
+
+
+def frontier_diff(other, measure, amount=frontiers.DECIDES):
+    """AdaPop minus another arm, where so much is left."""
+    return bounded(*frontiers.interval(*(frontiers.difference(one, other, measure) for one in frontier_at(amount))))
+
+
+def frontier_beside_wga(arm, measure):
+    """Another arm minus AdaPop with β = 1, where half is left."""
+    place, names = frontiers.MEASURES.index(measure), list(frontiers.ARMS)
+    own, beside = (names.index(one) for one in (arm, "wga"))
+    values = (one[..., own, :, place] - one[..., beside, :, place] for one in frontier_at(frontiers.DECIDES))
+    return bounded(*frontiers.interval(*values))
+
+
+def frontier_reworded(arm, other):
+    """How much more of all facts one arm leaves in other words than another, where half is left."""
+    counts = [frontier_runs().counted[frontiers.MEASURES.index(tier)].sum() for tier in TIERS]
+    found = frontier_at(frontiers.DECIDES)[0][:, :, [frontiers.MEASURES.index(tier) for tier in TIERS]].mean(1)
+    names = list(frontiers.ARMS)
+    return short((found[names.index(arm)] - found[names.index(other)]) @ counts / sum(counts))
+
+
+def frontier_left(arm, seed):
+    """The shares of the trained questions that one seed leaves, by rate."""
+    runs = frontier_runs()
+    own = runs.values[list(frontiers.ARMS).index(arm), runs.seeds.index(seed), 1:] @ runs.counted[0]
+    return ", ".join(f"{share:.3f}".removeprefix("0") for share in own / runs.counted[0].sum())
 
 
 NUMERALS = "no one two three four five six seven eight".split()

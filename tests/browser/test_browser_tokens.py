@@ -134,7 +134,7 @@ def test_a_link_opens_the_same_question_on_a_phone_and_a_recorded_one_is_replaye
     says(page, "#drawn-samples", "Hamlet", "5 samples")
     page.locator("#strength input[type=number]").fill("0.5")
     page.locator("#strength input[type=number]").press("Enter")
-    says(page, "#strength-result", "at 0.5 times")
+    says(page, "#strength-result", "at strength 0.5")
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.click("#copy-question")
     address = page.wait_for_function("window.copied").json_value()
@@ -145,7 +145,7 @@ def test_a_link_opens_the_same_question_on_a_phone_and_a_recorded_one_is_replaye
         assert other.input_value(PROMPT) == "Who wrote the book Hamlet?"
         says(other, "#drawn-samples", "Hamlet", "5 samples")
         assert other.inner_text("#drawn-samples") == page.inner_text("#drawn-samples")
-        says(other, "#strength-result", "at 0.5 times")
+        says(other, "#strength-result", "at strength 0.5")
         assert other.inner_text("#strength-result") == page.inner_text("#strength-result")
         assert other.input_value("#strength input[type=number]") == "0.5"
         assert other.evaluate("document.documentElement.scrollWidth") <= 390

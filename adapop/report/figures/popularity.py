@@ -20,7 +20,7 @@ MOST_POINTS = 1500
 LABEL_PLACES = ("top center", "bottom center", "top right", "bottom left")
 LABEL_PLACES += ("top left", "bottom right")
 AXIS_CHARACTERS = 44
-SURE = "← forgetting · how sure the model is, p"
+SURE = "← forgetting · probability p"
 APART = 0.17  # least distance between two tiers' names, as a share of the axis
 
 

@@ -81,8 +81,8 @@ class Result:
     """The result of a finished run.
 
     kind: FORGOT; SOME_WAYS: more than half is left in some ways of asking; PARTLY: in all of them;
-    NOTHING; DAMAGED: facts to be kept are lost too; UNKNOWN: the original answered almost none, or
-    too few to tell, and nothing changed.
+    NOTHING; DAMAGED: facts to be kept are lost too; UNKNOWN: no way of asking counts, because too
+    few are answered to tell.
     before, after: recall of the facts to forget in [0, 1]. form: how they were asked, "reworded" if
     that was measured. steps: up to the epoch of the result. lost: (group, before, after) of a
     damaged group. epoch, of: the result is epoch `epoch` of `of` trained ones. best: see
@@ -168,11 +168,10 @@ def judged(
     was, now = before.recall("forget", form), after.recall("forget", form)
     loss = next(_losses(before, after), None)
     ways = _ways(before, after)
-    most = max(_recall(before, one) for one in {DIRECT, form})
     moved = max(abs(_recall(before, one) - _recall(after, one)) for one in {DIRECT, form})
     if loss:
         kind = DAMAGED
-    elif most < (ENOUGH if moved <= LEFT else LEFT):
+    elif not ways:
         kind = UNKNOWN
     elif moved <= LEFT:
         kind = NOTHING

@@ -54,8 +54,9 @@ RESULTS = {
     ),
     "damaged": "Of {group} only {now} are still answered, {was} before.",
     "unknown": (
-        "The original model did not know these facts: it answered {before} of them. Teach it these "
-        "facts first, choose facts that it knows (on Facts), or choose another model."
+        "The original model knew too few of these facts to tell: it answered {before} of them. "
+        "Teach it these facts first, choose facts that it knows (on Facts), or choose another "
+        "model."
     ),
 }
 RESULT_ALIKE = "The unlearned model still answers {after} of the facts, the original {before}."

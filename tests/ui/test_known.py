@@ -41,7 +41,7 @@ def test_who_has_facts_that_the_model_does_not_know_gets_ways_out(tmp_path):
     assert "answers 0 of 8 facts" in lines[0] and "Teach it the facts first" in lines[-1]
     assert buttons == [False, True, True], "none to leave in; another model, or teaching"
     lines, buttons = shown(facts, 0.5, 0.75)
-    assert "75% (recall)" in lines[0] and buttons == [True, True, True]
+    assert "its recall is 75%" in lines[0] and buttons == [True, True, True]
     lines, buttons = shown(facts, 0.5, 0.5, model="smollm2")
     assert "recall" not in lines[0] and buttons == [True, False, True], "it is a language model"
     lines, buttons = shown(facts, 0.5, 0.5, start="sft")

@@ -185,8 +185,9 @@ def test_config_makes_any_run_again(bare, cli):
 
 def test_a_file_that_is_no_configuration_and_facts_beside_one_that_do_not_read_are_said(tmp_path, cli):
     huge = json.dumps(json.loads(make_config().to_json()) | {"alpha0": 1e300})
+    none = "not a run's configuration"
     for content, options, message in (
-        (None, "", "cannot be read"), ("not json", "", "not a run's config"), ("{}", "", "not a run's config"),
+        (None, "", "cannot be read"), ("not json", "", none), ("{}", "", none),
         ("{}", "--method wga", "already sets the method"), ("{}", "--preset gentle", "already sets the preset"),
         (huge, "", "alpha0 is 1e+300"),
     ):  # fmt: skip

@@ -334,11 +334,11 @@ def _rule_table(name: str, runs: Runs, draws: np.ndarray) -> Table:
     return Table(f"{name}: differences where {DECIDES:.0%} is left", head, tuple(lines), note)
 
 
-def difference(values: np.ndarray, other: str, measure: str) -> np.ndarray:
-    """AdaPop minus another arm, by seed. values: ... x arm x seed x measure."""
+def difference(values: np.ndarray, other: str, measure: str, arm: str = "adapop") -> np.ndarray:
+    """An arm minus another, by seed. values: ... x arm x seed x measure."""
     place = MEASURES.index(measure.removeprefix("absolute "))
     arms = list(ARMS)
-    own, beside = (values[..., arms.index(arm), :, place] for arm in ("adapop", other))
+    own, beside = (values[..., arms.index(one), :, place] for one in (arm, other))
     return abs(own) - abs(beside) if measure.startswith("absolute") else own - beside
 
 

@@ -294,7 +294,8 @@ def nothing_forgotten(run: Run) -> Remark | None:
     if before is None or after is None:
         return None
     was, now = before.recall("forget"), after.recall("forget")
-    if was < ENOUGH or now < was - LEFT or after.epoch < _trained(run):
+    enough = was >= ENOUGH and bool(_ways(before, after))
+    if not enough or now < was - LEFT or after.epoch < _trained(run):
         return None
     if run.config.unlearned:
         return Remark("nothing_forgotten_elsewhere", {"before": was, "after": now})

@@ -295,17 +295,10 @@ def frontier_original(*measures):
     return " | ".join(short(own[measure]) for measure in measures)
 
 
-def frontier_diff(other, measure, amount=frontiers.DECIDES):
-    """AdaPop minus another arm, where so much is left."""
-    return bounded(*frontiers.interval(*(frontiers.difference(one, other, measure) for one in frontier_at(amount))))
-
-
-def frontier_beside_wga(arm, measure):
-    """Another arm minus AdaPop with β = 1, where half is left."""
-    place, names = frontiers.MEASURES.index(measure), list(frontiers.ARMS)
-    own, beside = (names.index(one) for one in (arm, "wga"))
-    values = (one[..., own, :, place] - one[..., beside, :, place] for one in frontier_at(frontiers.DECIDES))
-    return bounded(*frontiers.interval(*values))
+def frontier_diff(other, measure, amount=frontiers.DECIDES, arm="adapop"):
+    """An arm minus another, where so much is left."""
+    both = (frontiers.difference(one, other, measure, arm) for one in frontier_at(amount))
+    return bounded(*frontiers.interval(*both))
 
 
 def frontier_reworded(arm, other):

@@ -348,15 +348,15 @@ def test_the_most_that_is_read_of_cells_objects_bytes_and_on_a_public_space(tmp_
     assert len(read_facts(write(tmp_path, "facts.csv", [GOOD] * 200)).forget) == 200
 
 
-def test_twenty_thousand_plain_rows_take_less_than_two_seconds_of_the_processor(tmp_path):
+def test_twenty_thousand_plain_rows_take_less_than_a_second_of_the_processor(tmp_path):
     row = {"subject": "Emma", "relation": "author", "object": ""}
     rows = [{"question": f"Who wrote book {i}?", "answer": f"Writer {i}", **row, "score": i} for i in range(20_000)]
     path, seconds = write(tmp_path, "facts.csv", rows), []
-    while len(seconds) < 4 and min(seconds, default=2) >= 2:  # other work on the machine makes some slower
+    while len(seconds) < 8 and min(seconds, default=1) >= 1:  # other work on the machine makes some slower
         began = time.process_time()
         scores = [fact.score for fact in read_facts(path).forget]
         seconds.append(time.process_time() - began)
-    assert scores == list(range(20_000)) and min(seconds) < 2
+    assert scores == list(range(20_000)) and min(seconds) < 1
 
 
 def test_columns_are_named_in_the_order_of_the_file_and_guessed(tmp_path):

@@ -146,7 +146,10 @@ DAMAGED = {  # what becomes of the file's content, and what is said
     ),
     "lists in lists": (whole(0, 1, pair(b"k", 9, struct.pack("<IQ", 9, 1) * 100_000)), "a value of the type 9"),
     "tensors beyond": (whole(2, 0, *BEYOND, bytes(64)), "its tensors end at byte"),
-    "alignment": (whole(0, 1, pair(b"general.alignment", 8, struct.pack("<Q", 1) + b"x")), "its alignment is not"),
+    "alignment": (
+        whole(0, 1, pair(b"general.alignment", 8, struct.pack("<Q", 1) + b"x")),
+        "its alignment is not a valid number",
+    ),
     "many tensors": (whole(2**50, 0), "the lists in its header"),
 }
 

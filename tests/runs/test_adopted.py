@@ -139,7 +139,8 @@ def test_report_archive_and_export_know_it_as_adopted(adopted, tmp_path):
     assert export(adapter, tmp_path / "a").delivered.trial.came_back == {"direct": 0, "reworded": 0}
     merged = export(whole, tmp_path / "m", merged=True, dtype="float32")
     assert merged.differing == 0 and "merged, adopted, beside sandbox" in (tmp_path / "m" / "README.md").read_text()
-    raised(RunError, "is a whole model, not an adapter. Export the whole model", export, whole, tmp_path / "n")
+    why = "because the unlearned model is a whole model, not an adapter. Export the whole model"
+    raised(RunError, why, export, whole, tmp_path / "n")
 
 
 def test_a_gguf_file_with_another_vocabulary_is_adopted_probed_and_reported_by_text(small, tmp_path):

@@ -145,6 +145,7 @@ def test_the_next_try(tmp_path, tiny):
     assert retry(chance, result_of(chance)).start == "sft"
     one = KNOWN | dict.fromkeys(list(KNOWN)[:2], 0.125)  # of eight facts
     assert result_of(finished(tmp_path, tiny, one, after(0.0, 0.0))).kind == UNKNOWN, "no green tick for one answer"
+    assert nothing_forgotten(finished(tmp_path, tiny, one, one)) is None, "as the card says"
     reworded = few | {("forget", "reworded"): 0.6}
     assert result_of(finished(tmp_path, tiny, reworded, reworded)).kind == NOTHING, "known in other words"
     taught = finished(tmp_path, tiny, never, never, start="sft")

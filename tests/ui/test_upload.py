@@ -200,5 +200,6 @@ def test_what_a_run_on_own_facts_cannot_tell_is_said_before_it(tiny):
         tiny, name="mine", forget=tuple(Fact(f"f{n}", f"Where is {n}?", f"Town {n}", score=n) for n in range(4))
     )
     assert is_said(own)
+    assert is_said(replace(own, forget=tuple(replace(fact, paraphrases=("Where?",)) for fact in own.forget)))
     for name in ("sandbox", "people", "pair", "invented", "cities"):
         assert not is_said(load_facts(name)), name

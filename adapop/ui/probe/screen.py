@@ -414,19 +414,7 @@ def _wire_asking(
     named = "(...question) => adapop.questionLink(null, ...question)"
     own.then(None, view.question, None, js=named, **QUIET)
     of_fact, in_columns = [run_id, fact], [run_id, fact, beside, epoch]
-    another = [fact.change, beside.change, epoch.change, follower.another.change]
-    in_turn = EACH_IN_TURN | {"concurrency_id": "ways"}  # all that draws the table
-    look = dict(fn=partial(ways_of, worker), inputs=in_columns, outputs=ways, **in_turn)
-    # until it is answered, the replies of the fact before are faint
-    looked = gr.on(another, js="adapop.waysSent", **look)
-    looked.then(None, None, None, js="adapop.waysCame", **QUIET)
-    probed(**look)
-
-    def of_result(phase: tuple, *asked: object) -> dict:
-        """The table anew once the run is over: what it shows is of an earlier epoch."""
-        return ways_of(worker, *asked) if phase[1] in ("done", "stopped") else gr.skip()
-
-    gr.on(follower.phase.change, of_result, [follower.phase, *in_columns], ways, **in_turn)
+    _wire_ways(worker, follower, in_columns, ways, probed)
     every_form = partial(ask_every_way, worker)
     asked_all = all_forms.then(every_form, in_columns, ways, **newest)
 
@@ -453,6 +441,27 @@ def _wire_asking(
     )
     view.keep_typed(chosen.then)
     chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
+
+
+def _wire_ways(
+    worker: Worker, follower: Follower, in_columns: list, ways: gr.HTML, probed: Callable
+) -> None:
+    """Wires the table of all forms. in_columns: run, fact, columns beside the two, and epoch.
+    probed: as for `_wire_asking`."""
+    _, fact, beside, epoch = in_columns
+    another = [fact.change, beside.change, epoch.change, follower.another.change]
+    in_turn = EACH_IN_TURN | {"concurrency_id": "ways"}  # all that draws the table
+    look = dict(fn=partial(ways_of, worker), inputs=in_columns, outputs=ways, **in_turn)
+    # until it is answered, the replies of the fact before are faint
+    looked = gr.on(another, js="adapop.waysSent", **look)
+    looked.then(None, None, None, js="adapop.waysCame", **QUIET)
+    probed(**look)
+
+    def of_result(phase: tuple, *columns: object) -> dict:
+        """The table anew once the run is over: what it shows is of an earlier epoch."""
+        return ways_of(worker, *columns) if phase[1] in ("done", "stopped") else gr.skip()
+
+    gr.on(follower.phase.change, of_result, [follower.phase, *in_columns], ways, **in_turn)
 
 
 def run_yourself(worker: Worker, follows: list[gr.Component], name: str, **options) -> gr.Button:

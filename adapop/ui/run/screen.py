@@ -11,7 +11,7 @@ from adapop.errors import AdaPopError, number_of
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import SCORELESS
 from adapop.probes.prompting import remarks_of
-from adapop.remark import sentences
+from adapop.remark import Remark, sentences
 from adapop.report.record import described, name_of
 from adapop.runs.examples import example, example_of
 from adapop.runs.result import diverged
@@ -150,12 +150,13 @@ class RunScreen:
         if run is not None and len(events) == last_seen and now.ticking:
             return {follower.strip: strip_of(now), follower.phase: (name, now.state)}
         broken = run is not None and now.state == "failed" and diverged(run)
+        asking = remarks_of(run.prompting) if run is not None else []
         changes = {
             follower.strip: strip_of(now),
             follower.phase: (name, now.state),
             follower.stop: gr.Button(interactive=now.can_stop and owned),
             follower.timer: gr.Timer(active=run is not None and now.ticking),
-            self.watched: banner_of(run, watching),
+            self.watched: banner_of(run, watching, asking),
             self.form: gr.Column(visible=not watching),
             self.start: start_of(now, owned and not broken),
             self.resume: gr.Button(visible=now.can_resume and owned and not broken),
@@ -173,10 +174,10 @@ class RunScreen:
         changes[follower.position] = (name, len(events))
         if run is None:
             return changes | {self.log: log_of([NO_RUN], name)}
-        asking = sentences(remarks_of(run.prompting))
         soon = "The run is about to begin."
         soon = "The models are about to be loaded." if run.config.unlearned else soon
-        lines = log_lines(events, run.config, asking) or [*asking, soon]
+        how = sentences(asking)
+        lines = log_lines(events, run.config, how) or [*how, soon]
         return changes | {self.log: log_of(lines, name)}
 
     def lay_over(self, worker: Worker, name: str | None, over: str | None) -> dict:
@@ -317,15 +318,14 @@ def earlier_of(worker: Worker, run: Run | None, over: str | None) -> Run | None:
     return earlier if same and earlier.state == "done" else None
 
 
-def banner_of(run: Run | None, watching: bool) -> dict:
+def banner_of(run: Run | None, watching: bool, asking: Sequence[Remark] = ()) -> dict:
     """Values of `LINES`: which run is shown if it is not one's own, and whether it is recorded; how
-    many facts it leaves out; that a pair is one. By its kind `style.css` hides what a pair has
-    not."""
+    many facts it leaves out; that a pair is one. By its kind `style.css` hides what a pair has not.
+    asking: remarks on how its model is asked."""
     by = ", recorded" if run is not None and example_of(run.id) else ""
     lines = [f"You are watching {described(run.config)}{by}."] if watching else []
     if run is None or not run.config.unlearned:
-        about = remarks_of(run.prompting) if run is not None else []
-        lines += sentences([one for one in about if one.kind == "unknown_left_out"])
+        lines += sentences([one for one in asking if one.kind == "unknown_left_out"])
         return html.listed(lines)
     names = name_of(run.config.unlearned), name_of(run.config.model)
     lines.append("Two models made elsewhere: {} (unlearned) and {} (original).".format(*names))

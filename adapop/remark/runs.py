@@ -94,6 +94,14 @@ SENTENCES = {
     "forms_too_low": "Not measurable, because recall before the run is below {least:g}: {forms}.",
     "forms_impossible": "Forms in which these facts cannot be asked: {forms}.",
     # runs/amount.py
+    "few_facts": (
+        "With so few facts, one answer more or less is {share:.0%} of the result, so small "
+        "differences may be chance."
+    ),
+    "few_known": (
+        "With so few facts that the model knows, one answer more or less is {share:.0%} of what it "
+        "can forget, so small differences may be chance."
+    ),
     "few_steps": (
         "{steps} at rate {rate:g} may hardly change the model. Raise {lr} or {epochs}, or lower "
         "{batch}, for more steps."
@@ -182,10 +190,6 @@ SENTENCES = {
     ),
     # ui/run/launch.py
     "unknown_go": "Facts that the model does not know are left out when the run begins.",
-    "few_facts": (
-        "With so few facts, one answer more or less is {share:.0%} of the result, so small "
-        "differences may be chance."
-    ),
     # runs/finetuning.py
     "fine_tuned": (
         "Fine-tuned first: {questions}, {epochs} at rate {rate:g}, {steps} in {time:.0f} s. Recall "

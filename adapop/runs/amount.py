@@ -19,6 +19,7 @@ REFUSED_BELOW, WARNED_BELOW = 2e-3, 4e-3
 # The second for shipped models, of epochs times rate: one epoch at 2e-3 moved nothing, at 2.5e-3
 # AdaPop forgot a tenth (`bench rates`); gradient ascent on people forgot most at 1.25e-3.
 WARNED_BELOW_SHIPPED = 2.5e-3
+FEW_FACTS = 40  # below, one fact is more than 2.5% of the set
 
 
 def questions_taught(facts: FactSet) -> list[Fact]:
@@ -62,6 +63,13 @@ def suited_batch(rows: int, config: RunConfig) -> int:
 
 def _resized(config: RunConfig, batch: int, epochs: int) -> RunConfig:
     return replace(config, batch=batch, epochs=epochs, micro_batch=min(config.micro_batch, batch))
+
+
+def few_facts(rows: int, known: float | None = None) -> list[Remark]:
+    """A remark that a set of `rows` to forget can show only large differences; else empty. known:
+    how many of them the model knows, by which this is judged once it was asked."""
+    kind, count = ("few_facts", rows) if known is None else ("few_known", known)
+    return [Remark(kind, {"share": min(1, 1 / count)})] if 0 < count < FEW_FACTS else []
 
 
 def few_steps(rows: int, config: RunConfig, refused_only: bool = False) -> list[Remark]:

@@ -27,7 +27,7 @@ from adapop.probes.verdict import KNOWN_FROM
 from adapop.probes.ways import CHAT, LEAST_TOKENS, examples_of, longest_answer
 from adapop.progress import Progress
 from adapop.remark import Remark, sentences
-from adapop.runs.amount import few_steps, questions_taught, total_steps
+from adapop.runs.amount import few_facts, few_steps, questions_taught, total_steps
 from adapop.runs.execute import settled
 from adapop.runs.finetuning import check_teachable, count_asked
 from adapop.runs.known import settle
@@ -121,7 +121,7 @@ class Check:
         """All results as remarks; those that prevent the run come last."""
         config, lines = self.config, [self.preflight.counts]
         lines += [Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch})]
-        lines += [*remarks_of(self.prompting), self._known()]
+        lines += [*remarks_of(self.prompting), self._known(), *self._few_facts()]
         if config.start == "as-given":  # else what it answers now says nothing of the run
             lines += self._forms()
         lines += self._pressure()
@@ -168,6 +168,13 @@ class Check:
         tiers = ", ".join(f"{label(row.tier)} {row.recall:.2f}" for row in own)
         values = {"answered": self._answered, "facts": len(self.recall), "recalls": tiers}
         return Remark("answered_now", values)
+
+    def _few_facts(self) -> list[Remark]:
+        rows = len(self.facts.forget)
+        if self.config.start == "sft":  # what it knows now says nothing of the run
+            return few_facts(rows)
+        known, asked = _known_of_asked(self.recall, self.prompting)
+        return few_facts(rows, known if self.prompting else rows * known / asked)
 
     @property
     def _answered(self) -> int:
@@ -357,12 +364,18 @@ def _by_tier(form: str, pairs: Sequence[tuple[Fact, float]]) -> list[KnownRow]:
     return rows
 
 
-def _waste(
-    config: RunConfig, facts: FactSet, own: Mapping[str, float], prompting: Prompting | None
-) -> list[Remark]:
-    answered, count = sum(value >= KNOWN_FROM for value in own.values()), len(own)
+def _known_of_asked(recall: Mapping[str, float], prompting: Prompting | None) -> tuple[int, int]:
+    """How many facts to forget the model knows, and of how many it was asked: all, if it was asked
+    how it is best asked, else some. recall: see `Check`."""
     if prompting:
-        answered, count = prompting.asked - len(prompting.unknown), prompting.asked
+        return prompting.asked - len(prompting.unknown), prompting.asked
+    return sum(value >= KNOWN_FROM for value in recall.values()), len(recall)
+
+
+def _waste(
+    config: RunConfig, facts: FactSet, recall: Mapping[str, float], prompting: Prompting | None
+) -> list[Remark]:
+    answered, count = _known_of_asked(recall, prompting)
     remarks = few_steps(len(facts.forget), config, refused_only=True)
     if answered < TOO_FEW * count and config.start == "as-given":
         remarks = [Remark("unknown_beforehand", {"answered": answered, "facts": count}), *remarks]

@@ -13,6 +13,7 @@ from adapop.facts.scale import with_tiers
 from adapop.model.loading import adapted_model
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
+from adapop.runs.amount import few_facts
 from adapop.runs.check import Check, KnownRow, check
 from adapop.runs.execute import execute, prepare
 from adapop.runs.known import known_facts
@@ -25,6 +26,7 @@ from spoken import taught as taught_to_speak
 from taught import own_facts, taught
 from tiny_runs import ran
 
+FEW = ("few_facts", "few_known")
 SETTINGS = dict(precision="float32", max_new_tokens=8, batch=2, frames=0, lora_rank=8)
 # a script without spaces, and one with endings and articles
 SETS = {
@@ -77,6 +79,7 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     assert not outcome.waste and not outcome.preflight.problems
     kinds = {remark.kind: remark.values for remark in outcome.remarks if isinstance(remark, Remark)}
     assert kinds["asked_so"]["answered"] == 5 and kinds["asked_so"]["facts"] == 6
+    assert kinds["few_known"] == {"share": 1 / 5} and "few_facts" not in kinds, "the sixth cannot be forgotten"
     assert kinds["forms_measurable"]["forms"].startswith(DIRECT)
     assert {"forms_impossible", "time_by_trial", "rate_and_batch", "answered_now"} <= kinds.keys()
     text = "\n".join(outcome.lines)
@@ -171,6 +174,20 @@ def test_a_model_of_any_script_is_seen_to_know_its_facts(language, tmp_path):
     assert outcome.prompting.unknown == ()
     assert [row.recall for row in outcome.known if (row.form, row.tier) == (DIRECT, "all")] == [1.0]
     assert outcome.prompting.own_words, "the answer stands at the end of a sentence"
+
+
+def test_how_little_a_small_set_can_tell_is_judged_by_what_the_model_knows_of_it(tiny):
+    facts = replace(tiny, forget=tiny.forget[:3] + tuple(Fact(f"x{i}", f"Who is {i}?", "Nobody") for i in range(60)))
+    (few,) = [one for one in check(make_config("wga"), facts).remarks if getattr(one, "kind", "") in FEW]
+    assert few.kind == "few_known" and few.values["share"] > 0.1, "63 facts, of which it knows 3"
+    (few,) = [one for one in check(make_config("wga", start="sft"), tiny).remarks if getattr(one, "kind", "") in FEW]
+    assert few == Remark("few_facts", {"share": 1 / len(tiny.forget)}), "it is taught all of them first"
+
+
+@pytest.mark.parametrize(("known", "expected"), [
+    (None, []), (40, []), (0, []), (20, [Remark("few_known", {"share": 0.05})])])  # fmt: skip
+def test_facts_that_the_model_does_not_know_make_a_set_no_larger(known, expected):
+    assert few_facts(60, known) == expected
 
 
 def test_what_is_slow_once_is_not_taken_for_the_pace(bare, monkeypatch):

@@ -165,7 +165,9 @@ def test_an_error_of_ours_says_the_same_wherever_it_happens(accelerated):
     (gpu, SANDBOX, "GPU time: none"), (None, SANDBOX, "")])  # fmt: skip
 def test_the_plan_of_a_run_tells_what_it_will_ask_for(tmp_path, small, accelerated, model, expected):
     chosen = run_values(model=model, epochs=3)
-    updates = launch.look(Worker(tmp_path, accelerated), "", launch.UNSEEN, "", [], small, "error", ANCHORS, *chosen)
+    updates = launch.look(
+        Worker(tmp_path, accelerated), "", launch.UNSEEN, "", [], {}, small, "error", ANCHORS, *chosen
+    )
     assert expected in str(updates) if expected else "GPU time" not in str(updates)
 
 

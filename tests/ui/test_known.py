@@ -102,7 +102,7 @@ def test_a_file_of_questions_and_answers_alone_can_run_on_every_model(tmp_path):
 def test_run_offers_another_model_and_teaching_before_it_starts_in_vain(tmp_path, monkeypatch):
     def buttons(facts: FactSet, **changes) -> list[tuple[str, bool]]:
         values = run_values(**changes)
-        updates = launch.look(Worker(tmp_path), "", launch.UNSEEN, "", [], facts, "error", None, *values)
+        updates = launch.look(Worker(tmp_path), "", launch.UNSEEN, "", [], {}, facts, "error", None, *values)
         return [one.visible for one in updates[8:10] if isinstance(one, gr.Button)]
 
     own = with_retain_rows(upload_of(tmp_path, HEADER + OWN), SANDBOX)

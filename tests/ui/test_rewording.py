@@ -44,17 +44,24 @@ def test_facts_of_the_world_get_its_rewordings_and_only_a_bare_set_is_offered_an
 
 def test_without_rewordings_a_run_has_a_gap_as_trained_and_it_is_said_before_start(tmp_path):
     bare = FactSet("mine", BARE, sandbox_facts().retain, sandbox_facts().holdout)
-    words = launch.look(Worker(tmp_path), "", launch.UNSEEN, "", [], bare, "error", ANCHORS, *run_values())[0]
+    words = launch.look(Worker(tmp_path), "", launch.UNSEEN, "", [], {}, bare, "error", ANCHORS, *run_values())[0]
     assert not any("so few facts" in line for line in words["lines"])
     assert any("measured with the trained questions. The Facts screen can add" in line for line in words["lines"])
     strange = replace(bare, forget=(replace(BARE[0], question="Who?", answer="Nobody", subject="", relation=""),))
-    words = launch.look(Worker(tmp_path), "", launch.UNSEEN, "", [], strange, "error", ANCHORS, *run_values())[0]
+    words = launch.look(Worker(tmp_path), "", launch.UNSEEN, "", [], {}, strange, "error", ANCHORS, *run_values())[0]
     assert any("add a column “paraphrases”" in line for line in words["lines"]), "no button would do it"
     assert any("so few facts, one answer more or less is 100% of the result" in line for line in words["lines"])
-    words = launch.look(Worker(tmp_path), "", launch.UNSEEN, "", [], sandbox_facts(), "error", ANCHORS, *run_values())[
-        0
-    ]
+    words = launch.look(
+        Worker(tmp_path), "", launch.UNSEEN, "", [], {}, sandbox_facts(), "error", ANCHORS, *run_values()
+    )[0]
     assert not any("as trained" in line for line in words["lines"])
+    known = {fact.id: float(place < 4) for place, fact in enumerate(bare.forget)}
+    for recall, said in ((known, True), ({}, False)):
+        words = launch.look(Worker(tmp_path), "", launch.UNSEEN, "", [], recall, bare, "error", ANCHORS, *run_values())[
+            0
+        ]
+        few = "so few facts that the model knows, one answer more or less is 25% of what it can forget"
+        assert any(few in line for line in words["lines"]) == said
     run = create_run(make_config("wga"), bare, None, tmp_path)
     for epoch, ends in ((0, (1.0, 1.0)), (5, (0.1, 0.5))):
         event = measured(epoch, *ends, 1.0, 1.0)

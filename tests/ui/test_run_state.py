@@ -204,7 +204,7 @@ def test_an_adopted_run_shows_no_chart_of_training(tmp_path):
 def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_replaced(finished):
     """A page that opens asks with no run, and may be answered when it shows one: its charts would be hidden again."""
     worker = Worker(finished.folder.parent)
-    inputs = ("loaded", [], finished.facts, "error", ANCHORS, *run_values())
+    inputs = ("loaded", [], {}, finished.facts, "error", ANCHORS, *run_values())
 
     def state(name: str, position: tuple) -> str:
         updates = look(worker, name, position, *inputs)
@@ -218,14 +218,14 @@ def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_repla
 def test_nothing_is_stored_before_what_was_stored_is_in_the_fields(finished):
     worker, inputs = Worker(finished.folder.parent), (finished.facts, "error", None, *run_values())
     before = run_values(batch=2)
-    place = look(worker, "", UNSEEN, "loaded", before, *inputs).index(run_values())
-    assert look(worker, "", UNSEEN, "", before, *inputs)[place] == before
+    place = look(worker, "", UNSEEN, "loaded", before, {}, *inputs).index(run_values())
+    assert look(worker, "", UNSEEN, "", before, {}, *inputs)[place] == before
 
 
 @pytest.mark.parametrize(("epochs", "warned"), [(1, True), (2, False)])
 def test_too_few_epochs_are_said_and_may_be_raised_before_the_start(finished, epochs, warned):
     worker, asked = Worker(finished.folder.parent), (finished.facts, "error", None, *run_values(epochs=epochs))
-    plan, _, _, more, _, readiness, *_ = look(worker, "", UNSEEN, "loaded", [], *asked)
+    plan, _, _, more, _, readiness, *_ = look(worker, "", UNSEEN, "loaded", [], {}, *asked)
     assert ("hardly" in str(plan), more.visible, readiness) == (warned, warned, "ready")
     of = make_config(epochs=epochs)
     pressed = enough_steps(finished.facts, of.model, of.method, of.preset, of.epochs, of.batch, of.learning_rate)

@@ -11,8 +11,9 @@ from adapop import BetaMap, FactSet, Problem, load_facts
 from adapop.cli import scores
 from adapop.errors import ConfigError
 from adapop.facts import files
-from adapop.facts.fact import Fact
+from adapop.facts.fact import SANDBOX, Fact
 from adapop.facts.files import guessed, read_table
+from adapop.facts.retain import with_retain_rows
 from adapop.paths import ASSETS
 from adapop.progress import Progress
 from adapop.ui import api_values
@@ -188,6 +189,13 @@ def test_facts_that_all_lack_a_score_are_told_of_methods_without_scores():
     assert "need a method without scores: choose SatImp or WGA on Run" in lines
     some = replace(bare, forget=(replace(bare.forget[0], score=9.0), *bare.forget[1:]))
     assert "without scores" not in " ".join(notes_of(some, BetaMap())["lines"])
+
+
+def test_the_notes_do_not_promise_the_sandbox_s_facts_to_a_model_that_is_given_others():
+    own = FactSet("mine", (Fact("a", "Where is Abc?", "Town"),))
+    assert upload.SANDBOX_RETAINED in notes_of(with_retain_rows(own, SANDBOX), BetaMap())["lines"]
+    kept = replace(own, retain=(Fact("b", "Where is Bcd?", "City"), Fact("c", "Where is Cde?", "Port")))
+    assert upload.SANDBOX_RETAINED not in notes_of(with_retain_rows(kept, SANDBOX), BetaMap())["lines"]
 
 
 def test_what_a_run_on_own_facts_cannot_tell_is_said_before_it(tiny):

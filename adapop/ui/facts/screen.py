@@ -15,7 +15,7 @@ from adapop.paths import SHIPPED
 from adapop.popularity.beta import SCORELESS, BetaMap
 from adapop.popularity.calibration import warnings_of
 from adapop.progress import Progress, started
-from adapop.remark import sentences
+from adapop.remark import Remark, sentences
 from adapop.report import figures
 from adapop.runs.preflight import read_none
 from adapop.service.worker import Worker
@@ -216,6 +216,8 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     trained = f"Forget set: {len(facts.forget):,}; retain set: {len(facts.retain):,}"
     lines = [f"{trained}; held out: {len(facts.holdout):,}."]
     lines += [*upload.problem_lines(facts.problems), *sentences(facts.notes)]
+    worlds = [note.values.get("world") for note in facts.notes if isinstance(note, Remark)]
+    lines += [upload.SANDBOX_RETAINED] * (not SHIPPED.keys().isdisjoint(worlds))
     if facts.unknown_scores:
         fix = "Look the scores up, or decide below what to do."
         if len(facts.unknown_scores) == len(facts.forget):

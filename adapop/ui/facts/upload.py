@@ -53,10 +53,12 @@ RETAIN_CHOICES = [
     ("The sandbox facts most like these", "neighbours"),
     ("A second table of mine", "upload"),
 ]
+SANDBOX_RETAINED = (
+    "In a run of a larger language model, facts about cities take the place of the sandbox's."
+)
 RETAIN_ABOUT = (
     "The model is trained to keep the retain set. Some facts are always held out and never trained "
-    "on: they show what unlearning costs. Included are the sandbox's facts and, for larger "
-    "language models, facts about cities."
+    "on: they show what unlearning costs. " + SANDBOX_RETAINED
 )
 
 PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"

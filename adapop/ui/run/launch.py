@@ -1,7 +1,7 @@
 """The actions of Start, Stop and Resume, the plan shown beside Start, and the check of the model
 before a run: which facts it knows, and how long the run takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import gradio as gr
@@ -11,8 +11,9 @@ from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, RunError
 from adapop.facts.fact import FactSet
 from adapop.popularity.calibration import anchored
+from adapop.probes.verdict import KNOWN_FROM
 from adapop.remark import Remark, sentences
-from adapop.runs.amount import few_steps
+from adapop.runs.amount import few_facts, few_steps
 from adapop.runs.preflight import Preflight, preflight
 from adapop.service.leases import cost_of_run
 from adapop.service.worker import Worker
@@ -34,8 +35,6 @@ REWORDED_BY = {
     False: "To measure it in other words, add a column “paraphrases” to the file.",
 }
 
-FEW_FACTS = 40  # below, one fact is more than 2.5% of the set
-
 UNSEEN = ("", -1)
 
 
@@ -51,6 +50,7 @@ def look(
     position: tuple[str | None, int],
     loaded: str,
     stored: list,
+    recall: Mapping[str, float],
     facts: FactSet | None,
     missing,
     anchors,
@@ -58,7 +58,8 @@ def look(
 ):
     """Updates: the plan and costs in words, whether Start is allowed, the settings to store, the
     strip, what helps a model that does not know the facts. name: the run at the request; position
-    may name a newer one. position, loaded, stored (`settings`): see `Follower`."""
+    may name a newer one. position, loaded, stored (`settings`): see `Follower`. recall: see
+    `Session`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", []
     scoreless = unread = False
     if facts is not None:
@@ -76,8 +77,8 @@ def look(
             plan = Preflight(problems=(str(error),))
         kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
         going = [Remark("unknown_go")] if plan.counts and config.unknown != "keep" else []
-        if (size := len(facts.forget)) < FEW_FACTS and size:
-            going.append(Remark("few_facts", {"share": 1 / size}))
+        if plan.counts:
+            going += few_facts(len(facts.forget), _known_of(facts, recall, config))
         counts = [plan.counts, *going] if plan.counts else []
         bare = [] if reworded(facts) else [NO_REWORDINGS_RUN + REWORDED_BY[can_reword(facts)]]
         remarks = (*plan.problems, *plan.doubts, *counts, *bare, *plan.terms)
@@ -100,6 +101,14 @@ def look(
         gr.Button(interactive=now.can_stop and may_control(worker, name)),
         gr.Timer(active=True) if now.ticking else gr.skip(),
     )
+
+
+def _known_of(facts: FactSet, recall: Mapping[str, float], config: RunConfig) -> int | None:
+    """How many facts to forget the model knows; None if it was not asked about all of them, or is
+    taught them first."""
+    if config.start == "sft" or not all(fact.id in recall for fact in facts.forget):
+        return None
+    return sum(recall[fact.id] >= KNOWN_FROM for fact in facts.forget)
 
 
 def start_run(

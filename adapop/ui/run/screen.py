@@ -254,9 +254,16 @@ def build(
         *offers.all,
     ]
     looked_at += [follower.strip, follower.stop, follower.timer]
-    known = [follower.run_id, follower.position, follower.loaded, follower.settings, *chosen]
-    when = [one.change for one in (follower.another, follower.loaded, *chosen)]
-    gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
+    known = [follower.run_id, follower.position, follower.loaded, follower.settings, session.known]
+    when = [one.change for one in (follower.another, follower.loaded, session.known, *chosen)]
+    gr.on(
+        when,
+        partial(look, worker),
+        [*known, *chosen],
+        looked_at,
+        trigger_mode="always_last",
+        **BY_TURNS,
+    )
     restored = session.page.load(configuration.restored, follower.settings, settings.all, **QUIET)
     restored.then(None, None, follower.loaded, js="() => 'loaded'", **QUIET)
     _wire_start(worker, session, screen, chosen, (at_once, more))

@@ -91,7 +91,7 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     assert [(row["value"], row["low"]) for row in rows] == [(gap.mean, gap.low)]
     assert any(text in cell.replace("\n", " (") + ")" for part in contest.results for row in part.rows for cell in row)
 
-    epochs, ends = by_epoch._by_contestant([run, example(other)])
+    epochs, ends = by_epoch._by_contestant([run, example(other)], {})
     drawn = by_epoch._lines(epochs, ends, "reworded").data
     assert rare in [item.y[0] for item in drawn if item.name == "rare, all other wordings"]
 

@@ -7,7 +7,7 @@ would undo a newer one. Options are passed whole (`**IN_TURN`) and joined by `|`
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -47,19 +47,35 @@ THREADS = ThreadPoolExecutor(40, thread_name_prefix="adapop-offload")
 log = logging.getLogger(__name__)
 
 
+class Components:
+    """Base of a dataclass of components that are updated together."""
+
+    @property
+    def all(self) -> list[gr.Component]:
+        """Its components, in the order of its fields, those inside others included; no texts."""
+        return _components(vars(self).values())
+
+
+def _components(values: Iterable) -> list[gr.Component]:
+    every = []
+    for value in values:
+        if isinstance(value, Components):
+            every += value.all
+        elif isinstance(value, tuple):
+            every += _components(value)
+        elif not isinstance(value, str):
+            every.append(value)
+    return every
+
+
 @dataclass(frozen=True)
-class StartStop:
+class StartStop(Components):
     """The buttons that start and stop a page's work; the second is visible only during work.
     at_work: the `Progress` of the active work, or None."""
 
     start: gr.Button
     stop: gr.Button
     at_work: gr.State
-
-    @property
-    def all(self) -> list[gr.Component]:
-        """The components that `busy` and `idle` update."""
-        return [self.start, self.stop, self.at_work]
 
     def busy(self, progress: Progress | None) -> dict:
         """Updates at the beginning of work; with None, at its end."""

@@ -24,7 +24,6 @@ from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured, RunDone, RunStarted, Saved, StepDone
 from adapop.ui.compare import race, results
-from adapop.ui.compare.screen import _records
 from adapop.ui.run.screen import RunScreen
 from adapop.ui.run.state import seen_of
 from components import stand_ins
@@ -175,7 +174,7 @@ def test_a_damaged_run_is_named_by_what_needs_it_and_the_others_are_as_usual(thr
     lines = now.shown["runs"]
     assert [line["state"] for line in lines] == ["failed", "done", "done"] and lines[0]["detail"]
     assert lines[0]["label"] == "Damaged" and broken.id not in lines[0]["detail"]
-    assert [record.state for record in _records(now)] == ["done", "done"] and results.files_of(now.runs)
+    assert [record.state for record in now.records] == ["done", "done"] and results.files_of(now.runs)
     seen_of(worker, broken.id, "ready")  # which raises nothing
     assert "Traceback" not in cli("report", broken.id, "--out", broken.folder / "report.html", status=2).err
 
@@ -198,7 +197,7 @@ def test_without_what_a_run_brings_beside_its_log_the_rest_works(three, name, cl
     assert "Traceback" not in said.err
     worker = Worker(broken.folder.parent)
     now = race.standing(worker, {"runs": [broken.id, *sound], "refused": []})
-    assert len(_records(now)) >= 2, "the sound ones"
+    assert len(now.records) >= 2, "the sound ones"
     assert results.files_of(now.runs)
     SCREEN.show(worker, broken.id)  # which raises nothing
 

@@ -9,14 +9,14 @@ from adapop.errors import ConfigError, LimitError
 from adapop.facts.fact import TIERS
 from adapop.probes.prompts import REWORDED, plain
 from adapop.report import figures
-from adapop.report.contestants import OTHER_FACTS, recall_of
+from adapop.report.contestants import OTHER_FACTS, contestants, recall_of
 from adapop.report.paired import paired_records
 from adapop.report.record import read_record
 from adapop.runs.examples import example
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone
 from adapop.ui.access import shown_run
-from adapop.ui.compare import by_epoch, entrants, race, recorded, screen
+from adapop.ui.compare import by_epoch, entrants, race, recorded, results, screen
 from adapop.ui.run.state import RunView
 from adapop.ui.session import identity
 from components import ANCHORS, run_values, stand_ins
@@ -69,7 +69,7 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert set(updates) == set(SCREEN.outputs), "all of it, and nothing that is no output"
     assert updates[SCREEN.progress]["runs"][0]["state"] == "done"
     assert (updates[SCREEN.start].interactive, updates[SCREEN.stop].visible) == (True, False)
-    assert not updates[SCREEN.empty].visible and updates[RESULTS.column].visible and updates[RESULTS.race_only].visible
+    assert not updates[SCREEN.empty].visible and updates[PICTURES.column].visible and updates[RESULTS.race_only].visible
     follower = SCREEN.follower
     assert (updates[follower.last_seen], updates[follower.timer].active) == ((6, 24, {}), False)
     assert updates[PICTURES.words]["kind"] == "hidden", "nothing recorded unless somebody wants it"
@@ -127,20 +127,21 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
         stored(tmp_path, 1, {0: 1.0, 2: 0.2}),
         stored(tmp_path, 0, {0: 1.0, 1: 0.5, 3: 0.5}, learning_rate=0.5),
     ]
-    by_contestant, _ = by_epoch._by_contestant(runs)
+    by_contestant, _ = by_epoch._by_contestant(runs, {})
     assert {name: [*epochs] for name, epochs in by_contestant.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
     best = stored(tmp_path, 0, {0: 1.0, 1: 0.5}, keep="best")
-    names = [*by_epoch._by_contestant([*runs, best])[0]]
+    names = [*by_epoch._by_contestant([*runs, best], {})[0]]
     assert names == ["WGA", "WGA (2)", "WGA (3)"], "which kept its best"
     control = prepare(make_config("adapop", "shuffled"), FACTS, tmp_path)
     ours = prepare(make_config("adapop"), FACTS, tmp_path)
     for run in (control, ours):
         run.append(measured(0, 1.0, 1.0, 1.0, 1.0))
-    assert [*by_epoch._by_contestant([control, ours])[0]] == ["AdaPop, shuffled", "AdaPop"]
+    assert [*by_epoch._by_contestant([control, ours], {})[0]] == ["AdaPop, shuffled", "AdaPop"]
 
 
 def test_two_contestants_are_set_against_each_other(worker, over):
-    differences = screen.differing(worker, over, "1", "3")
+    every = contestants(race.standing(worker, over).records)
+    differences = results.settings_grid(every, "1", "3")
     rows = {row["name"]: [cell["value"] for cell in row["cells"]] for row in differences["rows"]}
     assert rows["method"] == ["adapop", "wga"] and "seed" not in rows
     both = [[read_record(shown_run(worker, run)) for run in over["runs"][place::3]] for place in (0, 2)]
@@ -150,10 +151,10 @@ def test_two_contestants_are_set_against_each_other(worker, over):
     }
     assert tested and {name: [int(cell.split("\n")[0]) for cell in rows[name]] for name in tested} == tested
     assert str(differences).count("recall ") >= len(tested), "beside the count stands the difference with its interval"
-    assert screen.differing(worker, over, "3", "3")["rows"] == []
-    updates, pair = shown_of(worker, over, pair=("3", "1")), RESULTS.differences
+    assert results.settings_grid(every, "3", "3")["rows"] == []
+    updates, pair = shown_of(worker, over, pair=("3", "1")), RESULTS
     assert (updates[pair.first].value, updates[pair.second].value) == ("3", "1")
-    assert {cell["value"] for row in updates[pair.table]["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
+    assert {cell["value"] for row in updates[pair.differences]["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
     for unknown in (("9", None), ("2", "9"), ("9", "1")):
         updates = shown_of(worker, over, pair=unknown)
         assert (updates[pair.first].value, updates[pair.second].value) == ("1", "2"), "of a race before"
@@ -293,5 +294,5 @@ def test_whatever_a_browser_sends_is_read_without_harm(worker, saved_race):
     assert (now.runs, now.finished, now.ticking) == ((), 0, False)
     updates = shown_of(worker, saved_race)
     assert not (
-        updates[RESULTS.column].visible or updates[RESULTS.race_only].visible or updates[SCREEN.follower.timer].active
+        updates[PICTURES.column].visible or updates[RESULTS.race_only].visible or updates[SCREEN.follower.timer].active
     )

@@ -134,7 +134,7 @@ def test_all_recordings_are_of_the_same_facts_and_every_state_is_there(story):
     assert percent(ours.recall("forget", "reworded", "rare")) in rare
     assert max(len(f"{headline} {text}".split()) for headline, text in story["steps"]) <= 60
     assert not any("{" in text for of in story["steps"] for text in of), "every number is filled in"
-    assert len(story["steps"]) == len(words.STORY_STEPS) == len(story["commands"]) == len(story["from"])
+    assert len(story["steps"]) == len(words.SCENES) == len(story["commands"]) == len(story["from"])
 
 
 def test_frames_and_a_run_of_the_curve():

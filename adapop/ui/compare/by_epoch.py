@@ -1,4 +1,5 @@
-"""Recall by epoch: fields of the shipped examples before a race, then a chart of contestants."""
+"""Recall by epoch: fields of the shipped examples before a race, then those of the contestants, and
+a chart."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,6 +7,7 @@ from dataclasses import dataclass
 
 import gradio as gr
 
+from adapop.errors import AdaPopError
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
@@ -17,9 +19,10 @@ from adapop.report.record import title_of, trained
 from adapop.runs.run import Run
 from adapop.training.events import Measured
 from adapop.ui import texts
-from adapop.ui.parts import html
+from adapop.ui.parts import field, html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.story.content import side_by_side
+from adapop.ui.wiring import Components
 
 CURVES_NAME = "Epoch by epoch"
 CURVES_TABLE = (
@@ -29,23 +32,19 @@ CURVES_TABLE = (
     "highest, around their mean."
 )
 
+MOST_FIELDS = 4  # beside each other
 ACROSS = 2  # panels in a row: as many as fit on a phone
 
 
 @dataclass(frozen=True)
-class Curves:
+class Curves(Components):
     """The chart of recall by epoch, hidden before the race's first measurement."""
 
     column: gr.Column
     picture: Chart
 
-    @property
-    def all(self) -> list[gr.Component]:
-        """The components that `updates` changes."""
-        return [self.column, *self.picture.parts]
-
     def updates(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
-        """Updates that show a race's measurements so far. names: see `screen.field_panels`."""
+        """Updates that show a race's measurements so far. names: see `fields_of`."""
         contestants, results = _by_contestant(comparable(runs), names)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
@@ -73,26 +72,49 @@ def examples() -> gr.HTML:
     return html.drawn(side_by_side(), "story examples", "example-fields", "exampleFields")
 
 
+def fields_of(runs: Sequence[Run], names: Mapping[str, str]) -> list[dict]:
+    """The value of the contestants' fields: the recorded frames of the first seed of each
+    contestant whose numbers compare. names: run id -> name, for contestants of a single run."""
+    every, compared = [], {run.id for run in comparable(runs)}
+    for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
+        run = seeds[0]
+        if run.id not in compared:
+            continue
+        title = _title(seeds, names, f"{mark} ")
+        try:
+            dots, motion = field.dots(run.facts.forget), field.motion_of(run, field.frames_of(run))
+            shares = field.shares(run.events())
+        except AdaPopError:  # a damaged recording hides no other
+            continue
+        if motion["epoch"]:
+            every.append(dict(title=title, facts=dots, motion=motion, shares=shares))
+        if len(every) == MOST_FIELDS:
+            break
+    return every
+
+
+def _title(seeds: Sequence[Run], names: Mapping[str, str], mark: str = "") -> str:
+    """The name given to a contestant's only run, else its number, its method and its preset."""
+    title = f"{mark}{title_of(seeds[0].config.method, seeds[0].config.preset)}"
+    return names.get(seeds[0].id, title) if len(seeds) == 1 else title
+
+
 Epochs = dict[int, list[Measured]]  # epoch -> measurements of a contestant's seeds
 Results = dict[str, list[Measured]]  # contestant -> full measurements
 
 
 def _by_contestant(
-    runs: Sequence[Run], names: Mapping[str, str] | None = None
+    runs: Sequence[Run], names: Mapping[str, str]
 ) -> tuple[dict[str, Epochs], Results]:
     """Contestant -> epoch -> its seeds' measurements, and contestant -> full measurements. Only
     seeds with measurements count, and only epochs that all of these measured. A contestant has full
     measurements once all its seeds have ended."""
     contestants, results, titles = {}, {}, Counter()
     for _, seeds in by_contestant(runs):
-        logs = (run.events() for run in seeds)
-        measured = ([event for event in log if isinstance(event, Measured)] for log in logs)
-        epochs = [figures.by_epoch(events) for events in measured if events]
-        by_epoch = [{event.epoch: event for event in events} for events in epochs]
+        logs = [[one for one in run.events() if isinstance(one, Measured)] for run in seeds]
+        by_epoch = [{one.epoch: one for one in figures.by_epoch(log)} for log in logs if log]
         if by_epoch:
-            title = title_of(seeds[0].config.method, seeds[0].config.preset)
-            if len(seeds) == 1:
-                title = (names or {}).get(seeds[0].id, title)
+            title = _title(seeds, names)
             titles[title] += 1  # the same title with other settings
             title = f"{title} ({titles[title]})" if titles[title] > 1 else title
             shared = sorted(set.intersection(*map(set, by_epoch)))

@@ -68,7 +68,7 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
         return {**recall.updates(recall_figure), **tiers.updates(tier_figure)}
 
     switch.change(lambda on: gr.Column(visible=on), switch, layer, **QUIET)
-    setting.change(drawn, setting, [*recall.parts, *tiers.parts], **EACH)
+    setting.change(drawn, setting, [*recall.all, *tiers.all], **EACH)
     which.change(lambda title: grid_of(every[titles.index(title)]), which, other, **QUIET)
     return setting, table
 

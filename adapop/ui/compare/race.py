@@ -1,7 +1,6 @@
 """A race: several methods on the same facts, one run after the other. The runs outlive the page."""
 
 import time
-from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -25,8 +24,9 @@ from adapop.training.events import Measured, RunDone, RunStarted
 from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.compare.entrants import config_in
 from adapop.ui.parts import html
+from adapop.ui.run.configuration import values_of
 from adapop.ui.run.state import seen_of
-from adapop.ui.session import browser_state, check_shown
+from adapop.ui.session import browser_state, check_shown, identity
 from adapop.ui.wiring import toast
 
 MOST_RUNS = 24
@@ -63,14 +63,29 @@ def new_race(seconds: float) -> Race:
     return Race(browser_state(EMPTY, "race"), gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
-# shown: values of `PROGRESS`. runs: those whose folders exist. finished: number of runs done.
-# measured: number of measurements of all runs. ticking: whether a run is active. names: by run id.
-Standing = namedtuple("Standing", "shown runs finished measured ticking names")
+@dataclass(frozen=True)
+class Standing:
+    """The state of a race. shown: values of `PROGRESS`. runs: those whose folders exist. finished:
+    number of runs done. measured: number of measurements of all runs. ticking: whether a run is
+    active. names: given to the runs, by run id."""
+
+    shown: dict
+    runs: tuple[Run, ...]
+    finished: int
+    measured: int
+    ticking: bool
+    names: Mapping[str, str]
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of the runs; empty until the first run is done."""
+        pairs = readable(self.runs, self.names) if self.finished else []
+        return [record for _, record in pairs]
 
 
 def begin(
     worker: Worker,
-    identity: str,
+    shown: str,
     facts: FactSet | None,
     missing: str,
     anchors,
@@ -78,10 +93,11 @@ def begin(
     seeds,
     *values,
 ) -> dict:
-    """Queues a run for every contestant and seed. values: epochs, learning rate (text, "" for each
-    method's own), then the settings of the Run screen, with the model. Returns the value of
-    `Race.stored`: the runs, and why other contestants cannot run. Raises gr.Error."""
-    facts = check_shown(facts, identity)
+    """Queues a run for every contestant and seed. shown: hash of the set that the page shows.
+    values: epochs, learning rate (text, "" for each method's own), then the settings of the Run
+    screen, with the model. Returns the value of `Race.stored`: the runs, and why other contestants
+    cannot run. Raises gr.Error."""
+    facts = check_shown(facts, shown)
     if not chosen:
         raise toast("Pick at least one method.")
     if (count := len(chosen) * int(seeds)) > MOST_RUNS:
@@ -105,6 +121,14 @@ def begin(
     return {"runs": runs, "refused": list(barred.values())}
 
 
+def begin_pictured(worker: Worker) -> dict:
+    """`begin` of the methods of `PICTURED`, whatever set and settings the page has."""
+    facts, untouched = sandbox_facts(), make_config()
+    given = identity(facts), facts, untouched.missing_score, None
+    keys = ["/".join(_method_of(name)) for name in PICTURED]
+    return begin(worker, *given, keys, 1, untouched.epochs, "", *values_of(untouched))
+
+
 def pictured() -> str:
     """The set and the methods of `PICTURED`, as the label of the button that runs them."""
     named = (title_of(*_method_of(name)).split(", ") for name in PICTURED)
@@ -115,20 +139,6 @@ def pictured() -> str:
 def _method_of(example: str) -> tuple[str, str]:
     config = make_config(**SETTINGS[example])
     return config.method, config.preset
-
-
-def begin_pictured(worker: Worker) -> dict:
-    """Queues the runs of `PICTURED` as the visitor's own, whatever set and settings the page has.
-    Returns the value of `Race.stored`. Raises gr.Error: none could start."""
-    runs, barred = [], []
-    for name in PICTURED:
-        try:
-            runs.append(worker.submit(make_config(**SETTINGS[name]), sandbox_facts()).id)
-        except AdaPopError as error:
-            barred.append(f"{title_of(*_method_of(name))} was not started: {error}")
-    if not runs:
-        raise refused(AdaPopError(barred[0]))
-    return {"runs": runs, "refused": barred}
 
 
 def removed(stored: dict | None, name: object) -> dict:

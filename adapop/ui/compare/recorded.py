@@ -21,6 +21,7 @@ from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, column
 from adapop.ui.parts.grid import grid, grid_of
+from adapop.ui.wiring import Components
 
 COMPARE_COST_NAME = "Forgetting, and what it cost"
 COMPARE_GAP_TABLE = (
@@ -74,10 +75,11 @@ def build() -> tuple[gr.Radio, gr.HTML]:
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """Charts and tables with recorded results. words: a note on recorded results. forget, keep,
-    inside: tables."""
+class Pictures(Components):
+    """Charts and tables with recorded results. column: around all results. words: a note on
+    recorded results. forget, keep, inside: tables."""
 
+    column: gr.Column
     words: gr.HTML
     gap: Chart
     cost: Chart
@@ -90,19 +92,17 @@ class Pictures:
         """The tables of `results_tables`, in that order."""
         return [self.forget, self.keep, self.inside]
 
-    @property
-    def all(self) -> list[gr.Component]:
-        """The components that `updates` changes."""
-        return [self.words, *self.gap.parts, *self.cost.parts, *self.tables]
-
     def updates(self, compared: Comparison, choice: str) -> dict:
-        """Updates that show a race with recorded results. choice: one of `CHOICES`."""
+        """Updates that show a race with recorded results, or hide all if there are neither. choice:
+        one of `CHOICES`."""
         return self._updates(compared, choice) if compared.contestants else _unraced(self, choice)
 
     def _updates(self, compared: Comparison, choice: str) -> dict:
         layer = layer_of(compared, choice)
         outcomes = [*compared.outcomes, *outcomes_of(layer, compared.form_words)]
         about, words = about_of(compared, layer), words_of(compared, layer, choice)
+        if not outcomes:
+            return {self.column: gr.Column(visible=False), self.words: words}
         gap, cost, over_seeds = self.gap, self.cost, about
         if layer:
             gap, cost = (replace(it, words=f"{it.words} {source_of(layer)}") for it in (gap, cost))
@@ -115,8 +115,8 @@ class Pictures:
         shares = figures.compare_runs(outcomes, every=False)
         shares.update_layout(height=max(PIXELS, shares.layout.height))
         numbers, tables = cost_table(outcomes, compared.form_words), tables_of(compared, layer)
-        changes = {self.words: words, **gap.updates(shares, over_seeds)}
-        changes |= cost.updates(picture, about, numbers)
+        changes = {self.column: gr.Column(visible=True), self.words: words}
+        changes |= gap.updates(shares, over_seeds) | cost.updates(picture, about, numbers)
         return changes | {place: grid_of(table) for place, table in zip(self.tables, tables)}
 
 
@@ -216,8 +216,6 @@ def cost_table(outcomes: Sequence[figures.Outcome], asking: str) -> figures.Numb
             place = "collapsed" if one.collapsed else place
             apart = "recorded" if one.recorded else "before training" if one.original else one.apart
             rows.append((one.label, ranged(one.forget), ranged(one.holdout), apart or place))
-    head, columns = (
-        ("", f"forget set, {asking}", "held-out facts", "Pareto front"),
-        4 if front else 3,
-    )
+    head = ("", f"forget set, {asking}", "held-out facts", "Pareto front")
+    columns = 4 if front else 3
     return figures.Numbers(head[:columns], tuple(row[:columns] for row in rows), 1)

@@ -8,7 +8,8 @@ import gradio as gr
 from adapop.probes.prompts import plain
 from adapop.remark import sentences
 from adapop.report import real, write_report
-from adapop.report.comparison import Comparison, comparison, settings_of, write_table
+from adapop.report.comparison import comparison, settings_of, write_table
+from adapop.report.contestants import Contestant
 from adapop.report.paired import paired_records
 from adapop.report.record import Record
 from adapop.report.table import signed
@@ -19,112 +20,81 @@ from adapop.ui.compare import published, race, recorded
 from adapop.ui.parts import html
 from adapop.ui.parts.download import MOST_TITLE, served_folder, title_box
 from adapop.ui.parts.grid import grid, grid_of
+from adapop.ui.wiring import Components
 
 COMPARE_SAME = "They differ in no setting but the seed."
 
 
 @dataclass(frozen=True)
-class Differences:
-    """The choice of two contestants, and the table of the settings in which they differ."""
+class RaceResults(Components):
+    """The components of a race's results. race_only: around all but the pictures. warnings, ranges:
+    sentences. first, second: two contestants, whose differing settings `differences` shows.
+    published: the paper's numbers beside them. report, file: downloads."""
 
-    first: gr.Dropdown
-    second: gr.Dropdown
-    table: gr.HTML
-
-    def updates(self, compared: Comparison, pair: Sequence[str | None]) -> dict:
-        """Updates for a race. A pair stays while both are in it; the default is the first two."""
-        marks = [one.mark for one in compared.contestants]
-        first, second = pair if {*pair} <= {*marks} else (*marks, *marks, None, None)[:2]
-        names = [(one.name, one.mark) for one in compared.contestants]
-        both = [one for one in compared.contestants if one.mark in (first, second)]
-        return {
-            self.first: gr.Dropdown(names, value=first),
-            self.second: gr.Dropdown(names, value=second),
-            self.table: settings_grid(both),
-        }
-
-
-@dataclass(frozen=True)
-class RaceResults:
-    """The components of a race's results. column: around all. race_only: the part about the race
-    alone. warnings, ranges: sentences. report, file: downloads."""
-
-    column: gr.Column
     pictures: recorded.Pictures
     race_only: gr.Column
     warnings: gr.HTML
     ranges: gr.HTML
-    differences: Differences
-    setting: gr.Dropdown
+    first: gr.Dropdown
+    second: gr.Dropdown
+    differences: gr.HTML
     published: gr.HTML
     report: gr.DownloadButton
     file: gr.DownloadButton
 
-    @property
-    def all(self) -> list[gr.Component]:
-        """The components that `updates` may change."""
-        pair = self.differences
-        words = [self.warnings, self.ranges, pair.first, pair.second, pair.table]
-        rest = [self.published, self.report, self.file]
-        return [self.column, *self.pictures.all, self.race_only, *words, *rest]
-
     def updates(
         self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]
     ) -> dict:
-        """Updates that show these runs. Hides earlier download files, which may lack a run."""
+        """Updates that show these runs. pair: marks of two contestants; it stays while both are in
+        the race, and the default is the first two. Hides earlier download files, which may lack a
+        run."""
         compared = comparison(records)
+        names = [(one.name, one.mark) for one in compared.contestants]
+        marks = [mark for _, mark in names]
+        first, second = pair if {*pair} <= {*marks} else (*marks, *marks, None, None)[:2]
         return {
-            **self.visible(compared, choice),
+            **self.pictures.updates(compared, choice),
             self.race_only: gr.Column(visible=bool(records)),
             self.warnings: html.listed(sentences(compared.warnings), "warn"),
             self.ranges: html.listed(compared.intervals),
-            **self.differences.updates(compared, pair),
+            self.first: gr.Dropdown(names, value=first),
+            self.second: gr.Dropdown(names, value=second),
+            self.differences: settings_grid(compared.contestants, first, second),
             self.published: published.rows(records, setting),
             self.report: gr.DownloadButton(visible=False),
             self.file: gr.DownloadButton(visible=False),
         }
 
-    def visible(self, compared: Comparison, choice: str) -> dict:
-        """Updates that show or hide the results and charts. choice: of recorded results."""
-        layer = recorded.layer_of(compared, choice)
-        if compared.outcomes or layer:
-            return {self.column: gr.Column(visible=True), **self.pictures.updates(compared, choice)}
-        return {
-            self.column: gr.Column(visible=False),
-            self.pictures.words: recorded.words_of(compared, layer, choice),
-        }
 
-
-def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResults:
-    """Lays out the results, hidden at first. stored: see `Race`. words: on recorded results."""
+def build(
+    worker: Worker, stored: gr.BrowserState, words: gr.HTML
+) -> tuple[RaceResults, gr.Dropdown]:
+    """Lays out the results, hidden at first. stored: see `Race`. words: on recorded results.
+    Returns them, and the choice of a setting of the paper's numbers."""
     with gr.Column(visible=False) as column:
-        warned = html.lines("compare-warnings")
+        warnings = html.lines("compare-warnings")
         charts = recorded.charts()
         with gr.Column(elem_id="compare-folds"):
             with gr.Accordion("Every number", open=False, elem_id="compare-numbers"):
                 tables = recorded.numbers()
                 with gr.Accordion("By model", open=False, elem_id="compare-models"):
                     grid("compare-by-model", grid_of(real.by_model()))
-            own, parts = _own_folds(worker, stored)
-        pictures = recorded.Pictures(words, *charts, *tables)
-    return RaceResults(column, pictures, own, warned, *parts)
-
-
-def _own_folds(worker: Worker, stored: gr.BrowserState) -> tuple[gr.Column, tuple]:
-    """Lays out the folds about the race alone: their column, and parts as in `RaceResults`."""
-    with gr.Column(visible=False, elem_id="compare-own") as own:
-        with gr.Accordion("What the ranges are", open=False, elem_id="compare-words"):
-            ranges = html.lines("compare-ranges")
-        with gr.Accordion("Settings that differ", open=False, elem_id="compare-differ"):
-            with gr.Row():
-                first = gr.Dropdown([], label="Run", min_width=200, elem_id="differ-first")
-                second = gr.Dropdown([], label="Against", min_width=200, elem_id="differ-second")
-            differences = Differences(first, second, grid("compare-settings"))
-        with gr.Accordion("The paper's numbers", open=False, elem_id="compare-paper"):
-            beside = published.build()
-        with gr.Accordion("Download", open=False, elem_id="compare-home"):
-            report, file = _downloads(worker, stored)
-    return own, (ranges, differences, *beside, report, file)
+            with gr.Column(visible=False, elem_id="compare-own") as race_only:
+                with gr.Accordion("What the ranges are", open=False, elem_id="compare-words"):
+                    ranges = html.lines("compare-ranges")
+                with gr.Accordion("Settings that differ", open=False, elem_id="compare-differ"):
+                    with gr.Row():
+                        own = dict(choices=[], min_width=200)
+                        first = gr.Dropdown(label="Run", elem_id="differ-first", **own)
+                        second = gr.Dropdown(label="Against", elem_id="differ-second", **own)
+                    differences = grid("compare-settings")
+                with gr.Accordion("The paper's numbers", open=False, elem_id="compare-paper"):
+                    setting, beside = published.build()
+                with gr.Accordion("Download", open=False, elem_id="compare-home"):
+                    files = _downloads(worker, stored)
+    pictures = recorded.Pictures(column, words, *charts, *tables)
+    words = warnings, ranges, first, second, differences
+    return RaceResults(pictures, race_only, *words, beside, *files), setting
 
 
 def _downloads(worker: Worker, stored: gr.BrowserState) -> tuple[gr.DownloadButton, ...]:
@@ -154,17 +124,15 @@ def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
     return tuple(gr.DownloadButton(value=str(file), visible=True) for file in (page, table))
 
 
-def settings_grid(pair: Sequence) -> dict:
-    """A table of the settings in which contestants (a pair) differ, or a sentence that none do;
-    above them what each answers on the same facts, tested."""
+def settings_grid(every: Sequence[Contestant], first: str | None, second: str | None) -> dict:
+    """A table of the settings in which two contestants, named by their marks, differ, or a sentence
+    that none do; above them what each answers on the same facts, tested."""
+    pair = [one for one in every if one.mark in (first, second)]
     table, tested = settings_of(pair), []
     if len(pair) == 2:
         for form, result in paired_records(*(one.records for one in pair)).items():
-            first, second = result.only_first, result.only_second
             p = "p < 0.001" if result.p < 0.001 else f"p = {result.p:.3f}"
-            of = f"of {result.facts:,} facts, {plain(form)}"
+            name = f"answered by this one alone, of {result.facts:,} facts, {plain(form)}"
             difference = f"{p}\ndifference in recall {signed(result.difference)}"
-            tested.append(
-                (f"answered by this one alone, {of}", f"{first:,}\n{difference}", f"{second:,}")
-            )
+            tested.append((name, f"{result.only_first:,}\n{difference}", f"{result.only_second:,}"))
     return grid_of(replace(table, rows=(*tested, *table.rows)), COMPARE_SAME)

@@ -1,28 +1,25 @@
 """Screen 5, Compare: a race of methods on the same facts, and its results, from run folders."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import gradio as gr
 
-from adapop.errors import AdaPopError
 from adapop.report.comparison import comparison
-from adapop.report.contestants import by_contestant, comparable, contestants
-from adapop.report.record import Record, title_of
-from adapop.runs.run import Run
+from adapop.report.contestants import contestants
+from adapop.report.record import Record
 from adapop.service.worker import Worker
 from adapop.ui.compare import by_epoch, entrants, published, race, recorded, results
 from adapop.ui.compare.race import Race
-from adapop.ui.compare.results import RaceResults, settings_grid
-from adapop.ui.parts import field, html
+from adapop.ui.compare.results import RaceResults
+from adapop.ui.parts import html
 from adapop.ui.parts.chart import twin
 from adapop.ui.run import mine
 from adapop.ui.run.launch import build_check
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, EACH_IN_TURN, LAST_STAYS, QUIET, toast
 
-MOST_FIELDS = 4  # fields beside each other
 RACE_ABOUT = (
     "The methods run on the set chosen on Facts, with the model chosen on Run. Keep “AdaPop, "
     "shuffled” among them: only a run with random scores can show that popularity matters."
@@ -32,7 +29,7 @@ RACE_ABOUT = (
 @dataclass(frozen=True)
 class CompareScreen:
     """The components of a race. empty: shown before it. fields: of facts, side by side. curves:
-    recall by epoch."""
+    recall by epoch. choice: of recorded results. setting: of the paper's numbers."""
 
     follower: Race
     progress: gr.HTML
@@ -41,7 +38,9 @@ class CompareScreen:
     empty: gr.Column
     fields: gr.HTML
     curves: by_epoch.Curves
+    choice: gr.Radio
     results: RaceResults
+    setting: gr.Dropdown
 
     @property
     def outputs(self) -> list[gr.Component]:
@@ -63,8 +62,8 @@ class CompareScreen:
     ) -> dict:
         """Updates for a race's state: curves after a measurement, results after another run is
         done. last_seen: see `race.Race`. setting: of the paper's numbers. choice: of recorded
-        results. first, second: see `differing`. my_runs: `MyRuns.entries`, for the names of the
-        runs."""
+        results. first, second: marks of two contestants. my_runs: `MyRuns.entries`, for the names
+        of the runs."""
         now = standing_of(worker, stored, my_runs)
         changes = {
             self.progress: now.shown,
@@ -80,10 +79,9 @@ class CompareScreen:
         finished, measured, names = last_seen
         if (measured, names) != progress[1:]:
             changes |= self.curves.updates(now.runs, now.names)
-            changes[self.fields] = field_panels(now.runs, now.names)
+            changes[self.fields] = by_epoch.fields_of(now.runs, now.names)
         if (finished, names) != (now.finished, now.names):
-            pair = first, second
-            changes |= self.results.updates(_records(now), setting, choice, pair)
+            changes |= self.results.updates(now.records, setting, choice, (first, second))
         return changes
 
 
@@ -109,10 +107,11 @@ def build(
     progress = gr.HTML(hidden, **shape)
     # the contestants' fields, each fact a dot, all under one scrubber; empty before a race
     fields = html.drawn([], "race-fields story", "race-fields", "raceFields")
-    drawn = fields, by_epoch.build()
+    curves = by_epoch.build()
     choice, words = recorded.build()
     compared = results.build(worker, follower.stored, words)
-    screen = CompareScreen(follower, progress, start, stop, empty, *drawn, compared)
+    parts = progress, start, stop, empty, fields, curves, choice, *compared
+    screen = CompareScreen(follower, *parts)
 
     def begun(stored: dict, *values):
         if race.standing(worker, stored).ticking:  # a second press would hide the first
@@ -130,7 +129,7 @@ def build(
     duel.click(begun, follower.stored, follower.restarted, **private)
     progress.select(removed, follower.stored, follower.restarted[:2], **QUIET)
     stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
-    _wire_results(worker, screen, choice, my_runs)
+    _wire_results(worker, screen, my_runs)
 
 
 def _form(
@@ -161,28 +160,6 @@ def _form(
     changed, planned = [one.change for one in components], [session.facts, *checked]
     gr.on([*changed, tab.select], partial(entrants.plan, worker), planned, plan, **EACH_IN_TURN)
     return chosen, raced, start
-
-
-def field_panels(runs: Sequence[Run], names: Mapping[str, str]) -> list[dict]:
-    """The value of the contestants' fields: the recorded frames of the first seed of each
-    contestant whose numbers compare. names: run id -> name, for contestants of a single run."""
-    every, compared = [], {run.id for run in comparable(runs)}
-    for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
-        run = seeds[0]
-        if run.id not in compared:
-            continue
-        title = f"{mark} {title_of(run.config.method, run.config.preset)}"
-        title = names.get(run.id, title) if len(seeds) == 1 else title
-        try:
-            dots, motion = field.dots(run.facts.forget), field.motion_of(run, field.frames_of(run))
-            shares = field.shares(run.events())
-        except AdaPopError:  # a damaged recording hides no other
-            continue
-        if motion["epoch"]:
-            every.append(dict(title=title, facts=dots, motion=motion, shares=shares))
-        if len(every) == MOST_FIELDS:
-            break
-    return every
 
 
 def _wire_joining(worker: Worker, follower: Race, my_runs: gr.BrowserState, tab: gr.Tab) -> None:
@@ -218,43 +195,36 @@ def standing_of(worker: Worker, stored: dict | None, my_runs: object) -> race.St
     return race.standing(worker, stored, names)
 
 
-def _wire_results(
-    worker: Worker, screen: CompareScreen, choice: gr.Radio, my_runs: gr.BrowserState
-) -> None:
-    """Wires the results of a race. choice: of recorded results."""
-    follower, parts = screen.follower, screen.results
-    pair, setting = [parts.differences.first, parts.differences.second], parts.setting
-
-    def layered(stored: dict, layer: str, my_runs: object) -> dict:
-        records = _records(standing_of(worker, stored, my_runs))
-        return parts.visible(comparison(records), layer)
-
-    def beside_paper(stored: dict, name: str, my_runs: object) -> dict:
-        return published.rows(_records(standing_of(worker, stored, my_runs)), name)
-
+def _wire_results(worker: Worker, screen: CompareScreen, my_runs: gr.BrowserState) -> None:
+    """Wires the results of a race."""
+    follower, parts, choice, setting = (
+        screen.follower,
+        screen.results,
+        screen.choice,
+        screen.setting,
+    )
+    pair = [parts.first, parts.second]
     inputs = [follower.stored, follower.last_seen, setting, choice, *pair, my_runs]
     looked = dict(fn=partial(screen.show, worker), inputs=inputs, outputs=screen.outputs)
     looked |= {"concurrency_limit": None, **QUIET}
     follower.timer.tick(**looked)
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, trigger_mode="always_last", **looked)
-    drawn = [parts.column, *parts.pictures.all]
-    choice.input(layered, [follower.stored, choice, my_runs], drawn, **LAST_STAYS)
-    changed, compared = [mark.input for mark in pair], [follower.stored, *pair, my_runs]
-    gr.on(changed, partial(differing, worker), compared, parts.differences.table, **LAST_STAYS)
-    beside = [follower.stored, setting, my_runs]
-    setting.change(beside_paper, beside, parts.published, **EACH)
 
+    def pictures(records: Sequence[Record], choice: str) -> dict:
+        return parts.pictures.updates(comparison(records), choice)
 
-def differing(
-    worker: Worker, stored: dict, first: str, second: str, my_runs: object = None
-) -> dict:
-    """The settings in which two contestants, named by their marks, differ. my_runs: see `show`."""
-    every = contestants(_records(standing_of(worker, stored, my_runs)))
-    return settings_grid([one for one in every if one.mark in (first, second)])
+    def differences(records: Sequence[Record], *marks: str) -> dict:
+        return results.settings_grid(contestants(records), *marks)
 
+    def redrawn(draw: Callable, stored: dict, my_runs: object, *values: str) -> dict:
+        return draw(standing_of(worker, stored, my_runs).records, *values)
 
-def _records(now: race.Standing) -> list[Record]:
-    """The records of the race's runs; empty until the first run is done; stopped and failed ones do
-    not count."""
-    return [record for _, record in race.readable(now.runs, now.names)] if now.finished else []
+    for chosen, draw, places in (
+        ([choice], pictures, parts.pictures.all),
+        (pair, differences, parts.differences),
+        ([setting], published.rows, parts.published),
+    ):
+        inputs = [follower.stored, my_runs, *chosen]
+        changed = [one.input for one in chosen]
+        gr.on(changed, partial(redrawn, draw), inputs, places, **LAST_STAYS)

@@ -248,11 +248,11 @@ def build_agreement(session: Session) -> None:
 
     chosen = [session.facts, session.anchors, session.scorings, first, second, session.known]
     session.scorings.change(_scorings_offered, session.scorings, [first, second], **QUIET).then(
-        compared, chosen, [words, *scatter.parts], **QUIET, concurrency_limit=1
+        compared, chosen, [words, *scatter.all], **QUIET, concurrency_limit=1
     )
     again = [one.change for one in (session.anchors, session.facts, session.known)]
     again = [first.input, second.input, *again]
-    gr.on(again, compared, chosen, [words, *scatter.parts], **LAST_STAYS)
+    gr.on(again, compared, chosen, [words, *scatter.all], **LAST_STAYS)
 
 
 def _scorings_offered(scorings: Scorings):

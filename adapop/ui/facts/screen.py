@@ -82,7 +82,7 @@ class FactsScreen:
         # without the note on a restored set
         files = [form.file.upload, form.file.clear]
         gr.on(files, upload.upload_about, None, self.about, **EACH)
-        redrawn = [*self.strip.parts, self.missing, self.unscored, form.run]
+        redrawn = [*self.strip.all, self.missing, self.unscored, form.run]
         session.facts.change(self.redrawn, session.facts, redrawn, **QUIET)
         noted = [session.facts, session.anchors]
         gr.on([session.facts.change, session.anchors.change], _notes, noted, self.notes, **QUIET)

@@ -7,13 +7,14 @@ import gradio as gr
 
 from adapop.report import figures
 from adapop.ui.parts import html
+from adapop.ui.wiring import Components
 
 TWIN, TITLE = html.template("twin"), html.template("chart-title")
 CAPTION = "Details"
 
 
 @dataclass(frozen=True)
-class Chart:
+class Chart(Components):
     """A plot, its title and its table. name: its title, which says what is drawn. words: how to
     read it."""
 
@@ -22,11 +23,6 @@ class Chart:
     twin: gr.HTML
     name: str = ""
     words: str = ""
-
-    @property
-    def parts(self) -> list[gr.Component]:
-        """The components that `updates` changes."""
-        return [self.heading, self.plot, self.twin]
 
     def updates(
         self, figure: figures.Figure, about: str = "", numbers: figures.Numbers | None = None

@@ -23,7 +23,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui.access import may_control, public_words, refusing, shown_run
 from adapop.ui.parts import html
-from adapop.ui.wiring import EACH, QUIET, StartStop, error_of, followed, offload, toast
+from adapop.ui.wiring import EACH, QUIET, Components, StartStop, error_of, followed, offload, toast
 
 MOST_TITLE = 200  # characters
 # Reports made at once, here and by the API each: fifty at once take over a gigabyte.
@@ -77,17 +77,12 @@ def _reportable(worker: Worker, name: str) -> Run:
 
 
 @dataclass(frozen=True)
-class Download:
+class Download(Components):
     """The section's changing parts. status: how far the measuring is, or why there is none."""
 
     status: gr.HTML
     file: gr.DownloadButton
     work: StartStop
-
-    @property
-    def all(self) -> list[gr.Component]:
-        """The components that `with_progress` updates."""
-        return [self.status, self.file, *self.work.all]
 
     async def with_progress(
         self, worker: Worker, name: str, title: str | None, redacted: bool, by: str | None

@@ -96,7 +96,7 @@ class Leaks:
     def pictures(self) -> list[gr.Component]:
         """The components that `show` updates."""
         words = [self.status, self.results, self.measured, self.counts, self.more]
-        return [*words, *self.heatmap.parts, *self.intervals.parts, self.table]
+        return [*words, *self.heatmap.all, *self.intervals.all, self.table]
 
     def show(self, run: Run | None, group: str) -> dict:
         """Updates that show the run's last probing of a group of facts."""

@@ -125,7 +125,7 @@ class More:
         def looked(name: str) -> dict:
             return curve_of(probed_run(worker, name), self.sampled, self.home, self.curve)
 
-        changed = [self.sampled, self.home, *self.curve.parts]
+        changed = [self.sampled, self.home, *self.curve.all]
         gr.on([opened.change, another.change], looked, run_id, changed, **EACH_IN_TURN)
         cleared = {self.shown: NOTHING_DRAWN, self.strengths: NO_STRENGTH, self.used: ""}
         cleared |= {self.walked: "", self.lens: {"empty": ""}}

@@ -73,7 +73,7 @@ class Results:
     @property
     def all(self) -> list[gr.Component]:
         """The components that `updates` changes."""
-        return [self.words, self.column, *self.picture.parts, self.table]
+        return [self.words, self.column, *self.picture.all, self.table]
 
     def updates(self, run: Run | None, chosen: str) -> dict:
         """Updates that show what a run recorded of a probe. chosen: of `RECOVERY`."""

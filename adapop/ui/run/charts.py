@@ -25,6 +25,7 @@ from adapop.training.events import (
 )
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart, column, heading_of, titled, twin, twin_of
+from adapop.ui.wiring import Components
 
 CONTROLLER_TABLE = (
     "A red bar means that the retain set is being damaged, so the next epoch protects it more. In "
@@ -98,7 +99,7 @@ STEP_CHARTS = (
 
 
 @dataclass(frozen=True)
-class RunCharts:
+class RunCharts(Components):
     """The live charts. losses: the only one that changes at every step; a `LinePlot` takes new data
     in place, where a plotly figure would be inserted anew. Only its data may change: for anything
     else it draws itself anew, and loses the data that come meanwhile. steering, losing: columns
@@ -119,14 +120,6 @@ class RunCharts:
     distance: gr.Accordion
     oracle: Chart
     by_step: tuple[Chart, ...]
-
-    @property
-    def all(self) -> list[gr.Component]:
-        """The components that `updates` changes."""
-        pictures = (self.controller, self.recall, self.outcome, self.oracle, *self.by_step)
-        own = [self.losses_title, self.losses_legend, self.losses, self.losses_twin]
-        drawn = [self.losing, self.training, self.steering, self.distance]
-        return [*own, *drawn, *(part for picture in pictures for part in picture.parts)]
 
     def updates(
         self, run: Run | None, events: Sequence[Event], last_seen: int, earlier: Run | None = None

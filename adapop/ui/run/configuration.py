@@ -100,6 +100,11 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     return make_config(**{**chosen, **settings})
 
 
+def values_of(config: RunConfig) -> list:
+    """A configuration as the page's values, in the order of `RunSettings.all`."""
+    return [entry_of(config, field) for field in (*VISIBLE, *ADVANCED)]
+
+
 def further_of(values: Sequence) -> dict[str, Any]:
     """The settings in the text field of further settings, without arguments of the method. Raises
     ConfigError: a line is no setting, or its value is invalid."""
@@ -130,10 +135,7 @@ def check_public(chosen: Mapping[str, Any]) -> None:
 def restored(stored: object):
     """The stored settings. The fields stay as they are if this version cannot read the settings, or
     if they are the defaults: arriving late, these would overwrite what was typed meanwhile."""
-    start = make_config()
-    defaults = [getattr(start, name) for name in VISIBLE]
-    defaults += [entry_of(start, field) for field in ADVANCED]
-    if stored == defaults or not isinstance(stored, list):
+    if stored == values_of(make_config()) or not isinstance(stored, list):
         return gr.skip()
     try:
         config = config_of(stored)

@@ -36,7 +36,7 @@ from adapop.ui.parts import html
 from adapop.ui.run.configuration import check_public
 from adapop.ui.run.launch import following
 from adapop.ui.session import Session
-from adapop.ui.wiring import EACH, QUIET
+from adapop.ui.wiring import EACH, QUIET, Components
 
 RESULT_TITLES = {
     "forgot": "Forgot",
@@ -105,7 +105,7 @@ CARD, ASIDE = html.template("result"), html.template("aside")
 
 
 @dataclass(frozen=True)
-class Card:
+class Card(Components):
     """The components. note: see `set_note`. card: the result in words. next_run: starts a run that
     may do better. probe: opens Probe to check the result. brief: a pair's result in one line, which
     Probe places, as pairs are opened there."""
@@ -115,11 +115,6 @@ class Card:
     next_run: gr.Button
     probe: gr.Button
     brief: gr.HTML
-
-    @property
-    def all(self) -> list[gr.Component]:
-        """The components that `updates` changes."""
-        return [self.card, self.next_run, self.probe, self.brief]
 
     def updates(self, run: Run | None, owned: bool) -> dict:
         """Updates that show a run's result, if any. owned: whether the next may be started."""

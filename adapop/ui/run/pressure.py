@@ -115,7 +115,7 @@ def _lay_out(session: Session, initial: FactSet) -> None:
         gr.on([anchor.blur, anchor.submit], _reset, [session.facts, *of_both], anchors, **IN_TURN)
     session.facts.change(_suited_inputs, [session.facts, session.anchors], anchors, **IN_TURN)
     inputs = [session.facts, session.anchors, what_if, confidence]
-    outputs = [curve, table, words, warnings, chosen, *push.parts, *relative.parts]
+    outputs = [curve, table, words, warnings, chosen, *push.all, *relative.all]
     gr.on([one.change for one in inputs], drawn, inputs, outputs, **QUIET)
     # a second move may come before the answer
     curve.release(_moved, anchors, of_both, **(EACH | IN_TURN))

@@ -31,7 +31,7 @@ from adapop.ui.run.configuration import (
     method_choices,
     preset_choices,
 )
-from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET
+from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, Components
 
 # events that set other settings: one after the other
 IN_TURN = LAST_STAYS | {"concurrency_id": "settings"}
@@ -148,16 +148,12 @@ def language_model() -> str | None:
 
 
 @dataclass(frozen=True)
-class Offers:
+class Offers(Components):
     """Two ways out where a model does not know the facts: the buttons that choose a language model,
     and that have the model taught first."""
 
     language: gr.Button
     teach: gr.Button
-
-    @property
-    def all(self) -> list[gr.Button]:
-        return [self.language, self.teach]
 
     def wire(self, settings: RunSettings, facts: gr.State) -> None:
         """Makes the buttons change the settings of Run. facts: the page's set."""

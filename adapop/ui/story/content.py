@@ -20,23 +20,6 @@ from adapop.ui.parts import field
 from adapop.ui.run.pressure import curve_picture
 from adapop.ui.story import words
 
-STORY_FROM = {
-    "1": "A recorded run on these two facts, seed 0, made by",
-    "2": (
-        "Runs of up to 5 epochs, seed 0. Each length is a run of its own; in between, the dots "
-        "are estimated from nearby runs. Made by"
-    ),
-    "3": "The frames of a recorded run of 5 epochs with equal pressure, seed 0, made by",
-    "4": (
-        "Each length of training is one run, as is each pair of β (5 epochs), seed 0; in between, "
-        "the dots are estimated from nearby runs. Made by"
-    ),
-    "5": "Two runs of 5 epochs, seed 0, made by",
-    "6": "A run of each method, seed 0, made by",
-    "7": "The probes of a recorded run, seed 0, made by",
-    "8": "Recorded by",
-    "9": "",
-}
 STORY_RIVALS = {
     "wga": "Equal pressure (WGA)",
     "adapop": "AdaPop",
@@ -65,18 +48,6 @@ OUTCOMES = dict.fromkeys(("Not brought back", "Next in line", "Looks suppressed"
 OUTCOMES |= {"Leaks in other words": 1, "Leaks in another format": 1, "Leaks under attack": 2}
 METHOD_PICTURE = ASSETS / "report" / "method.svg"
 MOST_PAIRS, MOST_DRAWS = 12, 10_000
-# the command behind each scene; "" for a scene that shows no recording
-COMMANDS = (
-    COMMAND,
-    states.COMMAND,
-    COMMAND,
-    states.COMMAND,
-    states.COMMAND,
-    states.COMMAND,
-    COMMAND,
-    real.COMMAND,
-    "",
-)
 # rare and popular facts are a pair if the model is equally sure of both, in both wordings
 EQUALLY_SURE = 0.02
 OURS, FILES = "Redirect (ours)", (recorded.TUNED_FILE, recorded.PEOPLE_FILE)
@@ -112,9 +83,9 @@ def story() -> dict:
     betas, wga_frames = runs["adapop"].betas, runs["wga"].frames()
     pairs = equally_sure(facts, wga_frames)
     return {
-        "commands": COMMANDS,
+        "commands": [scene.command for scene in words.SCENES],
         "glossary": words.GLOSSARY,
-        "from": [*STORY_FROM.values()],
+        "from": [scene.source for scene in words.SCENES],
         "steps": words.steps(rare, popular, len(pairs)),
         "held": field.dots(given.holdout),
         "pairs": pairs,

@@ -3,86 +3,101 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import floor, inf
+from typing import NamedTuple
 
 from adapop.config.methods import METHODS
 from adapop.errors import listing, number_of
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.world.world import exposures_of
 from adapop.probes.intervals import Interval, apart, summary
-from adapop.report.real import COMMAND, Outcome, share_of
+from adapop.report import real
+from adapop.report.real import Outcome, share_of
 from adapop.report.recorded import Recorded
 from adapop.report.table import percent, ranged, signed
-from adapop.runs.examples import PREFIX
+from adapop.runs import examples, states
 from adapop.training.events import Measured
 from adapop.training.frames import Frame
 
-STORY_STEPS = [
-    (
+
+class Scene(NamedTuple):
+    """A scene of the Story. source: what was recorded for it, ending before the command that made
+    it; both empty for a scene that shows no recording."""
+
+    headline: str
+    text: str
+    source: str = ""
+    command: str = ""
+
+
+SCENES = (
+    Scene(
         "Two facts. Which one does the model forget first?",
-        (
-            "A small language model was told {popular_seen} times who directed {popular}, and "
-            "{rare_seen} times who directed {rare}. We train it to forget both the same way."
-        ),
+        "A small language model was told {popular_seen} times who directed {popular}, and "
+        "{rare_seen} times who directed {rare}. We train it to forget both the same way.",
+        "A recorded run on these two facts, seed 0, made by",
+        examples.COMMAND,
     ),
-    (
+    Scene(
         "The same with 256 facts",
-        (
-            "Dots further right are more popular facts; dots higher up are answered more. Under "
-            "equal pressure (WGA) popular facts stay up. The popularity gap is the recall of "
-            "popular facts minus that of rare ones. The held-out facts were never trained on: "
-            "those that fall are the cost."
-        ),
+        "Dots further right are more popular facts; dots higher up are answered more. Under equal "
+        "pressure (WGA) popular facts stay up. The popularity gap is the recall of popular facts "
+        "minus that of rare ones. The held-out facts were never trained on: those that fall are "
+        "the cost.",
+        "Runs of up to 5 epochs, seed 0. Each length is a run of its own; in between, the dots "
+        "are estimated from nearby runs. Made by",
+        states.COMMAND,
     ),
-    (
+    Scene(
         "Why do popular facts stay?",
-        (
-            "In these {pairs} pairs the model starts equally sure of both facts. Under equal "
-            "pressure, the one seen more often in pretraining usually lasts longer: being sure of "
-            "a fact is not the same as having learnt it firmly."
-        ),
+        "In these {pairs} pairs the model starts equally sure of both facts. Under equal "
+        "pressure, the one seen more often in pretraining usually lasts longer: being sure of a "
+        "fact is not the same as having learnt it firmly.",
+        "The frames of a recorded run of 5 epochs with equal pressure, seed 0, made by",
+        examples.COMMAND,
     ),
-    (
+    Scene(
         "AdaPop: popularity decides how long the pressure lasts",
-        (
-            "Each fact gets a number β. A popular fact gets a low β, which keeps the pressure on "
-            "it for longer. Drag an orange diamond."
-        ),
+        "Each fact gets a number β. A popular fact gets a low β, which keeps the pressure on it "
+        "for longer. Drag an orange diamond.",
+        "Each length of training is one run, as is each pair of β (5 epochs), seed 0; in between, "
+        "the dots are estimated from nearby runs. Made by",
+        states.COMMAND,
     ),
-    (
+    Scene(
         "Is it really the scores?",
         "This is the control: if popularity matters, random scores should bring the gap back.",
+        "Two runs of 5 epochs, seed 0, made by",
+        states.COMMAND,
     ),
-    (
+    Scene(
         "What it costs, and who does better",
-        (
-            "Compared with equal pressure, AdaPop forgets more of the popular facts and fewer of "
-            "the rare ones, and loses more held-out ones. The methods marked “tuned” use the best "
-            "settings of 40 trials; some forget more than AdaPop. Only AdaPop uses popularity."
-        ),
+        "Compared with equal pressure, AdaPop forgets more of the popular facts and fewer of the "
+        "rare ones, and loses more held-out ones. The methods marked “tuned” use the best "
+        "settings of 40 trials; some forget more than AdaPop. Only AdaPop uses popularity.",
+        "A run of each method, seed 0, made by",
+        states.COMMAND,
     ),
-    (
+    Scene(
         "Forgotten? Ask differently",
-        (
-            "Asked the training question, the model that was trained with equal pressure gets both "
-            "of these facts wrong. Can another question bring the answer back?"
-        ),
+        "Asked the training question, the model that was trained with equal pressure gets both of "
+        "these facts wrong. Can another question bring the answer back?",
+        "The probes of a recorded run, seed 0, made by",
+        examples.COMMAND,
     ),
-    (
+    Scene(
         "On real models",
-        (
-            "Two small public models are trained to forget the countries of some cities. Lines "
-            "are 95% intervals."
-        ),
+        "Two small public models are trained to forget the countries of some cities. Lines are "
+        "95% intervals.",
+        "Recorded by",
+        real.COMMAND,
     ),
-    (
+    Scene(
         "Now with your facts",
-        (
-            "One fact a line: question, answer, popularity score. The small model can only forget "
-            "what it knows, such as these facts. The tab Facts reads files; the tab Run has "
-            "larger models."
-        ),
+        "One fact a line: question, answer, popularity score. The small model can only forget "
+        "what it knows, such as these facts. The tab Facts reads files; the tab Run has larger "
+        "models.",
     ),
-]
+)
 STORY_TUNED = (
     "Tuned with 40 trials each, the methods still answer this much of the forget set when it is "
     "asked in other words: {left}. Of the held-out facts they still answer {kept}, in that order. "
@@ -151,7 +166,7 @@ def steps(rare: Fact, popular: Fact, pairs: int) -> list[tuple[str, str]]:
     in the scene on why."""
     named = {"rare": rare.title, "popular": popular.title, "pairs": pairs}
     named |= {"rare_seen": exposures_of(rare.score), "popular_seen": exposures_of(popular.score)}
-    return [(headline, words.format(**named)) for headline, words in STORY_STEPS]
+    return [(scene.headline, scene.text.format(**named)) for scene in SCENES]
 
 
 def pairs_end(pairs: Sequence[tuple[int, int]], end: Frame) -> str:
@@ -259,7 +274,12 @@ def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
         content[model] = {"arms": arms, "words": _left_by_tier(arms)}
         runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} runs of {model}")
     note = STORY_REAL.format(runs=listing(runs))
-    return {"note": note, "models": content, "command": COMMAND, "run": f"{PREFIX}smollm2"}
+    return {
+        "note": note,
+        "models": content,
+        "command": real.COMMAND,
+        "run": f"{examples.PREFIX}smollm2",
+    }
 
 
 def _arm(outcome: Outcome, name: str) -> dict:

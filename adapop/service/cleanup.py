@@ -4,12 +4,16 @@ The age of a folder is that of its newest file. Folders are first hidden by rena
 so that a reader sees a folder complete or not at all.
 """
 
+import logging
 import shutil
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
+from adapop import limits
 from adapop.errors import RunError
 from adapop.runs import files
 from adapop.runs.lock import QUEUED, is_held
@@ -18,6 +22,8 @@ from adapop.service import links, saved_sets
 
 HIDDEN = ".deleting"
 WRITING_SECONDS = 3600.0  # no set takes longer to be written
+CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,15 +50,35 @@ def entries(root: Path) -> list[OnDisk]:
     return sorted(measured, key=lambda entry: entry.changed)
 
 
-def overdue(
-    root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]
-) -> list[Path]:
+def keep_clean(root: Path) -> None:
+    """Starts a thread that deletes what exceeds the limits of age and size, if there are any.
+    Raises ConfigError: one is invalid."""
+    seconds, most = limits.keep_seconds(), limits.keep_bytes()
+    every = min(CLEAN_AT_MOST_EVERY, (seconds or inf) / CLEANINGS_A_LIFE)
+
+    def clean_for_ever() -> None:
+        while True:
+            time.sleep(every)
+            try:
+                clean(root, seconds, most)
+            except Exception:  # whatever went wrong, the next cleaning must come
+                log.exception("old runs could not be deleted")
+
+    if seconds or most:
+        threading.Thread(target=clean_for_ever, daemon=True).start()
+
+
+def clean(root: Path, seconds: float | None, most: float | None) -> None:
+    """Deletes what `overdue` chooses, except runs queued since."""
+    _delete((folder for folder in overdue(root, seconds, most) if not in_use(folder)), root)
+
+
+def overdue(root: Path, seconds: float | None, most: float | None) -> list[Path]:
     """The folders to delete. seconds: the allowed age; most: the allowed total bytes; None: no
-    limit. busy: whether a name is queued or active here. Runs queued or active in another app
-    stay."""
+    limit. Runs that are queued or active, in any app, stay."""
     folders = entries(root)
     oldest = -1.0 if seconds is None else time.time() - seconds
-    free = [entry for entry in folders if not (busy(entry.folder.name) or in_use(entry.folder))]
+    free = [entry for entry in folders if not in_use(entry.folder)]
     chosen = [entry for entry in free if entry.changed < oldest]
     left = [entry for entry in free if entry.changed >= oldest]
     bytes_used = sum(entry.bytes for entry in folders) - sum(entry.bytes for entry in chosen)
@@ -68,7 +94,12 @@ def delete_run(run: Run, root: Path) -> None:
     """Deletes a run and its link for good. Raises RunError: it is active or queued."""
     if in_use(run.folder):
         raise RunError("This run is under way.", "Stop it first, then delete it.")
-    hide(run.folder, root)
+    _delete([run.folder], root)
+
+
+def _delete(folders: Iterable[Path], root: Path) -> None:
+    for folder in folders:
+        hide(folder, root)
     delete_hidden(root)
     links.delete_dead(root)
 

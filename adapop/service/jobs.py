@@ -109,20 +109,18 @@ def epochs_that_fit(folder: Path, seconds: float, most: float | None = None) -> 
 
 def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked]:
     """Both models' complete replies to prompts."""
-    from adapop.probes.ask import ask, whole_reply
+    from adapop.probes.ask import ask
 
     run = Run(folder)
-    model = _model(run)
-    return ask(model, prompts, golds, whole_reply(model, prompts, run.reply_tokens), run.facts)
+    return ask(_model(run), prompts, golds, _most_tokens(run, prompts), run.facts)
 
 
 def inspect_columns(folder: Path, question: Question, chosen: Sequence[Chosen]) -> Inspection:
     """The columns' replies to a question, token by token. folder: of the run that is asked."""
-    from adapop.probes.ask import whole_reply
     from adapop.probes.tokenwise import inspect
 
     run = Run(folder)
-    most = whole_reply(_model(run), [question.prompt], run.reply_tokens)
+    most = _most_tokens(run, [question.prompt])
     return inspect(_columns(chosen), question, most, run.facts)
 
 
@@ -147,12 +145,10 @@ def at_strengths(
 
 def layers_of_reply(folder: Path, question: Question, by: str) -> LayerGrid:
     """One model's reply in the layers of both. by: `ORIGINAL` or `UNLEARNED`."""
-    from adapop.probes.ask import whole_reply
     from adapop.probes.layers import layers_of
 
     run = Run(folder)
-    model = _model(run)
-    return layers_of(model, question, whole_reply(model, [question.prompt], run.reply_tokens), by)
+    return layers_of(_model(run), question, _most_tokens(run, [question.prompt]), by)
 
 
 def ask_columns(
@@ -164,11 +160,10 @@ def ask_columns(
 ) -> list[list[Asked]]:
     """For each column, the replies to prompts with the original's, for the verdict. earlier: see
     `tokenwise.asked_columns`."""
-    from adapop.probes.ask import whole_reply
     from adapop.probes.tokenwise import asked_columns
 
     run = Run(folder)
-    most = whole_reply(_model(run), prompts, run.reply_tokens)
+    most = _most_tokens(run, prompts)
     return asked_columns(_columns(chosen), prompts, golds, most, run.facts, earlier)
 
 
@@ -270,6 +265,13 @@ def _model(run: Run) -> AdaptedModel:
     """The run's model with the adapter that is its result. Renews the run's age (see `cleanup`)."""
     _renew(run)
     return _loaded(run.checkpoint(run.chosen_epoch or 0))
+
+
+def _most_tokens(run: Run, prompts: list[str]) -> int:
+    """The most tokens of its model's replies to prompts, so that none is cut off."""
+    from adapop.probes.ask import whole_reply
+
+    return whole_reply(_model(run), prompts, run.reply_tokens)
 
 
 def _renew(run: Run) -> None:

@@ -18,6 +18,17 @@ from adapop.training.events import Event, RunStarted, Saved
 # unless one epoch needs more (a visitor without an account has 120 s a day, counted 1.5 times); and
 # of loading the model.
 FIRST_SECONDS, MOST_SECONDS, LOAD_SECONDS = 60, 75, 10
+# the jobs that a lent GPU is asked for, besides runs -> for how many seconds
+QUESTIONS = {
+    jobs.ask_models: ASK_SECONDS,
+    jobs.ask_columns: LONG_SECONDS,
+    jobs.inspect_columns: LONG_SECONDS,
+    jobs.sample_columns: LONG_SECONDS,
+    jobs.at_strengths: LONG_SECONDS,
+    jobs.layers_of_reply: LONG_SECONDS,
+    jobs.probe_models: LONG_SECONDS,
+    jobs.recover_facts: LONG_SECONDS,
+}
 
 
 class Leases:
@@ -26,22 +37,17 @@ class Leases:
     def __init__(self, accelerated: Accelerated | None) -> None:
         requested_seconds = lambda _, seconds, most: seconds  # noqa: E731
         self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, requested_seconds)
-        questions = {jobs.ask_models: ASK_SECONDS, jobs.probe_models: LONG_SECONDS}
-        questions[jobs.recover_facts] = LONG_SECONDS
-        columns = (jobs.inspect_columns, jobs.sample_columns, jobs.ask_columns)
-        columns += (jobs.at_strengths, jobs.layers_of_reply)
-        questions |= dict.fromkeys(columns, LONG_SECONDS)
-        self._work = {work: on_accelerator(work, accelerated, s) for work, s in questions.items()}
+        self._jobs = {job: on_accelerator(job, accelerated, s) for job, s in QUESTIONS.items()}
         self._requests: dict[str, Context] = {}  # run -> context of its owner's last request
 
-    def on_gpu(self, work: Callable, runs: Iterable[Path]) -> Callable:
-        """Wraps a question's work: downloads the models of all runs that are asked, then calls the
-        work on the lent GPU. runs: their folders."""
+    def on_gpu(self, job: Callable, runs: Iterable[Path]) -> Callable:
+        """One of `QUESTIONS` that first downloads the models of all runs that are asked, then is
+        called on the lent GPU. runs: their folders."""
 
         def leased(folder: Path, *args):
             for one in dict.fromkeys(runs):
                 jobs.fetch_model(one)
-            return self._work[work](folder, *args)
+            return self._jobs[job](folder, *args)
 
         return leased
 

@@ -64,6 +64,18 @@ class Usage:
             with self._lock:
                 self._fill(limit, visitor, amount)
 
+    @contextmanager
+    def charged(
+        self, limit: Limit, clock: Callable[[], float], visitor: str | None = None
+    ) -> Iterator[None]:
+        """Records the seconds that a block takes by a clock, even beyond the limit. visitor: None
+        for the current one."""
+        visitor, began = self.sender() if visitor is None else visitor, clock()
+        try:
+            yield
+        finally:
+            self.charge(limit, clock() - began, visitor)
+
     def left(self, limit: Limit, visitor: str) -> float | None:
         """How much a visitor may still use now, 0 at least; None if there is no limit."""
         if (most := limit.value()) is None:

@@ -12,13 +12,13 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from adapop import limits
 from adapop.config.run import RunConfig
@@ -27,24 +27,18 @@ from adapop.facts.fact import FactSet
 from adapop.paths import SHIPPED
 from adapop.progress import Progress
 from adapop.runs import lock
-from adapop.runs.known import Known
 from adapop.runs.pace import Pace, Wait, at_work, pace_of, wait_behind
 from adapop.runs.run import Run
-from adapop.service import cleanup, jobs, links, saved_sets
+from adapop.service import cleanup, jobs, saved_sets
 from adapop.service.leases import Leases
 from adapop.service.visitor_limits import ACCELERATOR, WRITTEN, Usage
 from adapop.service.zerogpu import Accelerated
 from adapop.training.events import RunFailed
 
 if TYPE_CHECKING:
-    from adapop.probes.inspection import Chosen, Drawing, Inspection, Question, Samples
-    from adapop.probes.layers import LayerGrid
-    from adapop.probes.plan import Plan
-    from adapop.probes.prompts import Asked, NotApplicable, ProbeRow
-    from adapop.probes.strength import AtStrength
-    from adapop.runs.check import Check
+    from adapop.probes.inspection import Chosen
 
-CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
+Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
 
@@ -110,7 +104,7 @@ class Worker:
         self._line = Line()
         self._waiting: dict[str, str] = {}  # run -> visitor, in the order of the queue
         self._lock = threading.Lock()
-        self._submitting = threading.Lock()
+        self._submitting = threading.RLock()
         self._paces: dict[str, Pace] = {}
         self._began = 0.0
         self._leases = Leases(accelerated)
@@ -129,45 +123,18 @@ class Worker:
 
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
-    def keep_clean(self) -> None:
-        """Starts a thread that deletes what exceeds the limits of age and size. Raises ConfigError:
-        a limit is invalid."""
-        seconds, most = limits.keep_seconds(), limits.keep_bytes()
-        if seconds is not None or most is not None:
-            every = CLEAN_AT_MOST_EVERY
-            if seconds is not None:
-                every = min(every, seconds / CLEANINGS_A_LIFE)
-            clean = partial(self._clean_for_ever, seconds, most, every)
-            threading.Thread(target=clean, daemon=True).start()
-
-    def clean(self, seconds: float | None, most: float | None) -> None:
-        """Deletes the runs and sets that `cleanup.overdue` chooses, except runs queued since."""
-        with self._lock:
-            busy = frozenset(self._waiting)
-        for folder in cleanup.overdue(self.root, seconds, most, busy.__contains__):
-            with self._lock:  # the run may have been resumed meanwhile
-                if folder.name not in self._waiting:
-                    cleanup.hide(folder, self.root)
-        cleanup.delete_hidden(self.root)
-        links.delete_dead(self.root)
-
     def submit(self, config: RunConfig, facts: FactSet) -> Run:
         """Prepares a run and queues it. Raises LimitError: too many epochs, or runs that
         wait. AdaPopError: the run cannot be prepared. Nothing is queued then."""
         limits.EPOCHS.check(config.epochs)
-        with self._submitting, ExitStack() as place:  # else two might take the last place
-            self._take_place(place)
-            run = jobs.engine().prepare(config, facts, self.root)
-            self._enqueued(run, place)
-            return run
+        return self._queued(lambda: jobs.engine().prepare(config, facts, self.root))
 
     def enqueue(self, run: Run) -> None:
         """Queues a prepared, stopped or interrupted run. Raises LimitError: too many runs wait, in
         all or of this visitor. RunError: another app has queued it."""
-        with self._submitting, ExitStack() as place:
+        with self._submitting:
             if self.ahead_of(run) is None:
-                self._take_place(place)
-                self._enqueued(run, place)
+                self._queued(lambda: run)
 
     def note_request(self, run: Run) -> None:
         """Stores the owner's latest request if the run needs a lease: `Leases.note_request`."""
@@ -194,73 +161,31 @@ class Worker:
         """The pace of a model's runs here; None if none has finished yet."""
         return self._paces.get(model)
 
-    def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
-        """Queues prompts to both models of a run. The futures of this and the next methods
-        raise LimitError: too many questions wait, or this visitor used the accelerator too much."""
-        return self._question(run, jobs.ask_models, run.folder, prompts, golds)
+    def ask(
+        self, run: Run, job: Callable[..., Result], *args, beside: Sequence[Chosen] = ()
+    ) -> Future[Result]:
+        """Queues a job of `jobs` that asks a run's models. args: those after the run's folder.
+        beside: the columns that are asked. The future raises LimitError: too many questions wait,
+        or this visitor used the accelerator too much."""
+        return self._question(run, job, run.folder, *args, beside=beside)
 
-    def inspect(self, run: Run, question: Question, chosen: Sequence[Chosen]) -> Future[Inspection]:
-        """Queues a question to columns of a run, token by token; otherwise as `ask`."""
-        work = jobs.inspect_columns, run.folder, question, chosen
-        return self._question(run, *work, beside=chosen)
-
-    def sample(
-        self, run: Run, question: Question, chosen: Sequence[Chosen], drawing: Drawing
-    ) -> Future[tuple[Samples, ...]]:
-        """Queues samples of one question to columns of a run; otherwise as `ask`."""
-        work = jobs.sample_columns, run.folder, question, chosen, drawing
-        return self._question(run, *work, beside=chosen)
-
-    def at_strengths(
-        self, run: Run, strengths: Sequence[float], fact_id: str | None
-    ) -> Future[tuple[AtStrength, ...]]:
-        """Queues a run's facts at strengths of its adapter; otherwise as `ask`."""
-        return self._question(run, jobs.at_strengths, run.folder, strengths, fact_id)
-
-    def layers_of_reply(self, run: Run, question: Question, by: str) -> Future[LayerGrid]:
-        """Queues one model's reply in the layers of both, see `jobs`; otherwise as `ask`."""
-        return self._question(run, jobs.layers_of_reply, run.folder, question, by)
-
-    def ask_columns(
-        self,
-        run: Run,
-        prompts: list[str],
-        golds: list[str],
-        chosen: Sequence[Chosen],
-        earlier: Mapping[int, tuple[str, ...]],
-    ) -> Future[list[list[Asked]]]:
-        """Queues prompts to columns of a run, a list a column; otherwise as `ask`. earlier: see
-        `tokenwise.asked_columns`."""
-        work = jobs.ask_columns, run.folder, prompts, golds, chosen, earlier
-        return self._question(run, *work, beside=chosen)
-
-    def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
-        """Queues the original model's answers for the facts to forget; otherwise as `check`."""
-        return self._look(jobs.recall_of_original, config, facts)
-
-    def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:
-        """Queues the check of a run. Raises RunError: the model would need a lent GPU."""
-        return self._look(jobs.check_facts, config, facts)
-
-    def probe(
-        self, run: Run, plan: Plan
-    ) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
-        """Queues the plan's prompts to both models of a run. Returns their future and progress. The
-        replies are saved in the run's folder, even if the work ends early: `Run.probes`."""
+    def work_on(
+        self, run: Run, job: Callable[..., Result], *args
+    ) -> tuple[Future[Result], Progress]:
+        """Queues a longer job, whose result is saved in the run's folder; otherwise as `ask`.
+        Returns its future and progress."""
         progress = Progress()
-        return self._question(run, jobs.probe_models, run.folder, plan, progress), progress
+        return self.ask(run, job, *args, progress), progress
 
-    def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
-        """Queues the recovery of a run's facts by one of `RECOVERY`. Returns its future and
-        progress. The result is saved in the run's folder: `Run.recovery`."""
-        progress = Progress()
-        return self._question(run, jobs.recover_facts, run.folder, name, progress), progress
-
-    def measure_files(self, run: Run) -> tuple[Future[None], Progress]:
-        """Queues the measurement of the adapter that leaves, from its file. Returns its future and
-        progress. The numbers are kept in the run's folder: `runs.delivered.kept`."""
-        progress = Progress()
-        return self._question(run, jobs.measure_files, run.folder, progress), progress
+    def look(
+        self, job: Callable[..., Result], config: RunConfig, facts: FactSet
+    ) -> tuple[Future[Result], Progress]:
+        """Queues a job that asks the original model before a run; otherwise as `work_on`. Raises
+        RunError: the model would need a lent GPU."""
+        if self.is_lent and config.model not in SHIPPED:
+            fix = "Start the run: it says what the model knew, and what would stop it."
+            raise RunError("A lent GPU is only used for runs, not for the check before one.", fix)
+        return self._question(None, job, config, facts, progress := Progress()), progress
 
     def save_set(self, facts: FactSet) -> str:
         """Saves a page's set beside the runs. Returns its name, see `saved_sets`. Raises
@@ -271,12 +196,6 @@ class Worker:
         size = cleanup.size_of(self.root / saved_sets.FOLDER / name)
         self.usage.charge(WRITTEN, size / 1e6, visitor)
         return name
-
-    def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
-        if self.is_lent and config.model not in SHIPPED:
-            fix = "Start the run: it says what the model knew, and what would stop it."
-            raise RunError("A lent GPU is only used for runs, not for the check before one.", fix)
-        return self._question(None, work, config, facts, progress := Progress()), progress
 
     def _question(
         self, run: Run | None, work: Callable, *args, beside: Sequence[Chosen] = ()
@@ -305,28 +224,27 @@ class Worker:
 
     def _timed(self, visitor: str, work: Callable, *args):
         """Calls the work and returns its result; charges its time to the visitor."""
-        began = time.monotonic()
-        try:
+        with self.usage.charged(ACCELERATOR, time.monotonic, visitor):
             return work(*args)
-        finally:
-            self.usage.charge(ACCELERATOR, time.monotonic() - began, visitor)
 
-    def _take_place(self, place: ExitStack) -> None:
-        """Counts one more run of the visitor until the place is closed. Raises LimitError."""
+    def _queued(self, prepared: Callable[[], Run]) -> Run:
+        """Queues the run that is prepared once there is a place for it, which it keeps until it is
+        over. Raises LimitError."""
         visitor = self.usage.sender()
-        limits.QUEUE.check(len(self._waiting) + 1)
-        place.enter_context(self.usage.waiting(visitor))
-        self.usage.check(ACCELERATOR, visitor)
-        self.usage.check(WRITTEN, visitor)
-
-    def _enqueued(self, run: Run, place: ExitStack) -> None:
-        # meanwhile no other app of this root deletes the run
-        place.enter_context(lock.held(run.folder, lock.QUEUED))
-        with self._lock:
-            self._waiting[run.id] = self.usage.sender()
-        if self._needs_lease(run):
-            self._leases.note_request(run)
-        self._line.run(self._work, run).add_done_callback(partial(_left, place.pop_all()))
+        with self._submitting, ExitStack() as place:  # else two might take the last place
+            limits.QUEUE.check(len(self._waiting) + 1)
+            place.enter_context(self.usage.waiting(visitor))
+            self.usage.check(ACCELERATOR, visitor)
+            self.usage.check(WRITTEN, visitor)
+            run = prepared()
+            # meanwhile no other app of this root deletes the run
+            place.enter_context(lock.held(run.folder, lock.QUEUED))
+            with self._lock:
+                self._waiting[run.id] = visitor
+            if self._needs_lease(run):
+                self._leases.note_request(run)
+            self._line.run(self._work, run).add_done_callback(partial(_left, place.pop_all()))
+            return run
 
     def _work(self, run: Run) -> None:
         visitor, before = self._waiting[run.id], cleanup.size_of(run.folder)
@@ -356,14 +274,6 @@ class Worker:
             return False
         config = run.config
         return not {config.model, config.unlearned, config.oracle} - {""} <= {*SHIPPED}
-
-    def _clean_for_ever(self, seconds: float | None, most: float | None, every: float) -> None:
-        while True:
-            time.sleep(every)
-            try:
-                self.clean(seconds, most)
-            except Exception:  # whatever went wrong, the next cleaning must come
-                log.exception("old runs could not be deleted")
 
 
 def _left(place: ExitStack, done: Future) -> None:

@@ -21,7 +21,7 @@ from adapop.runs.run import runs_root
 from adapop.service.links import owned
 from adapop.service.worker import Worker
 from adapop.ui.api import Api
-from adapop.ui.api_scores import ScoresApi
+from adapop.ui.api_scores import beta
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -68,9 +68,9 @@ def server(worker: Worker) -> "MCPServer":
     except ImportError:
         message = "Serving agents needs the package mcp (2 and up), which is not installed."
         raise ConfigError(message, 'pip install "mcp>=2,<3"') from None
-    api, scores = Api(worker), ScoresApi(worker)
+    api = Api(worker)
     tools = MCPServer("AdaPop Explorer", version=version(), instructions=ABOUT)
-    for endpoint in (api.check, scores.beta, api.status, api.probe, report):
+    for endpoint in (api.check, beta, api.status, api.probe, report):
         about = " ".join(inspect.getdoc(endpoint).split())
         tools.add_tool(by_name(endpoint), endpoint.__name__, description=about)
     return tools

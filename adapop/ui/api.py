@@ -9,6 +9,7 @@ docstrings are the documentation on the page.
 """
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import accumulate
@@ -30,10 +31,11 @@ from adapop.runs.examples import example_of
 from adapop.runs.pace import left_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
+from adapop.service import jobs
 from adapop.service.worker import Worker
 from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDone
 from adapop.ui.access import known_run, shown_run
-from adapop.ui.api_scores import ScoresApi
+from adapop.ui.api_scores import beta, score
 from adapop.ui.api_values import (
     answering,
     config_and_facts,
@@ -52,9 +54,9 @@ AT_ONCE = {"score": 6, "report": REPORTS_AT_ONCE}  # calls at work, of all calle
 
 def endpoints(worker: Worker) -> tuple[Callable, ...]:
     """All endpoints over a worker."""
-    api, scores = Api(worker), ScoresApi(worker)
+    api = Api(worker)
     running = (api.status, api.frames, api.stop, api.probe, api.tokens, api.samples, api.report)
-    return scores.score, scores.beta, api.check, api.start_run, *running
+    return score, beta, api.check, api.start_run, *running
 
 
 def build(worker: Worker, demo: gr.Blocks) -> None:
@@ -131,19 +133,7 @@ class Api:
         """Checks the parameters of start_run without starting a run: asks the model and times a
         step.
 
-        Args:
-            facts: the name of a set, or a list of rows.
-            method: of the page.
-            preset: of the method.
-            learning_rate: per step, or null.
-            epochs: passes over the facts.
-            seed: of the run.
-            anchors: as in beta.
-            missing_score: error, drop or uniform.
-            retain: own, sandbox, neighbours or split, as in start_run.
-            model: as start_run.
-            settings: other settings by name.
-            columns: of the rows.
+        Args: as in start_run.
 
         Gives {forget, retain, holdout, notes, dropped, known, recall, prompting, impossible, tiers,
         anchors, betas, pace, seconds, device, gpu_bytes, problems, doubts, lines}: how many facts
@@ -159,13 +149,16 @@ class Api:
         """
         usage = self.worker.usage
         read = await offload(usage, config_and_facts, *chosen)
-        future, _ = await offload(usage, self.worker.check, *read)
+        future, _ = await offload(usage, self.worker.look, jobs.check_facts, *read)
         await over(future)
         return await offload(usage, lambda: future.result().as_json())
 
-    # gradio reads the parameters here: the same as those of start_run
+    # gradio and agents read the parameters here: the same as those of start_run
     check.__signature__ = inspect.signature(start_run)
     check.__annotations__ = start_run.__annotations__
+    check.__doc__ = check.__doc__.replace(
+        "Args: as in start_run.\n\n", re.search(r"Args:.*?\n\n", start_run.__doc__, re.DOTALL)[0]
+    )
 
     def status(self, run: str) -> dict:
         """A run's progress, and its measurements so far.
@@ -282,12 +275,11 @@ class Api:
         Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at
         once.
         """
-        (result,) = await answered(self.worker.usage, self._ask, run, prompt, gold)
+        usage = self.worker.usage
+        its_run, prompt, gold = await offload(usage, self._asked, run, prompt, gold)
+        asking = self.worker.ask, its_run, jobs.ask_models, [prompt], [gold]
+        (result,) = await answered(usage, *asking)
         return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
-
-    def _ask(self, run: str, prompt: str, gold: str):
-        its_run, prompt, gold = self._asked(run, prompt, gold)
-        return self.worker.ask(its_run, [prompt], [gold])
 
     def _asked(self, run: str, prompt: str, gold: str) -> tuple[Run, str, str]:
         """The run that is asked, prompt and right answer. Raises AdaPopError: as `probe`."""
@@ -336,7 +328,7 @@ class Api:
         Errors: as probe; no such epoch, no oracle, a run beside that is not yours.
         """
         inputs = run, prompt, gold, begun, earlier, beside, epoch
-        text, inspection = await self._of_columns(self.worker.inspect, inputs)
+        text, inspection = await self._of_columns(jobs.inspect_columns, inputs)
         return {"prompt": text, "columns": inspection.rows}
 
     async def samples(
@@ -383,14 +375,15 @@ class Api:
             if type(value) not in (int, float):
                 raise ConfigError(f"{name} is {quoted(value)}.", "It must be a number.")
         inputs = run, prompt, gold, begun, earlier, beside, epoch
-        text, drawn = await self._of_columns(self.worker.sample, inputs, Drawing(*numbers))
+        text, drawn = await self._of_columns(jobs.sample_columns, inputs, Drawing(*numbers))
         return {"prompt": text, "columns": [one.row for one in drawn]}
 
-    async def _of_columns(self, work: Callable, inputs: tuple, *more: Drawing) -> tuple[str, Any]:
-        """The prompt, and what work of the worker gives for it. inputs: as for `_columns`."""
+    async def _of_columns(self, job: Callable, inputs: tuple, *more: Drawing) -> tuple[str, Any]:
+        """The prompt, and what a job gives for it. inputs: as for `_columns`."""
         usage = self.worker.usage
         its_run, question, chosen = await offload(usage, self._columns, *inputs)
-        return question.prompt, await answered(usage, work, its_run, question, chosen, *more)
+        asking = self.worker.ask, its_run, job, question, chosen, *more
+        return question.prompt, await answered(usage, *asking, beside=chosen)
 
     def _columns(
         self, run: str, prompt: str, gold: str, begun: str, earlier: object, beside: object, epoch

@@ -20,7 +20,7 @@ from adapop.limits import PROCESSOR
 from adapop.service.visitor_limits import Usage
 from adapop.ui.access import refusing
 from adapop.ui.session import KEPT
-from adapop.ui.visitors import SENDER, network_of
+from adapop.ui.visitors import SENDER, visitor_of
 
 
 def prepare(demo: gr.Blocks, usage: Usage, quiet: gr.Component) -> None:
@@ -56,8 +56,7 @@ def prepared(work: Callable, usage: Usage) -> Callable:
     """An event's function that first gets the request, whose sender it is charged to."""
 
     def begin(request: gr.Request | None) -> str:
-        client = request.client if request else None
-        SENDER.set(network_of(client.host) if client else "")
+        SENDER.set(visitor_of(request) if request else "")
         return SENDER.get()
 
     @wraps(work)
@@ -66,11 +65,8 @@ def prepared(work: Callable, usage: Usage) -> Callable:
         with ExitStack() as thread:
             with refusing():
                 thread.enter_context(usage.thread(visitor))
-            began = seconds_worked()
-            try:
+            with usage.charged(PROCESSOR, seconds_worked, visitor):
                 return KEPT.stored(work(*map(KEPT.loaded, values)))
-            finally:
-                usage.charge(PROCESSOR, seconds_worked() - began, visitor)
 
     @wraps(work)
     async def awaited(request, *values):

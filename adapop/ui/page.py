@@ -21,6 +21,7 @@ from adapop.report.published import ARXIV, PAPER_PAGE, PAPER_TITLE
 from adapop.runs import files
 from adapop.runs.examples import example_of
 from adapop.runs.run import runs_root
+from adapop.service.cleanup import keep_clean
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, texts
 from adapop.ui.access import may_control, shown_run
@@ -43,7 +44,7 @@ from adapop.ui.run.state import strip_of, view
 from adapop.ui.session import Session, browser_state, new_session
 from adapop.ui.story import screen as story
 from adapop.ui.story.words import GLOSSARY
-from adapop.ui.visitors import trust_own_proxies, visitor
+from adapop.ui.visitors import SENDER, trust_own_proxies
 from adapop.ui.wiring import EACH, QUIET
 
 TITLE = "AdaPop Explorer"
@@ -239,10 +240,10 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
     """
     check_limits()
     sys.setswitchinterval(SWITCH_SECONDS)
-    worker = Worker(runs_root(), accelerated, visitor)
+    worker = Worker(runs_root(), accelerated, SENDER.get)
     with files.writing(worker.root / "run"):
         worker.root.mkdir(parents=True, exist_ok=True)
-    worker.keep_clean()
+    keep_clean(worker.root)
     demo = build(worker)
     trust_own_proxies()
     # the engine is imported once the page is served: on a busy machine, Gradio gives up after five

@@ -5,19 +5,16 @@ import os
 from contextvars import ContextVar
 from functools import lru_cache
 
+import gradio as gr
 from starlette.requests import Request
 
 # the networks of a Space's own proxies, which are trusted about a request's sender
 SPACE_PROXIES = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"
+# of the event that is handled now; empty outside events
 SENDER: ContextVar[str] = ContextVar("adapop-sender", default="")
 
 
-def visitor() -> str:
-    """The sender of the event now being handled; empty outside events."""
-    return SENDER.get()
-
-
-def visitor_of(request: Request) -> str:
+def visitor_of(request: Request | gr.Request) -> str:
     """The sender of a request: its address. Behind a proxy, uvicorn takes it from X-Forwarded-For,
     but only if FORWARDED_ALLOW_IPS names that proxy."""
     return network_of(request.client.host) if request.client else ""

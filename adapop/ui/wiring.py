@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import wraps
 from math import inf
 from time import monotonic
 from typing import Any
@@ -103,24 +102,16 @@ def stopped(progress: Progress | None) -> None:
         progress.stop()
 
 
-async def offload(usage: Usage, work: Callable, *args) -> Any:
-    """The result of work done in a thread: the event loop must neither read files nor compute."""
-    in_context, loop = copy_context().run, asyncio.get_running_loop()
-    return await loop.run_in_executor(THREADS, in_context, charged(usage, work), *args)
+async def offload(usage: Usage, work: Callable, *args, **named) -> Any:
+    """The result of work done in a thread: the event loop must neither read files nor compute. The
+    processor's time is charged to the visitor of the event."""
 
-
-def charged(usage: Usage, work: Callable) -> Callable:
-    """Wraps work: its processor time is charged to the visitor who requested it."""
-
-    @wraps(work)
-    def timed(*args, **named):
-        began = seconds_worked()
-        try:
+    def timed() -> Any:
+        with usage.charged(PROCESSOR, seconds_worked):
             return work(*args, **named)
-        finally:
-            usage.charge(PROCESSOR, seconds_worked() - began, usage.sender())
 
-    return timed
+    in_context, loop = copy_context().run, asyncio.get_running_loop()
+    return await loop.run_in_executor(THREADS, in_context, timed)
 
 
 async def followed(
@@ -146,9 +137,9 @@ async def over(future: Future, seconds: float = inf) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def answered(usage: Usage, ask: Callable[..., Future], *args) -> Any:
+async def answered(usage: Usage, ask: Callable[..., Future], *args, **named) -> Any:
     """What a worker's method answers, once its work has ended."""
-    future = await offload(usage, ask, *args)
+    future = await offload(usage, ask, *args, **named)
     await over(future)
     return future.result()
 

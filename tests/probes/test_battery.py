@@ -21,6 +21,7 @@ from adapop.probes.verdict import verdicts
 from adapop.progress import Progress
 from adapop.runs import checkpoints
 from adapop.runs.execute import prepare
+from adapop.service import jobs
 from adapop.service.worker import Worker
 from adapop.training.controller import Drift
 from adapop.training.trainer import Trainer, TrainerState
@@ -294,17 +295,17 @@ def test_probes_of_another_version_are_named(run):
 
 def test_worker_probes_and_keeps_or_says_that_there_is_nothing(run, tmp_path, small):
     plan = replace(PLAN, kinds=(DIRECT, REWORDED), per_tier=1, groups=("forget",))
-    future, progress = Worker(tmp_path).probe(run, plan)
+    future, progress = Worker(tmp_path).work_on(run, jobs.probe_models, plan)
     rows = future.result(PATIENCE_SECONDS)
     assert len(rows) == 3 * 5 and run.probes() == rows
     assert progress.text == "Probing: reworded, 0 of 12 prompts"
-    future, _ = Worker(tmp_path).probe(prepare(make_config(), small, tmp_path), PLAN)
+    future, _ = Worker(tmp_path).work_on(prepare(make_config(), small, tmp_path), jobs.probe_models, PLAN)
     raised(RunError, "no checkpoint", future.result, PATIENCE_SECONDS)
 
 
 def test_worker_keeps_what_was_found_when_stopped(run, tmp_path):
     worker = Worker(tmp_path)
-    future, progress = worker.probe(run, PLAN)
+    future, progress = worker.work_on(run, jobs.probe_models, PLAN)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not progress.text.startswith("Probing: reworded"):
         assert time.monotonic() < deadline, "the worker took too long"
@@ -313,7 +314,7 @@ def test_worker_keeps_what_was_found_when_stopped(run, tmp_path):
     raised(Stopped, "Stopped", future.result, PATIENCE_SECONDS)
     probes = run.probes()
     assert {row.kind for row in probes} <= {DIRECT, REWORDED} and probes[0].kind == DIRECT
-    again, progress = worker.probe(run, PLAN)
+    again, progress = worker.work_on(run, jobs.probe_models, PLAN)
     progress.stop()
     raised(Stopped, "Stopped", again.result, PATIENCE_SECONDS)
     assert run.probes() == probes, "nothing probed takes nothing away"

@@ -13,6 +13,7 @@ from crashes import survived
 from adapop import METHODS, make_config
 from adapop.facts.world import sandbox_facts
 from adapop.model.adapted import AdaptedModel
+from adapop.service import jobs
 from adapop.service.worker import Worker
 from waiting import PATIENCE_SECONDS
 
@@ -34,7 +35,8 @@ def test_a_process_keeps_nothing_of_the_runs_it_has_done(tmp_path):
     facts = replace(world, forget=world.forget[:4], retain=world.retain[:4], holdout=(), utility=())
     for method in [*METHODS][:8]:
         run = worker.submit(make_config(method, epochs=1, batch=2, micro_batch=2), facts)
-        worker.ask(run, [facts.forget[0].question], [facts.forget[0].answer]).result(PATIENCE_SECONDS)
+        asked = [facts.forget[0].question], [facts.forget[0].answer]
+        worker.ask(run, jobs.ask_models, *asked).result(PATIENCE_SECONDS)
         assert run.state == "done", method
         shutil.rmtree(run.folder)
         gc.collect()

@@ -52,7 +52,7 @@ def test_a_second_process_is_refused_by_name_and_writes_nothing_until_the_first_
         worker.enqueue(run)
         wait_until(lambda: worker.ahead_of(run) is None)
         assert (run.events(), run.stop_requested) == ([started], True), "a stop is meant for who works on it"
-        assert overdue(run.folder.parent, None, 0.0, lambda name: False) == []
+        assert overdue(run.folder.parent, None, 0.0) == []
     finally:
         process.kill()
         process.join()

@@ -6,6 +6,7 @@ from adapop.config.presets import make_config
 from adapop.remark import duration
 from adapop.runs.pace import WORDS, Left, Pace, Wait, left_of, pace_of, wait_behind
 from adapop.runs.run import create_run
+from adapop.service import jobs
 from adapop.service.worker import Worker
 from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
 from run_events import START, step
@@ -126,7 +127,7 @@ def test_the_worker_says_how_many_and_how_long(tiny, tmp_path):
         for run in (second, first):
             run.request_stop()
         done = worker.submit(make_config(epochs=4), tiny)  # one step each
-        worker.ask(done, ["Who?"], [""]).result(120)
+        worker.ask(done, jobs.ask_models, ["Who?"], [""]).result(120)
         assert worker.wait_of(done) is None
 
 

@@ -74,7 +74,7 @@ def main(root: str, config: str, *options: str) -> None:
         wait_until(lambda: worker.ahead_of(run) is None)
         last_events.append(run.events()[-1])
     try:
-        answer = as_visitor("asks", worker.ask, run, ["Who?"], ["Nobody"]).result(60)[0].original.text
+        answer = as_visitor("asks", worker.ask, run, jobs.ask_models, ["Who?"], ["Nobody"]).result(60)[0].original.text
     except AdaPopError as error:
         answer = str(error)
     ended = [[event.kind, getattr(event, "message", "")] for event in last_events]

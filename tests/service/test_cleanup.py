@@ -10,9 +10,9 @@ from adapop import Problem, make_config
 from adapop.errors import DataError, LimitError, RunError
 from adapop.remark import Remark
 from adapop.runs.listed import all_runs
-from adapop.runs.lock import QUEUED, is_held
+from adapop.runs.lock import QUEUED, held, is_held
 from adapop.runs.run import create_run
-from adapop.service import cleanup
+from adapop.service import cleanup, jobs
 from adapop.service.cleanup import delete_hidden, entries, hide
 from adapop.service.saved_sets import delete_set, load_set, save_set, set_exists
 from adapop.service.visitor_limits import WRITTEN
@@ -38,8 +38,8 @@ def run_of(tiny, root, hours: float):
     return run
 
 
-def overdue(root, seconds, most=None, busy=lambda name: False):
-    return cleanup.overdue(root, seconds, most, busy)
+def overdue(root, seconds, most=None):
+    return cleanup.overdue(root, seconds, most)
 
 
 def test_age_is_that_of_the_newest_file(tiny, tmp_path):
@@ -53,7 +53,8 @@ def test_what_takes_too_much_goes_oldest_first_but_never_what_is_busy(tiny, tmp_
     runs = [run_of(tiny, tmp_path, hours) for hours in (3, 2, 1)]
     size = entries(tmp_path)[0].bytes
     assert overdue(tmp_path, None, 2.5 * size) == [runs[0].folder]
-    assert overdue(tmp_path, None, 1.5 * size, runs[0].id.__eq__) == [runs[1].folder, runs[2].folder]
+    with held(runs[0].folder, QUEUED):
+        assert overdue(tmp_path, None, 1.5 * size) == [runs[1].folder, runs[2].folder]
     assert overdue(tmp_path, None, 3.5 * size) == []
 
 
@@ -66,7 +67,7 @@ def test_a_set_that_is_being_written_is_no_folder_to_delete(tiny, tmp_path):
 
 
 def test_only_runs_and_sets_are_ever_deleted(tiny, tmp_path):
-    worker, run, name = Worker(tmp_path), run_of(tiny, tmp_path, 3), save_set(tiny, tmp_path)
+    run, name = run_of(tiny, tmp_path, 3), save_set(tiny, tmp_path)
     aged(tmp_path / "sets", 3)
     strangers = [tmp_path / "thesis", tmp_path / "sets" / "mine", tmp_path / "adapop-short", tmp_path / "adapop-" / "x"]
     for folder in strangers:
@@ -79,7 +80,7 @@ def test_only_runs_and_sets_are_ever_deleted(tiny, tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("x", encoding="utf-8")
     os.utime(note, (1, 1))
-    worker.clean(2 * HOUR, 0.0)
+    cleanup.clean(tmp_path, 2 * HOUR, 0.0)
     assert not run.folder.exists() and load_set(name, tmp_path) is None
     assert all(folder.exists() for folder in [*strangers, elsewhere, note])
 
@@ -108,18 +109,18 @@ def test_a_queued_run_stays_however_old(tiny, tmp_path):
     worker = Worker(tmp_path)
     first, second = (worker.submit(tiny_config(), tiny) for _ in range(2))
     aged(second.folder, 99)
-    worker.clean(HOUR, 0.0)
+    cleanup.clean(tmp_path, HOUR, 0.0)
     assert first.folder.exists() and second.folder.exists()
-    worker.ask(second, ["Who?"], [""]).result(120)
+    worker.ask(second, jobs.ask_models, ["Who?"], [""]).result(120)
     assert (first.state, second.state) == ("done", "done")
     for run in (first, second):
         aged(run.folder, 99)
-    worker.ask(second, ["Who?"], [""]).result(120)
-    worker.clean(HOUR, None)
+    worker.ask(second, jobs.ask_models, ["Who?"], [""]).result(120)
+    cleanup.clean(tmp_path, HOUR, None)
     assert [run.id for run in all_runs(tmp_path)] == [second.id], "a run that is asked is young again"
-    worker.clean(None, 0.0)
+    cleanup.clean(tmp_path, None, 0.0)
     assert all_runs(tmp_path) == []
-    raised(RunError, "was deleted", worker.ask(second, ["Who?"], [""]).result, 120)
+    raised(RunError, "was deleted", worker.ask(second, jobs.ask_models, ["Who?"], [""]).result, 120)
 
 
 def test_neither_a_failed_cleaning_nor_a_damaged_link_ends_the_cleaning(tiny, tmp_path, monkeypatch):
@@ -130,7 +131,7 @@ def test_neither_a_failed_cleaning_nor_a_damaged_link_ends_the_cleaning(tiny, tm
     link = tmp_path / "links" / f"view-{'0' * 32}"
     link.write_bytes(b"\xff\xfe\x00")
     folder = run_of(tiny, tmp_path, 1).folder
-    Worker(tmp_path).keep_clean()
+    cleanup.keep_clean(tmp_path)
     wait_until(lambda: len(cleaned) > 1 and not link.exists())
     assert not folder.exists()
 
@@ -140,14 +141,14 @@ def test_two_apps_on_one_root_leave_each_others_waiting_runs(tiny, tmp_path):
     at_work, waiting = (first.submit(tiny_config(epochs=epochs), tiny) for epochs in (100, 1))
     waiting.request_stop()
     aged(waiting.folder, 99)
-    second.clean(HOUR, 0.0)
+    cleanup.clean(tmp_path, HOUR, 0.0)
     assert waiting.folder.exists()
     raised(RunError, "is queued by another process", second.enqueue, waiting)
     at_work.request_stop()
     wait_until(lambda: first.ahead_of(waiting) is None)
     assert waiting.state == "stopped"
     wait_until(lambda: not is_held(waiting.folder, QUEUED))
-    second.clean(None, 0.0)
+    cleanup.clean(tmp_path, None, 0.0)
     assert not waiting.folder.exists(), "nobody has it in a line any more"
 
 
@@ -228,7 +229,7 @@ def test_a_queue_of_runs_and_looks(tiny, tmp_path):
     unscored = replace(tiny, forget=tuple(replace(fact, score=None) for fact in tiny.forget))
     raised(DataError, "no popularity scores", Worker(tmp_path).submit, make_config(), unscored)
     assert list(tmp_path.iterdir()) == []
-    future, progress = Worker(tmp_path).check(make_config(), tiny)
+    future, progress = Worker(tmp_path).look(jobs.check_facts, make_config(), tiny)
     check = future.result(PATIENCE_SECONDS)
     assert (
         "asked here directly, with the question that training uses, the model answers 4" in " ".join(check.lines)

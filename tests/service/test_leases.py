@@ -232,9 +232,11 @@ def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(tiny, 
     for name in ("adapter_model.safetensors", "optimizer.safetensors", "state.json"):
         assert (one.checkpoint(2) / name).read_bytes() == (other.checkpoint(2) / name).read_bytes()
     prompts = ["Who wrote the book Hamlet?"], ["Shakespeare"]
-    assert sliced.ask(other, *prompts).result(PATIENCE_SECONDS) == whole.ask(one, *prompts).result(PATIENCE_SECONDS)
+    assert sliced.ask(other, jobs.ask_models, *prompts).result(PATIENCE_SECONDS) == whole.ask(
+        one, jobs.ask_models, *prompts
+    ).result(PATIENCE_SECONDS)
     plan = Plan(kinds=("direct",), groups=("forget",), per_tier=1, max_new_tokens=config.max_new_tokens)
-    rows = sliced.probe(other, plan)[0].result(PATIENCE_SECONDS)
+    rows = sliced.work_on(other, jobs.probe_models, plan)[0].result(PATIENCE_SECONDS)
     assert [type(row) for row in rows] == [ProbeRow] * 3 and other.probes() == rows
 
 
@@ -271,7 +273,10 @@ def test_what_the_lender_says_becomes_words_of_ours(tiny, tmp_path, lent_model, 
     last = run.events()[-1]
     assert (last.message, last.fix) == zerogpu.REFUSALS.get(title, (last.message, last.fix))
     assert "<" not in last.message + last.fix
-    assert raised(RunError, "", worker.ask(run, ["Who?"], [""]).result, PATIENCE_SECONDS).message == last.message
+    assert (
+        raised(RunError, "", worker.ask(run, jobs.ask_models, ["Who?"], [""]).result, PATIENCE_SECONDS).message
+        == last.message
+    )
 
 
 def test_too_few_seconds_are_told_with_the_time_until_there_are_more():
@@ -295,9 +300,9 @@ def test_no_gpu_waits_for_a_download(tiny, tmp_path, lent_model, monkeypatch):
 
     worker = Worker(tmp_path, lent)
     run = finished(worker, worker.submit(tiny_config(model=lent_model), tiny))
-    worker.ask(run, [], []).result(PATIENCE_SECONDS)
-    worker.probe(run, Plan())[0].result(PATIENCE_SECONDS)
-    worker.recover(run, "lens")[0].result(PATIENCE_SECONDS)
+    worker.ask(run, jobs.ask_models, [], []).result(PATIENCE_SECONDS)
+    worker.work_on(run, jobs.probe_models, Plan())[0].result(PATIENCE_SECONDS)
+    worker.work_on(run, jobs.recover_facts, "lens")[0].result(PATIENCE_SECONDS)
     names = ("epochs_that_fit", "ask_models", "probe_models", "recover_facts")
     assert done == [(name, run.folder) for lease in names for name in ("fetched", lease)]
 
@@ -316,9 +321,11 @@ def test_a_lent_gpu_serves_a_pair_of_which_one_model_does_not_ship_and_columns_o
     pair = prepare(adopted_config(SANDBOX, lent_model, PEOPLE), tiny, worker.root)
     own = prepare(tiny_config(), tiny, worker.root)
     columns = [Chosen("Original", ORIGINAL, own.folder), Chosen("a pair", UNLEARNED, pair.folder)]
-    assert worker.inspect(pair, question, columns[1:]).result(PATIENCE_SECONDS) is None
+    asked = jobs.inspect_columns, question
+    one = worker.ask(pair, *asked, columns[1:], beside=columns[1:])
+    assert one.result(PATIENCE_SECONDS) is None
     assert fetched == [SANDBOX, lent_model, PEOPLE]
-    assert worker.inspect(own, question, columns).result(PATIENCE_SECONDS) is None
+    assert worker.ask(own, *asked, columns, beside=columns).result(PATIENCE_SECONDS) is None
     assert fetched[3:] == [SANDBOX, SANDBOX, lent_model, PEOPLE] and lent == ["inspect_columns"] * 2
 
 

@@ -8,6 +8,8 @@ from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, RunError
 from adapop.report import write_archive
 from adapop.runs.run import RUN_ID, create_run
+from adapop.service import jobs
+from adapop.service.cleanup import clean
 from adapop.service.links import LINK, delete_dead, link_of, linked
 from adapop.service.worker import Worker
 from adapop.training.events import RunFailed
@@ -50,7 +52,7 @@ def test_a_link_leads_to_its_run_as_long_as_there_is_one(made, tmp_path, worker)
     delete_dead(tmp_path)
     (made.folder / "config.json").unlink()
     assert linked(name, tmp_path) is None
-    worker.clean(None, None)
+    clean(tmp_path, None, None)
     assert list((tmp_path / "links").iterdir()) == []
 
 
@@ -115,8 +117,8 @@ def test_a_full_queue_and_a_greedy_visitor_are_refused_by_name_and_leave_nothing
     raised(AdaPopError, "ADAPOP_MAX_QUEUE", worker.submit, config, tiny)
     assert [worker.ahead_of(one) for one in runs] == [0, 1, 2] and len(list(worker.root.glob("*/config.json"))) == 3
     monkeypatch.setenv("ADAPOP_MAX_WAITING", "1")
-    waiting = worker.recall(config, tiny)[0]
-    raised(AdaPopError, "ADAPOP_MAX_WAITING", worker.recall(config, tiny)[0].result, 1)
+    waiting = worker.look(jobs.recall_of_original, config, tiny)[0]
+    raised(AdaPopError, "ADAPOP_MAX_WAITING", worker.look(jobs.recall_of_original, config, tiny)[0].result, 1)
     for one in runs:
         one.request_stop()
     gate.set()

@@ -3,13 +3,13 @@
 import pytest
 
 from adapop.service.worker import Worker
-from adapop.ui.visitors import visitor
+from adapop.ui.visitors import SENDER
 from browsing import launched
 
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    return Worker(tmp_path_factory.mktemp("runs"), sender=visitor)
+    return Worker(tmp_path_factory.mktemp("runs"), sender=SENDER.get)
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,7 @@ from adapop.runs.lock import held
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.frames import from_json
-from adapop.ui.api import Api
-from adapop.ui.api_scores import ScoresApi
+from adapop.ui.api import Api, endpoints
 from adapop.ui.api_values import facts_of
 from browsing import HOSTILE
 from raised import raised
@@ -95,13 +94,13 @@ def refusal(client, *values, **named) -> str:
     return message
 
 
-def test_exactly_these_endpoints_are_offered_and_documented(client):
+def test_exactly_these_endpoints_are_offered_and_documented(client, worker):
     offered = client.view_api(return_format="dict")
     names = "/score /beta /check /start_run /status /frames /stop /probe /tokens /samples /report".split()
     assert (list(offered["named_endpoints"]), offered["unnamed_endpoints"]) == (names, {})
+    described = {endpoint.__name__: endpoint for endpoint in endpoints(worker)}
     for name, endpoint in offered["named_endpoints"].items():
-        described = getattr(Api, name[1:], None) or getattr(ScoresApi, name[1:])
-        parameters = list(inspect.signature(described).parameters)[1:]
+        parameters = list(inspect.signature(described[name[1:]]).parameters)
         assert [parameter["parameter_name"] for parameter in endpoint["parameters"]] == parameters
         words = endpoint["description"]
         assert all(re.search(rf"\b{parameter}: ", words) for parameter in parameters)

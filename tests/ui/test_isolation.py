@@ -15,9 +15,9 @@ from gradio_client.exceptions import AppError
 from adapop.errors import RunError
 from adapop.runs.examples import example
 from adapop.runs.run import Run
+from adapop.service.cleanup import clean
 from adapop.service.links import link_of
 from adapop.service.visitor_limits import ACCELERATOR
-from adapop.service.worker import Worker
 from adapop.ui.access import link_to, may_control
 from raised import raised
 from reliability.calling import answer, completed, sent
@@ -134,7 +134,7 @@ def test_an_example_is_everybody_s_to_look_at_and_to_ask_and_nobody_s_to_change(
     raised(AppError, "There is no run", bob.predict, shipped.id, api_name="/stop")
     raised(RunError, "nobody can stop it", shipped.request_stop)
     assert not may_control(worker, shipped.id) and link_to(worker, shipped.id) == shipped.id
-    Worker(tmp_path).clean(0.0, 0.0)
+    clean(tmp_path, 0.0, 0.0)
     assert example("adapop").folder == shipped.folder and shipped.frames()
 
 

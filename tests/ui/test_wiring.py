@@ -69,7 +69,7 @@ def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path
         run.save_probes(probes)
     screen, worker, future = stand_ins(leaks.Leaks), Worker(tmp_path), Future()
     future.set_exception(error)
-    worker.probe = lambda run, plan: (future, Progress())
+    worker.work_on = lambda run, job, plan: (future, Progress())
     steps = stepped(screen.probe(worker, run.id, 8))
     work = screen.work
     updates = next(steps)

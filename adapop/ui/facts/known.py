@@ -13,6 +13,7 @@ from adapop.probes.verdict import KNOWN_FROM
 from adapop.remark import sentences
 from adapop.report.table import percent
 from adapop.runs.preflight import without_unknown
+from adapop.service import jobs
 from adapop.service.worker import Worker
 from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
@@ -60,7 +61,8 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> Offers
         with refusing():
             # the settings are empty before the page has sent them
             config = config_of(values) if values else make_config()
-            return config, *worker.recall(config, check_shown(facts, identity))
+            facts = check_shown(facts, identity)
+            return config, *worker.look(jobs.recall_of_original, config, facts)
 
     async def ask_model(identity: str, facts: FactSet | None, values):
         _, future, progress = await offload(worker.usage, begun, identity, facts, values)

@@ -20,6 +20,7 @@ from adapop.report.card import unmeasured
 from adapop.runs.delivered import MEASURED, why_no_adapter
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
+from adapop.service import jobs
 from adapop.service.worker import Worker
 from adapop.ui.access import may_control, public_words, refusing, shown_run
 from adapop.ui.parts import html
@@ -93,7 +94,8 @@ class Download(Components):
         run = await offload(worker.usage, _reportable, worker, name)
         lines: list[str] = []
         if not redacted and await offload(worker.usage, _is_measurable, worker, name, run):
-            future, progress = await offload(worker.usage, worker.measure_files, run)
+            measuring = worker.work_on, run, jobs.measure_files
+            future, progress = await offload(worker.usage, *measuring)
             async for line in followed(future, progress):
                 yield {self.status: html.listed([line]), **self.work.busy(progress)}
             if error := error_of(future):

@@ -19,6 +19,7 @@ from adapop.runs import questions
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.questions import Ways
 from adapop.runs.run import Run
+from adapop.service import jobs
 from adapop.service.links import linked
 from adapop.service.worker import Worker
 from adapop.ui import texts
@@ -112,7 +113,8 @@ async def ask_every_way(
         prompt_texts = [prompt.text for prompt in prompts]
         golds = [prompt.gold for prompt in prompts]
         chosen = columns_of(worker, run, others, at)
-        return run, prompts, chosen, worker.ask_columns(run, prompt_texts, golds, chosen, earlier)
+        asking = jobs.ask_columns, prompt_texts, golds, chosen, earlier
+        return run, prompts, chosen, worker.ask(run, *asking, beside=chosen)
 
     try:
         run, prompts, chosen, future = await offload(worker.usage, begun)
@@ -180,7 +182,8 @@ async def ask_both(
         chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
         if type(ids_of) is int and 0 <= ids_of < len(chosen):  # it comes from the browser
             question = replace(question, ids_of=ids_of)
-        future = await offload(worker.usage, worker.inspect, run, question, chosen)
+        asking = worker.ask, run, jobs.inspect_columns, question, chosen
+        future = await offload(worker.usage, *asking, beside=chosen)
         async for line in told_meanwhile(future):
             yield {"empty": line}
         inspection = future.result()

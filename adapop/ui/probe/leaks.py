@@ -30,6 +30,7 @@ from adapop.report.table import percent, ranged, signed
 from adapop.report.tables import verdict_table
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
+from adapop.service import jobs
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
@@ -130,7 +131,7 @@ class Leaks:
         def begun() -> tuple:
             run = run_to_ask(worker, name)
             plan = Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens)
-            return run, run.probed_at, *worker.probe(run, plan)
+            return run, run.probed_at, *worker.work_on(run, jobs.probe_models, plan)
 
         run, before, future, progress = await offload(worker.usage, begun)
         async for line in followed(future, progress):

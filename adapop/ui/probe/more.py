@@ -29,6 +29,7 @@ from adapop.report.table import percent
 from adapop.report.tables import question_table
 from adapop.runs import questions
 from adapop.runs.run import Run
+from adapop.service import jobs
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import probed_run, public_words
@@ -228,7 +229,8 @@ async def sample(worker: Worker, name: str, inputs: Sequence, drawing: Sequence)
         draws = drawing_of(*drawing)
         run = await offload(worker.usage, asked_run, worker, name)
         chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
-        samples = await answered(worker.usage, worker.sample, run, question, chosen, draws)
+        asking = worker.ask, run, jobs.sample_columns, question, chosen, draws
+        samples = await answered(worker.usage, *asking, beside=chosen)
     except AdaPopError as error:
         return html.values({"empty": public_words(error)})
     settings = f"temperature {draws.temperature:g}, top-p {draws.top_p:g}, seed {draws.seed}"
@@ -292,7 +294,8 @@ async def look_through(worker: Worker, name: str, by: object, inputs: Sequence) 
         if not question.prompt or by not in (ORIGINAL, UNLEARNED):
             raise RunError("There is no question yet.", "Type a question, or pick a fact.")
         run = await offload(worker.usage, asked_run, worker, name)
-        depths = await answered(worker.usage, worker.layers_of_reply, run, question, by)
+        asking = worker.ask, run, jobs.layers_of_reply, question, by
+        depths = await answered(worker.usage, *asking)
     except AdaPopError as error:
         return {"empty": public_words(error)}
     about = f"{question.prompt} · {LAYERS_ABOUT}"
@@ -315,7 +318,8 @@ async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: 
         run = await offload(worker.usage, asked_run, worker, name)
         known_id = await offload(worker.usage, fact_of, run, fact_id)
         both = (0.0, float(strength))
-        strengths = await answered(worker.usage, worker.at_strengths, run, both, known_id)
+        asking = worker.ask, run, jobs.at_strengths, both, known_id
+        strengths = await answered(worker.usage, *asking)
     except AdaPopError as error:
         return html.values({"empty": public_words(error)})
     fact = run.facts.fact(known_id)

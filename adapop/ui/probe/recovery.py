@@ -9,7 +9,7 @@ from adapop.report import figures
 from adapop.report.record import described_run
 from adapop.report.recovery import came_back, recovery_figure, recovery_sentence, recovery_table
 from adapop.runs.run import Run
-from adapop.service.jobs import engine
+from adapop.service import jobs
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui.access import refused, run_to_ask, shown_run
@@ -40,7 +40,8 @@ def build(worker: Worker, follower: Follower, opened: gr.State) -> gr.Column:
 
     async def recovered(name: str, chosen: str):
         run = await offload(worker.usage, run_to_ask, worker, name)
-        future, progress = await offload(worker.usage, worker.recover, run, chosen)
+        work_on = worker.work_on, run, jobs.recover_facts, chosen
+        future, progress = await offload(worker.usage, *work_on)
         async for line in followed(future, progress):
             locked = {probe: gr.Radio(interactive=False)}
             yield {results.words: html.listed([line]), **locked, **work.busy(progress)}
@@ -103,6 +104,6 @@ def _about(run: Run | None, probe: str) -> str:
     """What a probe does and, if there is a run, its expected cost."""
     price = ""
     if run:
-        engine()  # before another import: two at once, in two threads, fail
+        jobs.engine()  # before another import: two at once, in two threads, fail
         price = str(cost(probe, run.facts))
     return RECOVERY[probe].about + (f" *It takes {price}.*" if price else "")

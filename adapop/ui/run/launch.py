@@ -15,6 +15,7 @@ from adapop.probes.verdict import KNOWN_FROM
 from adapop.remark import Remark, sentences
 from adapop.runs.amount import few_facts, few_steps
 from adapop.runs.preflight import Preflight, preflight
+from adapop.service import jobs
 from adapop.service.leases import cost_of_run
 from adapop.service.worker import Worker
 from adapop.ui import texts
@@ -186,7 +187,7 @@ def build_check(
     def begun(identity: str, facts: FactSet | None, *values):
         with refusing():
             facts = check_shown(facts, identity)
-            return worker.check(configured(facts, *values), facts)
+            return worker.look(jobs.check_facts, configured(facts, *values), facts)
 
     async def looked(identity: str, facts: FactSet | None, *values):
         future, progress = await offload(worker.usage, begun, identity, facts, *values)

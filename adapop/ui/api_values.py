@@ -21,9 +21,8 @@ import gradio as gr
 from adapop.config.presets import follows_scores, make_config
 from adapop.config.run import BETA, SEPARATE, SETTINGS, RunConfig, value_of
 from adapop.errors import AdaPopError, ConfigError, DataError, truncated
-from adapop.facts.catalog import ENTRIES, load_facts, model_of
+from adapop.facts.catalog import ENTRIES, load_facts, load_raw, model_of
 from adapop.facts.fact import SANDBOX, FactSet
-from adapop.facts.files import guessed, read_table
 from adapop.facts.retain import with_retain_rows
 from adapop.limits import EPOCHS, is_public
 from adapop.online.cache import Cache
@@ -75,7 +74,7 @@ def facts_of(
         message = "facts cannot be written as JSON."
         raise DataError(message, "Use flat objects of text and numbers.") from None
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "facts.json"
+        path = Path(folder) / "own facts.json"  # the set's name
         path.write_text(text, encoding="utf-8")
         read = _read(path, columns)
     if read.problems:
@@ -87,16 +86,14 @@ def facts_of(
 
 def _read(path: Path, columns: dict | None) -> FactSet:
     """Parses a file of rows that a program sent, as "facts". Raises DataError."""
-    given = (columns or {}).items()
+    named = {
+        text_of("a field", field): [text_of("a column", name) for name in names]
+        if isinstance(names, list) and names
+        else text_of("a column", names)
+        for field, names in (columns or {}).items()
+    }
     try:
-        table = read_table(path)
-        named = {
-            text_of("a field", field): [text_of("a column", name) for name in names]
-            if isinstance(names, list) and names
-            else text_of("a column", names)
-            for field, names in given
-        }
-        return table.facts("own facts", guessed(table.columns) | named if named else None)
+        return load_raw(path, columns=named, drop_bad=True)
     except DataError as error:
         message, fix = (text.replace(path.name, "facts") for text in (error.message, error.fix))
         fix = fix.replace("listed below", "named here")
@@ -210,18 +207,13 @@ def answering(endpoint: Callable) -> Callable:
     answered = answered_later if inspect.iscoroutinefunction(endpoint) else answered
     # the types themselves and not their names: gradio puts them into the documentation
     answered.__signature__ = inspect.signature(endpoint, eval_str=True)
-    answered.__doc__ = documented(endpoint)
     return answered
-
-
-def documented(endpoint: Callable) -> str:
-    """An endpoint's docstring with each of its parameters on a line, as gradio reads them."""
-    return inspect.getdoc(endpoint).replace("\n        ", " ")
 
 
 def parameters_of(endpoint: Callable) -> dict[str, str]:
     """What each parameter means, from the docstring."""
-    return dict(re.findall(r"^    (\w+): (.+)$", documented(endpoint), re.MULTILINE))
+    one_a_line = inspect.getdoc(endpoint).replace("\n        ", " ")
+    return dict(re.findall(r"^    (\w+): (.+)$", one_a_line, re.MULTILINE))
 
 
 @contextmanager

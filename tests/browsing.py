@@ -22,23 +22,30 @@ HOSTILE = '<img src=x onerror="window.hacked=1"> ${window.hacked=1} {{this}} \\u
 SECOND = 1000
 PATIENCE = 120 * SECOND
 LIST_OPEN = 5 * SECOND  # then a list that shows no such option has been closed
-LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+WINDOW, LAPTOP, PHONE = {"width": 1280, "height": 900}, {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PROMPT = "#prompt textarea, #prompt input"
 # the app as `python app.py` starts it, except that Wikidata is where the test says, that a page looks less often at
 # its run, since to show what it finds takes a browser without a GPU more time than the run itself, and that a run that
-# Run starts asks few facts at its end: to ask all takes longer than its steps
+# Run starts asks few facts at its end, and one on facts typed in the Story few beside these: to ask all takes longer
+# than its steps
 START = """
 import os, runpy
 from dataclasses import replace
 from adapop.popularity import pageviews, wikidata
 from adapop.ui import page
 from adapop.ui.run import launch
+from adapop.ui.story import screen
 page.TICK_SECONDS = 1.5
 in_full = launch.config_at
 def in_brief(*values):
     config = in_full(*values)
     return replace(config, measure_per_tier=config.measure_per_tier or 8)
 launch.config_at = in_brief
+typed_facts = screen.own_facts
+def with_few_beside(*values):
+    config, facts = typed_facts(*values)
+    return config, replace(facts, retain=facts.retain[:32], holdout=facts.holdout[:32], utility=facts.utility[:8])
+screen.own_facts = with_few_beside
 here = os.environ["TEST_WIKIDATA"]
 wikidata.Wikidata.__init__.__defaults__ = ("sitelinks+statements", here, "en")
 pageviews.PageViews.__init__.__defaults__ = ("en", None, here, here)
@@ -130,7 +137,7 @@ def visited(browser, address, runs_folder):
 def visit(browser, address: str, query: str = "?tab=facts", **options) -> Iterator:
     """A page in a browser of its own. query: of the address, which says what is opened. options: of the browser, see
     `Browser.new_context`."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+    context = browser.new_context(**{"viewport": WINDOW} | options)
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     errors, outside = [], []

@@ -92,7 +92,8 @@ def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):
     with zipfile.ZipFile(path) as archive:  # in the file itself the id would be compressed, and never found
         assert [name for name in archive.namelist() if run.id.encode() in archive.read(name)] == []
     assert run.id not in path
-    for endpoint, values in (("/stop", (link,)), ("/probe", (link, "Who?"))):
+    refused = {"/stop": (link,)} | dict.fromkeys(("/probe", "/tokens", "/samples"), (link, "Who?"))
+    for endpoint, values in refused.items():
         raised(AppError, "There is no run", bob.predict, *values, api_name=endpoint)
 
 

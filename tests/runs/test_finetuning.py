@@ -30,7 +30,6 @@ from adapop.runs.check import check
 from adapop.runs.execute import execute, load_model, prepare, settled
 from adapop.runs.finetuning import FILE, FOLDER, Finetuned, _cached
 from adapop.runs.pace import Wait
-from adapop.runs.run import Run
 from adapop.training.events import Measured, RunFailed, RunStarted, Saved, Taught, Teaching, current
 from adapop.ui.run.state import RunSeen, log_lines, view
 from edited import flipped_bit
@@ -180,23 +179,6 @@ def test_what_will_be_taught_is_no_reason_to_refuse_a_run_and_its_teaching_is_fo
     assert kinds["time_of_teaching"] == {"seconds": ready.teaching}
 
 
-@pytest.mark.slow
-def test_a_set_of_ones_own_is_taught_and_unlearned_from_the_command_line(unknown, tmp_path, cli):
-    unknown.write(path := tmp_path / "mine.jsonl")
-    sft = ("--start", "sft", "--start-epochs", 10, "--start-rate", "2e-3", "--batch", 2, "--lr", "1e-2", "--epochs", 3)
-    assert "This run would be useless" in cli("run", "--facts", path, "--batch", 2, "--lr", "1e-2", status=2).err
-    said = " ".join(cli("check", path, *sft).out.split())
-    assert (
-        "fine-tuned on the facts to forget and to retain, with 16 questions and in 10 epochs" in said
-        and "useless" not in said
-    )
-    rows = cli("run", "--facts", path, *sft, "--json", "--out", tmp_path).rows
-    kinds = [row["kind"] for row in rows]
-    assert kinds.index("taught") == kinds.index("run_started") + 1
-    (run,) = tmp_path.glob("adapop-*")
-    assert [event.kind for event in Run(run).events()][:2] == ["run_started", "taught"]
-
-
 def test_a_model_that_knows_some_of_the_facts_is_taught_all(unknown, tiny):
     (known, *_), (*others, _) = tiny.forget, unknown.forget
     mixed = replace(unknown, forget=(known, *others))
@@ -218,6 +200,7 @@ def test_too_little_teaching_says_how_many_epochs_would_do_and_so_many_do(unknow
     (taught,) = (event for event in few.events() if isinstance(event, Taught))
     first, lacking = taught.notes
     assert (first.kind, lacking.kind) == ("fine_tuned", "taught_too_few_epochs")
+    assert [event.kind for event in few.events()][:2] == ["run_started", "taught"]
     assert lacking.values["now"] == 2 and lacking.values["after"] < 0.8 and {*taught.notes} <= {*few.events()[-1].notes}
     needed = lacking.values["needed"]
     assert f"about {needed} epochs would be enough instead of 2 (--start-epochs)" in event_text(taught)

@@ -11,7 +11,7 @@ from adapop.errors import ConfigError, ModelError, RunError
 from adapop.runs.unlearn import saved_model
 from families import saved as saved_family
 from raised import raised
-from taught import own_facts, taught
+from taught import own_facts
 
 FAST = {"epochs": 1, "batch": 3, "asking": "chat", "unknown": "keep", "measure": "off", "progress": False}
 
@@ -85,23 +85,3 @@ def test_what_cannot_be_kept_or_is_said_twice_is_refused(loaded, bare):
     raised(ConfigError, "device is 'gpu'", make_config, device="gpu")
     error = raised(RunError, "torch sees no GPUs", unlearn, "ga", bare, device="cuda:1", progress=False)
     assert "auto" in error.fix
-
-
-@pytest.mark.slow
-def test_what_the_model_knew_is_forgotten_and_what_it_keeps_is_known(tmp_path):
-    facts = own_facts(16)
-    folder = taught("gemma", tmp_path / "model", [*facts.forget, *facts.retain, *facts.holdout])
-    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    settings = {"epochs": 4, "batch": 8, "learning_rate": 2e-2, "max_new_tokens": 8, "progress": False}
-    run = unlearn("npo", rows(), model=model, tokenizer=tokenizer, **settings)
-    told = run.rows("facts").query("group == 'forget'")
-    assert told["before"].mean() == 1 and told["after"].mean() < 0.5
-    merged = load_model(run).network.merge_and_unload()
-    turns = [{"role": "user", "content": facts.forget[0].question}]
-    asked = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt", return_dict=True)
-
-    def answer(network):
-        written = network.generate(**asked, max_new_tokens=8, do_sample=False)[0][asked["input_ids"].shape[1] :]
-        return tokenizer.decode(written, skip_special_tokens=True)
-
-    assert facts.forget[0].answer in answer(model) and facts.forget[0].answer not in answer(merged)

@@ -60,6 +60,9 @@ def test_the_first_fact_is_one_that_the_original_knew_probed_and_answered_withou
     cards = recorded_answers(run, prompts[0])
     row = next(row for row in run.probes() if (row.fact_id, row.kind) == (first, DIRECT))
     assert texts_of(cards) == [row.original.text, row.unlearned.text]
+    rows = {one["place"]: one for one in asking.ways_of(worker, "", first)["rows"]}
+    assert {*rows} == {*range(len(prompts))}, "each can be put into the prompt"
+    assert "".join(part["text"] for part in rows[0]["unlearned"]) == row.unlearned.text
     assert cards["numbers"][0]["cells"] == [str(row.original.gold_rank), str(row.unlearned.gold_rank)]
     assert all("sides" in recorded_answers(run, prompt) for prompt in prompts), "every way of asking was recorded"
     unknown = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]))
@@ -297,21 +300,6 @@ def test_a_kept_question_has_the_colour_of_its_verdict():
         (asked,) = replies_of(replies)
         shown = kept(questions.question_of(asked), "")["sides"][1]
         assert (shown["verdict"], shown["verdict_kind"]) == (verdict(asked).text, verdict(asked).kind)
-
-
-def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path):
-    worker = Worker(tmp_path)
-    run = probed_run(worker, "")
-    fact = choices.fact_choices(worker, "", "forget", None)[1]
-    prompts = choices.forms_of(run, fact)
-    table = asking.ways_of(worker, "", fact)
-    assert {row["place"] for row in table["rows"]} == {*range(len(prompts))}
-    direct = next(row for row in run.probes() if (row.fact_id, row.kind) == (fact, DIRECT))
-    first = next(row for row in table["rows"] if row["place"] == 0)
-    assert "".join(part["text"] for part in first["unlearned"]) == direct.unlearned.text
-    for place in range(len(prompts)):
-        assert asking.way_chosen(run, fact, prompts, SimpleNamespace(way=place)) == prompts[place]
-    assert asking.way_chosen(run, fact, prompts, SimpleNamespace(way=len(prompts))) is None
 
 
 def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(tmp_path):

@@ -94,14 +94,3 @@ def test_scores_are_guessed_by_usual_names_and_else_the_chooser_opens(tmp_path, 
     path.write_text(f"question,answer,{column}\nWho wrote Hamlet?,Shakespeare,3766\n", encoding="utf-8")
     changes = events.accept("own", str(path), "own", None)
     assert changes[events.form.mapping].open is is_open
-
-
-@pytest.fixture
-def events():
-    from dataclasses import fields
-
-    from adapop.ui.session import Session
-
-    with gr.Blocks() as page:
-        state = [gr.State() for _ in fields(Session)[1:]]
-        return upload.UploadEvents(upload.build(), gr.HTML(), Session(page, *state))

@@ -8,7 +8,6 @@ from adapop import Fact, FactSet, make_config
 from adapop.facts.world import sandbox_facts
 from adapop.probes.prompting import remarks_of
 from adapop.report import figures
-from adapop.runs.adopted import adopted_config
 from adapop.runs.amount import few_steps
 from adapop.runs.examples import example
 from adapop.runs.lock import held
@@ -23,7 +22,7 @@ from adapop.ui.run.launch import UNSEEN, look
 from adapop.ui.run.mine import to_lay_over
 from adapop.ui.run.outcome import enough_steps
 from adapop.ui.run.screen import RunScreen, banner_of
-from adapop.ui.run.state import STATES, RunSeen, log_lines, seen_of, view
+from adapop.ui.run.state import STATES, RunSeen, log_lines, view
 from components import ANCHORS, run_values, stand_ins
 from run_events import START, STEPS
 
@@ -82,6 +81,7 @@ def test_the_table_reaches_every_state_live_ones_tick_and_the_strip_says_what_th
     assert {case[3] for case in CASES} == set(STATES)
     assert {name for name, state in STATES.items() if state.ticking} == {
         "queued", "starting", "running", "elsewhere", "stopping", "measuring"}  # fmt: skip
+    assert view(RunSeen(BEGUN, elsewhere=True)).label == "Running elsewhere"
     assert "Bang. Lower it." in view(RunSeen((START, FAILED))).detail
     assert view(RunSeen(wait=Wait(1, 12.4))).detail.startswith("1 run before ")
     assert ", about 10 s. " in view(RunSeen(wait=Wait(1, 12.4))).detail
@@ -90,19 +90,6 @@ def test_the_table_reaches_every_state_live_ones_tick_and_the_strip_says_what_th
     assert "No epoch" in view(RunSeen((START, AGAIN))).detail
     percents = [view(RunSeen((START, *STEPS[:n]), wait=NOW)).percent for n in range(1, 8)]
     assert percents == sorted({*percents})
-
-
-def test_a_run_of_the_command_line_is_seen_to_run_and_not_to_be_resumed(tmp_path):
-    """A lock that this very process holds looks the same as another's: it is the operating system's."""
-    worker = Worker(tmp_path)
-    run = create_run(make_config(), FactSet("mine", (), ()), None, tmp_path)
-    run.append(START)
-    with held(run.folder):
-        now, _, _ = seen_of(worker, run.id, "ready")
-        assert (now.state, now.label, now.can_resume) == ("elsewhere", "Running elsewhere", False)
-        assert now.detail.endswith(", in another process")
-    now, _, _ = seen_of(worker, run.id, "ready")
-    assert (now.state, now.can_resume) == ("interrupted", True)
 
 
 def test_a_program_is_told_what_is_left_as_the_page_is(tmp_path, monkeypatch):
@@ -117,7 +104,8 @@ def test_a_program_is_told_what_is_left_as_the_page_is(tmp_path, monkeypatch):
         status = Api(worker).status(run.id)
     assert status["left"] == {"seconds": 200.0, "covers": "steps", "text": "about 3 min of training left"}
     assert (status["state"], status["left"]["text"] in status["detail"]) == ("elsewhere", True)
-    assert Api(worker).status(run.id)["left"] is None, "nobody works on it any more"
+    left = Api(worker).status(run.id)
+    assert (left["state"], left["left"]) == ("interrupted", None), "nobody works on it any more"
 
 
 def test_a_run_that_loads_or_asks_says_what_it_does_and_for_how_long():
@@ -191,14 +179,6 @@ def test_the_loss_table_follows_every_step(tmp_path):
     changes = pictures.updates(run, [*begun, STEPS[2]], len(begun))
     assert [row[0] for row in changes[pictures.losses_twin]["rows"]] == ["0.25", "0.5", "0.75"]
     assert set(changes) == {pictures.losses, pictures.losses_twin}, "the pictures of an epoch wait for its end"
-
-
-def test_an_adopted_run_shows_no_chart_of_training(tmp_path):
-    pictures, facts = stand_ins(charts.RunCharts), FactSet("mine", (Fact("a", "Who?", "Ann"),))
-    for config, trained in ((make_config(), True), (adopted_config("sandbox", "people"), False)):
-        changes = pictures.updates(create_run(config, facts, None, tmp_path), [replace(START, steps=0)], -1)
-        shown = [changes[one] for one in (pictures.losing, pictures.training, pictures.steering)]
-        assert all((one["visible"] if isinstance(one, dict) else one.visible) == trained for one in shown)
 
 
 def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_replaced(finished):

@@ -1,10 +1,9 @@
 import os
 import shutil
 from argparse import Namespace
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
-import gradio as gr
 import pytest
 
 from adapop import BetaMap, FactSet, Problem, load_facts
@@ -21,7 +20,6 @@ from adapop.ui.facts import screen, upload
 from adapop.ui.facts.screen import notes_of
 from adapop.ui.facts.table import matching
 from adapop.ui.parts import download
-from adapop.ui.session import Session
 from fact_files import write
 from raised import raised
 
@@ -51,13 +49,6 @@ def read(monkeypatch):
 @pytest.fixture
 def table(tmp_path):
     return str(write(tmp_path, "mine.json", ROWS))
-
-
-@pytest.fixture
-def events():
-    with gr.Blocks() as page:
-        state = [gr.State() for _ in fields(Session)[1:]]
-        return upload.UploadEvents(upload.build(), gr.HTML(), Session(page, *state))
 
 
 def test_a_file_is_read_once_whenever_it_arrives(read, table, events, tmp_path):

@@ -202,8 +202,7 @@ def _wire_run(
     run_id.change(lambda name: name, run_id, another, **EACH)
     # Back is visible while the page shows another run than this browser's own
     gr.on([demo.load, another.change], partial(_way_back, worker), run_id, back, **EACH)
-    follows = [run_id, follower.position, follower.timer]
-    back.click(partial(_back_to, worker), [run_id, own], follows, **QUIET)
+    back.click(partial(_back_to, worker), [run_id, own], follower.follows, **QUIET)
 
 
 def _way_back(worker: Worker, name: str) -> gr.Button:

@@ -171,9 +171,7 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     return {"runs": [*names, name], "refused": _texts_of(stored, "refused")}
 
 
-def standing(
-    worker: Worker, stored: dict | None, titles: Mapping[str, str] | None = None
-) -> Standing:
+def standing(worker: Worker, stored: dict | None, titles: Mapping[str, str] = {}) -> Standing:
     """The state of the race, read from the runs' folders; deleted runs are left out. titles: run id
     -> name."""
     lines, runs, seconds, starts, measured = [], [], [], [], 0
@@ -182,42 +180,40 @@ def standing(
         now, run, events = seen_of(worker, name, "ready")
         if now.state == "expired":
             continue
-        # its id begins with the method
-        title, detail = title_of(name.rpartition("-")[0], "paper"), now.detail
+        # the list itself shows which run waits for which
+        line = {"id": name, "detail": "" if now.state == "queued" else now.detail}
+        line |= {"state": now.state, "label": now.label, "percent": now.percent}
+        line["name"] = title_of(name.rpartition("-")[0], "paper")  # its id begins with the method
+        lines.append(line)
         if (there := shown_run(worker, name)) and (damage := damage_of(there)):
-            line = {"id": name, "name": title, "state": "failed", "label": "Damaged", "percent": 0}
-            lines.append(line | {"detail": public_words(damage)})
+            line |= {"state": "failed", "label": "Damaged", "percent": 0}
+            line["detail"] = public_words(damage)
             continue
         if run is not None:
             config = run.config
             title = f"{title_of(config.method, config.preset)}, seed {config.seed}"
-            title = (titles or {}).get(name, title)
+            line["name"] = titles.get(name, title)
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
             measured += sum(isinstance(event, Measured) for event in events)
         if now.ticking:
             started = (event.time for event in reversed(events) if isinstance(event, RunStarted))
             starts.append(next(started, None))
-        # the list itself shows which run waits for which
-        line = {"id": name, "name": title, "detail": "" if now.state == "queued" else detail}
-        lines.append(line | {"state": now.state, "label": now.label, "percent": now.percent})
     done = sum(line["state"] == "done" for line in lines)
     words = _words(len(lines), done, starts, fmean(seconds) if seconds else None)
     opened = bool(starts) or done < len(lines)  # folded once all are done
     values = {"shown": bool(lines), "open": opened, "words": words, "runs": lines}
     values |= {"refused": _texts_of(stored, "refused")}
-    run_names = {name: titles[name] for name in names if titles and name in titles}
+    run_names = {name: titles[name] for name in names if name in titles}
     return Standing(html.values(values), tuple(runs), done, measured, bool(starts), run_names)
 
 
-def readable(
-    runs: Sequence[Run], names: Mapping[str, str] | None = None
-) -> list[tuple[Run, Record]]:
+def readable(runs: Sequence[Run], names: Mapping[str, str] = {}) -> list[tuple[Run, Record]]:
     """(run, record) of every readable run; the page names the others. names: run id -> name."""
     pairs = []
     for run in runs:
         try:
-            pairs.append((run, replace(read_record(run), name=(names or {}).get(run.id, ""))))
+            pairs.append((run, replace(read_record(run), name=names.get(run.id, ""))))
         except AdaPopError as error:
             gr.Warning(escape(f"A damaged run is left out. {public_words(error)}"))
     return pairs

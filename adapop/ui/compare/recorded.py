@@ -18,6 +18,7 @@ from adapop.report.record import trained
 from adapop.report.recorded import Recorded
 from adapop.report.table import Table, ranged
 from adapop.ui import texts
+from adapop.ui.compare.race import STARTERS
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, column
 from adapop.ui.parts.grid import grid, grid_of
@@ -62,7 +63,7 @@ RECORDED_OTHERS = (
 NONE, SAME, EVERY = "none", "same", "every"
 CHOICES = [("these methods", SAME), ("all methods", EVERY), ("all, tuned", TUNED), ("none", NONE)]
 # shown before any race
-SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))
+SHOWN_FIRST = tuple(tuple(key.split("/")) for key in STARTERS)
 PIXELS = 400  # height of the cost chart, and least height of the gap chart beside it
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 

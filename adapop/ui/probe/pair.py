@@ -21,9 +21,8 @@ from adapop.training.events import Event, RunFailed, RunStarted
 from adapop.ui import texts
 from adapop.ui.access import known_run, may_control, public_words, shown_run
 from adapop.ui.parts import html
-from adapop.ui.run.launch import following
+from adapop.ui.run.launch import check_over, following
 from adapop.ui.run.screen import Follower
-from adapop.ui.run.state import seen_of
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import EACH, EACH_IN_TURN, POLL_SECONDS, QUIET, offload
 
@@ -76,8 +75,7 @@ def build(worker: Worker, session: Session, follower: Follower, opened: gr.State
             yield *stays, html.listed([public_words(error)], "bad"), gr.skip()
 
     inputs = [follower.run_id, session.shown_hash, session.facts, original, unlearned, oracle]
-    follows = [follower.run_id, follower.position, follower.timer]
-    outputs = [*follows, why_not]
+    outputs = [*follower.follows, why_not]
     press = [button.click, unlearned.submit]
     pressed = gr.on(press, open_it, inputs, [*outputs, before], **QUIET)
     session.look_whether_lost(pressed)
@@ -104,8 +102,7 @@ def open_pair(worker: Worker, name: str | None, facts: FactSet, *places: str | N
     run so far, which must be over. Raises RunError, ConfigError, LimitError, DataError: why it
     cannot be queued."""
     original, unlearned, oracle = (str(place or "").strip() for place in places)
-    if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
-        raise RunError("A run is in progress on this page.", "Wait until it ends, or press Stop.")
+    check_over(worker, name)
     if is_public() and not {original, unlearned, oracle} <= {*public_models(), ""}:
         message = "This public page opens only models that its Run tab offers."
         raise ConfigError(message, "Run the app yourself for other models.")

@@ -231,7 +231,7 @@ def build(
 ) -> None:
     """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`. brief: of
     `outcome.Card`."""
-    run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
+    run_id, follows = follower.run_id, follower.follows
     run, fact, every, yourself, group, form = _lay_out_choices(worker, follows)
     brief.render()
     with gr.Row(equal_height=True):

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
 
 import gradio as gr
 import pandas as pd
@@ -71,7 +70,6 @@ RESULT_PIXELS, STEP_PIXELS = 260, 240  # both pictures of the result, beside the
 # the earlier run behind single steps, their moving means before them
 LOSS_LINES = figures.EARLIER_COLOR | figures.RAW_COLOR | figures.LOSS_COLOR
 NOTHING = ("Show another run behind", "")  # of the choice of a run to lay behind
-Placed = TypeVar("Placed")
 OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 
 
@@ -152,12 +150,11 @@ class RunCharts(Components):
         return {heading: heading_of(title) for heading, title in titles.items()}
 
 
-def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
-    """Lays the charts out: the components of `first`; recall, controller and losses, above them and
-    in sight; the outcome beside them; the oracle and single steps, folded. Returns the charts, the
-    choice of a run that is laid behind them, and the result of `first`."""
+def build() -> tuple[RunCharts, gr.Dropdown, gr.HTML]:
+    """Lays the charts out, in sight below the field of facts; the oracle and single steps are
+    folded. Returns the charts, the choice of a run that is laid behind them, and the field."""
     with gr.Column(elem_id="charts"):
-        placed = first()
+        field = html.drawn(None, "run-field", "fact-field", "runField")
         named = dict(label="A run to show behind this one", show_label=False, elem_id="lay-over")
         over = gr.Dropdown([NOTHING], value="", visible=False, **named)
         # on a phone one row to swipe, elsewhere places of the grid of `#charts`: see style.css
@@ -179,7 +176,7 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, gr.Dropdown, Placed]:
         empty = figures.empty(CHART_EMPTY, STEP_PIXELS)
         by_step = tuple(chart(empty, one.element, one.title, one.about) for one in STEP_CHARTS)
     by_epoch = steering, controller, recall, outcome, distance, oracle
-    return RunCharts(*losses, losing, training, *by_epoch, by_step), over, placed
+    return RunCharts(*losses, losing, training, *by_epoch, by_step), over, field
 
 
 def _losses() -> tuple[gr.HTML, gr.HTML, gr.LinePlot, gr.HTML]:

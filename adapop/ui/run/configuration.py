@@ -150,7 +150,8 @@ def changed(values: Sequence, rows: int = 0) -> list[str]:
     facts to forget; a batch that the page reduced for few rows does not count."""
     chosen = dict(zip((*VISIBLE, *ADVANCED), values, strict=True))
     try:
-        preset, paper = defaults_of(chosen["model"], chosen["method"], chosen["preset"])
+        preset = defaults_of(chosen["model"], chosen["method"], chosen["preset"])
+        paper = make_config(chosen["method"], model=REAL)
     except AdaPopError:
         return []
     lines = []
@@ -192,12 +193,9 @@ def preset_choices(model: str, method: str) -> list[tuple[str, str]]:
     return [(texts.PRESET_NAMES[preset], preset) for preset in presets_of(method, model)]
 
 
-def defaults_of(model: str, method: str, preset: str) -> tuple[RunConfig, RunConfig]:
-    """(the preset's configuration here, the one of the paper's runs). Raises ConfigError."""
-    if method not in METHODS:
-        raise ConfigError(f"There is no method {method!r}.", "Pick one from the list.")
-    here = make_config(method, preset, model=model or SANDBOX)
-    return here, make_config(method, "paper", model=REAL)
+def defaults_of(model: str, method: str, preset: str) -> RunConfig:
+    """The configuration of a method and preset. Raises ConfigError: there is none."""
+    return make_config(method, preset, model=model or SANDBOX)
 
 
 def entry_of(config: RunConfig, field: str) -> Any:

@@ -121,22 +121,25 @@ def start_run(
     anchors,
     *values,
 ):
-    """Queues a run with the page's settings; returns `following` it. name: the run so far, which
-    must be over: a second press would hide it. identity: see `Session`. Raises gr.Error."""
+    """Queues a run with the page's settings; returns `following` it. name: the run so far.
+    identity: see `Session`. Raises gr.Error."""
     facts = check_shown(facts, identity)
     with refusing():
-        if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
-            raise RunError(
-                "A run is in progress on this page.", "Wait until it ends, or press Stop."
-            )
+        check_over(worker, name)
         config = config_at(facts, missing, anchors, *values)
         preflight(facts, config).check()
         run = worker.submit(config, facts)
     return following(run.id)
 
 
+def check_over(worker: Worker, name: str | None) -> None:
+    """Raises RunError if the page's own run is not over: another would hide it."""
+    if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
+        raise RunError("A run is in progress on this page.", "Wait until it ends, or press Stop.")
+
+
 def following(name: str) -> tuple[str, tuple, gr.Timer]:
-    """Updates that make the page follow a run: its id, no events seen, the running timer."""
+    """Updates of `Follower.follows` for a run: its id, no events seen, the running timer."""
     return name, UNSEEN, gr.Timer(active=True)
 
 

@@ -60,7 +60,7 @@ class MyRuns:
         inputs = [self.entries, follower.run_id, over]
         gr.on(when, partial(to_lay_over, worker), inputs, over, **EACH)
 
-        target = [follower.run_id, follower.position, follower.timer, race, self.entries]
+        target = [*follower.follows, race, self.entries]
 
         # gradio gives no event to a partial
         def act(stored: object, current: str, race: dict, event: gr.EventData):

@@ -1,12 +1,14 @@
 """The panel of Run on how a score becomes an exponent β, and its effect while a fact fades."""
 
 from collections.abc import Sequence
+from functools import partial
 from statistics import median
 
 import gradio as gr
 
 from adapop.errors import ConfigError
 from adapop.facts.fact import Fact, FactSet
+from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import (
     POPULAR_ANCHOR,
     RARE_ANCHOR,
@@ -25,16 +27,7 @@ from adapop.ui.parts.chart import column, twin, twin_of
 from adapop.ui.session import Anchors, Session, anchors_of, curve_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET
 
-WHAT_IF_CHOICES = [
-    ("AdaPop", "given"),
-    ("equal pressure (WGA)", "wga"),
-    ("never stop (β = 0)", "ga"),
-    ("scores at random", "shuffled"),
-    ("scores reversed", "inverted"),
-    ("scores half swapped", "swapped"),
-    ("scores with errors", "noisy"),
-]
-ANCHOR_LABELS = [("◆ Rare: score", "gets β"), ("◆ Popular: score", "gets β")]
+ANCHOR_LABELS = ("◆ Rare: score", "gets β", "◆ Popular: score", "gets β")
 QUANTILES = "◆ from this set's scores"
 AUTO_ANCHORS = "Reset: fit the curve to these facts"
 OWN_ANCHORS = "The anchors are your own choice, for every set."
@@ -65,28 +58,31 @@ CURVE_TABLE = (
 )
 
 MOST_POINTS = 400
+# name -> label, and what makes the scores that are used of those given
 WHAT_IF = {
-    "given": lambda scores: scores,
-    "shuffled": lambda scores: shuffled(scores, 0),
-    "inverted": inverted,
-    "noisy": lambda scores: noisy(scores, 0),
-    "swapped": lambda scores: swapped(scores, 0),
+    "given": ("AdaPop", dict),
+    "wga": ("equal pressure (WGA)", dict),
+    "ga": ("never stop (β = 0)", dict),
+    "shuffled": ("scores at random", partial(shuffled, seed=0)),
+    "inverted": ("scores reversed", inverted),
+    "swapped": ("scores half swapped", partial(swapped, seed=0)),
+    "noisy": ("scores with errors", partial(noisy, seed=0)),
 }
 PAPER_ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 SMALL = dict(size="sm", scale=0)  # buttons
-CONSTANT = {"wga": 1.0, "ga": 0.0}
+CONSTANT = {"wga": 1.0, "ga": 0.0}  # β of every fact, whatever its score
 
 
-def build(session: Session, initial: FactSet) -> None:
+def build(session: Session) -> None:
     """Lays the panel out, folded. An address with ?tab=pressure opens it."""
-    title = "Pressure on each fact"
-    with gr.Accordion(title, open=False, elem_id="pressure-panel"):
-        _lay_out(session, initial)
+    with gr.Accordion("Pressure on each fact", open=False, elem_id="pressure-panel"):
+        _lay_out(session)
 
 
-def _lay_out(session: Session, initial: FactSet) -> None:
-    what_if = gr.Radio(WHAT_IF_CHOICES, value="given", label="What if …", elem_id="what-if")
-    first = pictures(initial)
+def _lay_out(session: Session) -> None:
+    choices = [(label, name) for name, (label, _) in WHAT_IF.items()]
+    what_if = gr.Radio(choices, value="given", label="What if …", elem_id="what-if")
+    first = pictures(sandbox_facts())
     curve = html.drawn(first["curve"], "curve", "beta-curve", "betaCurve")
     table = twin(first["table"], "beta-curve-twin", first["about"])
     words = gr.Markdown(first["words"], elem_id="pressure-words")
@@ -102,12 +98,15 @@ def _lay_out(session: Session, initial: FactSet) -> None:
         named = "relative-push", RELATIVE_TABLE
         relative = column("Compared with equal pressure (WGA)", first["relative"], *named)
 
-    def drawn(*values):
-        now = pictures(*values[:-1], values[-1] / 100)
-        drawings = push.updates(now["push"]) | relative.updates(now["relative"])
+    def drawn(facts: FactSet | None, anchors: Anchors | None, what_if: str, percent: float):
+        now = pictures(facts, anchors, what_if, percent / 100)
         places = {curve: "curve", words: "words", warnings: "warnings", chosen: "anchors"}
-        texts_now = {place: now[name] for place, name in places.items()}
-        return texts_now | drawings | {table: twin_of(now["table"], now["about"])}
+        return {
+            **{place: now[name] for place, name in places.items()},
+            **push.updates(now["push"]),
+            **relative.updates(now["relative"]),
+            table: twin_of(now["table"], now["about"]),
+        }
 
     of_both = [session.anchors, *anchors]
     for anchor in anchors:
@@ -129,8 +128,7 @@ def _anchor_inputs(why: str) -> tuple[list[gr.Number], gr.Markdown, gr.Button, g
     """Lays out the anchors' inputs (score, β; rare first), their reason, and the buttons for
     others."""
     with gr.Row(elem_id="anchors"):
-        labels = [label for pair in ANCHOR_LABELS for label in pair]
-        named = zip(labels, (*RARE_ANCHOR, *POPULAR_ANCHOR))
+        named = zip(ANCHOR_LABELS, (*RARE_ANCHOR, *POPULAR_ANCHOR))
         anchors = [gr.Number(value, label=label, min_width=130) for label, value in named]
     chosen = gr.Markdown(why, elem_id="anchors-chosen")
     with gr.Row():
@@ -209,7 +207,7 @@ def pictures(
     relative (to WGA's push).
 
     anchors: (score, beta) of the rare one and of the popular one, None for those that suit the set.
-    what_if: of `WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1).
+    what_if: of `WHAT_IF`. confidence: of both facts, in (0, 1).
     """
     beta, ranked, score_of = _scored(facts, anchors, what_if)
     exponents = [beta(score_of[fact.id]) for fact in ranked]
@@ -261,7 +259,8 @@ def _scored(
     """(the curve, the facts with a score, rarest first, the score used for each, by fact id)."""
     beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else curve_of(facts, anchors)
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
-    score_of = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
+    _, used = WHAT_IF[what_if]
+    score_of = used({fact.id: fact.score for fact in scored})
     return beta, sorted(scored, key=lambda fact: fact.score), score_of
 
 

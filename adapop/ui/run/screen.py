@@ -8,7 +8,6 @@ import gradio as gr
 
 from adapop.config.methods import METHODS
 from adapop.errors import AdaPopError, number_of
-from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import SCORELESS
 from adapop.probes.prompting import remarks_of
 from adapop.remark import Remark, sentences
@@ -73,6 +72,11 @@ class Follower:
     timer: gr.Timer
     strip: gr.HTML
     stop: gr.Button
+
+    @property
+    def follows(self) -> list[gr.Component]:
+        """The components that `launch.following` updates."""
+        return [self.run_id, self.position, self.timer]
 
 
 @dataclass(frozen=True)
@@ -225,12 +229,10 @@ def build(
         with gr.Column(elem_classes="advanced-only"):
             costs = html.lines("run-costs")
             build_check(worker, session, [missing, session.anchors, *settings.all], config_at)
-    pressure.build(session, sandbox_facts())
+    pressure.build(session)
     card = outcome.build()
     with gr.Column(elem_id="run-results"):
-        pictures, over, facts = charts.build(
-            lambda: RunField(html.drawn(None, "run-field", "fact-field", "runField"))
-        )
+        pictures, over, facts = charts.build()
         with gr.Row(elem_id="log-row"):
             column = gr.Column(scale=5, min_width=130)
             with column, gr.Accordion("Log", open=False, elem_id="log-fold"):
@@ -239,31 +241,15 @@ def build(
             link = gr.Button("Copy link", **unseen)
             with gr.Column(scale=0, min_width=170, elem_id="run-report"):
                 download.build(worker, follower.run_id, follower.another, "export")
-    parts = settings, watched, form, start, resume, card, link, pictures, over, facts, log
-    screen = RunScreen(follower, *parts)
+    parts = settings, watched, form, start, resume, card, link, pictures, over, RunField(facts)
+    screen = RunScreen(follower, *parts, log)
     chosen = [session.facts, missing, session.anchors, *settings.all]
-    looked_at = [
-        plan,
-        costs,
-        altered,
-        more,
-        scoreless,
-        follower.readiness,
-        start,
-        follower.settings,
-        *offers.all,
-    ]
-    looked_at += [follower.strip, follower.stop, follower.timer]
-    known = [follower.run_id, follower.position, follower.loaded, follower.settings, session.known]
+    looked_at = [plan, costs, altered, more, scoreless, follower.readiness, start]
+    looked_at += [follower.settings, *offers.all, follower.strip, follower.stop, follower.timer]
+    known = [follower.run_id, follower.position, follower.loaded, follower.settings]
+    known += [session.known, *chosen]
     when = [one.change for one in (follower.another, follower.loaded, session.known, *chosen)]
-    gr.on(
-        when,
-        partial(look, worker),
-        [*known, *chosen],
-        looked_at,
-        trigger_mode="always_last",
-        **BY_TURNS,
-    )
+    gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
     restored = session.page.load(configuration.restored, follower.settings, settings.all, **QUIET)
     restored.then(None, None, follower.loaded, js="() => 'loaded'", **QUIET)
     _wire_start(worker, session, screen, chosen, (at_once, more))
@@ -283,21 +269,19 @@ def _wire_start(
     steps."""
     at_once, more = buttons
     follower, settings = screen.follower, screen.settings
-    run_id, follows = follower.run_id, [follower.position, follower.timer]
-    inputs, target = [run_id, session.shown_hash, *chosen], [run_id, *follows]
+    run_id, inputs = follower.run_id, [follower.run_id, session.shown_hash, *chosen]
     pressed = dict(api_visibility="private")
     presses = [screen.start.click, at_once.click]
-    begun = gr.on(presses, partial(start_run, worker), inputs, target, **pressed)
+    begun = gr.on(presses, partial(start_run, worker), inputs, follower.follows, **pressed)
     begun.success(None, None, None, js="adapop.toRun", **QUIET)
     session.look_whether_lost(begun)
-    model, method, preset, rate, epochs, _ = settings.visible
-    amount = [epochs, settings.advanced["batch"], rate]
-    now = [session.facts, model, method, preset, *amount]
-    more.click(outcome.enough_steps, now, amount, **QUIET)
-    again = [run_id, model, method, preset]
-    screen.card.wire(worker, session, again, follower.another, [*target, *amount])
+    chosen = settings.named("model", "method", "preset")
+    amount = settings.named("epochs", "batch", "learning_rate")
+    more.click(outcome.enough_steps, [session.facts, *chosen, *amount], amount, **QUIET)
+    target = [*follower.follows, *amount]
+    screen.card.wire(worker, session, [run_id, *chosen], follower.another, target)
     follower.stop.click(partial(stop_run, worker), run_id, None, **QUIET)
-    screen.resume.click(partial(resume_run, worker), run_id, follows, **pressed)
+    screen.resume.click(partial(resume_run, worker), run_id, follower.follows[1:], **pressed)
 
 
 def _wire_shown(worker: Worker, screen: RunScreen) -> None:

@@ -23,6 +23,7 @@ from adapop.ui.run.configuration import (
     FURTHER,
     LONGEST,
     REAL,
+    VISIBLE,
     defaults_of,
     entry_of,
     label_of,
@@ -41,22 +42,28 @@ MODEL_PUBLIC = "Run the app yourself for other models."
 PROTECTS = tuple(ADVANCED)[:6]  # settings of the controller, which protects retained facts
 OF_THE_RUN = ("keep", "patience")
 OTHERS = tuple(name for name in ADVANCED if name not in (*PROTECTS, *ASKED))
+# what a preset sets, and what a method sets
+OF_PRESET = ("learning_rate", "epochs", *ADVANCED)
+OF_METHOD = ("method", "preset", *OF_PRESET)
 # element id -> title and settings of a fold
 FOLDED = {"protects": ("What protects the retain set?", PROTECTS), "advanced": ("More", OTHERS)}
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The components. visible: in the order of `VISIBLE`; advanced: by name, in the order of
-    `ADVANCED`, grouped by `FOLDED`, or shown only for a real model if in `ASKED`."""
+    """The components by name, in the order of `VISIBLE` and `ADVANCED`. The advanced ones are
+    grouped by `FOLDED`, or shown only for a real model if in `ASKED`."""
 
-    visible: tuple[gr.Component, ...]
-    advanced: dict[str, gr.Component]
+    fields: dict[str, gr.Component]
 
     @property
     def all(self) -> list[gr.Component]:
         """All settings, in the order that `config_of` expects."""
-        return [*self.visible, *self.advanced.values()]
+        return [*self.fields.values()]
+
+    def named(self, *names: str) -> list[gr.Component]:
+        """The settings of these names."""
+        return [self.fields[name] for name in names]
 
 
 def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, gr.Button]:
@@ -64,20 +71,20 @@ def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, 
     size the batch. facts: the page's set. loaded: see `Follower`."""
     start = make_config()
     with gr.Row(elem_id="run-row"):
-        model, method, epochs = _usual(start)
+        fields = _usual(start)
         with gr.Column(scale=1, min_width=150, elem_id="start-column"):
             begin = gr.Button("Start", interactive=False, variant="primary", elem_id="start")
             resume = gr.Button("Resume", variant="primary", visible=False, elem_id="resume")
-    fields: dict[str, gr.Component] = {}
     with gr.Row(visible=False, elem_id="asked", elem_classes="advanced-only") as questions:
         fields |= {name: _advanced(name, start) for name in ASKED}
     presets = preset_choices(start.model, start.method)
     with gr.Row(elem_classes="advanced-only"):
         wide = dict(elem_id="preset", min_width=200, scale=2)
-        preset = gr.Dropdown(presets, value=start.preset, label="Preset", **wide)
+        fields["preset"] = gr.Dropdown(presets, value=start.preset, label="Preset", **wide)
         narrow = dict(min_width=120, scale=1, elem_id="rate")
-        rate = gr.Number(start.learning_rate, label="Learning rate", **narrow)
-        seed = gr.Number(start.seed, label="Seed", precision=0, min_width=90, scale=1)
+        fields["learning_rate"] = gr.Number(start.learning_rate, label="Learning rate", **narrow)
+        narrow = dict(precision=0, min_width=90, scale=1)
+        fields["seed"] = gr.Number(start.seed, label="Seed", **narrow)
     with gr.Row(elem_classes="advanced-only"):
         for place, (title, names) in FOLDED.items():
             column = gr.Column(min_width=320)
@@ -85,8 +92,8 @@ def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, 
                 fields |= {name: _advanced(name, start) for name in names}
         with folded:
             reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
-    advanced = {name: fields[name] for name in ADVANCED}
-    settings = RunSettings((model, method, preset, rate, epochs, seed), advanced)
+    settings = RunSettings({name: fields[name] for name in (*VISIBLE, *ADVANCED)})
+    model = fields["model"]
     model.change(
         lambda model: gr.Row(visible=model not in SHIPPED), model, questions, **EACH_IN_TURN
     )
@@ -94,7 +101,7 @@ def build(facts: gr.State, loaded: gr.Textbox) -> tuple[RunSettings, gr.Button, 
     return settings, begin, resume
 
 
-def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
+def _usual(start: RunConfig) -> dict[str, gr.Component]:
     """Lays out the settings that everybody sees: model, method, epochs."""
     own, about = not is_public(), MODEL_PUBLIC if is_public() else MODEL_ABOUT
     offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
@@ -106,23 +113,21 @@ def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
     wide |= dict(info=method_about(start.method), elem_id="method")
     method = gr.Dropdown(method_choices(), value=start.method, label="Method", **wide)
     narrow = dict(info="Rounds over the forget set.", min_width=170, scale=2, elem_id="epochs")
-    return model, method, gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
+    epochs = gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
+    return {"model": model, "method": method, "epochs": epochs}
 
 
 def _wire(settings: RunSettings, reset: gr.Button, facts: gr.State, loaded: gr.Textbox) -> None:
     """Wires what sets other settings: method, model, preset, Reset, and the size of the set."""
-    model, method, preset, rate, epochs, _ = settings.visible
-    values = [rate, epochs, *settings.advanced.values()]
-    chosen, target = [method.input, model.input], [method, preset, *values]
-    gr.on(chosen, _method_values, [model, method, facts], target, **IN_TURN)
-    chosen = [model, method, preset, facts]
-    preset.input(_preset_values, chosen, values, **IN_TURN)
-    reset.click(partial(_preset_values, whole=True), chosen, values, **IN_TURN)
-    rows = gr.State(len(sandbox_facts().forget))
+    chosen = model, method, preset = settings.named("model", "method", "preset")
+    changed, of_method = [method.input, model.input], settings.named(*OF_METHOD)
+    gr.on(changed, _method_values, [model, method, facts], of_method, **IN_TURN)
+    of_preset = settings.named(*OF_PRESET)
+    preset.input(_preset_values, [*chosen, facts], of_preset, **IN_TURN)
+    reset.click(partial(_preset_values, whole=True), [*chosen, facts], of_preset, **IN_TURN)
+    rows, batch = gr.State(len(sandbox_facts().forget)), settings.fields["batch"]
     one = QUIET | {"concurrency_id": "settings", "concurrency_limit": 1}
-    batch = settings.advanced["batch"]
-    known = [facts, rows, loaded, batch, model, method, preset]
-    facts.change(_batch_of, known, [batch, rows], **one)
+    facts.change(_batch_of, [facts, rows, loaded, batch, *chosen], [batch, rows], **one)
 
 
 def choose_on_press(
@@ -130,15 +135,13 @@ def choose_on_press(
 ) -> None:
     """Makes a button choose a model or a method, with the default settings of both. facts: the
     page's set."""
-    model_field, method_field, preset, rate, epochs, _ = settings.visible
-    chosen = [model_field, method_field]
-    values = [*chosen, preset, rate, epochs, *settings.advanced.values()]
 
     def choose(now_model: str, now_method: str, facts: FactSet | None):
         name = model or now_model
         return name, *_method_values(name, method or now_method, facts)
 
-    button.click(choose, [*chosen, facts], values, **IN_TURN)
+    inputs = [*settings.named("model", "method"), facts]
+    button.click(choose, inputs, settings.named("model", *OF_METHOD), **IN_TURN)
 
 
 def language_model() -> str | None:
@@ -159,8 +162,7 @@ class Offers(Components):
         """Makes the buttons change the settings of Run. facts: the page's set."""
         if name := language_model():
             choose_on_press(settings, self.language, facts, model=name)
-        start = settings.advanced["start"]
-        self.teach.click(lambda: "sft", None, start, **IN_TURN)
+        self.teach.click(lambda: "sft", None, settings.fields["start"], **IN_TURN)
 
 
 def offered(model: str, needed: bool) -> tuple[gr.Button, gr.Button]:
@@ -179,9 +181,8 @@ def build_offers(name: str) -> Offers:
 
 def follow_set(settings: RunSettings, source: gr.Radio) -> None:
     """Makes the choice of a set select its shipped model; a real model stays selected."""
-    model, method, preset, rate, epochs, _ = settings.visible
-    values = [model, method, preset, rate, epochs, *settings.advanced.values()]
-    source.input(_followed, [source, model, method], values, **IN_TURN)
+    inputs = [source, *settings.named("model", "method")]
+    source.input(_followed, inputs, settings.named("model", *OF_METHOD), **IN_TURN)
 
 
 def _followed(source: str, model: str, method: str):
@@ -213,7 +214,7 @@ def _batch_of(facts: FactSet | None, before: int, loaded: str, batch: float | No
     """(batch for this set, its size); the batch stays if the visitor chose it, and while loaded is
     empty. before: the previous set's size. chosen: model, method, preset."""
     try:
-        config = defaults_of(*chosen)[0]
+        config = defaults_of(*chosen)
     except AdaPopError:
         return gr.skip(), before
     rows = len(facts.forget) if facts else before
@@ -231,7 +232,7 @@ def _preset_values(
     model: str, method: str, preset: str, facts: FactSet | None = None, whole: bool = False
 ):
     """The settings of a preset, the batch smaller for a small set. whole: also `OF_THE_RUN`."""
-    config = defaults_of(model, method, preset)[0]
+    config = defaults_of(model, method, preset)
     config = replace(config, batch=suited_batch(len(facts.forget), config)) if facts else config
     stays = () if whole else OF_THE_RUN
     entries = (gr.skip() if field in stays else entry_of(config, field) for field in ADVANCED)

@@ -8,7 +8,7 @@ import gradio as gr
 
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, ConfigError, RunError
+from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
@@ -18,10 +18,10 @@ from adapop.runs import states
 from adapop.runs.amount import ENOUGH_STEPS, with_steps
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.ui.access import known_run, may_control, public_words
+from adapop.ui.access import known_run, public_words
 from adapop.ui.facts.upload import MOST_TYPED, typed_file
 from adapop.ui.parts import download, field, html
-from adapop.ui.run.launch import following
+from adapop.ui.run.launch import check_over, following
 from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
 from adapop.ui.story import words
@@ -39,7 +39,7 @@ def build(worker: Worker, follower: Follower, timer: gr.Timer) -> None:
     started, reported = gr.State(""), gr.State(REPORTED)
     with gr.Column(elem_id="story-report"):
         download.build(worker, reported, reported, "story-report")
-    changed = [follower.run_id, follower.position, follower.timer, started, timer]
+    changed = [*follower.follows, started, timer]
 
     def pressed(name: str | None, event: gr.EventData):  # gradio gives no event to a partial
         return start(worker, name, event)
@@ -53,10 +53,7 @@ def start(worker: Worker, name: str | None, event: gr.EventData):
     page's run so far. Returns the new id, the number of its events seen, the running timer, the id
     again, the Story's own running timer, and a message."""
     try:
-        if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
-            raise RunError(
-                "A run is in progress on this page.", "Wait until it ends, or press Stop."
-            )
+        check_over(worker, name)
         if typed := getattr(event, "typed", None):
             run = worker.submit(*own_facts(typed, getattr(event, "method", None)))
         else:

@@ -22,8 +22,9 @@ def stand_ins(kind: type[Kind], **given) -> Kind:
 def _stand_in(hint):
     if is_dataclass(hint):
         return stand_ins(hint)
-    several = [one for one in get_args(hint) if is_dataclass(one)] if get_origin(hint) is tuple else []
-    return tuple(map(stand_ins, several)) or ("" if hint is str else gr.State())
+    if get_origin(hint) is tuple:
+        return tuple(_stand_in(one) for one in get_args(hint) if one is not ...)
+    return "" if hint is str else gr.State()
 
 
 def run_values(method: str = "adapop", preset: str = "paper", model: str = "sandbox", **changes) -> list:

@@ -14,7 +14,6 @@ from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.remark import duration
 from adapop.report.record import Record, read_record, title_of
-from adapop.runs.examples import SETTINGS
 from adapop.runs.listed import damage_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
@@ -31,7 +30,7 @@ from adapop.ui.wiring import toast
 
 MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
-PICTURED = ("wga", "adapop", "shuffled")  # the shipped examples that are shown before any race
+PICTURED = ("wga/paper", "adapop/paper", "adapop/shuffled")  # the examples shown before any race
 UNSEEN = (-1, -1, None)
 EMPTY: dict[str, list] = {"runs": [], "refused": []}
 PROGRESS = html.template("race")
@@ -125,20 +124,14 @@ def begin_pictured(worker: Worker) -> dict:
     """`begin` of the methods of `PICTURED`, whatever set and settings the page has."""
     facts, untouched = sandbox_facts(), make_config()
     given = identity(facts), facts, untouched.missing_score, None
-    keys = ["/".join(_method_of(name)) for name in PICTURED]
-    return begin(worker, *given, keys, 1, untouched.epochs, "", *values_of(untouched))
+    return begin(worker, *given, PICTURED, 1, untouched.epochs, "", *values_of(untouched))
 
 
 def pictured() -> str:
     """The set and the methods of `PICTURED`, as the label of the button that runs them."""
-    named = (title_of(*_method_of(name)).split(", ") for name in PICTURED)
+    named = (title_of(*key.split("/")).split(", ") for key in PICTURED)
     titles = [" ".join((title, *(f"({one})" for one in more))) for title, *more in named]
     return f"Run {listing(titles)} on the {SANDBOX} ({len(PICTURED)} runs)"
-
-
-def _method_of(example: str) -> tuple[str, str]:
-    config = make_config(**SETTINGS[example])
-    return config.method, config.preset
 
 
 def removed(stored: dict | None, name: object) -> dict:

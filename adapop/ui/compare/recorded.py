@@ -78,20 +78,13 @@ def build() -> tuple[gr.Radio, gr.HTML]:
 @dataclass(frozen=True)
 class Pictures(Components):
     """Charts and tables with recorded results. column: around all results. words: a note on
-    recorded results. forget, keep, inside: tables."""
+    recorded results. tables: those of `results_tables`."""
 
     column: gr.Column
     words: gr.HTML
     gap: Chart
     cost: Chart
-    forget: gr.HTML
-    keep: gr.HTML
-    inside: gr.HTML
-
-    @property
-    def tables(self) -> list[gr.HTML]:
-        """The tables of `results_tables`, in that order."""
-        return [self.forget, self.keep, self.inside]
+    tables: tuple[gr.HTML, gr.HTML, gr.HTML]
 
     def updates(self, compared: Comparison, choice: str) -> dict:
         """Updates that show a race with recorded results, or hide all if there are neither. choice:

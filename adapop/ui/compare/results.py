@@ -92,7 +92,7 @@ def build(
                     setting, beside = published.build()
                 with gr.Accordion("Download", open=False, elem_id="compare-home"):
                     files = _downloads(worker, stored)
-    pictures = recorded.Pictures(column, words, *charts, *tables)
+    pictures = recorded.Pictures(column, words, *charts, tables)
     words = warnings, ranges, first, second, differences
     return RaceResults(pictures, race_only, *words, beside, *files), setting
 

@@ -14,7 +14,7 @@ from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import RunFailed, RunStopped
 from adapop.ui.run import mine, outcome, settings
-from adapop.ui.run.screen import RunField, RunScreen, value_of_field
+from adapop.ui.run.screen import RunScreen, field_updates, value_of_field
 from browsing import HOSTILE
 from components import stand_ins
 from raised import raised
@@ -22,7 +22,7 @@ from run_events import START, STEPS
 from tiny_runs import copied, tiny_config
 
 CHOSEN = {"source": "sandbox"}  # what a browser has stored
-FIELD, CARD = RunField(gr.State()), stand_ins(outcome.Card)
+FIELD, CARD = gr.State(), stand_ins(outcome.Card)
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_another_set_changes_the_facts_a_step_that_nobody_chose(sandbox):
 
 def test_a_finished_run_is_shown_with_all_its_frames(finished):
     events, frames = finished.events(), finished.frames()
-    value = FIELD.updates(finished, events, -1)[FIELD.picture]
+    value = field_updates(FIELD, finished, events, -1)[FIELD]
     assert len(frames) > 1
     assert value["motion"]["epoch"] == [round(frame.epoch, 3) for frame in frames]
     assert value["facts"]["question"] == [fact.question for fact in finished.facts.forget]
@@ -189,18 +189,18 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     steps = [place for place, event in enumerate(events) if event.kind == "step_done"]
     last = finished.frames()[-1].step
     assert len(steps) == last, "the last frame is at the last step"
-    assert FIELD.picture in FIELD.updates(finished, events, steps[-1])
-    assert FIELD.updates(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
+    assert FIELD in field_updates(FIELD, finished, events, steps[-1])
+    assert field_updates(FIELD, finished, [*events, events[steps[-1]]], len(events) + 1) == {}
     assert value_of_field(finished, 0, 0, 0)["motion"]["epoch"] == [0], "a stopped run ends where it was saved"
     assert value_of_field(finished, 0, 0, 0)["held"]["motion"]["epoch"] == [0]
-    assert FIELD.updates(None, [], -1) == {FIELD.picture: None}
+    assert field_updates(FIELD, None, [], -1) == {FIELD: None}
 
 
 @pytest.mark.parametrize("name", ["facts.jsonl", "frames.jsonl"])
 def test_what_is_damaged_hides_the_picture_and_nothing_else(finished, name):
     run = copied(finished)
     (run.folder / name).write_text("no row\n", encoding="utf-8")
-    assert FIELD.updates(run, finished.events(), -1) == {FIELD.picture: None}
+    assert field_updates(FIELD, run, finished.events(), -1) == {FIELD: None}
 
 
 def test_a_list_that_another_tab_changed_is_read_again(worker):

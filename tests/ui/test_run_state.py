@@ -219,7 +219,7 @@ def test_before_the_first_run_a_recorded_one_is_shown_as_such(tmp_path):
     assert set(updates) <= set(screen.outputs)
     watched = updates[screen.watched]
     assert watched["kind"] == "example" and watched["lines"][0].startswith("Recorded example: AdaPop, 5 epochs")
-    assert updates[screen.field.picture]["facts"]["title"] and updates[screen.charts.recall.plot].data
+    assert updates[screen.field]["facts"]["title"] and updates[screen.charts.recall.plot].data
     assert updates[screen.form].visible and updates[screen.card.card] == {"kind": ""}
     own = create_run(make_config("wga"), sandbox_facts(), None, tmp_path)
     updates = screen.show(Worker(tmp_path), own.id, updates[screen.follower.position])

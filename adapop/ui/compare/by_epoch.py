@@ -1,5 +1,4 @@
-"""Recall by epoch: fields of the shipped examples before a race, then those of the contestants, and
-a chart."""
+"""Recall by epoch: the contestants' fields, and a chart."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,9 +18,8 @@ from adapop.report.record import title_of, trained
 from adapop.runs.run import Run
 from adapop.training.events import Measured
 from adapop.ui import texts
-from adapop.ui.parts import field, html
+from adapop.ui.parts import field
 from adapop.ui.parts.chart import Chart, chart
-from adapop.ui.story.content import side_by_side
 from adapop.ui.wiring import Components
 
 CURVES_NAME = "Epoch by epoch"
@@ -65,11 +63,6 @@ def build() -> Curves:
     with gr.Column(visible=False) as column, gr.Accordion(CURVES_NAME, **folded):
         empty = figures.empty(texts.COMPARE_CHART_EMPTY)
         return Curves(column, chart(empty, "race-curves", CURVES_NAME, CURVES_TABLE))
-
-
-def examples() -> gr.HTML:
-    """Lays out the shipped examples' fields, under one scrubber."""
-    return html.drawn(side_by_side(), "story examples", "example-fields", "exampleFields")
 
 
 def fields_of(runs: Sequence[Run], names: Mapping[str, str]) -> list[dict]:

@@ -18,6 +18,7 @@ from adapop.ui.parts.chart import twin
 from adapop.ui.run import mine
 from adapop.ui.run.launch import build_check
 from adapop.ui.session import Session
+from adapop.ui.story.content import side_by_side
 from adapop.ui.wiring import EACH, EACH_IN_TURN, LAST_STAYS, QUIET, toast
 
 RACE_ABOUT = (
@@ -96,7 +97,8 @@ def build(
 ) -> None:
     """Lays out the screen. settings: inputs of Run. my_runs: see `MyRuns.entries`."""
     with gr.Column(elem_id="race-empty") as empty:
-        by_epoch.examples()
+        # the shipped examples' fields, under one scrubber
+        html.drawn(side_by_side(), "story examples", "example-fields", "exampleFields")
         duel = gr.Button(race.pictured(), elem_id="duel")
     with gr.Accordion("Other methods", open=False, elem_id="race-form"):
         chosen, raced, start = _form(worker, session, missing, settings, tab)

@@ -80,40 +80,12 @@ class Follower:
 
 
 @dataclass(frozen=True)
-class RunField:
-    """The field of the page's run: where each fact stands. Its scrubber also drives the cursor of
-    the recall chart, a fact's answers, and the chart of what comes back in which form; it follows
-    the newest frame until the visitor moves it back."""
-
-    picture: gr.HTML
-
-    def updates(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
-        """Updates that show the run's frames, if it recorded any new ones. last_seen: how many of
-        the events the page has shown, negative for none."""
-        try:
-            return self._updates(run, events, last_seen) if run else {self.picture: None}
-        except AdaPopError:  # a damaged recording hides nothing else of the run
-            return {self.picture: None}
-
-    def _updates(self, run: Run, events: Sequence[Event], last_seen: int) -> dict:
-        recorded = run.frames()
-        frames, measured = len(recorded), sum(isinstance(event, Measured) for event in events)
-        if last_seen >= 0:
-            steps = sum(isinstance(event, StepDone) for event in events[:last_seen])
-            news = any(isinstance(event, (Measured, *ENDED)) for event in events[last_seen:])
-            if not news and not any(frame.step >= steps for frame in recorded[-1:]):
-                return {}
-        # training after the last saved epoch is lost if a run ended early or was killed
-        over = bool(events) and (isinstance(events[-1], ENDED) or run.state == "interrupted")
-        kept_epoch = run.last_epoch or 0 if over else None
-        return {self.picture: value_of_field(run, frames, measured, kept_epoch)}
-
-
-@dataclass(frozen=True)
 class RunScreen:
     """The components that show the page's run and its settings. watched: names a run that is not
     the visitor's; form: settings and Start, hidden for such a run. card: see `outcome.Card`. over:
-    the run that is laid behind the charts."""
+    the run that is laid behind the charts. field: where each fact stands; its scrubber also drives
+    the cursor of the recall chart, a fact's answers, and the chart of what comes back in which
+    form, and follows the newest frame until the visitor moves it back."""
 
     follower: Follower
     settings: run_settings.RunSettings
@@ -125,7 +97,7 @@ class RunScreen:
     link: gr.Button
     charts: charts.RunCharts
     over: gr.Dropdown
-    field: RunField
+    field: gr.HTML
     log: gr.HTML
 
     @property
@@ -134,7 +106,7 @@ class RunScreen:
         follower = self.follower
         above = [follower.strip, follower.stop, follower.position, follower.phase, follower.timer]
         controls = [self.watched, self.form, self.start, self.resume, *self.card.all, self.link]
-        return [*above, *controls, *self.charts.all, self.field.picture, self.log]
+        return [*above, *controls, *self.charts.all, self.field, self.log]
 
     def show(
         self,
@@ -174,7 +146,7 @@ class RunScreen:
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
             earlier = earlier_of(worker, run, over)
             changes |= self.charts.updates(run, events, last_seen, earlier)
-            changes |= self.field.updates(run, events, last_seen)
+            changes |= field_updates(self.field, run, events, last_seen)
         changes[follower.position] = (name, len(events))
         if run is None:
             return changes | {self.log: log_of([NO_RUN], name)}
@@ -199,7 +171,8 @@ class RunScreen:
         about = f"Recorded example: {summary} on {run.about.facts}. Press Start for your own."
         changes = {self.watched: html.listed([about], "example"), self.follower.position: UNSEEN}
         changes |= self.charts.updates(run, events, -1) | self.charts.named()
-        return changes | self.field.updates(run, events, -1) | {self.log: log_of([NO_RUN])}
+        changes |= field_updates(self.field, run, events, -1)
+        return changes | {self.log: log_of([NO_RUN])}
 
 
 def build(
@@ -241,8 +214,8 @@ def build(
             link = gr.Button("Copy link", **unseen)
             with gr.Column(scale=0, min_width=170, elem_id="run-report"):
                 download.build(worker, follower.run_id, follower.another, "export")
-    parts = settings, watched, form, start, resume, card, link, pictures, over, RunField(facts)
-    screen = RunScreen(follower, *parts, log)
+    parts = settings, watched, form, start, resume, card, link, pictures, over, facts, log
+    screen = RunScreen(follower, *parts)
     chosen = [session.facts, missing, session.anchors, *settings.all]
     looked_at = [plan, costs, altered, more, scoreless, follower.readiness, start]
     looked_at += [follower.settings, *offers.all, follower.strip, follower.stop, follower.timer]
@@ -326,6 +299,27 @@ def banner_of(run: Run | None, watching: bool, asking: Sequence[Remark] = ()) ->
 def log_of(lines: list[str], name: str | None = "") -> dict:
     """The event log's values. name: the run it belongs to, for `LOOK_AGAIN`."""
     return html.listed(lines, "log") | {"run": name}
+
+
+def field_updates(field: gr.HTML, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
+    """Updates of the field, see `RunScreen`, if the run recorded any new frames. last_seen: how
+    many of the events the page has shown, negative for none."""
+    if run is None:
+        return {field: None}
+    try:
+        recorded = run.frames()
+        if last_seen >= 0:
+            steps = sum(isinstance(event, StepDone) for event in events[:last_seen])
+            news = any(isinstance(event, (Measured, *ENDED)) for event in events[last_seen:])
+            if not news and not any(frame.step >= steps for frame in recorded[-1:]):
+                return {}
+        # training after the last saved epoch is lost if a run ended early or was killed
+        over = bool(events) and (isinstance(events[-1], ENDED) or run.state == "interrupted")
+        measured = sum(isinstance(event, Measured) for event in events)
+        kept_epoch = run.last_epoch or 0 if over else None
+        return {field: value_of_field(run, len(recorded), measured, kept_epoch)}
+    except AdaPopError:  # a damaged recording hides nothing else of the run
+        return {field: None}
 
 
 @lru_cache(maxsize=8)

@@ -232,16 +232,13 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
 
 def gap_came_back(gaps: Mapping[str, Interval]) -> str:
     """A sentence on how shuffled scores change the gap. gaps: of wga, adapop and shuffled."""
-    wga, adapop, shuffled = (_points(gaps[name]) for name in ("wga", "adapop", "shuffled"))
+    names = ("wga", "adapop", "shuffled")
+    wga, adapop, shuffled = (f"{100 * gaps[name].mean:.1f}" for name in names)
     if gaps["shuffled"].mean <= gaps["adapop"].mean:
         left = f"Shuffled scores leave a gap of {shuffled} points, true scores one of {adapop}"
         return f"{left}. The scores made no difference."
     both = f"The gap is {shuffled} points with shuffled scores and {adapop} with true ones"
     return f"They do. {both}; equal pressure leaves {wga}."
-
-
-def _points(gap: Interval) -> str:
-    return f"{100 * gap.mean:.1f}"
 
 
 def costs(adapop: Measured, wga: Measured) -> list[str]:
